@@ -1,0 +1,1 @@
+"""The Tradewind agent: SDK, command line, transfer engine, meters and log importers for end systems."""

@@ -1,0 +1,137 @@
+"""What is moved: a data set and its small, medium and large chunks (paper 002 §3; cut points by BDP)."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+from tradewind.errors import InvalidValue
+
+LARGE_BDPS = 20
+"""A file above this many bandwidth-delay products is large (algorithms: cut points BDP and 20 · BDP)."""
+
+
+class ChunkKind(StrEnum):
+    SMALL = "small"
+    MEDIUM = "medium"
+    LARGE = "large"
+    WHOLE = "whole"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSet:
+    """Files to move: how many, how big together, and what is known of their spread."""
+
+    file_count: int
+    total_bytes: int
+    min_file_bytes: int | None = None
+    max_file_bytes: int | None = None
+    sd_file_bytes: float | None = None
+    content_type: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.file_count < 1:
+            raise InvalidValue("dataset.file_count", f"must be at least 1, got {self.file_count}")
+        if self.total_bytes < 0:
+            raise InvalidValue("dataset.total_bytes", f"must not be negative, got {self.total_bytes}")
+
+    @property
+    def mean_file_bytes(self) -> float:
+        return self.total_bytes / self.file_count
+
+    @classmethod
+    def of_sizes(cls, sizes_bytes: Iterable[int], *, content_type: str | None = None) -> Self:
+        """Summary of a list of at least one file size; one pass (Welford) so that any iterable will do."""
+        count, total, mean, squares = 0, 0, 0.0, 0.0
+        low: int | None = None
+        high: int | None = None
+        for size in sizes_bytes:
+            count, total = count + 1, total + size
+            delta = size - mean
+            mean += delta / count
+            squares += delta * (size - mean)
+            low = size if low is None else min(low, size)
+            high = size if high is None else max(high, size)
+        return cls(
+            file_count=count,
+            total_bytes=total,
+            min_file_bytes=low,
+            max_file_bytes=high,
+            sd_file_bytes=math.sqrt(squares / count) if count else None,
+            content_type=content_type,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SizeBin:
+    """Files of at most ``max_file_bytes`` (and above the bin before): how many and how big together."""
+
+    max_file_bytes: int
+    file_count: int
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Files of one size class, tuned as one: those above the chunk before and up to ``max_file_bytes``."""
+
+    kind: ChunkKind
+    dataset: DataSet
+    max_file_bytes: int | None
+    """Upper end, inclusive; ``None`` for the last chunk."""
+
+
+def kind_of(file_bytes: float, bdp_bytes: float) -> ChunkKind:
+    """Size class of a file (or of a mean file size) on a path: small ≤ BDP < medium ≤ 20 · BDP < large."""
+    if file_bytes <= bdp_bytes:
+        return ChunkKind.SMALL
+    return ChunkKind.MEDIUM if file_bytes <= LARGE_BDPS * bdp_bytes else ChunkKind.LARGE
+
+
+def _upper_end(kind: ChunkKind, bdp_bytes: float) -> int | None:
+    ends = {ChunkKind.SMALL: math.floor(bdp_bytes), ChunkKind.MEDIUM: math.floor(LARGE_BDPS * bdp_bytes)}
+    return ends.get(kind)
+
+
+def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float) -> tuple[Chunk, ...]:
+    """Chunks of a data set by file size against the bandwidth-delay product, small first, empty ones left out.
+
+    A bin belongs where its mean file size falls. The last chunk has no upper end, so that every file has a home.
+
+    Raises
+    ------
+    InvalidValue : no file at all, or a bandwidth-delay product that is not positive.
+    """
+    if not bdp_bytes > 0:
+        raise InvalidValue("path", f"bandwidth-delay product must be above 0, got {bdp_bytes}")
+    counts: dict[ChunkKind, int] = {}
+    totals: dict[ChunkKind, int] = {}
+    for each in bins:
+        if each.file_count == 0:
+            continue
+        kind = kind_of(each.total_bytes / each.file_count, bdp_bytes)
+        counts[kind] = counts.get(kind, 0) + each.file_count
+        totals[kind] = totals.get(kind, 0) + each.total_bytes
+    kinds = [kind for kind in (ChunkKind.SMALL, ChunkKind.MEDIUM, ChunkKind.LARGE) if kind in counts]
+    if not kinds:
+        raise InvalidValue("dataset", "has no files")
+    return tuple(
+        Chunk(
+            kind,
+            DataSet(file_count=counts[kind], total_bytes=totals[kind]),
+            None if kind is kinds[-1] else _upper_end(kind, bdp_bytes),
+        )
+        for kind in kinds
+    )
+
+
+def bins_of_sizes(sizes_bytes: Iterable[int]) -> tuple[SizeBin, ...]:
+    """Histogram on powers of two: a summary of any number of files in at most 64 bins."""
+    counts: dict[int, int] = {}
+    totals: dict[int, int] = {}
+    for size in sizes_bytes:
+        exponent = max(size - 1, 0).bit_length()
+        counts[exponent] = counts.get(exponent, 0) + 1
+        totals[exponent] = totals.get(exponent, 0) + size
+    return tuple(SizeBin(1 << exponent, counts[exponent], totals[exponent]) for exponent in sorted(counts))

@@ -1,0 +1,72 @@
+"""One small tree of errors; adapters render it (problems over HTTP, one line on a terminal).
+
+TradewindError
+├── InvalidValue            a value cannot be what it claims to be: field and reason
+│   ├── InvalidUnit         text that is no size, rate, duration or energy
+│   └── InvalidTrace        samples that cannot be integrated
+├── Unauthenticated         no key, or a key that is unknown or revoked
+├── NotPermitted            the key lacks the scope
+├── NotFound                no such thing for this tenant
+├── Conflict                contradicts what is stored
+├── TooLarge                beyond a stated limit
+├── CannotFit               the rows at hand do not determine a model
+└── Unavailable             a dependency is away for now (retryable)
+"""
+
+
+class TradewindError(Exception):
+    """Base of all errors that callers may see.
+
+    Attributes
+    ----------
+    retryable : whether the same call may succeed later, unchanged.
+    """
+
+    retryable = False
+
+
+class InvalidValue(TradewindError):
+    """A value is out of its domain; ``field`` is the dotted wire name, ``reason`` one phrase."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}")
+        self.field = field
+        self.reason = reason
+
+
+class InvalidUnit(InvalidValue):
+    """Text that is no size, rate, duration or energy."""
+
+
+class InvalidTrace(InvalidValue):
+    """Power samples that cannot be integrated: fewer than two, or time that does not increase."""
+
+
+class Unauthenticated(TradewindError):
+    """No API key, or one that is unknown or revoked."""
+
+
+class NotPermitted(TradewindError):
+    """The key is valid but lacks the scope that the call needs."""
+
+
+class NotFound(TradewindError):
+    """No such thing, as far as this tenant can see."""
+
+
+class Conflict(TradewindError):
+    """The request contradicts what is stored, such as an idempotency key used for another batch."""
+
+
+class TooLarge(TradewindError):
+    """A body, line or result beyond its stated limit."""
+
+
+class CannotFit(TradewindError):
+    """Too few or too uniform rows to determine a model; the reason is told to the reader of the release."""
+
+
+class Unavailable(TradewindError):
+    """A dependency does not answer now; the same call may succeed later."""
+
+    retryable = True

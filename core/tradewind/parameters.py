@@ -1,0 +1,165 @@
+"""What is tuned: application-level parameters of a transfer, their integer lattice and their caps.
+
+Concurrency (cc) is the number of files in flight, parallelism (p) the streams of one file, pipelining (pp) the requests
+in flight on one connection (papers 001 §II, 002 §2). Total streams are cc · p.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from itertools import product
+from types import MappingProxyType
+from typing import Self
+
+from tradewind.errors import InvalidValue
+
+AXES = ("concurrency", "parallelism", "pipelining", "cores", "frequency_hz", "io_block_bytes")
+"""Numeric parameters that surfaces may be fitted over, in their fixed order."""
+
+_SETTING_AXES = ("concurrency", "parallelism", "pipelining")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """Settings of a transfer or of one chunk of it; ``None`` means unknown or left to the tool, never 1 or 0."""
+
+    concurrency: int | None = None
+    parallelism: int | None = None
+    pipelining: int | None = None
+    io_block_bytes: int | None = None
+    cores: int | None = None
+    frequency_hz: float | None = None
+    memory_bytes: int | None = None
+    disk_bps: float | None = None
+    nic_bps: float | None = None
+    codec: str | None = None
+    congestion_control: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in (*AXES, "memory_bytes", "disk_bps", "nic_bps"):
+            value = getattr(self, name)
+            lowest = 0 if name == "pipelining" else 1
+            if value is not None and not value >= lowest:
+                raise InvalidValue(f"parameters.{name}", f"must be at least {lowest}, got {value}")
+
+    @property
+    def streams(self) -> int:
+        """Connections opened at once, cc · p; unknown counts as one."""
+        return (self.concurrency or 1) * (self.parallelism or 1)
+
+    def known(self) -> dict[str, int | float | str]:
+        """The parameters that are set, by wire name."""
+        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
+
+
+UNKNOWN_PARAMETERS = Parameters()
+UNTUNED = Parameters(concurrency=1, parallelism=1, pipelining=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """Highest permitted values; ``None`` means no cap. Held by endpoints, links, tenants and single requests."""
+
+    concurrency: int | None = None
+    parallelism: int | None = None
+    pipelining: int | None = None
+    streams: int | None = None
+    cores: int | None = None
+    frequency_hz: float | None = None
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if value is not None and value < 1:
+                raise InvalidValue(f"limits.{f.name}", f"must be at least 1, got {value}")
+
+    def tightened_by(self, other: Self) -> Self:
+        """The stricter of both caps, axis by axis."""
+        merged = {
+            f.name: min((v for v in (getattr(self, f.name), getattr(other, f.name)) if v is not None), default=None)
+            for f in fields(self)
+        }
+        return replace(self, **merged)
+
+    def allow(self, parameters: Parameters) -> bool:
+        """Whether ``parameters`` stay within every cap; unknown values count as one."""
+        if self.streams is not None and parameters.streams > self.streams:
+            return False
+        return all(
+            cap is None or (getattr(parameters, axis) or 1) <= cap
+            for axis in (*_SETTING_AXES, "cores", "frequency_hz")
+            if (cap := getattr(self, axis)) is not None
+        )
+
+    def clamp(self, parameters: Parameters) -> Parameters:
+        """The nearest permitted setting: each axis cut, then parallelism given up before concurrency for the streams.
+
+        A clamped optimum is not an optimum: use it only where no lattice can be solved again.
+        """
+        cut = {
+            axis: min(value, cap)
+            for axis in (*_SETTING_AXES, "cores", "frequency_hz")
+            if (value := getattr(parameters, axis)) is not None and (cap := getattr(self, axis)) is not None
+        }
+        result = replace(parameters, **cut)
+        if self.streams is None or result.streams <= self.streams:
+            return result
+        concurrency = min(result.concurrency or 1, self.streams)
+        return replace(result, concurrency=concurrency, parallelism=max(1, self.streams // concurrency))
+
+
+NO_CAPS = Caps()
+
+_STEPS: Mapping[str, tuple[int, ...]] = MappingProxyType(
+    {
+        "concurrency": (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64),
+        "parallelism": (1, 2, 3, 4, 6, 8, 12, 16),
+        "pipelining": (0, 1, 2, 4, 8, 16, 32, 64, 100),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """Finite grid of settings: for each axis its permitted values in ascending order."""
+
+    values: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def spanning(cls, observed: Mapping[str, tuple[float, ...]]) -> Self:
+        """Lattice between the lowest and highest observed value of each axis.
+
+        Integer axes cc, p and pp take the standard steps within the range plus the observed values; other axes
+        (cores, frequency, I/O block) only the observed ones, because they are properties of a machine.
+        """
+        grid: dict[str, tuple[float, ...]] = {}
+        for axis in AXES:
+            seen = observed.get(axis)
+            if not seen:
+                continue
+            low, high = min(seen), max(seen)
+            steps = (step for step in _STEPS.get(axis, ()) if low <= step <= high)
+            grid[axis] = tuple(sorted({*steps, *seen}))
+        return cls(MappingProxyType(grid))
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        return tuple(axis for axis in AXES if axis in self.values)
+
+    def __len__(self) -> int:
+        size = 1
+        for axis in self.axes:
+            size *= len(self.values[axis])
+        return size
+
+    def settings(self) -> Iterator[Parameters]:
+        """Every setting, the last axis running fastest: the order of a raveled C array of shape ``self.shape``."""
+        for point in product(*(self.values[axis] for axis in self.axes)):
+            yield Parameters(**{axis: _typed(axis, value) for axis, value in zip(self.axes, point, strict=True)})  # type: ignore[arg-type]  # keys are field names
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(self.values[axis]) for axis in self.axes)
+
+
+def _typed(axis: str, value: float) -> int | float:
+    return float(value) if axis == "frequency_hz" else int(value)

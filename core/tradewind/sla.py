@@ -1,0 +1,71 @@
+"""Service-level agreements: what a transfer is asked to reach, and with which probability."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tradewind.errors import InvalidValue
+
+CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99)
+DEFAULT_CONFIDENCE = 0.9
+
+
+class SlaKind(StrEnum):
+    MAX_THROUGHPUT = "max_throughput"
+    MIN_ENERGY = "min_energy"
+    ENERGY_EFFICIENCY = "energy_efficiency"
+    THROUGHPUT_AT_LEAST = "throughput_at_least"
+    ENERGY_AT_MOST = "energy_at_most"
+    POWER_AT_MOST = "power_at_most"
+    DEADLINE = "deadline"
+
+
+class EnergyBasis(StrEnum):
+    TOTAL = "total"
+    DYNAMIC = "dynamic"
+
+
+_NEEDS_TARGET = frozenset(
+    {SlaKind.THROUGHPUT_AT_LEAST, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST, SlaKind.DEADLINE}
+)
+
+
+def round_up_confidence(confidence: float) -> float:
+    """The next confidence that is kept in the tables: 0.5, 0.8, 0.9, 0.95 or 0.99.
+
+    Raises
+    ------
+    InvalidValue : not within (0, 0.99].
+    """
+    if not 0 < confidence <= CONFIDENCES[-1]:
+        raise InvalidValue("sla.confidence", f"must be above 0 and at most {CONFIDENCES[-1]}, got {confidence}")
+    return next(kept for kept in CONFIDENCES if confidence <= kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sla:
+    """One agreement.
+
+    ``target`` is in bit/s, J (whole data set), W (mean) or s by ``kind``; ``fraction`` (flexible throughput) is of the
+    certifiable maximum and takes the target's place for ``throughput_at_least`` alone.
+    """
+
+    kind: SlaKind
+    target: float | None = None
+    fraction: float | None = None
+    confidence: float = DEFAULT_CONFIDENCE
+    energy_basis: EnergyBasis = EnergyBasis.TOTAL
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "confidence", round_up_confidence(self.confidence))
+        if self.fraction is not None:
+            if self.kind is not SlaKind.THROUGHPUT_AT_LEAST or self.target is not None:
+                raise InvalidValue("sla.fraction", "goes with throughput_at_least, in place of a target")
+            if not 0 < self.fraction <= 1:
+                raise InvalidValue("sla.fraction", f"must be within (0, 1], got {self.fraction}")
+        elif self.kind in _NEEDS_TARGET:
+            if self.target is None:
+                raise InvalidValue("sla.target", f"{self.kind} needs a target")
+            if not 0 < self.target < float("inf"):
+                raise InvalidValue("sla.target", f"must be above 0 and finite, got {self.target}")
+        elif self.target is not None:
+            raise InvalidValue("sla.target", f"{self.kind} takes no target")

@@ -1,0 +1,90 @@
+"""A transfer that has taken place: what the log says of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from uuid import UUID
+
+from tradewind.dataset import ChunkKind, DataSet
+from tradewind.energy import EnergyReading
+from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
+from tradewind.path import UNKNOWN_PATH, Path
+
+
+class Direction(StrEnum):
+    DOWNLOAD = "download"
+    UPLOAD = "upload"
+    THIRD_PARTY = "third_party"
+
+
+class Status(StrEnum):
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """The program that moved the bytes; settings of one mover say little about another's."""
+
+    name: str
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    status: Status
+    bytes_moved: int
+    files_done: int
+    files_failed: int
+    throughput_bps: float
+    retransmitted_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Mean utilisation of the reporting host during the transfer, 0..1 each."""
+
+    cpu: float | None = None
+    memory: float | None = None
+    disk: float | None = None
+    nic: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferRecord:
+    """One row of the log. Chunk rows of a transfer and its whole are joined by ``transfer_id``."""
+
+    id: UUID
+    started_at: datetime
+    ended_at: datetime
+    source: str
+    destination: str
+    mover: Mover
+    protocol: str
+    direction: Direction
+    dataset: DataSet
+    outcome: Outcome
+    path: Path = UNKNOWN_PATH
+    parameters: Parameters = UNKNOWN_PARAMETERS
+    network: str | None = None
+    usage: Usage | None = None
+    energy: tuple[EnergyReading, ...] = ()
+    chunk: ChunkKind | None = None
+    transfer_id: UUID | None = None
+    sla: str | None = None
+    quote: str | None = None
+
+    @property
+    def duration_s(self) -> float:
+        return (self.ended_at - self.started_at).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class LinkKey:
+    """What models are fitted per: source, destination, network label and mover."""
+
+    source: str
+    destination: str
+    network: str | None
+    mover: str

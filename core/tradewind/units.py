@@ -1,0 +1,109 @@
+"""SI units in and out: the only place where a quantity is converted or read from text.
+
+Names carry their unit: ``_s`` seconds, ``_bytes``, ``_bps`` bits per second, ``_j`` joules, ``_w`` watts, ``_hz``.
+Sizes take decimal (kB, MB) and binary (KiB, MiB) suffixes; rates are decimal and in bits unless they end in B/s.
+"""
+
+import math
+import re
+
+from tradewind.errors import InvalidUnit
+
+BITS_PER_BYTE = 8
+KIB = 1024
+MIB = 1024 * KIB
+GIB = 1024 * MIB
+
+_DECIMAL = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
+_BINARY = {"ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40, "pi": 2.0**50}
+_PREFIX = _DECIMAL | _BINARY
+_DURATION_S = {"": 1.0, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_NUMBER_AND_UNIT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z/%]*)\s*")
+
+
+def _split(text: str, quantity: str) -> tuple[float, str]:
+    match = _NUMBER_AND_UNIT.fullmatch(text)
+    if match is None:
+        raise InvalidUnit(quantity, f"{text!r} is not a number with a unit")
+    value = float(match[1])
+    if not math.isfinite(value) or value < 0:
+        raise InvalidUnit(quantity, f"{text!r} is not finite and non-negative")
+    return value, match[2]
+
+
+def _scaled(text: str, quantity: str, unit_pattern: str, example: str) -> float:
+    value, unit = _split(text, quantity)
+    match = re.fullmatch(rf"([kmgtp]i?)?(?:{unit_pattern})", unit, re.IGNORECASE)
+    if match is None:
+        raise InvalidUnit(quantity, f"unknown unit in {text!r}; write it like {example}")
+    return value * _PREFIX[(match[1] or "").lower()]
+
+
+def parse_bytes(text: str) -> int:
+    """Size such as ``4096``, ``64KiB``, ``1.5GB`` in bytes (fractions are rounded)."""
+    return round(_scaled(text, "size", "b|", "64KiB or 1.5GB"))
+
+
+def parse_bps(text: str) -> float:
+    """Rate such as ``500Mbps``, ``10Gbit/s``, ``12.5MB/s`` (bytes) in bits per second; a bare number is bit/s."""
+    if text.strip().endswith(("B/s", "Bps")):
+        return BITS_PER_BYTE * _scaled(text, "rate", "b/s|bps", "12.5MB/s")
+    return _scaled(text, "rate", "bps|b/s|bit/s|bits/s|bit|", "500Mbps or 12.5MB/s")
+
+
+def parse_seconds(text: str) -> float:
+    """Duration such as ``90``, ``60ms``, ``2h`` in seconds."""
+    value, unit = _split(text, "duration")
+    if unit.lower() not in _DURATION_S:
+        raise InvalidUnit("duration", f"unknown unit in {text!r}; write it like 60ms, 90s or 2h")
+    return value * _DURATION_S[unit.lower()]
+
+
+def parse_joules(text: str) -> float:
+    """Energy such as ``4kJ``, ``500J``, ``0.2Wh``, ``1kWh`` in joules."""
+    if text.strip().lower().endswith("wh"):
+        return 3600.0 * _scaled(text, "energy", "wh", "1kWh")
+    return _scaled(text, "energy", "j|", "4kJ")
+
+
+def parse_watts(text: str) -> float:
+    """Power such as ``15W`` or ``800mW`` in watts."""
+    if text.strip().endswith("mW"):
+        return 1e-3 * _split(text.strip().removesuffix("mW"), "power")[0]
+    return _scaled(text, "power", "w|", "15W")
+
+
+def parse_fraction(text: str) -> float:
+    """``90%`` or ``0.9`` as a fraction in (0, 1]."""
+    value, unit = _split(text, "fraction")
+    fraction = value / 100 if unit == "%" else value
+    if unit not in ("", "%") or not 0 < fraction <= 1:
+        raise InvalidUnit("fraction", f"{text!r} is not within (0 %, 100 %]")
+    return fraction
+
+
+def _engineering(value: float, unit: str) -> str:
+    for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= scale:
+            return f"{value / scale:.3g} {prefix}{unit}"
+    return f"{value:.3g} {unit}"
+
+
+def format_bps(value: float) -> str:
+    """Rate for people, such as ``94.2 Mbit/s``."""
+    return _engineering(value, "bit/s")
+
+
+def format_bytes(value: float) -> str:
+    """Size for people, decimal, such as ``1.2 GB``."""
+    return _engineering(value, "B")
+
+
+def format_joules(value: float) -> str:
+    """Energy for people, such as ``1.2 kJ``."""
+    return _engineering(value, "J")
+
+
+def throughput_bps(moved_bytes: float, duration_s: float) -> float:
+    """Mean rate of ``moved_bytes`` in ``duration_s`` > 0 seconds, bit/s."""
+    return BITS_PER_BYTE * moved_bytes / duration_s
