@@ -1,4 +1,4 @@
-"""What the service answers: a plan per chunk, a prediction with its interval, and a table to go on tuning with alone."""
+"""What the service answers: a plan per chunk, a prediction with its interval, and a table to tune with alone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

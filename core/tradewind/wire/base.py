@@ -1,0 +1,48 @@
+"""Building blocks of the wire models: strictness, ranges and times."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic_core import ErrorDetails
+
+from tradewind.errors import InvalidValue
+
+MAX_NAME_LENGTH = 200
+BIGINT_MAX = 2**63 - 1
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH, pattern=r"^[^\x00-\x1f]+$")]
+Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0, le=BIGINT_MAX)]
+AtLeastOne = Annotated[int, Field(ge=1, le=BIGINT_MAX)]
+Small = Annotated[int, Field(ge=1, le=32767)]
+SmallOrZero = Annotated[int, Field(ge=0, le=32767)]
+Instant = Annotated[
+    AwareDatetime,
+    Field(ge=datetime(1990, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC)),
+]
+
+
+class Strict(BaseModel):
+    """Immutable, refuses unknown fields and numbers that are not finite."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, ser_json_inf_nan="constants")
+
+
+class Open(BaseModel):
+    """What the service answers: clients of this version ignore what later versions add."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+def reason_of(error: ErrorDetails) -> InvalidValue:
+    """The first of pydantic's errors as field and one phrase, fit for a quarantine row or a problem."""
+    field = ".".join(str(part) for part in error["loc"]) or "row"
+    if error["type"] == "extra_forbidden":
+        return InvalidValue(field, "is not a known field; units are part of the names, see the transfer record")
+    if error["type"] == "json_invalid":
+        return InvalidValue("row", f"is not valid JSON: {error['msg'].removeprefix('Invalid JSON: ')}")
+    return InvalidValue(field, error["msg"][0].lower() + error["msg"][1:])

@@ -1,0 +1,135 @@
+"""Endpoints, keys, links, clusters, surfaces and releases: what a tenant owns and what was learned from it."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import Field
+
+from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.wire.base import Name, Open, Positive, Strict
+from tradewind.wire.records import WireParameters
+
+
+class KnownPair(Strict):
+    """What is known of the path to another endpoint; old logs lack it."""
+
+    destination: Name
+    bandwidth_bps: Positive | None = None
+    rtt_s: Positive | None = None
+    buffer_bytes: Positive | None = None
+
+
+class PowerProfile(Strict):
+    """Power of the endpoint's host, W: idle and at full load, and where the figures come from."""
+
+    idle_w: Positive
+    full_w: Positive
+    source: Name
+
+
+class NewEndpoint(Strict):
+    name: Name
+    aliases: tuple[Name, ...] = Field(default=(), max_length=100)
+    known_pairs: tuple[KnownPair, ...] = Field(default=(), max_length=1000)
+    power_profile: PowerProfile | None = None
+
+
+class EndpointChange(Strict):
+    """Fields that are absent stay as they are."""
+
+    name: Name | None = None
+    aliases: tuple[Name, ...] | None = Field(default=None, max_length=100)
+    known_pairs: tuple[KnownPair, ...] | None = Field(default=None, max_length=1000)
+    power_profile: PowerProfile | None = None
+
+
+class Endpoint(Open):
+    id: UUID
+    name: str
+    aliases: tuple[str, ...]
+    known_pairs: tuple[KnownPair, ...]
+    power_profile: PowerProfile | None = None
+
+
+class NewKey(Strict):
+    name: Name
+    scopes: tuple[Name, ...] = Field(min_length=1, max_length=4)
+
+
+class Key(Open):
+    id: UUID
+    name: str
+    prefix: str
+    scopes: tuple[str, ...]
+    created_at: datetime
+    last_used_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+class CreatedKey(Key):
+    """The only answer that ever holds the secret."""
+
+    secret: str
+
+
+class Link(Open):
+    id: UUID
+    source: str
+    destination: str
+    network: str | None
+    mover: str
+    rows: int
+    last_log_at: datetime | None
+    release: int | None
+    clusters: int
+    bandwidth_bps: float | None = None
+    rtt_s: float | None = None
+
+
+class Cluster(Open):
+    id: UUID
+    link_id: UUID
+    release: int
+    rows: int
+    mean_file_bytes: float
+    mean_file_count: float
+    load: float | None
+    accuracy: dict[str, Any]
+
+
+class SlaPartition(Open):
+    id: UUID
+    kind: SlaKind
+    confidence: float
+    energy_basis: EnergyBasis
+    lower: float | None
+    upper: float | None
+    parameters: WireParameters
+    probability: float
+
+
+class Surface(Open):
+    """Lattice of one cluster: every array is in C order of ``axes``."""
+
+    cluster_id: UUID
+    release: int
+    axes: dict[str, tuple[float, ...]]
+    log_throughput_mean: tuple[float, ...]
+    log_throughput_sd: tuple[float, ...]
+    power_w_mean: tuple[float, ...] | None
+    power_w_sd: tuple[float, ...] | None
+    certified: tuple[bool, ...]
+    observed: tuple[dict[str, float], ...]
+    partitions: tuple[SlaPartition, ...]
+
+
+class Release(Open):
+    id: int
+    state: str
+    created_at: datetime
+    published_at: datetime | None
+    links: int
+    clusters: int
+    gate: dict[str, Any]
+    current: bool

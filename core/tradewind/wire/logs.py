@@ -1,0 +1,27 @@
+"""Receipts of uploaded logs: ``POST /v1/logs`` and ``GET /v1/logs/batches/{id}``."""
+
+from datetime import datetime
+from uuid import UUID
+
+from tradewind.wire.base import Open
+
+MAX_REJECTIONS_SHOWN = 100
+"""Rejections named in a receipt; the rest are in the quarantine with the same field and reason."""
+
+
+class Rejection(Open):
+    """One row that was refused: its number (1 is the first line), the dotted field, the reason."""
+
+    row: int
+    field: str
+    reason: str
+
+
+class BatchReceipt(Open):
+    batch_id: UUID
+    accepted: int
+    rejected: int
+    rejections: tuple[Rejection, ...] = ()
+    received_at: datetime | None = None
+    duplicate: bool = False
+    """True when the idempotency key had been used for the same content: nothing was stored again."""

@@ -1,0 +1,250 @@
+"""``POST /v1/recommend``: the request, and the answer with plan, prediction, table and ready flags."""
+
+from decimal import Decimal
+from typing import Self
+from uuid import UUID
+
+from pydantic import Field
+
+from tradewind.dataset import ChunkKind, DataSet, SizeBin
+from tradewind.parameters import Caps, Parameters
+from tradewind.path import Path
+from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Estimate, Recommendation, TableSetting
+from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
+from tradewind.wire.base import AtLeastOne, Count, Name, NonNegative, Open, Positive, Small, Strict
+from tradewind.wire.records import WireParameters, WirePath
+
+
+class WireSizeBin(Strict):
+    """Files of at most ``max_file_bytes`` and above the bin before."""
+
+    max_file_bytes: AtLeastOne
+    file_count: Count
+    total_bytes: Count
+
+
+class WireWorkload(Strict):
+    """The data set to move; the histogram, where given, is what chunks are made of."""
+
+    file_count: AtLeastOne
+    total_bytes: Count
+    mean_file_bytes: NonNegative | None = None
+    size_histogram: tuple[WireSizeBin, ...] = Field(default=(), max_length=64)
+    content_type: Name | None = None
+
+    def bins(self) -> tuple[SizeBin, ...]:
+        if self.size_histogram:
+            return tuple(SizeBin(b.max_file_bytes, b.file_count, b.total_bytes) for b in self.size_histogram)
+        mean = -(-self.total_bytes // self.file_count)
+        return (SizeBin(max(mean, 1), self.file_count, self.total_bytes),)
+
+    def to_dataset(self) -> DataSet:
+        return DataSet(file_count=self.file_count, total_bytes=self.total_bytes, content_type=self.content_type)
+
+
+class WireSla(Strict):
+    kind: SlaKind
+    target: float | None = None
+    fraction: float | None = None
+    confidence: float = DEFAULT_CONFIDENCE
+    energy_basis: EnergyBasis = EnergyBasis.TOTAL
+
+    def to_sla(self) -> Sla:
+        return Sla(
+            kind=self.kind,
+            target=self.target,
+            fraction=self.fraction,
+            confidence=self.confidence,
+            energy_basis=self.energy_basis,
+        )
+
+
+class WireLimits(Strict):
+    """Caps of this one request, on top of those of endpoints, link and tenant."""
+
+    concurrency: Small | None = None
+    parallelism: Small | None = None
+    pipelining: Small | None = None
+    streams: AtLeastOne | None = None
+    cores: Small | None = None
+    frequency_hz: Positive | None = None
+
+    def to_caps(self) -> Caps:
+        return Caps(**dict(self))
+
+
+class RecommendRequest(Strict):
+    source: Name
+    destination: Name
+    dataset: WireWorkload
+    sla: WireSla
+    mover: Name = "tradewind"
+    network: Name | None = None
+    path: WirePath | None = None
+    load: float | None = Field(default=None, ge=0, le=1)
+    device: Name | None = None
+    limits: WireLimits | None = None
+
+    def to_path(self) -> Path:
+        return Path(**dict(self.path)) if self.path else Path()
+
+
+class WireEstimate(Open):
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> Self:
+        return cls(mean=estimate.mean, low=estimate.low, high=estimate.high)
+
+
+class WirePrediction(Open):
+    throughput_bps: WireEstimate
+    energy_j: WireEstimate | None = None
+    power_w: WireEstimate | None = None
+
+
+class WirePrice(Open):
+    amount: Decimal
+    currency: str
+    basis: EnergyBasis
+
+
+class WireSlaAnswer(Open):
+    kind: SlaKind
+    confidence: float
+    energy_basis: EnergyBasis
+    probability: float
+    feasible: bool
+    target: float | None = None
+    fraction: float | None = None
+    tier_id: UUID | None = None
+    tier: str | None = None
+    price: WirePrice | None = None
+
+
+class WireChunkPlan(Open):
+    """Files up to ``max_file_bytes`` (absent: all that are left) and their own parameters."""
+
+    chunk: ChunkKind
+    max_file_bytes: int | None = None
+    parameters: WireParameters
+
+    def to_plan(self) -> ChunkPlan:
+        return ChunkPlan(self.chunk, self.max_file_bytes, Parameters(**dict(self.parameters)))
+
+
+class WireTableSetting(Open):
+    parameters: WireParameters
+    log_throughput_mean: float
+    log_throughput_sd: float
+    power_w_mean: float | None = None
+    power_w_sd: float | None = None
+    covariance: float = 0.0
+    certified: bool = True
+
+    @classmethod
+    def of(cls, setting: TableSetting) -> Self:
+        return cls(
+            parameters=wire_parameters(setting.parameters),
+            log_throughput_mean=setting.log_throughput_mean,
+            log_throughput_sd=setting.log_throughput_sd,
+            power_w_mean=setting.power_w_mean,
+            power_w_sd=setting.power_w_sd,
+            covariance=setting.covariance,
+            certified=setting.certified,
+        )
+
+
+class WireTable(Open):
+    settings: tuple[WireTableSetting, ...]
+    base_power_w: float | None = None
+    queueing_delay_p90_s: dict[int, float] = Field(default_factory=dict)
+    loss_baseline: float | None = None
+    bank_limit_bits: float | None = None
+
+    @classmethod
+    def of(cls, table: CompactTable) -> Self:
+        return cls(
+            settings=tuple(WireTableSetting.of(setting) for setting in table.settings),
+            base_power_w=table.base_power_w,
+            queueing_delay_p90_s=dict(table.queueing_delay_p90_s),
+            loss_baseline=table.loss_baseline,
+            bank_limit_bits=table.bank_limit_bits,
+        )
+
+    def to_table(self) -> CompactTable:
+        return CompactTable(
+            settings=tuple(
+                TableSetting(**(dict(setting) | {"parameters": Parameters(**dict(setting.parameters))}))
+                for setting in self.settings
+            ),
+            base_power_w=self.base_power_w,
+            queueing_delay_p90_s=self.queueing_delay_p90_s,
+            loss_baseline=self.loss_baseline,
+            bank_limit_bits=self.bank_limit_bits,
+        )
+
+
+class RecommendResponse(Open):
+    transfer_id: UUID
+    parameters: WireParameters
+    chunks: tuple[WireChunkPlan, ...]
+    predicted: WirePrediction
+    sla: WireSlaAnswer
+    table: dict[ChunkKind, WireTable]
+    rationale: str
+    source: AnswerSource
+    release: int | None = None
+    nearest_data_distance: float | None = None
+    flags: dict[str, str]
+    not_expressible: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, answer: Recommendation, *, flags: dict[str, str], not_expressible: tuple[str, ...]) -> Self:
+        """The wire form of an answer; flags are made by :mod:`tradewind.flags`."""
+        predicted = answer.predicted
+        agreement = answer.sla.agreement
+        price = answer.sla.price
+        return cls(
+            transfer_id=answer.transfer_id,
+            parameters=wire_parameters(answer.parameters),
+            chunks=tuple(
+                WireChunkPlan(
+                    chunk=each.chunk,
+                    max_file_bytes=each.max_file_bytes,
+                    parameters=wire_parameters(each.parameters),
+                )
+                for each in answer.plan
+            ),
+            predicted=WirePrediction(
+                throughput_bps=WireEstimate.of(predicted.throughput_bps),
+                energy_j=WireEstimate.of(predicted.energy_j) if predicted.energy_j else None,
+                power_w=WireEstimate.of(predicted.power_w) if predicted.power_w else None,
+            ),
+            sla=WireSlaAnswer(
+                kind=agreement.kind,
+                confidence=agreement.confidence,
+                energy_basis=agreement.energy_basis,
+                target=agreement.target,
+                fraction=agreement.fraction,
+                probability=answer.sla.probability,
+                feasible=answer.sla.feasible,
+                tier_id=answer.sla.tier_id,
+                tier=answer.sla.tier,
+                price=WirePrice(amount=price.amount, currency=price.currency, basis=price.basis) if price else None,
+            ),
+            table={chunk: WireTable.of(table) for chunk, table in answer.tables.items()},
+            rationale=answer.rationale,
+            source=answer.source,
+            release=answer.release,
+            nearest_data_distance=answer.nearest_data_distance,
+            flags=flags,
+            not_expressible=not_expressible,
+        )
+
+
+def wire_parameters(parameters: Parameters) -> WireParameters:
+    """The wire form of domain parameters, trusted as they are."""
+    return WireParameters.model_construct(None, **parameters.known())  # type: ignore[arg-type]  # keys are field names

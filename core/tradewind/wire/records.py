@@ -1,0 +1,178 @@
+"""The transfer record: one NDJSON row of ``POST /v1/logs``."""
+
+from dataclasses import asdict
+from typing import Self
+from uuid import UUID
+
+from pydantic import Field, TypeAdapter, ValidationError, model_validator
+
+from tradewind.dataset import ChunkKind, DataSet
+from tradewind.energy import EnergyMethod, EnergyQuality, EnergyReading, Host
+from tradewind.errors import InvalidValue
+from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
+from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord, Usage
+from tradewind.wire.base import (
+    AtLeastOne,
+    Count,
+    Fraction,
+    Instant,
+    Name,
+    NonNegative,
+    Positive,
+    Small,
+    SmallOrZero,
+    Strict,
+    Text,
+    reason_of,
+)
+
+RATE_TOLERANCE = 1.05
+"""A measured rate may exceed the stated bandwidth by this much (rounding, buffers) before the row is refused."""
+
+
+class WireMover(Strict):
+    name: Name
+    version: Name | None = None
+
+
+class WirePath(Strict):
+    bandwidth_bps: Positive | None = None
+    rtt_s: Positive | None = None
+    min_rtt_s: Positive | None = None
+    loss_rate: Fraction | None = None
+    buffer_bytes: Positive | None = None
+
+
+class WireDataSet(Strict):
+    file_count: AtLeastOne
+    total_bytes: Count
+    mean_file_bytes: NonNegative | None = None
+    min_file_bytes: Count | None = None
+    max_file_bytes: Count | None = None
+    sd_file_bytes: NonNegative | None = None
+    content_type: Name | None = None
+
+
+class WireParameters(Strict):
+    concurrency: Small | None = None
+    parallelism: Small | None = None
+    pipelining: SmallOrZero | None = None
+    io_block_bytes: AtLeastOne | None = None
+    cores: Small | None = None
+    frequency_hz: Positive | None = None
+    memory_bytes: AtLeastOne | None = None
+    disk_bps: Positive | None = None
+    nic_bps: Positive | None = None
+    codec: Name | None = None
+    congestion_control: Name | None = None
+
+
+class WireOutcome(Strict):
+    status: Status
+    bytes_moved: Count
+    files_done: Count
+    files_failed: Count
+    throughput_bps: NonNegative
+    retransmitted_bytes: Count | None = None
+
+
+class WireUsage(Strict):
+    cpu: Fraction | None = None
+    memory: Fraction | None = None
+    disk: Fraction | None = None
+    nic: Fraction | None = None
+
+
+class WireEnergy(Strict):
+    host: Host
+    total_j: NonNegative
+    method: EnergyMethod
+    quality: EnergyQuality
+    dynamic_j: float | None = None
+    base_w: NonNegative | None = None
+    tail_j: NonNegative | None = None
+
+
+class WireRecord(Strict):
+    id: UUID
+    started_at: Instant
+    ended_at: Instant
+    source: Name
+    destination: Name
+    mover: WireMover
+    protocol: Name
+    direction: Direction
+    dataset: WireDataSet
+    outcome: WireOutcome
+    network: Name | None = None
+    path: WirePath | None = None
+    parameters: WireParameters | None = None
+    usage: WireUsage | None = None
+    energy: tuple[WireEnergy, ...] = Field(default=(), max_length=2)
+    chunk: ChunkKind | None = None
+    transfer_id: UUID | None = None
+    sla: Text | None = None
+    quote: Text | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.ended_at <= self.started_at:
+            raise InvalidValue("ended_at", "must be after started_at")
+        bandwidth_bps = self.path.bandwidth_bps if self.path else None
+        if bandwidth_bps is not None and self.outcome.throughput_bps > RATE_TOLERANCE * bandwidth_bps:
+            raise InvalidValue("outcome.throughput_bps", "is above the link's rate in path.bandwidth_bps")
+        return self
+
+    def to_record(self) -> TransferRecord:
+        """The domain value of this row."""
+        return TransferRecord(
+            id=self.id,
+            started_at=self.started_at,
+            ended_at=self.ended_at,
+            source=self.source,
+            destination=self.destination,
+            mover=Mover(self.mover.name, self.mover.version),
+            protocol=self.protocol,
+            direction=self.direction,
+            dataset=DataSet(**self.dataset.model_dump(exclude={"mean_file_bytes"})),
+            outcome=Outcome(**dict(self.outcome)),
+            path=Path(**dict(self.path)) if self.path else UNKNOWN_PATH,
+            parameters=Parameters(**dict(self.parameters)) if self.parameters else UNKNOWN_PARAMETERS,
+            network=self.network,
+            usage=Usage(**dict(self.usage)) if self.usage else None,
+            energy=tuple(EnergyReading(**dict(reading)) for reading in self.energy),
+            chunk=self.chunk,
+            transfer_id=self.transfer_id,
+            sla=self.sla,
+            quote=self.quote,
+        )
+
+    @classmethod
+    def of(cls, record: TransferRecord) -> Self:
+        """The wire form of a domain record."""
+        return _RECORD.validate_python(asdict(record) | {"dataset": _dataset_fields(record.dataset)})  # type: ignore[return-value]  # the adapter is of this class
+
+    def to_line(self) -> bytes:
+        """One NDJSON line with its newline; what is unknown is left out."""
+        return self.__pydantic_serializer__.to_json(self, exclude_none=True, exclude_defaults=True) + b"\n"
+
+
+def _dataset_fields(dataset: DataSet) -> dict[str, object]:
+    return asdict(dataset) | {"mean_file_bytes": dataset.mean_file_bytes}
+
+
+_RECORD = TypeAdapter(WireRecord)
+
+
+def parse_row(line: bytes) -> WireRecord:
+    """One NDJSON line as a record.
+
+    Raises
+    ------
+    InvalidValue : the first thing wrong with it, as dotted field and reason.
+    """
+    try:
+        return _RECORD.validate_json(line)
+    except ValidationError as invalid:
+        raise reason_of(invalid.errors(include_url=False, include_context=False)[0]) from None
