@@ -178,8 +178,8 @@ def test_a_compact_table_survives_the_wire():
                 "log_throughput_mean": 18.0,
                 "log_throughput_sd": 0.1,
                 "power_w_mean": 20.0,
-                "power_w_sd": 1.0,
-                "covariance": 0.01,
+                "power_log_sd": 0.1,
+                "log_covariance": 0.01,
                 "certified": True,
             }
         ],
@@ -189,7 +189,8 @@ def test_a_compact_table_survives_the_wire():
         "base_power_w": 12.0,
     }
     table = WireTable.model_validate(raw).to_table()
-    assert WireTable.of(table).to_table() == table
+    assert WireTable.of(table) == WireTable.model_validate(raw)
+    assert table.predicted.base_power_w == 12.0
     assert table.queueing_delay_p90_s == {4: 0.02}
 
 
