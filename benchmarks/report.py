@@ -1,4 +1,4 @@
-"""How every benchmark takes its arguments and reports: a table on standard output, `var/bench/NAME.json` for machines."""
+"""How every benchmark takes its arguments and reports: a table to read, `var/bench/NAME.json` for programs."""
 
 import argparse
 import json

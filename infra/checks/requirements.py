@@ -73,7 +73,9 @@ def main() -> int:
     if arguments.write:
         write(upgrade=arguments.upgrade)
     if not in_step(ROOT):
-        sys.stderr.write("requirements.txt is older than a pyproject.toml: python -m infra.checks.requirements --write\n")
+        sys.stderr.write(
+            "requirements.txt is older than a pyproject.toml: python -m infra.checks.requirements --write\n"
+        )
         return 1
     return 0
 
