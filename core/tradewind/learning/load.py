@@ -74,7 +74,9 @@ def known_rate_bps(
     (n,) bit/s, not below 0. Other chunks of the same transfer count as known load. O((n + m) log m) for m breakpoints.
     """
     moved = source.between(start_s, end_s) + destination.between(start_s, end_s) - both.between(start_s, end_s)
-    return np.maximum(moved - own_bytes, 0.0) * BITS_PER_BYTE / (end_s - start_s)
+    others: FloatArray = np.maximum(moved - own_bytes, 0.0)
+    rate: FloatArray = others * BITS_PER_BYTE / (end_s - start_s)
+    return rate
 
 
 def congestion_bps(
@@ -93,9 +95,9 @@ def congestion_bps(
     resent = np.nan_to_num(retransmitted_bytes)
     count = np.maximum(np.nan_to_num(streams, nan=1.0), 1.0)
     window = np.nan_to_num(throughput_bps * rtt_s) / BITS_PER_BYTE / count
-    ratio = np.maximum(window / INITIAL_WINDOW_BYTES, 1.0)
+    ratio: FloatArray = np.maximum(window / INITIAL_WINDOW_BYTES, 1.0)
     deficit = INITIAL_WINDOW_BYTES * (ratio * np.log2(ratio) - (ratio - 1.0))
-    return (resent + count * np.maximum(deficit, 0.0)) * BITS_PER_BYTE / duration_s
+    return (resent + count * deficit) * BITS_PER_BYTE / duration_s
 
 
 def unknown_rate_bps(
