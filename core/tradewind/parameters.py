@@ -82,12 +82,13 @@ class Caps:
 
     def allow(self, parameters: Parameters) -> bool:
         """Whether ``parameters`` stay within every cap; unknown values count as one."""
-        if self.streams is not None and parameters.streams > self.streams:
-            return False
-        return all(
-            cap is None or (getattr(parameters, axis) or 1) <= cap
-            for axis in (*_SETTING_AXES, "cores", "frequency_hz")
-            if (cap := getattr(self, axis)) is not None
+        return (
+            (self.streams is None or parameters.streams <= self.streams)
+            and (self.concurrency is None or (parameters.concurrency or 1) <= self.concurrency)
+            and (self.parallelism is None or (parameters.parallelism or 1) <= self.parallelism)
+            and (self.pipelining is None or (parameters.pipelining or 1) <= self.pipelining)
+            and (self.cores is None or (parameters.cores or 1) <= self.cores)
+            and (self.frequency_hz is None or (parameters.frequency_hz or 1) <= self.frequency_hz)
         )
 
     def clamp(self, parameters: Parameters) -> Parameters:
