@@ -7,15 +7,15 @@ k(Δ)     covariance σ² Π_j ρ_j^|Δ_j|, Δ in steps of the lattice; τ² mor
 
 References
 ----------
-Cressie, "Statistics for Spatial Data" (1993), §3.2 (ordinary kriging; here with known mean 0).
+Cressie, "Statistics for Spatial Data" (1993), §3.2 (kriging; here the mean is known to be 0).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial import cKDTree
 
-from tradewind.learning.cells import Cells
+from tradewind.learning.cells import Cells, Index
 from tradewind.learning.observations import Floats
 
 NEIGHBOURS = 16
@@ -24,6 +24,16 @@ WORTHWHILE = 0.02
 
 SIGNAL_FACTORS = (1.1, 1.6, 2.5)
 """Signal variances tried, in units of the largest lag-1 covariance."""
+
+LARGEST_SIGNAL = 0.9
+"""Share of the mean square residual that may be called signal."""
+
+CORRELATION_RANGE = (0.02, 0.98)
+NEVER_SEEN = 1e6
+"""Noise variance of a cell whose rows are all disbelieved."""
+
+BLOCK = 2048
+"""Cells solved at once, which bounds the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +44,7 @@ class ResidualKriging:
     ----------
     position : (m, axes) places of the cells on the lattice.
     residual, noise : (m,) what is kriged and its noise variance.
-    signal : σ²; ``nugget`` : τ², what belongs to one cell alone.
+    signal, nugget : σ², and τ², what belongs to one cell alone.
     decay : (axes,) −log ρ_j.
     """
 
@@ -47,23 +57,34 @@ class ResidualKriging:
 
     def predict(self, position: Floats) -> tuple[Floats, Floats]:
         """Mean and variance (r,) at places (r, axes)."""
-        tree = cKDTree(self.position * self.decay)
-        count = min(NEIGHBOURS, len(self.position))
-        distance, near = tree.query(position * self.decay, k=np.arange(1, count + 1), p=1)
-        return self._solve(distance, near)
+        return self.predict_from(position, self.neighbours(position, skip=0))
 
-    def leave_one_out(self) -> tuple[Floats, Floats]:
-        """Mean and variance (m,) at each cell from its neighbours alone."""
+    def neighbours(self, position: Floats, *, skip: int) -> Index:
+        """(r, ≤ NEIGHBOURS) cells next to places (r, axes), without the first ``skip``."""
+        last = min(NEIGHBOURS + skip, len(self.position))
         tree = cKDTree(self.position * self.decay)
-        count = min(NEIGHBOURS + 1, len(self.position))
-        distance, near = tree.query(self.position * self.decay, k=np.arange(1, count + 1), p=1)
-        return self._solve(distance[:, 1:], near[:, 1:])
+        _, near = tree.query(position * self.decay, k=np.arange(1 + skip, last + 1), p=1)
+        return np.asarray(near, dtype=np.intp)
 
-    def _solve(self, distance: Floats, near: Floats) -> tuple[Floats, Floats]:
-        place = self.position[near] * self.decay
-        between = np.abs(place[:, :, None, :] - place[:, None, :, :]).sum(axis=3)
+    def predict_from(self, position: Floats, near: Index) -> tuple[Floats, Floats]:
+        """Mean and variance (r,) at places (r, axes) from the cells ``near`` (r, k)."""
+        mean, variance = np.empty(len(position)), np.empty(len(position))
+        for start in range(0, len(position), BLOCK):
+            part = slice(start, start + BLOCK)
+            mean[part], variance[part] = self._solve(position[part], near[part])
+        return mean, variance
+
+    def _solve(self, position: Floats, near: Index) -> tuple[Floats, Floats]:
+        place = self.position * self.decay
+        between = np.zeros((*near.shape, near.shape[1]))
+        distance = np.zeros(near.shape)
+        for j, axis in enumerate(place.T):
+            local = axis[near]
+            between += np.abs(local[:, :, None] - local[:, None, :])
+            distance += np.abs(local - position[:, j, None] * self.decay[j])
         K = self._covariance(between)
-        K[:, range(K.shape[1]), range(K.shape[1])] += self.noise[near]
+        own = np.arange(near.shape[1])
+        K[:, own, own] += self.noise[near]
         k = self._covariance(distance)
         weights = np.linalg.solve(K, k[:, :, None])[:, :, 0]
         mean = np.sum(weights * self.residual[near], axis=1)
@@ -77,39 +98,46 @@ class ResidualKriging:
         return covariance
 
 
+def cell_effects(cells: Cells, residual: Floats, noise: Floats, tau2: float) -> ResidualKriging:
+    """Only the cells' own effects, shrunk by their noise: what remains where neighbours tell nothing."""
+    noise = np.minimum(noise, NEVER_SEEN)
+    return ResidualKriging(cells.rank.astype(np.float64), residual, noise, 0.0, tau2, np.ones(cells.x.shape[1]))
+
+
 def fit_kriging(
-    cells: Cells, residual: Floats, held_out: Floats, noise: Floats, tau2: float, believed: Floats
-) -> tuple[ResidualKriging, Floats, Floats] | None:
-    """Kriging of cell residuals and its leave-one-out mean and variance (m,), or None if it gains too little.
+    effects: ResidualKriging, cells: Cells, held_out: Floats, believed: Floats
+) -> tuple[ResidualKriging, tuple[Floats, Floats]] | None:
+    """Kriging of cell residuals with its leave-one-out mean and variance (m,), or None if it gains too little.
 
     Parameters
     ----------
-    residual : (m,) residuals of the cell means from the spline; ``held_out`` (m,) the same, each cell left out of it.
-    noise : (m,) variance of the cell means by row noise; infinite where a cell has no believed row.
-    tau2 : variance between cells, 0 if unknown.
-    believed : (m,) weight of each cell in judging the gain.
+    effects : what is kriged, without a kernel yet; its nugget is the variance between cells, 0 if unknown.
+    held_out : (m,) residuals of the cell means, each cell left out of the spline.
+    believed : (m,) weight of each cell.
     """
-    lagged = np.array([_lag_covariance(cells, residual, believed, j) for j in range(cells.x.shape[1])])
+    lagged = np.array([_lag_covariance(cells, effects.residual, believed, j) for j in range(cells.x.shape[1])])
     strongest = float(np.max(lagged, initial=0.0))
-    if len(cells) < NEIGHBOURS // 2 or strongest <= 0:
+    if len(cells) <= NEIGHBOURS // 2 or strongest <= 0:
         return None
     weight = believed / np.sum(believed)
     plain = float(weight @ held_out**2)
-    best: tuple[float, ResidualKriging, Floats, Floats] | None = None
-    for factor in SIGNAL_FACTORS:
-        signal = min(factor * strongest, 0.9 * plain)
-        rho = np.clip(lagged / signal, 0.02, 0.98)
-        # Noise measured without repeats contains what kriging explains: leave it what is left.
-        own = np.where(np.isfinite(noise), np.maximum(noise - (signal if tau2 == 0 else 0.0), 0.1 * noise), 1e6)
-        kriging = ResidualKriging(
-            cells.rank.astype(np.float64), residual, own, signal, max(tau2 - signal, 0.0), -np.log(rho)
-        )
-        mean, variance = kriging.leave_one_out()
-        loss = float(weight @ (held_out - mean) ** 2)
-        if best is None or loss < best[0]:
-            best = (loss, kriging, mean, variance)
-    assert best is not None, "at least one factor is tried"
-    return best[1:] if best[0] < (1 - WORTHWHILE) * plain else None
+    candidates = [
+        _with_signal(effects, lagged, min(factor * strongest, LARGEST_SIGNAL * plain)) for factor in SIGNAL_FACTORS
+    ]
+    near = candidates[1].neighbours(effects.position, skip=1)
+    told = [kriging.predict_from(effects.position, near) for kriging in candidates]
+    losses = [float(weight @ (held_out - mean) ** 2) for mean, _ in told]
+    best = int(np.argmin(losses))
+    return (candidates[best], told[best]) if losses[best] < (1 - WORTHWHILE) * plain else None
+
+
+def _with_signal(effects: ResidualKriging, lagged: Floats, signal: float) -> ResidualKriging:
+    correlation = np.clip(lagged / signal, *CORRELATION_RANGE)
+    # Noise that was measured without repeats contains what kriging explains; it keeps the rest.
+    explained = signal if effects.nugget == 0 else 0.0
+    noise = np.maximum(effects.noise - explained, 0.1 * effects.noise)
+    nugget = max(effects.nugget - signal, 0.0)
+    return replace(effects, signal=signal, nugget=nugget, noise=noise, decay=-np.log(correlation))
 
 
 def _lag_covariance(cells: Cells, residual: Floats, believed: Floats, axis: int) -> float:

@@ -4,31 +4,37 @@ log y = f(x) + g(x) + u_c + L(ℓ) + e: penalised splines f, local kriging g, ce
 e ~ s²(x). The order of a fit: robust weights first, then repeats collapse to cells, then REML; a few passes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from tradewind.learning.basis import AxisBasis, Design
 from tradewind.learning.cells import Cells, Index
-from tradewind.learning.kriging import ResidualKriging, fit_kriging
+from tradewind.learning.kriging import ResidualKriging, cell_effects, fit_kriging
 from tradewind.learning.observations import Flags, Floats
 from tradewind.learning.reml import MixedFit, fit_mixed
 from tradewind.learning.robust import (
+    CellSums,
     LeaveOneOut,
-    NoiseModel,
+    cell_left_out,
     huber_weights,
     leave_one_out,
     nearest_cells,
-    paule_mandel,
-    robust_variance,
 )
+from tradewind.learning.variance import NoiseModel, paule_mandel, robust_variance
 
 PASSES = 4
+WARM_PASSES = 2
 REML_STEPS = 6
+FIRST_PRECISION = 10.0
 SETTLED = 0.01
 """Mean change of the robust weights below which another pass is not worth its time."""
 
+SMEARING_RANGE = (0.5, 2.0)
+SMALLEST_CALIBRATION = 0.05
+MIN_LOADS = 8
+MIN_LOAD_RANGE = 0.02
 NORMAL_90 = 1.6448536269514722
 COVERAGE = 0.9
 
@@ -44,7 +50,7 @@ class LoadTerm:
         """Term over the loads seen (n,), or None where load is unknown for most rows or does not vary."""
         left = 1.0 - load
         known = left[np.isfinite(left)]
-        if len(known) < max(8, len(load) // 2) or np.ptp(known) < 0.02:
+        if len(known) < max(MIN_LOADS, len(load) // 2) or np.ptp(known) < MIN_LOAD_RANGE:
             return None
         return cls(AxisBasis.spanning("load", 0, left))
 
@@ -144,139 +150,141 @@ class Surface:
         return raw
 
 
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What the passes of a fit improve: robust weights (n,), noise, τ² and the precisions of the blocks."""
+
+    weight: Floats
+    noise: NoiseModel
+    tau2: float
+    precisions: Floats
+
+    def row_precision(self, cells: Cells) -> Floats:
+        return self.weight / self.noise.at(cells.x)[cells.of_row]
+
+
+@dataclass(frozen=True, slots=True)
+class _Solution:
+    """Fit at one state: the surface at the cells with its variance (m,), and the rows without their load term (n,)."""
+
+    fit: MixedFit
+    surface: tuple[Floats, Floats]
+    rest: Floats
+
+
 def fit_surface(plane: Plane, values: Floats, start: Surface | None = None) -> Surface:
     """Fit log ``values`` (n,) > 0, NaN where not measured, over the plane.
 
     Parameters
     ----------
-    start : a surface of nearly the same rows: its precisions and noise save passes.
+    start : a surface of nearly the same rows: its smoothing and noise save passes.
 
     Notes
     -----
     Cost m q² + q³ a pass, m cells and q columns, plus 16³ a cell for kriging.
     """
-    cells = plane.cells
     known = np.isfinite(values)
     y = np.log(np.where(known, values, 1.0))
     centre = float(np.median(y[known]))
     y = np.where(known, y - centre, 0.0)
-    weight = known.astype(np.float64)
-    precisions = np.full(len(plane.blocks), 10.0) if start is None else start.fit.precisions
-    noise = NoiseModel.constant(cells, robust_variance(y[known])) if start is None else start.noise
-    tau2 = 0.0 if start is None else start.tau2
-    for turn in range(PASSES):
-        fit, f, v, rest = _solve_cells(plane, y, weight, noise, tau2, precisions, REML_STEPS)
-        precisions = fit.precisions
-        loo = leave_one_out(cells, rest, weight, noise.at(cells.x), tau2, f, v)
-        if turn == 0 and start is None:
-            noise = NoiseModel.constant(cells, robust_variance(loo.residual[known]))
-        else:
-            noise = noise.scored(cells, loo, weight)
-        s2 = noise.at(cells.x)
-        before = weight
-        weight = huber_weights(cells, loo, s2, plane.neighbours) * known
-        W = cells.sum(weight / s2[cells.of_row])
-        mean = _cell_means(cells, rest, weight / s2[cells.of_row], W, f)
-        p = _mean_precision(W, tau2)
-        tau2 = paule_mandel(mean, f, W, cells.sum((weight > 0).astype(np.float64)), float(np.sum(np.minimum(v * p, 1))), tau2)
-        if turn > 0 and float(np.mean(np.abs(weight - before))) < SETTLED:
+    warm = start is not None and len(start.fit.precisions) == len(plane.blocks)
+    state = _State(
+        weight=known.astype(np.float64),
+        noise=start.noise if start and warm else NoiseModel.constant(plane.cells, robust_variance(y[known])),
+        tau2=start.tau2 if start and warm else 0.0,
+        precisions=start.fit.precisions if start and warm else np.full(len(plane.blocks), FIRST_PRECISION),
+    )
+    for turn in range(WARM_PASSES if warm else PASSES):
+        better = _improve(plane, y, known, state, constant_noise=turn == 0 and not warm)
+        change = float(np.mean(np.abs(better.weight - state.weight)))
+        state = better
+        if turn > 0 and change < SETTLED:
             break
-    fit, f, v, rest = _solve_cells(plane, y, weight, noise, tau2, precisions, 1)
-    return _finished(plane, centre, y, rest, weight, known, noise, tau2, fit, f, v)
+    return _finish(plane, centre, y, known, state)
 
 
-def _solve_cells(
-    plane: Plane, y: Floats, weight: Floats, noise: NoiseModel, tau2: float, precisions: Floats, steps: int
-) -> tuple[MixedFit, Floats, Floats, Floats]:
-    """Fit on cell means; load columns, which vary within a cell, add their within-cell cross-products.
+def _improve(plane: Plane, y: Floats, known: Flags, state: _State, *, constant_noise: bool) -> _State:
+    """One pass: REML at the weights in force, then noise, weights and τ² from leave-one-out residuals."""
+    cells = plane.cells
+    solution = _solve(plane, y, state, REML_STEPS)
+    surface, rest = solution.surface, solution.rest
+    effect = np.zeros(len(cells)), np.full(len(cells), state.tau2)
+    row = state.row_precision(cells)
+    without = cell_left_out(CellSums.of(cells, rest, row), surface, state.tau2)
+    loo = leave_one_out(cells, rest, row, without, effect)
+    if constant_noise:
+        noise = NoiseModel.constant(cells, robust_variance(loo.residual[known]))
+    else:
+        noise = state.noise.scored(cells, loo, state.weight)
+    weight = huber_weights(cells, loo, noise.at(cells.x), plane.neighbours) * known
+    state = _State(weight, noise, state.tau2, solution.fit.precisions)
+    sums = CellSums.of(cells, rest, state.row_precision(cells))
+    used = float(np.sum(np.minimum(surface[1] * sums.surface_precision(state.tau2), 1)))
+    return replace(state, tau2=paule_mandel(sums, surface[0], used, state.tau2))
 
-    Returns
-    -------
-    Fit, surface (m,), its variance (m,), and rows without their load term (n,).
-    """
-    cells, c = plane.cells, plane.cells.of_row
-    B = plane.columns
-    row = weight / noise.at(cells.x)[c]
-    W = cells.sum(row)
-    p = _mean_precision(W, tau2)
-    mean = _cell_means(cells, y, row, W, np.zeros(len(cells)))
-    if plane.load_columns.shape[1]:
-        L = plane.load_columns
-        L_mean = np.stack([_cell_means(cells, column, row, W, np.zeros(len(cells))) for column in L.T], axis=1)
-        within, y_within = L - L_mean[c], y - mean[c]
-        B = np.concatenate([B, L_mean], axis=1)
-    scaled = B * np.sqrt(p)[:, None]
-    G = scaled.T @ scaled
-    g = B.T @ (p * mean)
-    q = plane.columns.shape[1]
-    if plane.load_columns.shape[1]:
+
+def _solve(plane: Plane, y: Floats, state: _State, steps: int) -> _Solution:
+    """Fit on cell means; load columns, which vary within a cell, add their within-cell cross-products."""
+    cells, B, q = plane.cells, plane.columns, plane.columns.shape[1]
+    row = state.row_precision(cells)
+    sums = CellSums.of(cells, y, row)
+    L = plane.load_columns
+    L_mean = np.stack([CellSums.of(cells, column, row).mean for column in L.T], axis=1) if L.size else L[: len(cells)]
+    both = np.concatenate([B, L_mean], axis=1) if L.size else B
+    p = sums.surface_precision(state.tau2)
+    scaled = both * np.sqrt(p)[:, None]
+    G, g = scaled.T @ scaled, both.T @ (p * sums.mean)
+    if L.size:
+        within = L - L_mean[cells.of_row]
         G[q:, q:] += (within * row[:, None]).T @ within
-        g[q:] += within.T @ (row * y_within)
-    fit = fit_mixed(G, g, plane.blocks, precisions, steps)
-    f = plane.columns @ fit.coefficients[:q]
-    v = _quadratic(plane.columns, fit.covariance[:q, :q])
-    rest = y - plane.load_columns @ fit.coefficients[q:]
-    return fit, f, v, rest
+        g[q:] += within.T @ (row * (y - sums.mean[cells.of_row]))
+    fit = fit_mixed(G, g, plane.blocks, state.precisions, steps)
+    surface = B @ fit.coefficients[:q], _quadratic(B, fit.covariance[:q, :q])
+    return _Solution(fit, surface, y - L @ fit.coefficients[q:])
 
 
-def _finished(
-    plane: Plane,
-    centre: float,
-    y: Floats,
-    rest: Floats,
-    weight: Floats,
-    known: Flags,
-    noise: NoiseModel,
-    tau2: float,
-    fit: MixedFit,
-    f: Floats,
-    v: Floats,
-) -> Surface:
+def _finish(plane: Plane, centre: float, y: Floats, known: Flags, state: _State) -> Surface:
+    """Solve at the final state, krige what is left, calibrate on held-out residuals."""
     cells, c = plane.cells, plane.cells.of_row
-    s2 = noise.at(cells.x)
-    row = weight / s2[c]
-    W = cells.sum(row)
-    mean = _cell_means(cells, rest, row, W, f)
-    leverage = np.minimum(v * _mean_precision(W, tau2), 0.999)
-    own_noise = np.divide(1.0, W, out=np.full_like(W, np.inf), where=W > 0)
-    residual = mean - f
-    kriged = fit_kriging(cells, residual, residual / (1 - leverage), own_noise, tau2, _mean_precision(W, tau2))
-    kriging, around = None, None
-    if kriged is not None:
-        kriging, around = kriged[0], kriged[1:]
-    elif tau2 > 0:
-        noisy = np.where(np.isfinite(own_noise), own_noise, 1e6)
-        kriging = ResidualKriging(cells.rank.astype(np.float64), residual, noisy, 0.0, tau2, np.ones(cells.x.shape[1]))
-    loo = leave_one_out(cells, rest, weight, s2, tau2, f, v, around)
-    deviation = np.sqrt(s2[c] + loo.variance)
-    z = np.abs(loo.residual[known]) / deviation[known]
-    level = min(1.0, COVERAGE * (1 + 1 / len(z)))
-    believed = weight > 0
-    load = y - rest
-    raw = np.exp(y[believed])
-    expected = np.exp(loo.mean[believed] + load[believed] + 0.5 * deviation[believed] ** 2)
+    solution = _solve(plane, y, state, 1)
+    row = state.row_precision(cells)
+    sums = CellSums.of(cells, solution.rest, row)
+    seen = sums.rows > 0
+    f, v = solution.surface
+    noise = np.divide(1.0, sums.precision, out=np.full(len(cells), np.inf), where=seen)
+    effects = cell_effects(cells, np.where(seen, sums.mean - f, 0.0), noise, state.tau2)
+    without = cell_left_out(sums, (f, v), state.tau2)
+    held_out = np.where(seen, sums.mean - without[0], 0.0)
+    kriged = fit_kriging(effects, cells, held_out, sums.surface_precision(state.tau2))
+    effect = kriged[1] if kriged else (np.zeros(len(cells)), np.full(len(cells), state.tau2))
+    loo = leave_one_out(cells, solution.rest, row, without, effect)
+    deviation = np.sqrt(state.noise.at(cells.x)[c] + loo.variance)
+    believed = state.weight > 0
+    expected = np.exp((y - loo.residual + 0.5 * deviation**2)[believed])
     return Surface(
         plane=plane,
         centre=centre,
-        fit=fit,
-        noise=noise,
-        tau2=tau2,
-        kriging=kriging,
-        widest=float(np.max(v[W > 0])),
-        calibration=float(np.quantile(z, level)) / NORMAL_90,
-        smearing=float(np.clip(raw.sum() / expected.sum(), 0.5, 2.0)),
+        fit=solution.fit,
+        noise=state.noise,
+        tau2=state.tau2,
+        kriging=kriged[0] if kriged else (effects if state.tau2 > 0 else None),
+        widest=float(np.max(v[seen])),
+        calibration=conformal_factor(loo.residual[known] / deviation[known]),
+        smearing=float(np.clip(np.exp(y[believed]).sum() / expected.sum(), *SMEARING_RANGE)),
         held_out=loo,
-        weight=weight,
+        weight=state.weight,
     )
 
 
-def _cell_means(cells: Cells, rows: Floats, precision: Floats, W: Floats, empty: Floats) -> Floats:
-    return np.divide(cells.sum(precision * rows), W, out=empty.copy(), where=W > 0)
+def conformal_factor(z: Floats) -> float:
+    """Factor that makes ±1.645 deviations hold 90 % of held-out standardised residuals (n,), finite-sample corrected.
 
-
-def _mean_precision(W: Floats, tau2: float) -> Floats:
-    """Precision of the cell means, 1/(τ² + 1/W), 0 where a cell has no believed row."""
-    return W / (1.0 + tau2 * W)
+    References
+    ----------
+    Lei et al., "Distribution-free predictive inference for regression", JASA 113 (2018).
+    """
+    level = min(1.0, COVERAGE * (1 + 1 / len(z)))
+    return max(float(np.quantile(np.abs(z), level)) / NORMAL_90, SMALLEST_CALIBRATION)
 
 
 def _quadratic(B: Floats, V: Floats) -> Floats:
