@@ -11,7 +11,7 @@ from tradewind.learning.observations import Floats
 
 Index = NDArray[np.intp]
 
-MAX_STEPS = 64
+MAX_STEPS = 256
 """Distinct values that an axis keeps; a quantity that varies freely is rounded to as many equal steps of its range."""
 
 

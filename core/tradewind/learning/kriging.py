@@ -22,8 +22,11 @@ NEIGHBOURS = 16
 WORTHWHILE = 0.02
 """Share of the leave-one-out mean square that kriging must save, or it is dropped."""
 
-SIGNAL_FACTORS = (1.1, 1.6, 2.5)
+SIGNAL_FACTORS = (1.1, 1.6, 2.5, 5.0)
 """Signal variances tried, in units of the largest lag-1 covariance."""
+
+METRIC_FACTOR = 5.0
+"""Signal variance, in the same units, that decides who is a neighbour."""
 
 LARGEST_SIGNAL = 0.9
 """Share of the mean square residual that may be called signal."""
@@ -45,7 +48,7 @@ class ResidualKriging:
     position : (m, axes) places of the cells on the lattice.
     residual, noise : (m,) what is kriged and its noise variance.
     signal, nugget : σ², and τ², what belongs to one cell alone.
-    decay : (axes,) −log ρ_j.
+    decay : (axes,) −log ρ_j; ``metric`` (axes,): weights of the steps where neighbours are looked for.
     """
 
     position: Floats
@@ -54,6 +57,7 @@ class ResidualKriging:
     signal: float
     nugget: float
     decay: Floats
+    metric: Floats
 
     def predict(self, position: Floats) -> tuple[Floats, Floats]:
         """Mean and variance (r,) at places (r, axes)."""
@@ -62,8 +66,8 @@ class ResidualKriging:
     def neighbours(self, position: Floats, *, skip: int) -> Index:
         """(r, ≤ NEIGHBOURS) cells next to places (r, axes), without the first ``skip``."""
         last = min(NEIGHBOURS + skip, len(self.position))
-        tree = cKDTree(self.position * self.decay)
-        _, near = tree.query(position * self.decay, k=np.arange(1 + skip, last + 1), p=1)
+        tree = cKDTree(self.position * self.metric)
+        _, near = tree.query(position * self.metric, k=np.arange(1 + skip, last + 1), p=1)
         return np.asarray(near, dtype=np.intp)
 
     def predict_from(self, position: Floats, near: Index) -> tuple[Floats, Floats]:
@@ -101,7 +105,8 @@ class ResidualKriging:
 def cell_effects(cells: Cells, residual: Floats, noise: Floats, tau2: float) -> ResidualKriging:
     """Only the cells' own effects, shrunk by their noise: what remains where neighbours tell nothing."""
     noise = np.minimum(noise, NEVER_SEEN)
-    return ResidualKriging(cells.rank.astype(np.float64), residual, noise, 0.0, tau2, np.ones(cells.x.shape[1]))
+    ones = np.ones(cells.x.shape[1])
+    return ResidualKriging(cells.rank.astype(np.float64), residual, noise, 0.0, tau2, ones, ones)
 
 
 def fit_kriging(
@@ -121,10 +126,11 @@ def fit_kriging(
         return None
     weight = believed / np.sum(believed)
     plain = float(weight @ held_out**2)
+    effects = replace(effects, metric=-np.log(_correlation(lagged, METRIC_FACTOR * strongest)))
     candidates = [
         _with_signal(effects, lagged, min(factor * strongest, LARGEST_SIGNAL * plain)) for factor in SIGNAL_FACTORS
     ]
-    near = candidates[1].neighbours(effects.position, skip=1)
+    near = effects.neighbours(effects.position, skip=1)
     told = [kriging.predict_from(effects.position, near) for kriging in candidates]
     losses = [float(weight @ (held_out - mean) ** 2) for mean, _ in told]
     best = int(np.argmin(losses))
@@ -132,12 +138,15 @@ def fit_kriging(
 
 
 def _with_signal(effects: ResidualKriging, lagged: Floats, signal: float) -> ResidualKriging:
-    correlation = np.clip(lagged / signal, *CORRELATION_RANGE)
     # Noise that was measured without repeats contains what kriging explains; it keeps the rest.
     explained = signal if effects.nugget == 0 else 0.0
     noise = np.maximum(effects.noise - explained, 0.1 * effects.noise)
     nugget = max(effects.nugget - signal, 0.0)
-    return replace(effects, signal=signal, nugget=nugget, noise=noise, decay=-np.log(correlation))
+    return replace(effects, signal=signal, nugget=nugget, noise=noise, decay=-np.log(_correlation(lagged, signal)))
+
+
+def _correlation(lagged: Floats, signal: float) -> Floats:
+    return np.clip(lagged / signal, *CORRELATION_RANGE)
 
 
 def _lag_covariance(cells: Cells, residual: Floats, believed: Floats, axis: int) -> float:
