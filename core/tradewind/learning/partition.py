@@ -36,7 +36,7 @@ from tradewind.sla import CONFIDENCES, EnergyBasis, SlaKind
 from tradewind.sla_partitions import Partition
 
 REGRET_GOAL = 0.03
-MAX_PARTITIONS = 8
+MAX_PARTITIONS = 12
 
 PARTITIONED = (SlaKind.THROUGHPUT_AT_LEAST, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST)
 """Kinds with a range of targets; a deadline is served by the partitions of throughput_at_least."""
@@ -101,7 +101,7 @@ def solve_partitions(
     ----------
     table : the whole lattice; settings beyond the caps are left out before anything is solved.
     asked : targets of past requests by kind, in bit/s, J per byte or W (a deadline's as throughput); they weigh the
-        regret, beside a uniform prior.
+        regret, beside a prior (`Staircase.demand`).
 
     Returns
     -------

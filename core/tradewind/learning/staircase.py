@@ -22,7 +22,9 @@ IntArray = npt.NDArray[np.int64]
 MAX_STEPS = 256
 """Longer staircases keep this many evenly spaced steps: 30 of them are cut for each leaf."""
 PRIOR_DEMANDS = 20
-"""Requests that the uniform prior is worth against targets seen so far."""
+"""Requests that the prior is worth against targets seen so far."""
+EASY_DEMAND = 0.2
+"""Share of the prior for targets that the cheapest setting keeps anyway; the rest is uniform over the other steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +44,24 @@ class Staircase:
     lowest: float
 
     def demand(self, targets: FloatArray | None = None) -> FloatArray:
-        """Share of the demand on each step, (f,): uniform over the range of merits, blended with targets seen.
+        """Share of the demand on each step, (f,): a prior blended with the targets seen so far.
+
+        Below the first step all targets are alike, however far the worst setting stretches the range: the prior there
+        is a fixed share, or one cheap range would hide the regret of all others.
 
         Parameters
         ----------
         targets : merits that were asked for; those beyond the last step cannot be served and do not count.
         """
-        below = np.concatenate([[self.lowest], self.bound[:-1]])
-        length = self.bound - below
-        span = float(length.sum())
-        uniform = length / span if span > 0 else np.full(len(length), 1 / len(length))
+        f = len(self.bound)
+        if f == 1:
+            return np.ones(1)
+        uniform = np.diff(self.bound) / (self.bound[-1] - self.bound[0])
+        prior = np.concatenate([[EASY_DEMAND], (1 - EASY_DEMAND) * uniform])
         if targets is None:
-            return np.asarray(uniform)
-        step = np.searchsorted(self.bound, targets, side="left")
-        seen = np.bincount(step, minlength=len(uniform) + 1)[: len(uniform)]
-        return np.asarray((PRIOR_DEMANDS * uniform + seen) / (PRIOR_DEMANDS + seen.sum()))
+            return prior
+        seen = np.bincount(np.searchsorted(self.bound, targets, side="left"), minlength=f + 1)[:f]
+        return np.asarray((PRIOR_DEMANDS * prior + seen) / (PRIOR_DEMANDS + seen.sum()))
 
 
 def staircase(bound: FloatArray, cost: FloatArray, *, gap: float = 0.0) -> Staircase:
