@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from tradewind.model import LinkModel
 
+ACCURACY, COVERAGE = "throughput.accuracy", "throughput.coverage90"
+
 LOWEST_ACCURACY = 0.0
 """1 − RMSE/mean below this is worse than no model: the error is as large as the mean itself."""
 
@@ -33,8 +35,8 @@ class Verdict:
 
 def judge(new: LinkModel, in_force: LinkModel | None) -> Verdict:
     """Hold a new model against fixed bounds and against the model in force."""
-    accuracy, coverage = weighted(new, "accuracy"), weighted(new, "coverage90")
-    before = None if in_force is None else weighted(in_force, "accuracy")
+    accuracy, coverage = weighted(new, ACCURACY), weighted(new, COVERAGE)
+    before = None if in_force is None else weighted(in_force, ACCURACY)
     reasons = []
     if accuracy < LOWEST_ACCURACY:
         reasons.append(f"accuracy {accuracy:.3f} is below {LOWEST_ACCURACY}")

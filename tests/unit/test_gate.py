@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from services.application.gate import judge
+from services.application.gate import ACCURACY, COVERAGE, judge
 from tests.unit.models import PATH, leaf_model
 from tradewind.model import LinkModel
 
@@ -10,8 +10,7 @@ from tradewind.model import LinkModel
 def model(*figures: tuple[float, float, int]) -> LinkModel:
     leaf = leaf_model(300, 100_000)
     leaves = tuple(
-        replace(leaf, accuracy={"accuracy": a, "coverage90": c}, leaf=replace(leaf.leaf, row_count=n))
-        for a, c, n in figures
+        replace(leaf, accuracy={ACCURACY: a, COVERAGE: c}, leaf=replace(leaf.leaf, row_count=n)) for a, c, n in figures
     )
     return LinkModel(path=PATH, leaves=leaves, rows=sum(n for _, _, n in figures), load_median=0.0)
 

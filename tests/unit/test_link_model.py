@@ -20,7 +20,7 @@ def law_bps(cc, p, pp, size):
 def link_log(n: int, seed: int = 1, *, metered: bool = True) -> LinkLog:
     rng = np.random.default_rng(seed)
     cc, p, pp = rng.choice([1, 2, 4, 8, 16], n), rng.choice([1, 2, 4], n), rng.choice([1, 4, 16], n)
-    size = np.exp(rng.choice([math.log(1e5), math.log(5e7)], n) + rng.normal(0, 0.2, n))
+    size = np.exp(rng.choice([math.log(1e5), math.log(5e7)], n) + rng.normal(0, 0.05, n))
     throughput = law_bps(cc, p, pp, size) * np.exp(rng.normal(0, 0.08, n))
     count = rng.integers(80, 120, n).astype(float)
     start = np.sort(rng.uniform(0, 30 * 86400, n))
@@ -59,6 +59,10 @@ def curves(log: LinkLog) -> EndpointCurves:
     return EndpointCurves(curve, curve, curve)
 
 
+def fit(log: LinkLog):
+    return fit_link(reduce_log([log], curves(log)), np.random.default_rng(0))
+
+
 @pytest.fixture(scope="module")
 def log():
     return link_log(3000)
@@ -66,7 +70,7 @@ def log():
 
 @pytest.fixture(scope="module")
 def learned(log):
-    return fit_link(reduce_log([log], curves(log)))
+    return fit(log)
 
 
 def test_small_and_large_files_become_leaves_of_their_own(learned):
@@ -74,6 +78,13 @@ def test_small_and_large_files_become_leaves_of_their_own(learned):
     assert sizes == {17, 26}
     assert sum(leaf.leaf.row_count for leaf in learned.leaves) == 3000
     assert learned.path.bandwidth_bps == 1e9
+    assert learned.failures == ()
+
+
+def test_each_leaf_is_judged_on_rows_held_out(learned):
+    for leaf in learned.leaves:
+        assert leaf.accuracy["throughput.accuracy"] > 0.8
+        assert 0.8 < leaf.accuracy["throughput.coverage90"] <= 1
 
 
 def test_the_surface_finds_the_law_that_made_the_rows(learned):
@@ -96,7 +107,7 @@ def test_partitions_cover_every_kind_where_power_was_metered(learned):
 
 def test_without_meters_only_throughput_is_promised():
     log = link_log(800, metered=False)
-    learned = fit_link(reduce_log([log], curves(log)))
+    learned = fit(log)
     kinds = {partition.kind for leaf in learned.leaves for partition in leaf.partitions}
     assert kinds == {SlaKind.MAX_THROUGHPUT, SlaKind.THROUGHPUT_AT_LEAST}
 
@@ -105,14 +116,14 @@ def test_rows_metered_at_one_end_are_not_mixed_with_rows_metered_at_both():
     log = link_log(800)
     both = np.arange(len(log)) % 10 == 0
     log = replace(log, source_power_w=np.where(both, 5000.0, np.nan))
-    learned = fit_link(reduce_log([log], curves(log)))
+    learned = fit(log)
     watts = [math.exp(s.log_power_mean) for leaf in learned.leaves for s in leaf.table.settings if s.certified]
     assert max(watts) < 100
 
 
 def test_a_log_read_in_batches_gives_the_same_leaves(log, learned):
     thirds = [rows(log, slice(i, i + 1000)) for i in (0, 1000, 2000)]
-    streamed = fit_link(reduce_log(thirds, curves(log)))
+    streamed = fit_link(reduce_log(thirds, curves(log)), np.random.default_rng(0))
     assert [leaf.leaf.row_count for leaf in streamed.leaves] == [leaf.leaf.row_count for leaf in learned.leaves]
     assert streamed.rows == learned.rows
 
@@ -130,10 +141,15 @@ def test_a_link_whose_settings_never_vary_says_why_it_has_no_model():
     constant[:, :3] = (4, 1, 1)
     log = replace(log, settings=constant)
     with pytest.raises(CannotFit, match="vary at least one parameter"):
-        fit_link(reduce_log([log], curves(log)))
+        fit(log)
+
+
+def test_a_link_with_little_history_still_tells_small_files_from_large_ones():
+    learned = fit(link_log(60))
+    assert len(learned.leaves) == 2
 
 
 def test_a_link_without_rows_says_so():
     empty = rows(link_log(10), slice(0, 0))
     with pytest.raises(CannotFit):
-        fit_link(reduce_log([], curves(empty)))
+        reduce_log([], curves(empty))

@@ -9,13 +9,13 @@ import numpy.typing as npt
 from tradewind import model
 from tradewind.cluster import Leaf
 from tradewind.errors import CannotFit
-from tradewind.learning.clustering import find_tiers
-from tradewind.learning.leaf import LatticeTable, fit_leaf
-from tradewind.learning.leaf import LeafModel as LeafFit
+from tradewind.learning.clustering import MIN_ROWS, find_tiers
+from tradewind.learning.leaf import fit_leaf
 from tradewind.learning.link_log import VALUES, ReducedLog
 from tradewind.learning.observations import Observations
-from tradewind.learning.partition import predicted_settings, solve_partitions
+from tradewind.learning.partition import solve_partitions
 from tradewind.learning.setting_rows import LeafRows
+from tradewind.learning.validation import validate_leaf
 from tradewind.parameters import AXES, Lattice, Parameters
 from tradewind.path import Path
 from tradewind.selection import SettingTable
@@ -25,26 +25,33 @@ FloatArray = npt.NDArray[np.float64]
 MAX_LATTICE = 1500
 """Settings of a lattice at most; beyond it the values of the longest axis are thinned."""
 
+FEWEST_ROWS = 24
+"""Rows of a leaf on a link with little history: just enough to fit and to validate."""
+
 DELAY_QUANTILE = 0.9
 QUIET_QUANTILE = 0.25
 """Loss of the quietest quarter of the rows: what the path loses without congestion."""
 
 
-def fit_link(log: ReducedLog) -> model.LinkModel:
+def fit_link(log: ReducedLog, rng: np.random.Generator) -> model.LinkModel:
     """Fit all leaves of a link.
 
-    A leaf that cannot be fitted is left out and told in ``failures``.
+    A leaf that cannot be fitted, or does not hold on held-out rows, is left out and told in ``failures``.
+
+    Parameters
+    ----------
+    rng : draws the rows that are held out.
 
     Raises
     ------
     CannotFit : not one leaf can be fitted.
     """
-    tiers = find_tiers(log.digest.cells)
+    tiers = find_tiers(log.digest.cells, min_rows=min(max(log.rows // 4, FEWEST_ROWS), MIN_ROWS))
     leaves: list[model.LeafModel] = []
     failures: list[str] = []
     for leaf, rows in zip(tiers.leaves, tiers.rows_of(log.digest), strict=True):
         try:
-            leaves.append(_fit(leaf, rows))
+            leaves.append(_fit(leaf, rows, rng))
         except CannotFit as reason:
             failures.append(f"{_named(leaf)}: {reason}")
     if not leaves:
@@ -83,7 +90,7 @@ class _Columns:
         return column
 
 
-def _fit(leaf: Leaf, rows: LeafRows) -> model.LeafModel:
+def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator) -> model.LeafModel:
     columns = _Columns(rows)
     known: npt.NDArray[np.bool_] = np.asarray(np.isfinite(rows.settings).any(axis=0))
     axes = tuple(axis for axis, any_known in zip(AXES, known.tolist(), strict=True) if any_known)
@@ -97,15 +104,18 @@ def _fit(leaf: Leaf, rows: LeafRows) -> model.LeafModel:
         started_s=columns["start_s"],
     )
     fitted = fit_leaf(observations, idle_power_w=base_power_w or 0.0)
+    validation = validate_leaf(observations, fitted, rng)
+    if not validation.accepted:
+        raise CannotFit("; ".join(validation.objections))
     lattice = _lattice(axes, observations.settings)
-    table = _table(fitted.evaluate(lattice), base_power_w)
+    table = SettingTable(fitted.evaluate(lattice).settings(), base_power_w if fitted.power else None)
     return model.LeafModel(
         leaf=leaf,
         lattice=lattice,
         table=table,
         observed=_observed(axes, rows, columns, power_w),
         partitions=solve_partitions(table),
-        accuracy=_left_out_accuracy(fitted, observations.throughput_bps),
+        accuracy=validation.to_dict(),
         queueing_delay_p90_s=_delays(axes, observations.settings, columns["queueing_delay_s"]),
         loss_baseline=_quantile(columns["loss"], QUIET_QUANTILE),
     )
@@ -136,22 +146,6 @@ def _lattice(axes: tuple[str, ...], settings: FloatArray) -> Lattice:
         for axis, column in zip(axes, settings.T, strict=True)
     }
     return Lattice.spanning(observed).thinned(MAX_LATTICE)
-
-
-def _table(evaluated: LatticeTable, base_power_w: float | None) -> SettingTable:
-    predicted = evaluated.prediction
-    power_sd = predicted.log_power_sd
-    covariance = None if power_sd is None else predicted.correlation * predicted.log_throughput_sd * power_sd
-    settings = predicted_settings(
-        tuple(evaluated.lattice.settings()),
-        log_throughput_mean=predicted.log_throughput_mean,
-        log_throughput_sd=predicted.log_throughput_sd,
-        log_power_mean=predicted.log_power_mean,
-        log_power_sd=power_sd,
-        log_covariance=covariance,
-        certified=predicted.certified,
-    )
-    return SettingTable(settings, None if power_sd is None else base_power_w)
 
 
 def _observed(
@@ -188,11 +182,3 @@ def _delays(axes: tuple[str, ...], settings: FloatArray, delay_s: FloatArray) ->
             streams = streams * np.nan_to_num(settings[:, axes.index(axis)], nan=1.0)
     found = {int(count): _quantile(delay_s[streams == count], DELAY_QUANTILE) for count in np.unique(streams)}
     return {count: delay for count, delay in found.items() if delay is not None}
-
-
-def _left_out_accuracy(fitted: LeafFit, throughput_bps: FloatArray) -> Mapping[str, float]:
-    """Accuracy 1 − RMSE/mean and coverage of the 90 % band on rows left out of the fit one by one."""
-    held_out = fitted.throughput.held_out
-    predicted = np.exp(np.log(throughput_bps) - held_out.residual)
-    rmse = float(np.sqrt(np.mean((predicted - throughput_bps) ** 2)))
-    return {"accuracy": 1.0 - rmse / float(throughput_bps.mean())}
