@@ -268,5 +268,3 @@ def _on_known_path(record: WireRecord, known: Path) -> WireRecord:
 
 def _rejection(line: Line, wrong: InvalidValue) -> RejectedRow:
     return RejectedRow(line.number, wrong.field, wrong.reason, line.content[:RAW_KEPT_BYTES])
-
-

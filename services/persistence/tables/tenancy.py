@@ -1,6 +1,6 @@
 """Tenants and their API keys."""
 
-from sqlalchemy import ARRAY, Column, LargeBinary, Table, Text, text
+from sqlalchemy import ARRAY, Column, Index, LargeBinary, Table, Text, text
 
 from services.persistence.tables.metadata import METADATA, instant, label, own_id, tenant_column
 
@@ -24,4 +24,5 @@ api_keys = Table(
     instant("created_at"),
     instant("last_used_at", nullable=True),
     instant("revoked_at", nullable=True),
+    Index(None, "tenant_id"),
 )
