@@ -42,7 +42,7 @@ class EmbeddedPostgres(EmbeddedServer):
     ----------
     folder : see `EmbeddedServer`.
     tcp : listen on the loopback too, on a free port, for programs of other users.
-    durable : whether commits are forced to disk. Without, tests start and run faster on a busy disk: commits survive the
+    durable : whether commits are forced to disk. Without, tests run faster on a busy disk: commits then survive the
         server's death, not the machine's.
     settings : PostgreSQL parameters on top of the defaults, taken by the start that brings the server up.
     """

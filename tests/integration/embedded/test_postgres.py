@@ -1,6 +1,5 @@
 import shutil
 import subprocess
-
 from functools import partial
 
 import psutil
@@ -54,7 +53,7 @@ def test_committed_rows_survive_a_stop_and_a_new_start(server_folder):
         assert connection.execute("SELECT count(*) FROM kept").fetchone() == (1000,)
 
 
-def test_every_acknowledged_commit_survives_killing_all_of_EmbeddedPostgres(server_folder):
+def test_every_acknowledged_commit_survives_killing_all_of_postgres(server_folder):
     with EmbeddedPostgres(server_folder) as server:
         connection = psycopg.connect(server.url(), autocommit=True)
         connection.execute("CREATE TABLE acknowledged (value int)")
