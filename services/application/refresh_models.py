@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 from uuid import UUID
 
@@ -134,7 +135,9 @@ class RefreshWork(Protocol):
     def publish(self, event: Event) -> None: ...
     def commit(self) -> None: ...
     def __enter__(self) -> Self: ...
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
 
 class LogReader(Protocol):

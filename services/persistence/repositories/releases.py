@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, func, select, text, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, literal, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.refresh_models import Building
@@ -98,7 +98,7 @@ class Releases:
         parent = release_links.alias("parent")
         carried = select(
             parent.c.tenant_id,
-            func.cast(release_id, release_links.c.release_id.type),
+            literal(release_id, release_links.c.release_id.type),
             parent.c.link_id,
             parent.c.link_model_id,
             parent.c.state,
