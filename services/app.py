@@ -5,12 +5,12 @@ from contextlib import ExitStack, asynccontextmanager
 
 from fastapi import FastAPI
 
-from services.api import endpoints, keys, logs, middleware, probes, problems
+from services.api import endpoints, keys, links, logs, middleware, probes, problems, releases
 from services.bootstrap import Container, container
 
 TITLE = "Tradewind"
 VERSION = "1.0"
-ROUTERS = (logs.router, endpoints.router, keys.router, probes.router)
+ROUTERS = (logs.router, endpoints.router, links.router, releases.router, keys.router, probes.router)
 
 
 def app_for(*, database_url: str, redis_url: str) -> FastAPI:
