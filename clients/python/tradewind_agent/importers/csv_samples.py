@@ -10,7 +10,7 @@ from tradewind_agent.importers.csv_columns import Columns
 from tradewind_agent.importers.csv_times import TimeColumns
 from tradewind_agent.importers.log_text import Line
 
-SAMPLES_A_SET = 512
+SAMPLES_A_SET = 256
 """Rows of a set that are looked at, up to twice as many; medians of so many are within a few percent of the whole."""
 
 MAX_SETS = 256

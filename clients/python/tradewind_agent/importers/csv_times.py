@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 
@@ -38,14 +38,13 @@ class TimeColumns:
     """Where a row says when it began, and in which order it writes dates."""
 
     columns: Columns
+    places: tuple[int, ...]
     order: DateOrder
     zone: tzinfo
 
     def text(self, row: list[str]) -> str:
         """Date and time of a row in one text, "" where the row has none."""
-        place = self.columns.place
-        names = ("start",) if "start" in place else ("date", "time")
-        return " ".join(row[place[name]].strip() for name in names if name in place and place[name] < len(row)).strip()
+        return " ".join([row[at].strip() for at in self.places if at < len(row)]).strip()
 
     def moment(self, row: list[str]) -> Moment | None:
         """When a row began, ``None`` where it does not say.
@@ -102,7 +101,9 @@ def time_columns(
     columns: Columns, rows: Iterable[list[str]], context: ImportContext, report: ImportReport
 ) -> TimeColumns:
     """How a file writes times, judged by the highest number that stands in each place of its dates."""
-    undecided = TimeColumns(columns, DateOrder.YEAR_FIRST, context.zone)
+    names = ("start",) if "start" in columns.place else ("date", "time")
+    places = tuple(columns.place[name] for name in names if name in columns.place)
+    undecided = TimeColumns(columns, places, DateOrder.YEAR_FIRST, context.zone)
     highest = [0, 0]
     year_first = False
     for row in rows:
@@ -114,7 +115,7 @@ def time_columns(
     order = DateOrder.DAY_FIRST if highest[0] > 12 >= highest[1] else DateOrder.MONTH_FIRST
     if max(highest) <= 12:
         report.assume(f"dates could be read two ways and are taken as {order}")
-    return TimeColumns(columns, order, context.zone)
+    return replace(undecided, order=order)
 
 
 class RowClock:
