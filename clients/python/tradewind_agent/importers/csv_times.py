@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
+from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.importers.csv_columns import Columns
@@ -23,6 +24,12 @@ class DateOrder(StrEnum):
     YEAR_FIRST = "year-month-day"
     MONTH_FIRST = "month/day/year"
     DAY_FIRST = "day/month/year"
+
+
+_PLACES = MappingProxyType(
+    {DateOrder.YEAR_FIRST: (1, 2, 3), DateOrder.MONTH_FIRST: (3, 1, 2), DateOrder.DAY_FIRST: (3, 2, 1)}
+)
+"""Where year, month and day stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +77,16 @@ class TimeColumns:
             raise InvalidValue("started_at", f"does not exist: {text[:40]!r} ({impossible})") from None
 
     def _moment(self, date: re.Match[str], time: re.Match[str]) -> Moment:
-        first, second, third = int(date[1]), int(date[2]), int(date[3])
-        if self.order is DateOrder.YEAR_FIRST:
-            year, month, day = first, second, third
-        elif self.order is DateOrder.MONTH_FIRST:
-            year, month, day = third, first, second
-        else:
-            year, month, day = third, second, first
-        year += 2000 if year < 100 else 0
+        year, month, day = (date[place] for place in _PLACES[self.order])
+        full_year = int(year) + (2000 if len(year) <= 2 else 0)
+        midnight = datetime(full_year, int(month), int(day), tzinfo=self.zone)
         if time[7] is not None:
-            return self._short(datetime(year, month, day, tzinfo=self.zone), int(time[7]), int(time[8]), time[9])
+            return self._short(midnight, int(time[7]), int(time[8]), time[9])
         hour = int(time[1])
         if time[5]:
             hour = hour % 12 + (12 if time[5].lower() == "pm" else 0)
         micro = int((time[4] or "").ljust(6, "0")[:6])
-        at = datetime(year, month, day, hour, int(time[2]), int(time[3]), micro, tzinfo=self.zone)
+        at = midnight.replace(hour=hour, minute=int(time[2]), second=int(time[3]), microsecond=micro)
         if time[6]:
             at = datetime.fromisoformat(at.replace(tzinfo=None).isoformat() + time[6].replace("Z", "+00:00"))
         return Moment(at, hour_known=True)

@@ -93,8 +93,9 @@ def _values(text: str) -> Mapping[str, str]:
     """Values by key. A file name may hold blanks and even ``KEY=``: of keys after it the last counts, else the first"""
     found = list(_KEY.finditer(text))
     values: dict[str, str] = {}
-    for match, following in zip(found, [*found[1:], None], strict=True):
-        value = text[match.end() : following.start() if following else len(text)].strip()
+    ends = [*(match.start() for match in found[1:]), len(text)]
+    for match, end in zip(found, ends, strict=False):
+        value = text[match.end() : end].strip()
         if match[1] in _AFTER_FILE or match[1] not in values:
             values[match[1]] = value
     if not {"DATE", "START", "NBYTES"} & values.keys():

@@ -19,8 +19,7 @@ def read_sessions(
     ``read`` makes a record of a line, ``None`` of a line that is no row, or raises ``InvalidValue``.
     """
     report.assume(
-        "concurrency is the mean number of transfers of the same host pair under way at once in this log, pipelining is "
-        "unknown"
+        "concurrency is the mean number of transfers of the same host pair under way in this log, pipelining is unknown"
     )
     window: OverlapWindow[Imported | Refused] = OverlapWindow()
     for line in lines:
