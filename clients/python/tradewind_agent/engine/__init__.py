@@ -1,7 +1,7 @@
 """The transfer engine: many files at once, byte ranges in parallel, pipelined requests, all tunable while it runs.
 
-Reading order: `engine` (what runs), `pool` → `chunks` → `lane` → `connection` → `http1` (how bytes travel), `download` →
-`range_read` → `storage` (what becomes of them), `source` (where jobs come from).
+Reading order: `engine` (what runs), `pool` → `chunks` → `lane` → `connection` → `http1` (how bytes travel), `download`
+→ `range_read` → `storage` (what becomes of them), `upload` (the other way), `source` (where jobs come from).
 """
 
 from tradewind_agent.engine.address import Url

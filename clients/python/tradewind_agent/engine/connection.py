@@ -27,8 +27,16 @@ class ReceiveBuffer:
 class Payload(Protocol):
     """A request body, read as the connection can take it."""
 
+    @property
+    def remaining_bytes(self) -> int: ...
+
     def read(self, most_bytes: int) -> bytes:
-        """The next bytes; empty at the end."""
+        """The next bytes, at least one.
+
+        Raises
+        ------
+        FileFault : they cannot be had; the connection has to be closed, because their number was announced.
+        """
 
 
 class Exchange(Protocol):
@@ -111,7 +119,7 @@ class Connection(asyncio.BufferedProtocol):
             self._asked_at = None
         self._in_flight.append(exchange)
         self._outbox.append(exchange.request.encode())
-        if exchange.payload is not None:
+        if exchange.payload is not None and exchange.payload.remaining_bytes:
             self._outbox.append(exchange.payload)
         self._watch()
         self._write_soon()
@@ -192,8 +200,10 @@ class Connection(asyncio.BufferedProtocol):
         head, self._head = self._head, None
         assert head is not None
         self.answered += 1
-        self._in_flight.popleft().on_end()
-        if not head.keep_alive:
+        exchange = self._in_flight.popleft()
+        answered_early = exchange.payload is not None and exchange.payload in self._outbox
+        exchange.on_end()
+        if not head.keep_alive or answered_early:  # the rest of an early refused body is not worth sending
             self._close_behind_last_answer()
         self._owner.on_answered(self, head)
 
@@ -212,13 +222,19 @@ class Connection(asyncio.BufferedProtocol):
         self._write_scheduled = False
         while self._outbox and self._writable and self._transport is not None and not self._transport.is_closing():
             first = self._outbox[0]
-            if isinstance(first, bytes):
-                self._transport.write(self._take_heads())
-            elif block := first.read(self.buffer.size_bytes):
-                self._transport.write(block)
-                self._active_at = self._loop.time()
-            else:
-                self._outbox.popleft()
+            self._transport.write(self._take_heads() if isinstance(first, bytes) else self._take_block(first))
+
+    def _take_block(self, payload: Payload) -> bytes:
+        """The next bytes of the body that is being sent."""
+        try:
+            block = payload.read(self.buffer.size_bytes)
+        except FileFault as fault:
+            self.abort(fault)
+            return b""
+        self._active_at = self._loop.time()
+        if not payload.remaining_bytes:
+            self._outbox.popleft()
+        return block
 
     def _take_heads(self) -> bytes:
         """The request heads next in line, joined."""

@@ -5,17 +5,16 @@ from base64 import b64decode
 from dataclasses import replace
 from functools import partial
 
-from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost, share_bytes
-from tradewind_agent.engine.http1 import Request, ResponseHead
+from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost, refusal, share_bytes
+from tradewind_agent.engine.http1 import REDIRECTS, Request, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local_copy import LocalState, look_at
 from tradewind_agent.engine.range_read import RangeRead, Settlement
 from tradewind_agent.engine.ranges import RangeSet
-from tradewind_agent.engine.retry import is_retryable_status, parse_http_date, retry_after_s
+from tradewind_agent.engine.retry import parse_http_date
 from tradewind_agent.engine.storage import Identity, PartFile
-from tradewind_agent.errors import FileFault, MalformedResponse, RefusedByServer, StorageFailed, UnusableSource
+from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _OK, _PARTIAL, _RANGE_NOT_SATISFIABLE = 200, 206, 416
 _CHECKPOINT_BYTES = 8 * 1024 * 1024
 """At least this much is received between two notes in the journal: smaller files are not worth a sync."""
@@ -43,7 +42,6 @@ class FileDownload(FileTransfer):
         self._sole: RangeRead | None = None  # carries the whole file, where ranges do not work
         self._digest = job.sha256
         self._generation = 0
-        self._redirects = 0
         self._even_share = (0, 0)  # streams, bytes
         self._unsynced_bytes = 0
 
@@ -143,8 +141,8 @@ class FileDownload(FileTransfer):
             return self._judge_part(read, head)
         if head.status == _OK:
             return self._judge_whole(read, head)
-        if head.status in _REDIRECTS:
-            return partial(self._redirect, head)
+        if head.status in REDIRECTS:
+            return partial(self.redirect, head)
         if head.status == _RANGE_NOT_SATISFIABLE and read.ranged:
             return partial(self._resize, head)
         return partial(self.fault, refusal(head))
@@ -207,18 +205,6 @@ class FileDownload(FileTransfer):
         self._progressed = False  # a file that changes all the time shall not be fetched for ever
         self.fault(FileFault("the file changed on the server while it was fetched"))
 
-    def _redirect(self, head: ResponseHead) -> None:
-        self._redirects += 1
-        if self._redirects > self.host.options.most_redirects:
-            self.give_up(f"more than {self.host.options.most_redirects} redirects")
-            return
-        try:
-            self.url = self.url.join(head.headers.get("location", ""))
-        except UnusableSource as error:
-            self.give_up(f"redirected to nowhere: {error}")
-            return
-        self.host.available(self)
-
     def _resize(self, head: ResponseHead) -> None:
         """416: the file is shorter than we thought, or the server does not do this range."""
         total = head.content_range.total if head.content_range is not None else None
@@ -249,7 +235,7 @@ class FileDownload(FileTransfer):
             raise Unwanted("cannot be stored") from fault
         read.position += len(data)
         self._unsynced_bytes += len(data)
-        self.progressed(len(data))
+        self.host.moved(self, len(data))
 
     def read_complete(self, read: RangeRead) -> None:
         if read.last is None:
@@ -281,7 +267,10 @@ class FileDownload(FileTransfer):
         if read is self._sole:
             self._sole = None
         if not read.peek:
+            known_bytes = self._received.total_bytes
             self._received.add(read.first, read.position - 1)
+            if self._received.total_bytes > known_bytes:
+                self.progressed()
         if self._identity.size_bytes is not None:
             self._undealt = self._missing()
 
@@ -357,12 +346,3 @@ def _sha256_of(repr_digest: str) -> str | None:
             except ValueError:
                 return None
     return None
-
-
-def refusal(head: ResponseHead) -> RefusedByServer:
-    """The fault that an error status stands for."""
-    return RefusedByServer(
-        f"the server answered {head.status}",
-        retryable=is_retryable_status(head.status),
-        retry_after_s=retry_after_s(head.headers),
-    )

@@ -10,12 +10,13 @@ from tradewind_agent.engine.address import Origin, Url
 from tradewind_agent.engine.chunks import TransferChunk
 from tradewind_agent.engine.download import FileDownload
 from tradewind_agent.engine.file_transfer import FileTransfer
-from tradewind_agent.engine.jobs import DownloadJob, FileFailure, TransferResult
+from tradewind_agent.engine.jobs import FileFailure, Job, TransferResult, UploadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.path_sample import PathSampler
 from tradewind_agent.engine.pool import ChannelPool
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.traits import OriginTraits
+from tradewind_agent.engine.upload import FileUpload
 from tradewind_agent.errors import AgentError
 
 _STORAGE_THREADS = 4
@@ -44,7 +45,7 @@ class TransferEngine:
         self._timers: dict[FileTransfer, asyncio.TimerHandle] = {}
         self._checkpoint_timer: asyncio.TimerHandle | None = None
 
-    async def run(self, jobs: Iterable[DownloadJob]) -> TransferResult:
+    async def run(self, jobs: Iterable[Job]) -> TransferResult:
         """Move every file, and return when each is done, skipped or given up, or when nothing can go on.
 
         Cancelling is safe: connections are closed and what was received can be resumed.
@@ -177,9 +178,10 @@ class TransferEngine:
             return 0.0
         return (self._ended_at if self._ended_at is not None else self._loop.time()) - self._started_at
 
-    def _begin(self, jobs: Iterable[DownloadJob]) -> None:
+    def _begin(self, jobs: Iterable[Job]) -> None:
         """Sort files into chunks, the largest first so that none is left over at the end, and open the channels."""
-        files = [FileDownload(job, self) for job in jobs]
+        files = [self._transfer_of(job) for job in jobs]
+        self._receiving = not any(isinstance(file, FileUpload) for file in files)
         for file in sorted(files, key=lambda file: -(file.size_bytes or 0)):
             chunk = self._home_of(file)
             self._files[file] = chunk
@@ -191,6 +193,9 @@ class TransferEngine:
         self._pool.reshape()
         self._pool.feed_soon()
         self._checkpoint_later()
+
+    def _transfer_of(self, job: Job) -> FileTransfer:
+        return FileUpload(job, self) if isinstance(job, UploadJob) else FileDownload(job, self)
 
     def _home_of(self, file: FileTransfer) -> TransferChunk:
         serving = [chunk for chunk in self._chunks if chunk.concurrency]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.connection import Connection, Payload, ReceiveBuffer
 from tradewind_agent.engine.dial import dial
-from tradewind_agent.engine.http1 import Request, ResponseHead
+from tradewind_agent.engine.http1 import REDIRECTS, Request, ResponseHead
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.retry import is_retryable_status, retry_after_s
 from tradewind_agent.engine.tcp_info import TcpInfo
@@ -16,7 +16,6 @@ from tradewind_agent.errors import FileFault, RefusedByServer
 _RECEIVE_BYTES = 64 * 1024
 _LONGEST_BODY_BYTES = 64 * 1024 * 1024
 """An index of some 500,000 files; longer ones are refused rather than filling the memory."""
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +48,7 @@ async def fetch(url: Url, options: EngineOptions, headers: Mapping[str, str], *,
                 raise
             await asyncio.sleep(options.retry.wait_s(tries, options.rng, fault.retry_after_s))
             continue
-        if answer.head.status not in _REDIRECTS:
+        if answer.head.status not in REDIRECTS:
             return answer
         redirects += 1
         if redirects > options.most_redirects:

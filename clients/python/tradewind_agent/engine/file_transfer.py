@@ -7,10 +7,12 @@ from typing import Protocol
 
 from tradewind_agent.engine.address import Origin, Url
 from tradewind_agent.engine.connection import Exchange
+from tradewind_agent.engine.http1 import ResponseHead
 from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.retry import is_retryable_status, retry_after_s
 from tradewind_agent.engine.traits import OriginTraits
-from tradewind_agent.errors import AgentError, FileFault
+from tradewind_agent.errors import AgentError, FileFault, RefusedByServer, UnusableSource
 
 _SMALLEST_RANGE_BYTES = 256 * 1024
 """Below this a further request costs more than a further stream gains."""
@@ -77,6 +79,7 @@ class FileTransfer(ABC):
         self.waiting = False
         self.placed = False
         self._tries = 0
+        self._redirects = 0
         self._progressed = False
 
     @abstractmethod
@@ -120,10 +123,9 @@ class FileTransfer(ABC):
             **options.credentials.headers(self.url),
         }
 
-    def progressed(self, nbytes: int) -> None:
-        """Bytes have been moved: a later fault starts counting tries afresh."""
+    def progressed(self) -> None:
+        """More of the file than ever is safely moved: a later fault starts counting tries afresh."""
         self._progressed = True
-        self.host.moved(self, nbytes)
 
     def fault(self, fault: FileFault) -> None:
         """Try again later, or give the file up. Faults that meet while it waits anyway are one and the same."""
@@ -138,6 +140,19 @@ class FileTransfer(ABC):
             self.host.available_later(self, policy.wait_s(self._tries, self.host.options.rng, fault.retry_after_s))
             return
         self.give_up(str(fault) if self._tries == 1 else f"{fault} (tried {self._tries} times)")
+
+    def redirect(self, head: ResponseHead) -> None:
+        """Ask at another place from now on; credentials do not go along to another host."""
+        self._redirects += 1
+        if self._redirects > self.host.options.most_redirects:
+            self.give_up(f"more than {self.host.options.most_redirects} redirects")
+            return
+        try:
+            self.url = self.url.join(head.headers.get("location", ""))
+        except UnusableSource as error:
+            self.give_up(f"redirected to nowhere: {error}")
+            return
+        self.host.available(self)
 
     def give_up(self, reason: str) -> None:
         if not self.over:
@@ -154,3 +169,12 @@ def share_bytes(undealt_bytes: int, even_bytes: int, streams: int, most_bytes: i
     if even_bytes <= most_bytes:
         return max(even_bytes, _SMALLEST_RANGE_BYTES)
     return min(most_bytes, max(-(-undealt_bytes // streams), _SMALLEST_RANGE_BYTES))
+
+
+def refusal(head: ResponseHead) -> RefusedByServer:
+    """The fault that an error status stands for."""
+    return RefusedByServer(
+        f"the server answered {head.status}",
+        retryable=is_retryable_status(head.status),
+        retry_after_s=retry_after_s(head.headers),
+    )

@@ -14,6 +14,8 @@ import httptools
 from tradewind_agent.errors import MalformedResponse
 
 _CONTENT_RANGE = re.compile(r"bytes\s+(?:(\d+)-(\d+)|\*)/(\d+|\*)", re.IGNORECASE)
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
 _BODILESS = frozenset({204, 304})
 _FIRST_FINAL_STATUS = 200
 
