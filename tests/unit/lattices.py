@@ -8,11 +8,13 @@ from tradewind.parameters import Parameters
 from tradewind.prediction import PredictedSetting
 from tradewind.selection import SettingTable
 
+SPREADS = st.just(0.0) | st.floats(1e-3, 0.5)
+
 
 @st.composite
 def predicted_settings(draw, *, powered: bool, parameters: Parameters) -> PredictedSetting:
-    throughput_sd = draw(st.floats(0.0, 0.5))
-    power_sd = draw(st.floats(0.0, 0.3)) if powered else 0.0
+    throughput_sd = draw(SPREADS)
+    power_sd = draw(SPREADS) if powered else 0.0
     correlation = draw(st.floats(-0.9, 0.9))
     return PredictedSetting(
         parameters=parameters,
