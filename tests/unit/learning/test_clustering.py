@@ -49,6 +49,17 @@ def test_leaves_agree_with_direct_ward_on_every_row():
     assert adjusted_rand_score(direct, tiers.assign(*where(rows))) >= 0.95
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_leaves_agree_with_direct_ward_where_some_groups_are_near_and_others_far(seed):
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(0, 6, 5000)
+    centres = np.array([(14, 8), (15.5, 8), (14, 9.8), (28, 2), (31, 2), (33, 9)])
+    points = np.column_stack([centres[kind] + rng.normal(0, 0.2, (5000, 2)), np.full(5000, 0.1)])
+    tiers = find_tiers(MicroClusters.of_points(points))
+    direct = fcluster(linkage(points[:, :2], "ward"), 6, "maxclust")
+    assert adjusted_rand_score(direct, tiers.assign(*(2.0 ** points[:, :2]).T, points[:, 2])) >= 0.95
+
+
 def test_tiers_nest():
     rows, kind = some_rows(6000, load_of=two_loads)
     tiers = find_tiers(Digest.of_rows(rows).cells)

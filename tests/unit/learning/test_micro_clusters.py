@@ -53,6 +53,18 @@ def test_cells_of_one_data_set_stand_at_one_place_whatever_their_load():
     assert where[:, 2] == pytest.approx([0.1, 0.8], abs=1e-4)
 
 
+def test_joined_cells_keep_rows_mean_and_scatter():
+    fine = MicroClusters.of_points(some_points(3000)).dataset_cells()
+    coarse = fine.coarser(4.0)
+    assert len(coarse) < len(fine) / 10
+    assert coarse.count.sum() == fine.count.sum()
+    whole = np.average(fine.mean, axis=0, weights=fine.count)
+    for cells in (fine, coarse):
+        assert np.average(cells.mean, axis=0, weights=cells.count) == pytest.approx(whole)
+        spread = (cells.count * ((cells.mean - whole) ** 2).sum(axis=1)).sum() + cells.scatter.sum()
+        assert spread == pytest.approx((fine.count * ((fine.mean - whole) ** 2).sum(axis=1)).sum() + fine.scatter.sum())
+
+
 def test_empty_and_huge_files_have_a_cell():
     edges = coordinates(np.array([0.0, 1e18]), np.array([0.0, 1e12]), np.array([0.0, 0.95]))
     assert MicroClusters.of_points(edges).counts.tolist() == [1, 1]

@@ -6,9 +6,9 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from tradewind.learning.micro_clusters import Cells
-from tradewind.learning.ward import CutRule, cut, labels_at, nearest_centre, silhouette, ward_merges
+from tradewind.learning.ward import CutRule, cut, labels_at, nearest_centre, row_distances, silhouette, ward_merges
 
-RULE = CutRule(min_rows=20, max_clusters=8, min_spread=0.5, min_silhouette=0.5)
+RULE = CutRule(min_rows=20, max_clusters=8, min_spread=0.5, max_median=1.5, min_silhouette=0.5)
 
 
 def points_as_cells(points):
@@ -43,7 +43,9 @@ def test_equal_distances_do_not_run_in_circles():
 def test_silhouette_of_single_rows_is_the_usual_one(seed):
     rng = np.random.default_rng(seed)
     points, labels = rng.normal(size=(30, 2)), np.arange(30) % 3
-    assert silhouette(points_as_cells(points), labels) == pytest.approx(silhouette_score(points, labels))
+    distance = row_distances(points_as_cells(points))
+    found = silhouette(distance, np.ones(30, dtype=np.int64), labels)
+    assert found == pytest.approx(silhouette_score(points, labels))
 
 
 def test_separate_groups_are_found():
@@ -53,8 +55,8 @@ def test_separate_groups_are_found():
     assert cut(points_as_cells(np.vstack(groups)), RULE) == pytest.approx(expected, abs=0.3)
 
 
-def test_one_broad_group_stays_one():
-    points = np.random.default_rng(3).normal(20, 2.0, (400, 2))
+def test_one_group_stays_one():
+    points = np.random.default_rng(3).normal(20, 1.2, (600, 2))
     assert len(cut(points_as_cells(points), RULE)) == 1
 
 
@@ -69,3 +71,19 @@ def test_a_handful_of_far_rows_gets_no_leaf_of_its_own():
     centres = cut(points_as_cells(points), RULE)
     assert len(centres) == 2
     assert np.bincount(nearest_centre(points, centres)).min() >= RULE.min_rows
+
+
+def test_groups_that_only_look_near_beside_a_far_one_are_kept_apart():
+    rng = np.random.default_rng(6)
+    groups = [rng.normal(centre, 0.2, (60, 2)) for centre in ((12, 3), (12, 4.4), (33, 12), (33, 13.4))]
+    expected = np.array([group.mean(axis=0) for group in groups])
+    assert cut(points_as_cells(np.vstack(groups)), RULE) == pytest.approx(expected, abs=0.2)
+
+
+def test_a_continuum_is_cut_only_until_one_surface_can_tell_a_piece():
+    sizes = np.random.default_rng(7).uniform(10, 34, 600)
+    points = np.column_stack([sizes, np.full(600, 5.0)])
+    centres = cut(points_as_cells(points), RULE)
+    assert 4 <= len(centres) <= 6
+    nearest = centres[nearest_centre(points, centres)]
+    assert np.median(np.abs(points - nearest)[:, 0]) <= RULE.max_median
