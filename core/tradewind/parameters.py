@@ -4,6 +4,7 @@ Concurrency (cc) is the number of files in flight, parallelism (p) the streams o
 in flight on one connection (papers 001 §II, 002 §2). Total streams are cc · p.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
@@ -142,15 +143,25 @@ class Lattice:
             grid[axis] = tuple(sorted({*steps, *seen}))
         return cls(MappingProxyType(grid))
 
+    def thinned(self, most: int) -> Self:
+        """A lattice of at most ``most`` settings: every other inner value of the longest axis goes, again and again.
+
+        The ends of each axis stay, so that the range does not shrink.
+        """
+        grid = dict(self.values)
+        while math.prod(len(values) for values in grid.values()) > most:
+            longest = max(grid, key=lambda axis: len(grid[axis]))
+            if len(grid[longest]) <= 2:
+                break
+            grid[longest] = (*grid[longest][:-1:2], grid[longest][-1])
+        return type(self)(MappingProxyType(grid))
+
     @property
     def axes(self) -> tuple[str, ...]:
         return tuple(axis for axis in AXES if axis in self.values)
 
     def __len__(self) -> int:
-        size = 1
-        for axis in self.axes:
-            size *= len(self.values[axis])
-        return size
+        return math.prod(len(values) for values in self.values.values())
 
     def settings(self) -> Iterator[Parameters]:
         """Every setting, the last axis running fastest: the order of a raveled C array of shape ``self.shape``."""

@@ -1,109 +1,29 @@
-"""The model of one leaf: throughput and power over the same settings, and the table of it that is stored and served."""
+"""The surfaces of one leaf: throughput and power over the same settings, and energy that follows from both."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Self
 
 import numpy as np
 
 from tradewind.errors import CannotFit
+from tradewind.learning.leaf_prediction import LatticeTable, LeafPrediction
 from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.learning.surface import Plane, Surface, fit_surface
 from tradewind.parameters import Lattice
 from tradewind.units import BITS_PER_BYTE
 
 MIN_ROWS = 8
-"""Fewer rows cannot tell a surface from noise, even along a single axis."""
+"""Fewer rows cannot tell a surface from noise, even along a single axis; the same for metered rows and power."""
 
-MIN_POWER_ROWS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """What is expected of one new transfer at each of r settings; arrays (r,).
-
-    Attributes
-    ----------
-    log_throughput_mean, log_throughput_sd : ln(bit/s); the deviation holds fit and noise, calibrated on held-out rows.
-    throughput_bps : mean, corrected for the back-transform.
-    power_w_mean, power_w_sd : mean power, W, not below the idle power; None without a power surface.
-    log_power_mean, log_power_sd : of ln(W); None without a power surface.
-    correlation : of the deviations of log throughput and log power.
-    energy_j_per_byte : mean of 8·P/T, not below idle power; None without a power surface.
-    certified : whether training rows surround the setting, so that an SLA may rest on it.
-    """
-
-    log_throughput_mean: Floats
-    log_throughput_sd: Floats
-    throughput_bps: Floats
-    power_w_mean: Floats | None
-    power_w_sd: Floats | None
-    log_power_mean: Floats | None
-    log_power_sd: Floats | None
-    correlation: float
-    energy_j_per_byte: Floats | None
-    certified: Flags
-
-    @property
-    def log_throughput_power_cov(self) -> Floats | None:
-        """Covariance of ln T and P (nat · W), for the delta method on energy."""
-        if self.power_w_sd is None:
-            return None
-        return self.correlation * self.log_throughput_sd * self.power_w_sd
+LARGEST_CORRELATION = 0.99
+SMEARING_RANGE = (0.5, 2.0)
+MEDIAN_LOAD = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
-class LatticeTable:
-    """A leaf's model on a finite lattice: what is stored, partitioned and served.
-
-    ``lattice`` gives the settings, ``prediction`` arrays run in the order of ``lattice.settings()``; ``load`` is the
-    external load assumed, NaN for the leaf's median.
-    """
-
-    lattice: Lattice
-    load: float
-    prediction: Prediction
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain lists, numbers and None, ready for JSON."""
-        p = self.prediction
-        arrays = {
-            name: None if (values := getattr(p, name)) is None else values.tolist()
-            for name in (*_ARRAYS, "log_throughput_power_cov")
-        }
-        return {
-            "axes": {axis: list(self.lattice.values[axis]) for axis in self.lattice.axes},
-            "load": None if np.isnan(self.load) else self.load,
-            "correlation": p.correlation,
-            **arrays,
-        }
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """The table that ``to_dict`` wrote."""
-        lattice = Lattice(MappingProxyType({axis: tuple(values) for axis, values in stored["axes"].items()}))
-        arrays: dict[str, Any] = {n: None if stored[n] is None else np.asarray(stored[n]) for n in _ARRAYS}
-        load = float("nan") if stored["load"] is None else stored["load"]
-        return cls(lattice, load, Prediction(correlation=stored["correlation"], **arrays))
-
-
-_ARRAYS = (
-    "log_throughput_mean",
-    "log_throughput_sd",
-    "throughput_bps",
-    "power_w_mean",
-    "power_w_sd",
-    "log_power_mean",
-    "log_power_sd",
-    "energy_j_per_byte",
-    "certified",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class LeafModel:
-    """Surfaces of one leaf.
+class LeafSurfaces:
+    """Fitted surfaces of one leaf.
 
     Attributes
     ----------
@@ -112,7 +32,7 @@ class LeafModel:
     throughput, power : surfaces of bit/s and W; ``power`` is None where too few rows were metered.
     correlation : of the noise of log throughput and log power in rows with both.
     energy_smearing : factor from exp of the log mean to the mean of P/T.
-    idle_power_w : floor of any power; 0 if unknown.
+    idle_power_w : floor of any power, so that E ≥ P_idle·8·bytes/T; 0 if unknown.
     """
 
     axes: tuple[str, ...]
@@ -123,49 +43,50 @@ class LeafModel:
     energy_smearing: float
     idle_power_w: float
 
-    def predict(self, settings: Floats, load: Floats) -> Prediction:
-        """Predict at raw settings (r, k) in the order of ``axes`` under load (r,), NaN for the median."""
+    def predict(self, settings: Floats, load: Floats) -> LeafPrediction:
+        """Predict at raw settings (r, k) in the order of ``axes`` under load (r,), NaN for the leaf's median."""
         t = self.throughput.predict(settings, load)
         t_sd = self.throughput.deviation(t)
-        certified = t.certified & self._at_constants(settings)
         bps = self.throughput.raw_mean(t)
+        certified = t.certified & self._at_constants(settings)
         if self.power is None:
-            return Prediction(t.log_mean, t_sd, bps, None, None, None, None, self.correlation, None, certified)
+            return LeafPrediction(
+                log_throughput_mean=t.log_mean, log_throughput_sd=t_sd, throughput_bps=bps, certified=certified
+            )
         p = self.power.predict(settings, load)
         p_sd = self.power.deviation(p)
-        watts = np.maximum(self.power.raw_mean(p), self.idle_power_w)
-        # Var of ln(P/T) with the covariance that rows with both show.
-        variance = p_sd**2 + t_sd**2 - 2 * self.correlation * p_sd * t_sd
-        per_bit = self.energy_smearing * np.exp(p.log_mean - t.log_mean + 0.5 * variance)
-        floor = self.idle_power_w * np.exp(-t.log_mean)
-        return Prediction(
+        covariance = self.correlation * t_sd * p_sd
+        per_bit = self.energy_smearing * np.exp(p.log_mean - t.log_mean + 0.5 * (p_sd**2 + t_sd**2 - 2 * covariance))
+        idle_w = max(self.idle_power_w, np.finfo(np.float64).tiny)
+        return LeafPrediction(
             log_throughput_mean=t.log_mean,
             log_throughput_sd=t_sd,
             throughput_bps=bps,
-            power_w_mean=watts,
-            power_w_sd=watts * np.sqrt(np.expm1(np.minimum(p_sd, 2.0) ** 2)),
-            log_power_mean=p.log_mean,
-            log_power_sd=p_sd,
-            correlation=self.correlation,
-            energy_j_per_byte=BITS_PER_BYTE * np.maximum(per_bit, floor),
             certified=certified & p.certified,
+            log_power_mean=np.maximum(p.log_mean, np.log(idle_w)),
+            log_power_sd=p_sd,
+            log_covariance=covariance,
+            power_w=np.maximum(self.power.raw_mean(p), idle_w),
+            energy_j_per_byte=BITS_PER_BYTE * np.maximum(per_bit, idle_w * np.exp(-t.log_mean)),
         )
 
-    def evaluate(self, lattice: Lattice, load: float = float("nan")) -> LatticeTable:
-        """The model on ``lattice``; axes that it lacks are held at their median."""
+    def evaluate(self, lattice: Lattice, load: float = MEDIAN_LOAD) -> LatticeTable:
+        """The surfaces on ``lattice``; axes that it lacks are held at their constant or median."""
         grid = np.meshgrid(*(lattice.values[axis] for axis in lattice.axes), indexing="ij")
-        settings = np.full((len(lattice), len(self.axes)), np.nan)
-        for axis, values in zip(lattice.axes, grid, strict=True):
-            if axis in self.axes:
-                settings[:, self.axes.index(axis)] = values.ravel()
+        on_lattice = dict(zip(lattice.axes, grid, strict=True))
+        settings = np.full((len(lattice), len(self.axes)), np.nan)  # NaN stands for the median
         for column, axis in enumerate(self.axes):
-            if axis not in lattice.axes:
-                settings[:, column] = self.constant.get(axis, self._median(axis))
+            if axis in on_lattice:
+                settings[:, column] = on_lattice[axis].ravel()
+            elif axis in self.constant:
+                settings[:, column] = self.constant[axis]
+            else:
+                settings[:, column] = self._median(axis)
         return LatticeTable(lattice, load, self.predict(settings, np.full(len(lattice), load)))
 
     def _median(self, axis: str) -> float:
-        found = (basis.reference for basis in self.throughput.plane.design.axes if basis.name == axis)
-        return next(found, float("nan"))
+        bases = self.throughput.plane.design.axes
+        return next((basis.reference for basis in bases if basis.name == axis and not basis.indicator), float("nan"))
 
     def _at_constants(self, settings: Floats) -> Flags:
         """Rows (r,) that keep to the values of the axes that never varied."""
@@ -176,13 +97,15 @@ class LeafModel:
         return keeps
 
 
-def fit_leaf(observations: Observations, *, idle_power_w: float = 0.0, start: LeafModel | None = None) -> LeafModel:
+def fit_leaf(
+    observations: Observations, *, idle_power_w: float = 0.0, start: LeafSurfaces | None = None
+) -> LeafSurfaces:
     """Fit throughput and, where measured, power over the settings of one leaf.
 
     Parameters
     ----------
-    idle_power_w : power of the metered hosts without a transfer, W; total energy never falls below it.
-    start : a model of nearly the same rows; its smoothing parameters save passes.
+    idle_power_w : power of the metered hosts without a transfer, W; no power is predicted below it.
+    start : surfaces of nearly the same rows; their smoothing saves passes.
 
     Raises
     ------
@@ -194,10 +117,10 @@ def fit_leaf(observations: Observations, *, idle_power_w: float = 0.0, start: Le
     watts = np.where(observations.power_w > 0, observations.power_w, np.nan)
     metered = np.isfinite(watts)
     power, correlation, smearing = None, 0.0, 1.0
-    if metered.sum() >= MIN_POWER_ROWS and len(np.unique(plane.cells.of_row[metered])) >= 2:
+    if metered.sum() >= MIN_ROWS and len(np.unique(plane.cells.of_row[metered])) > 1:
         power = fit_surface(plane, watts, start.power if start else None)
-        correlation, smearing = _joint(throughput, power, observations.throughput_bps, watts)
-    return LeafModel(
+        correlation, smearing = _joint(throughput, power, np.log(watts / observations.throughput_bps))
+    return LeafSurfaces(
         axes=observations.axes,
         constant=_constants(observations),
         throughput=throughput,
@@ -211,11 +134,12 @@ def fit_leaf(observations: Observations, *, idle_power_w: float = 0.0, start: Le
 def _check(observations: Observations) -> None:
     n = len(observations)
     if n < MIN_ROWS:
-        raise CannotFit(f"{n} rows; a surface needs at least {MIN_ROWS}: send more logs of this link")
-    throughput = observations.throughput_bps
-    if not np.all(np.isfinite(throughput) & (throughput > 0)):
-        bad = int(np.sum(~(np.isfinite(throughput) & (throughput > 0))))
-        raise CannotFit(f"{bad} of {n} rows have no positive throughput: leave failed transfers out")
+        raise CannotFit(f"{n} rows: a surface needs at least {MIN_ROWS}; send more logs of this link")
+    positive = np.isfinite(observations.throughput_bps) & (observations.throughput_bps > 0)
+    if not positive.all():
+        raise CannotFit(
+            f"{n - int(positive.sum())} of {n} rows have no positive throughput: leave failed transfers out"
+        )
     if not any(_varies(column) for column in observations.settings.T):
         raise CannotFit(
             f"all {n} rows have the same {', '.join(observations.axes) or 'settings'}: "
@@ -238,14 +162,16 @@ def _constants(observations: Observations) -> Mapping[str, float]:
     )
 
 
-def _joint(throughput: Surface, power: Surface, bps: Floats, watts: Floats) -> tuple[float, float]:
+def _joint(throughput: Surface, power: Surface, log_ratio: Floats) -> tuple[float, float]:
     """Correlation of the held-out residuals of ln T and ln P, and the smearing of P/T, over rows believed by both."""
     both = (throughput.weight > 0) & (power.weight > 0)
-    if both.sum() < MIN_POWER_ROWS:
+    if both.sum() < MIN_ROWS:
         return 0.0, 1.0
     t, p = throughput.held_out.residual[both], power.held_out.residual[both]
-    correlation = float(np.clip(t @ p / np.sqrt((t @ t) * (p @ p) + np.finfo(np.float64).tiny), -0.99, 0.99))
-    log_ratio = np.log(watts[both] / bps[both])
-    spread = p - t
-    expected = np.exp(log_ratio - spread + 0.5 * np.mean(spread**2))
-    return correlation, float(np.clip(np.sum(watts[both] / bps[both]) / np.sum(expected), 0.5, 2.0))
+    size = max(float(np.sqrt((t @ t) * (p @ p))), np.finfo(np.float64).tiny)
+    correlation = float(np.clip(t @ p / size, -LARGEST_CORRELATION, LARGEST_CORRELATION))
+    predicted = log_ratio[both] - (p - t)
+    excess = 0.5 * np.mean((p - t) ** 2)
+    centre = np.median(log_ratio[both])
+    smearing = np.sum(np.exp(log_ratio[both] - centre)) / np.sum(np.exp(predicted + excess - centre))
+    return correlation, float(np.clip(smearing, *SMEARING_RANGE))
