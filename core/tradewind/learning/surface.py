@@ -107,6 +107,8 @@ class Surface:
     calibration : factor on the deviations that makes the central 90 % band hold on held-out residuals.
     smearing : factor from exp(mean + s²/2) to the mean of the raw quantity, from held-out rows.
     held_out : leave-one-out predictions of the training rows.
+    smooth_residual : (n,) log residuals of the training rows from f + L alone. Where settings were swept in order,
+        neighbours on the lattice are neighbours in time, and g and u_c take what belongs to the hour.
     weight : (n,) robust weights of the training rows.
     """
 
@@ -120,10 +122,11 @@ class Surface:
     calibration: float
     smearing: float
     held_out: LeaveOneOut
+    smooth_residual: Floats
     weight: Floats
 
-    def predict(self, settings: Floats, load: Floats) -> SurfacePrediction:
-        """Predict at raw settings (r, k) under load (r,), NaN for the median load."""
+    def predict(self, settings: Floats, load: Floats, *, local: bool = True) -> SurfacePrediction:
+        """Predict at raw settings (r, k) under load (r,), NaN for the median; without g and u_c if not ``local``."""
         design, cells = self.plane.design, self.plane.cells
         x = design.coordinates(settings)
         B = design.columns(x)
@@ -133,7 +136,7 @@ class Surface:
         certified = variance <= self.widest * (1 + 1e-9)
         if self.plane.load is not None:
             mean += self.plane.load.columns(load) @ self.fit.coefficients[q:]
-        if self.kriging is not None:
+        if local and self.kriging is not None:
             more, spread = self.kriging.predict(cells.positions(x))
             mean += more
             variance = variance + spread
@@ -142,6 +145,12 @@ class Surface:
     def deviation(self, prediction: SurfacePrediction) -> Floats:
         """Calibrated deviation (r,) of one new row around the log mean."""
         return self.calibration * np.hypot(prediction.fit_sd, prediction.noise_sd)
+
+    def standardised(self) -> Floats:
+        """Held-out residuals (n,) of the training rows over their calibrated deviations."""
+        cells = self.plane.cells
+        z: Floats = self.held_out.residual / np.sqrt(self.noise.at(cells.x)[cells.of_row] + self.held_out.variance)
+        return z / self.calibration
 
     def raw_mean(self, prediction: SurfacePrediction) -> Floats:
         """Mean of the raw quantity (r,): the log mean is that of a median."""
@@ -272,6 +281,7 @@ def _finish(plane: Plane, centre: float, y: Floats, known: Flags, state: _State)
         calibration=conformal_factor(loo.residual[known] / deviation[known]),
         smearing=float(np.clip(np.exp(y[believed]).sum() / expected.sum(), *SMEARING_RANGE)),
         held_out=loo,
+        smooth_residual=solution.rest - f[c],
         weight=state.weight,
     )
 
