@@ -35,6 +35,7 @@ SMEARING_RANGE = (0.5, 2.0)
 SMALLEST_CALIBRATION = 0.05
 MIN_LOADS = 8
 MIN_LOAD_RANGE = 0.02
+ROUNDING = 1e-9
 NORMAL_90 = 1.6448536269514722
 COVERAGE = 0.9
 
@@ -127,20 +128,20 @@ class Surface:
 
     def predict(self, settings: Floats, load: Floats, *, local: bool = True) -> SurfacePrediction:
         """Predict at raw settings (r, k) under load (r,), NaN for the median; without g and u_c if not ``local``."""
-        design, cells = self.plane.design, self.plane.cells
-        x = design.coordinates(settings)
-        B = design.columns(x)
+        x, of_row = _distinct(self.plane.design.coordinates(settings))
+        B = self.plane.design.columns(x)
         q = B.shape[1]
         mean = self.centre + B @ self.fit.coefficients[:q]
         variance = _quadratic(B, self.fit.covariance[:q, :q])
-        certified = variance <= self.widest * (1 + 1e-9)
-        if self.plane.load is not None:
-            mean += self.plane.load.columns(load) @ self.fit.coefficients[q:]
+        certified = variance <= self.widest * (1 + ROUNDING)
         if local and self.kriging is not None:
-            more, spread = self.kriging.predict(cells.positions(x))
-            mean += more
-            variance = variance + spread
-        return SurfacePrediction(mean, np.sqrt(variance), np.sqrt(self.noise.at(x)), certified)
+            more, spread = self.kriging.predict(self.plane.cells.positions(x))
+            mean, variance = mean + more, variance + spread
+        log_mean = mean[of_row]
+        if self.plane.load is not None:
+            log_mean += self.plane.load.columns(load) @ self.fit.coefficients[q:]
+        fit_sd, noise_sd = np.sqrt(variance), np.sqrt(self.noise.at(x))
+        return SurfacePrediction(log_mean, fit_sd[of_row], noise_sd[of_row], certified[of_row])
 
     def deviation(self, prediction: SurfacePrediction) -> Floats:
         """Calibrated deviation (r,) of one new row around the log mean."""
@@ -295,6 +296,17 @@ def conformal_factor(z: Floats) -> float:
     """
     level = min(1.0, COVERAGE * (1 + 1 / len(z)))
     return max(float(np.quantile(np.abs(z), level)) / NORMAL_90, SMALLEST_CALIBRATION)
+
+
+def _distinct(x: Floats) -> tuple[Floats, Index]:
+    """Distinct rows of coordinates (r, axes) and the place of each row among them: repeats are predicted once."""
+    order = np.lexsort(x.T)
+    ordered = x[order]
+    new = np.ones(len(x), dtype=np.bool_)
+    new[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
+    of_row = np.empty(len(x), dtype=np.intp)
+    of_row[order] = np.cumsum(new) - 1
+    return ordered[new], of_row
 
 
 def _quadratic(B: Floats, V: Floats) -> Floats:
