@@ -99,12 +99,12 @@ def _results(surfaces: SurfaceSet, seeds: range) -> list[dict[str, Any]]:
         throughput["accuracy_with_load"] = float(with_load)
     if is_timed(surfaces):
         throughput["leaf_ms"] = leaf_ms(surfaces)
-    return results[::-1]
+    return [{key: value for key, value in result.items() if value == value} for result in reversed(results)]  # noqa: PLR0124  # NaN: nothing to judge
 
 
 def _summary(results: Sequence[Mapping[str, Any]], effects: Sequence[float]) -> dict[str, Any]:
     def over(key: str) -> list[float]:
-        return [result[key] for result in results if key in result and np.isfinite(result[key])]
+        return [result[key] for result in results if key in result]
 
     def mean(key: str) -> float | None:
         return float(np.mean(over(key))) if over(key) else None
