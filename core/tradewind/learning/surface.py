@@ -32,6 +32,7 @@ SETTLED = 0.01
 """Mean change of the robust weights below which another pass is not worth its time."""
 
 SMEARING_RANGE = (0.5, 2.0)
+SMEARING_DEVIATIONS = 4.0
 SMALLEST_CALIBRATION = 0.05
 MIN_LOADS = 8
 MIN_LOAD_RANGE = 0.02
@@ -269,8 +270,6 @@ def _finish(plane: Plane, centre: float, y: Floats, known: Flags, state: _State)
     effect = kriged[1] if kriged else (np.zeros(len(cells)), np.full(len(cells), state.tau2))
     loo = leave_one_out(cells, solution.rest, row, without, effect)
     deviation = np.sqrt(state.noise.at(cells.x)[c] + loo.variance)
-    believed = state.weight > 0
-    expected = np.exp((y - loo.residual + 0.5 * deviation**2)[believed])
     return Surface(
         plane=plane,
         centre=centre,
@@ -280,11 +279,26 @@ def _finish(plane: Plane, centre: float, y: Floats, known: Flags, state: _State)
         kriging=kriged[0] if kriged else (effects if state.tau2 > 0 else None),
         widest=float(np.max(v[seen])),
         calibration=conformal_factor(loo.residual[known] / deviation[known]),
-        smearing=float(np.clip(np.exp(y[believed]).sum() / expected.sum(), *SMEARING_RANGE)),
+        smearing=smearing_factor(y - loo.residual, loo.residual, deviation, state.weight),
         held_out=loo,
         smooth_residual=solution.rest - f[c],
         weight=state.weight,
     )
+
+
+def smearing_factor(log_mean: Floats, residual: Floats, deviation: Floats, weight: Floats) -> float:
+    """Factor from exp(mean + s²/2) to the raw mean, over rows (n,) by their robust weights.
+
+    Residuals count up to a few deviations, so that no single row decides a factor on every prediction.
+
+    References
+    ----------
+    Duan, "Smearing estimate: a nonparametric retransformation method", JASA 78 (1983).
+    """
+    limit = SMEARING_DEVIATIONS * deviation
+    actual = np.exp(log_mean + np.clip(residual, -limit, limit))
+    expected = np.exp(log_mean + 0.5 * deviation**2)
+    return float(np.clip((weight @ actual) / (weight @ expected), *SMEARING_RANGE))
 
 
 def conformal_factor(z: Floats) -> float:
