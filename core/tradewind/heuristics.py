@@ -17,6 +17,7 @@ from tradewind.errors import InvalidValue
 from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.path import Path
 from tradewind.recommendation import ChunkPlan
+from tradewind.units import BITS_PER_BYTE
 
 MAX_PIPELINING = 100
 """Cap on requests in flight, as in HARP's client; beyond it servers close the connection."""
@@ -73,8 +74,8 @@ def _check_channels(channels: int) -> None:
 def min_energy(chunks: Sequence[Chunk], path: Path, channels: int = MAX_CHANNELS) -> tuple[ChunkPlan, ...]:
     """MinE: from small to large, cc = min(⌈BDP/mean⌉, ⌈(available + 1)/2⌉) and available −= cc (002 §4.1).
 
-    Small files get most channels, large ones as few as will do. Each chunk has at least one channel, so that the sum
-    may exceed ``channels`` when there are more chunks than channels.
+    Small files get most channels, large ones as few as will do. One channel is kept back for each chunk to come, so
+    that the sum exceeds ``channels`` only when there are more chunks than channels.
 
     Raises
     ------
@@ -83,9 +84,10 @@ def min_energy(chunks: Sequence[Chunk], path: Path, channels: int = MAX_CHANNELS
     _check_channels(channels)
     bdp, available = _bdp_bytes(path), channels
     plan = []
-    for chunk in sorted(chunks, key=lambda chunk: _SMALL_FIRST.index(chunk.kind)):
+    ordered = sorted(chunks, key=lambda chunk: _SMALL_FIRST.index(chunk.kind))
+    for to_come, chunk in zip(range(len(ordered) - 1, -1, -1), ordered, strict=True):
         wanted = math.ceil(bdp / max(chunk.dataset.mean_file_bytes, 1.0))
-        concurrency = max(1, min(wanted, math.ceil((available + 1) / 2)))
+        concurrency = max(1, min(wanted, math.ceil((available + 1) / 2), available - to_come))
         available = max(available - concurrency, 0)
         plan.append(_plan(chunk, concurrency, path))
     return tuple(plan)
@@ -156,8 +158,10 @@ def flexible_throughput(chunks: Sequence[Chunk], path: Path, target_bps: float) 
 
     Channels go to small files first, as in MinE (002 §4.4).
     """
-    per_stream_bps = 8 * (path.buffer_bytes or DEFAULT_BUFFER_BYTES) / (path.rtt_s or math.inf)
-    wanted = flexible_throughput_concurrency(target_bps, min(per_stream_bps, target_bps) or target_bps, 1)
+    if path.rtt_s is None:
+        raise InvalidValue("path", "the closed-form rules need bandwidth_bps and rtt_s")
+    one_stream_bps = BITS_PER_BYTE * (path.buffer_bytes or DEFAULT_BUFFER_BYTES) / path.rtt_s
+    wanted = flexible_throughput_concurrency(target_bps, one_stream_bps, 1)
     return min_energy(chunks, path, max(wanted, len(chunks)))
 
 
@@ -168,7 +172,7 @@ def bits_per_joule(throughput_bps: float, power_w: float) -> float:
 
 def throughput_per_joule(throughput_bps: float, power_w: float, total_bytes: int) -> float:
     """The paper's other metric, T/E = T²/(P·8·bytes), bit/s a joule (002 §4.3): it ranks differently."""
-    return throughput_bps**2 / (power_w * 8 * total_bytes)
+    return throughput_bps**2 / (power_w * BITS_PER_BYTE * total_bytes)
 
 
 def channels_allowed(caps: Caps = NO_CAPS) -> int:

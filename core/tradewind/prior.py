@@ -18,7 +18,8 @@ from tradewind.errors import InvalidValue
 from tradewind.heuristics import DEFAULT_BUFFER_BYTES
 from tradewind.parameters import NO_CAPS, Caps, Lattice, Parameters
 from tradewind.path import Path
-from tradewind.recommendation import CompactTable, TableSetting
+from tradewind.prediction import PredictedSetting
+from tradewind.selection import SettingTable
 from tradewind.units import BITS_PER_BYTE
 
 MSS_BYTES = 1460
@@ -77,17 +78,17 @@ def settings(caps: Caps = NO_CAPS) -> Iterable[Parameters]:
     return (setting for setting in _LATTICE.settings() if caps.allow(setting))
 
 
-def table(path: Path, dataset: DataSet, caps: Caps = NO_CAPS, load: float = 0.0) -> CompactTable:
+def table(path: Path, dataset: DataSet, caps: Caps = NO_CAPS, load: float = 0.0) -> SettingTable:
     """The prior as a table: every permitted setting with the prior mean and spread; power is unknown.
 
     Nothing in it is certified, so no SLA is promised on it.
     """
-    return CompactTable(settings=tuple(_prior_setting(path, dataset, setting, load) for setting in settings(caps)))
+    return SettingTable(settings=tuple(_prior_setting(path, dataset, setting, load) for setting in settings(caps)))
 
 
-def _prior_setting(path: Path, dataset: DataSet, setting: Parameters, load: float) -> TableSetting:
+def _prior_setting(path: Path, dataset: DataSet, setting: Parameters, load: float) -> PredictedSetting:
     mean = throughput_bps(path, dataset, setting, load) * (1 - STREAM_COST * math.log2(setting.streams))
-    return TableSetting(
+    return PredictedSetting(
         parameters=setting,
         log_throughput_mean=math.log(mean),
         log_throughput_sd=PRIOR_LOG_SD,
@@ -96,8 +97,11 @@ def _prior_setting(path: Path, dataset: DataSet, setting: Parameters, load: floa
 
 
 def transferred(
-    neighbours: Mapping[Parameters, list[tuple[float, TableSetting, float]]], path: Path, dataset: DataSet, load: float
-) -> CompactTable:
+    neighbours: Mapping[Parameters, list[tuple[float, PredictedSetting, float]]],
+    path: Path,
+    dataset: DataSet,
+    load: float,
+) -> SettingTable:
     """Table of an unseen path from tables of its neighbours: prior of the new path times their residual.
 
     Parameters
@@ -109,7 +113,7 @@ def transferred(
     log T_new(x) = log prior_new(x) + Σ w·(log T_nb(x) − log prior_nb(x)) / Σ w; the variance is the neighbours' plus
     their disagreement plus half of the prior's, so that the interval is wider than any neighbour's.
     """
-    return CompactTable(
+    return SettingTable(
         settings=tuple(
             _transferred_setting(setting, entries, math.log(throughput_bps(path, dataset, setting, load)))
             for setting, entries in neighbours.items()
@@ -118,20 +122,20 @@ def transferred(
 
 
 def _transferred_setting(
-    setting: Parameters, entries: list[tuple[float, TableSetting, float]], log_prior: float
-) -> TableSetting:
+    setting: Parameters, entries: list[tuple[float, PredictedSetting, float]], log_prior: float
+) -> PredictedSetting:
     total = sum(weight for weight, _, _ in entries)
     residuals = [(weight, entry.log_throughput_mean - own_prior) for weight, entry, own_prior in entries]
     residual = sum(weight * value for weight, value in residuals) / total
     disagreement = sum(weight * (value - residual) ** 2 for weight, value in residuals) / total
     own = sum(weight * entry.log_throughput_sd**2 for weight, entry, _ in entries) / total
-    power = [(weight, entry.power_w_mean) for weight, entry, _ in entries if entry.power_w_mean is not None]
-    power_w = sum(weight * value for weight, value in power) / sum(w for w, _ in power) if power else None
-    return TableSetting(
+    power = [(weight, entry.log_power_mean) for weight, entry, _ in entries if entry.log_power_mean is not None]
+    log_power = sum(weight * value for weight, value in power) / sum(w for w, _ in power) if power else None
+    return PredictedSetting(
         parameters=setting,
         log_throughput_mean=log_prior + residual,
         log_throughput_sd=math.sqrt(own + disagreement + PRIOR_LOG_SD**2 / 2),
-        power_w_mean=power_w,
-        power_w_sd=None if power_w is None else power_w * PRIOR_LOG_SD,
+        log_power_mean=log_power,
+        log_power_sd=0.0 if log_power is None else PRIOR_LOG_SD,
         certified=False,
     )

@@ -8,6 +8,8 @@ from uuid import UUID
 
 from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
+from tradewind.prediction import Prediction
+from tradewind.selection import SettingTable
 from tradewind.sla import EnergyBasis, Sla
 
 
@@ -20,15 +22,6 @@ class AnswerSource(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """A prediction and its interval at the confidence asked for."""
-
-    mean: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
 class ChunkPlan:
     """Parameters of one chunk: files above the chunk before and up to ``max_file_bytes`` (``None``: no upper end)."""
 
@@ -38,36 +31,15 @@ class ChunkPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableSetting:
-    """One setting and what it is expected to give.
-
-    ``log_throughput_mean``, ``log_throughput_sd`` : natural log of bit/s, sd of a new observation (fit and noise).
-    ``power_w_mean``, ``power_w_sd`` : mean total power while moving, W; ``None`` where no energy was logged.
-    ``covariance`` : of log throughput and power in log·W, for energies on the dynamic basis.
-    ``certified`` : inside the sampled hull; only such settings may back an SLA.
-    """
-
-    parameters: Parameters
-    log_throughput_mean: float
-    log_throughput_sd: float
-    power_w_mean: float | None = None
-    power_w_sd: float | None = None
-    covariance: float = 0.0
-    certified: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CompactTable:
     """What an agent needs to tune one chunk without the service (no numerics library needed).
 
-    ``base_power_w`` : power of the hosts before the transfer, W, where the logs tell it.
     ``queueing_delay_p90_s`` : 90th percentile of the queueing delay by number of streams.
     ``loss_baseline`` : retransmitted share that the path shows without congestion.
     ``bank_limit_bits`` : 95th percentile of past deficits, the bound of the SLA bank.
     """
 
-    settings: tuple[TableSetting, ...]
-    base_power_w: float | None = None
+    predicted: SettingTable
     queueing_delay_p90_s: Mapping[int, float] = field(default_factory=dict)
     loss_baseline: float | None = None
     bank_limit_bits: float | None = None
@@ -90,15 +62,6 @@ class SlaAnswer:
     tier_id: UUID | None = None
     tier: str | None = None
     price: Price | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
-    """For the whole data set, both chunks and load taken together; energy is ``None`` where no log tells it."""
-
-    throughput_bps: Estimate
-    energy_j: Estimate | None = None
-    power_w: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

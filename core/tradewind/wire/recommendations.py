@@ -1,5 +1,6 @@
 """``POST /v1/recommend``: the request, and the answer with plan, prediction, table and ready flags."""
 
+import math
 from decimal import Decimal
 from typing import Self
 from uuid import UUID
@@ -9,7 +10,9 @@ from pydantic import Field
 from tradewind.dataset import ChunkKind, DataSet, SizeBin
 from tradewind.parameters import Caps, Parameters
 from tradewind.path import Path
-from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Estimate, Recommendation, TableSetting
+from tradewind.prediction import Interval, PredictedSetting
+from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable
+from tradewind.selection import SettingTable
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
 from tradewind.wire.base import AtLeastOne, Count, Name, NonNegative, Open, Positive, Small, Strict
 from tradewind.wire.records import WireParameters, WirePath
@@ -89,20 +92,20 @@ class RecommendRequest(Strict):
         return Path(**dict(self.path)) if self.path else Path()
 
 
-class WireEstimate(Open):
+class WireInterval(Open):
     mean: float
     low: float
     high: float
 
     @classmethod
-    def of(cls, estimate: Estimate) -> Self:
-        return cls(mean=estimate.mean, low=estimate.low, high=estimate.high)
+    def of(cls, interval: Interval) -> Self:
+        return cls(mean=interval.mean, low=interval.low, high=interval.high)
 
 
 class WirePrediction(Open):
-    throughput_bps: WireEstimate
-    energy_j: WireEstimate | None = None
-    power_w: WireEstimate | None = None
+    throughput_bps: WireInterval
+    energy_j: WireInterval | None = None
+    power_w: WireInterval | None = None
 
 
 class WirePrice(Open):
@@ -136,24 +139,38 @@ class WireChunkPlan(Open):
 
 
 class WireTableSetting(Open):
+    """One setting: natural log of bit/s and mean total power in W with the sd of its log, each with its spread."""
+
     parameters: WireParameters
     log_throughput_mean: float
     log_throughput_sd: float
     power_w_mean: float | None = None
-    power_w_sd: float | None = None
-    covariance: float = 0.0
+    power_log_sd: float | None = None
+    log_covariance: float | None = None
     certified: bool = True
 
     @classmethod
-    def of(cls, setting: TableSetting) -> Self:
+    def of(cls, setting: PredictedSetting) -> Self:
+        log_power = setting.log_power_mean
         return cls(
             parameters=wire_parameters(setting.parameters),
-            log_throughput_mean=setting.log_throughput_mean,
-            log_throughput_sd=setting.log_throughput_sd,
-            power_w_mean=setting.power_w_mean,
-            power_w_sd=setting.power_w_sd,
-            covariance=setting.covariance,
+            log_throughput_mean=round(setting.log_throughput_mean, 5),
+            log_throughput_sd=round(setting.log_throughput_sd, 5),
+            power_w_mean=None if log_power is None else round(math.exp(log_power), 4),
+            power_log_sd=None if log_power is None else round(setting.log_power_sd, 5),
+            log_covariance=None if log_power is None else round(setting.log_covariance, 6),
             certified=setting.certified,
+        )
+
+    def to_setting(self) -> PredictedSetting:
+        return PredictedSetting(
+            parameters=Parameters(**dict(self.parameters)),
+            log_throughput_mean=self.log_throughput_mean,
+            log_throughput_sd=self.log_throughput_sd,
+            log_power_mean=None if self.power_w_mean is None else math.log(self.power_w_mean),
+            log_power_sd=self.power_log_sd or 0.0,
+            log_covariance=self.log_covariance or 0.0,
+            certified=self.certified,
         )
 
 
@@ -167,20 +184,17 @@ class WireTable(Open):
     @classmethod
     def of(cls, table: CompactTable) -> Self:
         return cls(
-            settings=tuple(WireTableSetting.of(setting) for setting in table.settings),
-            base_power_w=table.base_power_w,
+            settings=tuple(WireTableSetting.of(setting) for setting in table.predicted.settings),
+            base_power_w=table.predicted.base_power_w,
             queueing_delay_p90_s=dict(table.queueing_delay_p90_s),
             loss_baseline=table.loss_baseline,
             bank_limit_bits=table.bank_limit_bits,
         )
 
     def to_table(self) -> CompactTable:
+        settings = tuple(setting.to_setting() for setting in self.settings)
         return CompactTable(
-            settings=tuple(
-                TableSetting(**(dict(setting) | {"parameters": Parameters(**dict(setting.parameters))}))
-                for setting in self.settings
-            ),
-            base_power_w=self.base_power_w,
+            predicted=SettingTable(settings, self.base_power_w),
             queueing_delay_p90_s=self.queueing_delay_p90_s,
             loss_baseline=self.loss_baseline,
             bank_limit_bits=self.bank_limit_bits,
@@ -200,49 +214,6 @@ class RecommendResponse(Open):
     nearest_data_distance: float | None = None
     flags: dict[str, str]
     not_expressible: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, answer: Recommendation, *, flags: dict[str, str], not_expressible: tuple[str, ...]) -> Self:
-        """The wire form of an answer; flags are made by :mod:`tradewind.flags`."""
-        predicted = answer.predicted
-        agreement = answer.sla.agreement
-        price = answer.sla.price
-        return cls(
-            transfer_id=answer.transfer_id,
-            parameters=wire_parameters(answer.parameters),
-            chunks=tuple(
-                WireChunkPlan(
-                    chunk=each.chunk,
-                    max_file_bytes=each.max_file_bytes,
-                    parameters=wire_parameters(each.parameters),
-                )
-                for each in answer.plan
-            ),
-            predicted=WirePrediction(
-                throughput_bps=WireEstimate.of(predicted.throughput_bps),
-                energy_j=WireEstimate.of(predicted.energy_j) if predicted.energy_j else None,
-                power_w=WireEstimate.of(predicted.power_w) if predicted.power_w else None,
-            ),
-            sla=WireSlaAnswer(
-                kind=agreement.kind,
-                confidence=agreement.confidence,
-                energy_basis=agreement.energy_basis,
-                target=agreement.target,
-                fraction=agreement.fraction,
-                probability=answer.sla.probability,
-                feasible=answer.sla.feasible,
-                tier_id=answer.sla.tier_id,
-                tier=answer.sla.tier,
-                price=WirePrice(amount=price.amount, currency=price.currency, basis=price.basis) if price else None,
-            ),
-            table={chunk: WireTable.of(table) for chunk, table in answer.tables.items()},
-            rationale=answer.rationale,
-            source=answer.source,
-            release=answer.release,
-            nearest_data_distance=answer.nearest_data_distance,
-            flags=flags,
-            not_expressible=not_expressible,
-        )
 
 
 def wire_parameters(parameters: Parameters) -> WireParameters:

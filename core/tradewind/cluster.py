@@ -1,0 +1,70 @@
+"""Where a transfer belongs among the clusters of its link: the nearest leaf by data set, then by load (001 step 3).
+
+The leaves are found by `tradewind.learning.clustering`; looking one up needs arithmetic alone, so that a service or a
+lone agent can do it.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from tradewind.errors import InvalidValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaf:
+    """One cluster of a link: centre of its data sets (second tier) and of its load (third tier).
+
+    Leaves of the same ``dataset_tier`` share their data set centre; ``load_tier`` counts from the lowest load.
+    """
+
+    dataset_tier: int
+    load_tier: int
+    log2_mean_file_bytes: float
+    log2_file_count: float
+    load: float
+    row_count: int
+
+    def octaves_from(self, mean_file_bytes: float, file_count: float) -> float:
+        """Distance of a data set from the centre, in doublings of mean file size and file count (Euclidean)."""
+        return math.hypot(
+            log2_of(mean_file_bytes) - self.log2_mean_file_bytes, log2_of(file_count) - self.log2_file_count
+        )
+
+    def as_dict(self) -> dict[str, float]:
+        """Plain numbers for JSON; `from_dict` reads them back."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        return cls(**values)
+
+
+def log2_of(value: float) -> float:
+    """Base-2 logarithm; an empty file counts as one byte, a missing count as one file."""
+    return math.log2(max(value, 1.0))
+
+
+def nearest_leaf(leaves: Iterable[Leaf], *, mean_file_bytes: float, file_count: float, load: float) -> Leaf:
+    """The leaf whose data set centre is nearest and, among those that share it, whose load is nearest.
+
+    Ties go to the lower tier, so that the order of ``leaves`` does not matter.
+
+    Raises
+    ------
+    InvalidValue : there is no leaf.
+    """
+    leaf = min(
+        leaves,
+        key=lambda each: (
+            each.octaves_from(mean_file_bytes, file_count),
+            each.dataset_tier,
+            abs(load - each.load),
+            each.load_tier,
+        ),
+        default=None,
+    )
+    if leaf is None:
+        raise InvalidValue("leaves", "a link without leaves has no nearest one")
+    return leaf

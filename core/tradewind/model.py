@@ -1,0 +1,98 @@
+"""What was learned of a link: the leaves of its history, each with its lattice of predictions and its SLA partitions.
+
+Workers make these values, the store keeps them, the API answers from them; none of the three needs the numerics that
+fitted them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from tradewind.cluster import Leaf
+from tradewind.parameters import Lattice, Parameters
+from tradewind.path import Path
+from tradewind.prediction import PredictedSetting
+from tradewind.recommendation import CompactTable
+from tradewind.selection import SettingTable
+from tradewind.sla_partitions import Partition
+
+COMPACT_SETTINGS = 48
+"""Settings in a table that agents carry: a few kilobytes, and no loss on the front of throughput and power."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedSetting:
+    """What the logs say at one setting: the mean of log throughput (bit/s) and power, and how many rows."""
+
+    parameters: Parameters
+    rows: int
+    log_throughput_mean: float
+    power_w_mean: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeafModel:
+    """One cluster with its surfaces on a lattice.
+
+    ``table`` holds the lattice's settings in C order of ``lattice``. ``accuracy`` is on held-out rows, by name.
+    """
+
+    leaf: Leaf
+    lattice: Lattice
+    table: SettingTable
+    observed: tuple[ObservedSetting, ...]
+    partitions: tuple[Partition, ...]
+    accuracy: Mapping[str, float]
+    queueing_delay_p90_s: Mapping[int, float] = field(default_factory=dict)
+    loss_baseline: float | None = None
+
+    def compact(self) -> CompactTable:
+        """The table that goes out with a recommendation."""
+        return CompactTable(
+            predicted=SettingTable(compacted(self.table.settings), self.table.base_power_w),
+            queueing_delay_p90_s=self.queueing_delay_p90_s,
+            loss_baseline=self.loss_baseline,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkModel:
+    """All leaves of one link, and the link's own figures.
+
+    ``load_median`` : median external load, 0..1. ``unknown_bps`` : the last known rate of traffic that no log tells.
+    ``rows`` : log rows that the model stands on.
+    """
+
+    path: Path
+    leaves: tuple[LeafModel, ...]
+    rows: int
+    load_median: float
+    unknown_bps: float | None = None
+    failures: tuple[str, ...] = ()
+    """Leaves that could not be fitted, and why."""
+
+
+def compacted(settings: tuple[PredictedSetting, ...], limit: int = COMPACT_SETTINGS) -> tuple[PredictedSetting, ...]:
+    """At most ``limit`` settings: first those that no other beats in throughput with as few streams or watts, then the
+    fastest of each number of streams, then the fastest of all; in the order of ``settings``.
+    """
+    ranked = sorted(range(len(settings)), key=lambda i: _preference(settings[i]))
+    kept: list[int] = []
+    best_cost = float("inf")
+    for i in ranked:
+        if (cost := _cost(settings[i])) < best_cost:
+            kept.append(i)
+            best_cost = cost
+    by_streams = sorted(ranked, key=lambda i: settings[i].parameters.streams)
+    kept += (next(group) for _, group in groupby(by_streams, key=lambda i: settings[i].parameters.streams))
+    kept += ranked
+    chosen = sorted(list(dict.fromkeys(kept))[:limit])
+    return tuple(settings[i] for i in chosen)
+
+
+def _preference(setting: PredictedSetting) -> tuple[bool, float]:
+    return (not setting.certified, -setting.log_throughput_mean)
+
+
+def _cost(setting: PredictedSetting) -> float:
+    return setting.parameters.streams if setting.log_power_mean is None else setting.log_power_mean

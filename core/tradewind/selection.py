@@ -1,0 +1,204 @@
+"""Solving one agreement on a small table of predicted settings, without numpy, so that an API or a lone agent can.
+
+minimise    energy of a byte (throughput_at_least, deadline, min_energy, energy_efficiency) or −T (all others)
+subject to  mean − z(c) · sd ≥ merit of the target (see `tradewind.prediction`), certified, within the caps
+
+Energy efficiency is bits a joule, the reciprocal of the energy of a bit, so it is solved as min_energy is. Agreements
+without a target have no constraint: they rank medians. Where power was not metered, streams stand for the cost of a
+throughput: the fewest that keep the target. (Paper 001 eqs 1 and 2; chance constraint and power agreement are ours.)
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+from tradewind.parameters import NO_CAPS, Caps
+from tradewind.prediction import (
+    Gaussian,
+    PredictedSetting,
+    Quantity,
+    is_linear,
+    merit,
+    merit_of_target,
+    probability_of,
+    within_rounding,
+    z_of,
+)
+from tradewind.sla import EnergyBasis, Sla, SlaKind
+from tradewind.units import BITS_PER_BYTE
+
+QUANTITY_OF: Mapping[SlaKind, Quantity] = MappingProxyType(
+    {
+        SlaKind.THROUGHPUT_AT_LEAST: Quantity.THROUGHPUT,
+        SlaKind.DEADLINE: Quantity.THROUGHPUT,
+        SlaKind.ENERGY_AT_MOST: Quantity.ENERGY,
+        SlaKind.POWER_AT_MOST: Quantity.POWER,
+    }
+)
+"""What each kind with a target bounds; the others have none."""
+
+_FASTEST_FIRST = frozenset({SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
+
+
+class Objective(StrEnum):
+    """What is minimised once the target is kept."""
+
+    SLOWNESS = "slowness"
+    """−ln T."""
+    ENERGY = "energy"
+    """−merit of energy: ln E, or E on the dynamic basis."""
+    STREAMS = "streams"
+    """ln of cc · p."""
+
+
+@dataclass(frozen=True)
+class SettingTable:
+    """Predicted settings of one cluster (or chunk of it), with the base power of its metered hosts together.
+
+    Merits and orders are computed when first asked for and kept.
+    """
+
+    settings: tuple[PredictedSetting, ...]
+    base_power_w: float | None = None
+    _merits: dict[tuple[Quantity, EnergyBasis], tuple[Gaussian, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _orders: dict[tuple[Objective, EnergyBasis], tuple[int, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    @property
+    def knows_power(self) -> bool:
+        return all(setting.log_power_mean is not None for setting in self.settings)
+
+    def merits(self, quantity: Quantity, basis: EnergyBasis) -> tuple[Gaussian, ...]:
+        """Merit of each setting, in the order of ``settings``."""
+        known = self._merits.get((quantity, basis))
+        if known is None:
+            known = tuple(merit(setting, quantity, basis, self.base_power_w) for setting in self.settings)
+            self._merits[quantity, basis] = known
+        return known
+
+    def objective(self, kind: SlaKind) -> Objective:
+        if kind in _FASTEST_FIRST:
+            return Objective.SLOWNESS
+        if QUANTITY_OF.get(kind) is Quantity.THROUGHPUT and not self.knows_power:
+            return Objective.STREAMS
+        return Objective.ENERGY
+
+    def costs(self, objective: Objective, basis: EnergyBasis) -> tuple[float, ...]:
+        """What is minimised, a value a setting."""
+        if objective is Objective.SLOWNESS:
+            return tuple(-setting.log_throughput_mean for setting in self.settings)
+        if objective is Objective.STREAMS:
+            return tuple(math.log(setting.parameters.streams) for setting in self.settings)
+        return tuple(-energy.mean for energy in self.merits(Quantity.ENERGY, basis))
+
+    def best_first(self, objective: Objective, basis: EnergyBasis) -> tuple[int, ...]:
+        """Indices by rising cost, certified settings before all others; ties go to fewer streams, then to speed."""
+        order = self._orders.get((objective, basis))
+        if order is None:
+            costs = self.costs(objective, basis)
+            settings = self.settings
+
+            def rank(i: int) -> tuple[bool, float, int, float, int]:
+                one = settings[i]
+                return (not one.certified, costs[i], one.parameters.streams, -one.log_throughput_mean, i)
+
+            order = self._orders[objective, basis] = tuple(sorted(range(len(settings)), key=rank))
+        return order
+
+    def certifiable_throughput_bps(self, confidence: float) -> float | None:
+        """The highest throughput that some setting keeps with this probability; ``None`` if none is certified."""
+        z = z_of(confidence)
+        merits = self.merits(Quantity.THROUGHPUT, EnergyBasis.TOTAL)
+        bounds = (m.lower(z) for m, setting in zip(merits, self.settings, strict=True) if setting.certified)
+        best = max(bounds, default=None)
+        return None if best is None else math.exp(best)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The setting for one agreement.
+
+    ``probability`` is that of keeping the target; for a kind without target it is the confidence at which the
+    setting's own level can be promised. ``feasible`` is false where no permitted setting is certified for the target:
+    then the setting is the likeliest one, and the caller says so.
+    """
+
+    setting: PredictedSetting
+    probability: float
+    feasible: bool
+
+
+def unit_target(sla: Sla, *, dataset_bytes: float, certifiable_bps: float | None) -> float | None:
+    """The agreement's target in the unit of its quantity: bit/s, J per byte or W; ``None`` where it has none.
+
+    A deadline becomes the throughput that keeps it, a fraction that share of ``certifiable_bps``, the highest
+    certifiable throughput without caps (0 if nothing is certified: then any setting keeps it, none is promised).
+    """
+    if sla.fraction is not None:
+        return sla.fraction * (certifiable_bps or 0.0)
+    if sla.target is None:
+        return None
+    if sla.kind is SlaKind.DEADLINE:
+        return BITS_PER_BYTE * dataset_bytes / sla.target
+    if sla.kind is SlaKind.ENERGY_AT_MOST:
+        return sla.target / max(dataset_bytes, 1.0)
+    return sla.target
+
+
+def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes: float) -> Choice | None:
+    """The best setting of a table for one agreement among those within the caps.
+
+    Returns
+    -------
+    ``None`` if the caps permit no setting of the table; a clamped optimum is none, so the caller must say what it does.
+
+    Raises
+    ------
+    InvalidValue : an energy or power agreement, or the dynamic basis, without the power it needs.
+    """
+    order = table.best_first(table.objective(sla.kind), sla.energy_basis)
+    quantity = QUANTITY_OF.get(sla.kind)
+    if quantity is None:
+        return _first_permitted(table, order, sla, caps)
+    certifiable_bps = table.certifiable_throughput_bps(sla.confidence) if sla.fraction is not None else None
+    target = unit_target(sla, dataset_bytes=dataset_bytes, certifiable_bps=certifiable_bps)
+    if not target:  # no bytes to move by the deadline, or a share of nothing
+        return _first_permitted(table, order, sla, caps)
+    needed = within_rounding(
+        merit_of_target(target, quantity, sla.energy_basis), linear=is_linear(quantity, sla.energy_basis)
+    )
+    merits = table.merits(quantity, sla.energy_basis)
+    settings, z = table.settings, z_of(sla.confidence)
+    for i in order:
+        mean, sd = merits[i]
+        if mean - z * sd >= needed and settings[i].certified and caps.allow(settings[i].parameters):
+            return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=True)
+    likeliest = _likeliest((i for i in order if caps.allow(settings[i].parameters)), settings, merits, needed)
+    if likeliest is None:
+        return None
+    return Choice(setting=settings[likeliest], probability=probability_of(merits[likeliest], needed), feasible=False)
+
+
+def _first_permitted(table: SettingTable, order: Iterable[int], sla: Sla, caps: Caps) -> Choice | None:
+    for i in order:
+        setting = table.settings[i]
+        if caps.allow(setting.parameters):
+            return Choice(setting=setting, probability=sla.confidence, feasible=setting.certified)
+    return None
+
+
+def _likeliest(
+    permitted: Iterable[int], settings: tuple[PredictedSetting, ...], merits: tuple[Gaussian, ...], needed: float
+) -> int | None:
+    """Certified settings first; among them the highest probability, by its z-score so that tails still rank."""
+
+    def rank(i: int) -> tuple[bool, float]:
+        margin, sd = merits[i].mean - needed, merits[i].sd
+        return (settings[i].certified, margin / sd if sd > 0 else math.copysign(math.inf, margin))
+
+    return max(permitted, key=rank, default=None)

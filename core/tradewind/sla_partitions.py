@@ -1,0 +1,146 @@
+"""Partitions of what can be promised: ranges of targets, each served by one setting solved beforehand (001 §IV-A).
+
+Ranges are half-open, [lower, upper), the last of its key closed. Bounds are in bit/s, J per byte or W by kind. A
+partition is a tier that a provider names and prices, so it keeps its identity from one release to the next.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tradewind.parameters import Parameters
+from tradewind.prediction import ROUNDING, PredictedSetting
+from tradewind.selection import unit_target
+from tradewind.sla import EnergyBasis, Sla, SlaKind
+
+MOVED_BY = 0.02
+"""A bound that changes by more than this share of itself moves the tier: its price is to be reviewed."""
+
+_BOUNDED_ABOVE = frozenset({SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
+_SINGLE = frozenset({SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY})
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionKey:
+    """Where partitions of one cluster are looked up; a deadline is looked up as throughput_at_least."""
+
+    kind: SlaKind
+    confidence: float
+    energy_basis: EnergyBasis
+
+    @classmethod
+    def of(cls, sla: Sla) -> "PartitionKey":
+        kind = SlaKind.THROUGHPUT_AT_LEAST if sla.kind is SlaKind.DEADLINE else sla.kind
+        return cls(kind, sla.confidence, sla.energy_basis)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """One tier: the targets in [lower, upper) (upper included if ``closed``) and the setting that serves them.
+
+    ``probability`` is the setting's at the safe end: the upper edge of a throughput, the lower edge of an energy or
+    power. ``regret`` is the demand-weighted loss against solving each target by itself, relative. Kinds without a
+    target have one partition, whose bounds are the level that its setting keeps at the confidence.
+    """
+
+    kind: SlaKind
+    confidence: float
+    energy_basis: EnergyBasis
+    lower: float
+    upper: float
+    closed: bool
+    setting: PredictedSetting
+    probability: float
+    regret: float
+
+    @property
+    def parameters(self) -> Parameters:
+        return self.setting.parameters
+
+    @property
+    def key(self) -> PartitionKey:
+        return PartitionKey(self.kind, self.confidence, self.energy_basis)
+
+    def __contains__(self, target: float) -> bool:
+        return self.lower <= target < self.upper or (self.closed and target == self.upper)
+
+
+def serving(partitions: Sequence[Partition], sla: Sla, *, dataset_bytes: float) -> Partition | None:
+    """The partition that serves an agreement, or ``None`` where its target cannot be certified.
+
+    Parameters
+    ----------
+    partitions : all of the key of ``sla`` (`PartitionKey.of`), ascending.
+
+    A target easier than the whole range goes to the easiest partition, which keeps it all the more.
+    """
+    if not partitions:
+        return None
+    easiest_first = partitions if sla.kind not in _BOUNDED_ABOVE else partitions[::-1]
+    hardest = easiest_first[-1]
+    target = unit_target(sla, dataset_bytes=dataset_bytes, certifiable_bps=hardest.upper)
+    if target is None:
+        return hardest
+    if sla.kind in _BOUNDED_ABOVE:
+        if target < hardest.lower - ROUNDING * abs(hardest.lower):
+            return None
+        return next((each for each in easiest_first if target >= each.lower), hardest)
+    if target > hardest.upper * (1 + ROUNDING):
+        return None
+    return next((each for each in easiest_first if target < each.upper), hardest)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A new partition, the old one whose identity and price it carries on (if any), and whether its bounds moved."""
+
+    new: Partition
+    old: Partition | None
+    moved: bool
+
+
+def match_partitions(old: Iterable[Partition], new: Iterable[Partition]) -> tuple[Match, ...]:
+    """Which partition of the release before each new one continues, by overlap within the same key, one to one.
+
+    The largest overlap (shared length over joint length) is matched first. Old partitions that nothing continues are
+    absent from the result; a new one without predecessor has ``old`` set to ``None``.
+    """
+    predecessors = tuple(old)
+    successors = tuple(new)
+    pairs = sorted(
+        (
+            (-overlap, b, a)
+            for a, before in enumerate(predecessors)
+            for b, after in enumerate(successors)
+            if before.key == after.key and (overlap := _overlap(before, after)) > 0
+        ),
+    )
+    continued: dict[int, int] = {}
+    taken: set[int] = set()
+    for _, b, a in pairs:
+        if b not in continued and a not in taken:
+            continued[b] = a
+            taken.add(a)
+    return tuple(
+        _match(predecessors[continued[b]] if b in continued else None, after) for b, after in enumerate(successors)
+    )
+
+
+def _match(before: Partition | None, after: Partition) -> Match:
+    if before is None:
+        return Match(after, None, moved=False)
+    moved = any(
+        abs(one - other) > MOVED_BY * abs(one)
+        for one, other in ((before.lower, after.lower), (before.upper, after.upper))
+    )
+    return Match(after, before, moved)
+
+
+def _overlap(before: Partition, after: Partition) -> float:
+    """Share of the joint range; the one partition of a kind without target always continues its predecessor."""
+    if before.kind in _SINGLE:
+        return 1.0
+    shared = min(before.upper, after.upper) - max(before.lower, after.lower)
+    joint = max(before.upper, after.upper) - min(before.lower, after.lower)
+    if shared < 0:
+        return 0.0
+    return shared / joint if joint > 0 else 1.0

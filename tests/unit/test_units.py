@@ -1,0 +1,84 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradewind import units
+from tradewind.errors import InvalidUnit
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("500Mbps", 5e8), ("10Gbit/s", 1e10), ("12.5MB/s", 1e8), ("1000", 1000.0), ("56kbps", 56e3), ("1.5MBps", 12e6)],
+)
+def test_a_rate_is_read_in_bits_unless_it_says_bytes(text, expected):
+    assert units.parse_bps(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("4096", 4096), ("64KiB", 65536), ("64kB", 64000), ("1.5GB", 1_500_000_000), ("2 MiB", 2**21)],
+)
+def test_a_size_takes_decimal_and_binary_prefixes(text, expected):
+    assert units.parse_bytes(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [("60ms", 0.06), ("90", 90.0), ("2h", 7200.0), ("1.5min", 90.0)])
+def test_a_duration_is_read_in_seconds(text, expected):
+    assert units.parse_seconds(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("4kJ", 4000.0), ("500", 500.0), ("0.5Wh", 1800.0), ("1kWh", 3.6e6)])
+def test_an_energy_takes_joules_and_watt_hours(text, expected):
+    assert units.parse_joules(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("800mW", 0.8), ("15W", 15.0), ("2kW", 2000.0)])
+def test_a_power_is_read_in_watts(text, expected):
+    assert units.parse_watts(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "parse",
+    [
+        units.parse_bps,
+        units.parse_bytes,
+        units.parse_seconds,
+        units.parse_joules,
+        units.parse_watts,
+        units.parse_fraction,
+    ],
+)
+@pytest.mark.parametrize("text", ["", "fast", "-5", "5 parsecs", "nan", "1e999", "5 5"])
+def test_nonsense_is_refused_with_the_text_in_the_message(parse, text):
+    with pytest.raises(InvalidUnit) as refused:
+        parse(text)
+    assert repr(text) in str(refused.value)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("90%", 0.9), ("0.9", 0.9), ("100%", 1.0)])
+def test_a_fraction_may_be_written_in_per_cent(text, expected):
+    assert units.parse_fraction(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("text", ["0%", "101%", "1.01", "0"])
+def test_a_fraction_outside_its_range_is_refused(text):
+    with pytest.raises(InvalidUnit, match="fraction"):
+        units.parse_fraction(text)
+
+
+@given(st.text(max_size=20))
+def test_any_text_is_read_or_refused_but_nothing_else(text):
+    for parse in (units.parse_bps, units.parse_bytes, units.parse_seconds, units.parse_joules):
+        try:
+            assert parse(text) >= 0
+        except InvalidUnit:
+            continue
+
+
+@given(st.floats(min_value=1.0, max_value=1e15))
+def test_a_formatted_rate_is_read_back_within_its_three_digits(rate_bps):
+    assert units.parse_bps(units.format_bps(rate_bps)) == pytest.approx(rate_bps, rel=6e-3)
+
+
+def test_throughput_turns_bytes_into_bits():
+    assert units.throughput_bps(1000, 2.0) == 4000.0
