@@ -243,6 +243,7 @@ class Client:
         deadline_s = self._monotonic_s() + self._retries.budget_s
         waits_s = self._retries.waits_s(self._jitter)
         while True:
+            away: Exception
             try:
                 response = self._http.request(method, path, **options)
             except httpx.TransportError as failure:
@@ -265,15 +266,13 @@ class Client:
         told = str(failure) or type(failure).__name__
         return ServiceAway(f"{self._base_url} does not answer ({told}); check the address and that the service runs")
 
-    def _refused(
-        self, response: httpx.Response, asked_s: float | None, *, repeatable: bool
-    ) -> tuple[Exception, bool]:
+    def _refused(self, response: httpx.Response, asked_s: float | None, *, repeatable: bool) -> tuple[Exception, bool]:
         """What to raise for an error status, and whether the request may be sent again."""
         status = response.status_code
         if status == TOO_MANY_REQUESTS or status in AWAY_STATUSES:
             when = f"try again in {asked_s:.0f} s" if asked_s else "try again later"
             away = ServiceAway(f"{self._base_url} cannot answer now ({status}); {when}", retry_after_s=asked_s)
-            # Without Retry-After a 429 is a verdict on this caller; 502 and 504 may hide a request that was carried out.
+            # A 429 without Retry-After is a verdict on this caller; 502 and 504 may hide a request that was done.
             again = asked_s is not None if status == TOO_MANY_REQUESTS else repeatable or status == 503
             return away, again
         return problem_of(status, _problem(response)), False

@@ -35,7 +35,7 @@ def make_private(folder: Path) -> None:
 
 
 def replace_durably(path: Path, content: bytes) -> None:
-    """Write ``content`` under ``path`` whole or not at all, readable by the user alone, and on disk when this returns."""
+    """Write ``content`` under ``path`` whole or not at all, for the user alone; on disk when this returns."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE_FILE_MODE)
     try:

@@ -148,6 +148,7 @@ class Spool:
     def _seal(self, content: bytes) -> Segment:
         sha256 = hashlib.sha256(content).hexdigest()
         with self._locked("append.lock"):
+            self._remove_drafts()
             waiting = self.segments()
             for segment in waiting:
                 if segment.sha256 == sha256:
@@ -158,11 +159,16 @@ class Spool:
             replace_durably(path, content)
         return Segment(path, sequence, sha256, len(content))
 
+    def _remove_drafts(self) -> None:
+        """What killed processes left; drafts are written under the append lock, so that none is in use now."""
+        for draft in self.folder.glob(".*"):
+            draft.unlink(missing_ok=True)
+
     def _make_room(self, waiting: tuple[Segment, ...], needed: int) -> None:
         """Give up the oldest segments until ``needed`` bytes fit: the newest logs say most about the path as it is."""
         if needed > self._max_bytes:
             raise SpoolFailed(
-                f"{format_bytes(needed)} of logs are above the spool's bound of {format_bytes(self._max_bytes)}; raise it"
+                f"{format_bytes(needed)} of logs are above the spool's bound, {format_bytes(self._max_bytes)}; raise it"
             )
         kept = sum(segment.bytes for segment in waiting)
         given_up = []
