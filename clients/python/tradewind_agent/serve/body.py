@@ -1,0 +1,106 @@
+"""The body of a request as it arrives, with flow control towards the socket."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+from tradewind.units import KIB, MIB
+
+HIGH_WATER_BYTES = MIB
+LOW_WATER_BYTES = 256 * KIB
+
+
+class BodyCutOff(Exception):
+    """The client went away, or sent something that is no HTTP, before the body was complete."""
+
+
+class RequestBody:
+    """Blocks of a body in order of arrival.
+
+    Parameters
+    ----------
+    declared_bytes : Content-Length, or None when chunked.
+    pause, resume : stop and continue reading from the socket.
+    invite : sends "100 Continue"; called once, on the first read, when the client asked for it.
+    """
+
+    def __init__(
+        self,
+        declared_bytes: int | None,
+        *,
+        pause: Callable[[], None],
+        resume: Callable[[], None],
+        invite: Callable[[], None] | None = None,
+    ) -> None:
+        self.declared_bytes = declared_bytes
+        self.received_bytes = 0
+        self.complete = False
+        self._blocks: deque[bytes] = deque()
+        self._buffered_bytes = 0
+        self._paused = False
+        self._cut_off: BodyCutOff | None = None
+        self._arrival = asyncio.Event()
+        self._pause, self._resume, self._invite = pause, resume, invite
+
+    @property
+    def awaits_invitation(self) -> bool:
+        """Whether the client holds the body back until told to continue."""
+        return self._invite is not None and self.received_bytes == 0 and not self.complete
+
+    @property
+    def outstanding_bytes(self) -> int | None:
+        """What is still to come from the socket; None when unknown."""
+        if self.complete:
+            return 0
+        return None if self.declared_bytes is None else self.declared_bytes - self.received_bytes
+
+    def feed(self, block: bytes) -> None:
+        self.received_bytes += len(block)
+        self._blocks.append(block)
+        self._buffered_bytes += len(block)
+        if self._buffered_bytes >= HIGH_WATER_BYTES and not self._paused:
+            self._paused = True
+            self._pause()
+        self._arrival.set()
+
+    def finish(self) -> None:
+        self.complete = True
+        self._arrival.set()
+
+    def cut_off(self, reason: str) -> None:
+        if not self.complete and self._cut_off is None:
+            self._cut_off = BodyCutOff(reason)
+            self._arrival.set()
+
+    async def blocks(self) -> AsyncIterator[bytes]:
+        """Blocks until the body is complete.
+
+        Raises
+        ------
+        BodyCutOff : after all blocks that did arrive.
+        """
+        if self.awaits_invitation and self._invite is not None:
+            self._invite()
+            self._invite = None
+        while True:
+            while self._blocks:
+                block = self._blocks.popleft()
+                self._buffered_bytes -= len(block)
+                self._flow()
+                yield block
+            if self.complete:
+                return
+            if self._cut_off is not None:
+                raise self._cut_off
+            self._arrival.clear()
+            await self._arrival.wait()
+
+    async def discard(self) -> None:
+        """Read the rest and forget it."""
+        async for _ in self.blocks():
+            pass
+
+    def _flow(self) -> None:
+        if self._paused and self._buffered_bytes <= LOW_WATER_BYTES:
+            self._paused = False
+            self._resume()

@@ -1,0 +1,169 @@
+"""The served folder: request targets become open files, and none of them lies outside it.
+
+A target is walked component by component with ``openat`` and ``O_NOFOLLOW``. Where a symbolic link is met, its real
+path is taken, must lie in the folder, and is walked in the same way; so a link that is swapped between check and use
+fails instead of escaping.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from tradewind_agent.serve.messages import Refused
+
+PART_PREFIX = ".tradewind-part-"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# O_NONBLOCK: opening a FIFO must not hang the server.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+_REFUSALS = {
+    errno.ENOENT: (HTTPStatus.NOT_FOUND, "no such file or folder"),
+    errno.ENOTDIR: (HTTPStatus.NOT_FOUND, "no such file or folder"),
+    errno.ENAMETOOLONG: (HTTPStatus.REQUEST_URI_TOO_LONG, "a name in the path is too long for the file system"),
+    errno.EACCES: (HTTPStatus.FORBIDDEN, "the server may not open it"),
+    errno.EPERM: (HTTPStatus.FORBIDDEN, "the server may not open it"),
+    errno.ENXIO: (HTTPStatus.FORBIDDEN, "not a regular file"),
+    errno.EMFILE: (HTTPStatus.SERVICE_UNAVAILABLE, "too many open files; try again"),
+    errno.ENFILE: (HTTPStatus.SERVICE_UNAVAILABLE, "too many open files; try again"),
+}
+
+
+def refusal_of(error: OSError) -> Refused:
+    """The answer to a file operation that failed."""
+    if error.errno in _REFUSALS:
+        return Refused(*_REFUSALS[error.errno])
+    return Refused(HTTPStatus.INTERNAL_SERVER_ERROR, f"the file cannot be used: {error.strerror}")
+
+
+def segments_of(target: str) -> tuple[str, ...]:
+    """Names along the path of a request target; empty ones and ``.`` are dropped.
+
+    Raises
+    ------
+    Refused : 400 for no path, 403 for ``..``, an encoded slash, a NUL or a part file.
+    """
+    path = target.partition("?")[0].partition("#")[0]
+    if path.lower().startswith(("http://", "https://")):
+        path = "/" + path.split("://", 1)[1].partition("/")[2]
+    if not path.startswith("/"):
+        raise Refused(HTTPStatus.BAD_REQUEST, "the request target must be a path that starts with /")
+    names = [os.fsdecode(unquote_to_bytes(raw.encode("latin-1"))) for raw in path.split("/")]
+    for name in names:
+        if name == ".." or "/" in name or "\0" in name:
+            raise Refused(HTTPStatus.FORBIDDEN, "the path leaves the served folder")
+        if name.startswith(PART_PREFIX):
+            raise Refused(HTTPStatus.FORBIDDEN, "files of unfinished uploads cannot be addressed")
+    return tuple(name for name in names if name not in ("", "."))
+
+
+def path_of(segments: Sequence[str]) -> str:
+    """The percent-encoded path of names, the inverse of ``segments_of``."""
+    return "/" + "/".join(quote_from_bytes(os.fsencode(name), safe="") for name in segments)
+
+
+class ServedFolder:
+    """Opens what lies in ``root`` and nothing else."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve(strict=True)
+        self._descriptor = os.open(self.root, _FOLDER)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def open_path(self, segments: Sequence[str]) -> int:
+        """Descriptor of the file or folder at ``segments``; the caller closes it.
+
+        Raises
+        ------
+        Refused : 404, 403 for what leaves the folder, 414, 503.
+        """
+        try:
+            return self._walk(segments, _FILE)
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                raise refusal_of(error) from error
+        try:
+            return self._walk(self._real(segments), _FILE)
+        except OSError as error:
+            raise refusal_of(error) from error
+
+    @contextmanager
+    def folder(self, segments: Sequence[str], *, create: bool = False) -> Iterator[int]:
+        """Descriptor of the folder at ``segments`` for as long as the block runs; missing ones are made if ``create``.
+
+        Raises
+        ------
+        Refused : 404, 403, and 409 where a file stands in the way.
+        """
+        try:
+            descriptor = self._walk_folders(self._real(segments), create=create)
+        except NotADirectoryError as error:
+            raise Refused(HTTPStatus.CONFLICT, "a file stands where the path needs a folder") from error
+        except OSError as error:
+            raise refusal_of(error) from error
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def contains(self, path: Path) -> bool:
+        """Whether the real path of ``path`` exists and lies in the folder."""
+        try:
+            return path.resolve(strict=True).is_relative_to(self.root)
+        except (OSError, RuntimeError):
+            return False
+
+    def _real(self, segments: Sequence[str]) -> tuple[str, ...]:
+        real = Path(os.path.realpath(self.root.joinpath(*segments)))
+        if not real.is_relative_to(self.root):
+            raise Refused(HTTPStatus.FORBIDDEN, "a symbolic link leads out of the served folder")
+        return real.relative_to(self.root).parts
+
+    def _open_root(self) -> int:
+        return os.open(".", _FOLDER, dir_fd=self._descriptor)  # not dup: listings must not share an offset
+
+    def _walk(self, segments: Sequence[str], flags: int) -> int:
+        if not segments:
+            return self._open_root()
+        if len(segments) == 1:
+            return os.open(segments[0], flags, dir_fd=self._descriptor)
+        folder = self._walk_folders(segments[:-1], create=False)
+        try:
+            return os.open(segments[-1], flags, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+    def _walk_folders(self, segments: Sequence[str], *, create: bool) -> int:
+        current = self._open_root()
+        for name in segments:
+            try:
+                deeper = _open_folder(name, current, create=create)
+            finally:
+                os.close(current)
+            current = deeper
+        return current
+
+
+def _open_folder(name: str, parent: int, *, create: bool) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=parent)
+    except FileNotFoundError:
+        if not create:
+            raise
+    with suppress(FileExistsError):  # a rival made it; opening it decides whether it is a folder
+        os.mkdir(name, dir_fd=parent)
+    return os.open(name, _FOLDER, dir_fd=parent)
+
+
+def is_folder(status: os.stat_result) -> bool:
+    return stat.S_ISDIR(status.st_mode)
+
+
+def is_file(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode)

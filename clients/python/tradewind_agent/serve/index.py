@@ -1,0 +1,84 @@
+"""Index of a folder: HTML as nginx's autoindex writes it, or JSON for those who accept it."""
+
+import html
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote_from_bytes
+
+from tradewind_agent.serve.folder import PART_PREFIX, ServedFolder, is_file, is_folder
+from tradewind_agent.serve.validators import etag_of
+
+_NAME_COLUMN = 50  # width of nginx's name column
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    name: str
+    is_folder: bool
+    size_bytes: int
+    modified_at: datetime
+    etag: str | None
+
+
+def list_folder(folder: ServedFolder, descriptor: int, segments: Sequence[str]) -> list[IndexEntry]:
+    """Folders first, then files, by name; part files, special files and links that lead out are left out.
+
+    Parameters
+    ----------
+    descriptor : of the folder; its path ``segments`` only serve to follow links.
+    """
+    entries = []
+    with os.scandir(descriptor) as scan:
+        for item in scan:
+            if item.name.startswith(PART_PREFIX):
+                continue
+            if item.is_symlink() and not folder.contains(Path(folder.root, *segments, item.name)):
+                continue
+            try:
+                status = item.stat()
+            except OSError:
+                continue  # gone since the scan, or not ours to see
+            if is_folder(status) or is_file(status):
+                entries.append(_entry(item.name, status))
+    return sorted(entries, key=lambda entry: (not entry.is_folder, entry.name))
+
+
+def _entry(name: str, status: os.stat_result) -> IndexEntry:
+    modified_at = datetime.fromtimestamp(status.st_mtime, UTC)
+    if is_folder(status):
+        return IndexEntry(name, is_folder=True, size_bytes=0, modified_at=modified_at, etag=None)
+    return IndexEntry(name, is_folder=False, size_bytes=status.st_size, modified_at=modified_at, etag=etag_of(status))
+
+
+def json_index(entries: Sequence[IndexEntry]) -> dict[str, list[dict[str, object]]]:
+    return {"entries": [_json_entry(entry) for entry in entries]}
+
+
+def _json_entry(entry: IndexEntry) -> dict[str, object]:
+    described: dict[str, object] = {"name": entry.name, "type": "directory" if entry.is_folder else "file"}
+    if not entry.is_folder:
+        described |= {"size_bytes": entry.size_bytes, "etag": entry.etag}
+    return described | {"modified_at": entry.modified_at.isoformat().replace("+00:00", "Z")}
+
+
+def html_index(path: str, entries: Sequence[IndexEntry]) -> bytes:
+    """A page with one ``<a href="name">name</a> date size`` line an entry, as nginx writes it."""
+    title = html.escape(f"Index of {path}")
+    lines = [f"<html>\n<head><title>{title}</title></head>\n<body>\n<h1>{title}</h1><hr><pre>"]
+    if path != "/":
+        lines.append('<a href="../">../</a>')
+    lines += [_html_line(entry) for entry in entries]
+    lines.append("</pre><hr></body>\n</html>\n")
+    return "\n".join(lines).encode("utf-8", "surrogateescape")
+
+
+def _html_line(entry: IndexEntry) -> str:
+    slash = "/" if entry.is_folder else ""
+    href = quote_from_bytes(os.fsencode(entry.name), safe="") + slash
+    text = entry.name + slash
+    padding = " " * max(1, _NAME_COLUMN + 1 - len(text))
+    size = "-" if entry.is_folder else str(entry.size_bytes)
+    return f'<a href="{href}">{html.escape(text)}</a>{padding}{entry.modified_at:%d-%b-%Y %H:%M}{size:>20}'

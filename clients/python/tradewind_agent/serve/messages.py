@@ -1,0 +1,99 @@
+"""Requests as handlers see them, responses as they return them, and refusals."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from http import HTTPStatus
+
+from tradewind_agent.serve.body import RequestBody
+
+Header = tuple[str, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class Request:
+    """One request; ``headers`` has lower-case names, repeated fields joined by commas."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    http_minor: int
+    keep_alive: bool
+    body: RequestBody
+    arrived_s: float
+
+
+@dataclass(slots=True)
+class FileSpan:
+    """``count`` bytes of an open file from ``offset`` on; whoever has the response closes it."""
+
+    descriptor: int
+    offset: int
+    count: int
+
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+@dataclass(slots=True)
+class Response:
+    """Status, fields and body; Content-Length is the body's unless ``content_length`` says otherwise (HEAD)."""
+
+    status: int
+    headers: list[Header] = field(default_factory=list)
+    body: bytes | FileSpan = b""
+    content_length: int | None = None
+
+    @property
+    def body_bytes(self) -> int:
+        return self.body.count if isinstance(self.body, FileSpan) else len(self.body)
+
+    def without_body(self) -> "Response":
+        """The same answer to HEAD: every field, no body."""
+        length = self.body_bytes
+        self.close()
+        return Response(self.status, self.headers, b"", length)
+
+    def close(self) -> None:
+        """Close the file, if the body is one."""
+        if isinstance(self.body, FileSpan):
+            self.body.close()
+
+    def head(self, *, date: str, keep_alive: bool) -> bytes:
+        """Status line and header fields, ready to send."""
+        lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}", f"Date: {date}", "Server: tradewind"]
+        lines += [f"{name}: {value}" for name, value in self.headers]
+        if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
+            length = self.body_bytes if self.content_length is None else self.content_length
+            lines.append(f"Content-Length: {length}")
+        lines.append("Connection: keep-alive" if keep_alive else "Connection: close")
+        return "\r\n".join([*lines, "\r\n"]).encode("latin-1")
+
+
+class Refused(Exception):
+    """A request that is answered with an error status; ``detail`` says what was wrong and what to do."""
+
+    def __init__(self, status: HTTPStatus, detail: str, *headers: Header) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.headers = headers
+
+    def response(self) -> Response:
+        """The refusal as a problem (RFC 9457)."""
+        problem = {"title": self.status.phrase, "status": self.status.value, "detail": self.detail}
+        return json_response(self.status, problem, *self.headers, content_type="application/problem+json")
+
+
+def json_response(status: int, value: object, *headers: Header, content_type: str = "application/json") -> Response:
+    body = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogateescape") + b"\n"
+    return Response(status, [("Content-Type", content_type), *headers], body)
+
+
+def http_date(time_s: float) -> str:
+    """POSIX seconds as an HTTP date; fractions are cut off."""
+    return formatdate(int(time_s), usegmt=True)

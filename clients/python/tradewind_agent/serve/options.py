@@ -1,0 +1,88 @@
+"""What a served folder is started with: limits, TLS and who may do what."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tradewind.units import KIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds on what one client can make the server hold.
+
+    Attributes
+    ----------
+    max_connections : more are answered 503 and closed.
+    max_head_bytes : request line and header fields together; beyond it 431.
+    max_queued_requests : pipelined requests held per connection before reading pauses.
+    max_body_bytes : one request's body; None for any. Beyond it 413.
+    max_file_bytes : size of an uploaded file, in parts or whole; None for any. Beyond it 413.
+    quota_bytes : what the served folder may hold once an upload is finished; None for any. Beyond it 507.
+    head_timeout_s : to finish a request line and its header fields once begun.
+    idle_timeout_s : between requests of a connection.
+    stall_timeout_s : without any progress of a body in either direction.
+    part_expiry_s : an unfinished upload untouched for so long may be swept away.
+    """
+
+    max_connections: int = 1024
+    max_head_bytes: int = 16 * KIB
+    max_queued_requests: int = 256
+    max_body_bytes: int | None = None
+    max_file_bytes: int | None = None
+    quota_bytes: int | None = None
+    head_timeout_s: float = 30.0
+    idle_timeout_s: float = 120.0
+    stall_timeout_s: float = 300.0
+    part_expiry_s: float = 7 * 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """PEM files of the server's certificate chain and its private key."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One answered request, as an access log tells it."""
+
+    peer: str
+    method: str
+    target: str
+    status: int
+    sent_bytes: int
+    received_bytes: int
+    duration_s: float
+
+
+AccessObserver = Callable[[Access], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeOptions:
+    """All that ``serve_forever`` needs.
+
+    Attributes
+    ----------
+    root : folder that is served; nothing outside it is ever read or written.
+    port : 0 takes a free one.
+    writable : whether PUT is allowed.
+    bearer_token : asked of every request when given.
+    sendfile : let the kernel copy large bodies (plain TCP only); off only to compare.
+    grace_s : how long a stop waits for requests under way.
+    observer : told of every answered request.
+    """
+
+    root: Path
+    host: str = "127.0.0.1"
+    port: int = 0
+    writable: bool = False
+    tls: TlsFiles | None = None
+    bearer_token: str | None = field(default=None, repr=False)
+    limits: Limits = Limits()
+    sendfile: bool = True
+    grace_s: float = 10.0
+    observer: AccessObserver | None = None

@@ -1,0 +1,121 @@
+"""The sending half of a connection: answers share writes, large files go out by sendfile or in large blocks."""
+
+import asyncio
+import os
+from collections.abc import Callable
+
+from tradewind.units import KIB, MIB
+from tradewind_agent.serve.messages import FileSpan
+
+SENDFILE_FROM_BYTES = 128 * KIB  # below, one read and one write cost less than sendfile's bookkeeping
+SENDFILE_SLICE_BYTES = 4 * MIB  # progress is reported this often
+COPY_BLOCK_BYTES = 256 * KIB
+BATCH_BYTES = 64 * KIB  # answers to pipelined requests share a write up to this size
+
+
+class PeerGone(Exception):
+    """The client closed the connection, or can no longer be answered honestly."""
+
+
+class Outbox:
+    """Writes to a transport.
+
+    Parameters
+    ----------
+    by_kernel : whether large files may go by ``sendfile``; only a plain TCP transport can.
+    on_progress : called before each large piece is sent.
+    """
+
+    def __init__(self, transport: asyncio.Transport, *, by_kernel: bool, on_progress: Callable[[], None]) -> None:
+        self._transport = transport
+        self._by_kernel = by_kernel
+        self._on_progress = on_progress
+        self._held: list[bytes] = []
+        self._held_bytes = 0
+        self._gone = False
+        self._room = asyncio.Event()
+        self._room.set()
+        self.in_sendfile = False
+
+    @property
+    def full(self) -> bool:
+        """Whether what is held back is worth a write of its own."""
+        return self._held_bytes >= BATCH_BYTES
+
+    def pause(self) -> None:
+        self._room.clear()
+
+    def resume(self) -> None:
+        self._room.set()
+
+    def lose_peer(self) -> None:
+        self._gone = True
+        self._room.set()
+
+    def hold(self, data: bytes) -> None:
+        """Keep ``data`` to be written with what follows, or by ``flush``."""
+        self._held.append(data)
+        self._held_bytes += len(data)
+
+    def flush(self) -> None:
+        if self._held and not self._gone:
+            self._transport.write(b"".join(self._held))
+        self._held.clear()
+        self._held_bytes = 0
+
+    async def drained(self) -> None:
+        """Wait until the transport takes more.
+
+        Raises
+        ------
+        PeerGone
+        """
+        await self._room.wait()
+        if self._gone or self._transport.is_closing():
+            raise PeerGone
+
+    async def send_file(self, span: FileSpan) -> None:
+        """Send a span of a file after what is held.
+
+        Raises
+        ------
+        PeerGone : also when the file shrank after its length was announced: only cutting the body short is honest then.
+        """
+        if span.count < SENDFILE_FROM_BYTES:
+            self.hold(_read_exactly(span.descriptor, span.count, span.offset))
+            return
+        self.flush()
+        if self._by_kernel:
+            await self._send_by_kernel(span)
+        else:
+            await self._send_by_copy(span)
+
+    async def _send_by_kernel(self, span: FileSpan) -> None:
+        loop = asyncio.get_running_loop()
+        end = span.offset + span.count
+        with os.fdopen(span.descriptor, "rb", buffering=0, closefd=False) as file:
+            for offset in range(span.offset, end, SENDFILE_SLICE_BYTES):
+                await self.drained()
+                self._on_progress()
+                count = min(SENDFILE_SLICE_BYTES, end - offset)
+                self.in_sendfile = True
+                try:
+                    sent = await loop.sendfile(self._transport, file, offset, count)
+                finally:
+                    self.in_sendfile = False
+                if sent < count:
+                    raise PeerGone
+
+    async def _send_by_copy(self, span: FileSpan) -> None:
+        end = span.offset + span.count
+        for offset in range(span.offset, end, COPY_BLOCK_BYTES):
+            await self.drained()
+            self._on_progress()
+            self._transport.write(_read_exactly(span.descriptor, min(COPY_BLOCK_BYTES, end - offset), offset))
+
+
+def _read_exactly(descriptor: int, count: int, offset: int) -> bytes:
+    block = os.pread(descriptor, count, offset)
+    if len(block) < count:
+        raise PeerGone
+    return block

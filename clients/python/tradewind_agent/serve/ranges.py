@@ -1,0 +1,55 @@
+"""Byte ranges: the Range field of a download and the Content-Range field of an upload's part."""
+
+import re
+from http import HTTPStatus
+
+from tradewind_agent.serve.messages import Refused
+
+_RANGE = re.compile(r"bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*", re.IGNORECASE)
+_CONTENT_RANGE = re.compile(r"bytes\s+(\d+)-(\d+)/(\d+)", re.IGNORECASE)
+
+
+def requested_range(field: str | None, size_bytes: int) -> tuple[int, int] | None:
+    """First and last byte asked for, or None for the whole file.
+
+    A field that is malformed, in another unit, or that asks for several ranges is ignored, as RFC 9110 (14.2) permits:
+    movers ask one range a request, and the whole file is a correct answer to anyone else, without multipart framing.
+
+    Raises
+    ------
+    Refused : 416 when no byte of the file is in the range.
+    """
+    match = None if field is None else _RANGE.fullmatch(field)
+    if match is None or match.groups() == ("", ""):
+        return None
+    first_text, last_text = match.groups()
+    if not first_text:
+        first, last = max(0, size_bytes - int(last_text)), size_bytes - 1
+    else:
+        first = int(first_text)
+        last = min(int(last_text), size_bytes - 1) if last_text else size_bytes - 1
+        if last_text and int(last_text) < first:
+            return None
+    if first >= size_bytes:
+        raise Refused(
+            HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+            f"the file has {size_bytes} bytes",
+            ("Content-Range", f"bytes */{size_bytes}"),
+        )
+    return first, last
+
+
+def declared_part(field: str) -> tuple[int, int, int]:
+    """First byte, last byte and total size that a part of an upload declares.
+
+    Raises
+    ------
+    Refused : 400 when the field is not ``bytes first-last/total`` with first ≤ last < total.
+    """
+    match = _CONTENT_RANGE.fullmatch(field.strip())
+    if match is None:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"Content-Range {field!r} is not 'bytes first-last/total'")
+    first, last, total = (int(number) for number in match.groups())
+    if not first <= last < total:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"Content-Range {field!r} must have first ≤ last < total")
+    return first, last, total

@@ -1,0 +1,157 @@
+"""Start, stop and watch a server of one folder."""
+
+import asyncio
+import contextlib
+import signal
+import ssl
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tradewind_agent.serve.application import Application
+from tradewind_agent.serve.connection import Connection
+from tradewind_agent.serve.counters import Counters
+from tradewind_agent.serve.folder import ServedFolder
+from tradewind_agent.serve.options import AccessObserver, Limits, ServeOptions, TlsFiles
+
+_BACKLOG = 1024
+
+
+class Server:
+    """A listening server; made by ``serve``."""
+
+    def __init__(self, options: ServeOptions, *, wall_clock: Callable[[], float] = time.time) -> None:
+        self.options = options
+        self.counters = Counters()
+        self._folder = ServedFolder(options.root)
+        self._application = Application(self._folder, options)
+        self._connections: set[Connection] = set()
+        self._wall_clock = wall_clock
+        self._listener: asyncio.Server
+        self._watch: asyncio.Task[None]
+
+    async def start(self) -> None:
+        """Listen; the port is known once this returns."""
+        tls = None if self.options.tls is None else _tls_context(self.options.tls)
+        loop = asyncio.get_running_loop()
+        try:
+            self._listener = await loop.create_server(
+                self._accept, self.options.host, self.options.port, ssl=tls, backlog=_BACKLOG, reuse_address=True
+            )
+        except BaseException:
+            self._folder.close()
+            raise
+        self._watch = loop.create_task(self._drop_stalled())
+
+    @property
+    def port(self) -> int:
+        port: int = self._listener.sockets[0].getsockname()[1]
+        return port
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.options.host}]" if ":" in self.options.host else self.options.host
+        return f"{'http' if self.options.tls is None else 'https'}://{host}:{self.port}/"
+
+    async def close(self, grace_s: float | None = None) -> None:
+        """Stop listening, let requests under way finish for ``grace_s`` seconds, then drop what is left."""
+        self._listener.close()
+        for connection in list(self._connections):
+            connection.stop()
+        tasks = [asyncio.ensure_future(connection.closed()) for connection in list(self._connections)]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=self.options.grace_s if grace_s is None else grace_s)
+            for connection in list(self._connections):
+                connection.abort()
+            if late:
+                await asyncio.wait(late)
+        self._watch.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._watch
+        await self._listener.wait_closed()
+        self._folder.close()
+
+    def _accept(self) -> Connection:
+        return Connection(
+            self._application.answer, self.options, self.counters, self._connections, wall_clock=self._wall_clock
+        )
+
+    async def _drop_stalled(self) -> None:
+        limits = self.options.limits
+        loop = asyncio.get_running_loop()
+        pause_s = min(1.0, limits.head_timeout_s / 4, limits.idle_timeout_s / 4, limits.stall_timeout_s / 4)
+        while True:
+            await asyncio.sleep(pause_s)
+            now_s = loop.time()
+            for connection in [each for each in self._connections if each.deadline_s < now_s]:
+                connection.abort()
+
+
+def _tls_context(files: TlsFiles) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    context.load_cert_chain(files.certificate, files.key)
+    return context
+
+
+async def serve(
+    root: Path,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    writable: bool = False,
+    tls: TlsFiles | None = None,
+    bearer_token: str | None = None,
+    limits: Limits | None = None,
+    sendfile: bool = True,
+    observer: AccessObserver | None = None,
+) -> Server:
+    """Serve the folder ``root`` in the running event loop until ``close`` is called; see ``ServeOptions``.
+
+    Raises
+    ------
+    OSError : the folder does not exist or the address is taken.
+    ssl.SSLError : certificate and key do not fit.
+    """
+    server = Server(
+        ServeOptions(
+            root=root,
+            host=host,
+            port=port,
+            writable=writable,
+            tls=tls,
+            bearer_token=bearer_token,
+            limits=limits or Limits(),
+            sendfile=sendfile,
+            observer=observer,
+        )
+    )
+    await server.start()
+    return server
+
+
+def serve_forever(options: ServeOptions, *, on_ready: Callable[[Server], None] | None = None) -> Counters:
+    """Serve until SIGINT or SIGTERM, stop gracefully, and tell what was done.
+
+    Parameters
+    ----------
+    on_ready : called with the listening server, whose port and address are known.
+    """
+    return asyncio.run(_serve_until_told(options, on_ready))
+
+
+async def _serve_until_told(options: ServeOptions, on_ready: Callable[[Server], None] | None) -> Counters:
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told.set)
+    server = Server(options)
+    await server.start()
+    try:
+        if on_ready is not None:
+            on_ready(server)
+        await told.wait()
+    finally:
+        await server.close()
+    return server.counters
