@@ -87,7 +87,7 @@ class Client:
         transport: httpx.BaseTransport | None = None,
         timeout_s: float = DEFAULT_TIMEOUT_S,
         retries: RetryPolicy = RetryPolicy(),  # noqa: B008 -- an immutable value
-        pause: Callable[[float], None] = time.sleep,
+        pause: Callable[[float], object] = time.sleep,
         jitter: Random | None = None,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:

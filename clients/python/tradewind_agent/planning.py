@@ -10,7 +10,7 @@ from itertools import pairwise
 from uuid import UUID
 
 from tradewind import heuristics, prior
-from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, split_by_bdp
+from tradewind.dataset import Chunk, ChunkKind, SizeBin, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.path import Path
 from tradewind.prediction import BAND, Interval, Prediction, z_of
@@ -72,9 +72,12 @@ def ask(client: Client | None, request: RecommendRequest) -> Plan | str:
         answer = client.recommend(request)
     except (ServiceAway, ServiceBroken, RequestRefused) as failure:
         return str(failure)
+    chunks = tuple(chunk.to_plan() for chunk in answer.chunks)
+    if not _in_order(chunks):
+        return "the service's plan has no chunk for some sizes"
     return Plan(
         transfer_id=answer.transfer_id,
-        chunks=tuple(chunk.to_plan() for chunk in answer.chunks),
+        chunks=chunks,
         source=str(answer.source),
         rationale=answer.rationale,
         predicted=_prediction(answer.predicted),
@@ -140,7 +143,7 @@ def chunk_of_size(chunks: Sequence[ChunkPlan], file_bytes: int) -> ChunkPlan:
     return next(each for each in chunks if each.max_file_bytes is None or file_bytes <= each.max_file_bytes)
 
 
-def in_order(chunks: Sequence[ChunkPlan]) -> bool:
+def _in_order(chunks: Sequence[ChunkPlan]) -> bool:
     """Whether upper ends rise and the last chunk has none, so that every file has a home."""
     ends = [math.inf if each.max_file_bytes is None else each.max_file_bytes for each in chunks]
     return bool(ends) and ends[-1] == math.inf and all(low < high for low, high in pairwise(ends))
@@ -217,8 +220,3 @@ def _split(total: int, weights: Sequence[int]) -> list[int]:
     for i in by_remainder[: max(total - sum(shares), 0)]:
         shares[i] += 1
     return shares
-
-
-def dataset_of(bins: Sequence[SizeBin]) -> DataSet:
-    """Summary of a histogram."""
-    return DataSet(file_count=sum(each.file_count for each in bins), total_bytes=sum(each.total_bytes for each in bins))

@@ -1,6 +1,8 @@
 """What the commands find around them: the environment, the service and the spool."""
 
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +38,9 @@ def open_spool(terminal: Terminal) -> "Spool":
     return Spool(spool_folder(), warn=terminal.note, max_bytes=max_bytes)
 
 
-def open_client(retries: "RetryPolicy | None" = None) -> "Client":
+def open_client(
+    retries: "RetryPolicy | None" = None, pause: Callable[[float], object] = time.sleep
+) -> "Client":
     """A client of the configured service.
 
     Raises
@@ -48,11 +52,13 @@ def open_client(retries: "RetryPolicy | None" = None) -> "Client":
     from tradewind_agent.retries import RetryPolicy
 
     service = require_service(os.environ)
-    return Client(service.url, service.key, retries=retries or RetryPolicy())
+    return Client(service.url, service.key, retries=retries or RetryPolicy(), pause=pause)
 
 
-def open_client_if_configured(retries: "RetryPolicy | None" = None) -> "Client | None":
+def open_client_if_configured(
+    retries: "RetryPolicy | None" = None, pause: Callable[[float], object] = time.sleep
+) -> "Client | None":
     """A client, or ``None`` where no service is configured."""
     from tradewind_agent.config import find_service
 
-    return None if find_service(os.environ) is None else open_client(retries)
+    return None if find_service(os.environ) is None else open_client(retries, pause)
