@@ -24,6 +24,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _REFUSALS = {
     errno.ENOENT: (HTTPStatus.NOT_FOUND, "no such file or folder"),
     errno.ENOTDIR: (HTTPStatus.NOT_FOUND, "no such file or folder"),
+    errno.ELOOP: (HTTPStatus.FORBIDDEN, "symbolic links lead nowhere"),
     errno.ENAMETOOLONG: (HTTPStatus.REQUEST_URI_TOO_LONG, "a name in the path is too long for the file system"),
     errno.EACCES: (HTTPStatus.FORBIDDEN, "the server may not open it"),
     errno.EPERM: (HTTPStatus.FORBIDDEN, "the server may not open it"),
