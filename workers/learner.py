@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from services.application.refresh_models import Curve, EndCurves
+from services.application.learned import Curve
+from services.application.refresh_models import EndCurves
 from tradewind.learning.known_bytes import KnownBytesCurve
 from tradewind.learning.link import fit_link
 from tradewind.learning.link_log import EndpointCurves, LinkLog, reduce_log

@@ -10,28 +10,27 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 from uuid import UUID
 
 from services.application.gate import judge
 from services.application.jobs import Event, FitLink, RefreshModels, ReleaseChanged
+from services.application.learned import ClaimedLink, Curve, StoredLink, StoredModel, Tier
 from services.application.ports import Clock
-from tradewind.errors import CannotFit
+from services.application.tier_identity import continued_tiers
+from tradewind.errors import CannotFit, Conflict
 from tradewind.model import LinkModel
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    Batches = AbstractContextManager[Iterable[pa.RecordBatch]]
+
 STALE_AFTER = timedelta(seconds=60)
 """A release in which nothing has happened for so long has lost its jobs; the sweep sends them again."""
 
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """Known bytes of an endpoint over time: breakpoints, POSIX s, and the step of the rate at each, bytes/s."""
-
-    times_s: Sequence[float]
-    rate_steps: Sequence[float]
+MAX_ATTEMPTS = 3
+"""A link whose fit took its worker down so often is given up until it has newer logs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,83 +46,59 @@ class Learner(Protocol):
     """What only workers have: the numerics."""
 
     def curve(self, rows: Iterable["pa.RecordBatch"]) -> Curve:
-        """Known bytes of rows with ``started_at``, ``ended_at``, ``bytes_moved``."""
+        """Known bytes of rows with ``start_s``, ``end_s``, ``bytes_moved``."""
 
     def fit(self, rows: Iterable["pa.RecordBatch"], curves: EndCurves, *, unknown_before_bps: float) -> LinkModel:
         """The model of a link from its rows in order of start; raises ``CannotFit``."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinkEnds:
-    link_id: UUID
-    source_id: UUID
-    destination_id: UUID
+class LogReader(Protocol):
+    """Rows as Arrow, in batches."""
+
+    def fit_rows(self, tenant_id: UUID, link_id: UUID) -> "Batches": ...
+    def month_rows(self, tenant_id: UUID, endpoint_id: UUID, month: datetime) -> "Batches": ...
+    def rows_between(self, tenant_id: UUID, link: StoredLink) -> "Batches": ...
 
 
-@dataclass(frozen=True, slots=True)
-class StoredModel:
-    """A model of a link in the store: ids of its clusters, and of the tier of each partition of each."""
-
-    id: UUID
-    model: LinkModel
-    cluster_ids: tuple[UUID, ...]
-    tier_ids: tuple[tuple[UUID, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Building:
-    """A release under way: links that no task has finished, and when one last did."""
-
-    release_id: int
-    pending: Sequence[UUID]
-    last_activity_at: datetime
+class ReleaseWork(Protocol):
+    def building(self) -> int | None: ...
+    def begin(self, at: datetime) -> int | None: ...
+    def pending(self, release_id: int) -> Sequence[UUID]: ...
+    def last_activity(self, release_id: int) -> datetime: ...
+    def newest_began_at(self) -> datetime | None: ...
+    def outcomes(self, release_id: int) -> Mapping[str, int]: ...
+    def start_attempt(self, release_id: int, link_id: UUID, at: datetime) -> int | None: ...
+    def claim(self, release_id: int, link_id: UUID) -> ClaimedLink | None: ...
+    def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, at: datetime) -> None: ...
+    def fail(self, release_id: int, link_id: UUID, reason: str, at: datetime) -> None: ...
 
 
 class Releases(Protocol):
-    def lock(self) -> None:
-        """Hold off other refreshes of this tenant until the transaction ends."""
-
-    def building(self) -> Building | None: ...
-
-    def newest_began_at(self) -> datetime | None: ...
-
-    def begin(self, *, at: datetime) -> Building | None:
-        """A release of the links with new logs, the others carried over; ``None`` if no link has any."""
-
-    def claim(self, release_id: int, link_id: UUID, *, at: datetime) -> bool:
-        """Lock a pending link until the transaction ends; false if it is done, or another task's."""
-
-    def finish(self, release_id: int, link_id: UUID, *, model_id: UUID | None, reason: str, at: datetime) -> None: ...
-
-    def lock_complete(self, release_id: int) -> bool:
-        """Lock a release that is being built and has no link pending; false if there is no such release."""
-
-    def publish(self, release_id: int, *, at: datetime) -> None:
-        """Make it current and its links fitted up to the logs that they were fitted on."""
+    def current(self) -> int | None: ...
+    def publish(self, release_id: int, gate: Mapping[str, Any], at: datetime) -> None: ...
+    def abandon(self, release_id: int, gate: Mapping[str, Any]) -> None: ...
 
 
 class Models(Protocol):
-    def in_force(self, link_id: UUID) -> StoredModel | None: ...
-
-    def add(self, link_id: UUID, model: LinkModel, *, before: StoredModel | None, at: datetime) -> UUID: ...
+    def of_link(self, release_id: int, link_id: UUID) -> StoredModel | None: ...
+    def add(self, link_id: UUID, model: LinkModel, tiers: Sequence[Sequence[Tier]], *, fitted_at: datetime) -> UUID: ...
 
 
 class Curves(Protocol):
-    def outdated_months(self, endpoint_id: UUID) -> Mapping[datetime, int]:
-        """Months whose rows are more than the stored curve knows, and how many rows they have."""
-
+    def outdated_months(self, endpoint_id: UUID) -> Mapping[datetime, int]: ...
     def put(self, endpoint_id: UUID, month: datetime, rows: int, curve: Curve) -> None: ...
-
     def of_endpoint(self, endpoint_id: UUID) -> Sequence[Curve]: ...
 
 
 class Links(Protocol):
-    def ends_of(self, link_id: UUID) -> LinkEnds: ...
+    def get(self, link_id: UUID) -> StoredLink: ...
 
 
-class RefreshWork(Protocol):
-    """The unit of work that a refresh needs."""
+class RefreshUnitOfWork(Protocol):
+    """An open transaction of the tenant whose models are refreshed."""
 
+    @property
+    def release_work(self) -> ReleaseWork: ...
     @property
     def releases(self) -> Releases: ...
     @property
@@ -140,23 +115,14 @@ class RefreshWork(Protocol):
     ) -> None: ...
 
 
-class LogReader(Protocol):
-    """Rows as Arrow, in batches."""
-
-    def fit_rows(self, tenant_id: UUID, link_id: UUID) -> AbstractContextManager[Iterable["pa.RecordBatch"]]: ...
-
-    def month_rows(
-        self, tenant_id: UUID, endpoint_id: UUID, month: datetime
-    ) -> AbstractContextManager[Iterable["pa.RecordBatch"]]: ...
-
-    def rows_between(self, tenant_id: UUID, ends: LinkEnds) -> AbstractContextManager[Iterable["pa.RecordBatch"]]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """The use cases of a refresh, on the parts of a worker."""
+    """The use cases of a refresh, on the parts of a worker.
 
-    unit_of_work: Callable[[UUID], RefreshWork]
+    ``interval`` is the least time between two releases of a tenant.
+    """
+
+    unit_of_work: Callable[[UUID], RefreshUnitOfWork]
     logs: LogReader
     learner: Learner
     clock: Clock
@@ -165,73 +131,86 @@ class Refresh:
     def begin(self, job: RefreshModels) -> None:
         """Start a release of the links with new logs, unless one is under way or the last began just now.
 
-        What is left for later is found by the schedule, which asks again each minute.
+        What is left for later is found by the sweep. A release in which nothing happens any more gets its jobs again.
         """
         now = self.clock.now()
         with self.unit_of_work(job.tenant_id) as work:
-            work.releases.lock()
-            building = work.releases.building()
-            if building is None:
-                newest = work.releases.newest_began_at()
+            release_id = work.release_work.building()
+            if release_id is not None:
+                due = now - work.release_work.last_activity(release_id) >= STALE_AFTER
+            else:
+                newest = work.release_work.newest_began_at()
                 due = newest is None or now - newest >= self.interval
-                building = work.releases.begin(at=now) if due else None
-            elif now - building.last_activity_at < STALE_AFTER:
+                release_id = work.release_work.begin(now) if due else None
+            if release_id is None or not due:
                 return
-            if building is None:
-                return
-            for link_id in building.pending:
-                work.publish(FitLink(job.tenant_id, building.release_id, link_id))
+            for link_id in work.release_work.pending(release_id):
+                work.publish(FitLink(job.tenant_id, release_id, link_id))
             work.commit()
-        self._finish(job.tenant_id, building.release_id)
+        self._publish_if_complete(job.tenant_id, release_id)
 
     def fit(self, job: FitLink) -> None:
         """Fit one link, put its model before the gate, and publish the release if it was the last."""
         with self.unit_of_work(job.tenant_id) as work:
-            ends = work.links.ends_of(job.link_id)
-            for endpoint_id in sorted({ends.source_id, ends.destination_id}):
-                self._extend_curve(work, job.tenant_id, endpoint_id)
+            attempt = work.release_work.start_attempt(job.release_id, job.link_id, self.clock.now())
+            if attempt is not None and attempt <= MAX_ATTEMPTS:
+                link = work.links.get(job.link_id)
+                for endpoint_id in sorted({link.source_id, link.destination_id}):
+                    self._extend_curve(work, job.tenant_id, endpoint_id)
             work.commit()
         with self.unit_of_work(job.tenant_id) as work:
-            if work.releases.claim(job.release_id, job.link_id, at=self.clock.now()):
-                model_id, reason = self._fit(work, job.tenant_id, ends)
-                work.releases.finish(job.release_id, job.link_id, model_id=model_id, reason=reason, at=self.clock.now())
+            claimed = work.release_work.claim(job.release_id, job.link_id)
+            if claimed is not None:
+                self._fit(work, job, claimed)
                 work.commit()
-        self._finish(job.tenant_id, job.release_id)
+        self._publish_if_complete(job.tenant_id, job.release_id)
 
-    def _extend_curve(self, work: RefreshWork, tenant_id: UUID, endpoint_id: UUID) -> None:
+    def _extend_curve(self, work: RefreshUnitOfWork, tenant_id: UUID, endpoint_id: UUID) -> None:
         """Make the curve of each month that has more rows than it knows; the first link at an endpoint pays."""
         for month, rows in work.curves.outdated_months(endpoint_id).items():
             with self.logs.month_rows(tenant_id, endpoint_id, month) as batches:
                 work.curves.put(endpoint_id, month, rows, self.learner.curve(batches))
 
-    def _fit(self, work: RefreshWork, tenant_id: UUID, ends: LinkEnds) -> tuple[UUID | None, str]:
-        """The model that is to serve the link, which may be the one in force, and why (empty: the new one passed)."""
-        before = work.models.in_force(ends.link_id)
+    def _fit(self, work: RefreshUnitOfWork, job: FitLink, claimed: ClaimedLink) -> None:
+        """Finish the claimed link with a model that passes the gate, or fail it with the reason."""
+        if claimed.attempts > MAX_ATTEMPTS:
+            reason = f"its fit ended {MAX_ATTEMPTS} workers"
+            return work.release_work.fail(job.release_id, job.link_id, reason, self.clock.now())
+        current = work.releases.current()
+        before = work.models.of_link(current, job.link_id) if current is not None else None
         try:
-            model = self._learn(work, tenant_id, ends, before)
+            model = self._learn(work, job, before)
         except CannotFit as reason:
-            return (before.id if before else None), str(reason)
-        verdict = judge(model, before.model if before else None)
+            return work.release_work.fail(job.release_id, job.link_id, str(reason), self.clock.now())
+        verdict = judge(model, before.model() if before else None)
         if not verdict.passed:
-            return (before.id if before else None), "; ".join(verdict.reasons)
-        return work.models.add(ends.link_id, model, before=before, at=self.clock.now()), ""
+            reasons = "; ".join(verdict.reasons)
+            return work.release_work.fail(job.release_id, job.link_id, reasons, self.clock.now())
+        model_id = work.models.add(job.link_id, model, continued_tiers(before, model), fitted_at=self.clock.now())
+        return work.release_work.finish(job.release_id, job.link_id, model_id, self.clock.now())
 
-    def _learn(self, work: RefreshWork, tenant_id: UUID, ends: LinkEnds, before: StoredModel | None) -> LinkModel:
-        with self.logs.rows_between(tenant_id, ends) as batches:
+    def _learn(self, work: RefreshUnitOfWork, job: FitLink, before: StoredModel | None) -> LinkModel:
+        link = work.links.get(job.link_id)
+        with self.logs.rows_between(job.tenant_id, link) as batches:
             between = self.learner.curve(batches)
         curves = EndCurves(
-            work.curves.of_endpoint(ends.source_id), work.curves.of_endpoint(ends.destination_id), (between,)
+            work.curves.of_endpoint(link.source_id), work.curves.of_endpoint(link.destination_id), (between,)
         )
-        unknown_bps = before.model.unknown_bps if before else None
-        with self.logs.fit_rows(tenant_id, ends.link_id) as batches:
+        unknown_bps = before.unknown_bps if before else None
+        with self.logs.fit_rows(job.tenant_id, link.id) as batches:
             return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps or 0.0)
 
-    def _finish(self, tenant_id: UUID, release_id: int) -> None:
-        """Publish a release whose links are all done, tell every process, and ask for what came in meanwhile."""
+    def _publish_if_complete(self, tenant_id: UUID, release_id: int) -> None:
+        """Make a release current whose links are all done, tell every process, and ask for what came in meanwhile."""
         with self.unit_of_work(tenant_id) as work:
-            if not work.releases.lock_complete(release_id):
+            if work.release_work.building() != release_id or work.release_work.pending(release_id):
                 return
-            work.releases.publish(release_id, at=self.clock.now())
-            work.publish(ReleaseChanged(tenant_id, release_id))
+            gate = work.release_work.outcomes(release_id)
+            try:
+                work.releases.publish(release_id, gate, self.clock.now())
+            except Conflict as rolled_back:  # its ground is not in force any more: begin again on the one that is
+                work.releases.abandon(release_id, {**gate, "reason": str(rolled_back)})
+            else:
+                work.publish(ReleaseChanged(tenant_id, release_id))
             work.publish(RefreshModels(tenant_id))
             work.commit()

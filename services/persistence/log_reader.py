@@ -8,7 +8,7 @@ from uuid import UUID
 import adbc_driver_postgresql.dbapi as adbc
 import pyarrow as pa
 
-from services.application.refresh_models import LinkEnds
+from services.application.learned import StoredLink
 
 BATCH_BYTES = 8 * 2**20
 
@@ -80,9 +80,9 @@ class LogReader:
         """  # noqa: S608 - see the class
         return self._reading(tenant_id, query)
 
-    def rows_between(self, tenant_id: UUID, ends: LinkEnds) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
+    def rows_between(self, tenant_id: UUID, link: StoredLink) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
         """What moved between the two ends of a link, by any mover, in either direction."""
-        one, other = ends.source_id, ends.destination_id
+        one, other = link.source_id, link.destination_id
         links = f"""
             SELECT id FROM links WHERE (source_id = '{one}' AND destination_id = '{other}')
                                     OR (source_id = '{other}' AND destination_id = '{one}')

@@ -20,6 +20,7 @@ from services.persistence.repositories.endpoints import Endpoints
 from services.persistence.repositories.keys import Keys
 from services.persistence.repositories.links import Links
 from services.persistence.repositories.models import Models
+from services.persistence.repositories.release_work import ReleaseWork
 from services.persistence.repositories.releases import Releases
 from services.persistence.repositories.tenants import Tenants
 
@@ -105,6 +106,10 @@ class UnitOfWork:
     @cached_property
     def releases(self) -> Releases:
         return Releases(self.connection, self.tenant_id)
+
+    @cached_property
+    def release_work(self) -> ReleaseWork:
+        return ReleaseWork(self.connection, self.tenant_id)
 
     @cached_property
     def models(self) -> Models:

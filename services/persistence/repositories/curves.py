@@ -7,7 +7,7 @@ from uuid import UUID
 from sqlalchemy import Connection, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.refresh_models import Curve
+from services.application.learned import Curve
 from services.persistence.tables import endpoint_curves, endpoints, links, transfer_logs
 
 

@@ -1,34 +1,18 @@
 """Links by the names of their ends, created when logs first mention them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.ingest_logs import KnownLink, NewRows
-from services.application.refresh_models import LinkEnds
+from services.application.learned import StoredLink
 from services.persistence.repositories.endpoints import Endpoints
 from services.persistence.tables import endpoint_pairs, endpoints, links
 from tradewind.errors import NotFound
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import LinkKey
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredLink:
-    """A link as it stands: what identifies it, how many logs it has, and up to which of them it is fitted."""
-
-    id: UUID
-    key: LinkKey
-    source_id: UUID
-    destination_id: UUID
-    rows: int
-    last_log_at: datetime | None
-    logs_version: int
-    fitted_version: int
 
 
 class Links:
@@ -126,16 +110,6 @@ class Links:
         if not found:
             raise NotFound("no such link")
         return found[0]
-
-    def ends_of(self, link_id: UUID) -> LinkEnds:
-        """Endpoints at both ends of a link.
-
-        Raises
-        ------
-        NotFound : the tenant has none of this id.
-        """
-        stored = self.get(link_id)
-        return LinkEnds(stored.id, stored.source_id, stored.destination_id)
 
     def _stored(self, *conditions: object) -> Sequence[StoredLink]:
         source, destination = endpoints.alias("source"), endpoints.alias("destination")

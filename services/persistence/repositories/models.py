@@ -1,26 +1,25 @@
-"""What was learned of links: models with their clusters, surfaces and SLA partitions. A stored model never changes."""
+"""Models of links: clusters, surfaces and SLA partitions, written and read in bulk."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import Connection, Row, Select, func, insert, select
 
-from services.application.refresh_models import StoredModel
-from services.persistence.tables import clusters, current_releases, link_models, release_links, sla_partitions, surfaces
+from services.application.learned import ModelOverview, StoredLeaf, StoredModel, Tier
+from services.persistence.tables import clusters, link_models, release_links, sla_partitions, surfaces
 from tradewind.cluster import Leaf
-from tradewind.errors import NotFound
 from tradewind.model import LeafModel, LinkModel, ObservedSetting
 from tradewind.parameters import Lattice, Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
 from tradewind.selection import SettingTable
 from tradewind.sla import EnergyBasis, SlaKind
-from tradewind.sla_partitions import Match, Partition, match_partitions
+from tradewind.sla_partitions import Partition
 
 _PATH = ("bandwidth_bps", "rtt_s", "min_rtt_s", "loss_rate", "buffer_bytes")
 
@@ -32,165 +31,181 @@ class Models:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def in_force(self, link_id: UUID) -> StoredModel | None:
-        """The link's model in the release in force."""
-        model_id = self._connection.execute(
-            select(release_links.c.link_model_id)
-            .join(current_releases, current_releases.c.release_id == release_links.c.release_id)
-            .where(release_links.c.link_id == link_id)
-        ).scalar_one_or_none()
-        return None if model_id is None else self.get(model_id)
+    def add(self, link_id: UUID, model: LinkModel, tiers: Sequence[Sequence[Tier]], *, fitted_at: datetime) -> UUID:
+        """Store a model; it serves once a release that holds it is published.
 
-    def get(self, model_id: UUID) -> StoredModel:
-        """The model.
-
-        Raises
-        ------
-        NotFound : the tenant has none of this id.
+        Parameters
+        ----------
+        tiers : for each leaf, one for each of its partitions.
         """
-        head = self._connection.execute(select(link_models).where(link_models.c.id == model_id)).one_or_none()
-        if head is None:
-            raise NotFound("no such model")
-        rows = self._connection.execute(
-            select(clusters, surfaces)
-            .join(surfaces, surfaces.c.cluster_id == clusters.c.id)
-            .where(clusters.c.link_model_id == model_id)
-            .order_by(clusters.c.ordinal)
-        ).all()
-        partitions: dict[UUID, list[Row[Any]]] = defaultdict(list)
-        for partition in self._connection.execute(
-            select(sla_partitions)
-            .where(sla_partitions.c.cluster_id.in_([row.id for row in rows]))
-            .order_by(sla_partitions.c.cluster_id, sla_partitions.c.ordinal)
-        ):
-            partitions[partition.cluster_id].append(partition)
-        return StoredModel(
-            id=model_id,
-            model=LinkModel(
-                path=Path(**{name: getattr(head, name) for name in _PATH}),
-                leaves=tuple(_leaf(row, partitions[row.id]) for row in rows),
-                rows=head.rows,
-                load_median=head.load_median,
-                unknown_bps=head.unknown_bps,
-                failures=tuple(head.failures),
-            ),
-            cluster_ids=tuple(row.id for row in rows),
-            tier_ids=tuple(tuple(each.tier_id for each in partitions[row.id]) for row in rows),
-        )
-
-    def add(self, link_id: UUID, model: LinkModel, *, before: StoredModel | None, at: datetime) -> UUID:
-        """Store a model; its tiers continue those of the model before, where they overlap."""
-        model_id, tenant = uuid4(), {"tenant_id": self._tenant_id}
-        path = {name: getattr(model.path, name) for name in _PATH}
-        self._connection.execute(
-            insert(link_models).values(
-                id=model_id,
+        model_id: UUID = self._connection.execute(
+            insert(link_models)
+            .values(
+                tenant_id=self._tenant_id,
                 link_id=link_id,
-                fitted_at=at,
+                fitted_at=fitted_at,
                 rows=model.rows,
                 load_median=model.load_median,
                 unknown_bps=model.unknown_bps,
                 failures=list(model.failures),
-                **path,
-                **tenant,
+                **{name: getattr(model.path, name) for name in _PATH},
+            )
+            .returning(link_models.c.id)
+        ).scalar_one()
+        if not model.leaves:
+            return model_id
+        cluster_ids = self._connection.execute(
+            insert(clusters).returning(clusters.c.id, sort_by_parameter_order=True),
+            [self._own(_cluster(leaf), link_model_id=model_id, ordinal=n) for n, leaf in enumerate(model.leaves)],
+        ).scalars()
+        by_cluster = dict(zip(cluster_ids, model.leaves, strict=True))
+        self._connection.execute(
+            insert(surfaces), [self._own(_surface(leaf), cluster_id=each) for each, leaf in by_cluster.items()]
+        )
+        partitions = [
+            self._own(_partition(partition, tier), cluster_id=cluster_id, ordinal=n)
+            for (cluster_id, leaf), leaf_tiers in zip(by_cluster.items(), tiers, strict=True)
+            for n, (partition, tier) in enumerate(zip(leaf.partitions, leaf_tiers, strict=True))
+        ]
+        if partitions:
+            self._connection.execute(insert(sla_partitions), partitions)
+        return model_id
+
+    def of_release(self, release_id: int) -> Sequence[StoredModel]:
+        """Every model that a release holds."""
+        held = select(release_links.c.link_model_id).where(release_links.c.release_id == release_id)
+        return self._read(held)
+
+    def overviews(self, release_id: int) -> Mapping[UUID, ModelOverview]:
+        """What a list of links shows of each model that a release holds."""
+        rows = self._connection.execute(
+            select(link_models, func.count(clusters.c.id).label("clusters"))
+            .join(release_links, release_links.c.link_model_id == link_models.c.id)
+            .outerjoin(clusters, clusters.c.link_model_id == link_models.c.id)
+            .where(release_links.c.release_id == release_id)
+            .group_by(link_models.c.id)
+        )
+        return {row.link_id: ModelOverview(_path(row), row.clusters) for row in rows}
+
+    def of_link(self, release_id: int, link_id: UUID) -> StoredModel | None:
+        """The model of one link in a release."""
+        found = self._read(
+            select(release_links.c.link_model_id).where(
+                release_links.c.release_id == release_id, release_links.c.link_id == link_id
             )
         )
-        ids = [uuid4() for _ in model.leaves]
-        numbered = list(zip(ids, model.leaves, strict=True))
-        self._connection.execute(
-            insert(clusters),
-            [
-                tenant | {"id": id_, "link_model_id": model_id, "ordinal": i} | _cluster(leaf)
-                for i, (id_, leaf) in enumerate(numbered)
-            ],
+        return found[0] if found else None
+
+    def with_cluster(self, release_id: int, cluster_id: UUID) -> StoredModel | None:
+        """The model that a cluster of a release belongs to."""
+        found = self._read(
+            select(release_links.c.link_model_id)
+            .join(clusters, clusters.c.link_model_id == release_links.c.link_model_id)
+            .where(release_links.c.release_id == release_id, clusters.c.id == cluster_id)
         )
-        self._connection.execute(
-            insert(surfaces), [tenant | {"cluster_id": id_} | _surface(leaf) for id_, leaf in numbered]
-        )
-        found = [
-            tenant | {"cluster_id": id_, "ordinal": i} | row
-            for id_, leaf in numbered
-            for i, row in enumerate(_partitions(leaf, before))
-        ]
-        if found:
-            self._connection.execute(insert(sla_partitions), found)
-        return model_id
+        return found[0] if found else None
+
+    def _own(self, values: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        return {"tenant_id": self._tenant_id, **values, **more}
+
+    def _read(self, model_ids: Select[Any]) -> Sequence[StoredModel]:
+        models = self._connection.execute(
+            select(link_models).where(link_models.c.id.in_(model_ids)).order_by(link_models.c.link_id)
+        ).all()
+        of_models = select(clusters.c.id).where(clusters.c.link_model_id.in_(model_ids))
+        partitions: dict[UUID, list[Row[Any]]] = defaultdict(list)
+        for row in self._connection.execute(
+            select(sla_partitions)
+            .where(sla_partitions.c.cluster_id.in_(of_models))
+            .order_by(sla_partitions.c.cluster_id, sla_partitions.c.ordinal)
+        ):
+            partitions[row.cluster_id].append(row)
+        leaves: dict[UUID, list[StoredLeaf]] = defaultdict(list)
+        for row in self._connection.execute(
+            select(clusters, *(column for column in surfaces.columns if column.name not in ("tenant_id", "cluster_id")))
+            .join(surfaces, surfaces.c.cluster_id == clusters.c.id)
+            .where(clusters.c.link_model_id.in_(model_ids))
+            .order_by(clusters.c.link_model_id, clusters.c.ordinal)
+        ):
+            leaves[row.link_model_id].append(_stored_leaf(row, partitions[row.id]))
+        return [_stored_model(row, leaves[row.id]) for row in models]
 
 
 def _cluster(leaf: LeafModel) -> dict[str, Any]:
+    values = asdict(leaf.leaf)
     return {
-        "dataset_tier": leaf.leaf.dataset_tier,
-        "load_tier": leaf.leaf.load_tier,
-        "log2_mean_file_bytes": leaf.leaf.log2_mean_file_bytes,
-        "log2_file_count": leaf.leaf.log2_file_count,
-        "load": leaf.leaf.load,
-        "rows": leaf.leaf.row_count,
+        **values,
+        "rows": values.pop("row_count"),
         "accuracy": dict(leaf.accuracy),
-        "queueing_delay_p90_s": dict(leaf.queueing_delay_p90_s),
+        "queueing_delay_p90_s": {str(streams): delay for streams, delay in leaf.queueing_delay_p90_s.items()},
         "loss_baseline": leaf.loss_baseline,
     }
 
 
 def _surface(leaf: LeafModel) -> dict[str, Any]:
     settings = leaf.table.settings
-    powered = leaf.table.knows_power
+    powered = all(setting.log_power_mean is not None for setting in settings)
     return {
-        "axes": {axis: list(leaf.lattice.values[axis]) for axis in leaf.lattice.axes},
-        "log_throughput_mean": [each.log_throughput_mean for each in settings],
-        "log_throughput_sd": [each.log_throughput_sd for each in settings],
-        "log_power_mean": [each.log_power_mean for each in settings] if powered else None,
-        "log_power_sd": [each.log_power_sd for each in settings] if powered else None,
-        "log_covariance": [each.log_covariance for each in settings] if powered else None,
-        "certified": [each.certified for each in settings],
-        "observed": [asdict(each) | {"parameters": each.parameters.known()} for each in leaf.observed],
+        "axes": {axis: list(values) for axis, values in leaf.lattice.values.items()},
+        "log_throughput_mean": [setting.log_throughput_mean for setting in settings],
+        "log_throughput_sd": [setting.log_throughput_sd for setting in settings],
+        "log_power_mean": [setting.log_power_mean for setting in settings] if powered else None,
+        "log_power_sd": [setting.log_power_sd for setting in settings] if powered else None,
+        "log_covariance": [setting.log_covariance for setting in settings] if powered else None,
+        "certified": [setting.certified for setting in settings],
+        "observed": [
+            {
+                "parameters": each.parameters.known(),
+                "rows": each.rows,
+                "log_throughput_mean": each.log_throughput_mean,
+                "power_w_mean": each.power_w_mean,
+            }
+            for each in leaf.observed
+        ],
         "base_power_w": leaf.table.base_power_w,
     }
 
 
-def _partitions(leaf: LeafModel, before: StoredModel | None) -> list[dict[str, Any]]:
-    """Rows of a leaf's partitions, matched with those of the nearest leaf of the model before."""
-    old, tier_ids = _nearest(leaf.leaf, before)
-    known = {id(partition): tier_id for partition, tier_id in zip(old, tier_ids, strict=True)}
-    return [_partition(match, known) for match in match_partitions(old, leaf.partitions)]
-
-
-def _nearest(leaf: Leaf, before: StoredModel | None) -> tuple[Sequence[Partition], Sequence[UUID]]:
-    if before is None:
-        return (), ()
-    nearest = min(
-        range(len(before.model.leaves)),
-        key=lambda i: (
-            before.model.leaves[i].leaf.octaves_from(2**leaf.log2_mean_file_bytes, 2**leaf.log2_file_count),
-            abs(before.model.leaves[i].leaf.load - leaf.load),
-        ),
-    )
-    return before.model.leaves[nearest].partitions, before.tier_ids[nearest]
-
-
-def _partition(match: Match, known: Mapping[int, UUID]) -> dict[str, Any]:
-    new = match.new
+def _partition(partition: Partition, tier: Tier) -> dict[str, Any]:
+    predicted = asdict(partition.setting)
+    del predicted["parameters"]
     return {
-        "kind": new.kind,
-        "confidence": new.confidence,
-        "energy_basis": new.energy_basis,
-        "lower": new.lower,
-        "upper": new.upper,
-        "closed": new.closed,
-        "parameters": new.parameters.known(),
-        "predicted": {name: getattr(new.setting, name) for name in _PREDICTED},
-        "probability": new.probability,
-        "regret": new.regret,
-        "tier_id": uuid4() if match.old is None else known[id(match.old)],
-        "needs_review": match.moved,
+        "kind": partition.kind,
+        "confidence": partition.confidence,
+        "energy_basis": partition.energy_basis,
+        "lower": partition.lower,
+        "upper": partition.upper,
+        "closed": partition.closed,
+        "parameters": partition.parameters.known(),
+        "predicted": predicted,
+        "probability": partition.probability,
+        "regret": partition.regret,
+        "tier_id": tier.id,
+        "needs_review": tier.needs_review,
     }
 
 
-_PREDICTED = ("log_throughput_mean", "log_throughput_sd", "log_power_mean", "log_power_sd", "log_covariance")
+def _stored_model(row: Row[Any], leaves: Iterable[StoredLeaf]) -> StoredModel:
+    return StoredModel(
+        id=row.id,
+        link_id=row.link_id,
+        fitted_at=row.fitted_at,
+        path=_path(row),
+        rows=row.rows,
+        load_median=row.load_median,
+        unknown_bps=row.unknown_bps,
+        failures=tuple(row.failures),
+        leaves=tuple(leaves),
+    )
 
 
-def _leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> LeafModel:
+def _path(row: Row[Any]) -> Path:
+    return Path(**{name: getattr(row, name) for name in _PATH})
+
+
+def _stored_leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> StoredLeaf:
     lattice = Lattice(MappingProxyType({axis: tuple(values) for axis, values in row.axes.items()}))
-    return LeafModel(
+    model = LeafModel(
         leaf=Leaf(
             dataset_tier=row.dataset_tier,
             load_tier=row.load_tier,
@@ -200,35 +215,33 @@ def _leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> LeafModel:
             row_count=row.rows,
         ),
         lattice=lattice,
-        table=SettingTable(_settings(lattice, row), row.base_power_w),
+        table=SettingTable(_settings(row, lattice), row.base_power_w),
         observed=tuple(
             ObservedSetting(**(each | {"parameters": Parameters(**each["parameters"])})) for each in row.observed
         ),
-        partitions=tuple(map(_stored_partition, partitions)),
-        accuracy=MappingProxyType(row.accuracy),
+        partitions=tuple(_stored_partition(each) for each in partitions),
+        accuracy=row.accuracy,
         queueing_delay_p90_s={int(streams): delay for streams, delay in row.queueing_delay_p90_s.items()},
         loss_baseline=row.loss_baseline,
     )
+    return StoredLeaf(row.id, model, tuple(Tier(each.tier_id, each.needs_review) for each in partitions))
 
 
-def _settings(lattice: Lattice, row: Row[Any]) -> tuple[PredictedSetting, ...]:
-    count = len(row.log_throughput_mean)
-    power = row.log_power_mean or [None] * count
-    power_sd = row.log_power_sd or [0.0] * count
-    covariance = row.log_covariance or [0.0] * count
-    columns = (row.log_throughput_mean, row.log_throughput_sd, power, power_sd, covariance, row.certified)
+def _settings(row: Row[Any], lattice: Lattice) -> tuple[PredictedSetting, ...]:
+    unmetered = [None] * len(row.certified), [0.0] * len(row.certified), [0.0] * len(row.certified)
+    powers = (row.log_power_mean, row.log_power_sd, row.log_covariance) if row.log_power_mean else unmetered
     return tuple(
         PredictedSetting(
             parameters=parameters,
             log_throughput_mean=mean,
             log_throughput_sd=sd,
-            log_power_mean=log_power,
-            log_power_sd=log_power_sd,
-            log_covariance=log_covariance,
+            log_power_mean=power_mean,
+            log_power_sd=power_sd,
+            log_covariance=covariance,
             certified=certified,
         )
-        for parameters, mean, sd, log_power, log_power_sd, log_covariance, certified in zip(
-            lattice.settings(), *columns, strict=True
+        for parameters, mean, sd, power_mean, power_sd, covariance, certified in zip(
+            lattice.settings(), row.log_throughput_mean, row.log_throughput_sd, *powers, row.certified, strict=True
         )
     )
 
