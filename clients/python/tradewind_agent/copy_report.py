@@ -98,9 +98,7 @@ class CopyReport:
             "path": _document(self.path),
             "parameters": self.parameters.known(),
             "plan": plan_document(self.plan),
-            "records": [
-                WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records
-            ],
+            "records": [WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records],
             "log": self.log,
             "notes": list(self.notes),
         }

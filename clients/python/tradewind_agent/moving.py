@@ -74,18 +74,16 @@ def move(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Movement:
     """Move ``jobs`` by ``plan``; an interrupt ends it cleanly and is told as ``cancelled``."""
-    return asyncio.run(_move(jobs, plan, options, meter, on_snapshot, now))
+    return asyncio.run(_move(jobs, TransferEngine(plan, options), meter, on_snapshot, now))
 
 
 async def _move(
     jobs: Sequence[Job],
-    plan: Sequence[ChunkPlan],
-    options: EngineOptions,
+    engine: TransferEngine,
     meter: HostMeter | None,
     on_snapshot: Callable[[Snapshot], None] | None,
     now: Callable[[], datetime],
 ) -> Movement:
-    engine = TransferEngine(plan, options)
     ends = _Ends()
     looking = asyncio.create_task(_look(engine, ends, on_snapshot))
     result: TransferResult | None = None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SHOWN_FILES = 20
 """Files named by a dry run."""
 
+
 def register(app: typer.Typer) -> None:
     app.command()(copy)
 
@@ -31,13 +32,16 @@ def copy(
     places: Annotated[
         list[str], typer.Argument(metavar="SRC... DEST", help="What to copy, and where to; one end is http(s)://.")
     ],
+    *,
     sla: options.Agreement = "max_throughput",
     confidence: options.Confidence = DEFAULT_CONFIDENCE,
     energy_basis: options.Basis = EnergyBasis.TOTAL,
     manifest: Annotated[
         str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
     ] = None,
-    checksum: Annotated[bool, typer.Option("--checksum", help="Compare SHA-256 sums where the other end has them.")] = False,
+    checksum: Annotated[
+        bool, typer.Option("--checksum", help="Compare SHA-256 sums where the other end has them.")
+    ] = False,
     resume: Annotated[bool, typer.Option(help="Go on with what an earlier run has left.")] = True,
     concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Files at once, set by hand.")] = None,
     parallelism: Annotated[int | None, typer.Option(min=1, max=32767, help="Streams a file, set by hand.")] = None,
@@ -69,7 +73,7 @@ def copy(
         concurrency=concurrency,
         parallelism=parallelism,
         pipelining=pipelining,
-        io_block_bytes=options.size("--io-block", io_block),
+        io_block_bytes=options.size_if("--io-block", io_block),
     )
     wanted = CopyOptions(
         sla=options.agreement(sla, confidence, energy_basis),
@@ -81,6 +85,7 @@ def copy(
         rtt_s=options.rtt(rtt),
         load=load,
         limits=Caps(concurrency=max_concurrency),
+        resume=resume,
         engine=_engine_options(checksum=checksum, ca_file=ca_file, insecure=insecure),
     )
     meter = host_meter(options.power_profile(power_profile))
