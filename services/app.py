@@ -1,16 +1,30 @@
 """The API process: the application for uvicorn."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
 
 from fastapi import FastAPI
 
-from services.api import endpoints, keys, logs, middleware, probes, problems
+from services.api import endpoints, keys, links, logs, middleware, probes, problems, releases
 from services.bootstrap import Container, container
+from services.settings import Settings
+from tradewind.errors import InvalidValue
 
 TITLE = "Tradewind"
 VERSION = "1.0"
-ROUTERS = (logs.router, endpoints.router, keys.router, probes.router)
+ROUTERS = (logs.router, endpoints.router, links.router, releases.router, keys.router, probes.router)
+
+
+def app_from_environment() -> FastAPI:
+    """The application of a uvicorn process; who starts it has brought the schema up to date."""
+    settings = Settings.from_environment(os.environ, data_folder=Path("var"))
+    if settings.database_url is None:
+        raise InvalidValue("DATABASE_URL", "must be set")
+    if settings.redis_url is None:
+        raise InvalidValue("REDIS_URL", "must be set")
+    return app_for(database_url=settings.database_url, redis_url=settings.redis_url)
 
 
 def app_for(*, database_url: str, redis_url: str) -> FastAPI:

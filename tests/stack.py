@@ -35,7 +35,7 @@ PATIENCE_S = 20.0
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[EmbeddedPostgres]:
     """A PostgreSQL server whose first database has the whole schema and is copied by every module."""
-    with EmbeddedPostgres.temporary() as server:
+    with EmbeddedPostgres.temporary(durable=False) as server:
         prepare_database(server.url())
         yield server
 
