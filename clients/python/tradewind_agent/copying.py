@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from uuid import uuid4
 
 from tradewind.dataset import bins_of_sizes
+from tradewind.energy import Host
 from tradewind.parameters import NO_CAPS, UNKNOWN_PARAMETERS, Caps, Parameters
 from tradewind.path import Path
 from tradewind.sla import Sla, SlaKind
@@ -24,7 +25,8 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.storage import PartFile
 from tradewind_agent.errors import AgentError, CopyFailed, ServiceAway, ServiceProblem
-from tradewind_agent.moving import HostMeter, Movement, move
+from tradewind_agent.metering import HostMeter
+from tradewind_agent.moving import Movement, move
 from tradewind_agent.path_probe import connect_time_s
 from tradewind_agent.planning import Plan, ask, plan_by_rules, plan_given, with_overrides
 from tradewind_agent.spool import Spool
@@ -166,6 +168,7 @@ def run(
         prepared.plan.chunks,
         prepared.options.engine,
         meter=meter,
+        host=Host.SOURCE if prepared.listing.direction is Direction.UPLOAD else Host.DESTINATION,
         on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
     )
     path = _path_seen(prepared.path, movement, prepared.options)
@@ -187,8 +190,10 @@ def run(
         duration_s=result.duration_s,
         energy=movement.energy,
         usage=movement.usage,
+        work=movement.metered.work if movement.metered else None,
         records=records,
         log=_log(logbook, records),
+        notes=_notes(movement),
     )
 
 
@@ -276,6 +281,12 @@ def _status(movement: Movement) -> Status:
     if movement.cancelled:
         return Status.CANCELLED
     return Status.SUCCEEDED if movement.result.succeeded else Status.FAILED
+
+
+def _notes(movement: Movement) -> tuple[str, ...]:
+    if movement.metered is None or movement.metered.failure is None:
+        return ()
+    return (f"energy was not measured to the end: {movement.metered.failure}",)
 
 
 def _log(logbook: Logbook | None, records: tuple[TransferRecord, ...]) -> str:

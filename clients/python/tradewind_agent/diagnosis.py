@@ -9,10 +9,12 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
+from tradewind.energy import EnergyQuality
 from tradewind.units import MIB, format_bytes
 from tradewind_agent.client import Client
 from tradewind_agent.config import Service, config_file, find_service
 from tradewind_agent.errors import KeyRefused, NotConfigured, ServiceAway, ServiceProblem
+from tradewind_agent.meters import MeterChoice
 from tradewind_agent.retries import BRIEF_RETRIES
 from tradewind_agent.spool import Spool
 
@@ -157,6 +159,16 @@ def _congestion_control(kernel: Path) -> Finding:
     except OSError as failure:
         return note("congestion control", f"cannot be read ({failure})", "this needs Linux")
     return good("congestion control", f"{used} (available: {', '.join(available)})")
+
+
+def examine_meter(choice: MeterChoice) -> list[Finding]:
+    """Which meter is used, and why not a better one."""
+    meter = choice.meter
+    told = f"{meter.method} ({meter.quality}): {meter.description}"
+    if meter.quality is EnergyQuality.MEASURED:
+        return [good("meter", told)]
+    reasons = "; ".join(f"no {method}: {reason}" for method, reason in choice.refusals)
+    return [note("meter", told, f"{reasons}; --power-profile states the power of this host")]
 
 
 def examine_spool(spool: Spool) -> list[Finding]:

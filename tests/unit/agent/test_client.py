@@ -44,6 +44,7 @@ def test_the_public_surface_is_this():
         "keys",
         "create_key",
         "revoke_key",
+        "scopes",
         "healthy",
     ]
 

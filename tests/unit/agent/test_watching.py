@@ -202,11 +202,11 @@ def test_lines_whose_concurrency_shows_in_their_neighbours_wait_for_a_quiet_log(
 
 
 def test_a_csv_log_is_read_on_by_the_columns_that_its_first_line_names(watched):
-    head = b"start,end,source,destination,bytes,files,concurrency\n"
-    row = b"2024-05-01T00:00:%02dZ,2024-05-01T00:00:%02dZ,alpha,beta,1000000000,10,4\n"
-    watched.write("transfers.csv", head + b"".join(row % (n, n + 8) for n in range(0, 30, 10)))
+    head = b"start,source,destination,total_bytes_b,files,concurrency,throughput_mbps\n"
+    row = b"2024-05-01T00:00:%02dZ,alpha,beta,1000000000,10,4,900\n"
+    watched.write("transfers.csv", head + b"".join(row % n for n in range(0, 30, 10)))
     watched.watch().run(once=True)
-    watched.write("transfers.csv", row % (40, 48))
+    watched.write("transfers.csv", row % 40)
     tally = watched.watch().run(once=True)
     assert (tally.records, tally.refused) == (1, 0), watched.notes
     assert len(watched.spooled.splitlines()) == 4

@@ -54,7 +54,10 @@ def copy(
     bandwidth: options.Bandwidth = None,
     rtt: options.Rtt = None,
     load: Annotated[float | None, typer.Option(min=0, max=1, help="Share of the path that others use.")] = None,
-    power_profile: options.PowerProfile = None,
+    power_profile: options.PowerProfileText = None,
+    base_power_s: Annotated[
+        float, typer.Option("--base-power", min=0, metavar="SECONDS", help="Measure the idle power first for so long.")
+    ] = 1.0,
     ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="Authorities to trust.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be copied, and how.")] = False,
@@ -63,7 +66,7 @@ def copy(
     """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
     from tradewind.parameters import Caps, Parameters
     from tradewind_agent.copying import CopyOptions, Logbook, prepare, run
-    from tradewind_agent.metering import host_meter
+    from tradewind_agent.metering import HostMeter
     from tradewind_agent.retries import BRIEF_RETRIES
 
     terminal = Terminal(as_json)
@@ -88,7 +91,7 @@ def copy(
         resume=resume,
         engine=_engine_options(checksum=checksum, ca_file=ca_file, insecure=insecure),
     )
-    meter = host_meter(options.power_profile(power_profile))
+    meter = HostMeter.of_this_host(options.power_profile(power_profile), base_power_s=base_power_s)
     client = surroundings.open_client_if_configured(BRIEF_RETRIES)
     # A stop of the service manager ends a copy as cleanly as the user's Ctrl-C does.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
@@ -103,6 +106,8 @@ def copy(
     finally:
         if client is not None:
             client.close()
+    for line in report.notes:
+        terminal.note(line)
     terminal.result(report.line(), report.document())
     if not report.succeeded:
         raise typer.Exit(1)

@@ -21,14 +21,14 @@ def register(app: typer.Typer) -> None:
 def doctor(*, as_json: options.Json = False) -> None:
     """Check service, key, clock, kernel, meters, spool and disk; each line says what to do; exit 1 if one is bad."""
     from tradewind_agent import diagnosis
-    from tradewind_agent.metering import examine_meters
+    from tradewind_agent.metering import HostMeter
 
     terminal = Terminal(as_json)
     spool = surroundings.open_spool(terminal)
     findings: list[Finding] = [
         *diagnosis.examine_service(os.environ, lambda: datetime.now(UTC)),
         *diagnosis.examine_tcp(),
-        *examine_meters(),
+        *diagnosis.examine_meter(HostMeter.of_this_host().choice),
         *diagnosis.examine_spool(spool),
         *diagnosis.examine_disk({"spool disk": spool.folder, "this folder": Path.cwd()}),
     ]

@@ -1,7 +1,7 @@
 """Options that several commands share, and how their text becomes values."""
 
 from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -25,7 +25,7 @@ Basis = Annotated[EnergyBasis, typer.Option("--energy-basis", help="Energy that 
 Network = Annotated[str | None, typer.Option(help="Label of the network, such as the name of a VPN or provider.")]
 Bandwidth = Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the path, such as 10Gbps.")]
 Rtt = Annotated[str | None, typer.Option(metavar="TIME", help="Round-trip time of the path, such as 60ms.")]
-PowerProfile = Annotated[
+PowerProfileText = Annotated[
     str | None,
     typer.Option(
         "--power-profile",
@@ -33,6 +33,9 @@ PowerProfile = Annotated[
         help="Power of this host idle and at full load, such as 35W,90W, for the model where nothing can be metered.",
     ),
 ]
+
+if TYPE_CHECKING:
+    from tradewind_agent.meters import PowerProfile
 
 _Value = TypeVar("_Value")
 
@@ -87,5 +90,8 @@ def _positive(option: str, value: float | None) -> float | None:
     return value
 
 
-def power_profile(text: str | None) -> object | None:
-    return text
+def power_profile(text: str | None) -> "PowerProfile | None":
+    """Coefficients of the CPU model."""
+    from tradewind_agent.metering import parse_power_profile
+
+    return read_if("--power-profile", parse_power_profile, text)
