@@ -1,5 +1,6 @@
 """What the environment says, read once at the edge and handed on as a value."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,12 @@ class Settings:
     task_workers: int = 2
     """TRADEWIND_TASK_WORKERS: processes that fit models."""
 
+    refresh_interval_s: float = 300.0
+    """TRADEWIND_REFRESH_INTERVAL_S: least time between two releases of a tenant."""
+
+    sweep_interval_s: float = 60.0
+    """TRADEWIND_SWEEP_INTERVAL_S: how often work is looked for whose job was lost or had to wait."""
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], *, data_folder: Path) -> Self:
         """Read the settings; an empty variable counts as absent.
@@ -72,6 +79,8 @@ class Settings:
             redis_url=read("REDIS_URL", _redis_url, None),
             data_folder=read("TRADEWIND_DATA", Path, data_folder),
             api_workers=read("TRADEWIND_API_WORKERS", _integer(1, MAX_WORKERS), cls.api_workers),
+            refresh_interval_s=read("TRADEWIND_REFRESH_INTERVAL_S", _seconds(0.0), cls.refresh_interval_s),
+            sweep_interval_s=read("TRADEWIND_SWEEP_INTERVAL_S", _seconds(1.0), cls.sweep_interval_s),
             task_workers=read("TRADEWIND_TASK_WORKERS", _integer(1, MAX_WORKERS), cls.task_workers),
         )
 
@@ -84,6 +93,20 @@ def _integer(low: int, high: int) -> Callable[[str], int]:
         except ValueError:
             raise ValueError(reason) from None
         if not low <= value <= high:
+            raise ValueError(reason)
+        return value
+
+    return parse
+
+
+def _seconds(low: float) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        reason = f"must be a number of seconds, at least {low:g}"
+        try:
+            value = float(text)
+        except ValueError:
+            raise ValueError(reason) from None
+        if not low <= value < math.inf:
             raise ValueError(reason)
         return value
 

@@ -18,8 +18,6 @@ def upgrade() -> None:
             tenant_id uuid NOT NULL REFERENCES tenants ON DELETE CASCADE,
             name text NOT NULL CHECK (name <> ''),
             power_profile jsonb,
-            logs_version bigint NOT NULL DEFAULT 0,
-            curve_version bigint NOT NULL DEFAULT 0,
             UNIQUE (tenant_id, name)
         )
         """

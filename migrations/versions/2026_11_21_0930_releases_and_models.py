@@ -167,10 +167,10 @@ ENDPOINT_CURVES = """
     CREATE TABLE endpoint_curves (
         tenant_id uuid NOT NULL REFERENCES tenants ON DELETE CASCADE,
         endpoint_id uuid NOT NULL REFERENCES endpoints ON DELETE CASCADE,
-        version bigint NOT NULL,
-        ordinal integer NOT NULL,
+        month timestamptz NOT NULL,
+        rows bigint NOT NULL,
         times_s double precision[] NOT NULL,
-        moved_bytes double precision[] NOT NULL,
-        PRIMARY KEY (endpoint_id, version, ordinal)
+        rate_steps double precision[] NOT NULL,
+        PRIMARY KEY (endpoint_id, month)
     )
 """

@@ -17,6 +17,16 @@ class RefreshModels:
 
 
 @dataclass(frozen=True, slots=True)
+class FitLink:
+    """Fit one link of a release that is being built."""
+
+    name: ClassVar[str] = "tradewind.fit_link"
+    tenant_id: UUID
+    release_id: int
+    link_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseChanged:
     """Another release of the tenant is in force: snapshots in memory are to be replaced."""
 
@@ -32,6 +42,6 @@ class KeyRevoked:
     key_id: UUID
 
 
-Job = RefreshModels
+Job = RefreshModels | FitLink
 Notice = ReleaseChanged | KeyRevoked
 Event = Job | Notice

@@ -1,19 +1,55 @@
-"""A link's or an endpoint's transfer logs as Arrow, for fitting: columns, not objects."""
+"""Transfer logs as Arrow, for fitting: columns in batches, so that memory does not grow with a link."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
 from uuid import UUID
 
 import adbc_driver_postgresql.dbapi as adbc
 import pyarrow as pa
 
-from services.persistence.tables import transfer_logs
+from services.application.learned import StoredLink
 
 BATCH_BYTES = 8 * 2**20
+
+# A chunked transfer logs its chunks and its whole; the whole is left out where its chunks are known.
+_COUNTED_ONCE = """
+    NOT (chunk = 'whole' AND EXISTS (
+        SELECT 1 FROM transfer_logs AS part
+         WHERE part.link_id = log.link_id AND part.transfer_id = log.transfer_id AND part.chunk <> 'whole'))
+"""
+
+_MOVED = "extract(epoch FROM started_at)::float8 AS start_s, extract(epoch FROM ended_at)::float8 AS end_s, bytes_moved"
+
+_FIT = (
+    "bandwidth_bps",
+    "rtt_s",
+    "min_rtt_s",
+    "buffer_bytes",
+    "retransmitted_bytes",
+    "usage_cpu",
+    "usage_disk",
+    "mean_file_bytes",
+    "file_count",
+    "throughput_bps",
+    "concurrency",
+    "parallelism",
+    "pipelining",
+    "cores",
+    "frequency_hz",
+    "io_block_bytes",
+    "source_energy_j",
+    "source_base_w",
+    "destination_energy_j",
+    "destination_base_w",
+)
 
 
 class LogReader:
     """Reads rows of one tenant at a time; row-level security holds here as elsewhere.
+
+    Identifiers are bound as literals, because a bound parameter would be sent as a table of its own; a UUID or a time
+    cannot break out of its quotes.
 
     Parameters
     ----------
@@ -23,48 +59,43 @@ class LogReader:
     def __init__(self, database_url: str) -> None:
         self._database_url = database_url
 
-    def link_rows(self, tenant_id: UUID, link_id: UUID, columns: Sequence[str]) -> pa.Table:
-        """Rows of a link in the order of their start.
-
-        Parameters
-        ----------
-        columns : names of columns of ``transfer_logs``; identifiers come as their text.
-        """
-        with self.link_batches(tenant_id, link_id, columns) as reader:
-            return reader.read_all()
-
-    @contextmanager
-    def link_batches(self, tenant_id: UUID, link_id: UUID, columns: Sequence[str]) -> Iterator[pa.RecordBatchReader]:
-        """As ``link_rows``, in batches: memory does not grow with the link."""
-        query = f"SELECT {_listed(columns)} FROM transfer_logs WHERE link_id = '{link_id}' ORDER BY started_at, id"  # noqa: S608 - column names are checked, a UUID cannot break out
-        with self._reading(tenant_id, query) as reader:
-            yield reader
-
-    def endpoint_rows(self, tenant_id: UUID, endpoint_id: UUID, columns: Sequence[str]) -> pa.Table:
-        """Rows of every link that begins or ends at an endpoint, with ``link_id``, in the order of their start."""
+    def fit_rows(self, tenant_id: UUID, link_id: UUID) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
+        """Successful rows of a link in order of start, with all that a model is fitted from; ids as 16 bytes."""
         query = f"""
-            SELECT link_id::text, {_listed(columns)} FROM transfer_logs
-             WHERE link_id IN (SELECT id FROM links
-                                WHERE source_id = '{endpoint_id}' OR destination_id = '{endpoint_id}')
+            SELECT uuid_send(id) AS id, {_MOVED}, {", ".join(_FIT)} FROM transfer_logs AS log
+             WHERE link_id = '{link_id}' AND status = 'succeeded' AND throughput_bps > 0 AND {_COUNTED_ONCE}
              ORDER BY started_at, id
-        """  # noqa: S608 - as above
-        with self._reading(tenant_id, query) as reader:
-            return reader.read_all()
+        """  # noqa: S608 - see the class
+        return self._reading(tenant_id, query)
+
+    def month_rows(
+        self, tenant_id: UUID, endpoint_id: UUID, month: datetime
+    ) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
+        """What moved at an endpoint in the month that begins at ``month``."""
+        links = f"SELECT id FROM links WHERE source_id = '{endpoint_id}' OR destination_id = '{endpoint_id}'"  # noqa: S608 - see the class
+        query = f"""
+            SELECT {_MOVED} FROM transfer_logs AS log
+             WHERE link_id IN ({links}) AND started_at >= '{month.isoformat()}'
+               AND started_at < '{month.isoformat()}'::timestamptz + interval '1 month' AND {_COUNTED_ONCE}
+        """  # noqa: S608 - see the class
+        return self._reading(tenant_id, query)
+
+    def rows_between(self, tenant_id: UUID, link: StoredLink) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
+        """What moved between the two ends of a link, by any mover, in either direction."""
+        one, other = link.source_id, link.destination_id
+        links = f"""
+            SELECT id FROM links WHERE (source_id = '{one}' AND destination_id = '{other}')
+                                    OR (source_id = '{other}' AND destination_id = '{one}')
+        """  # noqa: S608 - see the class
+        query = f"SELECT {_MOVED} FROM transfer_logs AS log WHERE link_id IN ({links}) AND {_COUNTED_ONCE}"  # noqa: S608 - see the class
+        return self._reading(tenant_id, query)
 
     @contextmanager
-    def _reading(self, tenant_id: UUID, query: str) -> Iterator[pa.RecordBatchReader]:
+    def _reading(self, tenant_id: UUID, query: str) -> Iterator[Iterator[pa.RecordBatch]]:
         with adbc.connect(self._database_url) as connection, connection.cursor() as cursor:
             cursor.execute(f"SELECT set_config('tradewind.tenant', '{tenant_id}', true)")
             cursor.fetchall()
+            cursor.execute("SET LOCAL timezone = 'UTC'")
             cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(BATCH_BYTES)})
             cursor.execute(query)
-            yield cursor.fetch_record_batch()
-
-
-def _listed(columns: Sequence[str]) -> str:
-    return ", ".join(_selected(name) for name in columns)
-
-
-def _selected(name: str) -> str:
-    column = transfer_logs.columns[name]
-    return f"{column.name}::text" if column.type.python_type is UUID else column.name
+            yield iter(cursor.fetch_record_batch())

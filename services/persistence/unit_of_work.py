@@ -15,9 +15,13 @@ from services.application.ports import Outbox
 from services.persistence.bulk_copy import TransferCopy
 from services.persistence.failures import as_unavailable, unavailable_when_away
 from services.persistence.repositories.batches import Batches, Quarantine
+from services.persistence.repositories.curves import Curves
 from services.persistence.repositories.endpoints import Endpoints
 from services.persistence.repositories.keys import Keys
 from services.persistence.repositories.links import Links
+from services.persistence.repositories.models import Models
+from services.persistence.repositories.release_work import ReleaseWork
+from services.persistence.repositories.releases import Releases
 from services.persistence.repositories.tenants import Tenants
 
 # Durable when acknowledged, whatever the server's default.
@@ -98,6 +102,22 @@ class UnitOfWork:
     @cached_property
     def tenants(self) -> Tenants:
         return Tenants(self.connection, self.tenant_id)
+
+    @cached_property
+    def releases(self) -> Releases:
+        return Releases(self.connection, self.tenant_id)
+
+    @cached_property
+    def release_work(self) -> ReleaseWork:
+        return ReleaseWork(self.connection, self.tenant_id)
+
+    @cached_property
+    def models(self) -> Models:
+        return Models(self.connection, self.tenant_id)
+
+    @cached_property
+    def curves(self) -> Curves:
+        return Curves(self.connection, self.tenant_id)
 
     @cached_property
     def transfers(self) -> TransferCopy:

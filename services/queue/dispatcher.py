@@ -47,7 +47,8 @@ class Dispatcher:
             self._log.warning("event.not_sent", kind=type(event).__name__, reason=str(away))
 
     def _send_job(self, job: Job) -> None:
-        arguments = {field.name: str(getattr(job, field.name)) for field in fields(job)}
+        values = {field.name: getattr(job, field.name) for field in fields(job)}
+        arguments = {name: value if isinstance(value, int) else str(value) for name, value in values.items()}
         self._celery.send_task(job.name, kwargs=arguments, retry=False)
 
     def close(self) -> None:

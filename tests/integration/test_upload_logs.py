@@ -1,9 +1,5 @@
 """``POST /v1/logs`` through HTTP, on real PostgreSQL."""
 
-import gzip
-
-import httpx
-
 from tests.records import ndjson, record
 from tests.stack import Tenant
 

@@ -20,15 +20,21 @@ from tradewind.learning.ward import CutRule, cut, nearest_centre
 MIN_ROWS = 90
 """Fewest rows of a leaf unless the caller knows better: three times 30 effective degrees of freedom."""
 
+MAX_CELLS = 1000
+"""More occupied cells than this are joined to whole octaves first: clustering takes time and memory of their square."""
+
 
 def dataset_rule(min_rows: int) -> CutRule:
-    """Second tier: data sets within half an octave are one; "reasonable structure" after Kaufman & Rousseeuw (1990)."""
-    return CutRule(min_rows=min_rows, max_clusters=12, min_spread=0.5, min_silhouette=0.5)
+    """Second tier: data sets half an octave about are one, those more than an octave and a half never are.
+
+    Between the two, "reasonable structure" after Kaufman & Rousseeuw (1990) decides.
+    """
+    return CutRule(min_rows=min_rows, max_clusters=12, min_spread=0.5, max_median=1.5, min_silhouette=0.5)
 
 
 def load_rule(min_rows: int) -> CutRule:
     """Third tier: the surface has load as a term of its own, so only "strong structure" is worth fewer rows a leaf."""
-    return CutRule(min_rows=min_rows, max_clusters=3, min_spread=0.05, min_silhouette=0.7)
+    return CutRule(min_rows=min_rows, max_clusters=3, min_spread=0.05, max_median=1.0, min_silhouette=0.7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +137,10 @@ def find_tiers(cells: MicroClusters, *, min_rows: int = MIN_ROWS) -> Tiers:
     """
     if not len(cells.keys):
         raise CannotFit("a link without rows has no clusters")
-    centres = cut(cells.dataset_cells(), dataset_rule(min_rows))
+    data_sets = cells.dataset_cells()
+    if len(data_sets) > MAX_CELLS:
+        data_sets = data_sets.coarser(1.0)
+    centres = cut(data_sets, dataset_rule(min_rows))
     points, counts = cells.points(), cells.counts
     dataset = nearest_centre(points[:, :2], centres)
     leaves: list[Leaf] = []

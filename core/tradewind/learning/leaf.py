@@ -9,7 +9,7 @@ import numpy as np
 from tradewind.errors import CannotFit
 from tradewind.learning.leaf_prediction import LatticeTable, LeafPrediction
 from tradewind.learning.observations import Flags, Floats, Observations
-from tradewind.learning.surface import Plane, Surface, fit_surface
+from tradewind.learning.surface import Plane, Surface, fit_surface, smearing_factor
 from tradewind.parameters import Lattice
 from tradewind.units import BITS_PER_BYTE
 
@@ -17,7 +17,6 @@ MIN_ROWS = 8
 """Fewer rows cannot tell a surface from noise, even along a single axis; the same for metered rows and power."""
 
 LARGEST_CORRELATION = 0.99
-SMEARING_RANGE = (0.5, 2.0)
 MEDIAN_LOAD = float("nan")
 
 
@@ -165,13 +164,13 @@ def _constants(observations: Observations) -> Mapping[str, float]:
 def _joint(throughput: Surface, power: Surface, log_ratio: Floats) -> tuple[float, float]:
     """Correlation of the held-out residuals of ln T and ln P, and the smearing of P/T, over rows believed by both."""
     both = (throughput.weight > 0) & (power.weight > 0)
+    weights = throughput.weight[both], power.weight[both]
     if both.sum() < MIN_ROWS:
         return 0.0, 1.0
     t, p = throughput.held_out.residual[both], power.held_out.residual[both]
     size = max(float(np.sqrt((t @ t) * (p @ p))), np.finfo(np.float64).tiny)
     correlation = float(np.clip(t @ p / size, -LARGEST_CORRELATION, LARGEST_CORRELATION))
-    predicted = log_ratio[both] - (p - t)
-    excess = 0.5 * np.mean((p - t) ** 2)
-    centre = np.median(log_ratio[both])
-    smearing = np.sum(np.exp(log_ratio[both] - centre)) / np.sum(np.exp(predicted + excess - centre))
-    return correlation, float(np.clip(smearing, *SMEARING_RANGE))
+    ratio = p - t
+    predicted = log_ratio[both] - ratio
+    deviation = np.full(len(ratio), np.sqrt(np.mean(ratio**2)))
+    return correlation, smearing_factor(predicted - np.median(predicted), ratio, deviation, np.minimum(*weights))

@@ -40,6 +40,18 @@ class Cells:
     def __len__(self) -> int:
         return len(self.count)
 
+    def of(self, chosen: npt.NDArray[np.bool_]) -> "Cells":
+        return Cells(self.count[chosen], self.mean[chosen], self.scatter[chosen])
+
+    def coarser(self, width: float) -> "Cells":
+        """Cells joined on a grid of this width."""
+        _, joined = np.unique(np.floor(self.mean / width), axis=0, return_inverse=True)
+        count = np.bincount(joined, weights=self.count)
+        mean = np.column_stack([np.bincount(joined, weights=self.count * column) / count for column in self.mean.T])
+        between = self.count * ((self.mean - mean[joined]) ** 2).sum(axis=1)
+        scatter = np.bincount(joined, weights=self.scatter + between).astype(np.float64)
+        return Cells(count.astype(np.int64), mean, scatter)
+
 
 def coordinates(mean_file_bytes: FloatArray, file_count: FloatArray, load: FloatArray) -> FloatArray:
     """Rows as points: log2 of mean file size and of file count (at least 1 each), and load; (n, 3)."""

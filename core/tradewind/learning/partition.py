@@ -6,7 +6,7 @@ those of `tradewind.prediction` and `tradewind.selection`, which solve single ag
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ from tradewind.prediction import (
 )
 from tradewind.selection import QUANTITY_OF, Objective, SettingTable
 from tradewind.sla import CONFIDENCES, EnergyBasis, SlaKind
-from tradewind.sla_partitions import Partition
+from tradewind.sla_partitions import Partition, PartitionKey
 
 REGRET_GOAL = 0.03
 MAX_PARTITIONS = 12
@@ -137,22 +137,11 @@ class _Solver:
         return [self._single(kind, confidence, basis)]
 
     def _single(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Partition:
-        best = self.table.best_first(self.table.objective(kind), basis)[0]
         quantity = _LEVEL_OF[kind]
-        own = self.table.merits(quantity, basis)[best]
-        bound = own.lower(z_of(confidence))
+        best = self.table.best_first(self.table.objective(kind), basis)[0]
+        bound = self.table.merits(quantity, basis)[best].lower(z_of(confidence))
         level = target_of_merit(bound, quantity, basis)
-        return Partition(
-            kind=kind,
-            confidence=confidence,
-            energy_basis=basis,
-            lower=level,
-            upper=level,
-            closed=True,
-            setting=self.table.settings[best],
-            probability=probability_of(own, bound),
-            regret=0.0,
-        )
+        return self._partition(PartitionKey(kind, confidence, basis), (level, level), best, bound)
 
     def _ranges(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> list[Partition]:
         quantity = QUANTITY_OF[kind]
@@ -160,31 +149,37 @@ class _Solver:
         targets = [merit_of_target(target, quantity, basis) for target in self.asked.get(kind, ())]
         demand = steps.demand(np.array(targets) if targets else None)
         regret = regret_matrix(steps, self.table.objective(kind), basis)
-        cuts = cut_into_parts(regret, demand, MAX_PARTITIONS)
+        edge = [target_of_merit(b, quantity, basis) for b in (steps.lowest, *steps.bound.tolist())]
+        cuts = cut_into_parts(regret, demand, MAX_PARTITIONS, first_alone=edge[0] != edge[1])
         ends = cuts.last_steps[cuts.enough(REGRET_GOAL) - 1]
-        edges = [target_of_merit(b, quantity, basis) for b in (steps.lowest, *steps.bound[list(ends)].tolist())]
-        merits = self.table.merits(quantity, basis)
-        parts: list[Partition] = []
-        first = 0
-        for i, last in enumerate(ends):
-            lower, upper = sorted(edges[i : i + 2])
-            setting = int(steps.setting[last])
-            weight = demand[first : last + 1]
-            parts.append(
-                Partition(
-                    kind=kind,
-                    confidence=confidence,
-                    energy_basis=basis,
-                    lower=lower,
-                    upper=upper,
-                    closed=upper == max(edges),
-                    setting=self.table.settings[setting],
-                    probability=probability_of(merits[setting], float(steps.bound[last])),
-                    regret=_mean(regret[first : last + 1, last], weight),
-                )
+        parts = [
+            self._partition(
+                PartitionKey(kind, confidence, basis),
+                (edge[first], edge[last + 1]),
+                int(steps.setting[last]),
+                float(steps.bound[last]),
+                _mean(regret[first : last + 1, last], demand[first : last + 1]),
             )
-            first = last + 1
-        return sorted(parts, key=lambda part: part.lower)
+            for first, last in zip((0, *(end + 1 for end in ends[:-1])), ends, strict=True)
+        ]
+        parts.sort(key=lambda part: part.lower)
+        return [*parts[:-1], replace(parts[-1], closed=True)]
+
+    def _partition(
+        self, key: PartitionKey, edges: tuple[float, float], setting: int, bound: float, regret: float = 0.0
+    ) -> Partition:
+        own = self.table.merits(QUANTITY_OF.get(key.kind) or _LEVEL_OF[key.kind], key.energy_basis)[setting]
+        return Partition(
+            kind=key.kind,
+            confidence=key.confidence,
+            energy_basis=key.energy_basis,
+            lower=min(edges),
+            upper=max(edges),
+            closed=edges[0] == edges[1],
+            setting=self.table.settings[setting],
+            probability=max(key.confidence, probability_of(own, bound)),  # equal but for rounding, or 1 without spread
+            regret=regret,
+        )
 
 
 def staircase_of(table: SettingTable, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Staircase:

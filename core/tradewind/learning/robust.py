@@ -22,8 +22,9 @@ from tradewind.learning.observations import Floats
 HUBER = 2.5
 """Deviations beyond which a row's weight falls as 1/|t|."""
 
+DOUBT = 5.0
 REJECT = 12.0
-"""Deviations beyond which a row is not believed at all."""
+"""Deviations between which a row loses what weight is left, as in Hampel's three-part function."""
 
 NEIGHBOURS = 8
 """Cells that are asked whether they see the same as a suspicious row."""
@@ -109,8 +110,7 @@ def huber_weights(cells: Cells, loo: LeaveOneOut, s2: Floats, neighbours: Index)
     plain, relative = np.abs(loo.residual), np.abs(loo.residual - around)
     distance = np.where(around * loo.residual > 0, np.minimum(plain, relative), plain)
     t = distance / np.sqrt(s2[cells.of_row] + loo.variance)
-    weight = np.minimum(1.0, HUBER / np.maximum(t, HUBER))
-    weight[t > REJECT] = 0.0
+    weight: Floats = HUBER / np.maximum(t, HUBER) * np.clip((REJECT - t) / (REJECT - DOUBT), 0.0, 1.0)
     return weight
 
 

@@ -13,7 +13,10 @@ from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.learning.recent_load import free_residual, load_of_residual, recent_residual
 
 ROLLING_ROWS = 100
-BAND = (0.05, 0.95)
+MISSES = 0.1
+STEP = 0.02
+LARGEST_LEVEL = 0.3
+"""A run of hits narrows the band no further than to its central 70 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +28,13 @@ class WithRecentLoad:
     free: float
 
     def load(self, rows: Observations, residual: Floats, started_s: Floats) -> Floats:
-        """ℓ (n,) of rows from log residuals of the plain surfaces of others; strictly earlier ones count."""
+        """ℓ (n,) of rows from the residuals of others; only those that started strictly before a row count."""
         return load_of_residual(recent_residual(residual, started_s, rows.started_s), self.free)
 
     def residual(self, rows: Observations) -> Floats:
-        """Log residuals (n,) of rows that the plain surfaces were not fitted to."""
-        told = self.plain.predict(rows.settings, np.full(len(rows), np.nan))
-        residual: Floats = np.log(rows.throughput_bps) - told.log_throughput_mean
+        """Log residuals (n,) from the smooth surface of rows that it was not fitted to."""
+        told = self.plain.throughput.predict(rows.settings, np.full(len(rows), np.nan), local=False)
+        residual: Floats = np.log(rows.throughput_bps) - told.log_mean
         return residual
 
 
@@ -43,35 +46,45 @@ def fit_with_recent_load(train: Observations) -> WithRecentLoad:
     CannotFit : as ``fit_leaf``.
     """
     plain = fit_leaf(replace(train, load=np.full(len(train), np.nan)))
-    recent = recent_residual(plain.throughput.held_out.residual, train.started_s, train.started_s)
+    recent = recent_residual(plain.throughput.smooth_residual, train.started_s, train.started_s)
     free = free_residual(recent)
-    loaded = fit_leaf(replace(train, load=load_of_residual(recent, free)), start=plain)
+    loaded = fit_leaf(replace(train, load=load_of_residual(recent, free)))
     return WithRecentLoad(plain, loaded, free)
 
 
-def rolling_cover(observations: Observations, train_share: float, rows: int = ROLLING_ROWS) -> Flags:
+def rolling_cover(observations: Observations, train_share: float) -> Flags:
     """Whether each row after the first ``train_share`` in time fell within its 90 % band (r,).
 
-    The band of a row is the prediction under the load of the rows before it plus the 5 % and 95 % quantiles of the
-    last ``rows`` residuals before it; the surfaces stay as fitted to the first part.
+    The surfaces stay as fitted to the first part; load and band follow the rows before each row.
     """
     order = np.argsort(observations.started_s, kind="stable")
     split = int(train_share * len(order))
     train, later = observations.take(order[:split]), observations.take(order[split:])
     model = fit_with_recent_load(train)
-    past = np.concatenate([model.plain.throughput.held_out.residual, model.residual(later)])
-    load = model.load(later, past, observations.started_s[order])
-    told = model.loaded.predict(later.settings, load)
-    errors = np.log(later.throughput_bps) - told.log_throughput_mean
-    return covered_by_last(np.concatenate([model.loaded.throughput.held_out.residual, errors]), len(later), rows)
+    residual = np.concatenate([model.plain.throughput.smooth_residual, model.residual(later)])
+    told = model.loaded.predict(later.settings, model.load(later, residual, observations.started_s[order]))
+    z = (np.log(later.throughput_bps) - told.log_throughput_mean) / told.log_throughput_sd
+    return covered_by_last(model.loaded.throughput.standardised(), z)
 
 
-def covered_by_last(errors: Floats, count: int, rows: int = ROLLING_ROWS) -> Flags:
-    """Whether each of the last ``count`` errors (n,) lies between the quantiles of the ``rows`` before it."""
-    start = len(errors) - count
-    rows = min(rows, start)
-    windows = np.lib.stride_tricks.sliding_window_view(errors[:-1], rows)[start - rows :]
-    # The next of m exchangeable errors falls above the k-th smallest with probability 1 − k/(m + 1).
-    low, high = np.quantile(windows, BAND, axis=1, method="weibull")
-    inside: Flags = (errors[start:] >= low) & (errors[start:] <= high)
+def covered_by_last(past: Floats, later: Floats, rows: int = ROLLING_ROWS) -> Flags:
+    """Whether each of the errors ``later`` (r,) lies in the band of the ``rows`` errors before it.
+
+    The band runs between two quantiles of those errors. Their level α starts at 10 % and moves by ``STEP`` after each
+    row: up after a hit, down after a miss, so that the share of misses tends to 10 % whatever the drift.
+
+    References
+    ----------
+    Gibbs & Candès, "Adaptive conformal inference under distribution shift", NeurIPS 2021.
+    """
+    errors = np.concatenate([past[-rows:], later])
+    first = len(errors) - len(later)
+    inside = np.zeros(len(later), dtype=np.bool_)
+    alpha = MISSES
+    for i in range(first, len(errors)):
+        ordered = np.sort(errors[max(0, i - rows) : i])
+        # The next of m exchangeable errors falls below the k-th smallest with probability k/(m + 1).
+        k = max(int(0.5 * alpha * (len(ordered) + 1)), 1)  # never wider than all of them
+        inside[i - first] = ordered[k - 1] <= errors[i] <= ordered[-k]
+        alpha = min(max(alpha + STEP * (MISSES - (not inside[i - first])), 0.0), LARGEST_LEVEL)
     return inside

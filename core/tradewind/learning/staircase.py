@@ -119,7 +119,7 @@ class Cuts:
         return int(np.argmax(chord - self.regret)) + 1
 
 
-def cut_into_parts(regret: FloatArray, demand: FloatArray, most: int) -> Cuts:
+def cut_into_parts(regret: FloatArray, demand: FloatArray, most: int, *, first_alone: bool = True) -> Cuts:
     """Dynamic programming over the last step of the last part, O(k_max · f²).
 
     Parameters
@@ -127,16 +127,19 @@ def cut_into_parts(regret: FloatArray, demand: FloatArray, most: int) -> Cuts:
     regret : (f, f), see the notation; entries below the diagonal are not used.
     demand : (f,) sums to 1.
     most : largest number of parts, k_max; no more than f are made.
+    first_alone : whether the first step may be a part by itself.
     """
     f = len(demand)
     summed = np.cumsum(demand[:, None] * np.triu(regret), axis=0)
     before = np.vstack([np.zeros(f), summed[:-1]])
     part = np.where(np.tri(f, dtype=bool).T, np.diag(summed)[None, :] - before, np.inf)  # (first step, last step)
+    if not first_alone and f > 1:
+        part[0, 0] = np.inf
     best = part[0]
     regrets: list[float] = [float(best[-1])]
     cuts: list[tuple[int, ...]] = [(f - 1,)]
     first_of: list[IntArray] = []
-    for _ in range(1, min(most, f)):
+    for _ in range(1, min(most, f if first_alone else max(f - 1, 1))):
         total = np.concatenate([[np.inf], best[:-1]])[:, None] + part
         first = total.argmin(axis=0)
         first_of.append(first)

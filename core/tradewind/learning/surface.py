@@ -32,9 +32,11 @@ SETTLED = 0.01
 """Mean change of the robust weights below which another pass is not worth its time."""
 
 SMEARING_RANGE = (0.5, 2.0)
+SMEARING_DEVIATIONS = 4.0
 SMALLEST_CALIBRATION = 0.05
 MIN_LOADS = 8
 MIN_LOAD_RANGE = 0.02
+ROUNDING = 1e-9
 NORMAL_90 = 1.6448536269514722
 COVERAGE = 0.9
 
@@ -107,6 +109,8 @@ class Surface:
     calibration : factor on the deviations that makes the central 90 % band hold on held-out residuals.
     smearing : factor from exp(mean + s²/2) to the mean of the raw quantity, from held-out rows.
     held_out : leave-one-out predictions of the training rows.
+    smooth_residual : (n,) log residuals of the training rows from f + L alone. Where settings were swept in order,
+        neighbours on the lattice are neighbours in time, and g and u_c take what belongs to the hour.
     weight : (n,) robust weights of the training rows.
     """
 
@@ -120,28 +124,35 @@ class Surface:
     calibration: float
     smearing: float
     held_out: LeaveOneOut
+    smooth_residual: Floats
     weight: Floats
 
-    def predict(self, settings: Floats, load: Floats) -> SurfacePrediction:
-        """Predict at raw settings (r, k) under load (r,), NaN for the median load."""
-        design, cells = self.plane.design, self.plane.cells
-        x = design.coordinates(settings)
-        B = design.columns(x)
+    def predict(self, settings: Floats, load: Floats, *, local: bool = True) -> SurfacePrediction:
+        """Predict at raw settings (r, k) under load (r,), NaN for the median; without g and u_c if not ``local``."""
+        x, of_row = _distinct(self.plane.design.coordinates(settings))
+        B = self.plane.design.columns(x)
         q = B.shape[1]
         mean = self.centre + B @ self.fit.coefficients[:q]
         variance = _quadratic(B, self.fit.covariance[:q, :q])
-        certified = variance <= self.widest * (1 + 1e-9)
+        certified = variance <= self.widest * (1 + ROUNDING)
+        if local and self.kriging is not None:
+            more, spread = self.kriging.predict(self.plane.cells.positions(x))
+            mean, variance = mean + more, variance + spread
+        log_mean = mean[of_row]
         if self.plane.load is not None:
-            mean += self.plane.load.columns(load) @ self.fit.coefficients[q:]
-        if self.kriging is not None:
-            more, spread = self.kriging.predict(cells.positions(x))
-            mean += more
-            variance = variance + spread
-        return SurfacePrediction(mean, np.sqrt(variance), np.sqrt(self.noise.at(x)), certified)
+            log_mean += self.plane.load.columns(load) @ self.fit.coefficients[q:]
+        fit_sd, noise_sd = np.sqrt(variance), np.sqrt(self.noise.at(x))
+        return SurfacePrediction(log_mean, fit_sd[of_row], noise_sd[of_row], certified[of_row])
 
     def deviation(self, prediction: SurfacePrediction) -> Floats:
         """Calibrated deviation (r,) of one new row around the log mean."""
         return self.calibration * np.hypot(prediction.fit_sd, prediction.noise_sd)
+
+    def standardised(self) -> Floats:
+        """Held-out residuals (n,) of the training rows over their calibrated deviations."""
+        cells = self.plane.cells
+        z: Floats = self.held_out.residual / np.sqrt(self.noise.at(cells.x)[cells.of_row] + self.held_out.variance)
+        return z / self.calibration
 
     def raw_mean(self, prediction: SurfacePrediction) -> Floats:
         """Mean of the raw quantity (r,): the log mean is that of a median."""
@@ -259,8 +270,6 @@ def _finish(plane: Plane, centre: float, y: Floats, known: Flags, state: _State)
     effect = kriged[1] if kriged else (np.zeros(len(cells)), np.full(len(cells), state.tau2))
     loo = leave_one_out(cells, solution.rest, row, without, effect)
     deviation = np.sqrt(state.noise.at(cells.x)[c] + loo.variance)
-    believed = state.weight > 0
-    expected = np.exp((y - loo.residual + 0.5 * deviation**2)[believed])
     return Surface(
         plane=plane,
         centre=centre,
@@ -270,10 +279,26 @@ def _finish(plane: Plane, centre: float, y: Floats, known: Flags, state: _State)
         kriging=kriged[0] if kriged else (effects if state.tau2 > 0 else None),
         widest=float(np.max(v[seen])),
         calibration=conformal_factor(loo.residual[known] / deviation[known]),
-        smearing=float(np.clip(np.exp(y[believed]).sum() / expected.sum(), *SMEARING_RANGE)),
+        smearing=smearing_factor(y - loo.residual, loo.residual, deviation, state.weight),
         held_out=loo,
+        smooth_residual=solution.rest - f[c],
         weight=state.weight,
     )
+
+
+def smearing_factor(log_mean: Floats, residual: Floats, deviation: Floats, weight: Floats) -> float:
+    """Factor from exp(mean + s²/2) to the raw mean, over rows (n,) by their robust weights.
+
+    Residuals count up to a few deviations, so that no single row decides a factor on every prediction.
+
+    References
+    ----------
+    Duan, "Smearing estimate: a nonparametric retransformation method", JASA 78 (1983).
+    """
+    limit = SMEARING_DEVIATIONS * deviation
+    actual = np.exp(log_mean + np.clip(residual, -limit, limit))
+    expected = np.exp(log_mean + 0.5 * deviation**2)
+    return float(np.clip((weight @ actual) / (weight @ expected), *SMEARING_RANGE))
 
 
 def conformal_factor(z: Floats) -> float:
@@ -285,6 +310,17 @@ def conformal_factor(z: Floats) -> float:
     """
     level = min(1.0, COVERAGE * (1 + 1 / len(z)))
     return max(float(np.quantile(np.abs(z), level)) / NORMAL_90, SMALLEST_CALIBRATION)
+
+
+def _distinct(x: Floats) -> tuple[Floats, Index]:
+    """Distinct rows of coordinates (r, axes) and the place of each row among them: repeats are predicted once."""
+    order = np.lexsort(x.T)
+    ordered = x[order]
+    new = np.ones(len(x), dtype=np.bool_)
+    new[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
+    of_row = np.empty(len(x), dtype=np.intp)
+    of_row[order] = np.cumsum(new) - 1
+    return ordered[new], of_row
 
 
 def _quadratic(B: Floats, V: Floats) -> Floats:

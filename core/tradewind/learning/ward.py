@@ -19,6 +19,9 @@ from tradewind.learning.micro_clusters import Cells
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+STANDING_APART = 0.65
+"""Silhouette of clusters worth a cut of their own: two normal ones six sd apart have 0.70, a continuum 0.62."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutRule:
@@ -29,12 +32,15 @@ class CutRule:
     min_rows : fewest rows of a cluster.
     max_clusters : most clusters.
     min_spread : root mean square distance from the common centre below which all is one cluster.
-    min_silhouette : mean silhouette that a separation must reach.
+    max_median : median distance (which a few far rows do not stretch) above which a cluster is cut even where nothing
+        stands apart.
+    min_silhouette : mean silhouette that a separation must otherwise reach.
     """
 
     min_rows: int
     max_clusters: int
     min_spread: float
+    max_median: float
     min_silhouette: float
 
 
@@ -104,19 +110,27 @@ def nearest_centre(points: FloatArray, centres: FloatArray) -> IntArray:
     return nearest
 
 
-def silhouette(cells: Cells, labels: IntArray) -> float:
-    """Mean silhouette over all rows of the cells; 0 for a single label. O(m² · k).
+def row_distances(cells: Cells) -> FloatArray:
+    """Root mean square distance of rows of two cells, √(‖c_i − c_j‖² + v_i + v_j) with variances v, (m, m)."""
+    variance = cells.scatter / cells.count
+    squared = np.asarray(variance[:, None] + variance[None, :])
+    for column in cells.mean.T:
+        squared += (column[:, None] - column[None, :]) ** 2
+    return np.asarray(np.sqrt(squared))
 
-    Rows of a cell are taken as spread around its centroid with the cell's variance, so that distances are
-    √(‖c_i − c_j‖² + v_i + v_j).
+
+def silhouette(distance: FloatArray, count: IntArray, labels: IntArray) -> float:
+    """Mean silhouette over all rows of m cells; 0 for a single label. O(m² · k).
+
+    Parameters
+    ----------
+    distance : (m, m) of `row_distances`.
+    count, labels : (m,) rows and label of each cell, labels from 0 without gaps.
     """
     k = int(labels.max()) + 1
     if k < 2:
         return 0.0
-    weight = cells.count.astype(np.float64)
-    variance = cells.scatter / weight
-    squared = ((cells.mean[:, None, :] - cells.mean[None, :, :]) ** 2).sum(axis=2)
-    distance = np.sqrt(squared + variance[:, None] + variance[None, :])
+    weight = count.astype(np.float64)
     member = np.zeros((len(weight), k))
     member[np.arange(len(weight)), labels] = weight
     size = member.sum(axis=0)
@@ -135,22 +149,48 @@ def silhouette(cells: Cells, labels: IntArray) -> float:
 def cut(cells: Cells, rule: CutRule) -> FloatArray:
     """Centres of the best clusters of the cells, (k, d), in ascending order of their coordinates.
 
-    For each number of clusters the dendrogram's centroids are taken, cells go to the nearest one (as new rows will),
-    and centroids with too few rows are dropped, the smallest first. The best mean silhouette wins, the fewer clusters
-    on a tie; everything stays one cluster if that is below the rule's minimum.
+    The best silhouette favours the coarsest structure: of pages, images and archives it joins the first two, which are
+    near each other only beside the third. So each cluster is cut again by itself while what it falls into stands apart,
+    or while it is too wide to be told by one surface.
+    """
+    finished: list[FloatArray] = []
+    waiting = [(cells, rule.min_silhouette)]
+    while waiting:
+        group, min_silhouette = waiting.pop(0)
+        centres = _best_cut(group, rule, min_silhouette, rule.max_clusters - len(waiting) - len(finished))
+        if len(centres) == 1:
+            finished.append(centres[0])
+            continue
+        nearest = nearest_centre(group.mean, centres)
+        stricter = max(min_silhouette, STANDING_APART)
+        waiting += [(group.of(nearest == i), stricter) for i in range(len(centres))]
+    centres = _populated(cells, np.array(finished), rule.min_rows)
+    return centres[np.lexsort(centres.T[::-1])]
+
+
+def _best_cut(cells: Cells, rule: CutRule, min_silhouette: float, max_clusters: int) -> FloatArray:
+    """Centres of the number of clusters with the highest mean silhouette, the fewer on a tie, (k, d).
+
+    For each number the dendrogram's centroids are taken, cells go to the nearest one (as new rows will), and centroids
+    with too few rows are dropped, the smallest first. All stays one cluster if no silhouette exceeds the minimum,
+    unless that one is wider than the rule permits.
     """
     whole = centres_of(cells, np.zeros(len(cells), dtype=np.int64))
-    spread = (cells.count * ((cells.mean - whole) ** 2).sum(axis=1) + cells.scatter).sum() / cells.count.sum()
-    if spread < rule.min_spread**2:
+    squared = ((cells.mean - whole) ** 2).sum(axis=1) + cells.scatter / cells.count
+    rows = cells.count.sum()
+    if squared @ cells.count < rows * rule.min_spread**2 or rows < 2 * rule.min_rows:
         return whole
-    best, best_score = whole, rule.min_silhouette
+    outwards = np.argsort(squared, kind="stable")
+    middle = outwards[np.searchsorted(np.cumsum(cells.count[outwards]), rows / 2)]
+    best, best_score = whole, min_silhouette if squared[middle] <= rule.max_median**2 else -1.0
+    distance = row_distances(cells)
     merges = ward_merges(cells.count.astype(np.float64), cells.mean)
-    for clusters in range(2, min(rule.max_clusters, len(cells)) + 1):
+    for clusters in range(2, min(max_clusters, len(cells)) + 1):
         centres = _populated(cells, centres_of(cells, labels_at(merges, clusters)), rule.min_rows)
-        score = silhouette(cells, nearest_centre(cells.mean, centres))
+        score = silhouette(distance, cells.count, nearest_centre(cells.mean, centres))
         if score > best_score:
             best, best_score = centres, score
-    return best[np.lexsort(best.T[::-1])]
+    return best
 
 
 def _populated(cells: Cells, centres: FloatArray, min_rows: int) -> FloatArray:

@@ -1,33 +1,18 @@
 """Links by the names of their ends, created when logs first mention them."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import Connection, bindparam, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.ingest_logs import KnownLink, NewRows
+from services.application.learned import StoredLink
 from services.persistence.repositories.endpoints import Endpoints
 from services.persistence.tables import endpoint_pairs, endpoints, links
 from tradewind.errors import NotFound
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import LinkKey
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredLink:
-    """A link as it stands: what identifies it, how many logs it has, and up to which of them it is fitted."""
-
-    id: UUID
-    key: LinkKey
-    source_id: UUID
-    destination_id: UUID
-    rows: int
-    last_log_at: datetime | None
-    logs_version: int
-    fitted_version: int
 
 
 class Links:
@@ -85,16 +70,13 @@ class Links:
         self._connection.execute(insert(links).values(values).on_conflict_do_nothing())
 
     def count(self, new_rows: Mapping[UUID, NewRows]) -> None:
-        """Add what a batch brought; links and their ends then have newer logs than models."""
+        """Add what a batch brought; the links then have newer logs than models."""
         if not new_rows:
             return
         ordered = sorted(new_rows)
-        locked = self._connection.execute(
-            select(links.c.source_id, links.c.destination_id)
-            .where(links.c.id.in_(ordered))
-            .order_by(links.c.id)
-            .with_for_update()
-        ).all()
+        self._connection.execute(
+            select(links.c.id).where(links.c.id.in_(ordered)).order_by(links.c.id).with_for_update()
+        )
         self._connection.execute(
             update(links)
             .where(links.c.id == bindparam("link_id"))
@@ -107,13 +89,6 @@ class Links:
                 {"link_id": link_id, "new_rows": new_rows[link_id].rows, "newest": new_rows[link_id].last_log_at}
                 for link_id in ordered
             ],
-        )
-        ends = {end for row in locked for end in row}
-        self._connection.execute(
-            select(endpoints.c.id).where(endpoints.c.id.in_(ends)).order_by(endpoints.c.id).with_for_update()
-        )
-        self._connection.execute(
-            update(endpoints).where(endpoints.c.id.in_(ends)).values(logs_version=endpoints.c.logs_version + 1)
         )
 
     def all(self) -> Sequence[StoredLink]:

@@ -12,8 +12,6 @@ endpoints = Table(
     tenant_column(),
     label("name"),
     Column("power_profile", JSONB(none_as_null=True)),
-    Column("logs_version", BigInteger, nullable=False, server_default=text("0")),
-    Column("curve_version", BigInteger, nullable=False, server_default=text("0")),
     UniqueConstraint("tenant_id", "name"),
 )
 

@@ -144,13 +144,14 @@ sla_partitions = Table(
     UniqueConstraint("cluster_id", "ordinal"),
 )
 
+# Known bytes of one month of an endpoint: breakpoints, POSIX s, and the step of the aggregate rate there, bytes/s.
 endpoint_curves = Table(
     "endpoint_curves",
     METADATA,
     tenant_column(),
     reference("endpoint_id", "endpoints", primary_key=True),
-    Column("version", BigInteger, primary_key=True),
-    Column("ordinal", Integer, primary_key=True),
+    Column("month", instant("month").type, primary_key=True),
+    Column("rows", BigInteger, nullable=False),
     _lattice("times_s"),
-    _lattice("moved_bytes"),
+    _lattice("rate_steps"),
 )

@@ -10,12 +10,11 @@ from tradewind.errors import InvalidValue
 from tradewind.path import Path
 from tradewind.transfer import Direction, Outcome, Status, TransferRecord
 from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes, throughput_bps
-from tradewind.wire.records import RATE_TOLERANCE
 from tradewind_agent.importers.csv_columns import read_header, require_transfers
 from tradewind_agent.importers.csv_repeated import (
-    CONTENT_TYPES,
     DATA_SET_COLUMNS,
     ENDS_COLUMNS,
+    GROUP_COLUMNS,
     PARAMETER_COLUMNS,
     PATH_COLUMNS,
     RepeatedFields,
@@ -28,6 +27,7 @@ from tradewind_agent.importers.fields import (
     number,
     positive,
     positive_if_known,
+    possible_rate,
     required,
 )
 from tradewind_agent.importers.identity import record_id
@@ -84,7 +84,7 @@ class _RowReader:
         self._ends_texts = self._texts(*ENDS_COLUMNS)
         self._rate_texts = self._texts("throughput", "duration")
         self._energy_texts = self._texts("total_energy", "dynamic_energy")
-        self._group_texts = self._texts("file_type", "set")
+        self._group_texts = self._texts(*GROUP_COLUMNS)
         self._has_energy = "total_energy" in columns.place
         self._direction = self._assumed_direction(report)
 
@@ -130,7 +130,7 @@ class _RowReader:
             network=ends.network,
             energy=self._energy(row, duration_s) if self._has_energy else (),
         )
-        return Imported(record, number, self._group(row))
+        return Imported(record, number, self._repeated.group(self._group_texts(row)))
 
     def _texts(self, *quantities: str) -> Callable[[list[str]], tuple[str, ...]]:
         """Picks the texts of quantities out of a row that ends with an empty text, which stands for absent columns."""
@@ -146,10 +146,7 @@ class _RowReader:
             raise InvalidValue("outcome.throughput_bps", "is missing, and so is the duration")
         else:
             rate_bps = throughput_bps(dataset.total_bytes, duration_s)
-        limit_bps = path.bandwidth_bps
-        if limit_bps is not None and rate_bps > RATE_TOLERANCE * limit_bps:
-            found = f"{format_bps(rate_bps)} on a link of {format_bps(limit_bps)}"
-            raise InvalidValue("outcome.throughput_bps", f"is above the link's rate: {found}")
+        possible_rate(rate_bps, path.bandwidth_bps)
         by_size_s = BITS_PER_BYTE * dataset.total_bytes / rate_bps
         if duration_s is None:
             duration_s = by_size_s
@@ -201,8 +198,3 @@ class _RowReader:
         direction = Direction.DOWNLOAD if measured_here else Direction.THIRD_PARTY
         report.assume(f"the direction is not in the file and is recorded as {direction}")
         return direction
-
-    def _group(self, row: list[str]) -> str:
-        file_type, label = self._group_texts(row)
-        parts = (CONTENT_TYPES.get(file_type.strip(), file_type.strip()), label.strip())
-        return "/".join(part for part in parts if part)

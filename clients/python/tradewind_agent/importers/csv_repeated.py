@@ -25,6 +25,7 @@ _REMEMBERED = 4096
 PATH_COLUMNS = ("bandwidth", "rtt", "buffer")
 PARAMETER_COLUMNS = ("parallelism", "concurrency", "pipelining", "cores", "frequency")
 DATA_SET_COLUMNS = ("file_type", "set", "file_size", "total_size", "file_count")
+GROUP_COLUMNS = ("file_type", "set")
 ENDS_COLUMNS = ("source", "destination", "network", "protocol", "version")
 
 
@@ -48,7 +49,12 @@ class RepeatedFields:
         self.path = lru_cache(_REMEMBERED)(self._path)
         self.parameters = lru_cache(_REMEMBERED)(self._parameters)
         self.data_set = lru_cache(_REMEMBERED)(self._data_set)
+        self.group = lru_cache(_REMEMBERED)(self._group)
         self.ends = lru_cache(_REMEMBERED)(self._ends)
+
+    def _group(self, texts: tuple[str, ...]) -> str:
+        file_type, label = (text.strip() for text in texts)
+        return "/".join(part for part in (CONTENT_TYPES.get(file_type, file_type), label) if part)
 
     def _path(self, texts: tuple[str, ...]) -> Path:
         bandwidth, rtt, buffer = texts

@@ -10,13 +10,16 @@ from tradewind_agent.importers.csv_columns import Columns
 from tradewind_agent.importers.csv_times import TimeColumns
 from tradewind_agent.importers.log_text import Line
 
-SAMPLES_A_SET = 512
+SAMPLES_A_SET = 256
 """Rows of a set that are looked at, up to twice as many; medians of so many are within a few percent of the whole."""
 
 MAX_SETS = 256
 """Sets that are told apart by file type, label and size; in a file with more, the rest count as one."""
 
 _LONGEST_GAP_S = 86400.0
+_SMALLEST = 1e-12
+_LARGEST = 1e18
+"""No quantity in any unit lies outside; ratios of sampled numbers stay finite."""
 
 SetKey = tuple[str, str, str]
 """File type, set label and size as written."""
@@ -75,14 +78,14 @@ def quantile(values: Sequence[float], share: float) -> float | None:
 
 
 def measured(row: list[str], place: int | None) -> float | None:
-    """A positive finite number in a row, ``None`` for anything else."""
+    """A positive number of any plausible unit in a row, ``None`` for anything else."""
     if place is None:
         return None
     try:
         value = float(row[place])
     except (ValueError, IndexError):
         return None
-    return value if 0 < value < float("inf") else None
+    return value if _SMALLEST < value < _LARGEST else None
 
 
 def set_key(columns: Columns, row: list[str]) -> SetKey:

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
+from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.importers.csv_columns import Columns
@@ -25,6 +26,12 @@ class DateOrder(StrEnum):
     DAY_FIRST = "day/month/year"
 
 
+_PLACES = MappingProxyType(
+    {DateOrder.YEAR_FIRST: (1, 2, 3), DateOrder.MONTH_FIRST: (3, 1, 2), DateOrder.DAY_FIRST: (3, 2, 1)}
+)
+"""Where year, month and day stand."""
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """Time as written: ``hour_known`` is false for texts such as ``57:22.9``, minutes and seconds of a lost hour."""
@@ -38,14 +45,13 @@ class TimeColumns:
     """Where a row says when it began, and in which order it writes dates."""
 
     columns: Columns
+    places: tuple[int, ...]
     order: DateOrder
     zone: tzinfo
 
     def text(self, row: list[str]) -> str:
         """Date and time of a row in one text, "" where the row has none."""
-        place = self.columns.place
-        names = ("start",) if "start" in place else ("date", "time")
-        return " ".join(row[place[name]].strip() for name in names if name in place and place[name] < len(row)).strip()
+        return " ".join([row[at].strip() for at in self.places if at < len(row)]).strip()
 
     def moment(self, row: list[str]) -> Moment | None:
         """When a row began, ``None`` where it does not say.
@@ -71,21 +77,16 @@ class TimeColumns:
             raise InvalidValue("started_at", f"does not exist: {text[:40]!r} ({impossible})") from None
 
     def _moment(self, date: re.Match[str], time: re.Match[str]) -> Moment:
-        first, second, third = int(date[1]), int(date[2]), int(date[3])
-        if self.order is DateOrder.YEAR_FIRST:
-            year, month, day = first, second, third
-        elif self.order is DateOrder.MONTH_FIRST:
-            year, month, day = third, first, second
-        else:
-            year, month, day = third, second, first
-        year += 2000 if year < 100 else 0
+        year, month, day = (date[place] for place in _PLACES[self.order])
+        full_year = int(year) + (2000 if len(year) <= 2 else 0)
+        midnight = datetime(full_year, int(month), int(day), tzinfo=self.zone)
         if time[7] is not None:
-            return self._short(datetime(year, month, day, tzinfo=self.zone), int(time[7]), int(time[8]), time[9])
+            return self._short(midnight, int(time[7]), int(time[8]), time[9])
         hour = int(time[1])
         if time[5]:
             hour = hour % 12 + (12 if time[5].lower() == "pm" else 0)
         micro = int((time[4] or "").ljust(6, "0")[:6])
-        at = datetime(year, month, day, hour, int(time[2]), int(time[3]), micro, tzinfo=self.zone)
+        at = midnight.replace(hour=hour, minute=int(time[2]), second=int(time[3]), microsecond=micro)
         if time[6]:
             at = datetime.fromisoformat(at.replace(tzinfo=None).isoformat() + time[6].replace("Z", "+00:00"))
         return Moment(at, hour_known=True)
@@ -102,7 +103,9 @@ def time_columns(
     columns: Columns, rows: Iterable[list[str]], context: ImportContext, report: ImportReport
 ) -> TimeColumns:
     """How a file writes times, judged by the highest number that stands in each place of its dates."""
-    undecided = TimeColumns(columns, DateOrder.YEAR_FIRST, context.zone)
+    names = ("start",) if "start" in columns.place else ("date", "time")
+    places = tuple(columns.place[name] for name in names if name in columns.place)
+    undecided = TimeColumns(columns, places, DateOrder.YEAR_FIRST, context.zone)
     highest = [0, 0]
     year_first = False
     for row in rows:
@@ -114,7 +117,7 @@ def time_columns(
     order = DateOrder.DAY_FIRST if highest[0] > 12 >= highest[1] else DateOrder.MONTH_FIRST
     if max(highest) <= 12:
         report.assume(f"dates could be read two ways and are taken as {order}")
-    return TimeColumns(columns, order, context.zone)
+    return replace(undecided, order=order)
 
 
 class RowClock:

@@ -70,7 +70,7 @@ def settle(columns: Columns, text: LogText, context: ImportContext, report: Impo
     sets = {key: samples_of(group, times, joules) for key, group in pairs_of_sets.items()}
     samples = [sample for group in sets.values() for sample in group]
     evidence = evidence_of(samples, None if "bandwidth" in columns.place else context.bandwidth_bps)
-    units = infer_units(evidence, columns.declared, sizes_are_totals="file_size" not in columns.place)
+    units = infer_units(evidence, columns)
     set_sizes = infer_set_sizes(sets, units, repair=context.repair_sizes)
     notes = _Notes(columns, report)
     agreement = notes.rates(units, evidence, set_sizes)

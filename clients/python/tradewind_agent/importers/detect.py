@@ -27,6 +27,8 @@ def detect(sample: str) -> str:
     for line in lines:
         if (found := _format_of(line)) is not None:
             return found
+    if lines[0].lstrip().startswith(("{", "[")):
+        raise InvalidValue("--format", f"cannot be told: JSON, but of no known log: {lines[0].strip()[:120]}")
     columns = read_header(lines[0])
     if not missing_from(columns):
         return "csv"

@@ -4,7 +4,9 @@ import math
 from datetime import UTC, datetime
 
 from tradewind.errors import InvalidValue
+from tradewind.units import format_bps
 from tradewind.wire.base import BIGINT_MAX, MAX_NAME_LENGTH
+from tradewind.wire.records import RATE_TOLERANCE
 
 UNKNOWN_TEXTS = frozenset({"", "na", "n/a", "nan", "none", "null", "-", "unknown"})
 """Ways in which logs say that a value is not known (compared in lower case)."""
@@ -12,6 +14,7 @@ UNKNOWN_TEXTS = frozenset({"", "na", "n/a", "nan", "none", "null", "-", "unknown
 MAX_SETTING = 32767
 """Highest setting of a parameter that a record holds."""
 
+_SETTING_DIGITS = 9
 _EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
 _END = datetime(2100, 1, 1, tzinfo=UTC)
 
@@ -63,12 +66,11 @@ def setting(field: str, text: str, lowest: int = 1) -> int | None:
     ------
     InvalidValue : it is no whole number within ``lowest`` to 32767.
     """
-    if text.isdecimal():
-        value = float(text[:20])
-    elif text.strip().lower() in UNKNOWN_TEXTS:
+    if text.isdecimal() and len(text) <= _SETTING_DIGITS:
+        return bounded(field, int(text), lowest, MAX_SETTING)
+    if text.strip().lower() in UNKNOWN_TEXTS:
         return None
-    else:
-        value = number(field, text)
+    value = number(field, text)
     if value != int(value):
         raise InvalidValue(field, f"is no whole number: {text[:40]!r}")
     return bounded(field, value, lowest, MAX_SETTING)
@@ -116,3 +118,15 @@ def required(field: str, option: str, value: str | None) -> str:
     if value is None:
         raise InvalidValue(option, f"is needed: this log does not name its {field}")
     return name(option, value)
+
+
+def possible_rate(rate_bps: float, bandwidth_bps: float | None) -> None:
+    """Refuse a rate above the link's, as the service does.
+
+    Raises
+    ------
+    InvalidValue : it is above, by more than rounding and buffers explain.
+    """
+    if bandwidth_bps is not None and rate_bps > RATE_TOLERANCE * bandwidth_bps:
+        found = f"{format_bps(rate_bps)} on a link of {format_bps(bandwidth_bps)}"
+        raise InvalidValue("outcome.throughput_bps", f"is above the link's rate: {found}")

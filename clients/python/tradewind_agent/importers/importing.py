@@ -5,15 +5,27 @@ from pathlib import Path
 from typing import IO
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.importers.aria2 import Aria2Importer
 from tradewind_agent.importers.csv_families import CsvImporter
 from tradewind_agent.importers.detect import detect
+from tradewind_agent.importers.fts import FtsImporter
+from tradewind_agent.importers.gridftp import GridFtpImporter
 from tradewind_agent.importers.log_text import LogText
+from tradewind_agent.importers.ndjson import NdjsonImporter
 from tradewind_agent.importers.ports import ImportContext, Imported, Importer, ImportReport, Refused
+from tradewind_agent.importers.rclone import RcloneImporter
 
 
 def known_importers() -> Mapping[str, Importer]:
     """Importers by the name of their format."""
-    importers: tuple[Importer, ...] = (CsvImporter(),)
+    importers: tuple[Importer, ...] = (
+        GridFtpImporter(),
+        RcloneImporter(),
+        FtsImporter(),
+        Aria2Importer(),
+        CsvImporter(),
+        NdjsonImporter(),
+    )
     return {importer.name: importer for importer in importers}
 
 

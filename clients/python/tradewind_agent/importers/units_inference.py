@@ -6,11 +6,12 @@ the next one starts. The score is a sum of penalties in decades; the least wins.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
 
+from tradewind_agent.importers.csv_columns import Columns
 from tradewind_agent.importers.csv_samples import Sample, middle, quantile
 
 RATE_UNITS: Mapping[str, float] = MappingProxyType(
@@ -142,23 +143,27 @@ def outside(value: float | None, low: float, high: float) -> float:
     return max(math.log10(low / value), math.log10(value / high), 0.0)
 
 
-def infer_units(evidence: Evidence, declared: Mapping[str, str], *, sizes_are_totals: bool) -> Units:
+def infer_units(evidence: Evidence, columns: Columns) -> Units:
     """The candidate with the least penalty; a unit that the header declares is believed."""
-    candidates = _candidates(declared, sizes_are_totals=sizes_are_totals)
+    candidates = _candidates(columns)
     return min(candidates, key=lambda units: penalty(units, evidence))
 
 
-def _candidates(declared: Mapping[str, str], *, sizes_are_totals: bool) -> Iterator[Units]:
-    def choice(quantity: str, units: Iterable[str]) -> tuple[str, ...]:
-        return (declared[quantity],) if quantity in declared else tuple(units)
+def _candidates(columns: Columns) -> Iterator[Units]:
+    """Every combination of units that the columns could be in; one for what the file lacks."""
 
-    size_column = "total_size" if sizes_are_totals else "file_size"
+    def choice(quantity: str, units: Sequence[str]) -> Sequence[str]:
+        if quantity not in columns.place:
+            return units[:1]
+        return [columns.declared[quantity]] if quantity in columns.declared else units
+
+    size_column = "file_size" if "file_size" in columns.place else "total_size"
     for throughput, bandwidth, size, duration, is_total in product(
-        choice("throughput", RATE_UNITS),
+        choice("throughput", tuple(RATE_UNITS)),
         choice("bandwidth", LINK_UNITS),
-        choice(size_column, SIZE_UNITS),
-        choice("duration", TIME_UNITS),
-        (True,) if sizes_are_totals else (False, True),
+        choice(size_column, tuple(SIZE_UNITS)),
+        choice("duration", tuple(TIME_UNITS)),
+        (False, True) if size_column == "file_size" else (True,),
     ):
         yield Units(throughput, bandwidth, size, duration, is_total)
 
