@@ -1,0 +1,90 @@
+"""What a leaf's surfaces say of settings: plain arrays, the table of them on a lattice, and its form in JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Any, Self
+
+import numpy as np
+
+from tradewind.learning.observations import Flags, Floats
+from tradewind.parameters import Lattice
+from tradewind.prediction import PredictedSetting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeafPrediction:
+    """What is expected of one new transfer at each of r settings; arrays (r,).
+
+    Attributes
+    ----------
+    log_throughput_mean, log_throughput_sd : ln(bit/s); the deviation holds fit and noise, calibrated on held-out rows.
+    throughput_bps : mean throughput, corrected for the back-transform.
+    certified : whether training rows surround the setting, so that an SLA may rest on it.
+    log_power_mean, log_power_sd : ln(W); these and the rest are None where power was not metered.
+    log_covariance : of ln throughput and ln power.
+    power_w, energy_j_per_byte : means of P and 8·P/T, corrected for the back-transform.
+    """
+
+    log_throughput_mean: Floats
+    log_throughput_sd: Floats
+    throughput_bps: Floats
+    certified: Flags
+    log_power_mean: Floats | None = None
+    log_power_sd: Floats | None = None
+    log_covariance: Floats | None = None
+    power_w: Floats | None = None
+    energy_j_per_byte: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LatticeTable:
+    """Predictions on a finite lattice, in the order of ``lattice.settings()``: what is partitioned, stored and served.
+
+    ``load`` is the external load assumed, NaN for the leaf's median.
+    """
+
+    lattice: Lattice
+    load: float
+    prediction: LeafPrediction
+
+    def settings(self) -> tuple[PredictedSetting, ...]:
+        """The same as values of the domain."""
+        p = self.prediction
+        n = len(self.lattice)
+        mean = [None] * n if p.log_power_mean is None else p.log_power_mean.tolist()
+        sd = [0.0] * n if p.log_power_sd is None else p.log_power_sd.tolist()
+        covariance = [0.0] * n if p.log_covariance is None else p.log_covariance.tolist()
+        throughput = zip(p.log_throughput_mean.tolist(), p.log_throughput_sd.tolist(), strict=True)
+        return tuple(
+            PredictedSetting(
+                parameters=parameters,
+                log_throughput_mean=t_mean,
+                log_throughput_sd=t_sd,
+                log_power_mean=p_mean,
+                log_power_sd=p_sd,
+                log_covariance=cov,
+                certified=sure,
+            )
+            for parameters, (t_mean, t_sd), p_mean, p_sd, cov, sure in zip(
+                self.lattice.settings(), throughput, mean, sd, covariance, p.certified.tolist(), strict=True
+            )
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, numbers and None, ready for JSON."""
+        arrays = {f.name: getattr(self.prediction, f.name) for f in fields(LeafPrediction)}
+        return {
+            "axes": {axis: list(self.lattice.values[axis]) for axis in self.lattice.axes},
+            "load": None if np.isnan(self.load) else self.load,
+            **{name: None if values is None else values.tolist() for name, values in arrays.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """The table that ``to_dict`` wrote."""
+        lattice = Lattice(MappingProxyType({axis: tuple(values) for axis, values in stored["axes"].items()}))
+        load = float("nan") if stored["load"] is None else float(stored["load"])
+        names = [f.name for f in fields(LeafPrediction)]
+        arrays: dict[str, Any] = {n: None if stored[n] is None else np.asarray(stored[n]) for n in names}
+        return cls(lattice, load, LeafPrediction(**arrays))

@@ -1,0 +1,328 @@
+"""One response surface: the log of a positive quantity over the settings, with its uncertainty.
+
+log y = f(x) + g(x) + u_c + L(ℓ) + e: penalised splines f, local kriging g, cell effect u_c, load term L, noise
+e ~ s²(x). The order of a fit: robust weights first, then repeats collapse to cells, then REML; a few passes.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from tradewind.learning.basis import AxisBasis, Design
+from tradewind.learning.cells import Cells, Index
+from tradewind.learning.kriging import ResidualKriging, cell_effects, fit_kriging
+from tradewind.learning.observations import Flags, Floats
+from tradewind.learning.reml import MixedFit, fit_mixed
+from tradewind.learning.robust import (
+    CellSums,
+    LeaveOneOut,
+    cell_left_out,
+    huber_weights,
+    leave_one_out,
+    nearest_cells,
+)
+from tradewind.learning.variance import NoiseModel, paule_mandel, robust_variance
+
+PASSES = 4
+WARM_PASSES = 2
+REML_STEPS = 6
+FIRST_PRECISION = 10.0
+SETTLED = 0.01
+"""Mean change of the robust weights below which another pass is not worth its time."""
+
+SMEARING_RANGE = (0.5, 2.0)
+SMEARING_DEVIATIONS = 4.0
+SMALLEST_CALIBRATION = 0.05
+MIN_LOADS = 8
+MIN_LOAD_RANGE = 0.02
+ROUNDING = 1e-9
+NORMAL_90 = 1.6448536269514722
+COVERAGE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTerm:
+    """Additive effect of external load, a spline in log2(1 − ℓ): the share of the path that is left."""
+
+    basis: AxisBasis
+
+    @classmethod
+    def spanning(cls, load: Floats) -> Self | None:
+        """Term over the loads seen (n,), or None where load is unknown for most rows or does not vary."""
+        left = 1.0 - load
+        known = left[np.isfinite(left)]
+        if len(known) < max(MIN_LOADS, len(load) // 2) or np.ptp(known) < MIN_LOAD_RANGE:
+            return None
+        return cls(AxisBasis.spanning("load", 0, left))
+
+    def columns(self, load: Floats) -> Floats:
+        """(n, columns); an unknown load counts as the median one."""
+        return self.basis.columns(self.basis.coordinate(1.0 - load[:, None]))
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """What the surfaces of one leaf share: design, cells, design matrix (m, q) of the cells, load columns (n, l)."""
+
+    design: Design
+    cells: Cells
+    columns: Floats
+    neighbours: Index
+    load: LoadTerm | None
+    load_columns: Floats
+
+    @classmethod
+    def spanning(cls, axes: tuple[str, ...], settings: Floats, load: Floats) -> Self:
+        design = Design.spanning(axes, settings)
+        cells = Cells.of(design, design.coordinates(settings))
+        term = LoadTerm.spanning(load)
+        load_columns = term.columns(load) if term else np.empty((len(load), 0))
+        return cls(design, cells, design.columns(cells.x), nearest_cells(cells), term, load_columns)
+
+    @property
+    def blocks(self) -> tuple[slice, ...]:
+        q = self.columns.shape[1]
+        wiggly = slice(q + 1, q + self.load_columns.shape[1])
+        return (*self.design.blocks, wiggly) if wiggly.stop > wiggly.start else self.design.blocks
+
+
+@dataclass(frozen=True, slots=True)
+class SurfacePrediction:
+    """(r,) arrays: log mean, deviation of the fit, deviation of a single row's noise, and whether data support it."""
+
+    log_mean: Floats
+    fit_sd: Floats
+    noise_sd: Floats
+    certified: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """A fitted surface.
+
+    Attributes
+    ----------
+    centre : added to every log value; the median of the training rows.
+    fit : coefficients over [design columns, load columns].
+    widest : largest posterior variance of f among the training cells: the hull guard.
+    calibration : factor on the deviations that makes the central 90 % band hold on held-out residuals.
+    smearing : factor from exp(mean + s²/2) to the mean of the raw quantity, from held-out rows.
+    held_out : leave-one-out predictions of the training rows.
+    smooth_residual : (n,) log residuals of the training rows from f + L alone. Where settings were swept in order,
+        neighbours on the lattice are neighbours in time, and g and u_c take what belongs to the hour.
+    weight : (n,) robust weights of the training rows.
+    """
+
+    plane: Plane
+    centre: float
+    fit: MixedFit
+    noise: NoiseModel
+    tau2: float
+    kriging: ResidualKriging | None
+    widest: float
+    calibration: float
+    smearing: float
+    held_out: LeaveOneOut
+    smooth_residual: Floats
+    weight: Floats
+
+    def predict(self, settings: Floats, load: Floats, *, local: bool = True) -> SurfacePrediction:
+        """Predict at raw settings (r, k) under load (r,), NaN for the median; without g and u_c if not ``local``."""
+        x, of_row = _distinct(self.plane.design.coordinates(settings))
+        B = self.plane.design.columns(x)
+        q = B.shape[1]
+        mean = self.centre + B @ self.fit.coefficients[:q]
+        variance = _quadratic(B, self.fit.covariance[:q, :q])
+        certified = variance <= self.widest * (1 + ROUNDING)
+        if local and self.kriging is not None:
+            more, spread = self.kriging.predict(self.plane.cells.positions(x))
+            mean, variance = mean + more, variance + spread
+        log_mean = mean[of_row]
+        if self.plane.load is not None:
+            log_mean += self.plane.load.columns(load) @ self.fit.coefficients[q:]
+        fit_sd, noise_sd = np.sqrt(variance), np.sqrt(self.noise.at(x))
+        return SurfacePrediction(log_mean, fit_sd[of_row], noise_sd[of_row], certified[of_row])
+
+    def deviation(self, prediction: SurfacePrediction) -> Floats:
+        """Calibrated deviation (r,) of one new row around the log mean."""
+        return self.calibration * np.hypot(prediction.fit_sd, prediction.noise_sd)
+
+    def standardised(self) -> Floats:
+        """Held-out residuals (n,) of the training rows over their calibrated deviations."""
+        cells = self.plane.cells
+        z: Floats = self.held_out.residual / np.sqrt(self.noise.at(cells.x)[cells.of_row] + self.held_out.variance)
+        return z / self.calibration
+
+    def raw_mean(self, prediction: SurfacePrediction) -> Floats:
+        """Mean of the raw quantity (r,): the log mean is that of a median."""
+        variance = prediction.fit_sd**2 + prediction.noise_sd**2
+        raw: Floats = self.smearing * np.exp(prediction.log_mean + 0.5 * variance)
+        return raw
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What the passes of a fit improve: robust weights (n,), noise, τ² and the precisions of the blocks."""
+
+    weight: Floats
+    noise: NoiseModel
+    tau2: float
+    precisions: Floats
+
+    def row_precision(self, cells: Cells) -> Floats:
+        return self.weight / self.noise.at(cells.x)[cells.of_row]
+
+
+@dataclass(frozen=True, slots=True)
+class _Solution:
+    """Fit at one state: the surface at the cells with its variance (m,), and the rows without their load term (n,)."""
+
+    fit: MixedFit
+    surface: tuple[Floats, Floats]
+    rest: Floats
+
+
+def fit_surface(plane: Plane, values: Floats, start: Surface | None = None) -> Surface:
+    """Fit log ``values`` (n,) > 0, NaN where not measured, over the plane.
+
+    Parameters
+    ----------
+    start : a surface of nearly the same rows: its smoothing and noise save passes.
+
+    Notes
+    -----
+    Cost m q² + q³ a pass, m cells and q columns, plus 16³ a cell for kriging.
+    """
+    known = np.isfinite(values)
+    y = np.log(np.where(known, values, 1.0))
+    centre = float(np.median(y[known]))
+    y = np.where(known, y - centre, 0.0)
+    warm = start is not None and len(start.fit.precisions) == len(plane.blocks)
+    state = _State(
+        weight=known.astype(np.float64),
+        noise=start.noise if start and warm else NoiseModel.constant(plane.cells, robust_variance(y[known])),
+        tau2=start.tau2 if start and warm else 0.0,
+        precisions=start.fit.precisions if start and warm else np.full(len(plane.blocks), FIRST_PRECISION),
+    )
+    for turn in range(WARM_PASSES if warm else PASSES):
+        better = _improve(plane, y, known, state, constant_noise=turn == 0 and not warm)
+        change = float(np.mean(np.abs(better.weight - state.weight)))
+        state = better
+        if turn > 0 and change < SETTLED:
+            break
+    return _finish(plane, centre, y, known, state)
+
+
+def _improve(plane: Plane, y: Floats, known: Flags, state: _State, *, constant_noise: bool) -> _State:
+    """One pass: REML at the weights in force, then noise, weights and τ² from leave-one-out residuals."""
+    cells = plane.cells
+    solution = _solve(plane, y, state, REML_STEPS)
+    surface, rest = solution.surface, solution.rest
+    effect = np.zeros(len(cells)), np.full(len(cells), state.tau2)
+    row = state.row_precision(cells)
+    without = cell_left_out(CellSums.of(cells, rest, row), surface, state.tau2)
+    loo = leave_one_out(cells, rest, row, without, effect)
+    if constant_noise:
+        noise = NoiseModel.constant(cells, robust_variance(loo.residual[known]))
+    else:
+        noise = state.noise.scored(cells, loo, state.weight)
+    weight = huber_weights(cells, loo, noise.at(cells.x), plane.neighbours) * known
+    state = _State(weight, noise, state.tau2, solution.fit.precisions)
+    sums = CellSums.of(cells, rest, state.row_precision(cells))
+    used = float(np.sum(np.minimum(surface[1] * sums.surface_precision(state.tau2), 1)))
+    return replace(state, tau2=paule_mandel(sums, surface[0], used, state.tau2))
+
+
+def _solve(plane: Plane, y: Floats, state: _State, steps: int) -> _Solution:
+    """Fit on cell means; load columns, which vary within a cell, add their within-cell cross-products."""
+    cells, B, q = plane.cells, plane.columns, plane.columns.shape[1]
+    row = state.row_precision(cells)
+    sums = CellSums.of(cells, y, row)
+    L = plane.load_columns
+    L_mean = np.stack([CellSums.of(cells, column, row).mean for column in L.T], axis=1) if L.size else L[: len(cells)]
+    both = np.concatenate([B, L_mean], axis=1) if L.size else B
+    p = sums.surface_precision(state.tau2)
+    scaled = both * np.sqrt(p)[:, None]
+    G, g = scaled.T @ scaled, both.T @ (p * sums.mean)
+    if L.size:
+        within = L - L_mean[cells.of_row]
+        G[q:, q:] += (within * row[:, None]).T @ within
+        g[q:] += within.T @ (row * (y - sums.mean[cells.of_row]))
+    fit = fit_mixed(G, g, plane.blocks, state.precisions, steps)
+    surface = B @ fit.coefficients[:q], _quadratic(B, fit.covariance[:q, :q])
+    return _Solution(fit, surface, y - L @ fit.coefficients[q:])
+
+
+def _finish(plane: Plane, centre: float, y: Floats, known: Flags, state: _State) -> Surface:
+    """Solve at the final state, krige what is left, calibrate on held-out residuals."""
+    cells, c = plane.cells, plane.cells.of_row
+    solution = _solve(plane, y, state, 1)
+    row = state.row_precision(cells)
+    sums = CellSums.of(cells, solution.rest, row)
+    seen = sums.rows > 0
+    f, v = solution.surface
+    noise = np.divide(1.0, sums.precision, out=np.full(len(cells), np.inf), where=seen)
+    effects = cell_effects(cells, np.where(seen, sums.mean - f, 0.0), noise, state.tau2)
+    without = cell_left_out(sums, (f, v), state.tau2)
+    held_out = np.where(seen, sums.mean - without[0], 0.0)
+    kriged = fit_kriging(effects, cells, held_out, sums.surface_precision(state.tau2))
+    effect = kriged[1] if kriged else (np.zeros(len(cells)), np.full(len(cells), state.tau2))
+    loo = leave_one_out(cells, solution.rest, row, without, effect)
+    deviation = np.sqrt(state.noise.at(cells.x)[c] + loo.variance)
+    return Surface(
+        plane=plane,
+        centre=centre,
+        fit=solution.fit,
+        noise=state.noise,
+        tau2=state.tau2,
+        kriging=kriged[0] if kriged else (effects if state.tau2 > 0 else None),
+        widest=float(np.max(v[seen])),
+        calibration=conformal_factor(loo.residual[known] / deviation[known]),
+        smearing=smearing_factor(y - loo.residual, loo.residual, deviation, state.weight),
+        held_out=loo,
+        smooth_residual=solution.rest - f[c],
+        weight=state.weight,
+    )
+
+
+def smearing_factor(log_mean: Floats, residual: Floats, deviation: Floats, weight: Floats) -> float:
+    """Factor from exp(mean + s²/2) to the raw mean, over rows (n,) by their robust weights.
+
+    Residuals count up to a few deviations, so that no single row decides a factor on every prediction.
+
+    References
+    ----------
+    Duan, "Smearing estimate: a nonparametric retransformation method", JASA 78 (1983).
+    """
+    limit = SMEARING_DEVIATIONS * deviation
+    actual = np.exp(log_mean + np.clip(residual, -limit, limit))
+    expected = np.exp(log_mean + 0.5 * deviation**2)
+    return float(np.clip((weight @ actual) / (weight @ expected), *SMEARING_RANGE))
+
+
+def conformal_factor(z: Floats) -> float:
+    """Factor that makes ±1.645 deviations hold 90 % of held-out standardised residuals (n,), finite-sample corrected.
+
+    References
+    ----------
+    Lei et al., "Distribution-free predictive inference for regression", JASA 113 (2018).
+    """
+    level = min(1.0, COVERAGE * (1 + 1 / len(z)))
+    return max(float(np.quantile(np.abs(z), level)) / NORMAL_90, SMALLEST_CALIBRATION)
+
+
+def _distinct(x: Floats) -> tuple[Floats, Index]:
+    """Distinct rows of coordinates (r, axes) and the place of each row among them: repeats are predicted once."""
+    order = np.lexsort(x.T)
+    ordered = x[order]
+    new = np.ones(len(x), dtype=np.bool_)
+    new[1:] = np.any(ordered[1:] != ordered[:-1], axis=1)
+    of_row = np.empty(len(x), dtype=np.intp)
+    of_row[order] = np.cumsum(new) - 1
+    return ordered[new], of_row
+
+
+def _quadratic(B: Floats, V: Floats) -> Floats:
+    form: Floats = np.maximum(np.einsum("ij,ij->i", B @ V, B), 0.0)
+    return form

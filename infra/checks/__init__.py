@@ -1,0 +1,1 @@
+"""The static checks of `./run check`: one module each where no tool does it already."""

@@ -1,0 +1,84 @@
+"""Keeps requirements.txt in step with the three pyproject.toml files.
+
+`python -m infra.checks.requirements` compares, without a network; `--write` resolves anew (needs uv). The first line of
+requirements.txt carries a hash of all dependency declarations, so that a changed declaration is noticed.
+"""
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+REQUIREMENTS = ROOT / "requirements.txt"
+PROJECTS = ("core/pyproject.toml", "clients/python/pyproject.toml", "pyproject.toml")
+MARK = "# declarations sha256:"
+COMMAND = [
+    "uv",
+    "pip",
+    "compile",
+    "pyproject.toml",
+    "--extra=dev",
+    "--universal",
+    "--python-version=3.11",
+    "--fork-strategy=fewest",
+    "--generate-hashes",
+    "--no-emit-index-url",
+    "--no-emit-package=tradewind-core",
+    "--no-emit-package=tradewind-agent",
+    "--no-header",
+    "--no-annotate",
+    "--quiet",
+    "--output-file=requirements.txt",
+]
+
+
+def declarations_hash(root: Path) -> str:
+    """Return a hash of what the three projects declare to need; other settings do not enter it."""
+    declared = []
+    for name in PROJECTS:
+        project = tomllib.loads((root / name).read_text(encoding="utf-8"))["project"]
+        declared.append(
+            [
+                project["requires-python"],
+                sorted(project.get("dependencies", [])),
+                {extra: sorted(needs) for extra, needs in project.get("optional-dependencies", {}).items()},
+            ]
+        )
+    return hashlib.sha256(json.dumps(declared, sort_keys=True).encode()).hexdigest()
+
+
+def in_step(root: Path) -> bool:
+    """Return whether requirements.txt was resolved from the declarations as they are now."""
+    first_line = (root / "requirements.txt").read_text(encoding="utf-8").partition("\n")[0]
+    return first_line == MARK + declarations_hash(root)
+
+
+def write(*, upgrade: bool) -> None:
+    """Resolve the declarations; pinned versions are kept where they still fit, unless `upgrade`."""
+    subprocess.run([*COMMAND, *(["--upgrade"] if upgrade else [])], cwd=ROOT, check=True)
+    resolved = REQUIREMENTS.read_text(encoding="utf-8")
+    pins = resolved[resolved.index("\n") + 1 :] if resolved.startswith(MARK) else resolved
+    REQUIREMENTS.write_text(f"{MARK}{declarations_hash(ROOT)}\n{pins}", encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help="resolve anew, keeping versions that still fit")
+    parser.add_argument("--upgrade", action="store_true", help="with --write: take the newest versions")
+    arguments = parser.parse_args()
+    if arguments.write:
+        write(upgrade=arguments.upgrade)
+    if not in_step(ROOT):
+        sys.stderr.write(
+            "requirements.txt is older than a pyproject.toml: python -m infra.checks.requirements --write\n"
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""One chunk's share of an agreement, the setting chosen for it, and what all chunks give together."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from tradewind.dataset import Chunk, DataSet
+from tradewind.parameters import NO_CAPS, Caps, Parameters
+from tradewind.prediction import Interval, PredictedSetting, Prediction, predict
+from tradewind.recommendation import ChunkPlan
+from tradewind.selection import SettingTable, choose
+from tradewind.sla import EnergyBasis, Sla, SlaKind
+from tradewind.units import BITS_PER_BYTE
+
+_ON_ENERGY = frozenset({SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkChoice:
+    """The setting of one chunk, the table it comes from, and how likely its share of the agreement is kept."""
+
+    chunk: Chunk
+    setting: PredictedSetting
+    table: SettingTable
+    probability: float
+    feasible: bool
+    tier_id: UUID | None = None
+    tier: str | None = None
+
+    def plan(self) -> ChunkPlan:
+        parameters = self.setting.parameters
+        files = self.chunk.dataset.file_count
+        if (parameters.concurrency or 1) > files:  # more channels than files would stand idle
+            parameters = replace(parameters, concurrency=files)
+        return ChunkPlan(self.chunk.kind, self.chunk.max_file_bytes, parameters)
+
+
+def needs_power(sla: Sla) -> bool:
+    """Whether an agreement can be solved only where the logs tell power."""
+    return sla.kind in _ON_ENERGY
+
+
+def share_of(sla: Sla, share: float, base_power_w: float | None) -> Sla:
+    """A chunk's part of an agreement on the whole: rates and energies by bytes, power above the base by bytes.
+
+    Deadlines and fractions hold for each chunk as they stand, because all chunks start together.
+    """
+    if sla.target is None or sla.kind is SlaKind.DEADLINE or share <= 0:
+        return sla
+    if sla.kind is SlaKind.POWER_AT_MOST:
+        base_w = min(base_power_w or 0.0, sla.target)
+        return replace(sla, target=base_w + (sla.target - base_w) * share)
+    return replace(sla, target=sla.target * share)
+
+
+def share_of_caps(caps: Caps, share: float) -> Caps:
+    """A chunk's part of the caps that hold for all chunks together, at least one each."""
+
+    def part(cap: int | None) -> int | None:
+        return None if cap is None else max(1, math.floor(cap * share))
+
+    return replace(caps, concurrency=part(caps.concurrency), streams=part(caps.streams))
+
+
+def within_together(choices: Sequence[ChunkChoice], caps: Caps) -> bool:
+    """Whether the chunks' files and streams, added up, keep the caps."""
+    files = sum(choice.setting.parameters.concurrency or 1 for choice in choices)
+    streams = sum(choice.setting.parameters.streams for choice in choices)
+    return (caps.concurrency is None or files <= caps.concurrency) and (caps.streams is None or streams <= caps.streams)
+
+
+def solve(table: SettingTable, chunk: Chunk, sla: Sla, caps: Caps = NO_CAPS) -> ChunkChoice | None:
+    """The best permitted setting of a table for one chunk; ``None`` if the caps permit none."""
+    choice = choose(table, sla, caps, dataset_bytes=chunk.dataset.total_bytes)
+    if choice is None:
+        return None
+    return ChunkChoice(
+        chunk=chunk, setting=choice.setting, table=table, probability=choice.probability, feasible=choice.feasible
+    )
+
+
+def together(choices: Sequence[ChunkChoice], dataset: DataSet, sla: Sla, ceiling_bps: float) -> Prediction:
+    """Prediction for the whole data set while all chunks run together.
+
+    One chunk is predicted as it is. Several share the pipe: their rates are scaled down to ``ceiling_bps`` and the
+    slowest chunk ends the transfer. Power adds up above the base. Relative widths are the byte-weighted means of the
+    chunks', as if all errors were one (which is the wider assumption).
+    """
+    parts = [
+        predict(
+            choice.setting,
+            dataset_bytes=choice.chunk.dataset.total_bytes,
+            basis=sla.energy_basis,
+            base_power_w=choice.table.base_power_w,
+        )
+        for choice in choices
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    rates = [part.throughput_bps.mean for part in parts]
+    scale = min(1.0, ceiling_bps / sum(rates))
+    sizes = [choice.chunk.dataset.total_bytes for choice in choices]
+    duration_s = max(
+        (BITS_PER_BYTE * size / (scale * rate) for size, rate in zip(sizes, rates, strict=True) if size), default=0.0
+    )
+    weights = [size / max(dataset.total_bytes, 1) for size in sizes]
+    throughput = BITS_PER_BYTE * dataset.total_bytes / duration_s if duration_s else sum(rates)
+    powers = [part.power_w for part in parts]
+    measured = [power for power in powers if power is not None]
+    if len(measured) < len(parts):
+        return Prediction(
+            throughput_bps=_widened(throughput, [p.throughput_bps for p in parts], weights), energy_j=None, power_w=None
+        )
+    base_w = choices[0].table.base_power_w or 0.0
+    shared_w = 0.0 if sla.energy_basis is EnergyBasis.DYNAMIC else base_w
+    power_w = shared_w + sum(max(power.mean - shared_w, 0.0) for power in measured)
+    energies = [part.energy_j for part in parts if part.energy_j is not None]
+    return Prediction(
+        throughput_bps=_widened(throughput, [part.throughput_bps for part in parts], weights),
+        energy_j=_widened(power_w * duration_s, energies, weights),
+        power_w=_widened(power_w, measured, weights),
+    )
+
+
+def _widened(mean: float, parts: Sequence[Interval], weights: Sequence[float]) -> Interval:
+    """An interval around ``mean`` whose relative ends are the weighted means of the parts'."""
+    weighed = [(weight, part) for weight, part in zip(weights, parts, strict=True) if part.mean]
+    low = sum(weight * part.low / part.mean for weight, part in weighed)
+    high = sum(weight * part.high / part.mean for weight, part in weighed)
+    return Interval(mean=mean, low=mean * low, high=mean * high)
+
+
+def channels_of(choices: Sequence[ChunkChoice]) -> str:
+    """The settings in words, such as ``small cc=8 p=1 pp=16``."""
+    return ", ".join(f"{choice.chunk.kind} {words(choice.plan().parameters)}" for choice in choices)
+
+
+def words(parameters: Parameters) -> str:
+    known = (("cc", parameters.concurrency), ("p", parameters.parallelism), ("pp", parameters.pipelining))
+    return " ".join(f"{name}={value}" for name, value in known if value is not None)

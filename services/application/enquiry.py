@@ -1,0 +1,38 @@
+"""What a caller asks before a transfer, and the offer that answers it."""
+
+from dataclasses import dataclass
+
+from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, split_by_bdp
+from tradewind.parameters import NO_CAPS, Caps
+from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.recommendation import Recommendation
+from tradewind.sla import Sla
+from tradewind.transfer import LinkKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enquiry:
+    """What is to be moved, where, and what is agreed. ``load`` is the external load, 0..1, if the caller knows it."""
+
+    link: LinkKey
+    dataset: DataSet
+    bins: tuple[SizeBin, ...]
+    sla: Sla
+    path: Path = UNKNOWN_PATH
+    load: float | None = None
+    caps: Caps = NO_CAPS
+
+    def chunks(self, path: Path) -> tuple[Chunk, ...]:
+        """Small, medium and large files by the path's BDP; one whole where that is not known."""
+        bdp_bytes = path.bdp_bytes
+        if bdp_bytes is None:
+            return (Chunk(ChunkKind.WHOLE, self.dataset, None),)
+        return split_by_bdp(self.bins, bdp_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A recommendation, and its chunks' compact tables as the JSON that goes out with it."""
+
+    recommendation: Recommendation
+    table_json: dict[ChunkKind, bytes]

@@ -1,0 +1,214 @@
+"""Recommendations for paths or data sets without history: nearest links, else the closed-form rules, and it says so.
+
+Nothing here is certified: the probability is the model's own, ``feasible`` is false.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from services.application.chunk_choice import (
+    ChunkChoice,
+    channels_of,
+    needs_power,
+    share_of,
+    share_of_caps,
+    solve,
+    together,
+)
+from services.application.enquiry import Enquiry, Offer
+from services.application.snapshot import ServedLeaf, ServedLink, Snapshot
+from tradewind import heuristics, prior
+from tradewind.dataset import Chunk, DataSet
+from tradewind.parameters import Parameters
+from tradewind.path import Path
+from tradewind.prediction import PredictedSetting, Quantity
+from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Recommendation, SlaAnswer
+from tradewind.selection import QUANTITY_OF, SettingTable, unit_target
+from tradewind.sla import Sla, SlaKind
+from tradewind.units import format_bps
+from tradewind.wire.recommendations import WireTable
+
+NEIGHBOURS = 3
+"""Leaves that lend their residuals (algorithms: the k nearest clusters)."""
+
+MAX_NEIGHBOUR_DISTANCE = 3.0
+"""Farthest leaf that still says something, in doublings of RTT, bandwidth and BDP/mean file size (Euclidean)."""
+
+ASSUMED_PATH = Path(bandwidth_bps=1e9, rtt_s=0.05)
+"""Taken for what neither caller nor logs know of a path; every use of it is told in the rationale."""
+
+_Neighbour = tuple[float, ServedLink, ServedLeaf]
+
+
+def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callable[[], UUID]) -> Offer:
+    """Answer without history of this very path or data set."""
+    path = Path(
+        bandwidth_bps=enquiry.path.bandwidth_bps or ASSUMED_PATH.bandwidth_bps,
+        rtt_s=enquiry.path.rtt_s or ASSUMED_PATH.rtt_s,
+        loss_rate=enquiry.path.loss_rate,
+        buffer_bytes=enquiry.path.buffer_bytes,
+    )
+    load = enquiry.load or 0.0
+    chunks = enquiry.chunks(path)
+    powered = needs_power(enquiry.sla)
+    nearest = [_nearest(snapshot.links.values(), path, chunk.dataset, enquiry.link.mover, powered) for chunk in chunks]
+    if all(nearest):
+        source = AnswerSource.NEIGHBOUR
+        tables = [_borrowed(found, path, chunk.dataset, load) for found, chunk in zip(nearest, chunks, strict=True)]
+        choices = _solve_each(enquiry, chunks, tables)
+    else:
+        source, tables = AnswerSource.HEURISTIC, [prior.table(path, chunk.dataset, load=load) for chunk in chunks]
+        choices = _by_rule(enquiry, chunks, tables, path, load)
+    predicted = together(choices, enquiry.dataset, enquiry.sla, (path.bandwidth_bps or math.inf) * (1 - load))
+    recommendation = Recommendation(
+        transfer_id=new_transfer_id(),
+        plan=tuple(choice.plan() for choice in choices),
+        predicted=predicted,
+        sla=SlaAnswer(agreement=enquiry.sla, probability=min(choice.probability for choice in choices), feasible=False),
+        tables={},
+        source=source,
+        rationale=_rationale(source, enquiry, nearest, choices, predicted.throughput_bps.mean),
+        release=snapshot.release if source is AnswerSource.NEIGHBOUR else None,
+        nearest_data_distance=max(found[0][0] for found in nearest) if all(nearest) else None,
+    )
+    compact = {
+        chunk.kind: WireTable.of(CompactTable(predicted=table)).model_dump_json(exclude_none=True).encode()
+        for chunk, table in zip(chunks, tables, strict=True)
+    }
+    return Offer(recommendation, compact)
+
+
+def _nearest(links: Iterable[ServedLink], path: Path, dataset: DataSet, mover: str, powered: bool) -> list[_Neighbour]:
+    """The nearest leaves of the same mover in log2 RTT, bandwidth and BDP over mean file size, nearest first.
+
+    ``powered`` leaves out those without energy in their logs.
+    """
+    here = _position(path, dataset.mean_file_bytes)
+    near: list[_Neighbour] = []
+    for link in links:
+        there = link.model.path
+        if link.key.mover != mover or there.bdp_bytes is None:
+            continue
+        for leaf in link.leaves:
+            distance = math.dist(here, _position(there, 2.0**leaf.model.leaf.log2_mean_file_bytes))
+            if distance <= MAX_NEIGHBOUR_DISTANCE and (leaf.model.table.knows_power or not powered):
+                near.append((distance, link, leaf))
+    return sorted(near, key=lambda each: each[0])[:NEIGHBOURS]
+
+
+def _position(path: Path, mean_file_bytes: float) -> tuple[float, float, float]:
+    bdp_bytes = path.bdp_bytes or 1.0
+    return (
+        math.log2(path.rtt_s or 1.0),
+        math.log2(path.bandwidth_bps or 1.0),
+        math.log2(max(bdp_bytes / max(mean_file_bytes, 1.0), 1e-6)),
+    )
+
+
+def _borrowed(neighbours: Sequence[_Neighbour], path: Path, dataset: DataSet, load: float) -> SettingTable:
+    """The prior of this path plus the residuals that the neighbours show against their own prior."""
+    entries: dict[Parameters, list[tuple[float, PredictedSetting, float]]] = {}
+    for distance, link, leaf in neighbours:
+        files = max(round(2.0**leaf.model.leaf.log2_file_count), 1)
+        theirs = DataSet(file_count=files, total_bytes=round(files * 2.0**leaf.model.leaf.log2_mean_file_bytes))
+        for setting in leaf.model.table.settings:
+            if setting.certified:
+                own = prior.throughput_bps(link.model.path, theirs, setting.parameters, leaf.model.leaf.load)
+                entry = (1 / (1 + distance), setting, math.log(own))
+                entries.setdefault(setting.parameters, []).append(entry)
+    return prior.transferred(entries, path, dataset, load)
+
+
+def _solve_each(enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[SettingTable]) -> list[ChunkChoice]:
+    """Each chunk solved on its share of the caps; where they permit nothing that was seen, the likeliest clamped."""
+    whole = max(enquiry.dataset.total_bytes, 1)
+    choices = []
+    for chunk, table in zip(chunks, tables, strict=True):
+        share = chunk.dataset.total_bytes / whole
+        caps = share_of_caps(enquiry.caps, share) if len(chunks) > 1 else enquiry.caps
+        sla = share_of(enquiry.sla, share, table.base_power_w)
+        choice = solve(table, chunk, sla, caps) or solve(table, chunk, sla)
+        assert choice is not None, "a neighbour's table has settings"
+        clamped = replace(choice.setting, parameters=caps.clamp(choice.setting.parameters))
+        choices.append(replace(choice, setting=clamped, feasible=False))
+    return choices
+
+
+def _by_rule(
+    enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[SettingTable], path: Path, load: float
+) -> list[ChunkChoice]:
+    """The plan of the closed-form rule for the kind of agreement, with the prior's prediction of it."""
+    plans = _rule_plan(enquiry, chunks, path)
+    whole = max(enquiry.dataset.total_bytes, 1)
+    choices = []
+    for chunk, table, plan in zip(chunks, tables, plans, strict=True):
+        share = chunk.dataset.total_bytes / whole
+        caps = share_of_caps(enquiry.caps, share) if len(chunks) > 1 else enquiry.caps
+        parameters = caps.clamp(plan.parameters)
+        setting = PredictedSetting(
+            parameters=parameters,
+            log_throughput_mean=math.log(prior.throughput_bps(path, chunk.dataset, parameters, load)),
+            log_throughput_sd=prior.PRIOR_LOG_SD,
+            certified=False,
+        )
+        choices.append(
+            ChunkChoice(
+                chunk=chunk,
+                setting=setting,
+                table=table,
+                probability=_rate_probability(setting, chunk, share_of(enquiry.sla, share, None)),
+                feasible=False,
+            )
+        )
+    return choices
+
+
+def _rule_plan(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path) -> tuple[ChunkPlan, ...]:
+    """MaxThr, MinE, EE or FlexibleThr of paper 002, by what is agreed."""
+    sla, channels = enquiry.sla, heuristics.channels_allowed(enquiry.caps)
+    if sla.kind is SlaKind.MAX_THROUGHPUT:
+        return heuristics.max_throughput(chunks, path, channels)
+    if sla.kind is SlaKind.ENERGY_EFFICIENCY:
+        return heuristics.energy_efficiency(chunks, path, channels)
+    if sla.kind in {SlaKind.THROUGHPUT_AT_LEAST, SlaKind.DEADLINE}:
+        wanted = unit_target(sla, dataset_bytes=enquiry.dataset.total_bytes, certifiable_bps=path.bandwidth_bps)
+        return heuristics.flexible_throughput(chunks, path, wanted or 1.0)
+    return heuristics.min_energy(chunks, path, channels)
+
+
+def _rate_probability(setting: PredictedSetting, chunk: Chunk, sla: Sla) -> float:
+    """Probability under the prior that a rate is kept; nothing is known of energy or power: 0. No target: even odds."""
+    if sla.target is None:
+        return 0.5
+    if QUANTITY_OF.get(sla.kind) is not Quantity.THROUGHPUT:
+        return 0.0
+    choice = solve(SettingTable((setting,)), chunk, sla)
+    return choice.probability if choice is not None else 0.0
+
+
+def _rationale(
+    source: AnswerSource,
+    enquiry: Enquiry,
+    nearest: Sequence[Sequence[_Neighbour]],
+    choices: Sequence[ChunkChoice],
+    mean_bps: float,
+) -> str:
+    if source is AnswerSource.NEIGHBOUR:
+        names = dict.fromkeys(
+            f"{link.key.source} → {link.key.destination}" for found in nearest for _, link, _ in found
+        )
+        origin = f"no logs of this case; residuals of the nearest links ({', '.join(names)}) on the prior"
+    else:
+        origin = f"no logs of this path or one like it; closed-form rule for {enquiry.sla.kind}"
+    assumed = [
+        f"{name} {text}"
+        for name, known, text in (
+            ("bandwidth", enquiry.path.bandwidth_bps, format_bps(ASSUMED_PATH.bandwidth_bps or 0.0)),
+            ("RTT", enquiry.path.rtt_s, f"{1000 * (ASSUMED_PATH.rtt_s or 0.0):.0f} ms"),
+        )
+        if known is None
+    ]
+    assuming = f", assuming {' and '.join(assumed)}" if assumed else ""
+    return f"{origin}{assuming}: {channels_of(choices)}; expects about {format_bps(mean_bps)}, not certified"

@@ -1,0 +1,160 @@
+"""From an enquiry to parameters: link, chunks, nearest leaf of each, its SLA partition, and what to expect of all.
+
+No I/O: the snapshot and the maker of ids are arguments.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from services.application.chunk_choice import (
+    ChunkChoice,
+    channels_of,
+    needs_power,
+    share_of,
+    share_of_caps,
+    solve,
+    together,
+    within_together,
+)
+from services.application.enquiry import Enquiry, Offer
+from services.application.fresh_path import recommend_unseen
+from services.application.snapshot import ServedLeaf, ServedLink, Snapshot
+from tradewind.dataset import Chunk
+from tradewind.parameters import Caps
+from tradewind.path import Path
+from tradewind.recommendation import AnswerSource, Recommendation, SlaAnswer
+from tradewind.sla import Sla
+from tradewind.sla_partitions import PartitionKey, serving
+from tradewind.units import format_bps
+
+MAX_OCTAVES = 3.0
+"""A data set farther than this from every leaf (doublings of size and count together) is answered as an unseen one."""
+
+
+def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable[[], UUID]) -> Offer:
+    """Answer from the release in force; an unseen path or data set from its neighbours, else from closed-form rules."""
+    link = snapshot.link(enquiry.link)
+    if link is None:
+        return recommend_unseen(enquiry, snapshot, new_transfer_id)
+    path = completed(enquiry.path, link.model.path)
+    load = link.model.load_median if enquiry.load is None else enquiry.load
+    chunks = enquiry.chunks(path)
+    leaves = [link.nearest(chunk.dataset, load) for chunk in chunks]
+    octaves = max(map(_octaves, leaves, chunks))
+    choices = _choose(enquiry, chunks, leaves) if octaves <= MAX_OCTAVES else None
+    if choices is None:
+        return recommend_unseen(replace(enquiry, path=path, load=load), snapshot, new_transfer_id)
+    predicted = together(choices, enquiry.dataset, enquiry.sla, _ceiling_bps(link, path, load))
+    recommendation = Recommendation(
+        transfer_id=new_transfer_id(),
+        plan=tuple(choice.plan() for choice in choices),
+        predicted=predicted,
+        sla=SlaAnswer(
+            agreement=enquiry.sla,
+            probability=min(choice.probability for choice in choices),
+            feasible=all(choice.feasible for choice in choices),
+            tier_id=choices[0].tier_id,
+            tier=choices[0].tier,
+        ),
+        tables={},
+        source=AnswerSource.RELEASE,
+        rationale=_rationale(
+            snapshot,
+            leaves=leaves,
+            choices=choices,
+            load=load,
+            octaves=octaves,
+            mean_bps=predicted.throughput_bps.mean,
+        ),
+        release=snapshot.release,
+        nearest_data_distance=octaves,
+    )
+    return Offer(recommendation, {chunk.kind: leaf.table_json for chunk, leaf in zip(chunks, leaves, strict=True)})
+
+
+def completed(asked: Path, learned: Path) -> Path:
+    """What the caller says of the path, completed by what the link's logs say."""
+    return Path(
+        bandwidth_bps=asked.bandwidth_bps or learned.bandwidth_bps,
+        rtt_s=asked.rtt_s or learned.rtt_s,
+        min_rtt_s=asked.min_rtt_s or learned.min_rtt_s,
+        loss_rate=learned.loss_rate if asked.loss_rate is None else asked.loss_rate,
+        buffer_bytes=asked.buffer_bytes or learned.buffer_bytes,
+    )
+
+
+def _octaves(leaf: ServedLeaf, chunk: Chunk) -> float:
+    return leaf.model.leaf.octaves_from(chunk.dataset.mean_file_bytes, chunk.dataset.file_count)
+
+
+def _ceiling_bps(link: ServedLink, path: Path, load: float) -> float:
+    """What all chunks together cannot exceed: the pipe less the load, else the fastest setting of any leaf."""
+    if path.bandwidth_bps is not None:
+        return path.bandwidth_bps * (1 - load)
+    return math.exp(max(s.log_throughput_mean for leaf in link.leaves for s in leaf.model.table.settings))
+
+
+def _choose(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf]) -> list[ChunkChoice] | None:
+    """A setting for each chunk; where their sum exceeds the caps, each is solved again on its share of them.
+
+    ``None`` where the leaves cannot tell: no power in their logs, or caps below every setting seen.
+    """
+    if needs_power(enquiry.sla) and not all(leaf.model.table.knows_power for leaf in leaves):
+        return None
+    whole = max(enquiry.dataset.total_bytes, 1)
+    shares = [chunk.dataset.total_bytes / whole for chunk in chunks]
+    agreements = [
+        share_of(enquiry.sla, share, leaf.model.table.base_power_w) for share, leaf in zip(shares, leaves, strict=True)
+    ]
+    choices = _choose_within(chunks, leaves, agreements, [enquiry.caps] * len(chunks))
+    if choices is None or within_together(choices, enquiry.caps):
+        return choices
+    return _choose_within(chunks, leaves, agreements, [share_of_caps(enquiry.caps, share) for share in shares])
+
+
+def _choose_within(
+    chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf], agreements: Sequence[Sla], caps: Sequence[Caps]
+) -> list[ChunkChoice] | None:
+    choices = [
+        choice
+        for each in zip(chunks, leaves, agreements, caps, strict=True)
+        if (choice := _choose_one(*each)) is not None
+    ]
+    return choices if len(choices) == len(chunks) else None
+
+
+def _choose_one(chunk: Chunk, leaf: ServedLeaf, sla: Sla, caps: Caps) -> ChunkChoice | None:
+    """The partition solved beforehand where its setting is permitted, else solved now on the permitted lattice."""
+    table, partitions = leaf.model.table, leaf.partitions.get(PartitionKey.of(sla), ())
+    found = serving([served.partition for served in partitions], sla, dataset_bytes=chunk.dataset.total_bytes)
+    if found is None or not caps.allow(found.parameters):
+        return solve(table, chunk, sla, caps)
+    tier = next(served for served in partitions if served.partition is found)
+    return ChunkChoice(
+        chunk=chunk,
+        setting=found.setting,
+        table=table,
+        probability=found.probability,
+        feasible=True,
+        tier_id=tier.tier_id,
+        tier=tier.tier,
+    )
+
+
+def _rationale(
+    snapshot: Snapshot,
+    *,
+    leaves: Sequence[ServedLeaf],
+    choices: Sequence[ChunkChoice],
+    load: float,
+    octaves: float,
+    mean_bps: float,
+) -> str:
+    rows = sum({leaf.cluster_id: leaf.model.leaf.row_count for leaf in leaves}.values())
+    kept = "" if all(choice.feasible for choice in choices) else "; cannot be certified, this is the likeliest setting"
+    return (
+        f"release {snapshot.release}: {channels_of(choices)} from {rows} logs {octaves:.1f} octaves away"
+        f" at load {load:.2f}; expects {format_bps(mean_bps)}{kept}"
+    )

@@ -1,0 +1,7 @@
+"""What embedded servers raise."""
+
+from tradewind.errors import TradewindError
+
+
+class CannotStart(TradewindError):
+    """An embedded server cannot run here; the message says why and which setting replaces it."""

@@ -1,0 +1,177 @@
+import json
+import math
+from dataclasses import replace
+from uuid import uuid4
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.application.enquiry import Enquiry
+from services.application.recommend import recommend
+from services.application.snapshot import EMPTY_SNAPSHOT
+from tests.unit.models import LINK, PATH, leaf_model, snapshot
+from tradewind.dataset import ChunkKind, DataSet, SizeBin
+from tradewind.parameters import Caps
+from tradewind.path import Path
+from tradewind.recommendation import AnswerSource
+from tradewind.sla import Sla, SlaKind
+from tradewind.transfer import LinkKey
+from tradewind.wire.recommendations import WireTable
+
+HTML = leaf_model(300, 100_000)
+VIDEO = leaf_model(4, 40_000_000, tier=1)
+LEARNED = snapshot(HTML, VIDEO)
+
+
+def enquiry(count=300, mean=100_000, kind=SlaKind.MAX_THROUGHPUT, **changes) -> Enquiry:
+    sla_fields = {name: changes.pop(name) for name in ("target", "fraction", "confidence") if name in changes}
+    asked = Enquiry(
+        link=LINK,
+        dataset=DataSet(file_count=count, total_bytes=count * mean),
+        bins=(SizeBin(mean, count, count * mean),),
+        sla=Sla(kind=kind, **sla_fields),
+    )
+    return replace(asked, **changes)
+
+
+def answer(asked: Enquiry, learned=LEARNED):
+    return recommend(asked, learned, new_transfer_id=uuid4)
+
+
+def test_a_known_link_is_answered_from_the_release():
+    made = answer(enquiry()).recommendation
+    assert made.source is AnswerSource.RELEASE
+    assert made.release == 7
+    assert made.sla.tier == "max throughput"
+    assert made.sla.feasible
+    fastest = max(HTML.table.settings, key=lambda s: s.log_throughput_mean)
+    assert made.plan[0].parameters == fastest.parameters
+    assert (
+        made.predicted.throughput_bps.low < math.exp(fastest.log_throughput_mean) < made.predicted.throughput_bps.high
+    )
+    assert "release 7" in made.rationale
+    assert made.nearest_data_distance == pytest.approx(0)
+
+
+def test_an_alias_leads_to_the_same_link():
+    alias = replace(LINK, source="origin.example.org")
+    assert answer(enquiry(link=alias)).recommendation.source is AnswerSource.RELEASE
+
+
+def test_small_and_large_files_get_plans_of_their_own():
+    bins = (SizeBin(131_072, 300, 30_000_000), SizeBin(2**26, 4, 160_000_000))
+    dataset = DataSet(file_count=304, total_bytes=190_000_000)
+    offer = answer(enquiry(bins=bins, dataset=dataset))
+    small, large = offer.recommendation.plan
+    assert (small.chunk, large.chunk) == (ChunkKind.SMALL, ChunkKind.LARGE)
+    assert small.max_file_bytes == int(PATH.bdp_bytes)
+    assert large.max_file_bytes is None
+    assert small.parameters.pipelining > large.parameters.pipelining
+    assert large.parameters.concurrency <= 4
+    assert set(offer.table_json) == {ChunkKind.SMALL, ChunkKind.LARGE}
+    assert offer.recommendation.predicted.throughput_bps.mean <= PATH.bandwidth_bps
+
+
+def test_the_table_that_goes_out_can_be_read_back():
+    offer = answer(enquiry())
+    table = WireTable.model_validate(json.loads(offer.table_json[ChunkKind.SMALL])).to_table()
+    assert 10 <= len(table.predicted.settings) <= 48
+    assert max(s.log_throughput_mean for s in table.predicted.settings) == pytest.approx(
+        max(s.log_throughput_mean for s in HTML.table.settings), abs=1e-4
+    )
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.sampled_from([SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY]),
+    st.integers(min_value=1, max_value=20),
+    st.integers(min_value=1, max_value=20),
+    st.sampled_from([LEARNED, EMPTY_SNAPSHOT]),
+)
+def test_no_answer_exceeds_its_caps(kind, files, streams, learned):
+    caps = Caps(concurrency=files, streams=streams)
+    bins = (SizeBin(131_072, 300, 30_000_000), SizeBin(2**26, 4, 160_000_000))
+    dataset = DataSet(file_count=304, total_bytes=190_000_000)
+    plan = answer(enquiry(kind=kind, caps=caps, bins=bins, dataset=dataset, path=PATH), learned).recommendation.plan
+    assert sum(each.parameters.concurrency for each in plan) <= max(files, len(plan))
+    assert sum(each.parameters.streams for each in plan) <= max(streams, len(plan))
+
+
+def test_a_capped_request_is_solved_again_not_clamped():
+    made = answer(enquiry(caps=Caps(streams=4))).recommendation
+    allowed = [s for s in HTML.table.settings if s.parameters.streams <= 4]
+    best = max(allowed, key=lambda s: s.log_throughput_mean)
+    assert made.plan[0].parameters == best.parameters
+    assert made.sla.tier is None
+
+
+def test_an_impossible_agreement_gets_the_likeliest_setting_and_says_so():
+    made = answer(enquiry(kind=SlaKind.THROUGHPUT_AT_LEAST, target=1e9)).recommendation
+    assert not made.sla.feasible
+    assert made.sla.probability < 0.01
+    assert "cannot be certified" in made.rationale
+
+
+def test_a_deadline_is_kept_with_the_probability_told():
+    loose = answer(enquiry(kind=SlaKind.DEADLINE, target=60)).recommendation
+    tight = answer(enquiry(kind=SlaKind.DEADLINE, target=3.0)).recommendation
+    assert loose.sla.feasible
+    assert loose.sla.probability >= 0.9
+    assert loose.plan[0].parameters.streams <= tight.plan[0].parameters.streams
+
+
+def test_an_unseen_path_like_a_known_one_borrows_from_it():
+    asked = enquiry(link=LinkKey("elsewhere", "laptop", None, "tradewind"), path=replace(PATH, rtt_s=0.07))
+    made = answer(asked).recommendation
+    assert made.source is AnswerSource.NEIGHBOUR
+    assert not made.sla.feasible
+    assert "origin → laptop" in made.rationale
+    assert 0 < made.nearest_data_distance < 1
+
+
+def test_another_movers_history_says_nothing():
+    asked = enquiry(link=replace(LINK, mover="rclone"), path=PATH)
+    assert answer(asked).recommendation.source is AnswerSource.HEURISTIC
+
+
+def test_a_data_set_far_from_all_history_is_not_answered_as_a_known_one():
+    made = answer(enquiry(count=2, mean=50_000_000_000)).recommendation
+    assert made.source is not AnswerSource.RELEASE
+
+
+@pytest.mark.parametrize("kind", [SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY])
+def test_without_history_the_closed_form_rule_answers(kind):
+    made = answer(enquiry(kind=kind, path=PATH), EMPTY_SNAPSHOT).recommendation
+    assert made.source is AnswerSource.HEURISTIC
+    assert made.release is None
+    assert "closed-form" in made.rationale
+    assert made.plan[0].parameters.concurrency > 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        (SlaKind.THROUGHPUT_AT_LEAST, 5e7),
+        (SlaKind.DEADLINE, 10.0),
+        (SlaKind.ENERGY_AT_MOST, 100.0),
+        (SlaKind.POWER_AT_MOST, 20.0),
+    ],
+)
+def test_targets_without_history_are_never_promised(kind, target):
+    made = answer(enquiry(kind=kind, target=target, path=PATH), EMPTY_SNAPSHOT).recommendation
+    assert not made.sla.feasible
+    assert 0 <= made.sla.probability < 1
+
+
+def test_what_is_assumed_of_an_unknown_path_is_told():
+    made = answer(enquiry(path=Path(rtt_s=0.02)), EMPTY_SNAPSHOT).recommendation
+    assert "assuming bandwidth 1 Gbit/s" in made.rationale
+    assert "RTT" not in made.rationale
+
+
+def test_energy_agreements_on_a_link_without_energy_fall_back_to_the_rule():
+    unmetered = snapshot(leaf_model(300, 100_000, powered=False))
+    made = answer(enquiry(kind=SlaKind.MIN_ENERGY), unmetered).recommendation
+    assert made.source is AnswerSource.HEURISTIC
+    assert made.predicted.energy_j is None
