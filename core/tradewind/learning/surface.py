@@ -11,7 +11,7 @@ import numpy as np
 
 from tradewind.learning.basis import AxisBasis, Design
 from tradewind.learning.cells import Cells, Index
-from tradewind.learning.kriging import ResidualKriging, cell_effects, fit_kriging
+from tradewind.learning.kriging import ResidualKriging, cell_effects, fit_kriging, krige_like
 from tradewind.learning.observations import Flags, Floats
 from tradewind.learning.reml import MixedFit, fit_mixed
 from tradewind.learning.robust import (
@@ -79,6 +79,11 @@ class Plane:
         term = LoadTerm.spanning(load)
         load_columns = term.columns(load) if term else np.empty((len(load), 0))
         return cls(design, cells, design.columns(cells.x), nearest_cells(cells), term, load_columns)
+
+    def alike(self, other: Self) -> bool:
+        """Whether smoothing parameters of one plane mean the same on the other."""
+        mine, theirs = ([axis.name for axis in plane.design.axes] for plane in (self, other))
+        return mine == theirs and len(self.blocks) == len(other.blocks)
 
     @property
     def blocks(self) -> tuple[slice, ...]:
@@ -163,8 +168,12 @@ class Surface:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What the passes of a fit improve: robust weights (n,), noise, τ² and the precisions of the blocks."""
+    """What the passes of a fit improve: robust weights (n,), noise, τ² and the precisions of the blocks.
 
+    ``known`` (n,): rows with a value.
+    """
+
+    known: Flags
     weight: Floats
     noise: NoiseModel
     tau2: float
@@ -198,23 +207,24 @@ def fit_surface(plane: Plane, values: Floats, start: Surface | None = None) -> S
     y = np.log(np.where(known, values, 1.0))
     centre = float(np.median(y[known]))
     y = np.where(known, y - centre, 0.0)
-    warm = start is not None and len(start.fit.precisions) == len(plane.blocks)
+    warm = start is not None and start.plane.alike(plane)
     state = _State(
+        known=known,
         weight=known.astype(np.float64),
         noise=start.noise if start and warm else NoiseModel.constant(plane.cells, robust_variance(y[known])),
         tau2=start.tau2 if start and warm else 0.0,
         precisions=start.fit.precisions if start and warm else np.full(len(plane.blocks), FIRST_PRECISION),
     )
     for turn in range(WARM_PASSES if warm else PASSES):
-        better = _improve(plane, y, known, state, constant_noise=turn == 0 and not warm)
+        better = _improve(plane, y, state, constant_noise=turn == 0 and not warm)
         change = float(np.mean(np.abs(better.weight - state.weight)))
         state = better
         if turn > 0 and change < SETTLED:
             break
-    return _finish(plane, centre, y, known, state)
+    return _finish(plane, centre, y, state, start if warm else None)
 
 
-def _improve(plane: Plane, y: Floats, known: Flags, state: _State, *, constant_noise: bool) -> _State:
+def _improve(plane: Plane, y: Floats, state: _State, *, constant_noise: bool) -> _State:
     """One pass: REML at the weights in force, then noise, weights and τ² from leave-one-out residuals."""
     cells = plane.cells
     solution = _solve(plane, y, state, REML_STEPS)
@@ -224,11 +234,11 @@ def _improve(plane: Plane, y: Floats, known: Flags, state: _State, *, constant_n
     without = cell_left_out(CellSums.of(cells, rest, row), surface, state.tau2)
     loo = leave_one_out(cells, rest, row, without, effect)
     if constant_noise:
-        noise = NoiseModel.constant(cells, robust_variance(loo.residual[known]))
+        noise = NoiseModel.constant(cells, robust_variance(loo.residual[state.known]))
     else:
         noise = state.noise.scored(cells, loo, state.weight)
-    weight = huber_weights(cells, loo, noise.at(cells.x), plane.neighbours) * known
-    state = _State(weight, noise, state.tau2, solution.fit.precisions)
+    weight = huber_weights(cells, loo, noise.at(cells.x), plane.neighbours) * state.known
+    state = replace(state, weight=weight, noise=noise, precisions=solution.fit.precisions)
     sums = CellSums.of(cells, rest, state.row_precision(cells))
     used = float(np.sum(np.minimum(surface[1] * sums.surface_precision(state.tau2), 1)))
     return replace(state, tau2=paule_mandel(sums, surface[0], used, state.tau2))
@@ -254,7 +264,7 @@ def _solve(plane: Plane, y: Floats, state: _State, steps: int) -> _Solution:
     return _Solution(fit, surface, y - L @ fit.coefficients[q:])
 
 
-def _finish(plane: Plane, centre: float, y: Floats, known: Flags, state: _State) -> Surface:
+def _finish(plane: Plane, centre: float, y: Floats, state: _State, start: Surface | None) -> Surface:
     """Solve at the final state, krige what is left, calibrate on held-out residuals."""
     cells, c = plane.cells, plane.cells.of_row
     solution = _solve(plane, y, state, 1)
@@ -266,8 +276,11 @@ def _finish(plane: Plane, centre: float, y: Floats, known: Flags, state: _State)
     effects = cell_effects(cells, np.where(seen, sums.mean - f, 0.0), noise, state.tau2)
     without = cell_left_out(sums, (f, v), state.tau2)
     held_out = np.where(seen, sums.mean - without[0], 0.0)
-    kriged = fit_kriging(effects, cells, held_out, sums.surface_precision(state.tau2))
-    effect = kriged[1] if kriged else (np.zeros(len(cells)), np.full(len(cells), state.tau2))
+    if start is None:
+        kriged = fit_kriging(effects, cells, held_out, sums.surface_precision(state.tau2))
+    else:
+        kriged = krige_like(start.kriging, effects) if start.kriging and start.kriging.signal > 0 else None
+    effect = (kriged.mean, kriged.variance) if kriged else (np.zeros(len(cells)), np.full(len(cells), state.tau2))
     loo = leave_one_out(cells, solution.rest, row, without, effect)
     deviation = np.sqrt(state.noise.at(cells.x)[c] + loo.variance)
     return Surface(
@@ -276,9 +289,9 @@ def _finish(plane: Plane, centre: float, y: Floats, known: Flags, state: _State)
         fit=solution.fit,
         noise=state.noise,
         tau2=state.tau2,
-        kriging=kriged[0] if kriged else (effects if state.tau2 > 0 else None),
+        kriging=kriged.kriging if kriged else (effects if state.tau2 > 0 else None),
         widest=float(np.max(v[seen])),
-        calibration=conformal_factor(loo.residual[known] / deviation[known]),
+        calibration=conformal_factor((loo.residual / deviation)[state.known]),
         smearing=smearing_factor(y - loo.residual, loo.residual, deviation, state.weight),
         held_out=loo,
         smooth_residual=solution.rest - f[c],
