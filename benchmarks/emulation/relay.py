@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 # Small kernel buffers, so that waiting happens in the model and a sender feels it.
 SOCKET_BUFFER_BYTES = 256 * KIB
+_RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # struct linger: on, 0 seconds
 
 
 class Side(asyncio.Protocol):
@@ -84,7 +86,10 @@ class Side(asyncio.Protocol):
             self._transport.resume_reading()
 
     def abort(self) -> None:
+        """Reset the connection: a mere end could be taken for the end of the data."""
         if self._transport is not None:
+            sock = self._transport.get_extra_info("socket")
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
             self._transport.abort()
 
     def _close_if_done(self) -> None:

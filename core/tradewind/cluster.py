@@ -11,6 +11,14 @@ from typing import Any, Self
 
 from tradewind.errors import InvalidValue
 
+LOAD_MAX = 0.95
+"""Highest load: something is always left for a new transfer."""
+
+
+def load_share(*, known_bps: float, unknown_bps: float, bandwidth_bps: float) -> float:
+    """External load ℓ: the share of the path taken by others, 0 … 0.95 (001 eq. 4)."""
+    return min(max((known_bps + unknown_bps) / bandwidth_bps, 0.0), LOAD_MAX)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:

@@ -4,6 +4,7 @@ Concurrency (cc) is the number of files in flight, parallelism (p) the streams o
 in flight on one connection (papers 001 §II, 002 §2). Total streams are cc · p.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
@@ -82,12 +83,13 @@ class Caps:
 
     def allow(self, parameters: Parameters) -> bool:
         """Whether ``parameters`` stay within every cap; unknown values count as one."""
-        if self.streams is not None and parameters.streams > self.streams:
-            return False
-        return all(
-            cap is None or (getattr(parameters, axis) or 1) <= cap
-            for axis in (*_SETTING_AXES, "cores", "frequency_hz")
-            if (cap := getattr(self, axis)) is not None
+        return (
+            (self.streams is None or parameters.streams <= self.streams)
+            and (self.concurrency is None or (parameters.concurrency or 1) <= self.concurrency)
+            and (self.parallelism is None or (parameters.parallelism or 1) <= self.parallelism)
+            and (self.pipelining is None or (parameters.pipelining or 1) <= self.pipelining)
+            and (self.cores is None or (parameters.cores or 1) <= self.cores)
+            and (self.frequency_hz is None or (parameters.frequency_hz or 1) <= self.frequency_hz)
         )
 
     def clamp(self, parameters: Parameters) -> Parameters:
@@ -141,15 +143,25 @@ class Lattice:
             grid[axis] = tuple(sorted({*steps, *seen}))
         return cls(MappingProxyType(grid))
 
+    def thinned(self, most: int) -> Self:
+        """A lattice of at most ``most`` settings: every other inner value of the longest axis goes, again and again.
+
+        The ends of each axis stay, so that the range does not shrink.
+        """
+        grid = dict(self.values)
+        while math.prod(len(values) for values in grid.values()) > most:
+            longest = max(grid, key=lambda axis: len(grid[axis]))
+            if len(grid[longest]) <= 2:
+                break
+            grid[longest] = (*grid[longest][:-1:2], grid[longest][-1])
+        return type(self)(MappingProxyType(grid))
+
     @property
     def axes(self) -> tuple[str, ...]:
         return tuple(axis for axis in AXES if axis in self.values)
 
     def __len__(self) -> int:
-        size = 1
-        for axis in self.axes:
-            size *= len(self.values[axis])
-        return size
+        return math.prod(len(values) for values in self.values.values())
 
     def settings(self) -> Iterator[Parameters]:
         """Every setting, the last axis running fastest: the order of a raveled C array of shape ``self.shape``."""

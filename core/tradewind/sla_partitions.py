@@ -4,6 +4,7 @@ Ranges are half-open, [lower, upper), the last of its key closed. Bounds are in 
 partition is a tier that a provider names and prices, so it keeps its identity from one release to the next.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,6 @@ MOVED_BY = 0.02
 """A bound that changes by more than this share of itself moves the tier: its price is to be reviewed."""
 
 _BOUNDED_ABOVE = frozenset({SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
-_SINGLE = frozenset({SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +101,24 @@ class Match:
 def match_partitions(old: Iterable[Partition], new: Iterable[Partition]) -> tuple[Match, ...]:
     """Which partition of the release before each new one continues, by overlap within the same key, one to one.
 
-    The largest overlap (shared length over joint length) is matched first. Old partitions that nothing continues are
-    absent from the result; a new one without predecessor has ``old`` set to ``None``.
+    The largest overlap (shared length over joint length) is matched first. A key's only partition always continues the
+    only one before. Old partitions that nothing continues are absent from the result; a new one without predecessor
+    has ``old`` set to ``None``.
     """
-    predecessors = tuple(old)
-    successors = tuple(new)
-    pairs = sorted(
-        (
-            (-overlap, b, a)
-            for a, before in enumerate(predecessors)
-            for b, after in enumerate(successors)
-            if before.key == after.key and (overlap := _overlap(before, after)) > 0
-        ),
-    )
+    predecessors, successors = tuple(old), tuple(new)
+    before_of_key, after_of_key = (Counter(each.key for each in side) for side in (predecessors, successors))
+    pairs: list[tuple[float, int, int]] = []
+    for a, before in enumerate(predecessors):
+        for b, after in enumerate(successors):
+            if before.key != after.key:
+                continue
+            alone = before_of_key[before.key] == after_of_key[after.key] == 1
+            overlap = 1.0 if alone else _overlap(before, after)
+            if overlap > 0:
+                pairs.append((-overlap, b, a))
     continued: dict[int, int] = {}
     taken: set[int] = set()
-    for _, b, a in pairs:
+    for _, b, a in sorted(pairs):
         if b not in continued and a not in taken:
             continued[b] = a
             taken.add(a)
@@ -128,19 +130,12 @@ def match_partitions(old: Iterable[Partition], new: Iterable[Partition]) -> tupl
 def _match(before: Partition | None, after: Partition) -> Match:
     if before is None:
         return Match(after, None, moved=False)
-    moved = any(
-        abs(one - other) > MOVED_BY * abs(one)
-        for one, other in ((before.lower, after.lower), (before.upper, after.upper))
-    )
-    return Match(after, before, moved)
+    edges = ((before.lower, after.lower), (before.upper, after.upper))
+    return Match(after, before, moved=any(abs(one - other) > MOVED_BY * abs(one) for one, other in edges))
 
 
 def _overlap(before: Partition, after: Partition) -> float:
-    """Share of the joint range; the one partition of a kind without target always continues its predecessor."""
-    if before.kind in _SINGLE:
-        return 1.0
+    """Shared length over joint length."""
     shared = min(before.upper, after.upper) - max(before.lower, after.lower)
     joint = max(before.upper, after.upper) - min(before.lower, after.lower)
-    if shared < 0:
-        return 0.0
-    return shared / joint if joint > 0 else 1.0
+    return shared / joint if shared > 0 else 0.0

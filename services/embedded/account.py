@@ -38,9 +38,8 @@ class Account:
         return {} if self.is_caller else {"user": self.uid, "group": self.gid, "extra_groups": []}
 
 
-def server_account() -> Account:
-    """Return the caller's own account, or `nobody` for root."""
-    uid = os.geteuid()
+def server_account(uid: int) -> Account:
+    """Return the account for a server that this user starts: the user's own, or `nobody` for root."""
     try:
         entry = pwd.getpwuid(uid) if uid else pwd.getpwnam(UNPRIVILEGED)
     except KeyError:

@@ -31,11 +31,11 @@ def main() -> int:
     fcntl.flock(alive, fcntl.LOCK_EX)
     alive.write(str(os.getpid()))
     alive.flush()
-    wake = _wake_on_signals()
+    wake = wake_on_signals()
     process = _start(order)
     with (folder / "start.lock").open("a") as gate, (folder / "users.lock").open("a") as users:
         while process.poll() is None:
-            if signal.SIGTERM in _signals(wake) or _is_unused(gate, users):
+            if signal.SIGTERM in received_signals(wake, POLL_S) or _is_unused(gate, users):
                 _stop(process, order["stop_steps"])
     return process.returncode
 
@@ -43,25 +43,29 @@ def main() -> int:
 def _start(order: dict[str, Any]) -> subprocess.Popen[bytes]:
     keeper = os.getpid()
     first_signal = signal.Signals[order["stop_steps"][0][0]]
-
-    def end_with_the_keeper() -> None:
-        if sys.platform == "linux":
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(first_signal))
-            if os.getppid() != keeper:
-                os._exit(1)
-
     return subprocess.Popen(
         order["command"],
         cwd="/",
         env=order["environment"],
         stdin=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C in a terminal is for the users to handle
-        preexec_fn=end_with_the_keeper,  # noqa: PLW1509 - this process has one thread
+        preexec_fn=lambda: end_with_parent(keeper, first_signal),  # noqa: PLW1509 - this process has one thread
         **order["identity"],
     )
 
 
-def _wake_on_signals() -> int:
+def end_with_parent(parent: int, number: signal.Signals) -> None:
+    """Let the kernel send a signal to this process when its parent has ended (Linux); called between fork and exec.
+
+    Only for parents whose starting thread lives as long as they do: the signal comes when that thread ends.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(number))
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+def wake_on_signals() -> int:
     """Return a descriptor that becomes readable, with the number of the signal, when one arrives."""
     readable, writable = os.pipe()
     os.set_blocking(writable, False)
@@ -71,8 +75,9 @@ def _wake_on_signals() -> int:
     return readable
 
 
-def _signals(wake: int) -> bytes:
-    readable, _, _ = select.select([wake], [], [], POLL_S)
+def received_signals(wake: int, patience_s: float) -> bytes:
+    """Return the numbers of the signals that arrived, waiting for one for a while."""
+    readable, _, _ = select.select([wake], [], [], patience_s)
     return os.read(wake, 64) if readable else b""
 
 

@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Self, TextIO
+from typing import Any, ClassVar, Self, TextIO
 
 from services.embedded import keeper
 from services.embedded.account import Account, reachable_folder, server_account
@@ -46,7 +46,7 @@ class EmbeddedServer(abc.ABC):
     passing_failures: ClassVar[Sequence[str]] = ()  # log lines of a failed start that is worth another try
 
     def __init__(self, folder: Path, *, start_patience_s: float = 300.0) -> None:
-        self._account = server_account()
+        self._account = server_account(os.geteuid())
         self._folder = reachable_folder(folder, self._account)
         self._start_patience_s = start_patience_s
         self._users: TextIO | None = None
@@ -55,10 +55,10 @@ class EmbeddedServer(abc.ABC):
         self._temporary_folders: set[Path] = set()
 
     @classmethod
-    def temporary(cls) -> Self:
-        """Return a server on an empty folder that is removed when the context ends."""
+    def temporary(cls, **options: Any) -> Self:
+        """Return a server, made with these options, on an empty folder that is removed when the context ends."""
         wanted = Path(tempfile.mkdtemp(prefix="tradewind-")).resolve()
-        server = cls(wanted)
+        server = cls(wanted, **options)
         server._temporary_folders = {wanted, server.folder}
         return server
 
@@ -79,6 +79,10 @@ class EmbeddedServer(abc.ABC):
     @abc.abstractmethod
     def _is_ready(self) -> bool:
         """Return whether a server on this folder answers."""
+
+    @abc.abstractmethod
+    def _tidy_up(self) -> None:
+        """Remove what a stopped server leaves outside its folder."""
 
     def __enter__(self) -> Self:
         try:
@@ -122,6 +126,7 @@ class EmbeddedServer(abc.ABC):
         self._users = None
         if is_last:
             self._reap_keeper(0)
+            self._tidy_up()
 
     def _remove_temporary_folders(self) -> None:
         for folder in self._temporary_folders:

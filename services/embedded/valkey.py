@@ -83,6 +83,9 @@ class EmbeddedValkey(EmbeddedServer):
                 return answers.readline() == b"+OK\r\n" and answers.readline() == b"+PONG\r\n"
         return False
 
+    def _tidy_up(self) -> None:
+        """Nothing is outside the folder."""
+
     def _password(self) -> str:
         return kept_secret(self.folder / "password")
 

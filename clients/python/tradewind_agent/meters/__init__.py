@@ -1,0 +1,38 @@
+"""Utilisation and power of this end system; every figure tells its method and quality."""
+
+from tradewind_agent.meters.battery import BatteryMeter
+from tradewind_agent.meters.choice import MeterChoice, choose_meter
+from tradewind_agent.meters.cpu_model import (
+    CpuModelMeter,
+    CpuWork,
+    PowerProfile,
+    assumed_profile,
+    calibrated_profile,
+    reprice,
+)
+from tradewind_agent.meters.meter import Meter, MeterUnavailable
+from tradewind_agent.meters.rapl import RaplMeter
+from tradewind_agent.meters.session import LiveSample, MeterResult, MeterSession, measure_base_power
+from tradewind_agent.meters.utilisation import HostCounters, HostReader, usage_between
+
+__all__ = [
+    "BatteryMeter",
+    "CpuModelMeter",
+    "CpuWork",
+    "HostCounters",
+    "HostReader",
+    "LiveSample",
+    "Meter",
+    "MeterChoice",
+    "MeterResult",
+    "MeterSession",
+    "MeterUnavailable",
+    "PowerProfile",
+    "RaplMeter",
+    "assumed_profile",
+    "calibrated_profile",
+    "choose_meter",
+    "measure_base_power",
+    "reprice",
+    "usage_between",
+]

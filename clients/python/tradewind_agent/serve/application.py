@@ -7,17 +7,19 @@ from tradewind_agent.serve.download import answer_download
 from tradewind_agent.serve.folder import ServedFolder, segments_of
 from tradewind_agent.serve.messages import Refused, Request, Response
 from tradewind_agent.serve.options import ServeOptions
+from tradewind_agent.serve.receiver import Receiver
 
 _READ_METHODS = "GET, HEAD, OPTIONS"
 
 
 class Application:
-    """Answers requests on one served folder."""
+    """Answers requests on one served folder; without a ``receiver`` it is read-only."""
 
-    def __init__(self, folder: ServedFolder, options: ServeOptions) -> None:
+    def __init__(self, folder: ServedFolder, receiver: Receiver | None, options: ServeOptions) -> None:
         self._folder = folder
+        self._receiver = receiver
         self._token = options.bearer_token
-        self._allowed = _READ_METHODS + (", PUT" if options.writable else "")
+        self._allowed = _READ_METHODS + ("" if receiver is None else ", PUT")
 
     async def answer(self, request: Request) -> Response:
         """The response to ``request``.
@@ -29,8 +31,13 @@ class Application:
         self._authorise(request)
         if request.method == "OPTIONS":
             return Response(HTTPStatus.NO_CONTENT, [("Allow", self._allowed)])
+        segments = segments_of(request.target)
+        if self._receiver is not None and request.method == "PUT":
+            return await self._receiver.answer_put(request, segments)
+        if self._receiver is not None and request.method == "HEAD" and "tradewind-upload" in request.headers:
+            return await self._receiver.answer_status(request, segments)
         if request.method in ("GET", "HEAD"):
-            return await answer_download(self._folder, request, segments_of(request.target))
+            return await answer_download(self._folder, request, segments)
         raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{request.method} is not served here", ("Allow", self._allowed))
 
     def _authorise(self, request: Request) -> None:

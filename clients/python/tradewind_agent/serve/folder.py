@@ -24,9 +24,16 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _REFUSALS = {
     errno.ENOENT: (HTTPStatus.NOT_FOUND, "no such file or folder"),
     errno.ENOTDIR: (HTTPStatus.NOT_FOUND, "no such file or folder"),
+    errno.ELOOP: (HTTPStatus.FORBIDDEN, "symbolic links lead nowhere"),
     errno.ENAMETOOLONG: (HTTPStatus.REQUEST_URI_TOO_LONG, "a name in the path is too long for the file system"),
     errno.EACCES: (HTTPStatus.FORBIDDEN, "the server may not open it"),
     errno.EPERM: (HTTPStatus.FORBIDDEN, "the server may not open it"),
+    errno.EROFS: (HTTPStatus.FORBIDDEN, "the file system is read-only"),
+    errno.EISDIR: (HTTPStatus.CONFLICT, "a folder stands where the file should go"),
+    errno.ENOTEMPTY: (HTTPStatus.CONFLICT, "a folder stands where the file should go"),
+    errno.ENOSPC: (HTTPStatus.INSUFFICIENT_STORAGE, "the file system is full"),
+    errno.EDQUOT: (HTTPStatus.INSUFFICIENT_STORAGE, "the disk quota is used up"),
+    errno.EFBIG: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the file system takes no file of this size"),
     errno.ENXIO: (HTTPStatus.FORBIDDEN, "not a regular file"),
     errno.EMFILE: (HTTPStatus.SERVICE_UNAVAILABLE, "too many open files; try again"),
     errno.ENFILE: (HTTPStatus.SERVICE_UNAVAILABLE, "too many open files; try again"),
@@ -158,6 +165,7 @@ def _open_folder(name: str, parent: int, *, create: bool) -> int:
             raise
     with suppress(FileExistsError):  # a rival made it; opening it decides whether it is a folder
         os.mkdir(name, dir_fd=parent)
+        os.fsync(parent)  # a file is acknowledged only when the way to it is on disk too
     return os.open(name, _FOLDER, dir_fd=parent)
 
 

@@ -5,8 +5,9 @@ from http import HTTPStatus
 
 from tradewind_agent.serve.messages import Refused
 
-_RANGE = re.compile(r"bytes\s*=\s*(\d*)\s*-\s*(\d*)\s*", re.IGNORECASE)
-_CONTENT_RANGE = re.compile(r"bytes\s+(\d+)-(\d+)/(\d+)", re.IGNORECASE)
+# No file has more than 2^63 − 1 bytes, which has 19 digits.
+_RANGE = re.compile(r"bytes\s*=\s*([0-9]{0,19})\s*-\s*([0-9]{0,19})\s*", re.IGNORECASE)
+_CONTENT_RANGE = re.compile(r"bytes\s+([0-9]{1,19})-([0-9]{1,19})/([0-9]{1,19})", re.IGNORECASE)
 
 
 def requested_range(field: str | None, size_bytes: int) -> tuple[int, int] | None:

@@ -13,6 +13,9 @@ from tradewind_agent.serve.connection import Connection
 from tradewind_agent.serve.counters import Counters
 from tradewind_agent.serve.folder import ServedFolder
 from tradewind_agent.serve.options import AccessObserver, Limits, ServeOptions, TlsFiles
+from tradewind_agent.serve.quota import Space
+from tradewind_agent.serve.receiver import Receiver
+from tradewind_agent.serve.uploads import Uploads
 
 _BACKLOG = 1024
 
@@ -24,7 +27,12 @@ class Server:
         self.options = options
         self.counters = Counters()
         self._folder = ServedFolder(options.root)
-        self._application = Application(self._folder, options)
+        self._space = Space(options.limits.quota_bytes)
+        self._uploads = Uploads(
+            self._space, boot=_boot_id(), part_expiry_s=options.limits.part_expiry_s, clock=wall_clock
+        )
+        receiver = Receiver(self._folder, self._uploads, self._space, options.limits)
+        self._application = Application(self._folder, receiver if options.writable else None, options)
         self._connections: set[Connection] = set()
         self._wall_clock = wall_clock
         self._listener: asyncio.Server
@@ -32,9 +40,11 @@ class Server:
 
     async def start(self) -> None:
         """Listen; the port is known once this returns."""
-        tls = None if self.options.tls is None else _tls_context(self.options.tls)
         loop = asyncio.get_running_loop()
         try:
+            tls = None if self.options.tls is None else _tls_context(self.options.tls)
+            if self.options.writable:
+                await asyncio.to_thread(self._space.measure, self._folder.root)
             self._listener = await loop.create_server(
                 self._accept, self.options.host, self.options.port, ssl=tls, backlog=_BACKLOG, reuse_address=True
             )
@@ -69,6 +79,7 @@ class Server:
         with contextlib.suppress(asyncio.CancelledError):
             await self._watch
         await self._listener.wait_closed()
+        self._uploads.close()
         self._folder.close()
 
     def _accept(self) -> Connection:
@@ -93,6 +104,14 @@ def _tls_context(files: TlsFiles) -> ssl.SSLContext:
     context.set_alpn_protocols(["http/1.1"])
     context.load_cert_chain(files.certificate, files.key)
     return context
+
+
+def _boot_id() -> str:
+    """Names the time since this machine was started; empty where the kernel does not tell."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 async def serve(

@@ -1,0 +1,59 @@
+"""The command tree, and the one place where errors become a line and an exit code."""
+
+import os
+import signal
+import sys
+import traceback
+
+import typer
+
+from tradewind.errors import InvalidValue, TradewindError
+from tradewind_agent.cli import copy, doctor, login, logs, meter, recommend, serve_files
+from tradewind_agent.cli.terminal import PROGRAM, Terminal
+
+FAILURE, WRONG_USAGE = 1, 2
+TRACE_VARIABLE = "TRADEWIND_TRACE"
+
+
+def build() -> typer.Typer:
+    """All commands."""
+    app = typer.Typer(
+        name=PROGRAM,
+        help="Move data with parameters learned from history, and learn from each transfer.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+    )
+    for module in (copy, recommend, logs, serve_files, meter, login, doctor):
+        module.register(app)
+    return app
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; the exit code: 0, 1 for failure, 2 for wrong usage, 128 + n for signal n."""
+    terminal = Terminal()
+    try:
+        return int(build()(args=arguments, prog_name=PROGRAM, standalone_mode=False) or 0)
+    except typer.TyperException as wrong:
+        terminal.note(wrong.format_message() or "wrong usage; see `tradewind --help`")
+        return wrong.exit_code
+    except InvalidValue as wrong:
+        terminal.note(str(wrong))
+        return WRONG_USAGE
+    except TradewindError as failure:
+        terminal.note(str(failure))
+        return FAILURE
+    except (KeyboardInterrupt, typer.Abort):
+        terminal.note("stopped")
+        return 128 + signal.SIGINT
+    except BrokenPipeError:
+        # The reader of our output has gone, as `head` does; the interpreter must not try to flush into it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except OSError as failure:
+        terminal.note(f"{failure.filename or 'system'}: {failure.strerror or failure}")
+        return FAILURE
+    except Exception as failure:  # noqa: BLE001 -- the user gets a line; the trace is there for the asking
+        if os.environ.get(TRACE_VARIABLE):
+            traceback.print_exc()
+        terminal.note(f"internal error: {failure!r}; set {TRACE_VARIABLE}=1 and report what it prints")
+        return FAILURE

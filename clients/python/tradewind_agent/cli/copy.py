@@ -1,0 +1,154 @@
+"""``tradewind copy``: move files with the best parameters known."""
+
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis
+from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.progress import transferring
+from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tradewind_agent.cli.progress import Show
+    from tradewind_agent.copying import PreparedCopy
+    from tradewind_agent.engine.options import EngineOptions
+    from tradewind_agent.engine.progress import Snapshot
+
+SHOWN_FILES = 20
+"""Files named by a dry run."""
+
+def register(app: typer.Typer) -> None:
+    app.command()(copy)
+
+
+def copy(
+    places: Annotated[
+        list[str], typer.Argument(metavar="SRC... DEST", help="What to copy, and where to; one end is http(s)://.")
+    ],
+    sla: options.Agreement = "max_throughput",
+    confidence: options.Confidence = DEFAULT_CONFIDENCE,
+    energy_basis: options.Basis = EnergyBasis.TOTAL,
+    manifest: Annotated[
+        str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
+    ] = None,
+    checksum: Annotated[bool, typer.Option("--checksum", help="Compare SHA-256 sums where the other end has them.")] = False,
+    resume: Annotated[bool, typer.Option(help="Go on with what an earlier run has left.")] = True,
+    concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Files at once, set by hand.")] = None,
+    parallelism: Annotated[int | None, typer.Option(min=1, max=32767, help="Streams a file, set by hand.")] = None,
+    pipelining: Annotated[int | None, typer.Option(min=1, max=32767, help="Requests in flight, set by hand.")] = None,
+    io_block: Annotated[str | None, typer.Option(metavar="SIZE", help="I/O block, set by hand, such as 1MiB.")] = None,
+    max_concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Recommend no more than this.")] = None,
+    source: Annotated[str | None, typer.Option(help="Endpoint name of the sender; by default its host.")] = None,
+    destination: Annotated[str | None, typer.Option(help="Endpoint name of the receiver; by default its host.")] = None,
+    network: options.Network = None,
+    bandwidth: options.Bandwidth = None,
+    rtt: options.Rtt = None,
+    load: Annotated[float | None, typer.Option(min=0, max=1, help="Share of the path that others use.")] = None,
+    power_profile: options.PowerProfile = None,
+    ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="Authorities to trust.")] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be copied, and how.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
+    from tradewind.parameters import Caps, Parameters
+    from tradewind_agent.copying import CopyOptions, Logbook, prepare, run
+    from tradewind_agent.metering import host_meter
+    from tradewind_agent.retries import BRIEF_RETRIES
+
+    terminal = Terminal(as_json)
+    if len(places) < 2:
+        raise typer.BadParameter("needs at least one source and a destination", param_hint="SRC... DEST")
+    by_hand = Parameters(
+        concurrency=concurrency,
+        parallelism=parallelism,
+        pipelining=pipelining,
+        io_block_bytes=options.size("--io-block", io_block),
+    )
+    wanted = CopyOptions(
+        sla=options.agreement(sla, confidence, energy_basis),
+        by_hand=by_hand,
+        source=source,
+        destination=destination,
+        network=network,
+        bandwidth_bps=options.bandwidth(bandwidth),
+        rtt_s=options.rtt(rtt),
+        load=load,
+        limits=Caps(concurrency=max_concurrency),
+        engine=_engine_options(checksum=checksum, ca_file=ca_file, insecure=insecure),
+    )
+    meter = host_meter(options.power_profile(power_profile))
+    client = surroundings.open_client_if_configured(BRIEF_RETRIES)
+    # A stop of the service manager ends a copy as cleanly as the user's Ctrl-C does.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        prepared = prepare(places[:-1], places[-1], options=wanted, client=client, manifest=manifest)
+        if dry_run:
+            _tell_plan(terminal, prepared)
+            return
+        logbook = Logbook(spool=surroundings.open_spool(terminal), client=client)
+        with transferring(terminal) as show:
+            report = run(prepared, logbook=logbook, meter=meter, on_snapshot=show and _shown_by(show))
+    finally:
+        if client is not None:
+            client.close()
+    terminal.result(report.line(), report.document())
+    if not report.succeeded:
+        raise typer.Exit(1)
+
+
+def _engine_options(*, checksum: bool, ca_file: Path | None, insecure: bool) -> "EngineOptions":
+    """The engine as this user's environment has it: proxies, netrc and authorities."""
+    from tradewind_agent.engine.credentials import Credentials
+    from tradewind_agent.engine.options import EngineOptions, tls_context
+    from tradewind_agent.engine.proxy import Proxies
+
+    netrc = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
+    try:
+        tls = tls_context(ca_file=ca_file, insecure=insecure)
+    except OSError as failure:
+        raise typer.BadParameter(f"{ca_file}: {failure.strerror or failure}", param_hint="--ca-file") from None
+    return EngineOptions(
+        tls=tls,
+        proxies=Proxies.from_environment(os.environ),
+        credentials=Credentials.from_netrc(netrc),
+        checksum=checksum,
+    )
+
+
+def _shown_by(show: "Show") -> "Callable[[Snapshot, PreparedCopy], None]":
+    def shown(snapshot: "Snapshot", prepared: "PreparedCopy") -> None:
+        files = snapshot.files_done + snapshot.files_skipped + snapshot.files_failed
+        total_bytes = snapshot.moved_bytes + snapshot.remaining_bytes
+        show(snapshot.moved_bytes, total_bytes, files, len(prepared.listing.jobs))
+
+    return shown
+
+
+def _tell_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
+    from tradewind.units import format_bytes
+    from tradewind_agent.copy_report import describe, plan_document
+
+    listing = prepared.listing
+    total_bytes = sum(listing.sizes_bytes)
+    about = "" if listing.sizes_are_exact else "about "
+    files = len(listing.jobs)
+    head = f"{listing.direction} of {files} files, {about}{format_bytes(total_bytes)}: "
+    document = {
+        "dry_run": True,
+        "direction": str(listing.direction),
+        "source": prepared.source,
+        "destination": prepared.destination,
+        "file_count": files,
+        "total_bytes": total_bytes,
+        "sizes_are_exact": listing.sizes_are_exact,
+        "files": [str(job) for job in listing.jobs[:SHOWN_FILES]],
+        "plan": plan_document(prepared.plan),
+    }
+    terminal.result(f"{head}{prepared.source} to {prepared.destination}\n{describe(prepared.plan)}", document)

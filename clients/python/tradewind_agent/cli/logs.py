@@ -1,0 +1,173 @@
+"""``tradewind logs``: upload history, and follow logs that other programs write."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Annotated, Any
+from zoneinfo import ZoneInfo
+
+import typer
+
+from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.progress import counting
+from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tradewind_agent.importers.ports import ImportContext
+    from tradewind_agent.log_upload import FileReport
+
+Format = Annotated[
+    str, typer.Option("--format", help="gridftp, rclone, fts, aria2, csv, ndjson, or auto to tell it by the content.")
+]
+Source = Annotated[str | None, typer.Option(help="Endpoint that sent, where the log does not tell.")]
+Destination = Annotated[str | None, typer.Option(help="Endpoint that received, where the log does not tell.")]
+Timezone = Annotated[
+    str | None, typer.Option(metavar="ZONE", help="Zone of times written without one, such as Europe/Berlin.")
+]
+Mover = Annotated[str | None, typer.Option(help="Program that moved the bytes, where the log does not tell.")]
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(help="Upload transfer logs, once or for ever.")
+    group.command()(upload)
+    group.command()(watch)
+    app.add_typer(group, name="logs")
+
+
+def upload(
+    logs: Annotated[list[str], typer.Argument(metavar="FILE|DIR|-", help="Logs; - reads standard input.")],
+    format_name: Format = "auto",
+    source: Source = None,
+    destination: Destination = None,
+    bandwidth: options.Bandwidth = None,
+    rtt: options.Rtt = None,
+    timezone: Timezone = None,
+    mover: Mover = None,
+    network: options.Network = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be uploaded.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Upload transfer logs; the same log uploaded twice is stored once."""
+    from tradewind_agent.log_upload import read_logs, upload_report
+
+    terminal = Terminal(as_json)
+    context = _context(source, destination, bandwidth, rtt, timezone, mover, network)
+    reports: list[FileReport] = []
+    lines = read_logs(_opened(logs), format_name=format_name, context=context, reports=reports)
+    if dry_run:
+        with counting(terminal, "reading", "rows") as count:
+            for _ in lines:
+                count(1)
+        receipts = None
+    else:
+        with surroundings.open_client() as client, counting(terminal, "uploading", "rows") as count:
+            receipts = client.upload_logs(lines, on_receipt=lambda receipt: count(receipt.accepted + receipt.rejected))
+    text, document = upload_report(reports, receipts)
+    terminal.result(text, document)
+    if any(report.failure for report in reports) or not any(report.imported for report in reports):
+        raise typer.Exit(1)
+
+
+def watch(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="Folder of logs.")],
+    format_name: Format = "auto",
+    source: Source = None,
+    destination: Destination = None,
+    bandwidth: options.Bandwidth = None,
+    rtt: options.Rtt = None,
+    timezone: Timezone = None,
+    mover: Mover = None,
+    network: options.Network = None,
+    pattern: Annotated[str, typer.Option(metavar="GLOB", help="Names of logs to take up.")] = "*",
+    interval: Annotated[str, typer.Option(metavar="TIME", help="Time between two looks.")] = "5s",
+    once: Annotated[bool, typer.Option("--once", help="Read what is there, upload it, and end.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Follow the logs in a folder and upload what is new, through rotation and restarts, until told to stop."""
+    from tradewind_agent.folders import state_folder
+    from tradewind_agent.part_import import part_reader
+    from tradewind_agent.watch_state import sole_watcher, state_path
+    from tradewind_agent.watching import Watch, WatchOptions
+
+    terminal = Terminal(as_json)
+    interval_s = options.read("--interval", options.parse_seconds, interval)
+    context = _context(source, destination, bandwidth, rtt, timezone, mover, network)
+    state = state_path(state_folder(os.environ), folder)
+    stop = _stop_on_signals()
+    client = surroundings.open_client_if_configured(pause=stop.wait)
+    if client is None:
+        terminal.note("no service is configured: logs are spooled until `tradewind login`")
+    try:
+        with sole_watcher(state):
+            tally = Watch(
+                options=WatchOptions(folder=folder, pattern=pattern, interval_s=max(interval_s, 0.05)),
+                state_path=state,
+                spool=surroundings.open_spool(terminal),
+                service=client,
+                read_part=part_reader(context, format_name),
+                note=terminal.note,
+                stop=stop,
+                jitter=Random(),  # noqa: S311 -- spreads retries, guards nothing
+            ).run(once=once)
+    finally:
+        if client is not None:
+            client.close()
+    document = {"records": tally.records, "refused": tally.refused, "accepted": tally.accepted}
+    terminal.result(
+        f"{tally.records} records read, {tally.refused} rows refused, {tally.accepted} records taken by the service",
+        document,
+    )
+
+
+def _context(
+    source: str | None,
+    destination: str | None,
+    bandwidth: str | None,
+    rtt: str | None,
+    timezone: str | None,
+    mover: str | None,
+    network: str | None,
+) -> "ImportContext":
+    from tradewind_agent.importers.ports import ImportContext
+
+    return ImportContext(
+        source=source,
+        destination=destination,
+        bandwidth_bps=options.bandwidth(bandwidth),
+        rtt_s=options.rtt(rtt),
+        timezone=_zone(timezone),
+        mover=mover,
+        network=network,
+    )
+
+
+def _zone(name: str | None) -> ZoneInfo | None:
+    try:
+        return None if name is None else ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise typer.BadParameter(f"unknown time zone {name!r}", param_hint="--timezone") from None
+
+
+def _opened(logs: list[str]) -> Iterator[tuple[str, Any]]:
+    """Names and logs: files as they are, folders as the files in them, ``-`` as standard input."""
+    for log in logs:
+        path = Path(log)
+        if log == "-":
+            yield "standard input", sys.stdin.buffer
+        elif path.is_dir():
+            yield from ((str(file), file) for file in sorted(path.rglob("*")) if file.is_file())
+        elif path.exists():
+            yield log, path
+        else:
+            raise typer.BadParameter(f"{log} does not exist", param_hint="FILE|DIR|-")
+
+
+def _stop_on_signals() -> threading.Event:
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    return stop

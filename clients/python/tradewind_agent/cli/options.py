@@ -1,0 +1,68 @@
+"""Options that several commands share, and how their text becomes values."""
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+import typer
+
+from tradewind.errors import InvalidValue
+from tradewind.sla import EnergyBasis, Sla
+from tradewind.units import parse_bps, parse_bytes, parse_seconds
+from tradewind_agent.agreement_text import parse_agreement
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
+Agreement = Annotated[
+    str,
+    typer.Option(
+        "--sla",
+        metavar="KIND[=VALUE]",
+        help="What to reach: max_throughput, min_energy, energy_efficiency, throughput_at_least=500Mbps or =90%, "
+        "energy_at_most=4kJ, power_at_most=15W, deadline=2h.",
+    ),
+]
+Confidence = Annotated[float, typer.Option(help="Probability wanted; rounded up to 0.5, 0.8, 0.9, 0.95 or 0.99.")]
+Basis = Annotated[EnergyBasis, typer.Option("--energy-basis", help="Energy that the agreement is about.")]
+Network = Annotated[str | None, typer.Option(help="Label of the network, such as the name of a VPN or provider.")]
+Bandwidth = Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the path, such as 10Gbps.")]
+Rtt = Annotated[str | None, typer.Option(metavar="TIME", help="Round-trip time of the path, such as 60ms.")]
+
+_Value = TypeVar("_Value")
+
+
+def read(option: str, parse: Callable[[str], _Value], text: str) -> _Value:
+    """``text`` as a value; what is wrong with it is told with the option's name and ends with exit code 2."""
+    try:
+        return parse(text)
+    except InvalidValue as wrong:
+        raise typer.BadParameter(wrong.reason, param_hint=option) from None
+
+
+def read_if(option: str, parse: Callable[[str], _Value], text: str | None) -> _Value | None:
+    return None if text is None else read(option, parse, text)
+
+
+def agreement(text: str, confidence: float, basis: EnergyBasis) -> Sla:
+    """The SLA that ``--sla``, ``--confidence`` and ``--energy-basis`` say."""
+    try:
+        return parse_agreement(text, confidence=confidence, energy_basis=basis)
+    except InvalidValue as wrong:
+        hint = "--confidence" if wrong.field == "sla.confidence" else "--sla"
+        raise typer.BadParameter(wrong.reason, param_hint=hint) from None
+
+
+def bandwidth(text: str | None) -> float | None:
+    return _positive("--bandwidth", read_if("--bandwidth", parse_bps, text))
+
+
+def rtt(text: str | None) -> float | None:
+    return _positive("--rtt", read_if("--rtt", parse_seconds, text))
+
+
+def size(option: str, text: str | None) -> int | None:
+    return read_if(option, parse_bytes, text)
+
+
+def _positive(option: str, value: float | None) -> float | None:
+    if value is not None and not value > 0:
+        raise typer.BadParameter("must be above 0", param_hint=option)
+    return value

@@ -1,0 +1,81 @@
+"""``tradewind recommend``: ask how a transfer should be run, without running it."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+from uuid import uuid4
+
+import typer
+
+from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis
+from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tradewind_agent.planning import Plan
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(recommend)
+
+
+def recommend(
+    source: Annotated[str, typer.Argument(help="Name of the endpoint that sends.")],
+    destination: Annotated[str, typer.Argument(help="Name of the endpoint that receives.")],
+    total: Annotated[str, typer.Option("--bytes", metavar="SIZE", help="Size of all files together, such as 10GB.")],
+    files: Annotated[int, typer.Option(min=1, help="Number of files.")] = 1,
+    sla: options.Agreement = "max_throughput",
+    confidence: options.Confidence = DEFAULT_CONFIDENCE,
+    energy_basis: options.Basis = EnergyBasis.TOTAL,
+    mover: Annotated[str, typer.Option(help="Program that will move the files.")] = "tradewind",
+    network: options.Network = None,
+    bandwidth: options.Bandwidth = None,
+    rtt: options.Rtt = None,
+    load: Annotated[float | None, typer.Option(min=0, max=1, help="Share of the path that others use.")] = None,
+    flags: Annotated[str | None, typer.Option(metavar="TOOL", help="Print only the flags for this tool.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Recommend parameters for a transfer between two endpoints; by closed-form rules when the service is away."""
+    from tradewind.dataset import SizeBin
+    from tradewind.path import Path
+    from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
+    from tradewind.wire.records import WirePath
+    from tradewind_agent.planning import ask, plan_by_rules
+
+    terminal = Terminal(as_json)
+    agreement = options.agreement(sla, confidence, energy_basis)
+    total_bytes = options.read("--bytes", options.parse_bytes, total)
+    path = Path(bandwidth_bps=options.bandwidth(bandwidth), rtt_s=options.rtt(rtt))
+    request = RecommendRequest(
+        source=source,
+        destination=destination,
+        dataset=WireWorkload(file_count=files, total_bytes=total_bytes),
+        sla=WireSla(**asdict(agreement)),
+        mover=mover,
+        network=network,
+        path=WirePath(bandwidth_bps=path.bandwidth_bps, rtt_s=path.rtt_s),
+        load=load,
+    )
+    client = surroundings.open_client_if_configured()
+    try:
+        plan = ask(client, request)
+    finally:
+        if client is not None:
+            client.close()
+    if isinstance(plan, str):
+        bins = (SizeBin(max(-(-total_bytes // files), 1), files, total_bytes),)
+        plan = plan_by_rules(uuid4(), bins, path, agreement, because=plan)
+    _tell(terminal, plan, flags)
+
+
+def _tell(terminal: Terminal, plan: "Plan", tool: str | None) -> None:
+    from tradewind.flags import tool_flags
+    from tradewind_agent.copy_report import describe, plan_document
+
+    made, _ = tool_flags(plan.parameters)
+    if tool is not None:
+        if tool not in made:
+            raise typer.BadParameter(f"unknown tool {tool!r}; one of {', '.join(made)}", param_hint="--flags")
+        terminal.result(made[tool], {"tool": tool, "flags": made[tool]})
+        return
+    document = plan_document(plan) | {"flags": made}
+    terminal.result(describe(plan), document)

@@ -1,0 +1,60 @@
+"""``tradewind serve-files``: receiver and origin of files."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind_agent.cli import options
+from tradewind_agent.cli.terminal import Terminal
+from tradewind_agent.errors import CannotServe
+
+if TYPE_CHECKING:
+    from tradewind_agent.serve import Server
+
+TOKEN_VARIABLE = "TRADEWIND_SERVE_TOKEN"  # noqa: S105 -- the name of a variable
+
+
+def register(app: typer.Typer) -> None:
+    app.command("serve-files")(serve_files)
+
+
+def serve_files(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="Folder to serve.")],
+    host: Annotated[str, typer.Option(help="Address to listen on; this machine alone by default.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8090,
+    writable: Annotated[bool, typer.Option("--writable", help="Take uploads, whole or in resumable parts.")] = False,
+    certificate: Annotated[Path | None, typer.Option(metavar="PEM", help="Serve https with this certificate.")] = None,
+    certificate_key: Annotated[Path | None, typer.Option(metavar="PEM", help="Key of the certificate.")] = None,
+    quota: Annotated[str | None, typer.Option(metavar="SIZE", help="Most that uploads may leave in DIR.")] = None,
+    max_connections: Annotated[int, typer.Option(min=1, help="More are answered 503.")] = 1024,
+    as_json: options.Json = False,
+) -> None:
+    """Serve a folder over HTTP until Ctrl-C: ranges, indexes, uploads. TRADEWIND_SERVE_TOKEN asks for a bearer token."""
+    from tradewind_agent.serve import Limits, ServeOptions, TlsFiles, serve_forever
+
+    terminal = Terminal(as_json)
+    if (certificate is None) != (certificate_key is None):
+        raise typer.BadParameter("go together", param_hint="--certificate and --certificate-key")
+    tls = TlsFiles(certificate, certificate_key) if certificate and certificate_key else None
+    settings = ServeOptions(
+        root=folder,
+        host=host,
+        port=port,
+        writable=writable,
+        tls=tls,
+        bearer_token=os.environ.get(TOKEN_VARIABLE) or None,
+        limits=Limits(max_connections=max_connections, quota_bytes=options.size("--quota", quota)),
+    )
+    try:
+        counters = serve_forever(settings, on_ready=lambda server: _tell_address(terminal, folder, server))
+    except OSError as failure:  # ssl.SSLError is one too
+        where = f"{folder} cannot be served on {host}:{port}"
+        raise CannotServe(f"{where}: {failure.strerror or failure}; choose another --port or --certificate") from None
+    terminal.note(f"stopped after {counters.requests} requests")
+
+
+def _tell_address(terminal: Terminal, folder: Path, server: "Server") -> None:
+    document = {"url": server.url, "port": server.port, "writable": server.options.writable, "folder": str(folder)}
+    terminal.result(f"serving {folder} at {server.url}", document)

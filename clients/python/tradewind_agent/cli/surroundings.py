@@ -1,0 +1,64 @@
+"""What the commands find around them: the environment, the service and the spool."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tradewind_agent.cli.terminal import Terminal
+from tradewind_agent.folders import state_folder
+
+if TYPE_CHECKING:
+    from tradewind_agent.client import Client
+    from tradewind_agent.retries import RetryPolicy
+    from tradewind_agent.spool import Spool
+
+SPOOL_FOLDER_VARIABLE = "TRADEWIND_SPOOL"
+SPOOL_MAX_VARIABLE = "TRADEWIND_SPOOL_MAX"
+
+
+def spool_folder() -> Path:
+    stated = os.environ.get(SPOOL_FOLDER_VARIABLE)
+    return Path(stated) if stated else state_folder(os.environ) / "spool"
+
+
+def open_spool(terminal: Terminal) -> "Spool":
+    """The user's spool; what it has to give up is told on standard error."""
+    from tradewind.units import parse_bytes
+    from tradewind_agent.cli.options import read
+    from tradewind_agent.spool import DEFAULT_MAX_BYTES, Spool
+
+    stated = os.environ.get(SPOOL_MAX_VARIABLE)
+    max_bytes = read(SPOOL_MAX_VARIABLE, parse_bytes, stated) if stated else DEFAULT_MAX_BYTES
+    if max_bytes < 1:
+        raise typer.BadParameter("must be above 0", param_hint=SPOOL_MAX_VARIABLE)
+    return Spool(spool_folder(), warn=terminal.note, max_bytes=max_bytes)
+
+
+def open_client(
+    retries: "RetryPolicy | None" = None, pause: Callable[[float], object] = time.sleep
+) -> "Client":
+    """A client of the configured service.
+
+    Raises
+    ------
+    NotConfigured : there is none.
+    """
+    from tradewind_agent.client import Client
+    from tradewind_agent.config import require_service
+    from tradewind_agent.retries import RetryPolicy
+
+    service = require_service(os.environ)
+    return Client(service.url, service.key, retries=retries or RetryPolicy(), pause=pause)
+
+
+def open_client_if_configured(
+    retries: "RetryPolicy | None" = None, pause: Callable[[float], object] = time.sleep
+) -> "Client | None":
+    """A client, or ``None`` where no service is configured."""
+    from tradewind_agent.config import find_service
+
+    return None if find_service(os.environ) is None else open_client(retries, pause)

@@ -1,0 +1,45 @@
+"""What a command says, and where: results on standard output, everything else on standard error."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+PROGRAM = "tradewind"
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """The output of one command; with ``json`` its result is one JSON document and nothing else."""
+
+    json: bool = False
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person is watching, so that a progress bar makes sense."""
+        return not self.json and sys.stderr.isatty()
+
+    def result(self, text: str, document: Mapping[str, Any]) -> None:
+        """The outcome of the command: ``text`` for people, ``document`` for programs."""
+        print(json.dumps(document, default=str) if self.json else text, flush=True)
+
+    def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], document: Mapping[str, Any]) -> None:
+        """Rows under heads, columns aligned."""
+        if self.json:
+            self.result("", document)
+            return
+        cells = [tuple(heads), *(tuple(row) for row in rows)]
+        widths = [max(len(row[column]) for row in cells) for column in range(len(heads))]
+        for row in cells:
+            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        sys.stdout.flush()
+
+    def note(self, line: str) -> None:
+        """Something the user should know beside the result, one line."""
+        print(f"{PROGRAM}: {one_line(line)}", file=sys.stderr, flush=True)
+
+
+def one_line(text: str) -> str:
+    """``text`` without line breaks."""
+    return " ".join(text.split())

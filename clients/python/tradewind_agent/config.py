@@ -1,0 +1,94 @@
+"""Which service this user works with: the environment first, then the file that ``tradewind login`` keeps."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tradewind_agent.errors import NotConfigured
+from tradewind_agent.folders import config_folder, make_private, replace_durably
+
+URL_VARIABLE = "TRADEWIND_URL"
+KEY_VARIABLE = "TRADEWIND_KEY"
+_FILE = "service.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Address and key of a service, and where they were read (``environment`` or the file's path)."""
+
+    url: str
+    key: str = field(repr=False)
+    origin: str
+
+
+def check_url(url: str) -> str:
+    """``url`` without its trailing slash.
+
+    Raises
+    ------
+    NotConfigured : not an http or https address with a host.
+    """
+    parts = urlsplit(url.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise NotConfigured(f"{url!r} is no service address; write it like https://tradewind.example.org")
+    return url.strip().rstrip("/")
+
+
+def config_file(environ: Mapping[str, str]) -> Path:
+    return config_folder(environ) / _FILE
+
+
+def keep(environ: Mapping[str, str], *, url: str, key: str) -> Path:
+    """Keep address and key for later commands, mode 0600; the path of the file."""
+    path = config_file(environ)
+    make_private(path.parent)
+    replace_durably(path, json.dumps({"url": check_url(url), "key": key}).encode() + b"\n")
+    return path
+
+
+def find_service(environ: Mapping[str, str]) -> Service | None:
+    """The service to use, or ``None`` when none is configured; each environment variable precedes the file.
+
+    Raises
+    ------
+    NotConfigured : the file or an address is not what it should be.
+    """
+    kept, path = _kept(config_file(environ))
+    url = environ.get(URL_VARIABLE) or kept.get("url")
+    if not url:
+        return None
+    # A key belongs to its service: the kept one is not sent to another address.
+    kept_key = kept.get("key") if check_url(url) == kept.get("url") else None
+    key = environ.get(KEY_VARIABLE) or kept_key
+    if not key:
+        raise NotConfigured(f"no key for {url}: set {KEY_VARIABLE} or run `tradewind login {url} --key KEY`")
+    return Service(check_url(url), key, "environment" if environ.get(URL_VARIABLE) else str(path))
+
+
+def require_service(environ: Mapping[str, str]) -> Service:
+    """The service to use.
+
+    Raises
+    ------
+    NotConfigured : there is none; the message says how to name one.
+    """
+    service = find_service(environ)
+    if service is None:
+        raise NotConfigured(
+            f"no service is configured: run `tradewind login URL --key KEY` or set {URL_VARIABLE} and {KEY_VARIABLE}"
+        )
+    return service
+
+
+def _kept(path: Path) -> tuple[dict[str, str], Path]:
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}, path
+    except (OSError, ValueError) as failure:
+        raise NotConfigured(f"{path} cannot be read ({failure}); run `tradewind login URL --key KEY` again") from None
+    if not isinstance(content, dict) or not all(isinstance(content.get(name), str) for name in ("url", "key")):
+        raise NotConfigured(f"{path} holds no address and key; run `tradewind login URL --key KEY` again")
+    return content, path

@@ -1,0 +1,146 @@
+"""What a copy is about: the files that its sources hold, which way they go, and how large they are."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from tradewind.transfer import Direction
+from tradewind_agent.engine.address import Origin, Url
+from tradewind_agent.engine.fetch import fetch
+from tradewind_agent.engine.jobs import DownloadJob, Job, SizeTrust
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.source import list_downloads, list_manifest, list_uploads
+from tradewind_agent.errors import CopyFailed, FileFault
+
+MOST_SIZES_ASKED = 64
+"""Files without a known size that are asked for it one by one; from these the others are judged."""
+
+_SIZES_AT_ONCE = 8
+_OK = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """The files of one copy.
+
+    ``remote`` : the server that most is exchanged with (the first one's).
+    ``sizes_bytes`` : one size a job, in their order; ``sizes_are_exact`` is false where some are judged.
+    """
+
+    jobs: tuple[Job, ...]
+    direction: Direction
+    remote: Origin
+    sizes_bytes: tuple[int, ...]
+    sizes_are_exact: bool
+
+
+def list_files(
+    sources: Sequence[str], destination: str, *, manifest: str | None = None, options: EngineOptions
+) -> Listing:
+    """List what is to be copied.
+
+    Parameters
+    ----------
+    sources : http(s) addresses (folders end with ``/``), or local paths when ``destination`` is an http(s) address.
+    manifest : path of a file that lists what to copy; relative paths are below the only source.
+
+    Raises
+    ------
+    CopyFailed : the combination makes no sense, or there is nothing to copy.
+    UnusableSource : a source cannot be listed.
+    """
+    remote_sources = [source for source in sources if _is_remote(source)]
+    if _is_remote(destination):
+        if remote_sources:
+            raise CopyFailed("source and destination are both http; one end must be local")
+        if manifest is not None:
+            raise CopyFailed("a manifest lists what to fetch; it does not go with an http destination")
+        return _uploads(sources, Url.parse(destination))
+    if len(remote_sources) < len(sources):
+        raise CopyFailed("source and destination are both local; one end must be http:// or https://")
+    urls = [Url.parse(source) for source in sources]
+    return asyncio.run(_downloads(urls, _local(destination), manifest, options))
+
+
+def _is_remote(place: str) -> bool:
+    return place.lower().startswith(("http://", "https://"))
+
+
+def _local(place: str) -> Path:
+    """A path, or a ``file:`` address as one."""
+    if not place.lower().startswith("file:"):
+        return Path(place)
+    parts = urlsplit(place)
+    if parts.netloc not in ("", "localhost"):
+        raise CopyFailed(f"{place!r} is on another machine; file: addresses are of this one")
+    return Path(unquote(parts.path))
+
+
+def _uploads(sources: Sequence[str], destination: Url) -> Listing:
+    jobs = list_uploads([_local(source) for source in sources], destination)
+    _check_any(jobs)
+    return Listing(
+        jobs=tuple(jobs),
+        direction=Direction.UPLOAD,
+        remote=destination.origin,
+        sizes_bytes=tuple(job.size_bytes for job in jobs),
+        sizes_are_exact=True,
+    )
+
+
+async def _downloads(urls: Sequence[Url], folder: Path, manifest: str | None, options: EngineOptions) -> Listing:
+    if manifest is None:
+        jobs = await list_downloads(urls, folder, options)
+    elif len(urls) == 1:
+        jobs = list_manifest(_read(manifest), urls[0], folder)
+    else:
+        raise CopyFailed("a manifest goes with one source, the folder that its relative paths are in")
+    _check_any(jobs)
+    jobs = await _with_sizes(jobs, options)
+    known = [job.size_bytes for job in jobs if job.size_bytes is not None]
+    judged = round(sum(known) / len(known)) if known else 0
+    return Listing(
+        jobs=tuple(jobs),
+        direction=Direction.DOWNLOAD,
+        remote=jobs[0].source.origin,
+        sizes_bytes=tuple(judged if job.size_bytes is None else job.size_bytes for job in jobs),
+        sizes_are_exact=len(known) == len(jobs) and all(job.size_trust is not SizeTrust.ROUNDED for job in jobs),
+    )
+
+
+def _check_any(jobs: Sequence[Job]) -> None:
+    if not jobs:
+        raise CopyFailed("nothing to copy: the sources hold no files")
+
+
+def _read(manifest: str) -> str:
+    try:
+        return Path(manifest).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as failure:
+        raise CopyFailed(f"the manifest {manifest} cannot be read: {failure}") from None
+
+
+async def _with_sizes(jobs: Sequence[DownloadJob], options: EngineOptions) -> list[DownloadJob]:
+    """The jobs, with the sizes that the server tells of (a sample of) those without one."""
+    asked = [position for position, job in enumerate(jobs) if job.size_bytes is None]
+    step = max(len(asked) // MOST_SIZES_ASKED, 1)
+    sample = asked[::step][:MOST_SIZES_ASKED]
+    gate = asyncio.Semaphore(_SIZES_AT_ONCE)
+    sizes = await asyncio.gather(*(_size(jobs[position].source, options, gate) for position in sample))
+    told = list(jobs)
+    for position, size in zip(sample, sizes, strict=True):
+        told[position] = replace(told[position], size_bytes=size)
+    return told
+
+
+async def _size(url: Url, options: EngineOptions, gate: asyncio.Semaphore) -> int | None:
+    """Size of a file by HEAD; ``None`` where it does not tell: the transfer itself will say what is wrong."""
+    try:
+        async with gate:
+            answer = await fetch(url, options, {"Accept-Encoding": "identity"}, method="HEAD")
+    except FileFault:
+        return None
+    length = answer.head.headers.get("content-length", "")
+    return int(length) if answer.head.status == _OK and length.isdigit() else None

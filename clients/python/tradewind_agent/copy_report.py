@@ -1,0 +1,186 @@
+"""What a copy was going to do and what it came to, in one line for people and as a document for programs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tradewind.energy import EnergyReading
+from tradewind.parameters import Parameters
+from tradewind.path import Path
+from tradewind.prediction import Interval, Prediction
+from tradewind.transfer import Status, TransferRecord, Usage
+from tradewind.units import format_bps, format_bytes, format_joules
+from tradewind.units import throughput_bps as mean_rate_bps
+from tradewind.wire.records import WireRecord
+from tradewind_agent.planning import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A file that could not be moved, and why in one line."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyReport:
+    """The outcome of a copy.
+
+    ``bytes_moved`` : on the network now, without what was there already.
+    ``energy`` : one reading an end that was metered; ``None``-like absence means not measured, never zero.
+    ``log`` : what became of the transfer's records: uploaded, spooled, or nothing to log.
+    """
+
+    plan: Plan
+    status: Status
+    source: str
+    destination: str
+    path: Path
+    bytes_moved: int
+    files_done: int
+    files_skipped: int
+    failures: tuple[Failure, ...]
+    duration_s: float
+    energy: tuple[EnergyReading, ...]
+    usage: Usage | None
+    records: tuple[TransferRecord, ...]
+    log: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status is Status.SUCCEEDED
+
+    @property
+    def throughput_bps(self) -> float:
+        return mean_rate_bps(self.bytes_moved, self.duration_s) if self.duration_s > 0 else 0.0
+
+    @property
+    def energy_j(self) -> float | None:
+        """Energy of all metered ends together; ``None`` where none was."""
+        return sum(reading.total_j for reading in self.energy) if self.energy else None
+
+    @property
+    def parameters(self) -> Parameters:
+        return self.plan.parameters
+
+    def line(self) -> str:
+        """The closing line: what it got, against the prediction, the energy and how it was measured."""
+        files = f"{self.files_done} {'file' if self.files_done == 1 else 'files'}"
+        skipped = f" ({self.files_skipped} already there)" if self.files_skipped else ""
+        if not self.bytes_moved and not self.files_done:
+            done = f"moved nothing{skipped}"
+        else:
+            rate = format_bps(self.throughput_bps)
+            done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {self.duration_s:.1f} s: {rate}"
+            done += _against(self.plan, self.throughput_bps)
+            done += "".join(f"; {_energy(reading)}" for reading in self.energy) or "; energy not measured"
+        return f"{done}{_failed(self.failures)}; log {self.log}"
+
+    def document(self) -> dict[str, Any]:
+        """All of it, in the names and units of the wire."""
+        return {
+            "transfer_id": str(self.plan.transfer_id),
+            "status": str(self.status),
+            "source": self.source,
+            "destination": self.destination,
+            "bytes_moved": self.bytes_moved,
+            "files_done": self.files_done,
+            "files_skipped": self.files_skipped,
+            "files_failed": len(self.failures),
+            "failures": [{"file": failure.file, "reason": failure.reason} for failure in self.failures],
+            "duration_s": self.duration_s,
+            "throughput_bps": self.throughput_bps,
+            "energy_j": self.energy_j,
+            "energy": [_document(reading) for reading in self.energy],
+            "usage": _document(self.usage),
+            "path": _document(self.path),
+            "parameters": self.parameters.known(),
+            "plan": plan_document(self.plan),
+            "records": [
+                WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records
+            ],
+            "log": self.log,
+            "notes": list(self.notes),
+        }
+
+
+def _failed(failures: Sequence[Failure]) -> str:
+    if not failures:
+        return ""
+    return f"; {len(failures)} failed, first {failures[0].file}: {failures[0].reason}"
+
+
+def plan_document(plan: Plan) -> dict[str, Any]:
+    """A plan in the names of the wire."""
+    return {
+        "transfer_id": str(plan.transfer_id),
+        "source": plan.source,
+        "rationale": plan.rationale,
+        "feasible": plan.feasible,
+        "release": plan.answer.release if plan.answer else None,
+        "parameters": plan.parameters.known(),
+        "chunks": [
+            {
+                "chunk": str(chunk.chunk),
+                "max_file_bytes": chunk.max_file_bytes,
+                "parameters": chunk.parameters.known(),
+            }
+            for chunk in plan.chunks
+        ],
+        "predicted": _predicted(plan.predicted),
+    }
+
+
+def describe(plan: Plan) -> str:
+    """A plan for people: a line a chunk, the prediction, the reason."""
+    lines = []
+    for chunk in plan.chunks:
+        end = "" if chunk.max_file_bytes is None else f" (up to {format_bytes(chunk.max_file_bytes)})"
+        lines.append(f"{chunk.chunk}{end}: {_settings(chunk.parameters)}")
+    if plan.predicted is not None:
+        lines.append(f"expect {_rate_band(plan.predicted.throughput_bps)}")
+        if plan.predicted.energy_j is not None:
+            energy = plan.predicted.energy_j
+            lines[-1] += f", {format_joules(energy.mean)} ({format_joules(energy.low)} – {format_joules(energy.high)})"
+    if plan.feasible is False:
+        lines.append("the agreement cannot be kept with the probability asked for; this comes closest")
+    lines.append(f"{plan.source}: {plan.rationale}")
+    return "\n".join(lines)
+
+
+def _settings(parameters: Parameters) -> str:
+    short = {"concurrency": "cc", "parallelism": "p", "pipelining": "pp"}
+    return ", ".join(f"{short.get(name, name)} {value}" for name, value in parameters.known().items()) or "defaults"
+
+
+def _rate_band(rate: Interval) -> str:
+    return f"{format_bps(rate.mean)} ({format_bps(rate.low)} – {format_bps(rate.high)})"
+
+
+def _against(plan: Plan, reached_bps: float) -> str:
+    if plan.predicted is None:
+        return ""
+    expected_bps = plan.predicted.throughput_bps.mean
+    share = f"{100 * reached_bps / expected_bps:.0f} % of " if expected_bps > 0 else ""
+    return f", {share}the predicted {_rate_band(plan.predicted.throughput_bps)}, {plan.source}"
+
+
+def _energy(reading: EnergyReading) -> str:
+    dynamic = "" if reading.dynamic_j is None else f", {format_joules(reading.dynamic_j)} of it dynamic"
+    return f"{format_joules(reading.total_j)} at the {reading.host}{dynamic} ({reading.method}, {reading.quality})"
+
+
+def _predicted(prediction: Prediction | None) -> dict[str, Any] | None:
+    if prediction is None:
+        return None
+    return {name: _document(getattr(prediction, name)) for name in ("throughput_bps", "energy_j", "power_w")}
+
+
+def _document(value: Any) -> dict[str, Any] | None:
+    """A flat value object without what is unknown."""
+    if value is None:
+        return None
+    fields = {name: getattr(value, name) for name in value.__slots__}
+    return {name: field for name, field in fields.items() if field is not None}

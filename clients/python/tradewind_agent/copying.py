@@ -1,0 +1,278 @@
+"""Copy files: list them, ask how, move them, measure, log what came of it, and tell it in one line."""
+
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+from uuid import uuid4
+
+from tradewind.dataset import bins_of_sizes
+from tradewind.parameters import NO_CAPS, UNKNOWN_PARAMETERS, Caps, Parameters
+from tradewind.path import Path
+from tradewind.sla import Sla, SlaKind
+from tradewind.transfer import Direction, Mover, Status, TransferRecord
+from tradewind.wire.recommendations import RecommendRequest, WireLimits, WireSizeBin, WireSla, WireWorkload
+from tradewind.wire.records import WirePath
+from tradewind_agent.agreement_text import write_agreement
+from tradewind_agent.client import Client
+from tradewind_agent.copy_outcome import moved_of
+from tradewind_agent.copy_records import Identity, records_of
+from tradewind_agent.copy_report import CopyReport, Failure
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.progress import Snapshot
+from tradewind_agent.errors import AgentError, ServiceAway, ServiceProblem
+from tradewind_agent.copy_listing import Listing, list_files
+from tradewind_agent.moving import HostMeter, Movement, move
+from tradewind_agent.path_probe import connect_time_s
+from tradewind_agent.planning import Plan, ask, plan_by_rules, plan_given, with_overrides
+from tradewind_agent.spool import Spool
+
+MOVER = "tradewind"
+MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT)
+_SETTING = ("concurrency", "parallelism", "pipelining")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyOptions:
+    """What a copy is asked for.
+
+    ``by_hand`` : parameters that the user sets; with concurrency, parallelism and pipelining no one else is asked.
+    ``source``, ``destination`` : endpoint names; by default the host in the address and the name of this host.
+    ``bandwidth_bps``, ``rtt_s`` : of the path where known; the RTT is timed otherwise.
+    ``load`` : share of the path that others use, 0..1, where known.
+    ``limits`` : caps on what may be recommended.
+    """
+
+    sla: Sla = MAX_THROUGHPUT
+    by_hand: Parameters = UNKNOWN_PARAMETERS
+    source: str | None = None
+    destination: str | None = None
+    network: str | None = None
+    bandwidth_bps: float | None = None
+    rtt_s: float | None = None
+    load: float | None = None
+    device: str | None = None
+    limits: Caps = NO_CAPS
+    engine: EngineOptions = field(default_factory=EngineOptions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedCopy:
+    """A copy about to begin."""
+
+    listing: Listing
+    plan: Plan
+    path: Path
+    source: str
+    destination: str
+    options: CopyOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logbook:
+    """Where transfer records go: on disk first, from there to the service when there is one.
+
+    ``upload_for`` : asked before each segment whether there is still time for it.
+    """
+
+    spool: Spool
+    client: Client | None = None
+    upload_for: Callable[[], bool] = lambda: True
+
+    def keep(self, records: Sequence[TransferRecord]) -> str:
+        """Log ``records``; what became of them, as the end of a sentence about the log."""
+        if not records:
+            return "has nothing to tell"
+        kept = self.spool.append(records)
+        if self.client is None:
+            return "spooled until `tradewind login`"
+        try:
+            drained = self.spool.drain(self.client, keep_going=self.upload_for)
+        except (ServiceAway, ServiceProblem) as failure:
+            return f"spooled: {failure}"
+        if drained.refused:
+            return f"refused: {drained.refused[-1]}"
+        waiting = {segment.sha256 for segment in self.spool.segments()}
+        return "spooled" if any(segment.sha256 in waiting for segment in kept) else "uploaded"
+
+
+def copy_files(
+    sources: Sequence[str],
+    destination: str,
+    *,
+    options: CopyOptions | None = None,
+    client: Client | None = None,
+    logbook: Logbook | None = None,
+    meter: HostMeter | None = None,
+    on_snapshot: Callable[[Snapshot, PreparedCopy], None] | None = None,
+    manifest: str | None = None,
+) -> CopyReport:
+    """Copy ``sources`` to ``destination`` with the best parameters known.
+
+    Parameters
+    ----------
+    sources : http(s) addresses of files or folders, or local paths when ``destination`` is an http(s) address.
+    client : of the service that is asked; without one the closed-form rules decide.
+    logbook : where the records go; ``None`` keeps them in the report alone.
+    meter : of this host's energy and utilisation.
+    manifest : list of files to copy instead of what the sources' indexes say.
+
+    Raises
+    ------
+    AgentError : nothing could be begun. What goes wrong with single files is in the report.
+    """
+    prepared = prepare(sources, destination, options=options, client=client, manifest=manifest)
+    return run(prepared, logbook=logbook, meter=meter, on_snapshot=on_snapshot)
+
+
+def prepare(
+    sources: Sequence[str],
+    destination: str,
+    *,
+    options: CopyOptions | None = None,
+    client: Client | None = None,
+    manifest: str | None = None,
+) -> PreparedCopy:
+    """List the files, look at the path and decide on the parameters; nothing is moved."""
+    options = options or CopyOptions()
+    listing = list_files(sources, destination, manifest=manifest, options=options.engine)
+    host = listing.remote.host
+    here, there = options.source, options.destination
+    if listing.direction is Direction.UPLOAD:
+        names = (here or socket.gethostname(), there or host)
+    else:
+        names = (here or host, there or socket.gethostname())
+    path = Path(bandwidth_bps=options.bandwidth_bps, rtt_s=options.rtt_s or _timed(listing, options.engine))
+    plan = _plan(listing, path, names, options, client)
+    return PreparedCopy(
+        listing=listing, plan=plan, path=path, source=names[0], destination=names[1], options=options
+    )
+
+
+def run(
+    prepared: PreparedCopy,
+    *,
+    logbook: Logbook | None = None,
+    meter: HostMeter | None = None,
+    on_snapshot: Callable[[Snapshot, PreparedCopy], None] | None = None,
+) -> CopyReport:
+    """Move what was prepared, and log it."""
+    movement = move(
+        prepared.listing.jobs,
+        prepared.plan.chunks,
+        prepared.options.engine,
+        meter=meter,
+        on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
+    )
+    path = _path_seen(prepared.path, movement, prepared.options)
+    records = _records(prepared, movement, path)
+    result = movement.result
+    failures = [Failure(failure.url, failure.reason) for failure in result.failures]
+    if result.stopped is not None:
+        failures.insert(0, Failure("the transfer", str(result.stopped)))
+    return CopyReport(
+        plan=prepared.plan,
+        status=_status(movement),
+        source=prepared.source,
+        destination=prepared.destination,
+        path=path,
+        bytes_moved=result.bytes_moved,
+        files_done=result.files_done,
+        files_skipped=result.files_skipped,
+        failures=tuple(failures),
+        duration_s=result.duration_s,
+        energy=movement.energy,
+        usage=movement.usage,
+        records=records,
+        log=_log(logbook, records),
+    )
+
+
+def _plan(
+    listing: Listing, path: Path, names: tuple[str, str], options: CopyOptions, client: Client | None
+) -> Plan:
+    by_hand = options.by_hand
+    if all(getattr(by_hand, name) is not None for name in _SETTING):
+        return plan_given(uuid4(), by_hand)
+    bins = bins_of_sizes(listing.sizes_bytes)
+    total_bytes = sum(each.total_bytes for each in bins)
+    request = RecommendRequest(
+        source=names[0],
+        destination=names[1],
+        mover=MOVER,
+        network=options.network,
+        dataset=WireWorkload(
+            file_count=len(listing.jobs),
+            total_bytes=total_bytes,
+            mean_file_bytes=total_bytes / len(listing.jobs),
+            size_histogram=tuple(WireSizeBin(**asdict(each)) for each in bins),
+        ),
+        sla=WireSla(**asdict(options.sla)),
+        path=WirePath(**asdict(path)),
+        load=options.load,
+        device=options.device,
+        limits=None if options.limits == NO_CAPS else WireLimits(**asdict(options.limits)),
+    )
+    plan = ask(client, request)
+    if isinstance(plan, str):
+        plan = plan_by_rules(uuid4(), bins, path, options.sla, options.limits, because=plan)
+    return with_overrides(plan, by_hand)
+
+
+def _timed(listing: Listing, options: EngineOptions) -> float | None:
+    """RTT by connect time; not through a proxy, whose handshake says nothing of the path behind it."""
+    if options.proxies.leading_to(listing.remote) is not None:
+        return None
+    return connect_time_s(listing.remote.host, listing.remote.port)
+
+
+def _path_seen(path: Path, movement: Movement, options: CopyOptions) -> Path:
+    """The path with what the transfer's own connections saw.
+
+    A round trip far below the one that the user stated is that to a middle box: it says nothing of the path.
+    """
+    seen = movement.last.path
+    least_s = seen.min_rtt_s
+    if options.rtt_s is not None and least_s is not None and least_s < options.rtt_s / 2:
+        least_s = None
+    return replace(path, rtt_s=path.rtt_s or seen.rtt_s, min_rtt_s=least_s)
+
+
+def _records(prepared: PreparedCopy, movement: Movement, path: Path) -> tuple[TransferRecord, ...]:
+    if not movement.result.bytes_moved and not movement.result.files_done:
+        return ()
+    listing = prepared.listing
+    identity = Identity(
+        transfer_id=prepared.plan.transfer_id,
+        source=prepared.source,
+        destination=prepared.destination,
+        mover=Mover(MOVER, _version()),
+        protocol=listing.remote.scheme,
+        direction=listing.direction,
+        network=prepared.options.network,
+        sla=write_agreement(prepared.options.sla),
+    )
+    whole, chunks = moved_of(prepared.plan, listing, movement, _status(movement))
+    return records_of(identity, whole, chunks, path=path, energy=movement.energy, usage=movement.usage)
+
+
+def _version() -> str | None:
+    try:
+        return version("tradewind-agent")
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        return None
+
+
+def _status(movement: Movement) -> Status:
+    if movement.cancelled:
+        return Status.CANCELLED
+    return Status.SUCCEEDED if movement.result.succeeded else Status.FAILED
+
+
+def _log(logbook: Logbook | None, records: tuple[TransferRecord, ...]) -> str:
+    if logbook is None:
+        return "kept in the report"
+    try:
+        return logbook.keep(records)
+    except AgentError as failure:
+        return f"lost: {failure}"

@@ -1,0 +1,92 @@
+"""Where a request goes: URL, origin (scheme, host, port) and request target."""
+
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+from tradewind_agent.errors import UnusableSource
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+# Reserved and already-escaped characters stay; everything else a person may type (blanks, umlauts) is escaped.
+_SAFE_IN_TARGET = "/%:@!$&'()*+,;=~?-._[]"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Scheme, host and port: requests to the same origin may share a connection."""
+
+    scheme: str
+    host: str
+    port: int
+
+    @property
+    def secure(self) -> bool:
+        return self.scheme == "https"
+
+    @property
+    def authority(self) -> str:
+        """Value of the Host header: the port only where it is not the scheme's own."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}"
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """An absolute http or https URL; user name and password are kept apart and never shown."""
+
+    origin: Origin
+    target: str
+    """Path and query, escaped, as it stands in the request line."""
+    username: str | None = None
+    password: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read an absolute URL.
+
+        Raises
+        ------
+        UnusableSource : not http or https, no host, or a port that is no number.
+        """
+        try:
+            parts = urlsplit(text.strip())
+            port = parts.port
+        except ValueError as error:
+            raise UnusableSource(f"{text!r} is no URL: {error}") from error
+        if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
+            raise UnusableSource(f"{text!r} is no http or https URL; write it like https://host/folder/")
+        path = quote(parts.path or "/", safe=_SAFE_IN_TARGET)
+        query = "?" + quote(parts.query, safe=_SAFE_IN_TARGET) if parts.query else ""
+        return cls(
+            Origin(parts.scheme, parts.hostname, port if port is not None else DEFAULT_PORTS[parts.scheme]),
+            path + query,
+            unquote(parts.username) if parts.username else None,
+            unquote(parts.password) if parts.password else None,
+        )
+
+    def join(self, reference: str) -> "Url":
+        """The URL that ``reference`` means when met at this one.
+
+        Credentials stay with their host: they go along only to the same origin.
+        """
+        joined = Url.parse(urljoin(str(self), reference))
+        if joined.origin != self.origin or joined.username:
+            return joined
+        return Url(joined.origin, joined.target, self.username, self.password)
+
+    @property
+    def path(self) -> str:
+        """Path without the query, still escaped."""
+        return self.target.partition("?")[0]
+
+    @property
+    def name(self) -> str:
+        """Last path segment, unescaped: the name of the file; empty for a folder."""
+        return unquote(self.path.rpartition("/")[2])
+
+    def __str__(self) -> str:
+        return f"{self.origin}{self.target}"

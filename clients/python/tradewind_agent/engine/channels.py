@@ -1,0 +1,41 @@
+"""How many channels each chunk gets: its own concurrency, and again those that another chunk has no file for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDemand:
+    """What one chunk may use.
+
+    ``concurrency`` and ``parallelism`` are its plan; ``files_left`` are neither done nor failed.
+    """
+
+    concurrency: int
+    parallelism: int
+    files_left: int
+    remaining_bytes: int
+
+
+def deal_channels(demands: Sequence[ChunkDemand]) -> list[int]:
+    """Channels for each chunk, in the order given; together never more streams than planned, Σ cc · p.
+
+    A chunk never has more channels than files. The streams this frees go, a channel at a time, to the chunk with the
+    most bytes a channel that still has files waiting (Promc's redistribution; algorithms: channels are dealt again
+    when a chunk is done).
+    """
+    channels = [min(demand.concurrency, demand.files_left) for demand in demands]
+    free_streams = sum(
+        (demand.concurrency - dealt) * demand.parallelism for demand, dealt in zip(demands, channels, strict=True)
+    )
+    while True:
+        takers = [
+            index
+            for index, demand in enumerate(demands)
+            if channels[index] < demand.files_left and demand.parallelism <= free_streams
+        ]
+        if not takers:
+            return channels
+        neediest = max(takers, key=lambda index: demands[index].remaining_bytes / (channels[index] + 1))
+        channels[neediest] += 1
+        free_streams -= demands[neediest].parallelism

@@ -1,0 +1,187 @@
+"""A chunk in transfer: its queue of files, its channels, its plan and its counters."""
+
+from collections import deque
+from collections.abc import Iterator
+
+from tradewind.parameters import Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind_agent.engine.address import Origin
+from tradewind_agent.engine.channels import ChunkDemand
+from tradewind_agent.engine.connection import ReceiveBuffer
+from tradewind_agent.engine.file_transfer import FileExchange, FileTransfer
+from tradewind_agent.engine.lane import Lane
+from tradewind_agent.engine.options import DEFAULT_IO_BLOCK_BYTES
+from tradewind_agent.engine.progress import ChunkSnapshot
+
+
+class WorkQueue:
+    """Files waiting for a channel, by origin, so that a busy connection can go on with its own."""
+
+    def __init__(self) -> None:
+        self._by_origin = dict[Origin, deque[FileTransfer]]()
+
+    def __len__(self) -> int:
+        return sum(len(files) for files in self._by_origin.values())
+
+    def add(self, file: FileTransfer, *, first: bool = False) -> None:
+        """Queue a file once; ``first`` for one that has been begun."""
+        if file.placed:
+            return
+        file.placed = True
+        files = self._by_origin.setdefault(file.url.origin, deque())
+        if first:
+            files.appendleft(file)
+        else:
+            files.append(file)
+
+    def pop(self, lane: Lane) -> FileTransfer | None:
+        """The next file for a lane: of its own origin if there is one, else of the origin with most files."""
+        files = self._by_origin.get(lane.origin) if lane.origin is not None else None
+        if not files and not lane.outstanding:
+            files = max(self._by_origin.values(), key=len, default=None)
+        if not files:
+            return None
+        file = files.popleft()
+        file.placed = False
+        return file
+
+    def drain(self) -> Iterator[FileTransfer]:
+        """Take every file out."""
+        for files in self._by_origin.values():
+            while files:
+                file = files.popleft()
+                file.placed = False
+                yield file
+
+
+class Channel:
+    """The p lanes that carry one file after another."""
+
+    def __init__(self, chunk: "TransferChunk") -> None:
+        self.chunk = chunk
+        self.lanes: list[Lane] = []
+        self._files: deque[FileTransfer] = deque()
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._files and not any(lane.outstanding for lane in self.lanes)
+
+    def next_exchange(self, lane: Lane) -> FileExchange | None:
+        """A range of the channel's own file, else the beginning of the next one in the queue."""
+        for _ in range(len(self._files)):
+            file = self._files[0]
+            if not lane.serves(file.url.origin):
+                break
+            if (exchange := self._take(file, lane)) is not None:
+                return exchange
+        while (waiting := self.chunk.queue.pop(lane)) is not None:
+            self._files.append(waiting)
+            waiting.placed = True
+            if (exchange := self._take(waiting, lane)) is not None:
+                return exchange
+        return None
+
+    def _take(self, file: FileTransfer, lane: Lane) -> FileExchange | None:
+        exchange = file.take(self.chunk.parallelism, lane.range_bytes) if file.has_undealt else None
+        if exchange is None or not file.has_undealt:
+            self._files.remove(file)
+            file.placed = False
+        return exchange
+
+    def hand_back(self) -> None:
+        """Return files whose bytes are not all dealt, for another channel to go on with."""
+        while self._files:
+            file = self._files.pop()
+            file.placed = False
+            self.chunk.queue.add(file, first=True)
+
+
+class TransferChunk:
+    """Files of one size class, moved by their own channels.
+
+    Attributes
+    ----------
+    files : those neither done nor failed.
+    buffer : the I/O block that its connections receive into.
+    """
+
+    def __init__(self, plan: ChunkPlan) -> None:
+        self.queue = WorkQueue()
+        self.channels: list[Channel] = []
+        self.files: set[FileTransfer] = set()
+        self.buffer = ReceiveBuffer(DEFAULT_IO_BLOCK_BYTES)
+        self.planned_bytes = 0
+        self.moved_bytes = 0
+        self.files_done = 0
+        self.files_skipped = 0
+        self.files_failed = 0
+        self.follow(plan)
+
+    def follow(self, plan: ChunkPlan) -> None:
+        """Take over the settings of a plan; unknown ones count as untuned (one)."""
+        self.kind = plan.chunk
+        self.max_file_bytes = plan.max_file_bytes
+        self.concurrency = plan.parameters.concurrency or 1
+        self.parallelism = plan.parameters.parallelism or 1
+        self.pipelining = max(plan.parameters.pipelining or 1, 1)
+        io_block_bytes = plan.parameters.io_block_bytes or DEFAULT_IO_BLOCK_BYTES
+        if io_block_bytes != self.buffer.size_bytes:
+            self.buffer.resize(io_block_bytes)
+
+    def holds(self, size_bytes: int | None) -> bool:
+        """Whether a file of this size belongs here, asked from the smallest chunk on."""
+        return self.max_file_bytes is None or (size_bytes is not None and size_bytes <= self.max_file_bytes)
+
+    @property
+    def lanes(self) -> Iterator[Lane]:
+        return (lane for channel in self.channels for lane in channel.lanes)
+
+    def dismiss(self) -> None:
+        """The plan has no such chunk any more: hand back what its channels hold and take no more."""
+        self.concurrency = 0
+        for channel in self.channels:
+            channel.hand_back()
+
+    def add(self, file: FileTransfer, *, queued: bool = True) -> None:
+        """Take a file in; one that is in flight elsewhere is not ``queued``."""
+        self.files.add(file)
+        self.planned_bytes += file.remaining_bytes
+        if queued:
+            self.queue.add(file)
+
+    def remove(self, file: FileTransfer) -> None:
+        """Let a file go to another chunk."""
+        self.files.discard(file)
+        self.planned_bytes -= file.remaining_bytes
+
+    @property
+    def remaining_bytes(self) -> int:
+        """Exact, over all files left."""
+        return sum(file.remaining_bytes for file in self.files)
+
+    def demand(self) -> ChunkDemand:
+        """What to deal channels by; bytes by a running count, this is asked after every file."""
+        return ChunkDemand(
+            self.concurrency, self.parallelism, len(self.files), max(self.planned_bytes - self.moved_bytes, 0)
+        )
+
+    def snapshot(self) -> ChunkSnapshot:
+        return ChunkSnapshot(
+            chunk=self.kind,
+            parameters=self.parameters_in_force(),
+            moved_bytes=self.moved_bytes,
+            remaining_bytes=self.remaining_bytes,
+            remaining_files=len(self.files),
+            files_done=self.files_done,
+            files_skipped=self.files_skipped,
+            files_failed=self.files_failed,
+        )
+
+    def parameters_in_force(self) -> Parameters:
+        """What runs now, channels of finished chunks included."""
+        return Parameters(
+            concurrency=max(len(self.channels), 1),
+            parallelism=self.parallelism,
+            pipelining=self.pipelining,
+            io_block_bytes=self.buffer.size_bytes,
+        )

@@ -1,0 +1,262 @@
+"""One HTTP/1.1 connection: requests out (pipelined), responses in their order, bodies both ways, an idle deadline.
+
+Everything happens in callbacks of the event loop; received bytes land in a buffer that all connections share, because
+each takes what it was given before the loop goes on.
+"""
+
+import asyncio
+from collections import deque
+from typing import Protocol
+
+from tradewind_agent.engine.http1 import Request, ResponseHead, ResponseReader
+from tradewind_agent.engine.tcp_info import TcpInfo, sample
+from tradewind_agent.errors import ConnectionFault, FileFault
+
+
+class ReceiveBuffer:
+    """The I/O block: one reusable buffer, which may change its size between two reads."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self.resize(size_bytes)
+
+    def resize(self, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self.view = memoryview(bytearray(size_bytes))
+
+
+class Payload(Protocol):
+    """A request body, read as the connection can take it."""
+
+    @property
+    def remaining_bytes(self) -> int: ...
+
+    def read(self, most_bytes: int) -> bytes:
+        """The next bytes, at least one.
+
+        Raises
+        ------
+        FileFault : they cannot be had; the connection has to be closed, because their number was announced.
+        """
+
+
+class Exchange(Protocol):
+    """A request and what becomes of its answer."""
+
+    request: Request
+    payload: Payload | None
+
+    def on_head(self, head: ResponseHead) -> None: ...
+
+    def on_data(self, data: memoryview | bytes) -> None: ...
+
+    def on_end(self) -> None: ...
+
+    def on_lost(self, fault: FileFault | None) -> None:
+        """The connection went away first; ``None`` means through no fault of this request: ask again at once."""
+
+
+class ConnectionOwner(Protocol):
+    """Told of what changes on a connection."""
+
+    def on_answered(self, connection: "Connection", head: ResponseHead) -> None:
+        """One exchange is complete and the connection can take another."""
+
+    def on_closed(self, connection: "Connection", last_info: TcpInfo) -> None:
+        """The connection is gone; every exchange on it has ended or been told `on_lost`."""
+
+
+class Connection(asyncio.BufferedProtocol):
+    """An open connection to an origin (or its proxy).
+
+    Attributes
+    ----------
+    buffer : where bytes are received; may be another one between two reads.
+    answered : responses completed on this connection.
+    pipelining_failed : the server answered, then fell silent on the requests sent behind.
+    first_byte_s : time from a request on the idle connection to its first byte back: a round trip and the server's
+        thinking; ``None`` before the first.
+    """
+
+    def __init__(self, owner: ConnectionOwner, buffer: ReceiveBuffer, *, idle_timeout_s: float) -> None:
+        self._owner = owner
+        self.buffer = buffer
+        self._idle_timeout_s = idle_timeout_s
+        self._loop = asyncio.get_running_loop()
+        self._reader = ResponseReader(self)
+        self._transport: asyncio.Transport | None = None
+        self._in_flight: deque[Exchange] = deque()
+        self._outbox: deque[bytes | Payload] = deque()
+        self._writable = True
+        self._write_scheduled = False
+        self._head: ResponseHead | None = None
+        self._fault: FileFault | None = None
+        self._active_at = self._loop.time()
+        self._deadline: asyncio.TimerHandle | None = None
+        self._asked_at: float | None = None
+        self.answered = 0
+        self.pipelining_failed = False
+        self.first_byte_s: float | None = None
+        self.closed = self._loop.create_future()
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent or waiting to be sent whose answer is not complete."""
+        return len(self._in_flight)
+
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    def tcp_info(self) -> TcpInfo:
+        sock = self._transport.get_extra_info("socket") if self._transport is not None else None
+        return sample(sock) if sock is not None else TcpInfo()
+
+    def send(self, exchange: Exchange) -> None:
+        """Queue a request behind those in flight and write as much as the socket takes."""
+        if not self._in_flight:
+            self._active_at = self._asked_at = self._loop.time()
+        else:
+            self._asked_at = None
+        self._in_flight.append(exchange)
+        self._outbox.append(exchange.request.encode())
+        if exchange.payload is not None and exchange.payload.remaining_bytes:
+            self._outbox.append(exchange.payload)
+        self._watch()
+        self._write_soon()
+
+    def abort(self, fault: FileFault | None = None) -> None:
+        """Close now. Exchanges in flight are told when the socket is closed, the first of them with ``fault``."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        self._fault = fault
+        self._reader.close()
+        self._transport.abort()
+
+    # Called by asyncio.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        return self.buffer.view
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._active_at = self._loop.time()
+        if self._asked_at is not None:
+            self.first_byte_s = self._active_at - self._asked_at
+            self._asked_at = None
+        try:
+            self._reader.feed(self.buffer.view[:nbytes])
+        except FileFault as fault:
+            self.abort(fault)
+
+    def eof_received(self) -> bool:
+        self._reader.eof()
+        return False
+
+    def pause_writing(self) -> None:
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        self._writable = True
+        self._active_at = self._loop.time()
+        self._write_soon()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        info = self.tcp_info()
+        self._reader.close()
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._outbox.clear()
+        lost, self._in_flight = self._in_flight, deque()
+        self.closed.set_result(None)
+        for position, exchange in enumerate(lost):
+            exchange.on_lost(self._blame(error) if position == 0 else None)
+        self._owner.on_closed(self, info)
+
+    def _blame(self, error: Exception | None) -> FileFault | None:
+        """Why the first unanswered request failed; nobody's fault if the server closes after earlier answers."""
+        if self._fault is not None:
+            return self._fault
+        if self._head is None and self.answered:
+            return None
+        what = "connection dropped in the middle of the body" if self._head else "connection dropped before an answer"
+        return ConnectionFault(f"{what}: {error}" if error else what)
+
+    # Called by the response reader.
+
+    def on_head(self, head: ResponseHead) -> bool:
+        if not self._in_flight:
+            raise ConnectionFault("an answer that was not asked for")
+        self._head = head
+        self._in_flight[0].on_head(head)
+        return self._in_flight[0].request.method != "HEAD"
+
+    def on_data(self, data: memoryview | bytes) -> None:
+        self._in_flight[0].on_data(data)
+
+    def on_end(self) -> None:
+        head, self._head = self._head, None
+        assert head is not None
+        self.answered += 1
+        exchange = self._in_flight.popleft()
+        answered_early = exchange.payload is not None and exchange.payload in self._outbox
+        exchange.on_end()
+        if not head.keep_alive or answered_early:  # the rest of an early refused body is not worth sending
+            self._close_behind_last_answer()
+        self._owner.on_answered(self, head)
+
+    def _close_behind_last_answer(self) -> None:
+        assert self._transport is not None
+        self._reader.close()
+        self._transport.abort()
+
+    def _write_soon(self) -> None:
+        if not self._write_scheduled and self._transport is not None:
+            self._write_scheduled = True
+            self._loop.call_soon(self._write)  # requests given in one go leave in one segment
+
+    def _write(self) -> None:
+        """Write heads and bodies in order until the socket's buffer is full."""
+        self._write_scheduled = False
+        while self._outbox and self._writable and self._transport is not None and not self._transport.is_closing():
+            first = self._outbox[0]
+            self._transport.write(self._take_heads() if isinstance(first, bytes) else self._take_block(first))
+
+    def _take_block(self, payload: Payload) -> bytes:
+        """The next bytes of the body that is being sent."""
+        try:
+            block = payload.read(self.buffer.size_bytes)
+        except FileFault as fault:
+            self.abort(fault)
+            return b""
+        self._active_at = self._loop.time()
+        if not payload.remaining_bytes:
+            self._outbox.popleft()
+        return block
+
+    def _take_heads(self) -> bytes:
+        """The request heads next in line, joined."""
+        heads = bytearray()
+        while self._outbox and isinstance(head := self._outbox[0], bytes):
+            heads += head
+            self._outbox.popleft()
+        return bytes(heads)
+
+    # Deadlines.
+
+    def _watch(self) -> None:
+        if self._deadline is None:
+            self._deadline = self._loop.call_later(self._idle_timeout_s, self._check_deadline)
+
+    def _check_deadline(self) -> None:
+        self._deadline = None
+        if not self._in_flight:
+            return
+        left_s = self._active_at + self._idle_timeout_s - self._loop.time()
+        if left_s > 0:
+            self._deadline = self._loop.call_later(left_s, self._check_deadline)
+            return
+        self.pipelining_failed = self._head is None and self.answered > 0
+        self.abort(ConnectionFault(f"nothing received for {self._idle_timeout_s:g} s"))

@@ -1,0 +1,43 @@
+"""Who we are to a server: credentials in the URL first, then netrc."""
+
+import netrc
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from tradewind_agent.engine.address import Url
+from tradewind_agent.engine.proxy import basic
+from tradewind_agent.errors import UnusableSource
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Logins by host, as netrc lists them."""
+
+    by_host: dict[str, tuple[str, str]] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_netrc(cls, path: Path) -> Self:
+        """Read a netrc file; a file that does not exist holds no logins.
+
+        Raises
+        ------
+        UnusableSource : the file cannot be read or parsed.
+        """
+        try:
+            entries = netrc.netrc(str(path)).hosts
+        except FileNotFoundError:
+            return cls()
+        except (OSError, netrc.NetrcParseError) as error:
+            raise UnusableSource(f"cannot read {path}: {error}") from error
+        return cls({host: (login, password or "") for host, (login, _, password) in entries.items()})
+
+    def headers(self, url: Url) -> dict[str, str]:
+        """``Authorization`` for a request to ``url``, where something is known. The entry ``default`` is not used."""
+        if url.username is not None:
+            return {"Authorization": basic(url.username, url.password or "")}
+        login = self.by_host.get(url.origin.host)
+        return {"Authorization": basic(*login)} if login else {}
+
+
+NO_CREDENTIALS = Credentials()

@@ -1,0 +1,123 @@
+"""Opening connections: straight, through an HTTP proxy, and with TLS."""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+
+from tradewind_agent.engine.address import Origin
+from tradewind_agent.engine.connection import Connection
+from tradewind_agent.engine.http1 import Request, ResponseHead, ResponseReader
+from tradewind_agent.engine.proxy import Proxy
+from tradewind_agent.errors import ConnectionFault, FileFault
+
+_HAPPY_EYEBALLS_DELAY_S = 0.25  # RFC 8305 §8
+_OK = 200
+
+
+async def dial(
+    origin: Origin,
+    make: Callable[[], Connection],
+    *,
+    proxy: Proxy | None,
+    tls: ssl.SSLContext,
+    timeout_s: float,
+) -> Connection:
+    """Open a connection to ``origin`` that is ready for requests.
+
+    Raises
+    ------
+    ConnectionFault : refused, unreachable, unknown host, TLS or proxy failure, or too slow; not retryable where the
+        certificate is not trusted.
+    """
+    where = f"{origin.host}:{origin.port}" if proxy is None else f"proxy {proxy.origin.host}:{proxy.origin.port}"
+    try:
+        async with asyncio.timeout(timeout_s):
+            if proxy is None:
+                return await _straight(origin, make, tls)
+            return await _through(proxy, origin, make, tls)
+    except TimeoutError:
+        raise ConnectionFault(f"no connection to {where} within {timeout_s:g} s") from None
+    except ssl.SSLCertVerificationError as error:
+        reason = f"certificate of {origin.host} is not trusted: {error.verify_message}"
+        raise ConnectionFault(reason, retryable=False) from error
+    except UnicodeError as error:
+        raise ConnectionFault(f"{origin.host!r} is no host name: {error}", retryable=False) from error
+    except OSError as error:
+        raise ConnectionFault(f"cannot connect to {where}: {error.strerror or error}") from error
+
+
+async def _straight(origin: Origin, make: Callable[[], Connection], tls: ssl.SSLContext) -> Connection:
+    loop = asyncio.get_running_loop()
+    _, connection = await loop.create_connection(
+        make,
+        origin.host,
+        origin.port,
+        ssl=tls if origin.secure else None,
+        happy_eyeballs_delay=_HAPPY_EYEBALLS_DELAY_S,
+    )
+    return connection
+
+
+async def _through(proxy: Proxy, origin: Origin, make: Callable[[], Connection], tls: ssl.SSLContext) -> Connection:
+    """Connect to the proxy; http goes on with absolute URIs, https through a CONNECT tunnel."""
+    loop = asyncio.get_running_loop()
+    if not origin.secure:
+        _, connection = await loop.create_connection(make, proxy.origin.host, proxy.origin.port)
+        return connection
+    transport, tunnel = await loop.create_connection(
+        lambda: _Tunnel(origin, proxy), proxy.origin.host, proxy.origin.port
+    )
+    try:
+        await tunnel.established
+        connection = make()
+        secured = await loop.start_tls(transport, connection, tls, server_hostname=origin.host)
+    except BaseException:
+        transport.abort()
+        raise
+    if secured is None:
+        raise ConnectionFault("the proxy closed the tunnel")
+    connection.connection_made(secured)
+    return connection
+
+
+class _Tunnel(asyncio.Protocol):
+    """Asks a proxy to CONNECT; ``established`` is done when it agrees."""
+
+    def __init__(self, origin: Origin, proxy: Proxy) -> None:
+        self.established: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._reader = ResponseReader(self)
+        authority = f"[{origin.host}]:{origin.port}" if ":" in origin.host else f"{origin.host}:{origin.port}"
+        self._request = Request("CONNECT", authority, {"Host": authority, **proxy.headers()})
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.write(self._request.encode())
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._reader.feed(memoryview(data))
+        except FileFault as fault:
+            self._settle(fault)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._settle(ConnectionFault(f"the proxy dropped the connection{f': {error}' if error else ''}"))
+
+    def on_head(self, head: ResponseHead) -> bool:
+        refused = ConnectionFault(f"the proxy refused the tunnel with status {head.status}", retryable=False)
+        self._settle(None if head.status == _OK else refused)
+        self._reader.close()
+        return False
+
+    def on_data(self, data: memoryview | bytes) -> None:
+        """Nothing of a refusal's body is wanted."""
+
+    def on_end(self) -> None:
+        """The head alone decides."""
+
+    def _settle(self, fault: FileFault | None) -> None:
+        if self.established.done():
+            return
+        if fault is None:
+            self.established.set_result(None)
+        else:
+            self.established.set_exception(fault)

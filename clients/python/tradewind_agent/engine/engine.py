@@ -1,0 +1,251 @@
+"""The transfer engine: files of all chunks together over live-tunable channels."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from tradewind.errors import InvalidValue
+from tradewind.recommendation import ChunkPlan
+from tradewind_agent.engine.address import Origin, Url
+from tradewind_agent.engine.chunks import TransferChunk
+from tradewind_agent.engine.download import FileDownload
+from tradewind_agent.engine.file_transfer import FileTransfer
+from tradewind_agent.engine.jobs import FileFailure, Job, TransferResult, UploadJob
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.path_sample import PathSampler
+from tradewind_agent.engine.pool import ChannelPool
+from tradewind_agent.engine.progress import Snapshot
+from tradewind_agent.engine.traits import OriginTraits
+from tradewind_agent.engine.upload import FileUpload
+from tradewind_agent.errors import AgentError
+
+_STORAGE_THREADS = 4
+"""Syncs wait for the disk, not for the processor; a few overlap well."""
+
+_CHECKPOINT_INTERVAL_S = 2.0
+"""At most this much of a transfer is fetched again after a crash."""
+
+
+class TransferEngine:
+    """Moves one set of files by a plan per chunk, which `retune` may change at any time.
+
+    An engine runs once: make a new one for another transfer.
+    """
+
+    def __init__(self, plan: Sequence[ChunkPlan], options: EngineOptions | None = None) -> None:
+        self.options = options if options is not None else EngineOptions()
+        self._chunks = [TransferChunk(each) for each in _checked(plan)]
+        self._files: dict[FileTransfer, TransferChunk] = {}
+        self._failures: list[FileFailure] = []
+        self._stopped: AgentError | None = None
+        self._receiving = True
+        self._started_at = 0.0
+        self._ended_at: float | None = None
+        self._finished: asyncio.Future[None] | None = None
+        self._timers: dict[FileTransfer, asyncio.TimerHandle] = {}
+        self._checkpoint_timer: asyncio.TimerHandle | None = None
+
+    async def run(self, jobs: Iterable[Job]) -> TransferResult:
+        """Move every file, and return when each is done, skipped or given up, or when nothing can go on.
+
+        Cancelling is safe: connections are closed and what was received can be resumed.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._started_at = self._loop.time()
+        self._finished = self._loop.create_future()
+        self._pool = ChannelPool(self.options, self._crash)
+        with ThreadPoolExecutor(_STORAGE_THREADS, "tradewind-storage") as self._threads:
+            try:
+                self._begin(jobs)
+                await self._finished
+            finally:
+                self._ended_at = self._loop.time()
+                await self._shut()
+        return self._result()
+
+    def retune(self, plan: Sequence[ChunkPlan]) -> None:
+        """Go on with another plan, from the next request of each connection on.
+
+        Raises
+        ------
+        InvalidValue : a plan without chunks, or with the same chunk twice.
+        """
+        known = {chunk.kind: chunk for chunk in self._chunks}
+        followed = []
+        for each in _checked(plan):
+            chunk = known.pop(each.chunk, None) or TransferChunk(each)
+            chunk.follow(each)
+            followed.append(chunk)
+        for dismissed in known.values():
+            dismissed.dismiss()
+        self._chunks = [*followed, *known.values()]
+        self._sort_again()
+        if self._running:
+            self._pool.chunks = self._chunks
+            self._pool.reshape()
+            self._pool.feed_soon()
+
+    def snapshot(self) -> Snapshot:
+        """Counters and path as they are now; before the start everything is zero."""
+        connections = [lane.connection for lane in self._pool.lanes if lane.connection] if self._running else []
+        sampler = self._pool.sampler if self._started else PathSampler()
+        return Snapshot(
+            elapsed_s=self._elapsed_s(),
+            chunks=tuple(chunk.snapshot() for chunk in self._chunks),
+            path=sampler.sample(
+                [connection.tcp_info() for connection in connections],
+                [wait_s for connection in connections if (wait_s := connection.first_byte_s) is not None],
+                receiving=self._receiving,
+            ),
+            open_connections=sum(connection.is_open for connection in connections),
+        )
+
+    # What files ask for.
+
+    def traits_of(self, origin: Origin) -> OriginTraits:
+        return self._pool.traits_of(origin)
+
+    def request_target(self, url: Url) -> str:
+        forwarded = not url.origin.secure and self.options.proxies.leading_to(url.origin) is not None
+        return str(url) if forwarded else url.target
+
+    def available(self, file: FileTransfer) -> None:
+        if self._running and not file.over:
+            self._files[file].queue.add(file, first=True)
+            self._pool.feed_soon()
+
+    def available_later(self, file: FileTransfer, delay_s: float) -> None:
+        if self._running:
+            self._timers[file] = self._loop.call_later(delay_s, self._wake, file)
+
+    def _wake(self, file: FileTransfer) -> None:
+        del self._timers[file]
+        file.waiting = False
+        self.available(file)
+
+    def moved(self, file: FileTransfer, nbytes: int) -> None:
+        self._files[file].moved_bytes += nbytes
+
+    def done(self, file: FileTransfer, *, skipped: bool = False) -> None:
+        chunk = self._files[file]
+        chunk.files_done += not skipped
+        chunk.files_skipped += skipped
+        self._leave(file)
+
+    def failed(self, file: FileTransfer, reason: str) -> None:
+        self._files[file].files_failed += 1
+        self._failures.append(FileFailure(str(file.job), reason))
+        self._leave(file)
+
+    def _leave(self, file: FileTransfer) -> None:
+        """A file is over: perhaps its chunk has channels to spare now."""
+        self._files[file].files.discard(file)
+        if not self._running:
+            return
+        if not any(chunk.files for chunk in self._chunks):
+            self._finish()
+            return
+        self._pool.reshape()
+        self._pool.feed_soon()
+
+    def stop(self, error: AgentError) -> None:
+        self._stopped = self._stopped or error
+        self._finish()
+
+    def _crash(self, error: BaseException) -> None:
+        if self._finished is not None and not self._finished.done():
+            self._finished.set_exception(error)
+
+    def _finish(self) -> None:
+        if self._finished is not None and not self._finished.done():
+            self._finished.set_result(None)
+
+    def run_blocking(self, work: Callable[[], object]) -> asyncio.Future[object]:
+        return self._loop.run_in_executor(self._threads, work)
+
+    # From start to end.
+
+    @property
+    def _started(self) -> bool:
+        return self._finished is not None
+
+    @property
+    def _running(self) -> bool:
+        return self._finished is not None and not self._finished.done()
+
+    def _elapsed_s(self) -> float:
+        if not self._started:
+            return 0.0
+        return (self._ended_at if self._ended_at is not None else self._loop.time()) - self._started_at
+
+    def _begin(self, jobs: Iterable[Job]) -> None:
+        """Sort files into chunks, the largest first so that none is left over at the end, and open the channels."""
+        files = [self._transfer_of(job) for job in jobs]
+        self._receiving = not any(isinstance(file, FileUpload) for file in files)
+        for file in sorted(files, key=lambda file: -(file.size_bytes or 0)):
+            chunk = self._home_of(file)
+            self._files[file] = chunk
+            chunk.add(file)
+        self._pool.chunks = self._chunks
+        if not files:
+            self._finish()
+            return
+        self._pool.reshape()
+        self._pool.feed_soon()
+        self._checkpoint_later()
+
+    def _transfer_of(self, job: Job) -> FileTransfer:
+        return FileUpload(job, self) if isinstance(job, UploadJob) else FileDownload(job, self)
+
+    def _home_of(self, file: FileTransfer) -> TransferChunk:
+        serving = [chunk for chunk in self._chunks if chunk.concurrency]
+        return next((chunk for chunk in serving if chunk.holds(file.size_bytes)), serving[-1])
+
+    def _sort_again(self) -> None:
+        """Move files that wait in a queue to the chunk of the new plan, and all files of a dismissed one."""
+        for chunk in self._chunks:
+            waiting = set(chunk.queue.drain())
+            for file in waiting if chunk.concurrency else tuple(chunk.files):
+                home = self._home_of(file)
+                chunk.remove(file)
+                home.add(file, queued=file in waiting)
+                self._files[file] = home
+
+    def _checkpoint_later(self) -> None:
+        self._checkpoint_timer = self._loop.call_later(_CHECKPOINT_INTERVAL_S, self._checkpoint)
+
+    def _checkpoint(self) -> None:
+        for chunk in self._chunks:
+            for file in chunk.files:
+                file.checkpoint()
+        self._checkpoint_later()
+
+    async def _shut(self) -> None:
+        """Close connections, then note in the journals what was received."""
+        for timer in (*self._timers.values(), self._checkpoint_timer):
+            if timer is not None:
+                timer.cancel()
+        await self._pool.shut()
+        left = [self.run_blocking(file.close) for chunk in self._chunks for file in chunk.files]
+        outcomes = await asyncio.gather(*left, return_exceptions=True)
+        for error in outcomes:
+            if isinstance(error, AgentError):
+                self._stopped = self._stopped or error
+
+    def _result(self) -> TransferResult:
+        return TransferResult(
+            bytes_moved=sum(chunk.moved_bytes for chunk in self._chunks),
+            files_done=sum(chunk.files_done for chunk in self._chunks),
+            files_skipped=sum(chunk.files_skipped for chunk in self._chunks),
+            failures=tuple(self._failures),
+            duration_s=self._elapsed_s(),
+            stopped=self._stopped,
+        )
+
+
+def _checked(plan: Sequence[ChunkPlan]) -> Sequence[ChunkPlan]:
+    if not plan:
+        raise InvalidValue("chunks", "a plan needs at least one chunk")
+    if len({each.chunk for each in plan}) < len(plan):
+        raise InvalidValue("chunks", "the same chunk twice")
+    return plan

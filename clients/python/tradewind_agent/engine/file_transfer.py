@@ -1,0 +1,180 @@
+"""What a download and an upload of one file have in common: dealt out in requests, retried within bounds."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Protocol
+
+from tradewind_agent.engine.address import Origin, Url
+from tradewind_agent.engine.connection import Exchange
+from tradewind_agent.engine.http1 import ResponseHead
+from tradewind_agent.engine.jobs import Job
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.retry import is_retryable_status, retry_after_s
+from tradewind_agent.engine.traits import OriginTraits
+from tradewind_agent.errors import AgentError, FileFault, RefusedByServer, UnusableSource
+
+_SMALLEST_RANGE_BYTES = 256 * 1024
+"""Below this a further request costs more than a further stream gains."""
+
+
+class FileExchange(Exchange, Protocol):
+    """A request for (a part of) a file, to be sent to ``origin``."""
+
+    origin: Origin
+
+    @property
+    def expected_bytes(self) -> int:
+        """File bytes still to come or to go with this request; 0 where unknown."""
+
+    @property
+    def moved_bytes(self) -> int:
+        """File bytes that came or went so far."""
+
+
+class TransferHost(Protocol):
+    """What a file in transfer asks of the engine."""
+
+    options: EngineOptions
+
+    def traits_of(self, origin: Origin) -> OriginTraits: ...
+
+    def request_target(self, url: Url) -> str:
+        """Request target: absolute where a proxy forwards plain http."""
+
+    def available(self, file: "FileTransfer") -> None:
+        """Bytes of ``file`` can be dealt (again)."""
+
+    def available_later(self, file: "FileTransfer", delay_s: float) -> None: ...
+
+    def moved(self, file: "FileTransfer", nbytes: int) -> None: ...
+
+    def done(self, file: "FileTransfer", *, skipped: bool = False) -> None: ...
+
+    def failed(self, file: "FileTransfer", reason: str) -> None: ...
+
+    def stop(self, error: AgentError) -> None:
+        """Nothing can go on: end the whole transfer."""
+
+    def run_blocking(self, work: Callable[[], object]) -> asyncio.Future[object]:
+        """Run in a thread what may wait for the disk."""
+
+
+class FileTransfer(ABC):
+    """One file under way.
+
+    Attributes
+    ----------
+    url : where the next request goes; follows redirects.
+    over : done or failed; whatever still arrives for it is unwanted.
+    placed : in a queue or with a channel.
+    waiting : resting before the next try; nothing is to be dealt.
+    """
+
+    def __init__(self, job: Job, url: Url, host: TransferHost) -> None:
+        self.job = job
+        self.url = url
+        self.host = host
+        self.over = False
+        self.waiting = False
+        self.placed = False
+        self._tries = 0
+        self._redirects = 0
+        self._progressed = False
+
+    @abstractmethod
+    def take(self, streams: int, most_bytes: int) -> FileExchange | None:
+        """The next request, of at most ``most_bytes`` where the file can be split over ``streams``; or nothing now."""
+
+    @property
+    @abstractmethod
+    def has_undealt(self) -> bool:
+        """Whether `take` may have something."""
+
+    @property
+    @abstractmethod
+    def size_bytes(self) -> int | None:
+        """Size as far as it is known, rounded or not."""
+
+    @property
+    @abstractmethod
+    def remaining_bytes(self) -> int:
+        """Bytes still to be moved, as far as known."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of local resources, keeping what another run can resume. May wait for the disk."""
+
+    @abstractmethod
+    def checkpoint(self) -> None:
+        """Make what was moved so far survive a crash, where that is not so by itself."""
+
+    @property
+    def traits(self) -> OriginTraits:
+        return self.host.traits_of(self.url.origin)
+
+    def request_headers(self) -> dict[str, str]:
+        """Headers of every request for this file."""
+        options = self.host.options
+        return {
+            "Host": self.url.origin.authority,
+            "User-Agent": options.user_agent,
+            **options.headers,
+            **options.credentials.headers(self.url),
+        }
+
+    def progressed(self) -> None:
+        """More of the file than ever is safely moved: a later fault starts counting tries afresh."""
+        self._progressed = True
+
+    def fault(self, fault: FileFault) -> None:
+        """Try again later, or give the file up. Faults that meet while it waits anyway are one and the same."""
+        if self.over or self.waiting:
+            return
+        if self._progressed:
+            self._tries, self._progressed = 0, False
+        self._tries += 1
+        policy = self.host.options.retry
+        if fault.retryable and self._tries < policy.most_tries:
+            self.waiting = True
+            self.host.available_later(self, policy.wait_s(self._tries, self.host.options.rng, fault.retry_after_s))
+            return
+        self.give_up(str(fault) if self._tries == 1 else f"{fault} (tried {self._tries} times)")
+
+    def redirect(self, head: ResponseHead) -> None:
+        """Ask at another place from now on; credentials do not go along to another host."""
+        self._redirects += 1
+        if self._redirects > self.host.options.most_redirects:
+            self.give_up(f"more than {self.host.options.most_redirects} redirects")
+            return
+        try:
+            self.url = self.url.join(head.headers.get("location", ""))
+        except UnusableSource as error:
+            self.give_up(f"redirected to nowhere: {error}")
+            return
+        self.host.available(self)
+
+    def give_up(self, reason: str) -> None:
+        if not self.over:
+            self.over = True
+            self.host.failed(self, reason)
+
+
+def share_bytes(undealt_bytes: int, even_bytes: int, streams: int, most_bytes: int) -> int:
+    """Length of the next range of a file.
+
+    A file whose even share is within ``most_bytes`` is cut evenly, one range a stream. A larger one goes in ranges of
+    ``most_bytes`` that shrink towards its end, so that all streams finish together (guided self-scheduling).
+    """
+    if even_bytes <= most_bytes:
+        return max(even_bytes, _SMALLEST_RANGE_BYTES)
+    return min(most_bytes, max(-(-undealt_bytes // streams), _SMALLEST_RANGE_BYTES))
+
+
+def refusal(head: ResponseHead) -> RefusedByServer:
+    """The fault that an error status stands for."""
+    return RefusedByServer(
+        f"the server answered {head.status}",
+        retryable=is_retryable_status(head.status),
+        retry_after_s=retry_after_s(head.headers),
+    )

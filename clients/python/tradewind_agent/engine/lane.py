@@ -1,0 +1,212 @@
+"""A lane: the place of one connection in a channel. It connects when work is dealt to it and again after a close."""
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+from tradewind_agent.engine.address import Origin
+from tradewind_agent.engine.connection import Connection
+from tradewind_agent.engine.file_transfer import FileExchange
+from tradewind_agent.engine.http1 import ResponseHead
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.tcp_info import TcpInfo
+from tradewind_agent.engine.traits import OriginTraits
+from tradewind_agent.errors import FileFault
+
+if TYPE_CHECKING:
+    from tradewind_agent.engine.chunks import Channel
+
+_AHEAD_BYTES = 8 * 1024 * 1024
+"""No request is sent ahead while this much is still to come on the connection: it covers 1 Gbit/s at 60 ms, and what
+is not yet asked for can still be dealt to a faster lane."""
+
+_FIRST_RANGE_BYTES = 4 * 1024 * 1024
+_LONGEST_RANGE_BYTES = 1 << 30
+_RANGE_S = 2.0
+"""A range request lasts about this long, so that a retune takes effect soon …"""
+_RANGE_ROUND_TRIPS = 50
+"""… but this many round trips at least, so that the gap between two requests costs at most 2 %."""
+
+
+class LaneHost(Protocol):
+    """What a lane asks of the pool."""
+
+    options: EngineOptions
+
+    def dial(self, origin: Origin, lane: "Lane") -> "asyncio.Task[Connection]": ...
+
+    def traits_of(self, origin: Origin) -> OriginTraits: ...
+
+    def ready(self, lane: "Lane") -> None:
+        """The lane has room for work, or none left to do."""
+
+    def crash(self, error: BaseException) -> None:
+        """A defect: end the transfer with it instead of waiting for ever."""
+
+    def closed(self, last_info: TcpInfo) -> None:
+        """A connection is gone."""
+
+
+class Lane:
+    """One connection at a time and the requests dealt to it.
+
+    Attributes
+    ----------
+    channel : whose files it carries; ``None`` once it is to retire.
+    """
+
+    def __init__(self, host: LaneHost, channel: "Channel") -> None:
+        self.channel: Channel | None = channel
+        self.connection: Connection | None = None
+        self.origin: Origin | None = None
+        self._host = host
+        self._loop = asyncio.get_running_loop()
+        self._outstanding: deque[FileExchange] = deque()
+        self._dialling: asyncio.Task[Connection] | None = None
+        self._resting: asyncio.TimerHandle | None = None
+        self._failures = 0
+        self._rate_bytes_per_s: float | None = None
+        self._round_trip_s = 0.0
+        self._idle_since = self._loop.time()
+        self._shut = False
+
+    @property
+    def outstanding(self) -> int:
+        """Requests dealt to this lane and not answered in full."""
+        return len(self._outstanding)
+
+    @property
+    def connected(self) -> bool:
+        return self.connection is not None and self.connection.is_open
+
+    def has_room(self) -> bool:
+        """Whether one more request may be dealt: within the window, the look-ahead and the server's limits."""
+        if self.channel is None or self._resting is not None or self._shut:
+            return False
+        if self.connection is not None and not self.connection.is_open:
+            return False
+        if not self._outstanding:
+            return True
+        assert self.origin is not None
+        answered = self.connection.answered if self.connection is not None else 0
+        window = self._host.traits_of(self.origin).window(self.channel.chunk.pipelining, answered)
+        if len(self._outstanding) >= window:
+            return False
+        return sum(exchange.expected_bytes for exchange in self._outstanding) < _AHEAD_BYTES
+
+    @property
+    def range_bytes(self) -> int:
+        """How much to ask for at once, from the rate and round trip seen so far."""
+        if self._rate_bytes_per_s is None:
+            return _FIRST_RANGE_BYTES
+        lasting_s = max(_RANGE_S, _RANGE_ROUND_TRIPS * self._round_trip_s)
+        return min(max(int(self._rate_bytes_per_s * lasting_s), _FIRST_RANGE_BYTES), _LONGEST_RANGE_BYTES)
+
+    def serves(self, origin: Origin) -> bool:
+        """Whether work for ``origin`` can be dealt now: nothing is in flight, or only to this origin."""
+        return not self._outstanding or self.origin == origin
+
+    def give(self, exchange: FileExchange) -> None:
+        """Deal one request to this lane; `has_room` and `serves` must hold."""
+        if not self._outstanding:
+            self._idle_since = self._loop.time()
+        self._outstanding.append(exchange)
+        if self.connection is not None and self.origin == exchange.origin:
+            self.connection.send(exchange)
+        elif self._dialling is None:
+            self.retire()
+            self.origin = exchange.origin
+            self._dialling = self._host.dial(exchange.origin, self)
+            self._dialling.add_done_callback(self._dialled)
+
+    def _dialled(self, task: "asyncio.Task[Connection]") -> None:
+        self._dialling = None
+        if task.cancelled():
+            self._lose(None)
+        elif (error := task.exception()) is not None:
+            self._rest()
+            if not isinstance(error, FileFault):
+                self._host.crash(error)
+                return
+            self._lose(error)
+        else:
+            self.connection = task.result()
+            self.move_to(self.channel)
+            self._idle_since = self._loop.time()
+            for exchange in self._outstanding:
+                self.connection.send(exchange)
+
+    def _lose(self, fault: FileFault | None) -> None:
+        lost, self._outstanding = self._outstanding, deque()
+        for position, exchange in enumerate(lost):
+            exchange.on_lost(fault if position == 0 else None)
+        self._host.ready(self)
+
+    def _rest(self) -> None:
+        """Wait before the next try to connect, longer each time."""
+        self._failures += 1
+        wait_s = self._host.options.retry.wait_s(self._failures, self._host.options.rng)
+        self._resting = self._loop.call_later(wait_s, self._wake)
+
+    def _wake(self) -> None:
+        self._resting = None
+        self._host.ready(self)
+
+    # Called by the connection.
+
+    def on_answered(self, connection: Connection, head: ResponseHead) -> None:
+        exchange = self._outstanding.popleft()
+        now = self._loop.time()
+        self._measure(exchange.moved_bytes, now - self._idle_since)
+        self._idle_since = now
+        self._failures = 0
+        if connection.first_byte_s is not None:
+            self._round_trip_s = connection.first_byte_s
+        if not head.keep_alive and self.origin is not None:
+            self._host.traits_of(self.origin).closed_after(connection.answered)
+        if connection.is_open:
+            self._host.ready(self)
+
+    def on_closed(self, connection: Connection, last_info: TcpInfo) -> None:
+        self._host.closed(last_info)
+        if connection is not self.connection:
+            return  # left behind for another origin
+        self.connection = None
+        self._outstanding.clear()
+        if connection.pipelining_failed and self.origin is not None:
+            self._host.traits_of(self.origin).pipelining = False
+        if not connection.answered and not self._shut:
+            self._rest()
+        self._host.ready(self)
+
+    def _measure(self, moved_bytes: int, duration_s: float) -> None:
+        if moved_bytes >= _FIRST_RANGE_BYTES // 4 and duration_s > 0:
+            self._rate_bytes_per_s = moved_bytes / duration_s
+
+    def retire(self) -> None:
+        """Close the idle connection."""
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            connection.abort()
+
+    def move_to(self, channel: "Channel | None") -> None:
+        """Go on with the files of another channel; what is in flight is finished first."""
+        self.channel = channel
+        if channel is not None and self.connection is not None:
+            self.connection.buffer = channel.chunk.buffer
+
+    async def shut(self) -> None:
+        """Close whatever is open; exchanges in flight are told."""
+        self._shut = True
+        self.channel = None
+        if self._resting is not None:
+            self._resting.cancel()
+        if self._dialling is not None:
+            self._dialling.cancel()
+            with suppress(FileFault, asyncio.CancelledError):
+                self.connection = await self._dialling
+        if self.connection is not None:
+            closed = self.connection.closed
+            self.connection.abort()
+            await closed

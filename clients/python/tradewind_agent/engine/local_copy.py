@@ -1,0 +1,41 @@
+"""What of a file is on the local disk before its transfer begins."""
+
+from enum import Enum
+
+from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
+from tradewind_agent.engine.ranges import RangeSet
+from tradewind_agent.engine.storage import Identity, PartFile, read_journal
+
+
+class LocalState(Enum):
+    CURRENT = "complete, and the listing proves that it is the version on the server"
+    PRESENT = "there under its final name; the server is to be asked which version it has"
+    RECEIVED = "received in full by an earlier run but not yet named; the server is to be asked likewise"
+
+
+def look_at(job: DownloadJob, listed: Identity) -> tuple[LocalState | None, RangeSet, Identity]:
+    """State of the local file (``None``: absent or begun), ranges already received, and of which version they are.
+
+    A part of another version than the listing tells is thrown away.
+    """
+    nothing = RangeSet()
+    if (left := read_journal(job.destination)) is not None:
+        identity, received = left
+        if listed.contradicts(identity):
+            PartFile(job.destination).discard()
+        else:
+            full = identity.size_bytes is not None and received.covers(identity.size_bytes)
+            return (LocalState.RECEIVED if full else None), received, identity
+    try:
+        found = job.destination.stat()
+    except OSError:
+        return None, nothing, Identity()
+    if job.size_trust is not SizeTrust.ROUNDED and job.size_bytes not in (None, found.st_size):
+        return None, nothing, Identity()
+    proven = (
+        job.size_bytes == found.st_size
+        and job.size_trust is not SizeTrust.ROUNDED
+        and job.modified_at is not None
+        and int(job.modified_at.timestamp()) == int(found.st_mtime)
+    )
+    return (LocalState.CURRENT if proven else LocalState.PRESENT), nothing, Identity()

@@ -1,0 +1,47 @@
+"""How the engine talks and stores, as opposed to what it tunes."""
+
+import random
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tradewind_agent.engine.credentials import NO_CREDENTIALS, Credentials
+from tradewind_agent.engine.proxy import NO_PROXIES, Proxies
+from tradewind_agent.engine.retry import RetryPolicy
+
+DEFAULT_IO_BLOCK_BYTES = 256 * 1024
+
+
+def tls_context(*, ca_file: Path | None = None, insecure: bool = False) -> ssl.SSLContext:
+    """TLS settings for clients: the system's authorities or ``ca_file``; ``insecure`` accepts any certificate."""
+    context = ssl.create_default_context(cafile=str(ca_file) if ca_file is not None else None)
+    context.set_alpn_protocols(["http/1.1"])
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions:
+    """Everything that stays fixed during a transfer.
+
+    ``idle_timeout_s`` : longest silence while an answer is due.
+    ``checksum`` : compare SHA-256 sums: of the manifest, of the server's Repr-Digest; ask the receiver to on upload.
+    ``durable`` : sync each file before it gets its name.
+    ``rng`` : source of the jitter between tries.
+    """
+
+    connect_timeout_s: float = 15.0
+    idle_timeout_s: float = 30.0
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    tls: ssl.SSLContext = field(default_factory=tls_context)
+    proxies: Proxies = NO_PROXIES
+    credentials: Credentials = NO_CREDENTIALS
+    headers: Mapping[str, str] = field(default_factory=dict)
+    user_agent: str = "tradewind"
+    most_redirects: int = 10
+    checksum: bool = False
+    durable: bool = True
+    rng: random.Random = field(default_factory=random.Random)

@@ -1,0 +1,83 @@
+"""Requests of an upload: how much the receiver has, and PUTs of (a part of) a file."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from tradewind_agent.engine.address import Origin
+from tradewind_agent.engine.connection import Payload
+from tradewind_agent.engine.http1 import Request, ResponseHead
+from tradewind_agent.errors import FileFault, MalformedResponse
+
+_LONGEST_ANSWER_BYTES = 256 * 1024
+
+
+class FileSlice:
+    """Bytes ``first`` to ``last`` of a source file, read as the connection takes them."""
+
+    def __init__(self, read_at: Callable[[int, int], bytes], first: int, last: int) -> None:
+        self._read_at = read_at
+        self.first = first
+        self.last = last
+        self.position = first
+
+    @property
+    def remaining_bytes(self) -> int:
+        return self.last + 1 - self.position
+
+    def read(self, most_bytes: int) -> bytes:
+        block = self._read_at(self.position, min(most_bytes, self.remaining_bytes))
+        self.position += len(block)
+        return block
+
+
+class SendingFile(Protocol):
+    """The file that a request belongs to."""
+
+    def answered(self, exchange: "UploadExchange", head: ResponseHead) -> None:
+        """The answer is complete."""
+
+    def lost(self, exchange: "UploadExchange", fault: FileFault | None) -> None:
+        """There was none."""
+
+
+class UploadExchange:
+    """One request of an upload; a question has no payload.
+
+    Attributes
+    ----------
+    sent : what of the file goes along, as it goes.
+    """
+
+    payload: Payload | None
+
+    def __init__(self, file: SendingFile, origin: Origin, request: Request, sent: FileSlice | None) -> None:
+        self.file = file
+        self.origin = origin
+        self.request = request
+        self.sent = sent
+        self.payload = sent
+        self._head: ResponseHead | None = None
+        self._answer_bytes = 0
+
+    @property
+    def moved_bytes(self) -> int:
+        return self.sent.position - self.sent.first if self.sent is not None else 0
+
+    @property
+    def expected_bytes(self) -> int:
+        return self.sent.remaining_bytes if self.sent is not None else 0
+
+    def on_head(self, head: ResponseHead) -> None:
+        self._head = head
+
+    def on_data(self, data: memoryview | bytes) -> None:
+        self._answer_bytes += len(data)
+        if self._answer_bytes > _LONGEST_ANSWER_BYTES:
+            raise MalformedResponse("an answer to an upload that does not end")
+
+    def on_end(self) -> None:
+        assert self._head is not None
+        self.file.answered(self, self._head)
+
+    def on_lost(self, fault: FileFault | None) -> None:
+        self.file.lost(self, fault)

@@ -1,0 +1,65 @@
+"""The path as the transfer's own connections see it: round-trip times, bytes sent and sent again."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from tradewind_agent.engine.tcp_info import TcpInfo
+
+
+@dataclass(frozen=True, slots=True)
+class PathSample:
+    """Of all connections together; ``None`` where nothing is known.
+
+    ``rtt_s`` : median over the open connections. ``min_rtt_s`` : least ever seen.
+    ``first_byte_s``, ``min_first_byte_s`` : from a request on an idle connection to its first byte; a round trip and
+    the server's thinking. Behind a proxy or another middle box this is the only view of the whole path.
+    ``sent_bytes``, ``retransmitted_bytes`` : what this end sent; in a download these are requests, not the payload.
+    """
+
+    rtt_s: float | None
+    min_rtt_s: float | None
+    first_byte_s: float | None
+    min_first_byte_s: float | None
+    sent_bytes: int
+    retransmitted_bytes: int
+
+
+class PathSampler:
+    """Adds up over connections that come and go."""
+
+    def __init__(self) -> None:
+        self._min_rtt_s: float | None = None
+        self._min_first_byte_s: float | None = None
+        self._closed_sent_bytes = 0
+        self._closed_retransmitted_bytes = 0
+
+    def closed(self, info: TcpInfo) -> None:
+        """Keep the totals of a connection that is gone."""
+        self._min_rtt_s = _least(self._min_rtt_s, info.min_rtt_s)
+        self._closed_sent_bytes += info.sent_bytes or 0
+        self._closed_retransmitted_bytes += info.retransmitted_bytes or 0
+
+    def sample(self, open_infos: Iterable[TcpInfo], first_bytes_s: Iterable[float], *, receiving: bool) -> PathSample:
+        """Join the open connections to what is known; ``receiving`` takes round trips from the incoming data."""
+        infos, waits_s = list(open_infos), list(first_bytes_s)
+        for info in infos:
+            self._min_rtt_s = _least(self._min_rtt_s, info.min_rtt_s)
+        self._min_first_byte_s = _least(self._min_first_byte_s, min(waits_s, default=None))
+        rtts_s = [rtt_s for info in infos if (rtt_s := _rtt_s(info, receiving=receiving)) is not None]
+        return PathSample(
+            rtt_s=median(rtts_s) if rtts_s else None,
+            min_rtt_s=self._min_rtt_s,
+            first_byte_s=median(waits_s) if waits_s else None,
+            min_first_byte_s=self._min_first_byte_s,
+            sent_bytes=self._closed_sent_bytes + sum(info.sent_bytes or 0 for info in infos),
+            retransmitted_bytes=self._closed_retransmitted_bytes + sum(info.retransmitted_bytes or 0 for info in infos),
+        )
+
+
+def _rtt_s(info: TcpInfo, *, receiving: bool) -> float | None:
+    return info.receive_rtt_s or info.rtt_s if receiving else info.rtt_s
+
+
+def _least(known: float | None, seen: float | None) -> float | None:
+    return min((value for value in (known, seen) if value is not None), default=None)

@@ -1,0 +1,62 @@
+"""What a running transfer looks like at one moment."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from tradewind.dataset import ChunkKind
+from tradewind.parameters import Parameters
+from tradewind.units import throughput_bps
+from tradewind_agent.engine.path_sample import PathSample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkSnapshot:
+    """One chunk; ``parameters`` are those in force, channels dealt from finished chunks included."""
+
+    chunk: ChunkKind
+    parameters: Parameters
+    moved_bytes: int
+    remaining_bytes: int
+    remaining_files: int
+    files_done: int
+    files_skipped: int
+    files_failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The whole transfer; ``elapsed_s`` since its start, counters since then."""
+
+    elapsed_s: float
+    chunks: tuple[ChunkSnapshot, ...]
+    path: PathSample
+    open_connections: int
+
+    @property
+    def moved_bytes(self) -> int:
+        return sum(chunk.moved_bytes for chunk in self.chunks)
+
+    @property
+    def remaining_bytes(self) -> int:
+        return sum(chunk.remaining_bytes for chunk in self.chunks)
+
+    @property
+    def remaining_files(self) -> int:
+        return sum(chunk.remaining_files for chunk in self.chunks)
+
+    @property
+    def files_done(self) -> int:
+        return sum(chunk.files_done for chunk in self.chunks)
+
+    @property
+    def files_skipped(self) -> int:
+        return sum(chunk.files_skipped for chunk in self.chunks)
+
+    @property
+    def files_failed(self) -> int:
+        return sum(chunk.files_failed for chunk in self.chunks)
+
+    def throughput_bps_since(self, earlier: Self) -> float:
+        """Mean rate between two snapshots, bit/s; 0 where no time has passed."""
+        elapsed_s = self.elapsed_s - earlier.elapsed_s
+        return throughput_bps(self.moved_bytes - earlier.moved_bytes, elapsed_s) if elapsed_s > 0 else 0.0

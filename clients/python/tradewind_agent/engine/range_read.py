@@ -1,0 +1,100 @@
+"""One GET of (a range of) a file and what becomes of its answer."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from tradewind_agent.engine.address import Origin
+from tradewind_agent.engine.connection import Payload
+from tradewind_agent.engine.http1 import Request, ResponseHead
+from tradewind_agent.errors import FileFault, MalformedResponse
+
+_LONGEST_UNWANTED_BODY_BYTES = 256 * 1024
+"""An error page up to this size is read to its end to keep the connection; a longer one costs the connection."""
+
+Settlement = Callable[[], None]
+"""What to do once an answer without wanted bytes is over."""
+
+
+class ReadingFile(Protocol):
+    """The file that a read belongs to."""
+
+    def judge(self, read: "RangeRead", head: ResponseHead) -> Settlement | None:
+        """Decide on an answer's head: ``None`` means its body is wanted."""
+
+    def store(self, read: "RangeRead", data: memoryview | bytes) -> None: ...
+
+    def read_complete(self, read: "RangeRead") -> None: ...
+
+    def read_lost(self, read: "RangeRead", fault: FileFault | None) -> None: ...
+
+    def read_refused(self, read: "RangeRead", settle: Settlement) -> None: ...
+
+
+class RangeRead:
+    """Bytes ``first`` to ``last`` asked for; ``last`` is ``None`` while the end is unknown.
+
+    Attributes
+    ----------
+    position : where the next byte received belongs.
+    ranged : whether the request has a Range header.
+    peek : asks for one byte only to learn size and version; nothing is stored.
+    generation : version of the file this read belongs to.
+    """
+
+    payload: Payload | None = None
+
+    def __init__(
+        self,
+        file: ReadingFile,
+        origin: Origin,
+        request: Request,
+        first: int,
+        last: int | None,
+        *,
+        generation: int,
+        peek: bool = False,
+    ) -> None:
+        self.file = file
+        self.origin = origin
+        self.request = request
+        self.first = first
+        self.last = last
+        self.position = first
+        self.ranged = "Range" in request.headers
+        self.peek = peek
+        self.generation = generation
+        self._settle: Settlement | None = None
+        self._unwanted_bytes = 0
+
+    @property
+    def moved_bytes(self) -> int:
+        return self.position - self.first
+
+    @property
+    def expected_bytes(self) -> int:
+        return self.last + 1 - self.position if self.last is not None else 0
+
+    def on_head(self, head: ResponseHead) -> None:
+        self._settle = self.file.judge(self, head)
+
+    def on_data(self, data: memoryview | bytes) -> None:
+        if self._settle is None:
+            if self.last is not None and self.position + len(data) > self.last + 1:
+                raise MalformedResponse("more bytes than were announced")
+            self.file.store(self, data)
+            return
+        self._unwanted_bytes += len(data)
+        if self._unwanted_bytes > _LONGEST_UNWANTED_BODY_BYTES:
+            raise MalformedResponse("a long body that is not wanted")
+
+    def on_end(self) -> None:
+        if self._settle is not None:
+            self.file.read_refused(self, self._settle)
+        else:
+            self.file.read_complete(self)
+
+    def on_lost(self, fault: FileFault | None) -> None:
+        if self._settle is not None:
+            self.file.read_refused(self, self._settle)
+        else:
+            self.file.read_lost(self, fault)

@@ -1,0 +1,57 @@
+"""When to ask again: exponential backoff with full jitter, a bound on tries, the server's own wish honoured."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+_RETRYABLE_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """Bounds of trying again; tries count only while nothing new arrives: progress starts the count afresh.
+
+    ``longest_wait_s`` also bounds what a server may ask for by Retry-After.
+    """
+
+    most_tries: int = 6
+    first_wait_s: float = 0.25
+    longest_wait_s: float = 30.0
+
+    def wait_s(self, tries: int, rng: random.Random, retry_after_s: float | None = None) -> float:
+        """Seconds to wait after the ``tries``-th fruitless try (1 for the first).
+
+        Uniform between half of and the full exponential step, so that many clients do not come back at once.
+        """
+        if retry_after_s is not None:
+            return min(retry_after_s, self.longest_wait_s)
+        step: float = min(self.first_wait_s * 2 ** (tries - 1), self.longest_wait_s)
+        return step * rng.uniform(0.5, 1.0)
+
+
+def is_retryable_status(status: int) -> bool:
+    """Whether the same request may be answered otherwise later."""
+    return status in _RETRYABLE_STATUS
+
+
+def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds asked for by ``Retry-After`` (a number or a date, RFC 9110 §10.2.3).
+
+    A date is read against the server's own ``Date`` where it sent one, else against ``now``.
+    """
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    until, sent = parse_http_date(text), parse_http_date(headers.get("date", "")) or now
+    return max(0.0, (until - sent).total_seconds()) if until is not None and sent is not None else None
+
+
+def parse_http_date(text: str) -> datetime | None:
+    """An HTTP date, in UTC; ``None`` where it is none."""
+    try:
+        date = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return date if date.tzinfo is not None else date.replace(tzinfo=UTC)

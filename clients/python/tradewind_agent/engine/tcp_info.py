@@ -1,0 +1,73 @@
+"""What the kernel knows of a connection: round-trip time, retransmissions, bytes (Linux TCP_INFO).
+
+Offsets are those of ``struct tcp_info`` in <linux/tcp.h>; the kernel only ever appends to it, so a shorter answer of an
+older kernel lacks the last fields and is taken as far as it goes.
+"""
+
+import socket
+import struct
+from dataclasses import dataclass
+from typing import Protocol
+
+_LONGEST_ANSWER_BYTES = 256
+_MICROSECOND_S = 1e-6
+_RTT_AT = 68  # tcpi_rtt, u32, µs
+_RCV_RTT_AT = 92  # tcpi_rcv_rtt, u32, µs
+_BYTES_RECEIVED_AT = 128  # tcpi_bytes_received, u64
+_MIN_RTT_AT = 148  # tcpi_min_rtt, u32, µs; all ones while there is no sample
+_BYTES_SENT_AT = 200  # tcpi_bytes_sent, u64
+_BYTES_RETRANS_AT = 208  # tcpi_bytes_retrans, u64
+_NO_SAMPLE = 0xFFFFFFFF
+
+
+class SocketLike(Protocol):
+    """The one method needed of a socket (or of asyncio's TransportSocket)."""
+
+    def getsockopt(self, level: int, option: int, length: int, /) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TcpInfo:
+    """One sample of one connection; ``None`` where the kernel does not tell (yet).
+
+    ``rtt_s`` is measured by the data we send, ``receive_rtt_s`` by the data we receive.
+    """
+
+    rtt_s: float | None = None
+    min_rtt_s: float | None = None
+    receive_rtt_s: float | None = None
+    received_bytes: int | None = None
+    sent_bytes: int | None = None
+    retransmitted_bytes: int | None = None
+
+
+def decode(answer: bytes) -> TcpInfo:
+    """Read the kernel's answer, of any length."""
+
+    def unsigned(code: str, offset: int) -> int | None:
+        end = offset + struct.calcsize(code)
+        return int(struct.unpack_from(code, answer, offset)[0]) if len(answer) >= end else None
+
+    def seconds(offset: int) -> float | None:
+        value = unsigned("=I", offset)
+        return None if value in (None, 0, _NO_SAMPLE) else value * _MICROSECOND_S
+
+    return TcpInfo(
+        rtt_s=seconds(_RTT_AT),
+        min_rtt_s=seconds(_MIN_RTT_AT),
+        receive_rtt_s=seconds(_RCV_RTT_AT),
+        received_bytes=unsigned("=Q", _BYTES_RECEIVED_AT),
+        sent_bytes=unsigned("=Q", _BYTES_SENT_AT),
+        retransmitted_bytes=unsigned("=Q", _BYTES_RETRANS_AT),
+    )
+
+
+def sample(connection: SocketLike) -> TcpInfo:
+    """Ask the kernel; all ``None`` where there is no TCP_INFO (not Linux, not TCP, already closed)."""
+    option = getattr(socket, "TCP_INFO", None)
+    if option is None:
+        return TcpInfo()
+    try:
+        return decode(connection.getsockopt(socket.IPPROTO_TCP, option, _LONGEST_ANSWER_BYTES))
+    except OSError:
+        return TcpInfo()

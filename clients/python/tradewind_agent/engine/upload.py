@@ -1,0 +1,240 @@
+"""Upload of one file: whole, or in parts that a receiver of ours joins and that survive a broken transfer.
+
+Parts are ``PUT`` with ``Content-Range`` and ``Tradewind-Upload``; ``HEAD`` with the same id tells what has arrived. Any
+other server gets the file in one PUT.
+"""
+
+import os
+import re
+from asyncio import Future
+from hashlib import file_digest, sha256
+
+from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost, refusal, share_bytes
+from tradewind_agent.engine.http1 import REDIRECTS, Request, ResponseHead
+from tradewind_agent.engine.jobs import UploadJob
+from tradewind_agent.engine.part_write import FileSlice, UploadExchange
+from tradewind_agent.engine.ranges import RangeSet
+from tradewind_agent.errors import FileFault
+
+_OK, _CREATED, _ACCEPTED, _NO_CONTENT, _NOT_FOUND = 200, 201, 202, 204, 404
+_STORED = frozenset({_OK, _CREATED, _NO_CONTENT})
+_RECEIVED_RANGE = re.compile(r"\s*(\d+)-(\d+)\s*")
+
+
+class FileUpload(FileTransfer):
+    """State of one file: what the receiver has confirmed and what is still to be dealt."""
+
+    job: UploadJob
+
+    def __init__(self, job: UploadJob, host: TransferHost) -> None:
+        super().__init__(job, job.destination, host)
+        self._fd: int | None = None
+        self._digest: str | None = None
+        self._received = RangeSet()
+        self._undealt = RangeSet([(0, job.size_bytes - 1)])
+        self._in_flight: set[UploadExchange] = set()
+        self._preparing = False
+        self._in_parts: bool | None = None  # None: not decided; whole if False
+        self._must_ask = False
+        self._even_share = (0, 0)  # streams, bytes
+
+    @property
+    def size_bytes(self) -> int:
+        return self.job.size_bytes
+
+    @property
+    def remaining_bytes(self) -> int:
+        if self.over:
+            return 0
+        under_way = sum(exchange.moved_bytes for exchange in self._in_flight)
+        return max(self.job.size_bytes - self._received.total_bytes - under_way, 0)
+
+    @property
+    def has_undealt(self) -> bool:
+        if self.over or self.waiting or self._preparing:
+            return False
+        return bool(self._undealt) or not self._in_flight
+
+    def take(self, streams: int, most_bytes: int) -> UploadExchange | None:
+        if self._fd is None and not self._open():
+            return None
+        if not self.has_undealt:
+            return None
+        length = self._next_length(streams, most_bytes)
+        if self._in_parts is None:
+            self._in_parts = self._must_ask = length < self.job.size_bytes
+        if self._must_ask:
+            return None if self._in_flight else self._ask_received()
+        if not self._in_parts:
+            return None if self._in_flight else self._put_whole()
+        if not self._undealt:
+            # Everything was confirmed, but not that the file is complete: a part sent again makes the receiver say so.
+            return None if self._in_flight else self._put_part(self.job.size_bytes - 1, self.job.size_bytes - 1)
+        return self._put_part(*self._undealt.take(length))
+
+    def _next_length(self, streams: int, most_bytes: int) -> int:
+        undealt = self._undealt.total_bytes
+        if self._even_share[0] != streams:
+            self._even_share = (streams, -(-undealt // streams))
+        return share_bytes(undealt, self._even_share[1], streams, most_bytes)
+
+    # The source.
+
+    def _open(self) -> bool:
+        """Open the source; with checksums its sum is computed first, in a thread. Whether it is ready now."""
+        try:
+            self._fd = os.open(self.job.source, os.O_RDONLY | os.O_CLOEXEC)
+            found = os.fstat(self._fd)
+        except OSError as error:
+            self.give_up(f"cannot read {self.job.source}: {error.strerror or error}")
+            return False
+        if (found.st_size, found.st_mtime_ns) != (self.job.size_bytes, self.job.modified_at_ns):
+            self.give_up(f"{self.job.source} has changed since it was listed")
+            return False
+        if self.host.options.checksum:
+            self._preparing = True
+            self.host.run_blocking(self._sum).add_done_callback(self._summed)
+        return not self._preparing
+
+    def _sum(self) -> None:
+        with self.job.source.open("rb") as source:
+            self._digest = file_digest(source, "sha256").hexdigest()
+
+    def _summed(self, outcome: Future[object]) -> None:
+        if outcome.cancelled():
+            return
+        self._preparing = False
+        if (error := outcome.exception()) is not None:
+            self.give_up(f"cannot read {self.job.source}: {error}")
+        else:
+            self.host.available(self)
+
+    def _read_at(self, position: int, length: int) -> bytes:
+        """Bytes for a request under way; the announced length can no longer be taken back."""
+        if self.over or self._fd is None:
+            raise FileFault("not to be sent any more")
+        try:
+            block = os.pread(self._fd, length, position)
+        except OSError as error:
+            self.give_up(f"cannot read {self.job.source}: {error.strerror or error}")
+            raise FileFault("the source cannot be read") from error
+        if not block:
+            self.give_up(f"{self.job.source} became shorter while it was sent")
+            raise FileFault("the source became shorter")
+        self.host.moved(self, len(block))
+        return block
+
+    # Requests.
+
+    @property
+    def _upload_id(self) -> str:
+        """The same for the same source file in every run: name, size and time."""
+        job = self.job
+        return sha256(f"{job.source.resolve()}\0{job.size_bytes}\0{job.modified_at_ns}".encode()).hexdigest()[:32]
+
+    def _ask_received(self) -> UploadExchange:
+        return self._send("HEAD", {"Tradewind-Upload": self._upload_id}, None)
+
+    def _put_whole(self) -> UploadExchange:
+        self._undealt = RangeSet()
+        body = FileSlice(self._read_at, 0, self.job.size_bytes - 1)
+        return self._send("PUT", {"Content-Length": str(self.job.size_bytes)}, body)
+
+    def _put_part(self, first: int, last: int) -> UploadExchange:
+        headers = {
+            "Content-Length": str(last - first + 1),
+            "Content-Range": f"bytes {first}-{last}/{self.job.size_bytes}",
+            "Tradewind-Upload": self._upload_id,
+        }
+        return self._send("PUT", headers, FileSlice(self._read_at, first, last))
+
+    def _send(self, method: str, headers: dict[str, str], body: FileSlice | None) -> UploadExchange:
+        if self._digest is not None and body is not None:
+            headers["Tradewind-Sha256"] = self._digest
+        request = Request(method, self.host.request_target(self.url), {**self.request_headers(), **headers})
+        exchange = UploadExchange(self, self.url.origin, request, body)
+        self._in_flight.add(exchange)
+        return exchange
+
+    # Answers.
+
+    def answered(self, exchange: UploadExchange, head: ResponseHead) -> None:
+        self._in_flight.discard(exchange)
+        if self.over:
+            return
+        if head.status in REDIRECTS:
+            self._undealt = self._missing()
+            self.redirect(head)
+        elif exchange.sent is None:
+            self._learn_received(head)
+        elif head.status == _ACCEPTED and self._in_parts:
+            self._confirm(exchange.sent)
+        elif head.status in _STORED:
+            self._stored(exchange.sent)
+        else:
+            self._undealt = self._missing()
+            self.fault(refusal(head))
+
+    def _learn_received(self, head: ResponseHead) -> None:
+        """Answer to the question what has arrived; other servers than ours do not understand it."""
+        self._must_ask = False
+        ours = "tradewind-received" in head.headers or head.headers.get("server", "").startswith("tradewind")
+        if head.headers.get("tradewind-complete") == "true":
+            self._done(skipped=not self._received)
+            return
+        if head.status == _NO_CONTENT and ours:
+            ranges = (_RECEIVED_RANGE.fullmatch(each) for each in head.headers["tradewind-received"].split(","))
+            self._received = RangeSet((int(each[1]), int(each[2])) for each in ranges if each is not None)
+        elif head.status == _NOT_FOUND and ours:
+            self._received = RangeSet()
+        else:
+            self._in_parts = False
+        self._undealt = self._missing()
+        self.host.available(self)
+
+    def _confirm(self, sent: FileSlice) -> None:
+        self._received.add(sent.first, sent.last)
+        self.progressed()
+        if self.has_undealt:
+            self.host.available(self)
+
+    def _stored(self, sent: FileSlice) -> None:
+        """The server says that it has it all, which is only believed of a file that was sent in full."""
+        self._received.add(sent.first, sent.last)
+        if self._received.covers(self.job.size_bytes):
+            self._done()
+        elif self._in_parts and self._missing():
+            self.give_up("the server took a part for the whole file; it does not know uploads in parts")
+
+    def _done(self, *, skipped: bool = False) -> None:
+        self.over = True
+        self.close()
+        self.host.done(self, skipped=skipped)
+
+    def lost(self, exchange: UploadExchange, fault: FileFault | None) -> None:
+        self._in_flight.discard(exchange)
+        if self.over:
+            return
+        self._undealt = self._missing()
+        if self._in_parts and exchange.moved_bytes:
+            self._must_ask = True  # some of it may have arrived
+        if fault is not None:
+            self.fault(fault)
+        if self.has_undealt:
+            self.host.available(self)
+
+    def _missing(self) -> RangeSet:
+        """What is neither confirmed nor on its way."""
+        spoken_for = RangeSet(self._received)
+        for exchange in self._in_flight:
+            if exchange.sent is not None:
+                spoken_for.add(exchange.sent.first, exchange.sent.last)
+        return spoken_for.missing_of(self.job.size_bytes)
+
+    def checkpoint(self) -> None:
+        """The receiver keeps the journal."""
+
+    def close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None

@@ -1,0 +1,193 @@
+"""Errors of the agent; each message is one line that says what failed and what to do.
+
+TradewindError                      tradewind.errors
+└── AgentError
+    ├── NotConfigured               no service address or key is known
+    ├── ServiceProblem              the service answered, and refused: ``status``, ``title``, ``detail``, ``field``
+    │   ├── KeyRefused              401, also Unauthenticated
+    │   ├── ScopeMissing            403, also NotPermitted
+    │   ├── UnknownThing            404, also NotFound
+    │   ├── Contradiction           409, also Conflict
+    │   ├── BodyTooLarge            413, also TooLarge
+    │   ├── RequestRefused          any other 4xx: a field is wrong, or nothing in a batch was valid
+    │   └── ServiceBroken           500, or an answer that is not of this API
+    ├── ServiceAway                 no connection, or 429/502/503/504 after all retries; also Unavailable
+    ├── SpoolFailed                 the folder of spooled logs cannot be used
+    ├── WatchFailed                 a folder of logs cannot be watched
+    ├── CannotServe                 a folder cannot be served
+    ├── CopyFailed                  a copy could not begin
+    ├── UnusableSource              a URL, manifest or index page that cannot be read as a list of files
+    │   └── UnsafeName              a name in one that would leave the destination folder
+    ├── StorageFailed               the local disk refuses: the whole transfer stops, parts are kept
+    └── FileFault                   one file cannot go on: retried within bounds, else told as a FileFailure
+        ├── ConnectionFault         refused, dropped, timed out
+        ├── MalformedResponse       bytes that are not HTTP/1.1, or not what was asked for
+        └── RefusedByServer         an answer with an error status
+"""
+
+from typing import Any
+
+from tradewind.errors import (
+    Conflict,
+    NotFound,
+    NotPermitted,
+    TooLarge,
+    TradewindError,
+    Unauthenticated,
+    Unavailable,
+)
+
+
+class AgentError(TradewindError):
+    """Base of the agent's own errors."""
+
+
+class NotConfigured(AgentError):
+    """No service is known to this user."""
+
+
+class ServiceProblem(AgentError):
+    """An RFC 9457 problem of the service.
+
+    Attributes
+    ----------
+    status : HTTP status.
+    title, detail : of the problem; ``detail`` falls back to the title.
+    field : dotted wire name of what was wrong, where the service tells it.
+    problem : the whole document, extensions included.
+    """
+
+    advice = ""
+
+    def __init__(self, status: int, problem: dict[str, Any]) -> None:
+        self.status = status
+        self.problem = problem
+        self.title = str(problem.get("title") or f"status {status}")
+        self.detail = str(problem.get("detail") or self.title)
+        field = problem.get("field")
+        self.field = str(field) if field is not None else None
+        super().__init__(self._line())
+
+    def _line(self) -> str:
+        where = f"{self.field}: " if self.field and not self.detail.startswith(self.field) else ""
+        told = " ".join(f"{where}{self.detail}".split())
+        return f"the service refused ({self.status}): {told}" + (f"; {self.advice}" if self.advice else "")
+
+
+class KeyRefused(ServiceProblem, Unauthenticated):
+    """The key is missing, unknown or revoked."""
+
+    advice = "run `tradewind login URL --key KEY` with a valid key"
+
+
+class ScopeMissing(ServiceProblem, NotPermitted):
+    """The key is valid, but not for this call."""
+
+    advice = "use a key with that scope, or ask an operator for one"
+
+
+class UnknownThing(ServiceProblem, NotFound):
+    """Not there, as far as this tenant can see."""
+
+
+class Contradiction(ServiceProblem, Conflict):
+    """Contradicts what the service has stored."""
+
+
+class BodyTooLarge(ServiceProblem, TooLarge):
+    """More than the service takes in one request."""
+
+    advice = "send it in smaller batches"
+
+
+class RequestRefused(ServiceProblem):
+    """The request is wrong; sending it again does not help."""
+
+
+class ServiceBroken(ServiceProblem):
+    """The service failed in a way that it should not, or it is not Tradewind that answers at this address."""
+
+    advice = "check the address with `tradewind doctor`; if it is right, tell its operator"
+
+
+class ServiceAway(AgentError, Unavailable):
+    """The service cannot be reached, or says that it cannot answer now; ``retry_after_s`` where it says when."""
+
+    retryable = True
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class SpoolFailed(AgentError):
+    """The spool folder cannot be read or written."""
+
+
+class WatchFailed(AgentError):
+    """A folder of logs cannot be watched."""
+
+
+class CannotServe(AgentError):
+    """A folder cannot be served: no address to listen on, or no certificate to show."""
+
+
+class CopyFailed(AgentError):
+    """A copy could not begin: nothing to copy, or options that contradict each other."""
+
+
+class UnusableSource(AgentError):
+    """What was to be copied cannot be read as a file or a list of files."""
+
+
+class UnsafeName(UnusableSource):
+    """A name given by a server or manifest points outside the destination folder."""
+
+
+class StorageFailed(AgentError):
+    """The local disk is full, read-only or broken; nothing more can be written, what was received is kept."""
+
+    retryable = True
+
+
+class FileFault(AgentError):
+    """Something went wrong with one file; ``retryable`` says whether asking again may help.
+
+    Attributes
+    ----------
+    retry_after_s : the wait the server asked for, if any.
+    """
+
+    retryable = True
+
+    def __init__(self, reason: str, *, retryable: bool = True, retry_after_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.retryable = retryable
+        self.retry_after_s = retry_after_s
+
+
+class ConnectionFault(FileFault):
+    """The connection was refused, dropped or silent for too long."""
+
+
+class MalformedResponse(FileFault):
+    """The answer is not HTTP/1.1 or does not fit the request."""
+
+
+class RefusedByServer(FileFault):
+    """The server answered with an error status."""
+
+
+_BY_STATUS: dict[int, type[ServiceProblem]] = {
+    401: KeyRefused,
+    403: ScopeMissing,
+    404: UnknownThing,
+    409: Contradiction,
+    413: BodyTooLarge,
+}
+
+
+def problem_of(status: int, problem: dict[str, Any]) -> ServiceProblem:
+    """The exception for a problem document that came with ``status``."""
+    kind = _BY_STATUS.get(status, RequestRefused if 400 <= status < 500 else ServiceBroken)
+    return kind(status, problem)

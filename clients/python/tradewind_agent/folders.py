@@ -1,0 +1,59 @@
+"""Where the agent keeps its files: the XDG base folders, private to the user."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+APPLICATION = "tradewind"
+PRIVATE_FOLDER_MODE = 0o700
+PRIVATE_FILE_MODE = 0o600
+
+
+def config_folder(environ: Mapping[str, str]) -> Path:
+    """``$XDG_CONFIG_HOME/tradewind``, by default ``~/.config/tradewind``."""
+    return _base(environ, "XDG_CONFIG_HOME", ".config") / APPLICATION
+
+
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """``$XDG_STATE_HOME/tradewind``, by default ``~/.local/state/tradewind``."""
+    return _base(environ, "XDG_STATE_HOME", ".local/state") / APPLICATION
+
+
+def _base(environ: Mapping[str, str], variable: str, default: str) -> Path:
+    stated = environ.get(variable, "")
+    if os.path.isabs(stated):  # noqa: PTH117 -- the specification: relative values are to be ignored
+        return Path(stated)
+    home = environ.get("HOME")
+    return (Path(home) if home else Path.home()) / default
+
+
+def make_private(folder: Path) -> None:
+    """Create ``folder`` with mode 0700; one that others could read is closed to them."""
+    folder.mkdir(mode=PRIVATE_FOLDER_MODE, parents=True, exist_ok=True)
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(PRIVATE_FOLDER_MODE)
+
+
+def replace_durably(path: Path, content: bytes) -> None:
+    """Write ``content`` under ``path`` whole or not at all, for the user alone; on disk when this returns."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE_FILE_MODE)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and removals in ``folder`` durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,132 @@
+"""One field of a log row as a value that the transfer record can hold, or the reason why it cannot."""
+
+import math
+from datetime import UTC, datetime
+
+from tradewind.errors import InvalidValue
+from tradewind.units import format_bps
+from tradewind.wire.base import BIGINT_MAX, MAX_NAME_LENGTH
+from tradewind.wire.records import RATE_TOLERANCE
+
+UNKNOWN_TEXTS = frozenset({"", "na", "n/a", "nan", "none", "null", "-", "unknown"})
+"""Ways in which logs say that a value is not known (compared in lower case)."""
+
+MAX_SETTING = 32767
+"""Highest setting of a parameter that a record holds."""
+
+_SETTING_DIGITS = 9
+_EARLIEST = datetime(1990, 1, 1, tzinfo=UTC)
+_END = datetime(2100, 1, 1, tzinfo=UTC)
+
+
+def number(field: str, text: str) -> float:
+    """A finite number ≥ 0.
+
+    Raises
+    ------
+    InvalidValue : it is missing, no number, not finite, or negative.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        raise InvalidValue(field, _no_number(text)) from None
+    if 0 <= value < math.inf:
+        return value
+    raise InvalidValue(field, "is negative" if value < 0 and value != -math.inf else "is not finite")
+
+
+def _no_number(text: str) -> str:
+    return "is missing" if text.strip().lower() in UNKNOWN_TEXTS else f"is not a number: {text[:40]!r}"
+
+
+def positive(field: str, text: str, scale: float = 1.0) -> float:
+    """A number times ``scale`` that is finite and above 0; otherwise as ``number``."""
+    value = number(field, text) * scale
+    if 0 < value < math.inf:
+        return value
+    raise InvalidValue(field, "is zero" if value == 0 else "is not finite")
+
+
+def positive_if_known(field: str, text: str, scale: float = 1.0) -> float | None:
+    """As ``positive``, ``None`` where the log says that it is not known."""
+    return None if text.strip().lower() in UNKNOWN_TEXTS else positive(field, text, scale)
+
+
+def bounded(field: str, value: float, lowest: int, highest: int = BIGINT_MAX) -> int:
+    """A finite number rounded to a whole one within [``lowest``, ``highest``]."""
+    if not lowest <= value <= highest:
+        raise InvalidValue(field, f"is outside {lowest} to {highest}: {value:g}")
+    return round(value)
+
+
+def setting(field: str, text: str, lowest: int = 1) -> int | None:
+    """A setting such as a number of streams, ``None`` where the log says that it is not known.
+
+    Raises
+    ------
+    InvalidValue : it is no whole number within ``lowest`` to 32767.
+    """
+    if text.isdecimal() and len(text) <= _SETTING_DIGITS:
+        return bounded(field, int(text), lowest, MAX_SETTING)
+    if text.strip().lower() in UNKNOWN_TEXTS:
+        return None
+    value = number(field, text)
+    if value != int(value):
+        raise InvalidValue(field, f"is no whole number: {text[:40]!r}")
+    return bounded(field, value, lowest, MAX_SETTING)
+
+
+def name(field: str, text: str) -> str:
+    """A name of an endpoint, program or network that can be stored.
+
+    Raises
+    ------
+    InvalidValue : empty, too long, or with control characters.
+    """
+    stripped = text.strip()
+    if not stripped:
+        raise InvalidValue(field, "is missing")
+    if len(stripped) > MAX_NAME_LENGTH or not stripped.isprintable():
+        raise InvalidValue(field, f"is no name of at most {MAX_NAME_LENGTH} printable characters")
+    return stripped
+
+
+def known_name(field: str, text: str) -> str | None:
+    """A name, or ``None`` where the log says that it is not known."""
+    return None if text.strip().lower() in UNKNOWN_TEXTS else name(field, text)
+
+
+def instant(field: str, value: datetime) -> datetime:
+    """A time with zone between 1990 and 2100.
+
+    Raises
+    ------
+    InvalidValue : outside, as a sign of a wrong unit or field.
+    """
+    if not _EARLIEST <= value < _END:
+        raise InvalidValue(field, f"is outside 1990 to 2100: {value.isoformat()}")
+    return value
+
+
+def required(field: str, option: str, value: str | None) -> str:
+    """What the log does not say and the context must.
+
+    Raises
+    ------
+    InvalidValue : it was not given; the reason names the option.
+    """
+    if value is None:
+        raise InvalidValue(option, f"is needed: this log does not name its {field}")
+    return name(option, value)
+
+
+def possible_rate(rate_bps: float, bandwidth_bps: float | None) -> None:
+    """Refuse a rate above the link's, as the service does.
+
+    Raises
+    ------
+    InvalidValue : it is above, by more than rounding and buffers explain.
+    """
+    if bandwidth_bps is not None and rate_bps > RATE_TOLERANCE * bandwidth_bps:
+        found = f"{format_bps(rate_bps)} on a link of {format_bps(bandwidth_bps)}"
+        raise InvalidValue("outcome.throughput_bps", f"is above the link's rate: {found}")

@@ -1,0 +1,17 @@
+"""Ids of imported records: the same row of the same log gets the same id, however often and wherever it is read."""
+
+from hashlib import sha1
+from uuid import UUID
+
+_NAMESPACE = UUID("3f0f1c57-6a8e-5d0a-9a53-5b1f9f2f8d11").bytes
+"""Namespace of records that were read from other programs' logs."""
+
+
+def record_id(mover: str, row: int, content: str) -> UUID:
+    """Name-based id (version 5, RFC 9562) of a row: program, line number and text of the line.
+
+    Compression, line ends and the name of the file leave it alone, so that uploading a log twice stores it once.
+    """
+    name = f"{mover}\n{row}\n{content}".encode(errors="replace")
+    digest = sha1(_NAMESPACE + name, usedforsecurity=False).digest()
+    return UUID(bytes=digest[:16], version=5)

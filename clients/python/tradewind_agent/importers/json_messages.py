@@ -1,0 +1,38 @@
+"""Lines that are JSON objects, and their values as text, whichever type a version of the writer gave them."""
+
+import json
+from collections.abc import Mapping
+
+from tradewind.errors import InvalidValue
+
+
+def message_of(text: str) -> Mapping[str, object]:
+    """The JSON object of a line.
+
+    Raises
+    ------
+    InvalidValue : the line is no JSON, or no object.
+    """
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidValue("row", "is not valid JSON") from None
+    if not isinstance(message, dict):
+        raise InvalidValue("row", "is no JSON object")
+    return message
+
+
+def text_at(message: Mapping[str, object], key: str) -> str:
+    """A value as text: numbers as they are written, "" for what is absent or no single value."""
+    value = message.get(key)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return repr(value)
+    return ""
+
+
+def object_at(message: Mapping[str, object], key: str) -> Mapping[str, object]:
+    """An object inside an object, empty if it is absent or something else."""
+    value = message.get(key)
+    return value if isinstance(value, dict) else {}

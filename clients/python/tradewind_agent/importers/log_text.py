@@ -1,0 +1,160 @@
+"""A log as numbered lines: plain, gzip or zstd, any line end, any encoding, flat memory for any file."""
+
+import codecs
+import gzip
+import io
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, NamedTuple, Self, cast
+
+import zstandard
+
+from tradewind.errors import InvalidValue
+
+MAX_LINE_CHARS = 1 << 20
+"""A longer line is refused without being held; a million characters are far beyond any real log row."""
+
+SAMPLE_CHARS = 1 << 16
+"""Characters at the beginning of a log that its format is told by."""
+
+_BLOCK_BYTES = 1 << 16
+_SPOOLED_BYTES = 1 << 23
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_BROKEN_STREAM = (EOFError, zlib.error, gzip.BadGzipFile, zstandard.ZstdError)
+
+
+class Line(NamedTuple):
+    """Line ``number`` (from 1) without its end, or the fault for which it has no text."""
+
+    number: int
+    text: str
+    fault: InvalidValue | None = None
+
+
+class LogText:
+    """Lines of a log, readable more than once: a stream that cannot go back is spooled as it came, on disk if large.
+
+    Parameters
+    ----------
+    log : path of the log, or a binary stream. A stream is read from where it stands and stays open: it is its owner's.
+    first_row : number of the first line, for a part of a log that is read on from an offset.
+    """
+
+    def __init__(self, log: Path | str | IO[bytes], *, first_row: int = 1) -> None:
+        self._log = log
+        self._first_row = first_row
+        self._closing = ExitStack()
+        self._rewindable: IO[bytes] | None = None
+        self._beginning = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close what was opened here; the stream of an owner stays open."""
+        self._closing.close()
+        self._rewindable = None
+
+    def lines(self) -> Iterator[Line]:
+        """All lines from the beginning; only one pass may be under way at a time."""
+        number = self._first_row - 1
+        try:
+            for number, line in enumerate(self._texts(), self._first_row):
+                if line is None:
+                    yield Line(number, "", InvalidValue("row", f"is longer than {MAX_LINE_CHARS} characters"))
+                else:
+                    yield Line(number, line)
+        except _BROKEN_STREAM as broken:
+            yield Line(number + 1, "", InvalidValue("file", f"compressed data is broken or cut off: {broken}"))
+
+    def sample(self) -> str:
+        """The first characters of the log, as far as they can be read."""
+        try:
+            with self._opened() as stream:
+                return next(_decoded(stream), "")[:SAMPLE_CHARS]
+        except _BROKEN_STREAM as broken:
+            raise InvalidValue("file", f"compressed data is broken: {broken}") from None
+
+    def _texts(self) -> Iterator[str | None]:
+        with self._opened() as stream:
+            pending, skipping = "", False
+            for block in _decoded(stream):
+                parts = (pending + block).split("\n")
+                pending = parts.pop()
+                for part in parts:
+                    yield None if skipping or len(part) > MAX_LINE_CHARS else part
+                    skipping = False
+                if skipping or len(pending) > MAX_LINE_CHARS:
+                    pending, skipping = "", True
+            if skipping:
+                yield None
+            elif pending:
+                yield pending
+
+    @contextmanager
+    def _opened(self) -> Iterator[IO[bytes]]:
+        if self._rewindable is None:
+            self._rewindable = self._made_rewindable()
+        self._rewindable.seek(self._beginning)
+        magic = self._rewindable.read(4)
+        self._rewindable.seek(self._beginning)
+        if magic.startswith(_GZIP_MAGIC):
+            with gzip.GzipFile(fileobj=self._rewindable) as stream:
+                yield cast("IO[bytes]", stream)
+        elif magic == _ZSTD_MAGIC:
+            decompressor = zstandard.ZstdDecompressor()
+            with decompressor.stream_reader(self._rewindable, read_across_frames=True, closefd=False) as stream:
+                yield stream
+        else:
+            yield self._rewindable
+
+    def _made_rewindable(self) -> IO[bytes]:
+        stream: IO[bytes]
+        if isinstance(self._log, str | Path):
+            try:
+                stream = Path(self._log).open("rb")  # noqa: SIM115  # closed with the log
+            except OSError as failed:
+                raise InvalidValue("file", f"cannot read {self._log}: {failed.strerror or failed}") from None
+            self._closing.enter_context(stream)
+        else:
+            stream = self._log
+        if stream.seekable():
+            self._beginning = stream.tell()
+            return stream
+        spool = tempfile.SpooledTemporaryFile(max_size=_SPOOLED_BYTES)  # noqa: SIM115  # closed with the log
+        self._closing.enter_context(spool)
+        while block := stream.read(_BLOCK_BYTES):
+            spool.write(block)
+        return spool
+
+
+def _decoded(stream: IO[bytes]) -> Iterator[str]:
+    r"""Text in blocks with ``\n`` as the only line end (old Macintosh logs end lines with a bare CR).
+
+    Bytes that are no text become U+FFFD: a name may then look odd, a number is refused by its reader.
+    """
+    block = stream.read(_BLOCK_BYTES)
+    encoding = "utf-8"
+    for mark, named in _BYTE_ORDER_MARKS:
+        if block.startswith(mark):
+            block, encoding = block[len(mark) :], named
+    decoder = io.IncrementalNewlineDecoder(codecs.getincrementaldecoder(encoding)(errors="replace"), translate=True)
+    while block:
+        yield decoder.decode(block)
+        block = stream.read(_BLOCK_BYTES)
+    yield decoder.decode(b"", final=True)

@@ -1,0 +1,127 @@
+"""History on its way to the service: logs of any known format as NDJSON lines, and what is to be said about them."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from pydantic import ValidationError
+
+from tradewind.errors import InvalidValue
+from tradewind.wire.base import reason_of
+from tradewind.wire.records import WireRecord
+from tradewind_agent.client import UploadReport
+from tradewind_agent.importers.importing import import_file
+from tradewind_agent.importers.ports import ImportContext, Imported, ImportReport
+
+SHOWN_REASONS = 5
+
+
+@dataclass(slots=True)
+class FileReport:
+    """One log: its import report, or why it could not be read."""
+
+    name: str
+    report: ImportReport | None = None
+    failure: str | None = None
+    unsendable: int = 0
+    """Imported records that the wire does not take; they count as refused."""
+
+    @property
+    def imported(self) -> int:
+        return (self.report.imported if self.report else 0) - self.unsendable
+
+    @property
+    def refused(self) -> int:
+        return self.report.refused_count if self.report else 0
+
+    def document(self) -> dict[str, Any]:
+        report = self.report
+        return {
+            "file": self.name,
+            "failure": self.failure,
+            "format": report.format if report else None,
+            "rows_read": report.rows_read if report else 0,
+            "imported": self.imported,
+            "refused": self.refused,
+            "reasons": [
+                {"field": field, "reason": reason, "rows": rows}
+                for (field, reason), rows in (report.refused.most_common() if report else ())
+            ],
+            "units": [
+                {"column": unit.column, "unit": unit.unit, "evidence": unit.evidence}
+                for unit in (report.units if report else ())
+            ],
+            "assumptions": list(report.assumptions) if report else [],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """The same for people."""
+        if self.failure is not None:
+            yield f"{self.name}: {self.failure}"
+        if self.report is None:
+            return
+        yield f"{self.name}: {self.report.format}, {self.imported} records, {self.refused} rows refused"
+        for (field, reason), rows in self.report.refused.most_common(SHOWN_REASONS):
+            yield f"  refused {rows}: {field}: {reason}"
+        yield from (f"  unit {unit}" for unit in self.report.units)
+        yield from (f"  assumed {assumption}" for assumption in self.report.assumptions)
+
+
+def read_logs(
+    logs: Iterable[tuple[str, Path | IO[bytes]]],
+    *,
+    format_name: str,
+    context: ImportContext,
+    reports: list[FileReport],
+) -> Iterator[bytes]:
+    """NDJSON lines of all ``logs``, streaming; one report a log is added as reading goes on.
+
+    A log that cannot be read is told in its report and the others go on.
+    """
+    for name, log in logs:
+        told = FileReport(name)
+        reports.append(told)
+        try:
+            imported = import_file(log, format=format_name, context=context)
+            told.report = imported.report
+            for item in imported:
+                if isinstance(item, Imported) and (line := _line(item, told)) is not None:
+                    yield line
+        except InvalidValue as wrong:
+            told.failure = str(wrong)
+
+
+def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> tuple[str, dict[str, Any]]:
+    """Text and document for the end of an upload; ``None`` for one that only looked."""
+    lines = [line for report in reports for line in report.lines()]
+    document: dict[str, Any] = {"files": [report.document() for report in reports], "dry_run": uploaded is None}
+    if uploaded is None:
+        lines.append(f"dry run: {sum(report.imported for report in reports)} records would be uploaded")
+    else:
+        again = sum(receipt.accepted for receipt in uploaded.receipts if receipt.duplicate)
+        known = f" ({again} of them were known)" if again else ""
+        lines.append(
+            f"uploaded in {len(uploaded.receipts)} batches: {uploaded.accepted} accepted{known}, "
+            f"{uploaded.rejected} rejected"
+        )
+        rejections = [rejection for receipt in uploaded.receipts for rejection in receipt.rejections]
+        lines += [f"  rejected {each.field}: {each.reason}" for each in rejections[:SHOWN_REASONS]]
+        document |= {
+            "accepted": uploaded.accepted,
+            "rejected": uploaded.rejected,
+            "batches": [str(receipt.batch_id) for receipt in uploaded.receipts],
+            "rejections": [each.model_dump() for each in rejections],
+        }
+    return "\n".join(lines), document
+
+
+def _line(item: Imported, told: FileReport) -> bytes | None:
+    try:
+        return WireRecord.of(item.record).to_line()
+    except ValidationError as invalid:
+        wrong = reason_of(invalid.errors(include_url=False, include_context=False)[0])
+        told.unsendable += 1
+        assert told.report is not None
+        told.report.refused[wrong.field, wrong.reason] += 1
+        return None

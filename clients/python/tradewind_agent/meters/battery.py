@@ -1,0 +1,67 @@
+"""A battery's discharge as Linux shows it under /sys/class/power_supply: the whole device, while it runs on it."""
+
+from pathlib import Path
+
+from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind_agent.meters.meter import MeterUnavailable
+from tradewind_agent.meters.trace import PowerIntegral
+from tradewind_agent.meters.utilisation import HostCounters
+
+_MICRO = 1e-6
+
+
+class BatteryMeter:
+    """Power drawn from all discharging batteries, integrated by trapezoids between readings.
+
+    Parameters
+    ----------
+    sysfs : where sysfs is mounted.
+
+    Raises
+    ------
+    MeterUnavailable : no battery, or none is discharging.
+    """
+
+    method = EnergyMethod.BATTERY
+    quality = EnergyQuality.MEASURED
+    base_w: float | None = None
+
+    def __init__(self, sysfs: Path = Path("/sys")) -> None:
+        folder = sysfs / "class" / "power_supply"
+        self._batteries = [supply for supply in sorted(folder.glob("*")) if _text(supply / "type") == "Battery"]
+        if not self._batteries:
+            raise MeterUnavailable(f"{folder} has no battery")
+        self._integral = PowerIntegral()
+        self._power_w()
+
+    @property
+    def description(self) -> str:
+        return f"discharge of {', '.join(battery.name for battery in self._batteries)}: the whole device"
+
+    def energy_j(self, counters: HostCounters) -> float:
+        """Energy drawn since the first reading."""
+        self._integral.add(counters.at_s, self._power_w())
+        return self._integral.energy_j
+
+    def _power_w(self) -> float:
+        discharging = [battery for battery in self._batteries if _text(battery / "status") == "Discharging"]
+        if not discharging:
+            raise MeterUnavailable("the device runs on mains: its battery is not discharging")
+        return sum(_discharge_w(battery) for battery in discharging)
+
+
+def _discharge_w(battery: Path) -> float:
+    if (power_uw := _text(battery / "power_now")) is not None:
+        return abs(float(power_uw)) * _MICRO
+    current_ua, voltage_uv = _text(battery / "current_now"), _text(battery / "voltage_now")
+    if current_ua is None or voltage_uv is None:
+        raise MeterUnavailable(f"{battery} tells neither power_now nor current_now and voltage_now")
+    return abs(float(current_ua)) * _MICRO * float(voltage_uv) * _MICRO
+
+
+def _text(path: Path) -> str | None:
+    """What a file of sysfs says; None where the driver does not tell."""
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except OSError:
+        return None

@@ -1,0 +1,42 @@
+"""Which meter to use here, and why not a better one."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tradewind.energy import EnergyMethod
+from tradewind_agent.meters.battery import BatteryMeter
+from tradewind_agent.meters.cpu_model import CpuModelMeter, PowerProfile, assumed_profile
+from tradewind_agent.meters.meter import Meter, MeterUnavailable
+from tradewind_agent.meters.rapl import RaplMeter
+
+
+@dataclass(frozen=True, slots=True)
+class MeterChoice:
+    """The best meter that can be read, and the reason for each better one that cannot."""
+
+    meter: Meter
+    refusals: tuple[tuple[EnergyMethod, str], ...]
+
+    @property
+    def explanation(self) -> str:
+        """One line: method, quality, what it reads, and why nothing better."""
+        reasons = "; ".join(f"no {method}: {reason}" for method, reason in self.refusals)
+        chosen = f"{self.meter.method} ({self.meter.quality}): {self.meter.description}"
+        return f"{chosen}; {reasons}" if reasons else chosen
+
+
+def choose_meter(*, logical_cpus: int, profile: PowerProfile | None = None, sysfs: Path = Path("/sys")) -> MeterChoice:
+    """The best readable meter: RAPL, then a discharging battery, then the CPU model, which always works.
+
+    Parameters
+    ----------
+    profile : coefficients for the CPU model; assumed ones for ``logical_cpus`` by default.
+    sysfs : where sysfs is mounted.
+    """
+    refusals: list[tuple[EnergyMethod, str]] = []
+    for measured in (RaplMeter, BatteryMeter):
+        try:
+            return MeterChoice(measured(sysfs), tuple(refusals))
+        except MeterUnavailable as error:
+            refusals.append((measured.method, str(error)))
+    return MeterChoice(CpuModelMeter(profile or assumed_profile(logical_cpus)), tuple(refusals))

@@ -1,0 +1,40 @@
+"""What every power meter has in common."""
+
+from typing import Protocol
+
+from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind_agent.meters.utilisation import HostCounters
+
+
+class MeterUnavailable(Exception):
+    """A meter cannot be read here; the message says why and, where possible, what would help."""
+
+
+class Meter(Protocol):
+    """A source of energy figures for this host.
+
+    Attributes
+    ----------
+    base_w : power without the transfer, where the meter knows it by itself (a model's idle power); else None.
+    """
+
+    @property
+    def method(self) -> EnergyMethod: ...
+
+    @property
+    def quality(self) -> EnergyQuality: ...
+
+    @property
+    def base_w(self) -> float | None: ...
+
+    @property
+    def description(self) -> str:
+        """What is read or assumed, for people."""
+
+    def energy_j(self, counters: HostCounters) -> float:
+        """Energy since an origin of the meter's own, now; ``counters`` were read at the same moment.
+
+        Raises
+        ------
+        MeterUnavailable : it could be read before and can no longer.
+        """

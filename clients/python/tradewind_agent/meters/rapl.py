@@ -1,0 +1,97 @@
+"""Energy counters of Intel and AMD processors (RAPL) as Linux shows them under /sys/class/powercap.
+
+They cover the sockets and, where there are dram zones, the memory: neither disks nor network cards nor losses of the
+power supply. The whole host is counted, whoever used it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind_agent.meters.meter import MeterUnavailable
+from tradewind_agent.meters.utilisation import HostCounters
+
+_JOULES_PER_MICROJOULE = 1e-6
+
+
+@dataclass(slots=True)
+class _Zone:
+    """One counter, which wraps around at ``range_uj``."""
+
+    name: str
+    path: Path
+    range_uj: int
+    last_uj: int
+    since_start_uj: int = 0
+
+    def advance(self) -> int:
+        now_uj = _number(self.path)
+        step_uj = now_uj - self.last_uj
+        if step_uj < 0:
+            step_uj += self.range_uj + 1  # max_energy_range_uj is the largest value, then comes 0
+        self.last_uj = now_uj
+        self.since_start_uj += step_uj
+        return self.since_start_uj
+
+
+class RaplMeter:
+    """The sum of all package and dram zones; core and uncore zones are part of their package.
+
+    A counter that wraps more than once between readings cannot be told from one that did not: at 100 W the usual range
+    of 262 kJ lasts 43 minutes, so a reading a minute is enough.
+
+    Parameters
+    ----------
+    sysfs : where sysfs is mounted.
+
+    Raises
+    ------
+    MeterUnavailable : no zones, or none that may be read.
+    """
+
+    method = EnergyMethod.RAPL
+    quality = EnergyQuality.MEASURED
+    base_w: float | None = None
+
+    def __init__(self, sysfs: Path = Path("/sys")) -> None:
+        folder = sysfs / "class" / "powercap"
+        zones = sorted(folder.glob("intel-rapl:*"))
+        if not zones:
+            raise MeterUnavailable(f"{folder} has no intel-rapl zones: a virtual machine, or the module is not loaded")
+        named = {zone: _text(zone / "name") for zone in zones}
+        counted = [zone for zone, name in named.items() if name.startswith("package") or name == "dram"]
+        if not counted:
+            raise MeterUnavailable(f"{folder} has no package zone, only {', '.join(sorted(set(named.values())))}")
+        self._zones = [
+            _Zone(
+                name=named[zone],
+                path=zone / "energy_uj",
+                range_uj=_number(zone / "max_energy_range_uj"),
+                last_uj=_number(zone / "energy_uj"),
+            )
+            for zone in counted
+        ]
+
+    @property
+    def description(self) -> str:
+        return f"RAPL counters of {', '.join(zone.name for zone in self._zones)}: sockets only, the whole host"
+
+    def energy_j(self, counters: HostCounters) -> float:  # noqa: ARG002 - the counter stands for itself
+        """Energy of all zones since the meter was made."""
+        return sum(zone.advance() for zone in self._zones) * _JOULES_PER_MICROJOULE
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except PermissionError as error:
+        raise MeterUnavailable(f"{path} may be read by root alone (Linux does so since 5.10)") from error
+    except OSError as error:
+        raise MeterUnavailable(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _number(path: Path) -> int:
+    text = _text(path)
+    if not text.isdecimal():
+        raise MeterUnavailable(f"{path} holds {text!r}, which is no count of microjoules")
+    return int(text)

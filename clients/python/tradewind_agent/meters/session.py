@@ -1,0 +1,169 @@
+"""Metering of one transfer: samples in the background from start to stop."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from tradewind.energy import EnergyMethod, EnergyQuality, EnergyReading, Host
+from tradewind.errors import InvalidTrace
+from tradewind.transfer import Usage
+from tradewind_agent.meters.cpu_model import CpuWork
+from tradewind_agent.meters.meter import Meter, MeterUnavailable
+from tradewind_agent.meters.trace import EnergyTrace
+from tradewind_agent.meters.utilisation import HostCounters, usage_between
+
+DEFAULT_INTERVAL_S = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveSample:
+    """The last interval, as a heartbeat reports it."""
+
+    usage: Usage
+    power_w: float | None
+    method: EnergyMethod
+    quality: EnergyQuality
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeterResult:
+    """What a transfer took at this end.
+
+    Attributes
+    ----------
+    energy : None when it was not measured: ``failure`` says why.
+    usage : means of the host.
+    work : duration and CPU time of the process tree, for ``reprice``.
+    samples : readings taken.
+    """
+
+    energy: EnergyReading | None
+    usage: Usage
+    work: CpuWork
+    samples: int
+    failure: str | None = None
+
+
+class MeterSession:
+    """Samples a meter and the host's counters until stopped.
+
+    Parameters
+    ----------
+    meter : see ``choose_meter``.
+    read : takes the counters; called in a thread, since it takes milliseconds.
+    host : which end of the transfer this is.
+    base_w : power before the transfer (``measure_base_power``); the meter's own by default.
+    interval_s : between samples.
+    wait : sleeps; replaced to control time.
+    """
+
+    def __init__(
+        self,
+        meter: Meter,
+        read: Callable[[], HostCounters],
+        *,
+        host: Host,
+        base_w: float | None = None,
+        interval_s: float = DEFAULT_INTERVAL_S,
+        wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.trace = EnergyTrace()
+        self._meter, self._read, self._host = meter, read, host
+        self._base_w = meter.base_w if base_w is None else base_w
+        self._interval_s, self._wait = interval_s, wait
+        self._samples: list[HostCounters] = []  # the first, the last but one and the last
+        self._count = 0
+        self._memory_s = 0.0
+        self._failure: str | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._sampling = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Take the first sample, and further ones in the background."""
+        await self._sample()
+        self._task = asyncio.get_running_loop().create_task(self._sample_on())
+
+    async def stop(self) -> MeterResult:
+        """Take the last sample and sum up."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+        await self._sample()
+        first, last = self._samples[0], self._samples[-1]
+        duration_s = last.at_s - first.at_s
+        usage = usage_between(first, last)
+        if duration_s > 0:
+            usage = replace(usage, memory=self._memory_s / duration_s)
+        return MeterResult(
+            energy=self._reading(),
+            usage=usage,
+            work=CpuWork(
+                duration_s=duration_s, cpu_s=last.tree_cpu_s - first.tree_cpu_s, logical_cpus=last.logical_cpus
+            ),
+            samples=self._count,
+            failure=self._failure,
+        )
+
+    def latest(self) -> LiveSample | None:
+        """The last complete interval; None before there is one."""
+        if len(self._samples) < 2:
+            return None
+        return LiveSample(
+            usage=usage_between(self._samples[-2], self._samples[-1]),
+            power_w=None if self._failure else self.trace.latest_power_w,
+            method=self._meter.method,
+            quality=self._meter.quality,
+        )
+
+    async def _sample_on(self) -> None:
+        while True:
+            await self._wait(self._interval_s)
+            await asyncio.shield(self._sample())
+
+    async def _sample(self) -> None:
+        async with self._sampling:
+            previous = self._samples[-1] if self._samples else None
+            counters = await asyncio.to_thread(self._read)
+            if previous is not None and counters.at_s <= previous.at_s:
+                return
+            await asyncio.to_thread(self._read_meter, counters)
+            if previous is not None:
+                self._memory_s += (counters.at_s - previous.at_s) * (previous.memory + counters.memory) / 2
+            self._samples = [*self._samples[:1], *self._samples[1:][-1:], counters]
+            self._count += 1
+
+    def _read_meter(self, counters: HostCounters) -> None:
+        if self._failure is None:
+            try:
+                self.trace.add(counters.at_s, self._meter.energy_j(counters))
+            except MeterUnavailable as error:
+                self._failure = str(error)
+
+    def _reading(self) -> EnergyReading | None:
+        if self._failure is not None:
+            return None
+        try:
+            return self.trace.reading(self._meter, self._host, self._base_w)
+        except InvalidTrace as error:
+            self._failure = str(error)
+            return None
+
+
+async def measure_base_power(
+    meter: Meter,
+    read: Callable[[], HostCounters],
+    *,
+    duration_s: float = 2.0,
+    wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> float | None:
+    """Mean power before a transfer, for meters that do not know it; None when it cannot be measured."""
+    if meter.base_w is not None:
+        return meter.base_w
+    session = MeterSession(meter, read, host=Host.SOURCE, interval_s=duration_s, wait=wait)
+    await session.start()
+    await wait(duration_s)
+    result = await session.stop()
+    return None if result.energy is None else result.energy.total_j / result.work.duration_s

@@ -1,0 +1,133 @@
+"""How busy a host and a process tree are: counters read by psutil, and the utilisation between two readings."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import psutil
+
+from tradewind.transfer import Usage
+from tradewind.units import BITS_PER_BYTE
+
+_BITS_PER_MEGABIT = 1e6  # psutil tells interface speeds in Mbit/s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCounters:
+    """Counters of one moment; all but ``memory`` only ever grow.
+
+    Attributes
+    ----------
+    at_s : monotonic clock.
+    busy_cpu_s : CPU time in which any of the host's processors was neither idle nor waiting for a disk.
+    tree_cpu_s : CPU time of the watched process and all its descendants, ended ones included.
+    memory : share of the host's memory in use now, 0..1.
+    disk_busy_s : per disk, time in which it worked on requests.
+    sent_bytes, received_bytes : per network interface.
+    nic_speed_bps : per interface whose speed is known; the loopback has none.
+    """
+
+    at_s: float
+    logical_cpus: int
+    busy_cpu_s: float
+    tree_cpu_s: float
+    memory: float
+    disk_busy_s: Mapping[str, float] = field(default_factory=dict)
+    sent_bytes: Mapping[str, float] = field(default_factory=dict)
+    received_bytes: Mapping[str, float] = field(default_factory=dict)
+    nic_speed_bps: Mapping[str, float] = field(default_factory=dict)
+
+
+def usage_between(earlier: HostCounters, later: HostCounters) -> Usage:
+    """Mean utilisation of the host from one reading to a later one, 0..1 each.
+
+    A disk's is the share of time it was busy, the network's the busier direction's share of the interface's speed; of
+    several disks or interfaces the busiest counts. What cannot be told is None, never 0.
+    """
+    duration_s = later.at_s - earlier.at_s
+    if duration_s <= 0:
+        return Usage(memory=later.memory)
+    disks = _grown(earlier.disk_busy_s, later.disk_busy_s)
+    directions = (
+        _grown(earlier.sent_bytes, later.sent_bytes),
+        _grown(earlier.received_bytes, later.received_bytes),
+    )
+    nics = [
+        BITS_PER_BYTE * grown[name] / (speed_bps * duration_s)
+        for grown in directions
+        for name, speed_bps in later.nic_speed_bps.items()
+        if name in grown
+    ]
+    return Usage(
+        cpu=_share((later.busy_cpu_s - earlier.busy_cpu_s) / (later.logical_cpus * duration_s)),
+        memory=(earlier.memory + later.memory) / 2,
+        disk=_share(max(disks.values()) / duration_s) if disks else None,
+        nic=_share(max(nics)) if nics else None,
+    )
+
+
+class HostReader:
+    """Reads the counters of this host and of a process tree.
+
+    Parameters
+    ----------
+    clock : monotonic seconds.
+    pid : root of the tree; this process by default.
+    """
+
+    def __init__(self, clock: Callable[[], float], *, pid: int | None = None) -> None:
+        self._clock = clock
+        self._root = psutil.Process(os.getpid() if pid is None else pid)
+        self._tree_cpu_s = 0.0
+
+    def read(self) -> HostCounters:
+        """The counters of this moment; takes a few milliseconds."""
+        times = psutil.cpu_times()
+        disks = psutil.disk_io_counters(perdisk=True) or {}
+        nics = psutil.net_io_counters(pernic=True) or {}
+        return HostCounters(
+            at_s=self._clock(),
+            logical_cpus=psutil.cpu_count() or 1,
+            busy_cpu_s=sum(times) - times.idle - getattr(times, "iowait", 0.0) - _counted_twice(times),
+            tree_cpu_s=self._tree(),
+            memory=psutil.virtual_memory().percent / 100,
+            disk_busy_s={name: disk.busy_time / 1000 for name, disk in disks.items() if hasattr(disk, "busy_time")},
+            sent_bytes={name: nic.bytes_sent for name, nic in nics.items()},
+            received_bytes={name: nic.bytes_recv for name, nic in nics.items()},
+            nic_speed_bps={
+                name: nic.speed * _BITS_PER_MEGABIT for name, nic in psutil.net_if_stats().items() if nic.speed > 0
+            },
+        )
+
+    def _tree(self) -> float:
+        """CPU time of the tree; a process that ended is in its parent's children's time once it is reaped."""
+        total_s = 0.0
+        for process in self._members():
+            try:
+                times = process.cpu_times()
+            except psutil.Error:
+                continue  # it ended since it was listed
+            total_s += times.user + times.system + times.children_user + times.children_system
+        # Between the end of a process and its reaping its time is nowhere: never count backwards.
+        self._tree_cpu_s = max(self._tree_cpu_s, total_s)
+        return self._tree_cpu_s
+
+    def _members(self) -> list[psutil.Process]:
+        try:
+            return [self._root, *self._root.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            return []
+
+
+def _counted_twice(times: object) -> float:
+    """Linux counts guests' time as user time too."""
+    return float(getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0))
+
+
+def _grown(earlier: Mapping[str, float], later: Mapping[str, float]) -> dict[str, float]:
+    return {name: value - earlier[name] for name, value in later.items() if name in earlier}
+
+
+def _share(value: float) -> float:
+    """Clock granularity can carry a ratio a little out of 0..1."""
+    return min(max(value, 0.0), 1.0)

@@ -1,0 +1,52 @@
+"""When to ask a service again, and how long to wait before."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from random import Random
+
+AWAY_STATUSES = frozenset({502, 503, 504})
+"""Statuses that say nothing about the request itself: it may be sent again as it is."""
+
+TOO_MANY_REQUESTS = 429
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """Bounds of trying again.
+
+    ``attempts`` : requests sent at most, the first included.
+    ``first_wait_s``, ``longest_wait_s`` : upper ends of the jittered waits, doubled from the first to the longest.
+    ``budget_s`` : waits end here together, s; a ``Retry-After`` beyond it is not waited for.
+    """
+
+    attempts: int = 5
+    first_wait_s: float = 0.2
+    longest_wait_s: float = 10.0
+    budget_s: float = 60.0
+
+    def waits_s(self, jitter: Random) -> Iterator[float]:
+        """Wait before each further attempt: uniform between 0 and a doubling ceiling ("full jitter")."""
+        for doublings in range(self.attempts - 1):
+            yield jitter.uniform(0.0, min(self.first_wait_s * 2.0**doublings, self.longest_wait_s))
+
+
+NO_RETRIES = RetryPolicy(attempts=1)
+BRIEF_RETRIES = RetryPolicy(attempts=2, budget_s=2.0)
+"""For calls that a transfer waits for: better to begin by the heuristics than to stand still."""
+
+
+def retry_after_s(header: str | None, now: datetime) -> float | None:
+    """Seconds that a ``Retry-After`` asks for (RFC 9110 §10.2.3: seconds or a date); ``None`` where it says nothing."""
+    if header is None:
+        return None
+    if header.strip().isdigit():
+        return float(header.strip())
+    try:
+        at = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return max(math.ceil((at - now).total_seconds()), 0.0)

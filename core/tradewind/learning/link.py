@@ -1,0 +1,184 @@
+"""The model of one link, from its reduced log: tiers, a pair of surfaces a leaf, and the partitions solved on them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tradewind import model
+from tradewind.cluster import Leaf
+from tradewind.errors import CannotFit
+from tradewind.learning.clustering import MIN_ROWS, find_tiers
+from tradewind.learning.leaf import fit_leaf
+from tradewind.learning.link_log import VALUES, ReducedLog
+from tradewind.learning.observations import Observations
+from tradewind.learning.partition import solve_partitions
+from tradewind.learning.setting_rows import LeafRows
+from tradewind.learning.validation import validate_leaf
+from tradewind.parameters import AXES, Lattice, Parameters
+from tradewind.path import Path
+from tradewind.selection import SettingTable
+
+FloatArray = npt.NDArray[np.float64]
+
+MAX_LATTICE = 1500
+"""Settings of a lattice at most; beyond it the values of the longest axis are thinned."""
+
+FEWEST_ROWS = 24
+"""Rows of a leaf on a link with little history: just enough to fit and to validate."""
+
+DELAY_QUANTILE = 0.9
+QUIET_QUANTILE = 0.25
+"""Loss of the quietest quarter of the rows: what the path loses without congestion."""
+
+
+def fit_link(log: ReducedLog, rng: np.random.Generator) -> model.LinkModel:
+    """Fit all leaves of a link.
+
+    A leaf that cannot be fitted, or does not hold on held-out rows, is left out and told in ``failures``.
+
+    Parameters
+    ----------
+    rng : draws the rows that are held out.
+
+    Raises
+    ------
+    CannotFit : not one leaf can be fitted.
+    """
+    tiers = find_tiers(log.digest.cells, min_rows=min(max(log.rows // 4, FEWEST_ROWS), MIN_ROWS))
+    leaves: list[model.LeafModel] = []
+    failures: list[str] = []
+    for leaf, rows in zip(tiers.leaves, tiers.rows_of(log.digest), strict=True):
+        try:
+            leaves.append(_fit(leaf, rows, rng))
+        except CannotFit as reason:
+            failures.append(f"{_named(leaf)}: {reason}")
+    if not leaves:
+        raise CannotFit("; ".join(failures))
+    return model.LinkModel(
+        path=_path(log),
+        leaves=tuple(leaves),
+        rows=log.rows,
+        load_median=log.load_median,
+        unknown_bps=log.present_unknown_bps,
+        failures=tuple(failures),
+    )
+
+
+def _named(leaf: Leaf) -> str:
+    return f"data sets near {2**leaf.log2_file_count:.0f} files of {2**leaf.log2_mean_file_bytes:.0f} bytes"
+
+
+def _path(log: ReducedLog) -> Path:
+    known = {
+        name: float(value)
+        for name in ("bandwidth_bps", "rtt_s", "buffer_bytes", "loss_rate")
+        if np.isfinite(value := getattr(log, name)) and (value > 0 or name == "loss_rate")
+    }
+    return Path(**known)
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Sampled rows of a leaf by name; ``setting`` indexes ``settings``."""
+
+    rows: LeafRows
+
+    def __getitem__(self, name: str) -> FloatArray:
+        column: FloatArray = self.rows.values[:, VALUES.index(name)]
+        return column
+
+
+def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator) -> model.LeafModel:
+    columns = _Columns(rows)
+    known: npt.NDArray[np.bool_] = np.asarray(np.isfinite(rows.settings).any(axis=0))
+    axes = tuple(axis for axis, any_known in zip(AXES, known.tolist(), strict=True) if any_known)
+    power_w, base_power_w = _power(columns)
+    observations = Observations(
+        axes=axes,
+        settings=rows.settings[rows.setting][:, known],
+        throughput_bps=columns["throughput_bps"],
+        power_w=power_w,
+        load=columns["load"],
+        started_s=columns["start_s"],
+    )
+    fitted = fit_leaf(observations, idle_power_w=base_power_w or 0.0)
+    validation = validate_leaf(observations, fitted, rng)
+    if not validation.accepted:
+        raise CannotFit("; ".join(validation.objections))
+    lattice = _lattice(axes, observations.settings)
+    table = SettingTable(fitted.evaluate(lattice).settings(), base_power_w if fitted.power else None)
+    return model.LeafModel(
+        leaf=leaf,
+        lattice=lattice,
+        table=table,
+        observed=_observed(axes, rows, columns, power_w),
+        partitions=solve_partitions(table),
+        accuracy=validation.to_dict(),
+        queueing_delay_p90_s=_delays(axes, observations.settings, columns["queueing_delay_s"]),
+        loss_baseline=_quantile(columns["loss"], QUIET_QUANTILE),
+    )
+
+
+def _power(columns: _Columns) -> tuple[FloatArray, float | None]:
+    """Power of the rows whose metered ends are the leaf's usual ones, NaN elsewhere, and the base power of those ends.
+
+    Power of one end and of both ends are different quantities; a missing end is not zero.
+    """
+    meters = columns["meters"]
+    metered = meters[meters > 0]
+    if not len(metered):
+        return np.full(len(meters), np.nan), None
+    kinds, counts = np.unique(metered, return_counts=True)
+    usual = meters == kinds[np.argmax(counts)]
+    return np.where(usual, columns["power_w"], np.nan), _quantile(columns["base_power_w"][usual], 0.5)
+
+
+def _quantile(values: FloatArray, q: float) -> float | None:
+    known = values[np.isfinite(values)]
+    return float(np.quantile(known, q)) if len(known) else None
+
+
+def _lattice(axes: tuple[str, ...], settings: FloatArray) -> Lattice:
+    observed = {
+        axis: tuple(np.unique(column[np.isfinite(column)]).tolist())
+        for axis, column in zip(axes, settings.T, strict=True)
+    }
+    return Lattice.spanning(observed).thinned(MAX_LATTICE)
+
+
+def _observed(
+    axes: tuple[str, ...], rows: LeafRows, columns: _Columns, power_w: FloatArray
+) -> tuple[model.ObservedSetting, ...]:
+    log_throughput = np.log(columns["throughput_bps"])
+    found = []
+    for i, (setting, count) in enumerate(zip(rows.settings, rows.counts, strict=True)):
+        inside = rows.setting == i
+        watts = power_w[inside]
+        known = watts[np.isfinite(watts)]
+        values = {axis: setting[AXES.index(axis)] for axis in axes}
+        found.append(
+            model.ObservedSetting(
+                parameters=_parameters(values),
+                rows=int(count),
+                log_throughput_mean=float(log_throughput[inside].mean()),
+                power_w_mean=float(known.mean()) if len(known) else None,
+            )
+        )
+    return tuple(found)
+
+
+def _parameters(values: Mapping[str, float]) -> Parameters:
+    known = {axis: value for axis, value in values.items() if np.isfinite(value)}
+    return Parameters(**{axis: float(v) if axis == "frequency_hz" else int(v) for axis, v in known.items()})  # type: ignore[arg-type]  # keys are field names
+
+
+def _delays(axes: tuple[str, ...], settings: FloatArray, delay_s: FloatArray) -> Mapping[int, float]:
+    """90th percentile of the queueing delay by number of streams, where RTTs were logged."""
+    streams = np.ones(len(settings))
+    for axis in ("concurrency", "parallelism"):
+        if axis in axes:
+            streams = streams * np.nan_to_num(settings[:, axes.index(axis)], nan=1.0)
+    found = {int(count): _quantile(delay_s[streams == count], DELAY_QUANTILE) for count in np.unique(streams)}
+    return {count: delay for count, delay in found.items() if delay is not None}

@@ -1,0 +1,199 @@
+"""The log of one link as columns, reduced in one streaming pass to what its model is fitted from."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from tradewind.learning.clustering import Digest, Rows
+from tradewind.learning.known_bytes import KnownBytesCurve
+from tradewind.learning.load import LinkRows, external_load
+from tradewind.learning.setting_rows import hash_of
+from tradewind.parameters import AXES
+
+FloatArray = npt.NDArray[np.float64]
+HashArray = npt.NDArray[np.uint64]
+
+OVERLAP_ROWS = 4096
+"""Rows of a batch that the next one looks back at for present load: more than run at once on any link we know."""
+
+VALUES = ("throughput_bps", "power_w", "base_power_w", "load", "start_s", "queueing_delay_s", "loss", "meters")
+"""Columns kept of each sampled row, in this order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkLog:
+    """n successful rows of one link, ordered by start; (n,) each, NaN where not logged.
+
+    Attributes
+    ----------
+    id_high, id_low : halves of the row's id, for samples that do not depend on order.
+    settings : (n, 6) values of ``tradewind.parameters.AXES``.
+    source_power_w, destination_power_w : mean total power of each metered end, W; likewise their base power.
+    utilisation : the higher of CPU and disk utilisation, 0..1.
+    """
+
+    id_high: HashArray
+    id_low: HashArray
+    start_s: FloatArray
+    end_s: FloatArray
+    moved_bytes: FloatArray
+    throughput_bps: FloatArray
+    bandwidth_bps: FloatArray
+    rtt_s: FloatArray
+    min_rtt_s: FloatArray
+    buffer_bytes: FloatArray
+    retransmitted_bytes: FloatArray
+    utilisation: FloatArray
+    mean_file_bytes: FloatArray
+    file_count: FloatArray
+    settings: FloatArray
+    source_power_w: FloatArray
+    destination_power_w: FloatArray
+    source_base_w: FloatArray
+    destination_base_w: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.start_s)
+
+    def joined(self, other: Self) -> Self:
+        """These rows and then the other's."""
+        return type(self)(
+            **{f.name: np.concatenate([getattr(self, f.name), getattr(other, f.name)]) for f in fields(self)}
+        )
+
+    def last(self, count: int) -> Self:
+        return type(self)(**{f.name: getattr(self, f.name)[-count:] for f in fields(self)})
+
+    def rates(self) -> LinkRows:
+        """The columns that external load is computed from."""
+        cc, p = (np.nan_to_num(self.settings[:, AXES.index(axis)], nan=1.0) for axis in ("concurrency", "parallelism"))
+        return LinkRows(
+            start_s=self.start_s,
+            end_s=self.end_s,
+            moved_bytes=self.moved_bytes,
+            throughput_bps=self.throughput_bps,
+            bandwidth_bps=self.bandwidth_bps,
+            rtt_s=self.rtt_s,
+            buffer_bytes=self.buffer_bytes,
+            streams=cc * p,
+            retransmitted_bytes=self.retransmitted_bytes,
+            utilisation=self.utilisation,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointCurves:
+    """Known bytes at both ends of a link and between them, see ``tradewind.learning.load``."""
+
+    source: KnownBytesCurve
+    destination: KnownBytesCurve
+    both: KnownBytesCurve
+
+
+@dataclass(frozen=True, slots=True)
+class ReducedLog:
+    """All that is kept of a link's log, whatever its length."""
+
+    digest: Digest
+    rows: int
+    bandwidth_bps: float
+    rtt_s: float
+    buffer_bytes: float
+    loss_rate: float
+    load_median: float
+    present_unknown_bps: float
+    ends_s: float
+
+
+def reduce_log(batches: Iterable[LinkLog], curves: EndpointCurves, *, unknown_before_bps: float = 0.0) -> ReducedLog:
+    """One pass over the log in order of start; memory depends on the batch, not on the log.
+
+    Parameters
+    ----------
+    unknown_before_bps : unknown traffic that the last release found, for the rows before any other.
+
+    Raises
+    ------
+    CannotFit : there is no row.
+    """
+    tail: LinkLog | None = None
+    digests: list[Digest] = []
+    seen = _Seen()
+    unknown_bps = unknown_before_bps
+    for batch in batches:
+        joined = batch if tail is None else tail.joined(batch)
+        load = external_load(
+            joined.rates(),
+            source=curves.source,
+            destination=curves.destination,
+            both=curves.both,
+            before_any_bps=unknown_bps,
+        )
+        unknown_bps = load.present_unknown_bps
+        part = Digest.of_rows(_clustered(batch, load.feature[len(joined) - len(batch) :]))
+        digests = [digests[0].merged(part)] if digests else [part]
+        seen.add(batch, load.feature[len(joined) - len(batch) :])
+        tail = joined.last(OVERLAP_ROWS)
+    return seen.reduced(Digest.of_batches(()) if not digests else digests[0], unknown_bps)
+
+
+class _Seen:
+    """Per batch medians of the link's own figures, weighed by rows: exact for one batch, close for many."""
+
+    def __init__(self) -> None:
+        self._medians: list[tuple[int, FloatArray]] = []
+        self._ends_s = -np.inf
+
+    def add(self, batch: LinkLog, load: FloatArray) -> None:
+        loss = batch.retransmitted_bytes / np.maximum(batch.moved_bytes, 1.0)
+        columns = (batch.bandwidth_bps, batch.rtt_s, batch.buffer_bytes, loss, load)
+        self._medians.append((len(batch), np.array([_median(column) for column in columns])))
+        self._ends_s = max(self._ends_s, float(batch.end_s.max(initial=-np.inf)))
+
+    def reduced(self, digest: Digest, unknown_bps: float) -> ReducedLog:
+        counts = np.array([count for count, _ in self._medians], dtype=np.float64)
+        medians = np.stack([values for _, values in self._medians])
+        weights = np.where(np.isfinite(medians), counts[:, None], 0.0)
+        total = weights.sum(axis=0)
+        means = np.divide(
+            (weights * np.nan_to_num(medians)).sum(axis=0), total, out=np.full(5, np.nan), where=total > 0
+        )
+        bandwidth, rtt, buffer, loss, load = means.tolist()
+        return ReducedLog(digest, int(counts.sum()), bandwidth, rtt, buffer, loss, load, unknown_bps, self._ends_s)
+
+
+def _median(column: FloatArray) -> float:
+    known = column[np.isfinite(column)]
+    return float(np.median(known)) if len(known) else np.nan
+
+
+def _clustered(log: LinkLog, load: FloatArray) -> Rows:
+    meters = np.isfinite(log.source_power_w) + 2.0 * np.isfinite(log.destination_power_w)
+    values = {
+        "throughput_bps": log.throughput_bps,
+        "power_w": np.where(meters > 0, _sum_known(log.source_power_w, log.destination_power_w), np.nan),
+        "base_power_w": _sum_known(log.source_base_w, log.destination_base_w),
+        "load": load,
+        "start_s": log.start_s,
+        "queueing_delay_s": log.rtt_s - log.min_rtt_s,
+        "loss": log.retransmitted_bytes / np.maximum(log.moved_bytes, 1.0),
+        "meters": meters,
+    }
+    return Rows(
+        mean_file_bytes=log.mean_file_bytes,
+        file_count=log.file_count,
+        load=load,
+        settings=log.settings,
+        row_hash=hash_of(log.id_high, log.id_low),
+        values=np.stack([values[name] for name in VALUES], axis=1),
+    )
+
+
+def _sum_known(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Sum of what is known; NaN where neither is."""
+    total: FloatArray = np.nan_to_num(one) + np.nan_to_num(other)
+    total[~np.isfinite(one) & ~np.isfinite(other)] = np.nan
+    return total

@@ -1,0 +1,208 @@
+"""SLA partitions of a cluster (paper 001 §IV-A): what can be promised, in few ranges, each with its setting.
+
+For each kind, confidence and energy basis the range of certifiable targets is cut where the demand-weighted regret of
+serving each target with the setting of its range's safe end is least. The definitions of merit, bound and cost are
+those of `tradewind.prediction` and `tradewind.selection`, which solve single agreements online.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from tradewind.learning.staircase import (
+    FloatArray,
+    Staircase,
+    cut_into_parts,
+    regret_of_difference,
+    regret_of_expense,
+    regret_of_gain,
+    staircase,
+)
+from tradewind.parameters import NO_CAPS, Caps, Parameters
+from tradewind.prediction import (
+    ROUNDING,
+    PredictedSetting,
+    Quantity,
+    is_linear,
+    merit_of_target,
+    probability_of,
+    target_of_merit,
+    z_of,
+)
+from tradewind.selection import QUANTITY_OF, Objective, SettingTable
+from tradewind.sla import CONFIDENCES, EnergyBasis, SlaKind
+from tradewind.sla_partitions import Partition, PartitionKey
+
+REGRET_GOAL = 0.03
+MAX_PARTITIONS = 12
+
+PARTITIONED = (SlaKind.THROUGHPUT_AT_LEAST, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST)
+"""Kinds with a range of targets; a deadline is served by the partitions of throughput_at_least."""
+
+_LEVEL_OF = {
+    SlaKind.MAX_THROUGHPUT: Quantity.THROUGHPUT,
+    SlaKind.MIN_ENERGY: Quantity.ENERGY,
+    SlaKind.ENERGY_EFFICIENCY: Quantity.ENERGY,
+}
+"""Kinds without a target and the quantity whose certified level tells how good their one partition is."""
+
+
+def predicted_settings(
+    settings: Sequence[Parameters],
+    *,
+    log_throughput_mean: FloatArray,
+    log_throughput_sd: FloatArray,
+    log_power_mean: FloatArray | None = None,
+    log_power_sd: FloatArray | None = None,
+    log_covariance: FloatArray | None = None,
+    certified: npt.NDArray[np.bool_] | None = None,
+) -> tuple[PredictedSetting, ...]:
+    """A lattice's arrays, all (n,), as values; what is not given is unknown power, no covariance, all certified."""
+    n = len(settings)
+    power: Iterable[float | None] = [None] * n if log_power_mean is None else log_power_mean.tolist()
+    power_sd = np.zeros(n) if log_power_sd is None else log_power_sd
+    covariance = np.zeros(n) if log_covariance is None else log_covariance
+    sure = np.ones(n, dtype=bool) if certified is None else certified
+    columns = (log_throughput_mean, log_throughput_sd, power_sd, covariance, sure)
+    rows = zip(settings, power, *(column.tolist() for column in columns), strict=True)
+    return tuple(
+        PredictedSetting(
+            parameters=parameters,
+            log_throughput_mean=t_mean,
+            log_throughput_sd=t_sd,
+            log_power_mean=p_mean,
+            log_power_sd=p_sd,
+            log_covariance=cov,
+            certified=ok,
+        )
+        for parameters, p_mean, t_mean, t_sd, p_sd, cov, ok in rows
+    )
+
+
+def bases_of(table: SettingTable) -> tuple[EnergyBasis, ...]:
+    """Energy bases on which a table can be solved: dynamic energy needs power and base power."""
+    if table.knows_power and table.base_power_w is not None:
+        return (EnergyBasis.TOTAL, EnergyBasis.DYNAMIC)
+    return (EnergyBasis.TOTAL,)
+
+
+def solve_partitions(
+    table: SettingTable,
+    *,
+    confidences: Sequence[float] = CONFIDENCES,
+    caps: Caps = NO_CAPS,
+    asked: Mapping[SlaKind, Sequence[float]] | None = None,
+) -> tuple[Partition, ...]:
+    """All partitions of one cluster, by kind, confidence and energy basis; ascending within each.
+
+    Parameters
+    ----------
+    table : the whole lattice; settings beyond the caps are left out before anything is solved.
+    asked : targets of past requests by kind, in bit/s, J per byte or W (a deadline's as throughput); they weigh the
+        regret, beside a prior (`Staircase.demand`).
+
+    Returns
+    -------
+    Empty if no permitted setting is certified. Energy and power kinds are left out where power was not metered.
+    """
+    allowed = tuple(one for one in table.settings if one.certified and caps.allow(one.parameters))
+    if not allowed:
+        return ()
+    solver = _Solver(SettingTable(allowed, table.base_power_w), asked or {})
+    kinds = [kind for kind in SlaKind if kind is not SlaKind.DEADLINE and _is_known(table, kind)]
+    return tuple(
+        partition
+        for kind in kinds
+        for basis in bases_of(table)
+        for confidence in confidences
+        for partition in solver.partitions(kind, confidence, basis)
+    )
+
+
+def _is_known(table: SettingTable, kind: SlaKind) -> bool:
+    quantity = QUANTITY_OF.get(kind) or _LEVEL_OF[kind]
+    return quantity is Quantity.THROUGHPUT or table.knows_power
+
+
+@dataclass(frozen=True, slots=True)
+class _Solver:
+    table: SettingTable
+    asked: Mapping[SlaKind, Sequence[float]]
+
+    def partitions(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Iterable[Partition]:
+        if kind in PARTITIONED:
+            return self._ranges(kind, confidence, basis)
+        return [self._single(kind, confidence, basis)]
+
+    def _single(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Partition:
+        quantity = _LEVEL_OF[kind]
+        best = self.table.best_first(self.table.objective(kind), basis)[0]
+        bound = self.table.merits(quantity, basis)[best].lower(z_of(confidence))
+        level = target_of_merit(bound, quantity, basis)
+        return self._partition(PartitionKey(kind, confidence, basis), (level, level), best, bound)
+
+    def _ranges(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> list[Partition]:
+        quantity = QUANTITY_OF[kind]
+        steps = staircase_of(self.table, kind, confidence, basis)
+        targets = [merit_of_target(target, quantity, basis) for target in self.asked.get(kind, ())]
+        demand = steps.demand(np.array(targets) if targets else None)
+        regret = regret_matrix(steps, self.table.objective(kind), basis)
+        edge = [target_of_merit(b, quantity, basis) for b in (steps.lowest, *steps.bound.tolist())]
+        cuts = cut_into_parts(regret, demand, MAX_PARTITIONS, first_alone=edge[0] != edge[1])
+        ends = cuts.last_steps[cuts.enough(REGRET_GOAL) - 1]
+        parts = [
+            self._partition(
+                PartitionKey(kind, confidence, basis),
+                (edge[first], edge[last + 1]),
+                int(steps.setting[last]),
+                float(steps.bound[last]),
+                _mean(regret[first : last + 1, last], demand[first : last + 1]),
+            )
+            for first, last in zip((0, *(end + 1 for end in ends[:-1])), ends, strict=True)
+        ]
+        parts.sort(key=lambda part: part.lower)
+        return [*parts[:-1], replace(parts[-1], closed=True)]
+
+    def _partition(
+        self, key: PartitionKey, edges: tuple[float, float], setting: int, bound: float, regret: float = 0.0
+    ) -> Partition:
+        own = self.table.merits(QUANTITY_OF.get(key.kind) or _LEVEL_OF[key.kind], key.energy_basis)[setting]
+        return Partition(
+            kind=key.kind,
+            confidence=key.confidence,
+            energy_basis=key.energy_basis,
+            lower=min(edges),
+            upper=max(edges),
+            closed=edges[0] == edges[1],
+            setting=self.table.settings[setting],
+            probability=max(key.confidence, probability_of(own, bound)),  # equal but for rounding, or 1 without spread
+            regret=regret,
+        )
+
+
+def staircase_of(table: SettingTable, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Staircase:
+    """Best cost for every certifiable target of a kind, over the certified settings of a table (at least one)."""
+    quantity = QUANTITY_OF[kind]
+    merits = np.array(table.merits(quantity, basis))
+    bound = merits[:, 0] - z_of(confidence) * merits[:, 1]
+    cost = np.array(table.costs(table.objective(kind), basis))
+    sure = np.flatnonzero([setting.certified for setting in table.settings])
+    gap = ROUNDING * (float(np.abs(bound[sure]).max()) if is_linear(quantity, basis) else 1.0)
+    steps = staircase(bound[sure], cost[sure], gap=gap)
+    return Staircase(steps.bound, steps.cost, sure[steps.setting], steps.lowest)
+
+
+def regret_matrix(steps: Staircase, objective: Objective, basis: EnergyBasis) -> FloatArray:
+    """Relative regret of serving a step's targets by a harder step, (f, f), in terms of what is minimised."""
+    if objective is Objective.SLOWNESS:
+        return regret_of_gain(steps.cost)
+    if objective is Objective.ENERGY and basis is EnergyBasis.DYNAMIC:
+        return regret_of_difference(steps.cost)
+    return regret_of_expense(steps.cost)
+
+
+def _mean(values: FloatArray, weights: FloatArray) -> float:
+    total = float(weights.sum())
+    return float(weights @ values) / total if total > 0 else float(values.mean())

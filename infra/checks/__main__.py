@@ -1,0 +1,42 @@
+"""Run every static check, also after one has failed, and say at the end which did: `python -m infra.checks`."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(sys.executable).parent
+MODULE = [sys.executable, "-P", "-m"]
+STEPS: dict[str, Sequence[str | Path]] = {
+    "format": [PROGRAMS / "ruff", "format", "--check", "--quiet", "."],
+    "lint": [PROGRAMS / "ruff", "check", "--quiet", "--output-format=concise", "."],
+    "types": [PROGRAMS / "mypy", "--no-error-summary"],
+    "imports": [PROGRAMS / "lint-imports", "--no-logo"],
+    "migrations": [*MODULE, "infra.checks.migrations"],
+    "licences": [*MODULE, "infra.checks.licences"],
+    "requirements": [*MODULE, "infra.checks.requirements"],
+}
+
+
+def main() -> int:
+    failed = [name for name, command in STEPS.items() if not passes(name, command)]
+    verdict = f"{len(STEPS) - len(failed)} of {len(STEPS)} checks passed"
+    print(f"\n{verdict}; failed: {', '.join(failed)}" if failed else f"\n{verdict}")
+    return 1 if failed else 0
+
+
+def passes(name: str, command: Sequence[str | Path]) -> bool:
+    """Run one check; print its output only if it failed."""
+    began_at = time.monotonic()
+    done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    passed = done.returncode == 0
+    print(f"{name:<14}{'passed' if passed else 'FAILED'}  {time.monotonic() - began_at:6.1f} s", flush=True)
+    if not passed:
+        print(done.stdout.decode("utf-8", "replace").strip(), flush=True)
+    return passed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""Tenants' tables: each row is seen and written by its own tenant alone.
+
+The tenant is the setting ``tradewind.tenant`` of the transaction. The policy is forced on the tables' owner too; where
+a function of the owner must see across tenants (a key is looked up before its tenant is known), a policy says so.
+"""
+
+from alembic import op
+
+OWNER = "tradewind_owner"
+APP = "tradewind_app"
+CURRENT_TENANT = "nullif(current_setting('tradewind.tenant', true), '')::uuid"
+
+
+def protect(table: str, *, tenant: str = "tenant_id", grants: str = "SELECT, INSERT, UPDATE, DELETE") -> None:
+    """Let the application use ``table``, each tenant its own rows."""
+    op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+    op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
+    op.execute(
+        f"CREATE POLICY own_tenant ON {table} USING ({tenant} = {CURRENT_TENANT}) "
+        f"WITH CHECK ({tenant} = {CURRENT_TENANT})"
+    )
+    op.execute(f"GRANT {grants} ON {table} TO {APP}")
+
+
+def let_owner(table: str, command: str) -> None:
+    """Let the owner's own functions ``command`` (SELECT, UPDATE) any tenant's rows of ``table``."""
+    check = " WITH CHECK (true)" if command == "UPDATE" else ""
+    op.execute(f"CREATE POLICY owner_{command.lower()} ON {table} FOR {command} TO {OWNER} USING (true){check}")
+
+
+def publish_function(signature: str) -> None:
+    """Let the application, and nobody else, call a function that runs as the owner."""
+    op.execute(f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC")
+    op.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO {APP}")

@@ -1,0 +1,155 @@
+"""Batches, transfer logs partitioned by month, and the quarantine of refused rows."""
+
+from alembic import op
+
+from migrations.row_level_security import protect, publish_function
+
+revision = "2026_11_21_0920"
+down_revision = "2026_11_21_0910"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.execute(
+        """
+        CREATE TABLE batches (
+            id uuid PRIMARY KEY DEFAULT uuidv7(),
+            tenant_id uuid NOT NULL REFERENCES tenants ON DELETE CASCADE,
+            idempotency_key text NOT NULL,
+            content_sha256 bytea NOT NULL CHECK (length(content_sha256) = 32),
+            received_at timestamptz NOT NULL,
+            accepted bigint NOT NULL,
+            rejected bigint NOT NULL,
+            already_stored bigint NOT NULL,
+            rejections jsonb NOT NULL,
+            UNIQUE (tenant_id, idempotency_key)
+        )
+        """
+    )
+    op.execute(
+        """
+        CREATE TABLE log_quarantine (
+            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            tenant_id uuid NOT NULL REFERENCES tenants ON DELETE CASCADE,
+            batch_id uuid NOT NULL REFERENCES batches ON DELETE CASCADE,
+            row bigint NOT NULL,
+            field text NOT NULL,
+            reason text NOT NULL,
+            raw text
+        )
+        """
+    )
+    op.execute("CREATE INDEX log_quarantine_batch_id_row_idx ON log_quarantine (batch_id, row)")
+    op.execute(TRANSFER_LOGS)
+    op.execute("CREATE INDEX transfer_logs_link_id_started_at_idx ON transfer_logs (link_id, started_at)")
+    for table in ("batches", "log_quarantine"):
+        protect(table)
+    protect("transfer_logs", grants="SELECT, INSERT, DELETE")
+    op.execute(ENSURE_PARTITIONS)
+    publish_function("ensure_log_partitions(date[])")
+
+
+def downgrade() -> None:
+    op.execute("DROP FUNCTION ensure_log_partitions(date[])")
+    for table in ("transfer_logs", "log_quarantine", "batches"):
+        op.execute(f"DROP TABLE {table}")
+
+
+TRANSFER_LOGS = """
+    CREATE TABLE transfer_logs (
+        tenant_id uuid NOT NULL,
+        id uuid NOT NULL,
+        link_id uuid NOT NULL,
+        batch_id uuid NOT NULL,
+        received_at timestamptz NOT NULL,
+        started_at timestamptz NOT NULL,
+        ended_at timestamptz NOT NULL,
+        protocol text NOT NULL,
+        direction text NOT NULL,
+        mover_version text,
+        chunk text,
+        transfer_id uuid,
+        sla text,
+        quote text,
+        bandwidth_bps double precision,
+        rtt_s double precision,
+        min_rtt_s double precision,
+        loss_rate double precision,
+        buffer_bytes double precision,
+        file_count bigint NOT NULL,
+        total_bytes bigint NOT NULL,
+        mean_file_bytes double precision NOT NULL,
+        min_file_bytes bigint,
+        max_file_bytes bigint,
+        sd_file_bytes double precision,
+        content_type text,
+        concurrency smallint,
+        parallelism smallint,
+        pipelining smallint,
+        io_block_bytes bigint,
+        cores smallint,
+        frequency_hz double precision,
+        memory_bytes bigint,
+        disk_bps double precision,
+        nic_bps double precision,
+        codec text,
+        congestion_control text,
+        status text NOT NULL,
+        bytes_moved bigint NOT NULL,
+        files_done bigint NOT NULL,
+        files_failed bigint NOT NULL,
+        throughput_bps double precision NOT NULL,
+        retransmitted_bytes bigint,
+        usage_cpu double precision,
+        usage_memory double precision,
+        usage_disk double precision,
+        usage_nic double precision,
+        source_energy_j double precision,
+        source_dynamic_j double precision,
+        source_base_w double precision,
+        source_tail_j double precision,
+        source_energy_method text,
+        source_energy_quality text,
+        destination_energy_j double precision,
+        destination_dynamic_j double precision,
+        destination_base_w double precision,
+        destination_tail_j double precision,
+        destination_energy_method text,
+        destination_energy_quality text,
+        PRIMARY KEY (tenant_id, id, started_at),
+        CHECK (ended_at > started_at)
+    ) PARTITION BY RANGE (started_at)
+"""
+
+# ATTACH takes a lock that neither readers nor writers of the table notice; CREATE ... PARTITION OF would stop them all.
+# The advisory lock makes rivals for the same month wait; whoever comes second finds the partition there.
+ENSURE_PARTITIONS = """
+    CREATE FUNCTION ensure_log_partitions(months date[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+    DECLARE
+        own_rows constant text := 'tenant_id = nullif(current_setting(''tradewind.tenant'', true), '''')::uuid';
+        month date;
+        partition text;
+    BEGIN
+        FOREACH month IN ARRAY (SELECT array_agg(DISTINCT m ORDER BY m) FROM unnest(months) m) LOOP
+            IF month <> date_trunc('month', month)::date
+               OR month < '1990-01-01' OR month > now() + interval '1 month' THEN
+                RAISE EXCEPTION 'no partition for month %', month USING ERRCODE = 'invalid_parameter_value';
+            END IF;
+            partition := 'transfer_logs_' || to_char(month, 'YYYY_MM');
+            CONTINUE WHEN to_regclass('public.' || partition) IS NOT NULL;
+            PERFORM pg_advisory_xact_lock(hashtext('transfer_logs'));
+            CONTINUE WHEN to_regclass('public.' || partition) IS NOT NULL;
+            EXECUTE format('CREATE TABLE public.%I (LIKE public.transfer_logs INCLUDING ALL)', partition);
+            EXECUTE format('ALTER TABLE public.%I ENABLE ROW LEVEL SECURITY', partition);
+            EXECUTE format('ALTER TABLE public.%I FORCE ROW LEVEL SECURITY', partition);
+            EXECUTE format('CREATE POLICY own_tenant ON public.%I USING (%s) WITH CHECK (%s)',
+                           partition, own_rows, own_rows);
+            EXECUTE format('ALTER TABLE public.transfer_logs ATTACH PARTITION public.%I FOR VALUES FROM (%L) TO (%L)',
+                           partition, month::timestamp AT TIME ZONE 'UTC',
+                           (month + interval '1 month') AT TIME ZONE 'UTC');
+        END LOOP;
+    END
+    $$
+"""

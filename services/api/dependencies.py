@@ -1,0 +1,56 @@
+"""What endpoints ask for: the parts of the process, and who is calling."""
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from services.application.authenticate import Principal, Scope
+from services.bootstrap import Container
+from tradewind.errors import Unauthenticated
+
+BEARER = HTTPBearer(auto_error=False, description="An API key, as `Authorization: Bearer tw_…`.")
+
+
+async def _container(request: Request) -> Container:
+    container: Container = request.app.state.container
+    return container
+
+
+Parts = Annotated[Container, Depends(_container)]
+
+
+async def _principal(
+    parts: Parts, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
+) -> Principal:
+    if credentials is None:
+        raise Unauthenticated("send an API key as 'Authorization: Bearer tw_…'")
+    remembered = parts.keyring.recall(credentials.credentials)
+    if remembered is not None:
+        return remembered
+    return await run_in_threadpool(parts.keyring.authenticate, credentials.credentials)
+
+
+AnyKey = Annotated[Principal, Depends(_principal)]
+"""Every key may read what was learned."""
+
+
+async def _agent(principal: AnyKey) -> Principal:
+    principal.require(Scope.AGENT)
+    return principal
+
+
+async def _provider(principal: AnyKey) -> Principal:
+    principal.require(Scope.PROVIDER, Scope.OPERATOR)
+    return principal
+
+
+async def _operator(principal: AnyKey) -> Principal:
+    principal.require(Scope.OPERATOR)
+    return principal
+
+
+AgentKey = Annotated[Principal, Depends(_agent)]
+ProviderKey = Annotated[Principal, Depends(_provider)]
+OperatorKey = Annotated[Principal, Depends(_operator)]

@@ -1,0 +1,36 @@
+"""``/v1/keys``: API keys of the tenant."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from fastapi import APIRouter
+
+from services.api.dependencies import OperatorKey, Parts
+from services.api.problems import PROBLEM_RESPONSES
+from services.application.authenticate import new_secret
+from services.application.manage_keys import create_key, revoke_key
+from tradewind.wire.inventory import CreatedKey, Key, NewKey
+
+router = APIRouter(prefix="/v1/keys", tags=["keys"], responses=PROBLEM_RESPONSES)
+
+
+@router.get("")
+def list_keys(parts: Parts, principal: OperatorKey) -> Sequence[Key]:
+    """All keys, revoked ones too; secrets are not kept."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        return uow.keys.all()
+
+
+@router.post("", status_code=201)
+def add_key(new: NewKey, parts: Parts, principal: OperatorKey) -> CreatedKey:
+    """A new key. Its secret is in this answer and never again."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        return create_key(new, new_secret(), uow=uow, clock=parts.clock)
+
+
+@router.delete("/{key_id}", status_code=204)
+def delete_key(key_id: UUID, parts: Parts, principal: OperatorKey) -> None:
+    """Revoke a key, at once."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        revoke_key(key_id, uow=uow, clock=parts.clock)
+    parts.keyring.forget(key_id)

@@ -1,0 +1,160 @@
+"""``/v1/logs``: uploads of transfer records, and their receipts."""
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from typing import IO, Annotated
+from uuid import UUID
+
+import anyio.to_thread
+from fastapi import APIRouter, Header, HTTPException, Request, Response
+from starlette.requests import ClientDisconnect
+
+from services.api.dependencies import AgentKey, AnyKey, Parts
+from services.api.problems import PROBLEM_RESPONSES, FieldProblem, problem
+from services.application.ingest_logs import IngestReceipt, LogBatch, ingest_logs
+from services.application.log_lines import BodyLimits, Encoding, decompressed, split_lines
+from services.bootstrap import Container
+from tradewind.errors import InvalidValue, NotFound, TooLarge, Unavailable
+from tradewind.units import GIB, KIB, MIB
+from tradewind.wire.logs import BatchReceipt
+
+router = APIRouter(prefix="/v1/logs", tags=["logs"], responses=PROBLEM_RESPONSES)
+
+MAX_BODY_BYTES = GIB
+"""Of an upload as it is sent, compressed or not."""
+
+HELD_IN_MEMORY_BYTES = MIB
+READ_BYTES = 64 * KIB
+ATTEMPTS = 3
+"""Two batches that bring the same new links in opposite orders may stop each other; the one that lost goes again."""
+
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "One transfer record a line; see `TransferRecord`.",
+        "content": {"application/x-ndjson": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+IdempotencyKey = Annotated[
+    str | None, Header(max_length=200, description="The same key and content again get the same receipt.")
+]
+ContentEncoding = Annotated[str | None, Header(description="identity, gzip or zstd")]
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=BatchReceipt,
+    openapi_extra=_BODY,
+    responses={200: {"model": BatchReceipt, "description": "The key was used before for the same content."}},
+)
+async def upload_logs(
+    request: Request,
+    parts: Parts,
+    principal: AgentKey,
+    idempotency_key: IdempotencyKey = None,
+    content_encoding: ContentEncoding = None,
+) -> Response:
+    """Store transfer records. What is acknowledged is durable; rows that are refused are named with the reason.
+
+    The body is put aside first, so that a slow or broken connection holds no transaction and leaves nothing behind.
+    """
+    encoding = _encoding(content_encoding)
+    with tempfile.SpooledTemporaryFile(HELD_IN_MEMORY_BYTES) as body:
+        await _receive(request, body)
+        receipt = await anyio.to_thread.run_sync(
+            partial(_ingest, body, encoding, idempotency_key, parts, principal.tenant_id)
+        )
+    return _answer(receipt)
+
+
+@router.get("/batches/{batch_id}")
+def read_batch(batch_id: UUID, parts: Parts, principal: AnyKey) -> BatchReceipt:
+    """The receipt of an upload, later."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        receipt = uow.batches.find(batch_id)
+    if receipt is None:
+        raise NotFound("no such batch")
+    return _wire(receipt)
+
+
+def _encoding(header: str | None) -> Encoding:
+    try:
+        return Encoding((header or Encoding.IDENTITY).strip().lower())
+    except ValueError:
+        raise HTTPException(415, "Content-Encoding must be identity, gzip or zstd") from None
+
+
+async def _receive(request: Request, body: IO[bytes]) -> None:
+    received = 0
+    try:
+        async for chunk in request.stream():
+            received += len(chunk)
+            if received > MAX_BODY_BYTES:
+                raise TooLarge(f"an upload may have {MAX_BODY_BYTES} bytes; split it")
+            body.write(chunk)
+    except ClientDisconnect:
+        raise InvalidValue("body", "was cut off; nothing is stored") from None
+
+
+def _ingest(
+    body: IO[bytes], encoding: Encoding, idempotency_key: str | None, parts: Container, tenant_id: UUID
+) -> IngestReceipt:
+    content_sha256 = _content_sha256(body, encoding, parts.body_limits)
+    for attempt in range(1, ATTEMPTS + 1):
+        batch = LogBatch(
+            tenant_id=tenant_id,
+            idempotency_key=idempotency_key or f"sha256:{content_sha256.hex()}",
+            content_sha256=content_sha256,
+            lines=split_lines(_pieces(body, encoding, parts.body_limits), parts.body_limits),
+        )
+        try:
+            receipt = ingest_logs(batch, uow=parts.store.unit_of_work(tenant_id), clock=parts.clock)
+        except Unavailable:
+            if attempt == ATTEMPTS:
+                raise
+        else:
+            break
+    if not receipt.repeated:
+        parts.metrics.rows_accepted.inc(receipt.accepted)
+        parts.metrics.rows_rejected.inc(receipt.rejected)
+    return receipt
+
+
+def _content_sha256(body: IO[bytes], encoding: Encoding, limits: BodyLimits) -> bytes:
+    """Hash of what was sent, however it was compressed; finds damage before a transaction begins."""
+    digest = hashlib.sha256()
+    for piece in _pieces(body, encoding, limits):
+        digest.update(piece)
+    return digest.digest()
+
+
+def _pieces(body: IO[bytes], encoding: Encoding, limits: BodyLimits) -> Iterator[bytes]:
+    body.seek(0)
+    return decompressed(iter(partial(body.read, READ_BYTES), b""), encoding, limits)
+
+
+def _wire(receipt: IngestReceipt) -> BatchReceipt:
+    return BatchReceipt(
+        batch_id=receipt.batch_id,
+        accepted=receipt.accepted,
+        rejected=receipt.rejected,
+        rejections=receipt.rejections,
+        received_at=receipt.received_at,
+        duplicate=receipt.repeated,
+    )
+
+
+def _answer(receipt: IngestReceipt) -> Response:
+    wire = _wire(receipt)
+    if receipt.nothing_valid:
+        return problem(
+            422,
+            "Nothing valid",
+            f"none of the {receipt.rejected} rows is valid; they are in the quarantine",
+            fields=tuple(FieldProblem(field=each.field, reason=each.reason) for each in receipt.rejections[:1]),
+            **wire.model_dump(mode="json"),
+        )
+    return Response(wire.model_dump_json(), status_code=200 if receipt.repeated else 201, media_type="application/json")

@@ -1,0 +1,35 @@
+"""``/healthz``, ``/readyz``, ``/metrics``: for whoever watches over the process. No key is needed and none helps."""
+
+import redis
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from services.api.dependencies import Parts
+from services.api.problems import Problem
+from tradewind.errors import Unavailable
+
+router = APIRouter(tags=["probes"])
+
+
+@router.get("/healthz")
+async def health() -> dict[str, str]:
+    """The process answers."""
+    return {"status": "ok"}
+
+
+@router.get("/readyz", responses={503: {"model": Problem}})
+def readiness(parts: Parts) -> dict[str, str]:
+    """The process can serve: the database answers with the right schema, and Redis answers."""
+    if not parts.store.schema_is_current():
+        raise Unavailable("the database's schema is not that of this version; run the migrations")
+    try:
+        parts.client.ping()
+    except redis.RedisError:
+        raise Unavailable("Redis does not answer") from None
+    return {"status": "ready"}
+
+
+@router.get("/metrics", response_class=Response)
+def metrics(parts: Parts) -> Response:
+    """Counters and histograms of this process in Prometheus' text format."""
+    return Response(generate_latest(parts.metrics.registry), media_type=CONTENT_TYPE_LATEST)

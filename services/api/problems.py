@@ -1,0 +1,108 @@
+"""Errors as problem documents (RFC 9457): the one place that maps the tree of errors to statuses."""
+
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel
+from pydantic_core import ErrorDetails
+from starlette.exceptions import HTTPException
+
+from tradewind import errors
+from tradewind.wire.base import reason_of
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_S = 2
+
+STATUS: Mapping[type[errors.TradewindError], tuple[int, str]] = {
+    errors.InvalidValue: (422, "Invalid value"),
+    errors.Unauthenticated: (401, "Not authenticated"),
+    errors.NotPermitted: (403, "Not permitted"),
+    errors.NotFound: (404, "Not found"),
+    errors.Conflict: (409, "Conflict"),
+    errors.TooLarge: (413, "Too large"),
+    errors.CannotFit: (422, "Cannot fit"),
+    errors.Unavailable: (503, "Unavailable for now"),
+}
+
+
+class FieldProblem(BaseModel):
+    field: str
+    reason: str
+
+
+class Problem(BaseModel):
+    """What went wrong. ``errors`` names fields where they are to blame."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    errors: list[FieldProblem] = []
+
+
+PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
+    "4XX": {"description": "The request cannot be served.", "model": Problem},
+    "5XX": {"description": "The service cannot serve it now.", "model": Problem},
+}
+
+
+def problem(
+    status: int,
+    title: str,
+    detail: str,
+    *,
+    fields: tuple[FieldProblem, ...] = (),
+    headers: Mapping[str, str] | None = None,
+    **extensions: Any,
+) -> Response:
+    """A problem document as an answer; ``extensions`` are members of its own."""
+    content: dict[str, Any] = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    if fields:
+        content["errors"] = [field.model_dump() for field in fields]
+    return JSONResponse(content | extensions, status_code=status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of the application as a problem."""
+    app.add_exception_handler(errors.TradewindError, _domain_error)
+    app.add_exception_handler(RequestValidationError, _request_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _defect)
+
+
+async def _domain_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, errors.TradewindError)
+    status, title = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+    fields = (FieldProblem(field=error.field, reason=error.reason),) if isinstance(error, errors.InvalidValue) else ()
+    headers = {
+        401: {"WWW-Authenticate": 'Bearer realm="tradewind"'},
+        503: {"Retry-After": str(RETRY_AFTER_S)},
+    }.get(status)
+    return problem(status, title, str(error), fields=fields, headers=headers)
+
+
+async def _request_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    fields = []
+    for each in error.errors():
+        wrong = reason_of(ErrorDetails(type=each["type"], loc=tuple(each["loc"][1:]), msg=each["msg"], input=None))
+        fields.append(FieldProblem(field="body" if wrong.field == "row" else wrong.field, reason=wrong.reason))
+    detail = "; ".join(f"{field.field}: {field.reason}" for field in fields)
+    return problem(422, "Invalid value", detail, fields=tuple(fields))
+
+
+async def _http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return problem(error.status_code, str(error.detail), str(error.detail), headers=error.headers)
+
+
+async def _defect(request: Request, error: Exception) -> Response:
+    """An error that nobody foresaw: told to the log, not to the caller."""
+    # As text: a rendering with local variables would put keys and bodies into the log.
+    trace = "".join(traceback.format_exception(error))
+    request.app.state.container.log.error("request.failed", path=request.url.path, trace=trace)
+    return problem(500, "Internal error", "the service failed; the operator's log says how")

@@ -1,0 +1,9 @@
+"""Identifiers in paths that need more than their type says."""
+
+from typing import Annotated
+
+from fastapi import Path
+
+from tradewind.wire.base import BIGINT_MAX
+
+ReleaseId = Annotated[int, Path(ge=1, le=BIGINT_MAX)]

@@ -1,0 +1,52 @@
+"""``/v1/releases``: what was published, and the way back."""
+
+from collections.abc import Sequence
+
+from fastapi import APIRouter
+
+from services.api.dependencies import AnyKey, OperatorKey, Parts
+from services.api.problems import PROBLEM_RESPONSES
+from services.api.references import ReleaseId
+from services.application.learned import StoredRelease
+from services.application.manage_releases import roll_back
+from tradewind.wire.inventory import Release
+
+router = APIRouter(prefix="/v1/releases", tags=["releases"], responses=PROBLEM_RESPONSES)
+
+
+@router.get("")
+def list_releases(parts: Parts, principal: AnyKey) -> Sequence[Release]:
+    """All releases, the newest first."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        return [_wire(each) for each in uow.releases.all()]
+
+
+@router.get("/{release_id}")
+def read_release(release_id: ReleaseId, parts: Parts, principal: AnyKey) -> Release:
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        return _wire(uow.releases.get(release_id))
+
+
+@router.post("/{release_id}/rollback")
+def roll_back_release(release_id: ReleaseId, parts: Parts, principal: OperatorKey) -> Release:
+    """Make an earlier release current again; the answer is that release.
+
+    Naming the current release returns to its parent; naming an earlier one returns to that one.
+    """
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        current = roll_back(release_id, uow=uow)
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        return _wire(uow.releases.get(current))
+
+
+def _wire(release: StoredRelease) -> Release:
+    return Release(
+        id=release.id,
+        state=release.state,
+        created_at=release.created_at,
+        published_at=release.published_at,
+        links=release.links,
+        clusters=release.clusters,
+        gate=release.gate,
+        current=release.current,
+    )

@@ -1,0 +1,124 @@
+"""Who is calling: API keys to principals, remembered for a moment so that most calls ask no database."""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+from tradewind.errors import NotPermitted, Unauthenticated
+
+SECRET_PREFIX = "tw_"  # noqa: S105 - a mark by which leaked keys are found, not a secret
+SECRET_BYTES = 32
+SHOWN_CHARACTERS = 10
+"""Of a secret, in lists of keys."""
+
+REMEMBERED_S = 5.0
+MAX_REMEMBERED = 100_000
+
+
+class Scope(StrEnum):
+    """What a key may be used for."""
+
+    AGENT = "agent"
+    PROVIDER = "provider"
+    ANALYST = "analyst"
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """The holder of a valid key."""
+
+    tenant_id: UUID
+    key_id: UUID
+    scopes: frozenset[str]
+
+    def require(self, *scopes: Scope) -> None:
+        """Raise ``NotPermitted`` unless the key has one of ``scopes``."""
+        if not self.scopes.intersection(scopes):
+            raise NotPermitted(f"this call needs a key with the scope {' or '.join(scopes)}")
+
+
+@dataclass(frozen=True, slots=True)
+class NewSecret:
+    """A secret that is shown once, and what is kept of it."""
+
+    secret: str
+    prefix: str
+    sha256: bytes
+
+
+def new_secret() -> NewSecret:
+    """A random secret; 256 bits of entropy need no slow hash."""
+    secret = SECRET_PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+    return NewSecret(secret, secret[:SHOWN_CHARACTERS], sha256_of(secret))
+
+
+def sha256_of(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode(errors="surrogateescape")).digest()
+
+
+class FoundKey(Protocol):
+    @property
+    def id(self) -> UUID: ...
+    @property
+    def tenant_id(self) -> UUID: ...
+    @property
+    def scopes(self) -> frozenset[str]: ...
+    @property
+    def secret_sha256(self) -> bytes: ...
+
+
+class Keyring:
+    """Principals by secret. A revoked key is honoured for ``REMEMBERED_S`` at most, and not at all once forgotten.
+
+    Parameters
+    ----------
+    find : looks a key up by the hash of its secret.
+    monotonic : seconds of a clock that never goes back.
+    """
+
+    def __init__(self, find: Callable[[bytes], FoundKey | None], monotonic: Callable[[], float]) -> None:
+        self._find = find
+        self._monotonic = monotonic
+        self._remembered: dict[bytes, tuple[Principal, float]] = {}
+
+    def recall(self, secret: str) -> Principal | None:
+        """The principal if it is remembered; asks no database."""
+        remembered = self._remembered.get(sha256_of(secret))
+        if remembered is None or remembered[1] < self._monotonic():
+            return None
+        return remembered[0]
+
+    def authenticate(self, secret: str) -> Principal:
+        """The principal of a secret.
+
+        Raises
+        ------
+        Unauthenticated : the secret is of no key, or of a revoked one.
+        """
+        digest = sha256_of(secret)
+        asked_at = self._monotonic()
+        found = self._find(digest)
+        if found is None or not hmac.compare_digest(found.secret_sha256, digest):
+            self._remembered.pop(digest, None)
+            raise Unauthenticated("the API key is unknown or revoked")
+        principal = Principal(found.tenant_id, found.id, found.scopes)
+        if len(self._remembered) >= MAX_REMEMBERED:
+            self._remembered.clear()
+        self._remembered[digest] = (principal, asked_at + REMEMBERED_S)
+        return principal
+
+    def forget(self, key_id: UUID) -> None:
+        """Look a key up again at its next use."""
+        for digest, (principal, _) in list(self._remembered.items()):
+            if principal.key_id == key_id:
+                self._remembered.pop(digest, None)
+
+    def forget_all(self) -> None:
+        """Look every key up again, as after notices may have been missed."""
+        self._remembered.clear()

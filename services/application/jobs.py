@@ -1,0 +1,47 @@
+"""What is asked of other processes once a transaction has committed: jobs for workers, notices for every process.
+
+Jobs may be lost between commit and publish; the workers' sweep finds the work again from the database.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshModels:
+    """Fit the links of a tenant that have new logs, and publish them as a release."""
+
+    name: ClassVar[str] = "tradewind.refresh_models"
+    tenant_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class FitLink:
+    """Fit one link of a release that is being built."""
+
+    name: ClassVar[str] = "tradewind.fit_link"
+    tenant_id: UUID
+    release_id: int
+    link_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseChanged:
+    """Another release of the tenant is in force: snapshots in memory are to be replaced."""
+
+    tenant_id: UUID
+    release_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRevoked:
+    """A key may no longer be honoured from any cache."""
+
+    tenant_id: UUID
+    key_id: UUID
+
+
+Job = RefreshModels | FitLink
+Notice = ReleaseChanged | KeyRevoked
+Event = Job | Notice

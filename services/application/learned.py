@@ -1,0 +1,108 @@
+"""What was learned, as it is kept: models with the identities that prices and readers refer to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from tradewind.model import LeafModel, LinkModel
+from tradewind.path import Path
+from tradewind.transfer import LinkKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredLink:
+    """A link as it stands: what identifies it, how many logs it has, and up to which of them it is fitted."""
+
+    id: UUID
+    key: LinkKey
+    source_id: UUID
+    destination_id: UUID
+    rows: int
+    last_log_at: datetime | None
+    logs_version: int
+    fitted_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """Identity of an SLA partition, carried on from release to release; ``needs_review`` since its bounds moved."""
+
+    id: UUID
+    needs_review: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLeaf:
+    """A cluster with its identity; one tier a partition, in their order."""
+
+    cluster_id: UUID
+    model: LeafModel
+    tiers: tuple[Tier, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOverview:
+    """What a list of links shows of a model."""
+
+    path: Path
+    clusters: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredModel:
+    """The model of one link, as some release holds it."""
+
+    id: UUID
+    link_id: UUID
+    fitted_at: datetime
+    path: Path
+    rows: int
+    load_median: float
+    unknown_bps: float | None
+    failures: tuple[str, ...]
+    leaves: tuple[StoredLeaf, ...]
+
+    def model(self) -> LinkModel:
+        """The domain's value."""
+        return LinkModel(
+            path=self.path,
+            leaves=tuple(leaf.model for leaf in self.leaves),
+            rows=self.rows,
+            load_median=self.load_median,
+            unknown_bps=self.unknown_bps,
+            failures=self.failures,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRelease:
+    """A release and how large it is."""
+
+    id: int
+    state: str
+    created_at: datetime
+    published_at: datetime | None
+    parent_id: int | None
+    gate: dict[str, Any]
+    links: int
+    clusters: int
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedLink:
+    """A link whose fit is this transaction's business, and how often it was begun."""
+
+    link_id: UUID
+    logs_version: int
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Known bytes of an endpoint over time: breakpoints, POSIX s, and the step of the rate at each, bytes/s."""
+
+    times_s: Sequence[float]
+    rate_steps: Sequence[float]

@@ -1,0 +1,146 @@
+"""From the compressed body of an upload to its lines, in memory that does not grow with the body."""
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import zstandard
+
+from tradewind.errors import InvalidValue, TooLarge
+from tradewind.units import GIB, KIB, MIB
+
+
+class Encoding(StrEnum):
+    """Content encodings of an upload."""
+
+    IDENTITY = "identity"
+    GZIP = "gzip"
+    ZSTD = "zstd"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BodyLimits:
+    """How much an upload may be once decompressed."""
+
+    decompressed_bytes: int = 4 * GIB
+    expansion_ratio: float = 200.0
+    """Log lines compress 5 to 30 times; deflate itself stops at about 1,030."""
+    expansion_grace_bytes: int = 8 * MIB
+    """Output below which the ratio is not judged: a short body of much the same line is harmless."""
+    line_bytes: int = MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line without its newline; ``number`` 1 is the first."""
+
+    number: int
+    content: bytes
+    too_long: bool = False
+    """Only the beginning of the line is in ``content``."""
+
+
+GZIP_WINDOW = 16 + zlib.MAX_WBITS
+ZSTD_MAX_WINDOW_BYTES = 32 * MIB
+
+# Both decompressors return all that their input yields, so the input is cut until the most it can yield is bounded.
+GZIP_SLICE_BYTES = 16 * KIB  # deflate: at most 1,032 : 1, so 17 MiB
+ZSTD_SLICE_BYTES = KIB  # a block of 4 bytes holds up to 128 KiB, so 32 MiB
+
+KEPT_OF_LONG_LINE_BYTES = KIB
+
+
+class _Decompressor(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def decompressed(chunks: Iterable[bytes], encoding: Encoding, limits: BodyLimits) -> Iterator[bytes]:
+    """The plain bytes of ``chunks``, piece by piece.
+
+    Raises
+    ------
+    InvalidValue : the stream is damaged or ends before it is complete.
+    TooLarge : more bytes, or a higher expansion, than ``limits`` allow.
+    """
+    consumed = produced = 0
+
+    def counted() -> Iterator[bytes]:
+        nonlocal consumed
+        for chunk in chunks:
+            consumed += len(chunk)
+            yield chunk
+
+    for piece in _plain(counted(), encoding):
+        produced += len(piece)
+        if produced > limits.decompressed_bytes:
+            raise TooLarge(f"the batch is larger than {limits.decompressed_bytes} bytes when decompressed; split it")
+        if produced > limits.expansion_grace_bytes and produced > limits.expansion_ratio * consumed:
+            raise TooLarge(f"the batch expands more than {limits.expansion_ratio:g} times; send it less compressed")
+        yield piece
+
+
+def _plain(chunks: Iterable[bytes], encoding: Encoding) -> Iterator[bytes]:
+    match encoding:
+        case Encoding.IDENTITY:
+            yield from chunks
+        case Encoding.GZIP:
+            yield from _members(_slices(chunks, GZIP_SLICE_BYTES), lambda: zlib.decompressobj(GZIP_WINDOW), "gzip")
+        case Encoding.ZSTD:
+            context = zstandard.ZstdDecompressor(max_window_size=ZSTD_MAX_WINDOW_BYTES)
+            yield from _members(_slices(chunks, ZSTD_SLICE_BYTES), context.decompressobj, "zstd")
+
+
+def _slices(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    return (chunk[start : start + size] for chunk in chunks for start in range(0, len(chunk), size))
+
+
+def _members(slices: Iterable[bytes], start: Callable[[], _Decompressor], name: str) -> Iterator[bytes]:
+    """Gzip members or zstd frames one after the other are one stream (RFC 1952 §2.2, RFC 8878 §3.1)."""
+    member: _Decompressor | None = None
+    try:
+        for each in slices:
+            rest = each
+            while rest:
+                member = member or start()
+                yield member.decompress(rest)
+                rest, member = (member.unused_data, None) if member.eof else (b"", member)
+    except (zlib.error, zstandard.ZstdError) as damage:
+        raise InvalidValue("body", f"is not a whole {name} stream: {damage}") from None
+    if member is not None:
+        raise InvalidValue("body", f"the {name} stream ends before it is complete")
+
+
+def split_lines(pieces: Iterable[bytes], limits: BodyLimits) -> Iterator[Line]:
+    """Lines of a stream; blank ones are counted and left out, too long ones are skipped to the next newline."""
+    number = 0
+    carry = b""
+    skipping = False  # within a line that is too long: ``carry`` keeps its beginning
+    for piece in pieces:
+        head, newline, rest = piece.partition(b"\n")
+        if not skipping:
+            carry += head
+        if not newline:
+            if len(carry) > limits.line_bytes:
+                skipping, carry = True, carry[:KEPT_OF_LONG_LINE_BYTES]
+            continue
+        number += 1
+        yield from _line(number, carry, skipping, limits)
+        *whole, carry = rest.split(b"\n")
+        skipping = False
+        for content in whole:
+            number += 1
+            yield from _line(number, content, False, limits)
+    yield from _line(number + 1, carry, skipping, limits)
+
+
+def _line(number: int, content: bytes, cut: bool, limits: BodyLimits) -> Iterator[Line]:
+    if cut or len(content) > limits.line_bytes:
+        yield Line(number, content[:KEPT_OF_LONG_LINE_BYTES], too_long=True)
+    elif content and not content.isspace():
+        yield Line(number, content)

@@ -1,0 +1,73 @@
+"""Give out and take back API keys; set up a tenant with its first."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from services.application.authenticate import NewSecret, Scope
+from services.application.jobs import Event, KeyRevoked
+from services.application.ports import Clock
+from tradewind.errors import InvalidValue
+from tradewind.wire.inventory import CreatedKey, Key, NewKey
+
+
+class Keys(Protocol):
+    def add(self, *, name: str, prefix: str, secret_sha256: bytes, scopes: Sequence[str], at: datetime) -> Key: ...
+    def revoke(self, key_id: UUID, at: datetime) -> None: ...
+
+
+class Tenants(Protocol):
+    def add(self, name: str) -> None: ...
+
+
+class KeyUnitOfWork(Protocol):
+    """An open transaction of the tenant whose keys are managed."""
+
+    @property
+    def tenant_id(self) -> UUID: ...
+    @property
+    def keys(self) -> Keys: ...
+    @property
+    def tenants(self) -> Tenants: ...
+    def publish(self, event: Event) -> None: ...
+    def commit(self) -> None: ...
+
+
+def create_key(new: NewKey, secret: NewSecret, *, uow: KeyUnitOfWork, clock: Clock) -> CreatedKey:
+    """A new key; its secret is in the answer and nowhere else.
+
+    Raises
+    ------
+    InvalidValue : a scope that does not exist.
+    """
+    unknown = sorted(set(new.scopes) - set(Scope))
+    if unknown:
+        raise InvalidValue("scopes", f"{unknown[0]!r} is none of {', '.join(Scope)}")
+    key = uow.keys.add(
+        name=new.name,
+        prefix=secret.prefix,
+        secret_sha256=secret.sha256,
+        scopes=sorted(set(new.scopes)),
+        at=clock.now(),
+    )
+    uow.commit()
+    return CreatedKey(**dict(key), secret=secret.secret)
+
+
+def revoke_key(key_id: UUID, *, uow: KeyUnitOfWork, clock: Clock) -> None:
+    """Revoke a key; every process forgets it once that is durable.
+
+    Raises
+    ------
+    NotFound : the tenant has no such key.
+    """
+    uow.keys.revoke(key_id, clock.now())
+    uow.publish(KeyRevoked(uow.tenant_id, key_id))
+    uow.commit()
+
+
+def register_tenant(name: str, first_key: NewKey, secret: NewSecret, *, uow: KeyUnitOfWork, clock: Clock) -> CreatedKey:
+    """A new tenant, whose id is that of the unit of work, with its first key."""
+    uow.tenants.add(name)
+    return create_key(first_key, secret, uow=uow, clock=clock)

@@ -1,0 +1,216 @@
+"""From new logs to a release: one task a link, a gate, and one transaction that makes the release current.
+
+The work list of a release is in the database: a row a link, locked while a task fits it. A task that is killed loses
+its lock and its transaction, so the link is pending again; a task that runs twice finds nothing to do. Whoever
+finishes last publishes.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self
+from uuid import UUID
+
+from services.application.gate import judge
+from services.application.jobs import Event, FitLink, RefreshModels, ReleaseChanged
+from services.application.learned import ClaimedLink, Curve, StoredLink, StoredModel, Tier
+from services.application.ports import Clock
+from services.application.tier_identity import continued_tiers
+from tradewind.errors import CannotFit, Conflict
+from tradewind.model import LinkModel
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Batches = AbstractContextManager[Iterable[pa.RecordBatch]]
+
+STALE_AFTER = timedelta(seconds=60)
+"""A release in which nothing has happened for so long has lost its jobs; the sweep sends them again."""
+
+MAX_ATTEMPTS = 3
+"""A link whose fit took its worker down so often is given up until it has newer logs."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndCurves:
+    """Of both ends of a link, and of what runs between the two, whatever the mover or the direction."""
+
+    source: Sequence[Curve]
+    destination: Sequence[Curve]
+    between: Sequence[Curve]
+
+
+class Learner(Protocol):
+    """What only workers have: the numerics."""
+
+    def curve(self, rows: Iterable["pa.RecordBatch"]) -> Curve:
+        """Known bytes of rows with ``start_s``, ``end_s``, ``bytes_moved``."""
+
+    def fit(self, rows: Iterable["pa.RecordBatch"], curves: EndCurves, *, unknown_before_bps: float) -> LinkModel:
+        """The model of a link from its rows in order of start; raises ``CannotFit``."""
+
+
+class LogReader(Protocol):
+    """Rows as Arrow, in batches."""
+
+    def fit_rows(self, tenant_id: UUID, link_id: UUID) -> "Batches": ...
+    def month_rows(self, tenant_id: UUID, endpoint_id: UUID, month: datetime) -> "Batches": ...
+    def rows_between(self, tenant_id: UUID, link: StoredLink) -> "Batches": ...
+
+
+class ReleaseWork(Protocol):
+    def building(self) -> int | None: ...
+    def begin(self, at: datetime) -> int | None: ...
+    def pending(self, release_id: int) -> Sequence[UUID]: ...
+    def last_activity(self, release_id: int) -> datetime: ...
+    def newest_began_at(self) -> datetime | None: ...
+    def outcomes(self, release_id: int) -> Mapping[str, int]: ...
+    def start_attempt(self, release_id: int, link_id: UUID, at: datetime) -> int | None: ...
+    def claim(self, release_id: int, link_id: UUID) -> ClaimedLink | None: ...
+    def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, at: datetime) -> None: ...
+    def fail(self, release_id: int, link_id: UUID, reason: str, at: datetime) -> None: ...
+
+
+class Releases(Protocol):
+    def current(self) -> int | None: ...
+    def publish(self, release_id: int, gate: Mapping[str, Any], at: datetime) -> None: ...
+    def abandon(self, release_id: int, gate: Mapping[str, Any]) -> None: ...
+
+
+class Models(Protocol):
+    def of_link(self, release_id: int, link_id: UUID) -> StoredModel | None: ...
+    def add(self, link_id: UUID, model: LinkModel, tiers: Sequence[Sequence[Tier]], *, fitted_at: datetime) -> UUID: ...
+
+
+class Curves(Protocol):
+    def outdated_months(self, endpoint_id: UUID) -> Mapping[datetime, int]: ...
+    def put(self, endpoint_id: UUID, month: datetime, rows: int, curve: Curve) -> None: ...
+    def of_endpoint(self, endpoint_id: UUID) -> Sequence[Curve]: ...
+
+
+class Links(Protocol):
+    def get(self, link_id: UUID) -> StoredLink: ...
+
+
+class RefreshUnitOfWork(Protocol):
+    """An open transaction of the tenant whose models are refreshed."""
+
+    @property
+    def release_work(self) -> ReleaseWork: ...
+    @property
+    def releases(self) -> Releases: ...
+    @property
+    def models(self) -> Models: ...
+    @property
+    def curves(self) -> Curves: ...
+    @property
+    def links(self) -> Links: ...
+    def publish(self, event: Event) -> None: ...
+    def commit(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """The use cases of a refresh, on the parts of a worker.
+
+    ``interval`` is the least time between two releases of a tenant.
+    """
+
+    unit_of_work: Callable[[UUID], RefreshUnitOfWork]
+    logs: LogReader
+    learner: Learner
+    clock: Clock
+    interval: timedelta
+
+    def begin(self, job: RefreshModels) -> None:
+        """Start a release of the links with new logs, unless one is under way or the last began just now.
+
+        What is left for later is found by the sweep. A release in which nothing happens any more gets its jobs again.
+        """
+        now = self.clock.now()
+        with self.unit_of_work(job.tenant_id) as work:
+            release_id = work.release_work.building()
+            if release_id is not None:
+                due = now - work.release_work.last_activity(release_id) >= STALE_AFTER
+            else:
+                newest = work.release_work.newest_began_at()
+                due = newest is None or now - newest >= self.interval
+                release_id = work.release_work.begin(now) if due else None
+            if release_id is None or not due:
+                return
+            for link_id in work.release_work.pending(release_id):
+                work.publish(FitLink(job.tenant_id, release_id, link_id))
+            work.commit()
+        self._publish_if_complete(job.tenant_id, release_id)
+
+    def fit(self, job: FitLink) -> None:
+        """Fit one link, put its model before the gate, and publish the release if it was the last."""
+        with self.unit_of_work(job.tenant_id) as work:
+            attempt = work.release_work.start_attempt(job.release_id, job.link_id, self.clock.now())
+            if attempt is not None and attempt <= MAX_ATTEMPTS:
+                link = work.links.get(job.link_id)
+                for endpoint_id in sorted({link.source_id, link.destination_id}):
+                    self._extend_curve(work, job.tenant_id, endpoint_id)
+            work.commit()
+        with self.unit_of_work(job.tenant_id) as work:
+            claimed = work.release_work.claim(job.release_id, job.link_id)
+            if claimed is not None:
+                self._fit(work, job, claimed)
+                work.commit()
+        self._publish_if_complete(job.tenant_id, job.release_id)
+
+    def _extend_curve(self, work: RefreshUnitOfWork, tenant_id: UUID, endpoint_id: UUID) -> None:
+        """Make the curve of each month that has more rows than it knows; the first link at an endpoint pays."""
+        for month, rows in work.curves.outdated_months(endpoint_id).items():
+            with self.logs.month_rows(tenant_id, endpoint_id, month) as batches:
+                work.curves.put(endpoint_id, month, rows, self.learner.curve(batches))
+
+    def _fit(self, work: RefreshUnitOfWork, job: FitLink, claimed: ClaimedLink) -> None:
+        """Finish the claimed link with a model that passes the gate, or fail it with the reason."""
+        if claimed.attempts > MAX_ATTEMPTS:
+            reason = f"its fit ended {MAX_ATTEMPTS} workers"
+            return work.release_work.fail(job.release_id, job.link_id, reason, self.clock.now())
+        current = work.releases.current()
+        before = work.models.of_link(current, job.link_id) if current is not None else None
+        try:
+            model = self._learn(work, job, before)
+        except CannotFit as reason:
+            return work.release_work.fail(job.release_id, job.link_id, str(reason), self.clock.now())
+        verdict = judge(model, before.model() if before else None)
+        if not verdict.passed:
+            reasons = "; ".join(verdict.reasons)
+            return work.release_work.fail(job.release_id, job.link_id, reasons, self.clock.now())
+        model_id = work.models.add(job.link_id, model, continued_tiers(before, model), fitted_at=self.clock.now())
+        return work.release_work.finish(job.release_id, job.link_id, model_id, self.clock.now())
+
+    def _learn(self, work: RefreshUnitOfWork, job: FitLink, before: StoredModel | None) -> LinkModel:
+        link = work.links.get(job.link_id)
+        with self.logs.rows_between(job.tenant_id, link) as batches:
+            between = self.learner.curve(batches)
+        curves = EndCurves(
+            work.curves.of_endpoint(link.source_id), work.curves.of_endpoint(link.destination_id), (between,)
+        )
+        unknown_bps = before.unknown_bps if before else None
+        with self.logs.fit_rows(job.tenant_id, link.id) as batches:
+            return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps or 0.0)
+
+    def _publish_if_complete(self, tenant_id: UUID, release_id: int) -> None:
+        """Make a release current whose links are all done, tell every process, and ask for what came in meanwhile."""
+        with self.unit_of_work(tenant_id) as work:
+            if work.release_work.building() != release_id or work.release_work.pending(release_id):
+                return
+            gate = work.release_work.outcomes(release_id)
+            try:
+                work.releases.publish(release_id, gate, self.clock.now())
+            except Conflict as rolled_back:  # its ground is not in force any more: begin again on the one that is
+                work.releases.abandon(release_id, {**gate, "reason": str(rolled_back)})
+            else:
+                work.publish(ReleaseChanged(tenant_id, release_id))
+            work.publish(RefreshModels(tenant_id))
+            work.commit()

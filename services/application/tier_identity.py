@@ -1,0 +1,36 @@
+"""Tiers keep their identity from release to release: names, edits and prices carry over, moved bounds are marked."""
+
+from collections.abc import Sequence
+from uuid import uuid4
+
+from services.application.learned import StoredLeaf, StoredModel, Tier
+from tradewind.model import LeafModel, LinkModel
+from tradewind.sla_partitions import match_partitions
+
+
+def continued_tiers(before: StoredModel | None, model: LinkModel) -> Sequence[Sequence[Tier]]:
+    """For each leaf of ``model`` a tier for each of its partitions: the one that it continues, or a new one."""
+    return [_tiers(_nearest(before, leaf), leaf) for leaf in model.leaves]
+
+
+def _nearest(before: StoredModel | None, leaf: LeafModel) -> StoredLeaf | None:
+    """The stored leaf whose data sets, and then whose load, are nearest."""
+    if before is None:
+        return None
+    size, count = 2**leaf.leaf.log2_mean_file_bytes, 2**leaf.leaf.log2_file_count
+    return min(
+        before.leaves,
+        key=lambda old: (old.model.leaf.octaves_from(size, count), abs(old.model.leaf.load - leaf.leaf.load)),
+    )
+
+
+def _tiers(old: StoredLeaf | None, leaf: LeafModel) -> Sequence[Tier]:
+    if old is None:
+        return [Tier(uuid4()) for _ in leaf.partitions]
+    known = {id(partition): tier for partition, tier in zip(old.model.partitions, old.tiers, strict=True)}
+    return [
+        Tier(uuid4())
+        if match.old is None
+        else Tier(known[id(match.old)].id, needs_review=known[id(match.old)].needs_review or match.moved)
+        for match in match_partitions(old.model.partitions, leaf.partitions)
+    ]

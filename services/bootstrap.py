@@ -1,0 +1,76 @@
+"""Puts the parts of a process together: the one place that knows which part fills which port."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import redis
+from structlog.typing import FilteringBoundLogger
+
+from services.application.authenticate import Keyring
+from services.application.jobs import KeyRevoked, Notice
+from services.application.log_lines import BodyLimits
+from services.application.ports import Clock
+from services.persistence.store import Store
+from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
+from services.queue.notices import NoticeListener
+from services.telemetry import Metrics, logger
+
+
+class SystemClock:
+    """The machine's clock, in UTC."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Container:
+    """What an API process works with."""
+
+    store: Store
+    keyring: Keyring
+    client: redis.Redis
+    notices: NoticeListener
+    clock: Clock
+    metrics: Metrics
+    log: FilteringBoundLogger
+    body_limits: BodyLimits
+
+
+@contextmanager
+def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | None = None) -> Iterator[Container]:
+    """The parts of an API process; connections are opened when first used and closed at the end.
+
+    Parameters
+    ----------
+    database_url : of the application's role.
+    """
+    log = logger("api", output=sys.stderr)
+    celery = job_publisher(redis_url)
+    client = redis.Redis.from_url(
+        redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S, health_check_interval=30
+    )
+    dispatcher = Dispatcher(celery, client, log)
+    with Store(database_url, dispatcher) as store:
+        keyring = Keyring(store.registry.find_key, time.monotonic)
+
+        def on_notice(notice: Notice) -> None:
+            if isinstance(notice, KeyRevoked):
+                keyring.forget(notice.key_id)
+
+        yield Container(
+            store=store,
+            keyring=keyring,
+            client=client,
+            notices=NoticeListener(client, on_notice=on_notice, on_subscribed=keyring.forget_all),
+            clock=SystemClock(),
+            metrics=Metrics.create(),
+            log=log,
+            body_limits=body_limits or BodyLimits(),
+        )
+        dispatcher.close()
+        client.close()

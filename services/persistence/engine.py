@@ -1,0 +1,37 @@
+"""Connections of the application to PostgreSQL."""
+
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.pool import NullPool
+
+POOL_SIZE = 10
+MAX_OVERFLOW = 20
+POOL_PATIENCE_S = 10.0
+CONNECT_PATIENCE_S = 5
+
+
+def sqlalchemy_url(libpq_url: str) -> str:
+    """The URL of the psycopg dialect for a libpq URL."""
+    _, separator, rest = libpq_url.partition("://")
+    return f"postgresql+psycopg{separator}{rest}"
+
+
+def pooled_engine(libpq_url: str) -> Engine:
+    """Engine for requests and tasks: connections are kept, and checked before they are used again."""
+    return create_engine(
+        sqlalchemy_url(libpq_url),
+        pool_size=POOL_SIZE,
+        max_overflow=MAX_OVERFLOW,
+        pool_timeout=POOL_PATIENCE_S,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": CONNECT_PATIENCE_S, "application_name": "tradewind"},
+    )
+
+
+def unpooled_engine(libpq_url: str) -> Engine:
+    """Engine for the rare statement that needs a transaction of its own while another one is open.
+
+    From the pool it could wait for ever on the very requests that wait for it.
+    """
+    return create_engine(
+        sqlalchemy_url(libpq_url), poolclass=NullPool, connect_args={"connect_timeout": CONNECT_PATIENCE_S}
+    )

@@ -1,0 +1,187 @@
+"""Endpoints by name or alias, and what their owner knows of the paths between them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from uuid import UUID
+
+from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_or_skip
+
+from services.persistence.tables import endpoint_aliases, endpoint_pairs, endpoints
+from tradewind.errors import Conflict, NotFound
+from tradewind.wire.inventory import Endpoint, EndpointChange, KnownPair, NewEndpoint, PowerProfile
+
+
+class Endpoints:
+    """Endpoints of one tenant. A name or alias belongs to one endpoint at most."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def resolve(self, names: Collection[str]) -> Mapping[str, UUID]:
+        """Endpoint ids by name or alias; unknown names become endpoints."""
+        known = self.find(names)
+        unknown = sorted(set(names) - known.keys())
+        if not unknown:
+            return known
+        self._connection.execute(
+            insert_or_skip(endpoints)
+            .values([{"tenant_id": self._tenant_id, "name": name} for name in unknown])
+            .on_conflict_do_nothing()
+        )
+        return self.find(names)
+
+    def find(self, names: Collection[str]) -> Mapping[str, UUID]:
+        """Endpoint ids of those ``names`` that are a name or an alias."""
+        by_alias = self._connection.execute(
+            select(endpoint_aliases.c.alias, endpoint_aliases.c.endpoint_id).where(endpoint_aliases.c.alias.in_(names))
+        )
+        by_name = self._connection.execute(select(endpoints.c.name, endpoints.c.id).where(endpoints.c.name.in_(names)))
+        return {name: endpoint_id for rows in (by_alias, by_name) for name, endpoint_id in rows}
+
+    def add(self, new: NewEndpoint) -> Endpoint:
+        """Create an endpoint.
+
+        Raises
+        ------
+        Conflict : the name or an alias is taken.
+        """
+        self._require_free([new.name, *new.aliases], owner=None)
+        endpoint_id: UUID = self._connection.execute(
+            insert(endpoints)
+            .values(tenant_id=self._tenant_id, name=new.name, power_profile=_json(new.power_profile))
+            .returning(endpoints.c.id)
+        ).scalar_one()
+        self._set_aliases(endpoint_id, new.aliases)
+        self._set_pairs(endpoint_id, new.known_pairs)
+        return self.get(endpoint_id)
+
+    def change(self, endpoint_id: UUID, change: EndpointChange) -> Endpoint:
+        """Change what ``change`` names. A former name stays as an alias, because logs go on using it.
+
+        Raises
+        ------
+        NotFound : the tenant has no such endpoint.
+        Conflict : the name or an alias is taken.
+        """
+        before = self.get(endpoint_id)
+        aliases = before.aliases if change.aliases is None else change.aliases
+        if change.name is not None and change.name != before.name:
+            aliases = (*(alias for alias in aliases if alias != change.name), before.name)
+            self._require_free([change.name], owner=endpoint_id)
+        if aliases != before.aliases:
+            self._require_free(aliases, owner=endpoint_id)
+            self._connection.execute(delete(endpoint_aliases).where(endpoint_aliases.c.endpoint_id == endpoint_id))
+            self._set_aliases(endpoint_id, aliases)
+        values = {
+            name: value
+            for name, value in (("name", change.name), ("power_profile", _json(change.power_profile)))
+            if value is not None
+        }
+        if values:
+            self._connection.execute(update(endpoints).where(endpoints.c.id == endpoint_id).values(values))
+        if change.known_pairs is not None:
+            self._connection.execute(delete(endpoint_pairs).where(endpoint_pairs.c.source_id == endpoint_id))
+            self._set_pairs(endpoint_id, change.known_pairs)
+        return self.get(endpoint_id)
+
+    def get(self, endpoint_id: UUID) -> Endpoint:
+        """The endpoint.
+
+        Raises
+        ------
+        NotFound : the tenant has none of this id.
+        """
+        found = self._read(endpoint_id)
+        if not found:
+            raise NotFound("no such endpoint")
+        return found[0]
+
+    def all(self) -> Sequence[Endpoint]:
+        """Every endpoint, by name."""
+        return self._read(None)
+
+    def _read(self, only: UUID | None) -> Sequence[Endpoint]:
+        chosen = endpoints.c.id == only if only is not None else endpoints.c.id.is_not(None)
+        aliases: dict[UUID, list[str]] = {}
+        for alias, owner in self._connection.execute(
+            select(endpoint_aliases.c.alias, endpoint_aliases.c.endpoint_id)
+            .join(endpoints)
+            .where(chosen)
+            .order_by(endpoint_aliases.c.alias)
+        ):
+            aliases.setdefault(owner, []).append(alias)
+        pairs = self._pairs(only)
+        return [
+            Endpoint(
+                id=row.id,
+                name=row.name,
+                aliases=tuple(aliases.get(row.id, ())),
+                known_pairs=tuple(pairs.get(row.id, ())),
+                power_profile=PowerProfile(**row.power_profile) if row.power_profile else None,
+            )
+            for row in self._connection.execute(select(endpoints).where(chosen).order_by(endpoints.c.name))
+        ]
+
+    def _pairs(self, only: UUID | None) -> dict[UUID, list[KnownPair]]:
+        destination = endpoints.alias("destination")
+        query = (
+            select(endpoint_pairs, destination.c.name)
+            .join(destination, destination.c.id == endpoint_pairs.c.destination_id)
+            .order_by(destination.c.name)
+        )
+        if only is not None:
+            query = query.where(endpoint_pairs.c.source_id == only)
+        pairs: dict[UUID, list[KnownPair]] = {}
+        for row in self._connection.execute(query):
+            pairs.setdefault(row.source_id, []).append(
+                KnownPair(
+                    destination=row.name,
+                    bandwidth_bps=row.bandwidth_bps,
+                    rtt_s=row.rtt_s,
+                    buffer_bytes=row.buffer_bytes,
+                )
+            )
+        return pairs
+
+    def _require_free(self, names: Sequence[str], *, owner: UUID | None) -> None:
+        taken = {name: holder for name, holder in self.find(names).items() if holder != owner}
+        if taken:
+            raise Conflict(f"{min(taken)!r} is the name or an alias of another endpoint")
+        if len(set(names)) < len(names):
+            raise Conflict("the name and aliases of an endpoint must differ from each other")
+
+    def _set_aliases(self, endpoint_id: UUID, aliases: Collection[str]) -> None:
+        if aliases:
+            self._connection.execute(
+                insert(endpoint_aliases),
+                [
+                    {"tenant_id": self._tenant_id, "alias": alias, "endpoint_id": endpoint_id}
+                    for alias in sorted(set(aliases))
+                ],
+            )
+
+    def _set_pairs(self, endpoint_id: UUID, pairs: Collection[KnownPair]) -> None:
+        if not pairs:
+            return
+        by_name = {pair.destination: pair for pair in pairs}
+        destinations = self.resolve(by_name)
+        by_id = {destinations[name]: pair for name, pair in by_name.items()}
+        self._connection.execute(
+            insert(endpoint_pairs),
+            [
+                {
+                    "tenant_id": self._tenant_id,
+                    "source_id": endpoint_id,
+                    "destination_id": destination_id,
+                    "bandwidth_bps": pair.bandwidth_bps,
+                    "rtt_s": pair.rtt_s,
+                    "buffer_bytes": pair.buffer_bytes,
+                }
+                for destination_id, pair in by_id.items()
+            ],
+        )
+
+
+def _json(profile: PowerProfile | None) -> dict[str, object] | None:
+    return None if profile is None else profile.model_dump()

@@ -1,0 +1,103 @@
+"""API keys: a hash of the secret is kept, never the secret."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine, Row, func, insert, select, text, update
+
+from services.persistence.failures import unavailable_when_away
+from services.persistence.tables import api_keys
+from tradewind.errors import NotFound
+from tradewind.wire.inventory import Key
+
+
+@dataclass(frozen=True, slots=True)
+class FoundKey:
+    """What a valid key stands for."""
+
+    id: UUID
+    tenant_id: UUID
+    scopes: frozenset[str]
+    secret_sha256: bytes
+
+
+class Keys:
+    """Keys of one tenant."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def add(self, *, name: str, prefix: str, secret_sha256: bytes, scopes: Sequence[str], at: datetime) -> Key:
+        row = self._connection.execute(
+            insert(api_keys)
+            .values(
+                tenant_id=self._tenant_id,
+                name=name,
+                prefix=prefix,
+                secret_sha256=secret_sha256,
+                scopes=list(scopes),
+                created_at=at,
+            )
+            .returning(api_keys)
+        ).one()
+        return _key(row)
+
+    def revoke(self, key_id: UUID, at: datetime) -> None:
+        """Revoke the key; once revoked it stays so.
+
+        Raises
+        ------
+        NotFound : the tenant has no such key.
+        """
+        revoked = self._connection.execute(
+            update(api_keys)
+            .where(api_keys.c.id == key_id)
+            .values(revoked_at=func.coalesce(api_keys.c.revoked_at, at))
+            .returning(api_keys.c.id)
+        ).one_or_none()
+        if revoked is None:
+            raise NotFound("no such key")
+
+    def all(self) -> Sequence[Key]:
+        """Every key, revoked ones too, the oldest first."""
+        return [_key(row) for row in self._connection.execute(select(api_keys).order_by(api_keys.c.id))]
+
+
+def _key(row: Row[tuple[object, ...]]) -> Key:
+    return Key(
+        id=row.id,
+        name=row.name,
+        prefix=row.prefix,
+        scopes=tuple(row.scopes),
+        created_at=row.created_at,
+        last_used_at=row.last_used_at,
+        revoked_at=row.revoked_at,
+    )
+
+
+class Registry:
+    """What is looked up before the tenant is known: keys by their hash, tenants by their name."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def find_key(self, secret_sha256: bytes) -> FoundKey | None:
+        """The key with this hash, unless it is unknown or revoked."""
+        query = text("SELECT id, tenant_id, scopes, secret_sha256 FROM find_api_key(:secret)")
+        with unavailable_when_away(), self._engine.begin() as connection:
+            row = connection.execute(query, {"secret": secret_sha256}).one_or_none()
+        return None if row is None else FoundKey(row.id, row.tenant_id, frozenset(row.scopes), row.secret_sha256)
+
+    def find_tenant(self, name: str) -> UUID | None:
+        with unavailable_when_away(), self._engine.begin() as connection:
+            found: UUID | None = connection.execute(text("SELECT find_tenant(:name)"), {"name": name}).scalar_one()
+        return found
+
+    def tenants_with_work(self) -> Sequence[UUID]:
+        """Tenants with logs newer than their models, or with a release that is being built."""
+        query = text("SELECT * FROM tenants_with_new_logs() UNION SELECT * FROM tenants_with_building_release()")
+        with unavailable_when_away(), self._engine.begin() as connection:
+            return list(connection.execute(query).scalars())

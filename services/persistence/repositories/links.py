@@ -1,0 +1,141 @@
+"""Links by the names of their ends, created when logs first mention them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from uuid import UUID
+
+from sqlalchemy import Connection, bindparam, func, select, tuple_, update
+from sqlalchemy.dialects.postgresql import insert
+
+from services.application.ingest_logs import KnownLink, NewRows
+from services.application.learned import StoredLink
+from services.persistence.repositories.endpoints import Endpoints
+from services.persistence.tables import endpoint_pairs, endpoints, links
+from tradewind.errors import NotFound
+from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.transfer import LinkKey
+
+
+class Links:
+    """Links of one tenant."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def resolve(self, keys: Collection[LinkKey]) -> Mapping[LinkKey, KnownLink]:
+        """Links by names or aliases of their ends; unknown endpoints and links are created."""
+        names = {name for key in keys for name in (key.source, key.destination)}
+        ids = Endpoints(self._connection, self._tenant_id).resolve(names)
+        ends = {key: (ids[key.source], ids[key.destination], key.network, key.mover) for key in keys}
+        self._create(set(ends.values()))
+        found = {
+            (row.source_id, row.destination_id, row.network, row.mover): KnownLink(
+                row.id, _path(row.bandwidth_bps, row.rtt_s, row.buffer_bytes)
+            )
+            for row in self._connection.execute(
+                select(
+                    links.c.id,
+                    links.c.source_id,
+                    links.c.destination_id,
+                    links.c.network,
+                    links.c.mover,
+                    endpoint_pairs.c.bandwidth_bps,
+                    endpoint_pairs.c.rtt_s,
+                    endpoint_pairs.c.buffer_bytes,
+                )
+                .outerjoin(
+                    endpoint_pairs,
+                    (endpoint_pairs.c.source_id == links.c.source_id)
+                    & (endpoint_pairs.c.destination_id == links.c.destination_id),
+                )
+                .where(tuple_(links.c.source_id, links.c.destination_id).in_({end[:2] for end in ends.values()}))
+            )
+        }
+        return {key: found[end] for key, end in ends.items()}
+
+    def _create(self, ends: set[tuple[UUID, UUID, str | None, str]]) -> None:
+        # In one order, so that two batches that bring the same new links do not wait for each other in a circle.
+        values = [
+            {
+                "tenant_id": self._tenant_id,
+                "source_id": source_id,
+                "destination_id": destination_id,
+                "network": network,
+                "mover": mover,
+            }
+            for source_id, destination_id, network, mover in sorted(
+                ends, key=lambda end: (end[0], end[1], end[2] or "", end[3])
+            )
+        ]
+        self._connection.execute(insert(links).values(values).on_conflict_do_nothing())
+
+    def count(self, new_rows: Mapping[UUID, NewRows]) -> None:
+        """Add what a batch brought; the links then have newer logs than models."""
+        if not new_rows:
+            return
+        ordered = sorted(new_rows)
+        self._connection.execute(
+            select(links.c.id).where(links.c.id.in_(ordered)).order_by(links.c.id).with_for_update()
+        )
+        self._connection.execute(
+            update(links)
+            .where(links.c.id == bindparam("link_id"))
+            .values(
+                rows=links.c.rows + bindparam("new_rows"),
+                last_log_at=func.greatest(links.c.last_log_at, bindparam("newest")),
+                logs_version=links.c.logs_version + 1,
+            ),
+            [
+                {"link_id": link_id, "new_rows": new_rows[link_id].rows, "newest": new_rows[link_id].last_log_at}
+                for link_id in ordered
+            ],
+        )
+
+    def all(self) -> Sequence[StoredLink]:
+        """Every link, the oldest first."""
+        return self._stored()
+
+    def with_new_logs(self) -> Sequence[StoredLink]:
+        """Links whose logs are newer than their model in force."""
+        return self._stored(links.c.logs_version > links.c.fitted_version)
+
+    def get(self, link_id: UUID) -> StoredLink:
+        """The link.
+
+        Raises
+        ------
+        NotFound : the tenant has none of this id.
+        """
+        found = self._stored(links.c.id == link_id)
+        if not found:
+            raise NotFound("no such link")
+        return found[0]
+
+    def _stored(self, *conditions: object) -> Sequence[StoredLink]:
+        source, destination = endpoints.alias("source"), endpoints.alias("destination")
+        rows = self._connection.execute(
+            select(links, source.c.name.label("source"), destination.c.name.label("destination"))
+            .join(source, source.c.id == links.c.source_id)
+            .join(destination, destination.c.id == links.c.destination_id)
+            .where(*conditions)  # type: ignore[arg-type]  # conditions are column expressions
+            .order_by(links.c.id)
+        )
+        return [
+            StoredLink(
+                id=row.id,
+                key=LinkKey(row.source, row.destination, row.network, row.mover),
+                source_id=row.source_id,
+                destination_id=row.destination_id,
+                rows=row.rows,
+                last_log_at=row.last_log_at,
+                logs_version=row.logs_version,
+                fitted_version=row.fitted_version,
+            )
+            for row in rows
+        ]
+
+
+def _path(bandwidth_bps: float | None, rtt_s: float | None, buffer_bytes: float | None) -> Path:
+    if bandwidth_bps is None and rtt_s is None and buffer_bytes is None:
+        return UNKNOWN_PATH
+    return Path(bandwidth_bps=bandwidth_bps, rtt_s=rtt_s, buffer_bytes=buffer_bytes)

@@ -1,0 +1,167 @@
+"""The work list of a release that is being built: which links to fit, by whom, with what result."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, and_, delete, func, insert, literal, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_or_skip
+
+from services.application.learned import ClaimedLink
+from services.persistence.tables import current_releases, links, release_links, releases
+
+_HAS_NEW_LOGS = links.c.logs_version > links.c.fitted_version
+
+
+class ReleaseWork:
+    """The release of one tenant that is being built, if there is one."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def building(self) -> int | None:
+        """The release that is being built."""
+        return self._connection.execute(
+            select(releases.c.id).where(releases.c.state == "building")
+        ).scalar_one_or_none()
+
+    def begin(self, at: datetime) -> int | None:
+        """The release that is being built, begun if there is none; ``None`` if no link has new logs.
+
+        Its work list are the links with new logs; the others are carried over from the release in force.
+        """
+        if (under_way := self.building()) is not None:
+            return under_way
+        parent_id = self._connection.execute(select(current_releases.c.release_id)).scalar_one_or_none()
+        release_id = self._connection.execute(
+            insert_or_skip(releases)
+            .values(tenant_id=self._tenant_id, state="building", created_at=at, parent_id=parent_id)
+            .on_conflict_do_nothing(index_elements=["tenant_id"], index_where=releases.c.state == "building")
+            .returning(releases.c.id)
+        ).scalar_one_or_none()
+        if release_id is None:  # a rival began it a moment ago
+            return self.building()
+        self._list_links_with_new_logs(release_id)
+        if not self.pending(release_id):
+            self._connection.execute(delete(releases).where(releases.c.id == release_id))
+            return None
+        self._carry_over_from(parent_id, release_id)
+        return int(release_id)
+
+    def _list_links_with_new_logs(self, release_id: int) -> None:
+        self._connection.execute(
+            insert(release_links).from_select(
+                ["tenant_id", "release_id", "link_id", "state", "logs_version"],
+                select(
+                    literal(self._tenant_id), literal(release_id), links.c.id, literal("pending"), links.c.logs_version
+                ).where(_HAS_NEW_LOGS),
+            )
+        )
+
+    def _carry_over_from(self, parent_id: int | None, release_id: int) -> None:
+        carried = release_links.alias("carried")
+        self._connection.execute(
+            insert(release_links).from_select(
+                ["tenant_id", "release_id", "link_id", "link_model_id", "state", "logs_version"],
+                select(
+                    literal(self._tenant_id),
+                    literal(release_id),
+                    carried.c.link_id,
+                    carried.c.link_model_id,
+                    literal("done"),
+                    carried.c.logs_version,
+                )
+                .join(links, links.c.id == carried.c.link_id)
+                .where(carried.c.release_id == parent_id, carried.c.link_model_id.is_not(None), ~_HAS_NEW_LOGS),
+            )
+        )
+
+    def pending(self, release_id: int) -> Sequence[UUID]:
+        """Links of the work list that are neither done nor failed."""
+        return (
+            self._connection.execute(
+                select(release_links.c.link_id)
+                .where(release_links.c.release_id == release_id, release_links.c.state == "pending")
+                .order_by(release_links.c.link_id)
+            )
+            .scalars()
+            .all()
+        )
+
+    def last_activity(self, release_id: int) -> datetime:
+        """When the release was begun, or a link of it begun or finished, whichever is the latest."""
+        at: datetime = self._connection.execute(
+            select(
+                func.greatest(
+                    func.max(releases.c.created_at),
+                    func.max(release_links.c.started_at),
+                    func.max(release_links.c.finished_at),
+                )
+            )
+            .join(release_links, release_links.c.release_id == releases.c.id)
+            .where(releases.c.id == release_id)
+        ).scalar_one()
+        return at
+
+    def newest_began_at(self) -> datetime | None:
+        """When the newest release was begun, whatever became of it."""
+        at: datetime | None = self._connection.execute(select(func.max(releases.c.created_at))).scalar_one()
+        return at
+
+    def outcomes(self, release_id: int) -> Mapping[str, int]:
+        """How many links got a new model, were carried over, kept the model before, or have none."""
+        fitted, modelled = release_links.c.finished_at.is_not(None), release_links.c.link_model_id.is_not(None)
+        done = release_links.c.state == "done"
+        row = self._connection.execute(
+            select(
+                func.count().filter(fitted, done).label("passed"),
+                func.count().filter(~fitted).label("carried_over"),
+                func.count().filter(fitted, ~done, modelled).label("kept_previous"),
+                func.count().filter(fitted, ~modelled).label("without_model"),
+            ).where(release_links.c.release_id == release_id)
+        ).one()
+        return dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's documented way to a row's names
+
+    def start_attempt(self, release_id: int, link_id: UUID, at: datetime) -> int | None:
+        """Count an attempt at a pending link, so that one which kills its worker is not tried for ever.
+
+        Returns
+        -------
+        The attempt's number from 1; ``None`` if there is nothing to do. Commit before the fit begins.
+        """
+        return self._connection.execute(
+            update(release_links)
+            .where(_is(release_id, link_id), release_links.c.state == "pending")
+            .values(attempts=release_links.c.attempts + 1, started_at=at)
+            .returning(release_links.c.attempts)
+        ).scalar_one_or_none()
+
+    def claim(self, release_id: int, link_id: UUID) -> ClaimedLink | None:
+        """Lock a pending link until the transaction ends; ``None`` if it is done, or a rival's."""
+        row = self._connection.execute(
+            select(release_links.c.logs_version, release_links.c.attempts)
+            .where(_is(release_id, link_id), release_links.c.state == "pending")
+            .with_for_update(skip_locked=True)
+        ).one_or_none()
+        return None if row is None else ClaimedLink(link_id, row.logs_version, row.attempts)
+
+    def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, at: datetime) -> None:
+        """The link has its new model."""
+        self._close(release_id, link_id, at, state="done", link_model_id=link_model_id, reason=None)
+
+    def fail(self, release_id: int, link_id: UUID, reason: str, at: datetime) -> None:
+        """The link cannot be fitted: it keeps the model in force, if it has one, and the reason is told."""
+        parent = select(releases.c.parent_id).where(releases.c.id == release_id).scalar_subquery()
+        before = release_links.alias("before")
+        kept = select(before.c.link_model_id).where(before.c.release_id == parent, before.c.link_id == link_id)
+        model_id = self._connection.execute(kept).scalar_one_or_none()
+        self._close(release_id, link_id, at, state="failed", link_model_id=model_id, reason=reason)
+
+    def _close(self, release_id: int, link_id: UUID, at: datetime, **values: Any) -> None:
+        self._connection.execute(update(release_links).where(_is(release_id, link_id)).values(finished_at=at, **values))
+
+
+def _is(release_id: int, link_id: UUID) -> Any:
+    return and_(release_links.c.release_id == release_id, release_links.c.link_id == link_id)

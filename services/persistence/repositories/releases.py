@@ -1,0 +1,183 @@
+"""Releases: made current at one stroke, rolled back at one stroke."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, and_, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_or_skip
+
+from services.application.learned import StoredRelease
+from services.persistence.repositories.release_work import ReleaseWork
+from services.persistence.tables import clusters, current_releases, links, release_links, releases
+from tradewind.errors import Conflict, NotFound
+
+
+class Releases:
+    """Releases of one tenant; one at most is being built, one at most is current."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def current(self) -> int | None:
+        """The release in force."""
+        return self._connection.execute(select(current_releases.c.release_id)).scalar_one_or_none()
+
+    def publish(self, release_id: int, gate: Mapping[str, Any], at: datetime) -> None:
+        """Make a complete release current; again is harmless.
+
+        Raises
+        ------
+        NotFound : the tenant has no such release.
+        Conflict : links are pending, or the release it was built on is no longer current.
+        """
+        current = self._lock_current()
+        release = self._lock(release_id)
+        if release.state == "published":
+            return
+        if release.state != "building":
+            raise Conflict(f"release {release_id} is {release.state}")
+        if ReleaseWork(self._connection, self._tenant_id).pending(release_id):
+            raise Conflict(f"release {release_id} has links that are not fitted yet")
+        if current != release.parent_id:
+            raise Conflict(f"release {release_id} was built on {release.parent_id}, but {current} is current")
+        if current is not None:
+            self._set_state(releases.c.id == current, "superseded")
+        self._connection.execute(
+            update(releases)
+            .where(releases.c.id == release_id)
+            .values(state="published", published_at=at, gate=dict(gate))
+        )
+        self._make_current(release_id)
+        self._mark_fitted(release_id)
+
+    def reject(self, release_id: int, gate: Mapping[str, Any]) -> None:
+        """Put a release aside that the gate refused; its links are tried again when they have newer logs."""
+        release = self._lock(release_id)
+        if release.state != "building":
+            return
+        self._connection.execute(
+            update(releases).where(releases.c.id == release_id).values(state="rejected", gate=dict(gate))
+        )
+        self._mark_fitted(release_id)
+
+    def abandon(self, release_id: int, gate: Mapping[str, Any]) -> None:
+        """Put a release aside whose ground was rolled back; its links are fitted again in the next one."""
+        self._connection.execute(
+            update(releases)
+            .where(releases.c.id == release_id, releases.c.state == "building")
+            .values(state="rejected", gate=dict(gate))
+        )
+
+    def roll_back(self, release_id: int) -> int:
+        """Return from the current release to its parent, or to an earlier release that is named.
+
+        Returns
+        -------
+        The release that is current now.
+
+        Raises
+        ------
+        NotFound : the tenant has no such release.
+        Conflict : there is no earlier release, or the one that is named was never published or was rolled back.
+        """
+        current = self._lock_current()
+        release = self._lock(release_id)
+        target = release.parent_id if release_id == current else release_id
+        if current is None or target is None:
+            raise Conflict(f"there is no release before {release_id}")
+        if release_id != current and release.state != "superseded":
+            raise Conflict(f"release {release_id} is {release.state}")
+        self._set_state(
+            and_(
+                releases.c.id > target,
+                or_(releases.c.id == current, releases.c.state == "superseded"),
+            ),
+            "rolled_back",
+        )
+        self._set_state(releases.c.id == target, "published")
+        self._make_current(target)
+        return int(target)
+
+    def get(self, release_id: int) -> StoredRelease:
+        """The release.
+
+        Raises
+        ------
+        NotFound : the tenant has none of this id.
+        """
+        found = self._stored(releases.c.id == release_id)
+        if not found:
+            raise NotFound("no such release")
+        return found[0]
+
+    def all(self) -> Sequence[StoredRelease]:
+        """Every release, the newest first."""
+        return self._stored()
+
+    def _stored(self, *conditions: Any) -> Sequence[StoredRelease]:
+        contents = (
+            select(
+                release_links.c.release_id,
+                func.count(release_links.c.link_model_id.distinct()).label("links"),
+                func.count(clusters.c.id).label("clusters"),
+            )
+            .outerjoin(clusters, clusters.c.link_model_id == release_links.c.link_model_id)
+            .group_by(release_links.c.release_id)
+            .subquery()
+        )
+        query = (
+            select(
+                releases,
+                func.coalesce(contents.c.links, 0).label("links"),
+                func.coalesce(contents.c.clusters, 0).label("clusters"),
+                current_releases.c.release_id.is_not(None).label("current"),
+            )
+            .outerjoin(contents, contents.c.release_id == releases.c.id)
+            .outerjoin(current_releases, current_releases.c.release_id == releases.c.id)
+            .where(*conditions)
+            .order_by(releases.c.id.desc())
+        )
+        return [
+            StoredRelease(
+                id=row.id,
+                state=row.state,
+                created_at=row.created_at,
+                published_at=row.published_at,
+                parent_id=row.parent_id,
+                gate=row.gate,
+                links=row.links,
+                clusters=row.clusters,
+                current=row.current,
+            )
+            for row in self._connection.execute(query)
+        ]
+
+    def _lock_current(self) -> int | None:
+        return self._connection.execute(select(current_releases.c.release_id).with_for_update()).scalar_one_or_none()
+
+    def _lock(self, release_id: int) -> Any:
+        release = self._connection.execute(
+            select(releases).where(releases.c.id == release_id).with_for_update()
+        ).one_or_none()
+        if release is None:
+            raise NotFound("no such release")
+        return release
+
+    def _set_state(self, condition: Any, state: str) -> None:
+        self._connection.execute(update(releases).where(condition).values(state=state))
+
+    def _make_current(self, release_id: int) -> None:
+        statement = insert_or_skip(current_releases).values(tenant_id=self._tenant_id, release_id=release_id)
+        self._connection.execute(
+            statement.on_conflict_do_update(index_elements=["tenant_id"], set_={"release_id": release_id})
+        )
+
+    def _mark_fitted(self, release_id: int) -> None:
+        self._connection.execute(
+            update(links)
+            .where(links.c.id == release_links.c.link_id, release_links.c.release_id == release_id)
+            .values(fitted_version=func.greatest(links.c.fitted_version, release_links.c.logs_version))
+        )

@@ -1,0 +1,49 @@
+"""The store of one process: its connections, and units of work on them."""
+
+from typing import Self
+from uuid import UUID
+
+from services.application.ports import Outbox
+from services.persistence import migrate
+from services.persistence.engine import pooled_engine, unpooled_engine
+from services.persistence.failures import unavailable_when_away
+from services.persistence.log_reader import LogReader
+from services.persistence.repositories.keys import Registry
+from services.persistence.roles import app_url, prepare_roles
+from services.persistence.unit_of_work import UnitOfWork
+
+
+def prepare_database(admin_url: str, *, app_password: str | None = None) -> str:
+    """Make the roles, bring the schema up to date, and return the application's URL."""
+    prepare_roles(admin_url, app_password=app_password)
+    migrate.upgrade(admin_url)
+    return app_url(admin_url, password=app_password)
+
+
+class Store:
+    """Opens units of work; close it when the process ends."""
+
+    def __init__(self, database_url: str, outbox: Outbox) -> None:
+        self._engine = pooled_engine(database_url)
+        self._apart = unpooled_engine(database_url)
+        self._outbox = outbox
+        self.registry = Registry(self._engine)
+        self.logs = LogReader(database_url)
+
+    def unit_of_work(self, tenant_id: UUID) -> UnitOfWork:
+        """A transaction for the tenant, not begun yet."""
+        return UnitOfWork(engine=self._engine, apart=self._apart, tenant_id=tenant_id, outbox=self._outbox)
+
+    def schema_is_current(self) -> bool:
+        """Whether the database answers with the schema that this code was written for."""
+        with unavailable_when_away(), self._engine.connect() as connection:
+            return migrate.current_revision(connection) == migrate.head_revision()
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

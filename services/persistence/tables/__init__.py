@@ -1,0 +1,37 @@
+"""Tables as SQLAlchemy Core; migrations create them, a test compares the two."""
+
+from services.persistence.tables.inventory import endpoint_aliases, endpoint_pairs, endpoints, links
+from services.persistence.tables.logs import batches, log_quarantine, transfer_logs
+from services.persistence.tables.metadata import METADATA
+from services.persistence.tables.models import (
+    clusters,
+    current_releases,
+    endpoint_curves,
+    link_models,
+    release_links,
+    releases,
+    sla_partitions,
+    surfaces,
+)
+from services.persistence.tables.tenancy import api_keys, tenants
+
+__all__ = [
+    "METADATA",
+    "api_keys",
+    "batches",
+    "clusters",
+    "current_releases",
+    "endpoint_aliases",
+    "endpoint_curves",
+    "endpoint_pairs",
+    "endpoints",
+    "link_models",
+    "links",
+    "log_quarantine",
+    "release_links",
+    "releases",
+    "sla_partitions",
+    "surfaces",
+    "tenants",
+    "transfer_logs",
+]

@@ -1,0 +1,54 @@
+"""End systems, what is known between them, and the links that logs are grouped by."""
+
+from sqlalchemy import BigInteger, Column, Index, Table, Text, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from services.persistence.tables.metadata import METADATA, instant, label, own_id, quantity, reference, tenant_column
+
+endpoints = Table(
+    "endpoints",
+    METADATA,
+    own_id(),
+    tenant_column(),
+    label("name"),
+    Column("power_profile", JSONB(none_as_null=True)),
+    UniqueConstraint("tenant_id", "name"),
+)
+
+endpoint_aliases = Table(
+    "endpoint_aliases",
+    METADATA,
+    tenant_column(primary_key=True),
+    Column("alias", Text, primary_key=True),
+    reference("endpoint_id", "endpoints"),
+    Index(None, "endpoint_id"),
+)
+
+endpoint_pairs = Table(
+    "endpoint_pairs",
+    METADATA,
+    tenant_column(),
+    reference("source_id", "endpoints", primary_key=True),
+    reference("destination_id", "endpoints", primary_key=True),
+    quantity("bandwidth_bps"),
+    quantity("rtt_s"),
+    quantity("buffer_bytes"),
+)
+
+links = Table(
+    "links",
+    METADATA,
+    own_id(),
+    tenant_column(),
+    reference("source_id", "endpoints"),
+    reference("destination_id", "endpoints"),
+    label("network", nullable=True),
+    label("mover"),
+    Column("rows", BigInteger, nullable=False, server_default=text("0")),
+    instant("last_log_at", nullable=True),
+    Column("logs_version", BigInteger, nullable=False, server_default=text("0")),
+    Column("fitted_version", BigInteger, nullable=False, server_default=text("0")),
+    UniqueConstraint(
+        "tenant_id", "source_id", "destination_id", "network", "mover", postgresql_nulls_not_distinct=True
+    ),
+)

@@ -1,0 +1,105 @@
+"""Uploaded batches, the transfer records they brought, and the rows that were refused."""
+
+from sqlalchemy import BigInteger, Column, Identity, Index, LargeBinary, SmallInteger, Table, UniqueConstraint, Uuid
+from sqlalchemy.dialects.postgresql import JSONB
+
+from services.persistence.tables.metadata import METADATA, instant, label, own_id, quantity, reference, tenant_column
+
+batches = Table(
+    "batches",
+    METADATA,
+    own_id(),
+    tenant_column(),
+    label("idempotency_key"),
+    Column("content_sha256", LargeBinary, nullable=False),
+    instant("received_at"),
+    Column("accepted", BigInteger, nullable=False),
+    Column("rejected", BigInteger, nullable=False),
+    Column("already_stored", BigInteger, nullable=False),
+    Column("rejections", JSONB, nullable=False),
+    UniqueConstraint("tenant_id", "idempotency_key"),
+)
+
+log_quarantine = Table(
+    "log_quarantine",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    tenant_column(),
+    reference("batch_id", "batches"),
+    Column("row", BigInteger, nullable=False),
+    label("field"),
+    label("reason"),
+    label("raw", nullable=True),
+    Index(None, "batch_id", "row"),
+)
+
+
+def _count(name: str, *, nullable: bool = True) -> Column[int]:
+    return Column(name, BigInteger, nullable=nullable)
+
+
+def _small(name: str) -> Column[int]:
+    return Column(name, SmallInteger)
+
+
+def _energy_of(host: str) -> tuple[Column[object], ...]:
+    return (
+        quantity(f"{host}_energy_j"),
+        quantity(f"{host}_dynamic_j"),
+        quantity(f"{host}_base_w"),
+        quantity(f"{host}_tail_j"),
+        label(f"{host}_energy_method", nullable=True),
+        label(f"{host}_energy_quality", nullable=True),
+    )
+
+
+# Partitioned by month of started_at. No foreign keys: link and batch are written by the same transaction, and a
+# trigger a row would halve the rate of ingest. The order of columns is that of services.persistence.bulk_copy.
+transfer_logs = Table(
+    "transfer_logs",
+    METADATA,
+    Column("tenant_id", Uuid, primary_key=True),
+    Column("id", Uuid, primary_key=True),
+    Column("link_id", Uuid, nullable=False),
+    Column("batch_id", Uuid, nullable=False),
+    instant("received_at"),
+    Column("started_at", instant("started_at").type, primary_key=True),
+    instant("ended_at"),
+    label("protocol"),
+    label("direction"),
+    label("mover_version", nullable=True),
+    label("chunk", nullable=True),
+    Column("transfer_id", Uuid),
+    label("sla", nullable=True),
+    label("quote", nullable=True),
+    *(quantity(name) for name in ("bandwidth_bps", "rtt_s", "min_rtt_s", "loss_rate", "buffer_bytes")),
+    _count("file_count", nullable=False),
+    _count("total_bytes", nullable=False),
+    quantity("mean_file_bytes", nullable=False),
+    _count("min_file_bytes"),
+    _count("max_file_bytes"),
+    quantity("sd_file_bytes"),
+    label("content_type", nullable=True),
+    _small("concurrency"),
+    _small("parallelism"),
+    _small("pipelining"),
+    _count("io_block_bytes"),
+    _small("cores"),
+    quantity("frequency_hz"),
+    _count("memory_bytes"),
+    quantity("disk_bps"),
+    quantity("nic_bps"),
+    label("codec", nullable=True),
+    label("congestion_control", nullable=True),
+    label("status"),
+    _count("bytes_moved", nullable=False),
+    _count("files_done", nullable=False),
+    _count("files_failed", nullable=False),
+    quantity("throughput_bps", nullable=False),
+    _count("retransmitted_bytes"),
+    *(quantity(f"usage_{part}") for part in ("cpu", "memory", "disk", "nic")),
+    *_energy_of("source"),
+    *_energy_of("destination"),
+    Index(None, "link_id", "started_at"),
+    postgresql_partition_by="RANGE (started_at)",
+)

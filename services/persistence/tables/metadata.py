@@ -1,0 +1,47 @@
+"""The one metadata that migrations are compared with, and the column kinds that recur."""
+
+from sqlalchemy import Column, DateTime, ForeignKey, MetaData, Text, Uuid, text
+from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
+
+METADATA = MetaData(
+    naming_convention={
+        "pk": "%(table_name)s_pkey",
+        "fk": "%(table_name)s_%(column_0_name)s_fkey",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+    }
+)
+
+UUID_V7 = text("uuidv7()")
+
+
+def own_id() -> Column[object]:
+    """Identity in the order of creation, made by the database."""
+    return Column("id", Uuid, primary_key=True, server_default=UUID_V7)
+
+
+def tenant_column(*, primary_key: bool = False) -> Column[object]:
+    """Whose row it is: what row-level security compares."""
+    return Column(
+        "tenant_id", Uuid, ForeignKey("tenants.id", ondelete="CASCADE"), nullable=False, primary_key=primary_key
+    )
+
+
+def reference(name: str, target: str, *, nullable: bool = False, primary_key: bool = False) -> Column[object]:
+    """Foreign key that goes with what it refers to."""
+    return Column(
+        name, Uuid, ForeignKey(f"{target}.id", ondelete="CASCADE"), nullable=nullable, primary_key=primary_key
+    )
+
+
+def instant(name: str, *, nullable: bool = False) -> Column[object]:
+    return Column(name, DateTime(timezone=True), nullable=nullable)
+
+
+def quantity(name: str, *, nullable: bool = True) -> Column[object]:
+    """Real number in the unit that the name says; absent means unknown."""
+    return Column(name, DOUBLE_PRECISION, nullable=nullable)
+
+
+def label(name: str, *, nullable: bool = False) -> Column[object]:
+    return Column(name, Text, nullable=nullable)

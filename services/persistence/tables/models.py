@@ -1,0 +1,157 @@
+"""Releases and what they hold: a model a link, its clusters, their surfaces and SLA partitions."""
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION, JSONB
+
+from services.persistence.tables.metadata import METADATA, instant, label, own_id, quantity, reference, tenant_column
+
+
+def _lattice(name: str, *, nullable: bool = False) -> Column[object]:
+    """One number a lattice point, in C order of the surface's axes."""
+    return Column(name, ARRAY(DOUBLE_PRECISION), nullable=nullable)
+
+
+def _release(name: str, *, nullable: bool = False, primary_key: bool = False, cascade: bool = True) -> Column[object]:
+    on_delete = "CASCADE" if cascade else "SET NULL"
+    return Column(
+        name, BigInteger, ForeignKey("releases.id", ondelete=on_delete), nullable=nullable, primary_key=primary_key
+    )
+
+
+releases = Table(
+    "releases",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    tenant_column(),
+    label("state"),
+    instant("created_at"),
+    instant("published_at", nullable=True),
+    _release("parent_id", nullable=True, cascade=False),
+    Column("gate", JSONB, nullable=False, server_default=text("'{}'")),
+    Index("releases_one_building_idx", "tenant_id", unique=True, postgresql_where=text("state = 'building'")),
+    Index(None, "tenant_id", "id"),
+)
+
+current_releases = Table(
+    "current_releases",
+    METADATA,
+    tenant_column(primary_key=True),
+    _release("release_id"),
+)
+
+link_models = Table(
+    "link_models",
+    METADATA,
+    own_id(),
+    tenant_column(),
+    reference("link_id", "links"),
+    instant("fitted_at"),
+    Column("rows", BigInteger, nullable=False),
+    *(quantity(name) for name in ("bandwidth_bps", "rtt_s", "min_rtt_s", "loss_rate", "buffer_bytes")),
+    quantity("load_median", nullable=False),
+    quantity("unknown_bps"),
+    Column("failures", ARRAY(Text), nullable=False),
+    Index(None, "link_id"),
+)
+
+release_links = Table(
+    "release_links",
+    METADATA,
+    tenant_column(),
+    _release("release_id", primary_key=True),
+    reference("link_id", "links", primary_key=True),
+    Column("link_model_id", Uuid, ForeignKey("link_models.id", ondelete="CASCADE")),
+    label("state"),
+    label("reason", nullable=True),
+    Column("logs_version", BigInteger, nullable=False),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    instant("started_at", nullable=True),
+    instant("finished_at", nullable=True),
+    Index(None, "link_model_id"),
+)
+
+clusters = Table(
+    "clusters",
+    METADATA,
+    own_id(),
+    tenant_column(),
+    reference("link_model_id", "link_models"),
+    Column("ordinal", SmallInteger, nullable=False),
+    Column("dataset_tier", SmallInteger, nullable=False),
+    Column("load_tier", SmallInteger, nullable=False),
+    quantity("log2_mean_file_bytes", nullable=False),
+    quantity("log2_file_count", nullable=False),
+    quantity("load", nullable=False),
+    Column("rows", BigInteger, nullable=False),
+    Column("accuracy", JSONB, nullable=False),
+    Column("queueing_delay_p90_s", JSONB, nullable=False),
+    quantity("loss_baseline"),
+    UniqueConstraint("link_model_id", "ordinal"),
+)
+
+# Power columns are absent where no row of the cluster was metered.
+surfaces = Table(
+    "surfaces",
+    METADATA,
+    tenant_column(),
+    reference("cluster_id", "clusters", primary_key=True),
+    Column("axes", JSONB, nullable=False),
+    _lattice("log_throughput_mean"),
+    _lattice("log_throughput_sd"),
+    _lattice("log_power_mean", nullable=True),
+    _lattice("log_power_sd", nullable=True),
+    _lattice("log_covariance", nullable=True),
+    Column("certified", ARRAY(Boolean), nullable=False),
+    Column("observed", JSONB, nullable=False),
+    quantity("base_power_w"),
+)
+
+# Bounds are in bit/s, joules a byte or watts by kind; half-open, unless closed.
+sla_partitions = Table(
+    "sla_partitions",
+    METADATA,
+    own_id(),
+    tenant_column(),
+    reference("cluster_id", "clusters"),
+    Column("ordinal", SmallInteger, nullable=False),
+    label("kind"),
+    quantity("confidence", nullable=False),
+    label("energy_basis"),
+    quantity("lower", nullable=False),
+    quantity("upper", nullable=False),
+    Column("closed", Boolean, nullable=False),
+    Column("parameters", JSONB, nullable=False),
+    Column("predicted", JSONB, nullable=False),
+    quantity("probability", nullable=False),
+    quantity("regret", nullable=False),
+    Column("tier_id", Uuid, nullable=False),
+    Column("needs_review", Boolean, nullable=False),
+    UniqueConstraint("cluster_id", "ordinal"),
+)
+
+# Known bytes of one month of an endpoint: breakpoints, POSIX s, and the step of the aggregate rate there, bytes/s.
+endpoint_curves = Table(
+    "endpoint_curves",
+    METADATA,
+    tenant_column(),
+    reference("endpoint_id", "endpoints", primary_key=True),
+    Column("month", instant("month").type, primary_key=True),
+    Column("rows", BigInteger, nullable=False),
+    _lattice("times_s"),
+    _lattice("rate_steps"),
+)

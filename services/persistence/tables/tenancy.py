@@ -1,0 +1,28 @@
+"""Tenants and their API keys."""
+
+from sqlalchemy import ARRAY, Column, Index, LargeBinary, Table, Text, text
+
+from services.persistence.tables.metadata import METADATA, instant, label, own_id, tenant_column
+
+tenants = Table(
+    "tenants",
+    METADATA,
+    own_id(),
+    Column("name", Text, nullable=False, unique=True),
+    Column("created_at", instant("created_at").type, nullable=False, server_default=text("now()")),
+)
+
+api_keys = Table(
+    "api_keys",
+    METADATA,
+    own_id(),
+    tenant_column(),
+    label("name"),
+    label("prefix"),
+    Column("secret_sha256", LargeBinary, nullable=False, unique=True),
+    Column("scopes", ARRAY(Text), nullable=False),
+    instant("created_at"),
+    instant("last_used_at", nullable=True),
+    instant("revoked_at", nullable=True),
+    Index(None, "tenant_id"),
+)

@@ -1,0 +1,130 @@
+"""One transaction for one tenant: what it may see, what it changes, and what is sent once it has committed."""
+
+from collections.abc import Collection
+from datetime import date
+from functools import cached_property
+from types import TracebackType
+from typing import Self
+from uuid import UUID
+
+import psycopg
+from sqlalchemy import Connection, Engine, text
+
+from services.application.jobs import Event
+from services.application.ports import Outbox
+from services.persistence.bulk_copy import TransferCopy
+from services.persistence.failures import as_unavailable, unavailable_when_away
+from services.persistence.repositories.batches import Batches, Quarantine
+from services.persistence.repositories.curves import Curves
+from services.persistence.repositories.endpoints import Endpoints
+from services.persistence.repositories.keys import Keys
+from services.persistence.repositories.links import Links
+from services.persistence.repositories.models import Models
+from services.persistence.repositories.release_work import ReleaseWork
+from services.persistence.repositories.releases import Releases
+from services.persistence.repositories.tenants import Tenants
+
+# Durable when acknowledged, whatever the server's default.
+_BEGIN = text("SELECT set_config('tradewind.tenant', :tenant, true), set_config('synchronous_commit', 'on', true)")
+
+
+class UnitOfWork:
+    """A transaction of one tenant; without ``commit`` everything is undone and nothing is sent.
+
+    Parameters
+    ----------
+    engine : connects as the application's role.
+    apart : engine for statements that must not wait for, or be undone with, this transaction.
+    """
+
+    def __init__(self, *, engine: Engine, apart: Engine, tenant_id: UUID, outbox: Outbox) -> None:
+        self.tenant_id = tenant_id
+        self._engine = engine
+        self._apart = apart
+        self._outbox = outbox
+        self._events: list[Event] = []
+        self._open: Connection | None = None
+
+    def __enter__(self) -> Self:
+        with unavailable_when_away():
+            self._open = self._engine.connect()
+            self.connection.execute(_BEGIN, {"tenant": str(self.tenant_id)})
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        connection, self._open = self.connection, None
+        self._events.clear()
+        with unavailable_when_away():
+            connection.close()
+        if error is not None and (unavailable := as_unavailable(error)) is not None:
+            raise unavailable from error
+
+    @property
+    def connection(self) -> Connection:
+        """The open transaction; the tenant is set in it."""
+        assert self._open is not None, "the unit of work is not open"
+        return self._open
+
+    def publish(self, event: Event) -> None:
+        """Send ``event`` after the commit; dropped on rollback."""
+        self._events.append(event)
+
+    def commit(self) -> None:
+        """Make it durable, then send what was published."""
+        with unavailable_when_away():
+            self.connection.commit()
+        events, self._events = self._events, []
+        for event in events:
+            self._outbox.send(event)
+
+    @cached_property
+    def batches(self) -> Batches:
+        return Batches(self.connection, self.tenant_id)
+
+    @cached_property
+    def quarantine(self) -> Quarantine:
+        return Quarantine(self.connection, self.tenant_id)
+
+    @cached_property
+    def links(self) -> Links:
+        return Links(self.connection, self.tenant_id)
+
+    @cached_property
+    def endpoints(self) -> Endpoints:
+        return Endpoints(self.connection, self.tenant_id)
+
+    @cached_property
+    def keys(self) -> Keys:
+        return Keys(self.connection, self.tenant_id)
+
+    @cached_property
+    def tenants(self) -> Tenants:
+        return Tenants(self.connection, self.tenant_id)
+
+    @cached_property
+    def releases(self) -> Releases:
+        return Releases(self.connection, self.tenant_id)
+
+    @cached_property
+    def release_work(self) -> ReleaseWork:
+        return ReleaseWork(self.connection, self.tenant_id)
+
+    @cached_property
+    def models(self) -> Models:
+        return Models(self.connection, self.tenant_id)
+
+    @cached_property
+    def curves(self) -> Curves:
+        return Curves(self.connection, self.tenant_id)
+
+    @cached_property
+    def transfers(self) -> TransferCopy:
+        driver = self.connection.connection.driver_connection
+        assert isinstance(driver, psycopg.Connection)
+        return TransferCopy(driver, self.tenant_id, self._ensure_months)
+
+    def _ensure_months(self, months: Collection[date]) -> None:
+        with self._apart.begin() as connection:
+            connection.execute(text("SELECT ensure_log_partitions(:months)"), {"months": sorted(months)})

@@ -1,0 +1,55 @@
+"""Events after a commit: jobs to Celery by name, notices to every process.
+
+Redis may be away: that loses neither a row nor an answer.
+"""
+
+from dataclasses import fields
+
+import redis
+from celery import Celery
+from kombu.exceptions import OperationalError
+from structlog.typing import FilteringBoundLogger
+
+from services.application.jobs import Event, Job, KeyRevoked, ReleaseChanged
+from services.queue.notices import CHANNEL, encode
+
+PATIENCE_S = 2.0
+"""How long a request may wait for a broker that does not answer."""
+
+
+def job_publisher(redis_url: str) -> Celery:
+    """A Celery application that only sends: the workers know what the names mean."""
+    celery = Celery("tradewind", broker=redis_url, set_as_current=False)
+    celery.conf.update(
+        broker_connection_timeout=PATIENCE_S,
+        broker_transport_options={"socket_timeout": PATIENCE_S, "socket_connect_timeout": PATIENCE_S},
+        task_ignore_result=True,
+        task_serializer="json",
+    )
+    return celery
+
+
+class Dispatcher:
+    """Sends events; one that cannot be sent is logged and left to the workers' sweep."""
+
+    def __init__(self, celery: Celery, client: redis.Redis, log: FilteringBoundLogger) -> None:
+        self._celery = celery
+        self._client = client
+        self._log = log
+
+    def send(self, event: Event) -> None:
+        try:
+            if isinstance(event, ReleaseChanged | KeyRevoked):
+                self._client.publish(CHANNEL, encode(event))
+            else:
+                self._send_job(event)
+        except (redis.RedisError, OperationalError) as away:
+            self._log.warning("event.not_sent", kind=type(event).__name__, reason=str(away))
+
+    def _send_job(self, job: Job) -> None:
+        values = {field.name: getattr(job, field.name) for field in fields(job)}
+        arguments = {name: value if isinstance(value, int) else str(value) for name, value in values.items()}
+        self._celery.send_task(job.name, kwargs=arguments, retry=False)
+
+    def close(self) -> None:
+        self._celery.close()

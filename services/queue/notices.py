@@ -1,0 +1,83 @@
+"""Notices to every process over Redis publish and subscribe: another release is in force, a key is revoked.
+
+Notices may be lost, so nothing depends on one: keys are looked up again after seconds, releases are checked regularly.
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from uuid import UUID
+
+import orjson
+import redis
+
+from services.application.jobs import KeyRevoked, Notice, ReleaseChanged
+
+CHANNEL = "tradewind:notices"
+POLL_S = 0.5
+RETRY_S = 1.0
+
+
+def encode(notice: Notice) -> bytes:
+    match notice:
+        case ReleaseChanged(tenant_id, release_id):
+            return orjson.dumps({"kind": "release_changed", "tenant_id": tenant_id, "release_id": release_id})
+        case KeyRevoked(tenant_id, key_id):
+            return orjson.dumps({"kind": "key_revoked", "tenant_id": tenant_id, "key_id": key_id})
+
+
+def decode(message: bytes) -> Notice | None:
+    """The notice, or ``None`` for a kind that a later version added."""
+    fields = orjson.loads(message)
+    match fields["kind"]:
+        case "release_changed":
+            return ReleaseChanged(UUID(fields["tenant_id"]), fields["release_id"])
+        case "key_revoked":
+            return KeyRevoked(UUID(fields["tenant_id"]), UUID(fields["key_id"]))
+    return None
+
+
+class NoticeListener:
+    """A thread that hands notices on.
+
+    Parameters
+    ----------
+    client : of Redis; its connection pool gives the thread its own connection.
+    on_notice : called for each notice.
+    on_subscribed : called whenever a subscription begins: notices before it were missed.
+    """
+
+    def __init__(
+        self, client: redis.Redis, *, on_notice: Callable[[Notice], None], on_subscribed: Callable[[], None]
+    ) -> None:
+        self._client = client
+        self._on_notice = on_notice
+        self._on_subscribed = on_subscribed
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="notices", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._follow()
+            except redis.RedisError:
+                self._stopping.wait(RETRY_S)
+
+    def _follow(self) -> None:
+        with closing(self._client.pubsub()) as subscription:  # type: ignore[no-untyped-call]  # as redis has it
+            subscription.subscribe(CHANNEL)
+            while not self._stopping.is_set():
+                message = subscription.get_message(timeout=POLL_S)
+                if message is None:
+                    continue
+                if message["type"] == "subscribe":
+                    self._on_subscribed()
+                elif message["type"] == "message" and (notice := decode(message["data"])) is not None:
+                    self._on_notice(notice)

@@ -1,0 +1,183 @@
+"""The whole service on one machine until Ctrl-C or SIGTERM: `./run serve`.
+
+Starts PostgreSQL and Valkey unless the environment names others, brings the schema up to date, then runs the API, the
+workers and their schedule as child processes. If one of them ends, everything ends.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+from services.application.authenticate import Scope, new_secret, sha256_of
+from services.application.manage_keys import create_key, register_tenant
+from services.bootstrap import Container, container
+from services.embedded.backends import Backends, backends
+from services.embedded.keeper import end_with_parent, received_signals, wake_on_signals
+from services.persistence.store import prepare_database
+from services.settings import Settings
+from tradewind.errors import InvalidValue, TradewindError
+from tradewind.wire.inventory import NewKey
+
+ROOT = Path(__file__).resolve().parents[1]
+FIRST_TENANT = "local"
+POLL_S = 0.2
+STOP_STEPS = ((signal.SIGTERM, 10.0), (signal.SIGQUIT, 5.0))  # Celery: finish the task, then drop it to be redelivered
+PYTHON = (sys.executable, "-P", "-m")
+
+
+def main() -> int:
+    """Serve; return 0 when asked to stop, 1 if a part failed, 2 for wrong settings."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        settings = Settings.from_environment(os.environ, data_folder=ROOT / "var")
+        settings.data_folder.mkdir(parents=True, exist_ok=True)
+        with backends(
+            settings.data_folder,
+            database_url=settings.database_url,
+            admin_database_url=settings.admin_database_url,
+            redis_url=settings.redis_url,
+        ) as found:
+            return serve(settings, found)
+    except InvalidValue as error:
+        return _fail(error, 2)
+    except TradewindError as error:
+        return _fail(error, 1)
+    except KeyboardInterrupt:
+        return 0
+
+
+def serve(settings: Settings, found: Backends) -> int:
+    """Run the processes of the service until one ends or a signal asks to stop."""
+    database_url = prepared_database(found)
+    with container(database_url=database_url, redis_url=found.redis_url) as parts:
+        key = first_key(parts, settings.data_folder / "agent-key")
+    environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": found.redis_url}
+    with running(commands(settings), environment) as processes:
+        wake = wake_on_signals()
+        told = False
+        while not {signal.SIGTERM, signal.SIGINT} & set(received_signals(wake, POLL_S)):
+            for name, process in processes.items():
+                if process.poll() is not None:
+                    return _fail(f"{name} ended with exit code {process.returncode}; stopping the rest", 1)
+            if not told and _listens(settings):
+                _say(f"API and pages: http://{settings.host}:{settings.port}")
+                _say(f"agent key: {key}")
+                _say(f"data: {settings.data_folder}   stop: Ctrl-C")
+                told = True
+    return 0
+
+
+def prepared_database(found: Backends) -> str:
+    """Return the application's URL of the database, with the schema up to date where we may bring it there."""
+    if found.admin_database_url is not None:
+        password = urlsplit(found.database_url or "").password
+        prepared = prepare_database(found.admin_database_url, app_password=password and unquote(password))
+        return found.database_url or prepared
+    assert found.database_url is not None  # backends gives at least one of the two
+    return found.database_url
+
+
+def first_key(parts: Container, kept_in: Path) -> str:
+    """Return a key with every scope of the tenant that this machine serves; made, and kept in a file, on first use."""
+    if kept_in.exists():
+        secret = kept_in.read_text(encoding="utf-8").strip()
+        if parts.store.registry.find_key(sha256_of(secret)) is not None:
+            return secret
+    tenant_id = parts.store.registry.find_tenant(FIRST_TENANT)
+    new = NewKey(name="first", scopes=tuple(Scope))
+    with parts.store.unit_of_work(tenant_id or uuid4()) as uow:
+        if tenant_id is None:
+            created = register_tenant(FIRST_TENANT, new, new_secret(), uow=uow, clock=parts.clock)
+        else:
+            created = create_key(new, new_secret(), uow=uow, clock=parts.clock)
+    kept_in.touch(mode=0o600)
+    kept_in.write_text(f"{created.secret}\n", encoding="utf-8")
+    return created.secret
+
+
+def commands(settings: Settings) -> Mapping[str, Sequence[str]]:
+    """Return the service's processes, name → command."""
+    schedule = settings.data_folder / "celerybeat-schedule"
+    return {
+        "api": [
+            *(
+                *PYTHON,
+                "uvicorn",
+                "services.app:app_from_environment",
+                "--factory",
+                "--no-access-log",
+                "--log-level=warning",
+            ),
+            *(f"--host={settings.host}", f"--port={settings.port}", f"--workers={settings.api_workers}"),
+        ],
+        "workers": [*PYTHON, "celery", "-A", "workers.app", "worker", f"--concurrency={settings.task_workers}"],
+        "schedule": [*PYTHON, "celery", "-A", "workers.app", "beat", f"--schedule={schedule}", "--pidfile="],
+    }
+
+
+@contextmanager
+def running(
+    commands: Mapping[str, Sequence[str]],
+    environment: Mapping[str, str],
+    stop_steps: Sequence[tuple[signal.Signals, float]] = STOP_STEPS,
+) -> Iterator[Mapping[str, subprocess.Popen[bytes]]]:
+    """Start processes, each with a session of its own; at the end, stop them and all that they started."""
+    parent = os.getpid()
+    processes: dict[str, subprocess.Popen[bytes]] = {}
+    try:
+        for name, command in commands.items():
+            processes[name] = subprocess.Popen(
+                command,
+                env=environment,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C reaches this process alone, which then stops them in order
+                preexec_fn=lambda: end_with_parent(parent, signal.SIGTERM),  # noqa: PLW1509 - one thread so far
+            )
+        yield processes
+    finally:
+        stop(list(processes.values()), stop_steps)
+
+
+def stop(processes: Sequence[subprocess.Popen[bytes]], steps: Sequence[tuple[signal.Signals, float]]) -> None:
+    """Ask all at once, ever less politely; then kill what is left of their sessions."""
+    for number, patience_s in steps:
+        deadline = time.monotonic() + patience_s
+        for process in processes:
+            if process.poll() is None:
+                process.send_signal(number)
+        for process in processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, deadline - time.monotonic()))
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _listens(settings: Settings) -> bool:
+    with suppress(OSError), socket.create_connection((settings.host, settings.port), timeout=1.0):
+        return True
+    return False
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _fail(reason: object, code: int) -> int:
+    sys.stderr.write(f"serve: {reason}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""What the environment says, read once at the edge and handed on as a value."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self, TypeVar
+from urllib.parse import urlsplit
+
+from tradewind.errors import InvalidValue
+
+T = TypeVar("T")
+
+MAX_PORT = 65_535
+MAX_WORKERS = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of the server's processes; each is read from the variable named beside it."""
+
+    host: str = "127.0.0.1"
+    """TRADEWIND_HOST: the address that the API listens on."""
+
+    port: int = 8080
+    """TRADEWIND_PORT."""
+
+    database_url: str | None = None
+    """DATABASE_URL: the application's ordinary role; None for the embedded PostgreSQL."""
+
+    admin_database_url: str | None = None
+    """TRADEWIND_ADMIN_DATABASE_URL: a role that may make roles and migrate; without it the schema must be ready."""
+
+    redis_url: str | None = None
+    """REDIS_URL; None for the embedded Valkey."""
+
+    data_folder: Path
+    """TRADEWIND_DATA: where the embedded servers keep their files."""
+
+    api_workers: int = 1
+    """TRADEWIND_API_WORKERS: processes that answer requests."""
+
+    task_workers: int = 2
+    """TRADEWIND_TASK_WORKERS: processes that fit models."""
+
+    refresh_interval_s: float = 300.0
+    """TRADEWIND_REFRESH_INTERVAL_S: least time between two releases of a tenant."""
+
+    sweep_interval_s: float = 60.0
+    """TRADEWIND_SWEEP_INTERVAL_S: how often work is looked for whose job was lost or had to wait."""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str], *, data_folder: Path) -> Self:
+        """Read the settings; an empty variable counts as absent.
+
+        Parameters
+        ----------
+        data_folder : used if TRADEWIND_DATA is absent.
+
+        Raises
+        ------
+        InvalidValue : its field is the variable's name.
+        """
+
+        def read(variable: str, parse: Callable[[str], T], default: T) -> T:
+            text = environment.get(variable, "").strip()
+            if not text:
+                return default
+            try:
+                return parse(text)
+            except ValueError as error:
+                raise InvalidValue(variable, str(error)) from None  # without the text: URLs hold passwords
+
+        return cls(
+            host=read("TRADEWIND_HOST", str, cls.host),
+            port=read("TRADEWIND_PORT", _integer(1, MAX_PORT), cls.port),
+            database_url=read("DATABASE_URL", _postgres_url, None),
+            admin_database_url=read("TRADEWIND_ADMIN_DATABASE_URL", _postgres_url, None),
+            redis_url=read("REDIS_URL", _redis_url, None),
+            data_folder=read("TRADEWIND_DATA", Path, data_folder),
+            api_workers=read("TRADEWIND_API_WORKERS", _integer(1, MAX_WORKERS), cls.api_workers),
+            refresh_interval_s=read("TRADEWIND_REFRESH_INTERVAL_S", _seconds(0.0), cls.refresh_interval_s),
+            sweep_interval_s=read("TRADEWIND_SWEEP_INTERVAL_S", _seconds(1.0), cls.sweep_interval_s),
+            task_workers=read("TRADEWIND_TASK_WORKERS", _integer(1, MAX_WORKERS), cls.task_workers),
+        )
+
+
+def _integer(low: int, high: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        reason = f"must be a whole number from {low} to {high}"
+        try:
+            value = int(text)
+        except ValueError:
+            raise ValueError(reason) from None
+        if not low <= value <= high:
+            raise ValueError(reason)
+        return value
+
+    return parse
+
+
+def _seconds(low: float) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        reason = f"must be a number of seconds, at least {low:g}"
+        try:
+            value = float(text)
+        except ValueError:
+            raise ValueError(reason) from None
+        if not low <= value < math.inf:
+            raise ValueError(reason)
+        return value
+
+    return parse
+
+
+def _url(schemes: tuple[str, ...]) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if urlsplit(text).scheme not in schemes:
+            raise ValueError(f"must be a URL beginning with {' or '.join(f'{scheme}:' for scheme in schemes)}")
+        return text
+
+    return parse
+
+
+_postgres_url = _url(("postgresql", "postgres"))
+_redis_url = _url(("redis", "rediss", "unix"))

@@ -1,0 +1,93 @@
+"""Logs and metrics of the server's processes: constant event names with their data beside them, Prometheus counters.
+
+Event names are listed here, so that a search for one finds every place that says it, and dashboards can rely on them.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self, TextIO
+
+import structlog
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from structlog.typing import FilteringBoundLogger
+
+# Between an answer from memory and one that waited for a database.
+REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+# Between one small link and a large tenant's.
+TASK_SECONDS = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
+
+
+class Event(StrEnum):
+    """Everything that the server's processes log."""
+
+    SERVICE_STARTED = "service.started"
+    SERVICE_STOPPED = "service.stopped"
+    SERVICE_DIED = "service.died"
+    REQUEST_FAILED = "request.failed"
+    BATCH_STORED = "batch.stored"
+    JOB_PUBLISHED = "job.published"
+    TASK_DONE = "task.done"
+    TASK_RETRIED = "task.retried"
+    TASK_FAILED = "task.failed"
+    RELEASE_PUBLISHED = "release.published"
+    RELEASE_REFUSED = "release.refused"
+    RELEASE_LOADED = "release.loaded"
+
+
+def logger(process: str, *, output: TextIO) -> FilteringBoundLogger:
+    """Return a logger that writes one JSON line an event, each with the process that it comes from."""
+    wrapped: FilteringBoundLogger = structlog.wrap_logger(
+        structlog.PrintLogger(output),
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.dict_tracebacks,
+            structlog.processors.JSONRenderer(),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger("info"),
+        process=process,
+    )
+    return wrapped
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """The metrics of one process, in a registry of its own."""
+
+    registry: CollectorRegistry
+    request_seconds: Histogram
+    requests: Counter
+    rows_accepted: Counter
+    rows_rejected: Counter
+    recommendations: Counter
+    task_seconds: Histogram
+    tasks: Counter
+    release_age_seconds: Gauge
+
+    @classmethod
+    def create(cls) -> Self:
+        """Return fresh metrics, all at zero; labels are few and bounded: never an identifier."""
+        registry = CollectorRegistry()
+        return cls(
+            registry=registry,
+            request_seconds=Histogram(
+                "tradewind_request_seconds",
+                "Server time of a request.",
+                ["method", "route"],
+                buckets=REQUEST_SECONDS,
+                registry=registry,
+            ),
+            requests=Counter("tradewind_requests", "Answers.", ["method", "route", "status"], registry=registry),
+            rows_accepted=Counter("tradewind_rows_accepted", "Transfer records stored.", registry=registry),
+            rows_rejected=Counter("tradewind_rows_rejected", "Transfer records put in quarantine.", registry=registry),
+            recommendations=Counter(
+                "tradewind_recommendations", "Recommendations, by where they come from.", ["source"], registry=registry
+            ),
+            task_seconds=Histogram(
+                "tradewind_task_seconds", "Time of a task.", ["task"], buckets=TASK_SECONDS, registry=registry
+            ),
+            tasks=Counter("tradewind_tasks", "Finished tasks.", ["task", "outcome"], registry=registry),
+            release_age_seconds=Gauge(
+                "tradewind_release_age_seconds", "Age of the release that recommendations come from.", registry=registry
+            ),
+        )

@@ -1,0 +1,243 @@
+"""From uploaded logs to a release, by the use cases of the workers on real PostgreSQL."""
+
+import math
+import random
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from services.application.jobs import FitLink, RefreshModels
+from services.application.refresh_models import MAX_ATTEMPTS, STALE_AFTER, Refresh
+from tests.records import ndjson, record
+from tests.stack import Tenant
+from workers.learner import Learner
+
+
+class Fixture:
+    """Refreshes of one tenant, with a clock that is turned by hand and jobs that are kept instead of sent."""
+
+    def __init__(self, tenant: Tenant, *, interval: timedelta = timedelta()) -> None:
+        self.tenant = tenant
+        self.time = tenant.parts.clock.now()
+        self.sent: list[Any] = []
+        self.refresh = Refresh(
+            unit_of_work=self._unit_of_work,
+            logs=tenant.parts.store.logs,
+            learner=Learner(),
+            clock=self,
+            interval=interval,
+        )
+
+    def now(self):
+        return self.time
+
+    def _unit_of_work(self, tenant_id: UUID):
+        work = self.tenant.parts.store.unit_of_work(tenant_id)
+        work._outbox = self  # the jobs are looked at instead of sent
+        return work
+
+    def send(self, event: Any) -> None:
+        self.sent.append(event)
+
+    def fits(self) -> list[FitLink]:
+        return [event for event in self.sent if isinstance(event, FitLink)]
+
+    def run(self) -> int | None:
+        """Begin, and do every fit that was asked for; the release in force afterwards."""
+        self.sent.clear()
+        self.refresh.begin(RefreshModels(self.tenant.id))
+        for job in self.fits():
+            self.refresh.fit(job)
+        with self.tenant.parts.store.unit_of_work(self.tenant.id) as uow:
+            return uow.releases.current()
+
+
+def rows(count: int = 60, *, seed: int = 1, destination: str = "omega", first_minute: int = 0) -> list[dict[str, Any]]:
+    """Records of small files whose rate follows the settings."""
+    draw = random.Random(seed)
+    made = []
+    for i in range(count):
+        cc, p, pp = draw.choice((1, 2, 4, 8)), draw.choice((1, 2)), draw.choice((1, 4, 16))
+        bps = 8e8 * (1 - math.exp(-cc * p * (1 + math.log2(pp)) / 12)) * math.exp(draw.gauss(0, 0.05))
+        made.append(
+            record(
+                first_minute + i,
+                destination=destination,
+                parameters={"concurrency": cc, "parallelism": p, "pipelining": pp},
+                dataset={"file_count": 300, "total_bytes": 30_000_000},
+                outcome={
+                    "status": "succeeded",
+                    "bytes_moved": 30_000_000,
+                    "files_done": 300,
+                    "files_failed": 0,
+                    "throughput_bps": bps,
+                },
+                energy=[
+                    {
+                        "host": "destination",
+                        "total_j": 40 * (20 + cc * p),
+                        "base_w": 18,
+                        "method": "rapl",
+                        "quality": "measured",
+                    }
+                ],
+            )
+        )
+    return made
+
+
+def upload(api: str, tenant: Tenant, records: list[dict[str, Any]]) -> None:
+    with tenant.client(api) as client:
+        answer = client.post("/v1/logs", content=ndjson(records))
+        assert answer.status_code == 201, answer.text
+        assert answer.json()["rejected"] == 0
+
+
+def test_uploaded_logs_become_a_release_in_force(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, rows(200))
+    release = Fixture(tenant).run()
+    assert release is not None
+    with tenant.client(api) as client:
+        (link,) = client.get("/v1/links").json()
+        assert link["release"] == release
+        (cluster,) = client.get(f"/v1/links/{link['id']}/clusters").json()
+        assert cluster["rows"] == 200
+        assert cluster["accuracy"]["throughput.accuracy"] > 0.8
+        surface = client.get(f"/v1/clusters/{cluster['id']}/surface").json()
+    assert math.prod(len(values) for values in surface["axes"].values()) == len(surface["log_throughput_mean"])
+    assert surface["power_w_mean"] is not None
+    assert {p["kind"] for p in surface["partitions"]} >= {"max_throughput", "min_energy", "throughput_at_least"}
+
+
+def test_a_task_that_is_delivered_twice_does_nothing_the_second_time(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, rows())
+    fixture = Fixture(tenant)
+    first = fixture.run()
+    (job,) = fixture.fits()
+    fixture.refresh.fit(job)
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.releases.current() == first
+        assert len(uow.releases.all()) == 1
+
+
+def test_only_links_with_new_logs_are_fitted_again(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, rows() + rows(destination="psi", seed=2))
+    fixture = Fixture(tenant)
+    fixture.run()
+    assert len(fixture.fits()) == 2
+    upload(api, tenant, rows(20, seed=3, first_minute=100))
+    second = fixture.run()
+    assert len(fixture.fits()) == 1
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.releases.get(second).links == 2
+        assert uow.releases.get(second).gate["carried_over"] == 1
+
+
+def test_tiers_keep_their_identity_over_a_refit(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, rows())
+    fixture = Fixture(tenant)
+    fixture.run()
+    before = tiers(api, tenant)
+    upload(api, tenant, rows(20, seed=3, first_minute=100))
+    fixture.run()
+    after = tiers(api, tenant)
+    assert before["max_throughput"] == after["max_throughput"]
+
+
+def tiers(api: str, tenant: Tenant) -> dict[str, str]:
+    with tenant.client(api) as client:
+        (link,) = client.get("/v1/links").json()
+        (cluster,) = client.get(f"/v1/links/{link['id']}/clusters").json()
+        surface = client.get(f"/v1/clusters/{cluster['id']}/surface").json()
+    return {p["kind"]: p["id"] for p in surface["partitions"] if p["confidence"] == 0.9}
+
+
+def test_a_link_that_cannot_be_fitted_says_why_and_stops_no_other(api: str, tenant: Tenant) -> None:
+    constant = [record(i, destination="psi") for i in range(30)]
+    upload(api, tenant, rows() + constant)
+    release = Fixture(tenant).run()
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.releases.get(release).gate == {
+            "passed": 1,
+            "carried_over": 0,
+            "kept_previous": 0,
+            "without_model": 1,
+        }
+        assert uow.releases.get(release).links == 1
+
+
+def test_a_second_refresh_waits_for_its_interval(api: str, tenant: Tenant) -> None:
+    fixture = Fixture(tenant, interval=timedelta(minutes=5))
+    upload(api, tenant, rows())
+    first = fixture.run()
+    upload(api, tenant, rows(20, seed=3, first_minute=100))
+    assert fixture.run() == first
+    assert fixture.fits() == []
+    fixture.time += timedelta(minutes=5)
+    assert fixture.run() != first
+
+
+def test_jobs_lost_after_the_commit_are_sent_again_by_the_sweep(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, rows())
+    fixture = Fixture(tenant)
+    fixture.refresh.begin(RefreshModels(tenant.id))
+    assert len(fixture.fits()) == 1
+    fixture.sent.clear()  # lost on the way
+    assert tenant.id in tenant.parts.store.registry.tenants_with_work()
+    fixture.refresh.begin(RefreshModels(tenant.id))
+    assert fixture.fits() == []
+    fixture.time += STALE_AFTER
+    assert fixture.run() is not None
+    assert tenant.id not in tenant.parts.store.registry.tenants_with_work()
+
+
+def test_a_link_that_kills_its_workers_is_given_up(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, rows() + rows(destination="psi", seed=2))
+    fixture = Fixture(tenant)
+    fixture.refresh.begin(RefreshModels(tenant.id))
+    deadly, harmless = fixture.fits()
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        for _ in range(MAX_ATTEMPTS):
+            uow.release_work.start_attempt(deadly.release_id, deadly.link_id, fixture.time)
+        uow.commit()
+    fixture.refresh.fit(deadly)
+    fixture.refresh.fit(harmless)
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.releases.get(deadly.release_id).gate["without_model"] == 1
+        assert uow.releases.current() == deadly.release_id
+
+
+def test_a_rollback_under_way_makes_the_refresh_begin_again(api: str, tenant: Tenant) -> None:
+    fixture = Fixture(tenant)
+    upload(api, tenant, rows())
+    first = fixture.run()
+    upload(api, tenant, rows(20, seed=3, first_minute=100))
+    fixture.run()
+    upload(api, tenant, rows(20, seed=4, first_minute=200))
+    fixture.sent.clear()
+    fixture.refresh.begin(RefreshModels(tenant.id))
+    with tenant.client(api) as client:
+        assert client.post(f"/v1/releases/{first}/rollback").status_code == 200
+    for job in fixture.fits():
+        fixture.refresh.fit(job)
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.releases.current() == first
+    assert fixture.run() not in {None, first}
+
+
+@pytest.mark.parametrize("whole_too", [False, True])
+def test_the_whole_of_a_chunked_transfer_is_not_learned_beside_its_chunks(
+    api: str, tenant: Tenant, *, whole_too: bool
+) -> None:
+    made = rows(40)
+    for i, row in enumerate(made):
+        row |= {"chunk": "small", "transfer_id": str(UUID(int=1000 + i))}
+    wholes = [row | {"id": str(UUID(int=9000 + i)), "chunk": "whole"} for i, row in enumerate(made)]
+    upload(api, tenant, made + wholes if whole_too else made)
+    Fixture(tenant).run()
+    with tenant.client(api) as client:
+        (link,) = client.get("/v1/links").json()
+        (cluster,) = client.get(f"/v1/links/{link['id']}/clusters").json()
+    assert cluster["rows"] == 40

@@ -1,0 +1,249 @@
+"""Releases on real PostgreSQL: built link by link, current at one stroke, rolled back at one stroke."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+import pytest
+
+from services.application.learned import Tier
+from services.application.manage_releases import publish_release, roll_back
+from services.persistence.unit_of_work import UnitOfWork
+from tests.link_models import FITTED_AT, link_model
+from tests.records import ndjson, record
+from tests.stack import Tenant
+from tradewind.errors import Conflict, NotFound
+
+
+def upload(api: str, tenant: Tenant, minute: int, destinations: Sequence[str] = ("omega",)) -> None:
+    rows = [record(minute + n, destination=name) for n, name in enumerate(destinations)]
+    with tenant.client(api) as client:
+        assert client.post("/v1/logs", content=ndjson(rows)).status_code == 201
+
+
+def opened(tenant: Tenant) -> UnitOfWork:
+    return tenant.parts.store.unit_of_work(tenant.id)
+
+
+def begin(tenant: Tenant) -> int | None:
+    with opened(tenant) as uow:
+        release_id = uow.release_work.begin(FITTED_AT)
+        uow.commit()
+    return release_id
+
+
+def fit(tenant: Tenant, release_id: int, link_id: UUID) -> None:
+    tiers = [[Tier(uuid4()), Tier(uuid4(), needs_review=True)]] * 2
+    with opened(tenant) as uow:
+        assert uow.release_work.start_attempt(release_id, link_id, FITTED_AT) == 1
+        uow.commit()
+    with opened(tenant) as uow:
+        assert uow.release_work.claim(release_id, link_id) is not None
+        model_id = uow.models.add(link_id, link_model(), tiers, fitted_at=FITTED_AT)
+        uow.release_work.finish(release_id, link_id, model_id, FITTED_AT)
+        uow.commit()
+
+
+def publish(tenant: Tenant, release_id: int) -> None:
+    with opened(tenant) as uow:
+        publish_release(release_id, {"accuracy": 0.9}, uow=uow, clock=tenant.parts.clock)
+
+
+def refresh(tenant: Tenant) -> int:
+    release_id = begin(tenant)
+    assert release_id is not None
+    with opened(tenant) as uow:
+        pending = uow.release_work.pending(release_id)
+    for link_id in pending:
+        fit(tenant, release_id, link_id)
+    publish(tenant, release_id)
+    return release_id
+
+
+def current(tenant: Tenant) -> int | None:
+    with opened(tenant) as uow:
+        return uow.releases.current()
+
+
+def test_a_model_is_read_back_as_it_was_written(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0)
+    release_id = refresh(tenant)
+    with opened(tenant) as uow:
+        (stored,) = uow.models.of_release(release_id)
+    assert stored.model() == link_model()
+    assert [tier.needs_review for tier in stored.leaves[0].tiers] == [False, True]
+
+
+def test_a_release_has_nothing_to_do_without_new_logs(api: str, tenant: Tenant) -> None:
+    assert begin(tenant) is None
+    upload(api, tenant, 0)
+    refresh(tenant)
+    assert begin(tenant) is None
+
+
+def test_only_links_with_new_logs_are_fitted_and_the_others_carried_over(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0, ["omega", "psi"])
+    first = refresh(tenant)
+    upload(api, tenant, 10, ["psi"])
+    second = begin(tenant)
+    assert second is not None
+    with opened(tenant) as uow:
+        (pending,) = uow.release_work.pending(second)
+        assert uow.links.get(pending).key.destination == "psi"
+    fit(tenant, second, pending)
+    publish(tenant, second)
+    with opened(tenant) as uow:
+        before = {model.link_id: model.id for model in uow.models.of_release(first)}
+        after = {model.link_id: model.id for model in uow.models.of_release(second)}
+    assert before.keys() == after.keys()
+    assert {link_id for link_id in before if before[link_id] != after[link_id]} == {pending}
+
+
+def test_beginning_twice_gives_the_same_release(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0)
+    assert begin(tenant) == begin(tenant)
+
+
+def test_a_claimed_link_is_nobody_elses_until_the_transaction_ends(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0)
+    release_id = begin(tenant)
+    assert release_id is not None
+    with opened(tenant) as uow, opened(tenant) as rival:
+        (link_id,) = uow.release_work.pending(release_id)
+        assert uow.release_work.claim(release_id, link_id) is not None
+        assert rival.release_work.claim(release_id, link_id) is None
+    with opened(tenant) as uow:  # the worker died: its transaction is gone, the link is free
+        assert uow.release_work.claim(release_id, link_id) is not None
+
+
+def test_a_link_that_cannot_be_fitted_keeps_its_model_in_force(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0)
+    first = refresh(tenant)
+    upload(api, tenant, 10)
+    second = begin(tenant)
+    assert second is not None
+    with opened(tenant) as uow:
+        (link_id,) = uow.release_work.pending(second)
+        uow.release_work.fail(second, link_id, "too few rows", FITTED_AT)
+        uow.commit()
+    publish(tenant, second)
+    with opened(tenant) as uow:
+        assert [m.id for m in uow.models.of_release(second)] == [m.id for m in uow.models.of_release(first)]
+    assert begin(tenant) is None
+
+
+def test_a_release_with_pending_links_is_not_published(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0)
+    release_id = begin(tenant)
+    assert release_id is not None
+    with pytest.raises(Conflict, match="not fitted yet"):
+        publish(tenant, release_id)
+    assert current(tenant) is None
+
+
+def test_publishing_again_changes_nothing(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0)
+    release_id = refresh(tenant)
+    publish(tenant, release_id)
+    assert current(tenant) == release_id
+
+
+def test_a_rejected_release_waits_for_newer_logs(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0)
+    release_id = begin(tenant)
+    assert release_id is not None
+    with opened(tenant) as uow:
+        uow.releases.reject(release_id, {"reason": "worse"})
+        uow.commit()
+    assert begin(tenant) is None
+    upload(api, tenant, 10)
+    assert begin(tenant) not in (None, release_id)
+
+
+def test_rollback_of_the_current_release_returns_to_its_parent(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0)
+    first = refresh(tenant)
+    upload(api, tenant, 10)
+    second = refresh(tenant)
+    with tenant.client(api) as client:
+        answer = client.post(f"/v1/releases/{second}/rollback")
+        assert answer.status_code == 200
+        assert (answer.json()["id"], answer.json()["current"]) == (first, True)
+        states = {each["id"]: each["state"] for each in client.get("/v1/releases").json()}
+        assert states == {first: "published", second: "rolled_back"}
+        assert client.post(f"/v1/releases/{first}/rollback").status_code == 409
+        assert client.post(f"/v1/releases/{second}/rollback").status_code == 409
+    assert current(tenant) == first
+
+
+def test_rollback_to_an_earlier_release_skips_those_between(api: str, tenant: Tenant) -> None:
+    releases = []
+    for minute in (0, 10, 20):
+        upload(api, tenant, minute)
+        releases.append(refresh(tenant))
+    with tenant.client(api) as client:
+        assert client.post(f"/v1/releases/{releases[0]}/rollback").json()["id"] == releases[0]
+        states = [each["state"] for each in client.get("/v1/releases").json()]
+    assert states == ["rolled_back", "rolled_back", "published"]
+
+
+def test_a_release_built_on_one_that_was_rolled_back_is_not_published(api: str, tenant: Tenant) -> None:
+    for minute in (0, 10):
+        upload(api, tenant, minute)
+        last = refresh(tenant)
+    upload(api, tenant, 20)
+    building = begin(tenant)
+    assert building is not None
+    with opened(tenant) as uow:
+        (link_id,) = uow.release_work.pending(building)
+    fit(tenant, building, link_id)
+    with opened(tenant) as uow:
+        roll_back(last, uow=uow)
+    with pytest.raises(Conflict, match="was built on"):
+        publish(tenant, building)
+    with opened(tenant) as uow:
+        uow.releases.abandon(building, {"reason": "rolled back"})
+        uow.commit()
+    assert begin(tenant) not in (None, building)
+
+
+def test_rollback_drops_what_was_to_be_sent(api: str, tenant: Tenant) -> None:
+    with opened(tenant) as uow, pytest.raises(NotFound):
+        roll_back(2**40, uow=uow)
+    assert current(tenant) is None
+
+
+def test_links_clusters_and_surfaces_are_read_through_the_api(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0)
+    with tenant.client(api) as client:
+        (link,) = client.get("/v1/links").json()
+        assert (link["clusters"], link["release"], link["rows"]) == (0, None, 1)
+        assert client.get(f"/v1/links/{link['id']}/clusters").json() == []
+        release_id = refresh(tenant)
+        (link,) = client.get("/v1/links").json()
+        assert (link["clusters"], link["release"], link["bandwidth_bps"]) == (2, release_id, 1e9)
+        metered, unmetered = client.get(f"/v1/links/{link['id']}/clusters").json()
+        surface = client.get(f"/v1/clusters/{metered['id']}/surface").json()
+        assert surface["axes"] == {"concurrency": [1, 2, 4], "parallelism": [1, 2]}
+        assert len(surface["log_throughput_mean"]) == len(surface["power_w_mean"]) == 6
+        assert len(surface["partitions"]) == 2
+        assert client.get(f"/v1/clusters/{unmetered['id']}/surface").json()["power_w_mean"] is None
+        assert client.get(f"/v1/clusters/{uuid4()}/surface").status_code == 404
+        assert client.get(f"/v1/links/{uuid4()}/clusters").status_code == 404
+
+
+def test_rows_of_a_link_are_read_as_columns(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0, ["omega", "psi", "omega"])
+    with opened(tenant) as uow:
+        links = {link.key.destination: link for link in uow.links.all()}
+    omega, psi, logs = links["omega"], links["psi"], tenant.parts.store.logs
+    with logs.fit_rows(tenant.id, omega.id) as batches:
+        (batch,) = batches
+    assert batch.column("concurrency").to_pylist() == [4, 4]
+    assert batch.column("cores").null_count == 2
+    with logs.month_rows(tenant.id, psi.source_id, datetime(2026, 3, 1, tzinfo=UTC)) as batches:
+        assert sum(each.num_rows for each in batches) == 3
+    with logs.rows_between(tenant.id, psi) as batches:
+        assert sum(each.num_rows for each in batches) == 1
+    with logs.fit_rows(uuid4(), omega.id) as batches:
+        assert sum(each.num_rows for each in batches) == 0

@@ -1,0 +1,73 @@
+"""A small model of a link for tests: every field set, two leaves, one of them without power."""
+
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+from tradewind.cluster import Leaf
+from tradewind.model import LeafModel, LinkModel, ObservedSetting
+from tradewind.parameters import Lattice, Parameters
+from tradewind.path import Path
+from tradewind.prediction import PredictedSetting
+from tradewind.selection import SettingTable
+from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.sla_partitions import Partition
+
+FITTED_AT = datetime(2026, 4, 1, tzinfo=UTC)
+LATTICE = Lattice(MappingProxyType({"concurrency": (1, 2, 4), "parallelism": (1, 2)}))
+
+
+def leaf_model(dataset_tier: int, *, metered: bool) -> LeafModel:
+    settings = tuple(
+        PredictedSetting(
+            parameters=parameters,
+            log_throughput_mean=18.0 + 0.1 * n,
+            log_throughput_sd=0.1 / 3,
+            log_power_mean=3.5 + 0.01 * n if metered else None,
+            log_power_sd=0.05 if metered else 0.0,
+            log_covariance=1e-4 if metered else 0.0,
+            certified=n != 5,
+        )
+        for n, parameters in enumerate(LATTICE.settings())
+    )
+    partitions = tuple(
+        Partition(
+            kind=SlaKind.THROUGHPUT_AT_LEAST,
+            confidence=0.9,
+            energy_basis=EnergyBasis.TOTAL,
+            lower=1e7 * n,
+            upper=1e7 * (n + 1),
+            closed=n == 1,
+            setting=settings[n],
+            probability=0.93,
+            regret=0.01,
+        )
+        for n in range(2)
+    )
+    return LeafModel(
+        leaf=Leaf(
+            dataset_tier=dataset_tier,
+            load_tier=0,
+            log2_mean_file_bytes=20.5 + dataset_tier,
+            log2_file_count=7.25,
+            load=0.2,
+            row_count=500,
+        ),
+        lattice=LATTICE,
+        table=SettingTable(settings, 21.5 if metered else None),
+        observed=(ObservedSetting(Parameters(concurrency=2, parallelism=1), 40, 18.1, 33.3 if metered else None),),
+        partitions=partitions,
+        accuracy={"accuracy": 0.87, "coverage90": 0.9},
+        queueing_delay_p90_s={1: 0.01, 4: 0.02},
+        loss_baseline=1e-5,
+    )
+
+
+def link_model(rows: int = 1000) -> LinkModel:
+    return LinkModel(
+        path=Path(bandwidth_bps=1e9, rtt_s=0.06, loss_rate=1e-5),
+        leaves=(leaf_model(0, metered=True), leaf_model(1, metered=False)),
+        rows=rows,
+        load_median=0.25,
+        unknown_bps=1e8,
+        failures=("leaf 2: too few rows",),
+    )

@@ -1,0 +1,138 @@
+"""Fixtures of tests against real parts: PostgreSQL and Valkey once a process, a database and an API a module.
+
+A conftest that wants them imports them by name.
+"""
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+import httpx
+import psycopg
+import pytest
+import uvicorn
+from psycopg import sql
+
+from services.app import create_app
+from services.application.authenticate import Scope, new_secret
+from services.application.manage_keys import create_key, register_tenant
+from services.bootstrap import Container, container
+from services.embedded.postgres import DATABASE as TEMPLATE
+from services.embedded.postgres import EmbeddedPostgres
+from services.embedded.valkey import EmbeddedValkey
+from services.persistence.roles import app_url
+from services.persistence.store import prepare_database
+from tradewind.wire.inventory import NewKey
+
+__all__ = ["admin_database_url", "api", "database_url", "parts", "postgres", "redis_url", "tenant", "valkey"]
+
+PATIENCE_S = 20.0
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[EmbeddedPostgres]:
+    """A PostgreSQL server whose first database has the whole schema and is copied by every module."""
+    with EmbeddedPostgres.temporary(durable=False) as server:
+        prepare_database(server.url())
+        yield server
+
+
+@pytest.fixture(scope="session")
+def valkey() -> Iterator[EmbeddedValkey]:
+    with EmbeddedValkey.temporary() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def admin_database_url(postgres: EmbeddedPostgres) -> Iterator[str]:
+    """The superuser's URL of a fresh database with the schema."""
+    name = f"test_{uuid4().hex}"
+    with psycopg.connect(postgres.url(database="postgres"), autocommit=True) as admin:
+        admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(TEMPLATE)))
+        yield postgres.url(database=name)
+        admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="module")
+def database_url(admin_database_url: str) -> str:
+    """The application role's URL of the same database."""
+    return app_url(admin_database_url)
+
+
+@pytest.fixture(scope="module")
+def redis_url(valkey: EmbeddedValkey) -> str:
+    return valkey.url()
+
+
+@pytest.fixture(scope="module")
+def parts(database_url: str, redis_url: str) -> Iterator[Container]:
+    """The parts of an API process."""
+    with container(database_url=database_url, redis_url=redis_url) as built:
+        yield built
+
+
+@pytest.fixture(scope="module")
+def api(parts: Container) -> Iterator[str]:
+    """The address of a running API."""
+    with serving(parts) as address:
+        yield address
+
+
+class serving:  # noqa: N801 - reads as a statement
+    """Serve the API of ``parts`` by uvicorn on a free port of the loopback."""
+
+    def __init__(self, parts: Container) -> None:
+        config = uvicorn.Config(create_app(parts), log_config=None, lifespan="on", timeout_graceful_shutdown=5)
+        self._server = uvicorn.Server(config)
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listening]})
+
+    def __enter__(self) -> str:
+        self._thread.start()
+        deadline = time.monotonic() + PATIENCE_S
+        while not self._server.started:
+            assert self._thread.is_alive(), "the API stopped while starting"
+            assert time.monotonic() < deadline, "the API did not start"
+            time.sleep(0.01)
+        return f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self._listening.close()
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A tenant of its own for one test, with a key of every scope."""
+
+    id: UUID
+    parts: Container
+    secret: str
+
+    def key(self, *scopes: Scope) -> str:
+        """The secret of a new key with ``scopes``."""
+        with self.parts.store.unit_of_work(self.id) as uow:
+            new = NewKey(name="test", scopes=scopes)
+            return create_key(new, new_secret(), uow=uow, clock=self.parts.clock).secret
+
+    def client(self, address: str, *scopes: Scope) -> httpx.Client:
+        """A client with a key of ``scopes``, or of all."""
+        secret = self.key(*scopes) if scopes else self.secret
+        return httpx.Client(base_url=address, headers={"Authorization": f"Bearer {secret}"}, timeout=60)
+
+
+def new_tenant(parts: Container) -> Tenant:
+    tenant_id = uuid4()
+    first_key = NewKey(name="first", scopes=tuple(Scope))
+    with parts.store.unit_of_work(tenant_id) as uow:
+        key = register_tenant(f"tenant {tenant_id}", first_key, new_secret(), uow=uow, clock=parts.clock)
+    return Tenant(tenant_id, parts, key.secret)
+
+
+@pytest.fixture
+def tenant(parts: Container) -> Tenant:
+    return new_tenant(parts)

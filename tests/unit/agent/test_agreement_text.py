@@ -1,0 +1,73 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradewind.errors import InvalidValue
+from tradewind.sla import Sla, SlaKind
+from tradewind_agent.agreement_text import parse_agreement, write_agreement
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "target", "fraction"),
+    [
+        ("max_throughput", SlaKind.MAX_THROUGHPUT, None, None),
+        ("min-energy", SlaKind.MIN_ENERGY, None, None),
+        ("throughput_at_least=500Mbps", SlaKind.THROUGHPUT_AT_LEAST, 5e8, None),
+        ("throughput_at_least = 90%", SlaKind.THROUGHPUT_AT_LEAST, None, 0.9),
+        ("deadline=2h", SlaKind.DEADLINE, 7200, None),
+        ("energy_at_most=4kJ", SlaKind.ENERGY_AT_MOST, 4000, None),
+        ("power_at_most=800mW", SlaKind.POWER_AT_MOST, 0.8, None),
+    ],
+)
+def test_agreements_are_read_with_the_units_of_their_kind(text, kind, target, fraction):
+    sla = parse_agreement(text)
+    assert sla.kind is kind
+    assert sla.target == (None if target is None else pytest.approx(target))
+    assert sla.fraction == fraction
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("fastest", "unknown kind 'fastest'; one of max_throughput"),
+        ("deadline", "needs a value, such as deadline=2h"),
+        ("deadline=", "needs a value"),
+        ("deadline=2kJ", "unknown unit"),
+        ("deadline=0", "above 0"),
+        ("max_throughput=5", "takes no value"),
+        ("throughput_at_least=120%", "not within"),
+        ("energy_at_most=90%", "unknown unit"),
+        ("throughput_at_least=nan", "not a number"),
+        ("", "unknown kind"),
+    ],
+)
+def test_what_is_no_agreement_is_refused_with_what_would_be(text, reason):
+    with pytest.raises(InvalidValue, match=reason):
+        parse_agreement(text)
+
+
+def test_an_unknown_confidence_is_refused():
+    with pytest.raises(InvalidValue, match="confidence"):
+        parse_agreement("max_throughput", confidence=1.0)
+
+
+TARGETS = st.floats(1e-3, 1e15)
+
+
+@given(
+    st.one_of(
+        st.sampled_from([SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY]).map(
+            lambda kind: Sla(kind=kind)
+        ),
+        st.builds(
+            Sla,
+            kind=st.sampled_from(
+                [SlaKind.THROUGHPUT_AT_LEAST, SlaKind.DEADLINE, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST]
+            ),
+            target=TARGETS,
+        ),
+        st.integers(1, 100).map(lambda percent: Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=percent / 100)),
+    )
+)
+def test_what_is_written_is_read_back(sla):
+    assert parse_agreement(write_agreement(sla)) == sla

@@ -1,0 +1,206 @@
+import hashlib
+from uuid import UUID
+
+import httpx
+import pytest
+
+import tradewind_agent
+from tests.unit.agent.records import lines, records
+from tests.unit.agent.service import answering, problem, receipt
+from tradewind.errors import Conflict, NotFound, NotPermitted, TooLarge, TradewindError, Unauthenticated, Unavailable
+from tradewind.wire.inventory import NewKey
+from tradewind_agent.batches import MAX_BATCH_ROWS
+from tradewind_agent.client import Client
+from tradewind_agent.errors import NotConfigured, RequestRefused, ServiceAway, ServiceBroken
+from tradewind_agent.retries import NO_RETRIES, RetryPolicy
+
+
+def test_the_public_surface_is_this():
+    assert sorted(tradewind_agent.__all__) == [
+        "Client",
+        "CopyOptions",
+        "CopyReport",
+        "RetryPolicy",
+        "Spool",
+        "UploadReport",
+        "copy_files",
+    ]
+    assert all(getattr(tradewind_agent, name) is not None for name in tradewind_agent.__all__)
+    assert [name for name in vars(Client) if not name.startswith("_")] == [
+        "close",
+        "base_url",
+        "recommend",
+        "upload_logs",
+        "upload_batch",
+        "batch",
+        "links",
+        "clusters",
+        "surface",
+        "releases",
+        "rollback",
+        "endpoints",
+        "create_endpoint",
+        "change_endpoint",
+        "keys",
+        "create_key",
+        "revoke_key",
+        "healthy",
+    ]
+
+
+def test_logs_are_sent_as_compressed_lines_under_the_hash_of_their_content():
+    service = answering(receipt(accepted=3))
+    with service.client() as client:
+        report = client.upload_logs(records(3))
+    content = b"".join(lines(3))
+    assert service.bodies == [content]
+    assert service.keys == [hashlib.sha256(content).hexdigest()]
+    assert service.requests[0].headers["Content-Encoding"] == "zstd"
+    assert service.requests[0].headers["Authorization"] == "Bearer secret-key"
+    assert report.accepted == 3
+
+
+def test_any_number_of_records_becomes_batches_that_carry_the_callers_key_and_their_number():
+    service = answering(receipt(accepted=4))
+    seen = []
+    count = 2 * MAX_BATCH_ROWS + 1
+    with service.client() as client:
+        client.upload_logs((line for line in lines(1) * count), idempotency_key="mine", on_receipt=seen.append)
+    assert service.keys == ["mine-0", "mine-1", "mine-2"]
+    assert b"".join(service.bodies) == lines(1)[0] * count
+    assert len(seen) == 3
+
+
+def test_no_records_mean_no_request():
+    service = answering(receipt())
+    with service.client() as client:
+        assert client.upload_logs([]).receipts == ()
+    assert service.requests == []
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        httpx.ConnectError("refused"),
+        httpx.ReadError("reset"),
+        httpx.ReadTimeout("slow"),
+        httpx.RemoteProtocolError("cut off"),
+        problem(502),
+        problem(503),
+        problem(504),
+        problem(429, [("Retry-After", "1")]),
+    ],
+)
+def test_what_may_pass_is_tried_again_with_the_same_key(failure):
+    service = answering(failure, failure, receipt())
+    with service.client() as client:
+        client.upload_logs(records(1))
+    assert len(service.requests) == 3
+    assert len(set(service.keys)) == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 422, 429, 500, 501])
+def test_what_will_not_pass_is_not_tried_again(status):
+    service = answering(problem(status))
+    with service.client() as client, pytest.raises(TradewindError):
+        client.upload_logs(records(1))
+    assert len(service.requests) == 1
+
+
+def test_waits_grow_are_jittered_and_end():
+    service = answering(problem(503))
+    policy = RetryPolicy(attempts=6, first_wait_s=1, longest_wait_s=4)
+    with service.client(policy) as client, pytest.raises(ServiceAway):
+        client.links()
+    assert len(service.requests) == 6
+    ceilings = [1, 2, 4, 4, 4]
+    assert all(0 <= wait <= ceiling for wait, ceiling in zip(service.waits_s, ceilings, strict=True))
+    assert len(set(service.waits_s)) == 5
+
+
+def test_retry_after_is_waited_for_in_seconds_and_as_a_date():
+    service = answering(
+        problem(503, [("Retry-After", "7")]),
+        problem(503, [("Retry-After", "Mon, 01 Jan 2024 00:00:00 GMT")]),
+        httpx.Response(200, json=[]),
+    )
+    with service.client() as client:
+        client.links()
+    assert service.waits_s[0] == 7
+    assert service.waits_s[1] < 1
+
+
+def test_a_wait_beyond_the_budget_is_told_instead_of_waited_for():
+    service = answering(problem(503, [("Retry-After", "3600")]))
+    with service.client() as client, pytest.raises(ServiceAway) as raised:
+        client.links()
+    assert service.waits_s == []
+    assert raised.value.retry_after_s == 3600
+    assert "try again in 3600 s" in str(raised.value)
+
+
+def test_a_new_key_is_asked_for_again_only_when_the_first_request_cannot_have_arrived():
+    new_key = NewKey(name="night", scopes=("agent",))
+    service = answering(httpx.ReadTimeout("slow"))
+    with service.client() as client, pytest.raises(ServiceAway):
+        client.create_key(new_key)
+    assert len(service.requests) == 1
+    created = {"id": str(UUID(int=1)), "name": "night", "prefix": "tw_", "scopes": ["agent"], "secret": "s"}
+    service = answering(
+        httpx.ConnectError("refused"), httpx.Response(201, json=created | {"created_at": "2024-05-01T00:00:00Z"})
+    )
+    with service.client() as client:
+        assert client.create_key(new_key).secret == "s"
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (401, Unauthenticated),
+        (403, NotPermitted),
+        (404, NotFound),
+        (409, Conflict),
+        (413, TooLarge),
+        (422, RequestRefused),
+        (500, ServiceBroken),
+        (503, Unavailable),
+    ],
+)
+def test_each_problem_is_an_exception_of_its_kind_with_one_line(status, kind):
+    service = answering(problem(status, detail="two\nlines", field="sla.kind"))
+    with service.client(NO_RETRIES) as client, pytest.raises(kind) as raised:
+        client.releases()
+    assert "\n" not in str(raised.value)
+    assert isinstance(raised.value, TradewindError)
+
+
+def test_a_problem_tells_field_and_detail():
+    service = answering(problem(422, title="Unprocessable", detail="unknown kind", field="sla.kind"))
+    with service.client() as client, pytest.raises(RequestRefused, match=r"\(422\): sla.kind: unknown kind") as raised:
+        client.releases()
+    assert raised.value.field == "sla.kind"
+
+
+def test_an_answer_that_is_no_json_or_of_another_shape_is_told_as_such():
+    for answer in (httpx.Response(200, text="<html>"), httpx.Response(200, json={"links": 1})):
+        service = answering(answer)
+        with service.client() as client, pytest.raises(ServiceBroken, match="/v1/links"):
+            client.links()
+
+
+def test_an_error_page_of_a_proxy_is_still_one_line():
+    service = answering(httpx.Response(403, text="<html>\n<body>no</body></html>"))
+    with service.client() as client, pytest.raises(NotPermitted, match=r"refused \(403\): Forbidden"):
+        client.links()
+
+
+def test_fields_that_later_versions_add_are_ignored():
+    service = answering(receipt(accepted=1, colour="blue"))
+    with service.client() as client:
+        assert client.batch(UUID(int=7)).accepted == 1
+
+
+@pytest.mark.parametrize("url", ["", "tradewind.example.org", "ftp://host", "http://"])
+def test_an_address_that_is_none_is_refused(url):
+    with pytest.raises(NotConfigured, match="service address"):
+        Client(url, "key")

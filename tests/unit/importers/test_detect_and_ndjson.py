@@ -1,0 +1,77 @@
+import io
+
+import pytest
+
+from tests.unit.importers.logs import ENDS, GRID_HEADER, grid_row, run
+from tradewind.errors import InvalidValue
+from tradewind.wire.records import WireRecord
+from tradewind_agent.importers import ImportContext, import_file
+from tradewind_agent.importers.detect import detect
+
+
+@pytest.mark.parametrize(
+    ("sample", "format"),
+    [
+        ("DATE=1 HOST=a START=2 NBYTES=3", "gridftp"),
+        ('noise\n{"level":"info","msg":"Copied (new)"}', "rclone"),
+        ('{"tr_id": "x"}', "fts"),
+        ('{"data": {"tr_id": "x"}, "metadata": {}}', "fts"),
+        ("[#a1b2c3 1MiB/2MiB(50%) CN:1 DL:1MiB]", "aria2"),
+        ("02/06 10:00:00 [NOTICE] Downloading 2 item(s)", "aria2"),
+        ('{"id": "x", "dataset": {}, "outcome": {}}', "ndjson"),
+        ("Throughput;FileSize;P\n1;2;3", "csv"),
+    ],
+)
+def test_a_format_is_told_by_its_content(sample, format):  # noqa: A002
+    assert detect(sample) == format
+
+
+@pytest.mark.parametrize("sample", ["", "\n \n"])
+def test_an_empty_log_is_said_to_be_empty(sample):
+    with pytest.raises(InvalidValue, match="file: is empty"):
+        detect(sample)
+
+
+@pytest.mark.parametrize("sample", ["hello", '{"rtt": 0.0}', "[" * 100_000, "{" * 100_000])
+def test_a_log_of_no_known_format_asks_for_the_option(sample):
+    with pytest.raises(InvalidValue, match="--format: cannot be told"):
+        detect(sample)
+
+
+def test_an_unknown_format_is_wrong_usage():
+    with pytest.raises(InvalidValue, match="--format: is one of auto, gridftp"):
+        import_file(io.BytesIO(b"x"), format="morse", context=ENDS)
+
+
+def test_own_records_pass_through_unchanged():
+    records = [item.record for item in run([GRID_HEADER, grid_row(), grid_row()], ImportContext())[0]]
+    own = b"".join(WireRecord.of(record).to_line() for record in records)
+    imported, refused, report = run(own + b"\n", ImportContext())
+    assert (refused, report.format) == ([], "ndjson")
+    assert [item.record for item in imported] == records
+
+
+def test_own_records_that_are_malformed_are_refused_with_field_and_reason():
+    (record,) = (item.record for item in run([GRID_HEADER, grid_row()], ImportContext())[0])
+    line = WireRecord.of(record).to_line()
+    broken = [line, b"{\n", line.replace(b'"throughput_bps"', b'"speed"'), line.replace(b"2016", b"1016", 1)]
+    _, refused, _ = run(b"".join(broken), ImportContext())
+    assert [(item.row, item.field) for item in refused] == [
+        (2, "row"),
+        (3, "outcome.throughput_bps"),
+        (4, "started_at"),
+    ]
+
+
+@pytest.mark.parametrize("field", ["bandwidth_bps", "rtt_s"])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf")])
+def test_a_context_refuses_impossible_paths(field, value):
+    with pytest.raises(InvalidValue):
+        ImportContext(**{field: value})
+
+
+def test_a_part_of_a_log_read_on_from_an_offset_gives_the_rows_and_ids_of_the_whole():
+    whole = run([GRID_HEADER, *[grid_row()] * 4], ImportContext())[0]
+    own = [WireRecord.of(item.record).to_line() for item in whole]
+    rest = list(import_file(io.BytesIO(b"".join(own[2:])), context=ImportContext(), first_row=3))
+    assert [(item.row, item.record.id) for item in rest] == [(3, whole[2].record.id), (4, whole[3].record.id)]

@@ -1,0 +1,125 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.unit.importers.logs import run
+from tradewind.transfer import Direction, Status
+from tradewind_agent.importers import ImportContext
+
+NO_CONTEXT = ImportContext()
+
+
+def line(
+    *,
+    date: str = "20210405101010.500000",
+    start: str = "20210405101000.500000",
+    file: str = "/data/run.h5",
+    nbytes: str = "1000000000",
+    streams: str = "4",
+    dest: str = "[10.1.2.3]",
+    kind: str = "RETR",
+    code: str = "226",
+    buffer: str = "131072",
+) -> str:
+    return (
+        f"DATE={date} HOST=dtn.example.org PROG=globus-gridftp-server NL.EVNT=FTP_INFO START={start} USER=ann "
+        f"FILE={file} BUFFER={buffer} BLOCK=262144 NBYTES={nbytes} VOLUME=/ STREAMS={streams} STRIPES=1 DEST={dest} "
+        f"TYPE={kind} CODE={code}"
+    )
+
+
+def test_a_line_becomes_a_record_with_streams_as_parallelism_and_unknown_pipelining():
+    imported, refused, report = run([line()], NO_CONTEXT)
+    record = imported[0].record
+    assert refused == []
+    assert report.format == "gridftp"
+    assert record.parameters.known() == {"concurrency": 1, "parallelism": 4, "io_block_bytes": 262_144}
+    assert record.path.buffer_bytes == 131_072
+    assert record.outcome.throughput_bps == pytest.approx(8e8)
+    assert (record.started_at, record.ended_at) == (
+        datetime(2021, 4, 5, 10, 10, 0, 500_000, tzinfo=UTC),
+        datetime(2021, 4, 5, 10, 10, 10, 500_000, tzinfo=UTC),
+    )
+
+
+def test_a_file_stored_came_from_the_peer_and_one_retrieved_went_to_it():
+    stored, retrieved = (item.record for item in run([line(kind="STOR"), line(kind="RETR")], NO_CONTEXT)[0])
+    assert (stored.source, stored.destination, stored.direction) == ("10.1.2.3", "dtn.example.org", Direction.UPLOAD)
+    assert (retrieved.source, retrieved.destination) == ("dtn.example.org", "10.1.2.3")
+    assert retrieved.direction is Direction.DOWNLOAD
+
+
+def test_concurrency_is_the_mean_number_of_overlapping_transfers_of_a_host_pair():
+    lines = [
+        line(start="20210405101000.0", date="20210405101010.0"),
+        line(start="20210405101000.0", date="20210405101010.0"),
+        line(start="20210405101000.0", date="20210405101020.0"),
+        line(start="20210405101000.0", date="20210405101020.0", dest="[10.9.9.9]"),
+        line(start="20210405101030.0", date="20210405101040.0"),
+    ]
+    imported, _, report = run(lines, NO_CONTEXT)
+    assert [item.record.parameters.concurrency for item in imported] == [3, 3, 2, 1, 1]
+    assert [item.row for item in imported] == [1, 2, 3, 4, 5]
+    assert any("concurrency is the mean number" in assumption for assumption in report.assumptions)
+
+
+def test_the_fraction_of_a_second_is_in_microseconds_without_leading_zeros():
+    imported, _, _ = run([line(start="20210405101000.2102")], NO_CONTEXT)
+    assert imported[0].record.started_at.microsecond == 2102
+
+
+def test_file_names_may_hold_blanks_and_what_looks_like_keys():
+    tricky = "/data/a b STREAMS=99 DATE=19990101000000.0 c"
+    record = run([line(file=tricky)], NO_CONTEXT)[0][0].record
+    assert record.parameters.parallelism == 4
+    assert record.started_at.year == 2021
+    assert record.ended_at.year == 2021
+
+
+def test_a_prefix_of_another_log_and_later_keys_do_not_matter():
+    imported, _, _ = run(["[2475] Mon Apr  5 10:10:10 2021 :: Transfer stats: " + line() + " TASKID=none"], NO_CONTEXT)
+    assert len(imported) == 1
+
+
+def test_an_unknown_peer_needs_the_option_and_is_refused_by_its_name_without():
+    _, refused, _ = run([line(dest="[0.0.0.0]")], NO_CONTEXT)
+    assert refused[0].field == "destination"
+    assert "--destination" in refused[0].reason
+    imported, _, _ = run(
+        [line(dest="[0.0.0.0]"), line(dest="[0.0.0.0]", kind="STOR")], ImportContext(source="s", destination="d")
+    )
+    assert [item.record.destination for item in imported] == ["d", "dtn.example.org"]
+    assert imported[1].record.source == "s"
+
+
+def test_a_failed_transfer_is_a_record_of_a_failure():
+    record = run([line(code="426", nbytes="500")], NO_CONTEXT)[0][0].record
+    assert record.outcome.status is Status.FAILED
+    assert (record.outcome.bytes_moved, record.outcome.files_failed) == (500, 1)
+
+
+@pytest.mark.parametrize(
+    ("bad", "field"),
+    [
+        (line(date="20210405100000.0"), "ended_at"),
+        (line(date="20210405101000.500000"), "ended_at"),
+        (line(date="20211305101010.0"), "ended_at"),
+        (line(start="soon"), "started_at"),
+        (line(nbytes="-1"), "outcome.bytes_moved"),
+        (line(nbytes="0"), "outcome.bytes_moved"),
+        (line(nbytes="nan"), "outcome.bytes_moved"),
+        (line(streams="0"), "parameters.parallelism"),
+        (line(kind="MLSD"), "direction"),
+        (line()[:90], "direction"),
+        ("something else entirely", "row"),
+    ],
+)
+def test_a_bad_line_is_refused_with_its_field(bad, field):
+    imported, refused, _ = run([line(), bad], NO_CONTEXT)
+    assert len(imported) == 1
+    assert [(item.row, item.field) for item in refused] == [(2, field)]
+
+
+def test_a_rate_above_the_links_is_refused():
+    _, refused, _ = run([line()], ImportContext(bandwidth_bps=1e8))
+    assert refused[0].reason == "is above the link's rate: 800 Mbit/s on a link of 100 Mbit/s"

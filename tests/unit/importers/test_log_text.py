@@ -1,0 +1,85 @@
+import gzip
+import io
+
+import pytest
+import zstandard
+
+from tradewind.errors import InvalidValue
+from tradewind_agent.importers.log_text import MAX_LINE_CHARS, LogText
+
+
+def texts(content, **options):
+    with LogText(io.BytesIO(content), **options) as text:
+        return [(line.number, line.text) for line in text.lines()]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_lines_are_the_same_however_they_are_packed_and_ended(pack, end):
+    assert texts(pack(end.join([b"one", b"two", b"three"]))) == [(1, "one"), (2, "two"), (3, "three")]
+
+
+def test_members_and_frames_that_follow_each_other_are_one_log():
+    assert len(texts(gzip.compress(b"a\n") + gzip.compress(b"b\n"))) == 2
+    assert len(texts(zstandard.compress(b"a\n") + zstandard.compress(b"b\n"))) == 2
+
+
+def test_a_line_end_that_falls_between_two_blocks_is_one_end():
+    long = b"x" * (2**16 - 1) + b"\r\n" + b"y"
+    assert [text[0] for _, text in texts(long)] == ["x", "y"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_byte_order_marks_tell_the_encoding(encoding):
+    assert texts("Größe,1\n".encode(encoding)) == [(1, "Größe,1")]
+
+
+def test_bytes_that_are_no_text_are_marked_not_fatal():
+    assert texts(b"caf\xe9\nnext\n") == [(1, "caf\ufffd"), (2, "next")]
+
+
+def test_a_line_beyond_the_limit_is_a_fault_and_the_rest_is_read():
+    with LogText(io.BytesIO(b"a\n" + b"x" * (3 * MAX_LINE_CHARS) + b"\nb\n" + b"y" * (2 * MAX_LINE_CHARS))) as text:
+        lines = list(text.lines())
+    assert [line.text for line in lines] == ["a", "", "b", ""]
+    assert [line.fault is not None for line in lines] == [False, True, False, True]
+
+
+def test_a_bomb_of_one_line_is_a_single_fault():
+    bomb = gzip.compress(b"0" * (16 << 20))
+    with LogText(io.BytesIO(bomb)) as text:
+        (line,) = text.lines()
+    assert "longer than" in str(line.fault)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_a_packed_log_that_is_cut_off_gives_its_beginning_and_a_fault(pack):
+    packed = pack(b"".join(b"%d %d\n" % (number, number**7) for number in range(40_000)))
+    with LogText(io.BytesIO(packed[: len(packed) // 2])) as text:
+        *lines, last = text.lines()
+    assert len(lines) > 1000
+    assert last.fault is None or "cut off" in last.fault.reason
+
+
+def test_a_stream_that_cannot_go_back_is_read_twice_all_the_same(tmp_path):
+    class Pipe(io.BytesIO):
+        def seekable(self):
+            return False
+
+    with LogText(Pipe(b"a\nb\n")) as text:
+        assert text.sample() == "a\nb\n"
+        assert [line.text for line in text.lines()] == ["a", "b"]
+        assert [line.text for line in text.lines()] == ["a", "b"]
+
+
+def test_a_stream_is_read_from_where_it_stands_and_stays_open():
+    stream = io.BytesIO(b"before\nafter\n")
+    stream.readline()
+    with LogText(stream, first_row=2) as text:
+        assert [tuple(line)[:2] for line in text.lines()] == [(2, "after")]
+    assert not stream.closed
+
+
+def test_a_path_that_cannot_be_read_is_one_line(tmp_path):
+    with pytest.raises(InvalidValue, match=r"cannot read .*nowhere"):
+        LogText(tmp_path / "nowhere").sample()

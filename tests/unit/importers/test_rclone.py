@@ -1,0 +1,132 @@
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.unit.importers.logs import ENDS, run
+from tradewind.errors import InvalidValue
+from tradewind.transfer import Direction, Status
+from tradewind_agent.importers import ImportContext
+
+
+def copied(size: int = 1000, at: str = "2024-06-01T12:00:05.123456789+02:00", **more: object) -> str:
+    fields = {
+        "time": at,
+        "level": "info",
+        "msg": "Copied (new)",
+        "size": size,
+        "object": "a",
+        "objectType": "*s3.Object",
+    }
+    return json.dumps(fields | more)
+
+
+def stats(elapsed: float, at: str = "2024-06-01T12:01:40+02:00", in_flight: int = 0, **more: object) -> str:
+    values = {
+        "bytes": 5_000_000,
+        "totalBytes": 5_000_000,
+        "transfers": 5,
+        "totalTransfers": 5,
+        "errors": 0,
+        "elapsedTime": elapsed,
+        "transferring": [{"name": str(index)} for index in range(in_flight)],
+    }
+    return json.dumps({"time": at, "level": "notice", "msg": "Transferred", "stats": values | more})
+
+
+def test_a_run_is_a_record_timed_by_its_last_stats():
+    lines = [copied(1000), stats(40, bytes=1000), copied(3000), stats(100)]
+    imported, refused, report = run(lines)
+    record = imported[0].record
+    assert (len(imported), refused, report.rows_read) == (1, [], 1)
+    assert record.ended_at == datetime(2024, 6, 1, 10, 1, 40, tzinfo=UTC)
+    assert record.duration_s == 100
+    assert record.outcome.throughput_bps == pytest.approx(400_000)
+    assert (record.outcome.files_done, record.outcome.status) == (5, Status.SUCCEEDED)
+    assert (record.direction, record.protocol) == (Direction.DOWNLOAD, "s3")
+    assert record.parameters.known() == {}
+
+
+def test_the_time_that_files_were_in_flight_counts_where_rclone_tells_it():
+    record = run([stats(100, transferTime=50.0)])[0][0].record
+    assert record.duration_s == 50
+
+
+def test_concurrency_is_known_while_files_wait():
+    waiting = stats(10, in_flight=8, transfers=2, totalTransfers=50)
+    draining = stats(90, in_flight=3, transfers=47, totalTransfers=50)
+    imported, _, report = run([waiting, draining, stats(100)])
+    assert imported[0].record.parameters.known() == {"concurrency": 8}
+    assert any("while others waited" in assumption for assumption in report.assumptions)
+    assert run([draining, stats(100)])[0][0].record.parameters.known() == {}
+
+
+@pytest.mark.parametrize(
+    "flags", ['"--transfers" "16" "--multi-thread-streams=4"', '"--transfers=16" "--multi-thread-streams" "4"']
+)
+def test_flags_and_version_are_read_where_the_log_has_the_command_line(flags):
+    spoken = f'rclone: Version "v1.66.0" starting with parameters ["rclone" "copy" {flags} "a:" "b:"]'
+    command = json.dumps({"level": "debug", "msg": spoken, "time": "2024-06-01T12:00:00Z"})
+    record = run([command, copied(msg="Multi-thread Copied (new)"), stats(100)])[0][0].record
+    assert record.parameters.known() == {"concurrency": 16, "parallelism": 4}
+    assert record.mover.version == "1.66.0"
+
+
+def test_runs_are_told_apart_by_their_clock():
+    imported, _, _ = run(
+        [stats(50), stats(100), stats(10, at="2024-06-02T12:00:10Z"), stats(30, at="2024-06-02T12:00:30Z")]
+    )
+    assert [item.record.duration_s for item in imported] == [100, 30]
+
+
+def test_sizes_of_files_are_summed_up_when_all_are_known():
+    lines = [copied(size) for size in (10, 500, 90)]
+    record = run([*lines, stats(100, transfers=3, totalTransfers=3)])[0][0].record
+    assert (record.dataset.min_file_bytes, record.dataset.max_file_bytes) == (10, 500)
+    assert run([*lines, stats(100)])[0][0].record.dataset.max_file_bytes is None
+
+
+def test_an_interrupted_and_a_failed_run_say_so():
+    interrupted = run([stats(100, transfers=2, bytes=100)])[0][0].record
+    assert interrupted.outcome.status is Status.CANCELLED
+    assert interrupted.dataset.total_bytes == 5_000_000
+    failure = json.dumps({"level": "error", "msg": "x: Failed to copy: no such bucket", "time": "2024-06-01T12:00:00Z"})
+    assert run([failure, stats(100)])[0][0].record.outcome.status is Status.FAILED
+
+
+def test_copied_lines_without_stats_are_refused_with_advice():
+    imported, refused, _ = run([copied(), copied(), copied(msg="Copied (server-side copy)")])
+    assert imported == []
+    assert refused[0].reason.startswith(
+        "is not in the log: 2 copied and 0 failed files have an end but no start; run rclone with"
+    )
+
+
+def test_a_run_that_copied_nothing_is_no_row():
+    _, _, report = run([json.dumps({"level": "info", "msg": "There was nothing to transfer"})])
+    assert report.rows_read == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ("{broken", "row"),
+        ("[1]", "row"),
+        (stats(100, bytes=-5), "stats.bytes"),
+        (stats(100, at="noon"), "ended_at"),
+        (stats(100, at="2024-06-01T12:00:00"), "ended_at"),
+        (stats(1e300), "stats.elapsedTime"),
+        (stats(0), "started_at"),
+        (stats(100, bytes=0), "outcome.bytes_moved"),
+    ],
+)
+def test_bad_lines_are_refused_with_their_field(line, field):
+    imported, refused, _ = run([line], format="rclone")
+    assert imported == []
+    assert [item.field for item in refused] == [field]
+
+
+def test_ends_come_from_the_context():
+    with pytest.raises(InvalidValue, match="--source: is needed"):
+        run([stats(1)], ImportContext(destination="b"))
+    assert run([stats(100)], ENDS)[0][0].record.source == "alpha"

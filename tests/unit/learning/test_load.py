@@ -1,0 +1,205 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from tradewind.cluster import load_share
+from tradewind.learning.known_bytes import KnownBytesCurve
+from tradewind.learning.load import (
+    RECENT_ROWS,
+    LinkRows,
+    congestion_bps,
+    external_load,
+    is_upper_bound,
+    known_rate_bps,
+    load_of,
+    recent_unknown_bps,
+)
+
+NOT_LOGGED = np.nan
+
+
+def curve(rows):
+    start, end, moved = rows
+    return KnownBytesCurve.of_transfers(start, end, moved)
+
+
+def link_rows(start_s, end_s, moved_bytes, *, bandwidth_bps=1e9, **known):
+    n = len(start_s)
+    columns = {
+        "bandwidth_bps": np.full(n, bandwidth_bps),
+        "rtt_s": np.full(n, NOT_LOGGED),
+        "buffer_bytes": np.full(n, NOT_LOGGED),
+        "streams": np.full(n, NOT_LOGGED),
+        "retransmitted_bytes": np.full(n, NOT_LOGGED),
+        "utilisation": np.full(n, NOT_LOGGED),
+    }
+    return LinkRows(
+        start_s=start_s,
+        end_s=end_s,
+        moved_bytes=moved_bytes,
+        throughput_bps=8 * moved_bytes / (end_s - start_s),
+        **(columns | known),
+    )
+
+
+def overlap_s(start, end, other_start, other_end):
+    return max(0.0, min(end, other_end) - max(start, other_start))
+
+
+ends = st.sampled_from(("a", "b", "c"))
+logs = st.lists(
+    st.tuples(ends, ends, st.integers(0, 100), st.integers(1, 60), st.integers(0, 10**9)), min_size=1, max_size=12
+).map(lambda rows: [row for row in rows if row[0] != row[1]] or [("a", "b", 0, 10, 10**6)])
+
+
+@given(logs)
+def test_known_rate_is_that_of_every_other_transfer_that_touches_an_end_counted_once(rows):
+    source, destination, start, length, moved = zip(*rows, strict=True)
+    start, end, moved = np.array(start, float), np.add(start, length, dtype=float), np.array(moved, float)
+    ends_of = [{s, d} for s, d in zip(source, destination, strict=True)]
+
+    def curve_of(chosen):
+        mask = np.array([chosen(pair) for pair in ends_of])
+        return KnownBytesCurve.of_transfers(start[mask], end[mask], moved[mask])
+
+    for i, (s, d, *_) in enumerate(rows):
+        known = known_rate_bps(
+            start[i : i + 1],
+            end[i : i + 1],
+            moved[i : i + 1],
+            source=curve_of(lambda pair, s=s: s in pair),
+            destination=curve_of(lambda pair, d=d: d in pair),
+            both=curve_of(lambda pair, s=s, d=d: pair == {s, d}),
+        )
+        others = (j for j in range(len(rows)) if j != i and ends_of[j] & ends_of[i])
+        expected = sum(
+            8 * moved[j] / (end[j] - start[j]) * overlap_s(start[i], end[i], start[j], end[j]) for j in others
+        )
+        assert known[0] == pytest.approx(expected / (end[i] - start[i]), rel=1e-6, abs=10.0)
+
+
+def test_chunks_of_one_transfer_are_load_for_each_other():
+    start, end = np.array([0.0, 0.0]), np.array([10.0, 10.0])
+    moved = np.array([1e9, 2e9])
+    both = curve((start, end, moved))
+    known = known_rate_bps(start, end, moved, source=both, destination=both, both=both)
+    assert known == pytest.approx([8 * 2e8, 8 * 1e8])
+
+
+def test_congestion_counts_retransmission_and_the_rounds_of_slow_start():
+    lost = congestion_bps(np.array([1e6]), np.array([10.0]), np.array([8e6]), np.array([NOT_LOGGED]), np.array([4.0]))
+    assert lost == pytest.approx([8e5])
+    window_bytes = 16 * 14600  # four doublings from the first window
+    rate = 8 * window_bytes / 0.1
+    ramp = congestion_bps(np.array([NOT_LOGGED]), np.array([10.0]), np.array([rate]), np.array([0.1]), np.array([1.0]))
+    sent = sum(14600 * 2**k for k in range(4))
+    assert ramp == pytest.approx([8 * (4 * window_bytes - sent) / 10])
+
+
+@pytest.mark.parametrize(
+    ("buffer_bytes", "streams", "utilisation", "flagged"),
+    [
+        (1e6, 1.0, 0.1, True),  # 80 Mbit/s of window on 1 Gbit/s
+        (1e6, 16.0, 0.1, False),
+        (NOT_LOGGED, NOT_LOGGED, NOT_LOGGED, False),
+        (NOT_LOGGED, 4.0, 0.9, True),
+    ],
+)
+def test_a_row_limited_by_window_or_host_is_flagged(buffer_bytes, streams, utilisation, flagged):
+    row = (np.array([value]) for value in (1e9, 0.1, buffer_bytes, streams, utilisation))
+    assert is_upper_bound(*row)[0] == flagged
+
+
+histories = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(1, 20), st.integers(0, 9), st.booleans()), min_size=1, max_size=20
+)
+
+
+@given(histories)
+def test_recent_traffic_is_the_median_of_the_last_usable_rows_that_had_ended(rows):
+    start, length, unknown, usable = (np.array(column) for column in zip(*rows, strict=True))
+    end = start + length
+    found = recent_unknown_bps(start.astype(float), end.astype(float), unknown.astype(float), usable, before_any_bps=7)
+    for i in range(len(rows)):
+        earlier = sorted((end[j], unknown[j]) for j in range(len(rows)) if usable[j] and end[j] <= start[i])
+        last = [value for _, value in earlier[-RECENT_ROWS:]]
+        assert found[i] == (np.median(last) if last else 7)
+
+
+@given(histories, st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_does_not_change_their_load(rows, random):
+    shuffled = random.sample(range(len(rows)), len(rows))
+    start, length, unknown, usable = (np.array(column) for column in zip(*rows, strict=True))
+
+    def found(order):
+        return recent_unknown_bps(
+            start[order].astype(float),
+            (start + length)[order].astype(float),
+            unknown[order].astype(float),
+            usable[order],
+        )
+
+    assert np.array_equal(found(np.arange(len(rows)))[shuffled], found(np.array(shuffled)))
+
+
+def test_load_of_arrays_is_the_load_share_of_each():
+    known, unknown, bandwidth = np.array([2e8, 9e8, 1e8]), np.array([1e8, 9e8, 0.0]), np.array([1e9, 1e9, NOT_LOGGED])
+    expected = [load_share(known_bps=2e8, unknown_bps=1e8, bandwidth_bps=1e9), 0.95, 0.0]
+    assert load_of(bandwidth, known, unknown) == pytest.approx(expected)
+
+
+def busy_link(rng, throughput_bps):
+    """Rows that overlap each other and those of another link at the source."""
+    n = len(throughput_bps)
+    start = np.cumsum(rng.exponential(30.0, n))
+    end = start + rng.uniform(5, 40, n)
+    moved = throughput_bps * (end - start) / 8
+    elsewhere_start = np.sort(rng.uniform(0, end.max(), n))
+    elsewhere = (elsewhere_start, elsewhere_start + rng.uniform(5, 40, n), rng.uniform(1e6, 3e8, n))
+    own = curve((start, end, moved))
+    rows = link_rows(start, end, moved, bandwidth_bps=4e9)
+    return rows, {"source": own.merged(curve(elsewhere)), "destination": own, "both": own}
+
+
+def held_out_r2(feature, target):
+    half = len(target) // 2
+    model = HistGradientBoostingRegressor(max_iter=60, random_state=0).fit(feature[:half, None], target[:half])
+    return model.score(feature[half:, None], target[half:])
+
+
+def test_a_regressor_cannot_read_noise_off_the_load():
+    rng = np.random.default_rng(11)
+    noise = rng.uniform(4e8, 2e9, 4000)
+    rows, curves = busy_link(rng, noise)
+    load = external_load(rows, **curves)
+    own_residual = load_of(rows.bandwidth_bps, load.known_bps, load.unknown_bps)
+    assert held_out_r2(load.feature, noise) < 0.02
+    assert held_out_r2(own_residual, noise) > 0.5, "the leak that the feature avoids is there"
+
+
+def test_rows_outside_training_never_reach_the_load_of_others():
+    rng = np.random.default_rng(12)
+    throughput = rng.uniform(4e8, 2e9, 300)
+    rows, curves = busy_link(rng, throughput)
+    training = rng.random(300) < 0.7
+    disturbed = np.where(training, rows.throughput_bps, rows.throughput_bps * 5)
+    before = external_load(rows, **curves, training=training)
+    after = external_load(replace(rows, throughput_bps=disturbed), **curves, training=training)
+    assert np.array_equal(before.feature, after.feature)
+    assert not np.array_equal(before.unknown_bps, after.unknown_bps)
+
+
+def test_unlogged_traffic_that_comes_and_goes_shows_in_the_load_of_later_rows():
+    start = np.arange(40) * 100.0
+    unlogged = np.where(np.arange(40) < 20, 1e8, 6e8)
+    moved = (1e9 - unlogged) * 50 / 8
+    rows = link_rows(start, start + 50, moved)
+    own = curve((start, start + 50, moved))
+    load = external_load(rows, source=own, destination=own, both=own, before_any_bps=1e8)
+    assert load.feature[:20] == pytest.approx(0.1)
+    assert load.feature[25:] == pytest.approx(0.6)
+    assert load.present_unknown_bps == pytest.approx(6e8)

@@ -1,0 +1,172 @@
+import math
+from itertools import groupby, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.unit.lattices import tables
+from tradewind.learning.partition import bases_of, predicted_settings, solve_partitions
+from tradewind.parameters import NO_CAPS, Caps, Lattice
+from tradewind.prediction import Quantity, merit, merit_of_target, z_of
+from tradewind.selection import QUANTITY_OF, SettingTable, choose
+from tradewind.sla import CONFIDENCES, EnergyBasis, Sla, SlaKind
+from tradewind.sla_partitions import PartitionKey, serving
+
+ENERGY_BOUNDED = (SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST)
+CAPS = st.sampled_from((NO_CAPS, Caps(concurrency=2), Caps(streams=4)))
+
+
+def grouped(partitions):
+    return {key: list(group) for key, group in groupby(partitions, key=lambda part: part.key)}
+
+
+def targeted(partitions):
+    return {key: parts for key, parts in grouped(partitions).items() if key.kind in QUANTITY_OF}
+
+
+@settings(max_examples=40)
+@given(tables(), CAPS)
+def test_partitions_cover_the_certifiable_range_without_gap_or_overlap(table, caps):
+    allowed = [one for one in table.settings if one.certified and caps.allow(one.parameters)]
+    for key, parts in targeted(solve_partitions(table, caps=caps)).items():
+        assert all(before.upper == after.lower for before, after in pairwise(parts))
+        assert all(part.lower < part.upper for part in parts) or len(parts) == 1
+        assert [part.closed for part in parts] == [False] * (len(parts) - 1) + [True]
+        quantity = QUANTITY_OF[key.kind]
+        kept = [
+            merit(one, quantity, key.energy_basis, table.base_power_w).lower(z_of(key.confidence)) for one in allowed
+        ]
+        hardest = parts[0].lower if key.kind in ENERGY_BOUNDED else parts[-1].upper
+        easiest = parts[-1].upper if key.kind in ENERGY_BOUNDED else parts[0].lower
+        assert merit_of_target(hardest, quantity, key.energy_basis) == pytest.approx(max(kept), rel=1e-9)
+        assert merit_of_target(easiest, quantity, key.energy_basis) == pytest.approx(min(kept), rel=1e-9)
+
+
+@settings(max_examples=40)
+@given(tables(), CAPS, st.floats(0, 1))
+def test_the_serving_setting_keeps_every_target_of_its_partition(table, caps, where):
+    for key, parts in targeted(solve_partitions(table, caps=caps)).items():
+        quantity = QUANTITY_OF[key.kind]
+        for part in parts:
+            target = part.lower + where * (part.upper - part.lower)
+            if target not in part:
+                continue
+            own = merit(part.setting, quantity, key.energy_basis, table.base_power_w)
+            needed = merit_of_target(target, quantity, key.energy_basis)
+            assert own.lower(z_of(key.confidence)) >= needed - 1e-9 * max(abs(needed), 1e-12 if needed > -1 else 1.0)
+            assert part.setting.certified
+            assert caps.allow(part.parameters)
+            assert part.probability >= key.confidence - 1e-9
+            assert part.regret >= -1e-12
+
+
+@settings(max_examples=40)
+@given(tables(), st.sampled_from(CONFIDENCES), st.floats(0.3, 1.3))
+def test_what_partitions_serve_is_what_choosing_finds_feasible(table, confidence, share):
+    partitions = grouped(solve_partitions(table))
+    best_bps = table.certifiable_throughput_bps(confidence)
+    if best_bps is None:
+        assert not partitions
+        return
+    sla = Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=share * best_bps, confidence=confidence)
+    found = serving(partitions[PartitionKey.of(sla)], sla, dataset_bytes=1e9)
+    choice = choose(table, sla, dataset_bytes=1e9)
+    assert (found is not None) == choice.feasible
+    if found is not None:
+        energy_of = {one: merit(one, Quantity.ENERGY, EnergyBasis.TOTAL).mean for one in table.settings}
+        assert energy_of[found.setting] <= energy_of[choice.setting] + 1e-12
+
+
+@settings(max_examples=40)
+@given(tables())
+def test_the_certifiable_range_shrinks_as_confidence_rises(table):
+    parts_of = targeted(solve_partitions(table))
+    for kind in (SlaKind.THROUGHPUT_AT_LEAST, *ENERGY_BOUNDED):
+        for basis in bases_of(table):
+            ranges = [parts_of[key] for c in CONFIDENCES if (key := PartitionKey(kind, c, basis)) in parts_of]
+            for laxer, stricter in pairwise(ranges):
+                if kind in ENERGY_BOUNDED:
+                    assert stricter[0].lower >= laxer[0].lower * (1 - 1e-12) - 1e-12 * abs(laxer[0].lower)
+                else:
+                    assert stricter[-1].upper <= laxer[-1].upper * (1 + 1e-12)
+
+
+def saturating(*, powered=True, base_power_w=40.0, sd=0.05):
+    """A path that fills at about 32 streams while power goes on rising."""
+    lattice = tuple(Lattice({"concurrency": (1, 2, 4, 8, 16, 32, 64), "parallelism": (1, 2, 4, 8)}).settings())
+    streams = np.array([one.streams for one in lattice], dtype=float)
+    throughput = 1e9 * (1 - np.exp(-streams / 12)) * np.exp(-streams / 2000)
+    power = 60 + 1.5 * streams
+    n = len(lattice)
+    predicted = predicted_settings(
+        lattice,
+        log_throughput_mean=np.log(throughput),
+        log_throughput_sd=np.full(n, sd),
+        log_power_mean=np.log(power) if powered else None,
+        log_power_sd=np.full(n, 0.03) if powered else None,
+        log_covariance=np.full(n, 0.0003) if powered else None,
+        certified=streams < 200,
+    )
+    return SettingTable(predicted, base_power_w if powered else None)
+
+
+def test_few_partitions_serve_a_saturating_path():
+    parts = targeted(solve_partitions(saturating(), confidences=(0.9,)))
+    for key, group in parts.items():
+        assert 1 <= len(group) <= 12
+        if key.kind is SlaKind.THROUGHPUT_AT_LEAST:
+            streams = [part.parameters.streams for part in group]
+            assert streams == sorted(streams)
+
+
+def test_every_kind_basis_and_confidence_has_its_partitions():
+    keys = set(grouped(solve_partitions(saturating())))
+    kinds = [kind for kind in SlaKind if kind is not SlaKind.DEADLINE]
+    assert keys == {PartitionKey(kind, c, basis) for kind in kinds for c in CONFIDENCES for basis in EnergyBasis}
+
+
+def test_without_power_only_throughput_is_promised():
+    kinds = {part.kind for part in solve_partitions(saturating(powered=False))}
+    assert kinds == {SlaKind.MAX_THROUGHPUT, SlaKind.THROUGHPUT_AT_LEAST}
+
+
+def test_without_base_power_there_is_no_dynamic_basis():
+    assert {part.energy_basis for part in solve_partitions(saturating(base_power_w=None))} == {EnergyBasis.TOTAL}
+
+
+def test_dynamic_energy_prefers_fewer_streams_than_total():
+    parts = solve_partitions(saturating(base_power_w=58.0), confidences=(0.9,))
+    streams = {part.energy_basis: part.parameters.streams for part in parts if part.kind is SlaKind.MIN_ENERGY}
+    assert streams[EnergyBasis.DYNAMIC] < streams[EnergyBasis.TOTAL]
+
+
+def test_caps_are_solved_again_instead_of_cutting_the_optimum():
+    capped = solve_partitions(saturating(), confidences=(0.9,), caps=Caps(concurrency=4, streams=8))
+    fastest = next(part for part in capped if part.kind is SlaKind.MAX_THROUGHPUT)
+    assert fastest.parameters.streams == 8
+    assert fastest.parameters.concurrency <= 4
+
+
+def test_nothing_certified_gives_no_partition():
+    table = saturating()
+    assert solve_partitions(table, caps=Caps(streams=1), confidences=(0.9,))
+    uncertified = tuple(one for one in table.settings if not one.certified)
+    assert solve_partitions(SettingTable(uncertified, 40.0)) == ()
+
+
+def test_tiers_follow_what_customers_ask_for():
+    table = saturating()
+    asked = {SlaKind.THROUGHPUT_AT_LEAST: [2e8] * 2000}
+    sla = Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=2e8)
+    key = PartitionKey.of(sla)
+    usual = serving(grouped(solve_partitions(table))[key], sla, dataset_bytes=1e9)
+    wanted = serving(grouped(solve_partitions(table, asked=asked))[key], sla, dataset_bytes=1e9)
+    exact = choose(table, sla, dataset_bytes=1e9)
+
+    def energy(setting):
+        return math.exp(-merit(setting, Quantity.ENERGY, EnergyBasis.TOTAL).mean)
+
+    assert energy(wanted.setting) <= energy(usual.setting)
+    assert energy(wanted.setting) <= 1.03 * energy(exact.setting)

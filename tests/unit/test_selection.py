@@ -1,0 +1,190 @@
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.lattices import tables
+from tradewind.errors import InvalidValue
+from tradewind.parameters import NO_CAPS, Caps, Parameters
+from tradewind.prediction import PredictedSetting, Quantity, merit, merit_of_target, probability_of, z_of
+from tradewind.selection import QUANTITY_OF, SettingTable, choose, unit_target
+from tradewind.sla import CONFIDENCES, EnergyBasis, Sla, SlaKind
+
+DATASET_BYTES = 1e9
+SINGLE = (SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY)
+CAPS = st.sampled_from((NO_CAPS, Caps(concurrency=2), Caps(parallelism=2), Caps(streams=4), Caps(concurrency=1)))
+
+
+@st.composite
+def agreements(draw):
+    kind = draw(st.sampled_from(list(SlaKind)))
+    confidence = draw(st.sampled_from(CONFIDENCES))
+    basis = draw(st.sampled_from(list(EnergyBasis)))
+    if kind in SINGLE:
+        return Sla(kind=kind, confidence=confidence, energy_basis=basis)
+    if kind is SlaKind.THROUGHPUT_AT_LEAST and draw(st.booleans()):
+        return Sla(kind=kind, fraction=draw(st.floats(0.05, 1.0)), confidence=confidence, energy_basis=basis)
+    ranges = {
+        SlaKind.THROUGHPUT_AT_LEAST: (1e6, 1e10),
+        SlaKind.DEADLINE: (1.0, 1e4),
+        SlaKind.ENERGY_AT_MOST: (0.1, 1e5),
+        SlaKind.POWER_AT_MOST: (5.0, 400.0),
+    }
+    low, high = map(math.log, ranges[kind])
+    return Sla(kind=kind, target=math.exp(draw(st.floats(low, high))), confidence=confidence, energy_basis=basis)
+
+
+def keeps(table, setting, sla, *, slack=0.0):
+    """The chance constraint, written out."""
+    quantity = QUANTITY_OF[sla.kind]
+    target = unit_target(
+        sla, dataset_bytes=DATASET_BYTES, certifiable_bps=table.certifiable_throughput_bps(sla.confidence)
+    )
+    own = merit(setting, quantity, sla.energy_basis, table.base_power_w)
+    if not target:
+        return True
+    needed = merit_of_target(target, quantity, sla.energy_basis)
+    return own.mean - z_of(sla.confidence) * own.sd >= needed - slack * (1.0 if abs(needed) > 1 else abs(needed))
+
+
+def cost(table, setting, sla):
+    if sla.kind in {SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST}:
+        return -setting.log_throughput_mean
+    return -merit(setting, Quantity.ENERGY, sla.energy_basis, table.base_power_w).mean
+
+
+@given(tables(), agreements(), CAPS)
+def test_a_choice_keeps_the_caps_and_if_feasible_the_chance_constraint(table, sla, caps):
+    choice = choose(table, sla, caps, dataset_bytes=DATASET_BYTES)
+    permitted = [one for one in table.settings if caps.allow(one.parameters)]
+    if not permitted:
+        assert choice is None
+        return
+    assert caps.allow(choice.setting.parameters)
+    if choice.feasible:
+        assert choice.setting.certified
+        if sla.kind not in SINGLE:
+            assert keeps(table, choice.setting, sla, slack=1e-6)
+            assert choice.probability >= sla.confidence - 1e-6
+
+
+@given(tables(), agreements(), CAPS)
+def test_no_permitted_certified_setting_that_keeps_the_target_costs_less(table, sla, caps):
+    choice = choose(table, sla, caps, dataset_bytes=DATASET_BYTES)
+    rivals = [
+        one
+        for one in table.settings
+        if one.certified and caps.allow(one.parameters) and (sla.kind in SINGLE or keeps(table, one, sla))
+    ]
+    if choice is None or not choice.feasible:
+        return
+    assert all(cost(table, choice.setting, sla) <= cost(table, rival, sla) for rival in rivals)
+
+
+@given(tables(), agreements(), CAPS)
+def test_an_infeasible_answer_is_the_likeliest_one_and_says_so(table, sla, caps):
+    choice = choose(table, sla, caps, dataset_bytes=DATASET_BYTES)
+    if choice is None or choice.feasible or sla.kind in SINGLE:
+        return
+    quantity = QUANTITY_OF[sla.kind]
+    target = unit_target(
+        sla, dataset_bytes=DATASET_BYTES, certifiable_bps=table.certifiable_throughput_bps(sla.confidence)
+    )
+    if not target:
+        return
+    needed = merit_of_target(target, quantity, sla.energy_basis)
+    permitted = [one for one in table.settings if caps.allow(one.parameters)]
+    ranked = [one for one in permitted if one.certified] or permitted
+    best = max(probability_of(merit(one, quantity, sla.energy_basis, table.base_power_w), needed) for one in ranked)
+    assert choice.probability == pytest.approx(best, abs=1e-6)
+    assert choice.probability < sla.confidence or not choice.setting.certified
+
+
+@given(tables(), agreements(), CAPS)
+def test_higher_confidence_never_gives_a_laxer_setting(table, sla, caps):
+    if sla.kind in SINGLE or sla.fraction is not None:
+        return
+    choices = [
+        choose(
+            table,
+            Sla(kind=sla.kind, target=sla.target, confidence=confidence, energy_basis=sla.energy_basis),
+            caps,
+            dataset_bytes=DATASET_BYTES,
+        )
+        for confidence in CONFIDENCES
+    ]
+    if choices[0] is None:
+        return
+    feasible = [choice for choice in choices if choice.feasible]
+    assert [choice.feasible for choice in choices] == sorted((choice.feasible for choice in choices), reverse=True)
+    probabilities = [choice.probability for choice in feasible]
+    assert all(later >= sooner - 1e-9 for sooner, later in pairwise(probabilities))
+    costs = [cost(table, choice.setting, sla) for choice in feasible]
+    assert all(later >= sooner for sooner, later in pairwise(costs))
+
+
+def one(cc, *, throughput=1e9, power=None, certified=True):
+    return PredictedSetting(
+        parameters=Parameters(concurrency=cc, parallelism=1),
+        log_throughput_mean=math.log(throughput),
+        log_throughput_sd=0.1,
+        log_power_mean=None if power is None else math.log(power),
+        log_power_sd=0.05,
+        certified=certified,
+    )
+
+
+def test_without_power_the_fewest_streams_that_keep_the_rate_are_taken():
+    table = SettingTable((one(16, throughput=9e8), one(4, throughput=6e8), one(2, throughput=2e8)))
+    sla = Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=4e8)
+    assert choose(table, sla, dataset_bytes=1e9).setting.parameters.concurrency == 4
+
+
+def test_an_energy_agreement_without_power_is_refused_even_after_a_rate_was_solved():
+    table = SettingTable((one(16), one(4)))
+    choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=4e8), dataset_bytes=1e9)
+    with pytest.raises(InvalidValue, match="not metered"):
+        choose(table, Sla(kind=SlaKind.MIN_ENERGY), dataset_bytes=1e9)
+
+
+def test_a_deadline_is_the_rate_that_keeps_it():
+    table = SettingTable((one(16, throughput=9e8, power=150), one(4, throughput=6e8, power=80)))
+    by_rate = choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=5e8), dataset_bytes=1e9)
+    by_deadline = choose(table, Sla(kind=SlaKind.DEADLINE, target=16.0), dataset_bytes=1e9)
+    assert by_rate.setting == by_deadline.setting
+    assert by_rate.probability == pytest.approx(by_deadline.probability)
+
+
+def test_energy_is_that_of_the_whole_data_set():
+    table = SettingTable((one(16, throughput=9e8, power=200), one(4, throughput=6e8, power=50)))
+    joules = 8 * 60 / 6e8
+    sla = Sla(kind=SlaKind.ENERGY_AT_MOST, target=joules * 1e10, confidence=0.5)
+    assert choose(table, sla, dataset_bytes=1e10).setting.parameters.concurrency == 4
+    assert not choose(table, sla, dataset_bytes=1e12).feasible
+
+
+def test_the_whole_of_the_certifiable_maximum_is_feasible():
+    table = SettingTable((one(16, throughput=9e8), one(4, throughput=6e8)))
+    choice = choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=1.0), dataset_bytes=1e9)
+    assert choice.feasible
+    assert choice.probability == pytest.approx(0.9, abs=1e-6)
+
+
+def test_a_setting_outside_the_hull_is_never_promised():
+    table = SettingTable((one(16, throughput=9e9, certified=False), one(4, throughput=6e8)))
+    assert choose(table, Sla(kind=SlaKind.MAX_THROUGHPUT), dataset_bytes=1e9).setting.parameters.concurrency == 4
+    choice = choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=5e9), dataset_bytes=1e9)
+    assert not choice.feasible
+    assert choice.probability < 0.01
+
+
+def test_caps_below_every_setting_give_no_choice():
+    table = SettingTable((one(16), one(4)))
+    assert choose(table, Sla(kind=SlaKind.MAX_THROUGHPUT), Caps(concurrency=2), dataset_bytes=1e9) is None
+
+
+def test_an_empty_data_set_meets_any_deadline():
+    table = SettingTable((one(16, power=100), one(4, power=80)))
+    assert choose(table, Sla(kind=SlaKind.DEADLINE, target=1.0), dataset_bytes=0).feasible

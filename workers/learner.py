@@ -1,0 +1,80 @@
+"""Fills the learner's port with the numerics: Arrow in, domain values out."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from services.application.learned import Curve
+from services.application.refresh_models import EndCurves
+from tradewind.learning.known_bytes import KnownBytesCurve
+from tradewind.learning.link import fit_link
+from tradewind.learning.link_log import EndpointCurves, LinkLog, reduce_log
+from tradewind.model import LinkModel
+from tradewind.parameters import AXES
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class Learner:
+    """Fits curves and links; the held-out rows of a link are drawn from ``seed``, so that a refit repeats itself."""
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self._seed = seed
+
+    def curve(self, rows: Iterable[pa.RecordBatch]) -> Curve:
+        """Known bytes of the rows, as breakpoints and steps of the rate."""
+        whole = KnownBytesCurve.empty()
+        for batch in rows:
+            start_s, end_s = _column(batch, "start_s"), _column(batch, "end_s")
+            whole = whole.merged(KnownBytesCurve.of_transfers(start_s, end_s, _column(batch, "bytes_moved")))
+        return Curve(whole.times_s.tolist(), whole.rate_steps.tolist())
+
+    def fit(self, rows: Iterable[pa.RecordBatch], curves: EndCurves, *, unknown_before_bps: float) -> LinkModel:
+        """The model of a link; raises ``CannotFit``."""
+        known = EndpointCurves(_merged(curves.source), _merged(curves.destination), _merged(curves.between))
+        reduced = reduce_log(map(link_log, rows), known, unknown_before_bps=unknown_before_bps)
+        return fit_link(reduced, np.random.default_rng(self._seed))
+
+
+def _merged(curves: Sequence[Curve]) -> KnownBytesCurve:
+    whole = KnownBytesCurve.empty()
+    for curve in curves:
+        whole = whole.merged(KnownBytesCurve(np.asarray(curve.times_s), np.asarray(curve.rate_steps)))
+    return whole
+
+
+def _column(batch: pa.RecordBatch, name: str) -> FloatArray:
+    """A numeric column as floats, absent as NaN."""
+    values: FloatArray = batch.column(name).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return values
+
+
+def link_log(batch: pa.RecordBatch) -> LinkLog:
+    """A batch of the store's fit rows as the columns that models are fitted from."""
+    halves = np.frombuffer(b"".join(batch.column("id").to_pylist()), dtype=">u8").reshape(-1, 2).astype(np.uint64)
+    start_s, end_s = _column(batch, "start_s"), _column(batch, "end_s")
+    duration_s = end_s - start_s
+    utilisation = np.fmax(_column(batch, "usage_cpu"), _column(batch, "usage_disk"))
+    return LinkLog(
+        id_high=halves[:, 0],
+        id_low=halves[:, 1],
+        start_s=start_s,
+        end_s=end_s,
+        moved_bytes=_column(batch, "bytes_moved"),
+        throughput_bps=_column(batch, "throughput_bps"),
+        bandwidth_bps=_column(batch, "bandwidth_bps"),
+        rtt_s=_column(batch, "rtt_s"),
+        min_rtt_s=_column(batch, "min_rtt_s"),
+        buffer_bytes=_column(batch, "buffer_bytes"),
+        retransmitted_bytes=_column(batch, "retransmitted_bytes"),
+        utilisation=utilisation,
+        mean_file_bytes=_column(batch, "mean_file_bytes"),
+        file_count=_column(batch, "file_count"),
+        settings=np.stack([_column(batch, axis) for axis in AXES], axis=1),
+        source_power_w=_column(batch, "source_energy_j") / duration_s,
+        destination_power_w=_column(batch, "destination_energy_j") / duration_s,
+        source_base_w=_column(batch, "source_base_w"),
+        destination_base_w=_column(batch, "destination_base_w"),
+    )

@@ -1,0 +1,57 @@
+"""The base of all tasks: timing, one log line an outcome, and retries of what may pass and of nothing else.
+
+A use case opens its own transactions and publishes after their commit, so a task that fails or dies leaves nothing
+half done.
+"""
+
+import time
+from typing import Any
+
+from celery import Task
+from celery.exceptions import Retry
+
+from services.telemetry import Event
+from tradewind.errors import TradewindError
+from workers.parts import WorkerParts
+
+MAX_RETRIES = 8
+LONGEST_DELAY_S = 60.0
+
+
+class TimedTask(Task):  # type: ignore[misc]  # celery is untyped
+    """A task whose body calls one use case of ``self.parts``."""
+
+    abstract = True
+    max_retries = MAX_RETRIES
+
+    @property
+    def parts(self) -> WorkerParts:
+        parts: WorkerParts = self.app.parts
+        return parts
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the task; an error marked retryable is tried again later, twice as late each time."""
+        began = time.monotonic()
+        try:
+            result = super().__call__(*args, **kwargs)
+        except TradewindError as error:
+            if not error.retryable:
+                self._log(Event.TASK_FAILED, began, reason=str(error))
+                raise
+            self._log(Event.TASK_RETRIED, began, reason=str(error))
+            raise self._later(error) from error
+        except Exception as error:
+            self._log(Event.TASK_FAILED, began, reason=repr(error))
+            raise
+        self._log(Event.TASK_DONE, began)
+        return result
+
+    def _later(self, error: TradewindError) -> Retry:
+        delay_s = min(2.0**self.request.retries, LONGEST_DELAY_S)
+        retry: Retry = self.retry(exc=error, countdown=delay_s, throw=False)
+        return retry
+
+    def _log(self, event: Event, began: float, **data: object) -> None:
+        self.parts.log.info(
+            event, task=self.name, task_id=self.request.id, duration_s=round(time.monotonic() - began, 4), **data
+        )
