@@ -29,6 +29,7 @@ PROMISING = 0.005
 SIGNAL_FACTORS = (1.6, 1.1, 2.5, 5.0)
 """Signal variances tried, in units of the largest lag-1 covariance."""
 
+METRIC_DIGITS = 4
 METRIC_FACTOR = 5.0
 """Signal variance, in the same units, that decides who is a neighbour."""
 
@@ -136,7 +137,7 @@ def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believ
         return None
     weight = believed / np.sum(believed)
     plain = float(weight @ held_out**2)
-    effects = replace(effects, metric=-np.log(_correlation(lagged, METRIC_FACTOR * strongest)))
+    effects = replace(effects, metric=_metric(lagged, METRIC_FACTOR * strongest))
     near = effects.neighbours(effects.position, skip=1)
     best, least = None, plain
     for factor in SIGNAL_FACTORS:
@@ -168,6 +169,12 @@ def _with_kernel(effects: ResidualKriging, signal: float, decay: Floats) -> Resi
 
 def _correlation(lagged: Floats, signal: float) -> Floats:
     return np.clip(lagged / signal, *CORRELATION_RANGE)
+
+
+def _metric(lagged: Floats, signal: float) -> Floats:
+    """Weights of the steps, rounded so that rounding errors upstream do not choose between neighbours alike."""
+    metric: Floats = np.round(-np.log(_correlation(lagged, signal)), METRIC_DIGITS)
+    return metric
 
 
 def _lag_covariance(cells: Cells, residual: Floats, believed: Floats, axis: int) -> float:
