@@ -173,7 +173,7 @@ def _correlation(lagged: Floats, signal: float) -> Floats:
 
 def _metric(lagged: Floats, signal: float) -> Floats:
     """Weights of the steps, rounded so that rounding errors upstream do not choose between neighbours alike."""
-    metric: Floats = np.round(-np.log(_correlation(lagged, signal)), METRIC_DIGITS)
+    metric: Floats = np.round(-np.log(_correlation(lagged, signal)), METRIC_DIGITS).astype(np.float64)
     return metric
 
 

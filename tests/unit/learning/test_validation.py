@@ -9,6 +9,7 @@ from tradewind.learning.leaf import fit_leaf
 from tradewind.learning.recent_load import free_residual, load_of_residual, recent_residual
 from tradewind.learning.rolling import covered_by_last, fit_with_recent_load, rolling_cover
 from tradewind.learning.validation import (
+    Trial,
     accuracy,
     judged,
     mape,
@@ -58,7 +59,7 @@ def test_a_surface_that_only_knows_its_training_rows_is_objected_to():
     elsewhere = np.where(test, np.exp(20 + np.random.default_rng(2).normal(0, 1, len(rows))), rows.throughput_bps)
     changed = replace(rows, throughput_bps=elsewhere)
     model = fit_leaf(rows)
-    (objection,) = judged(changed, model, fit_leaf(rows.take(train)), train, test).objections
+    (objection,) = judged(changed, model, [Trial(fit_leaf(rows.take(train)), train, test)]).objections
     assert "of test rows" in objection
 
 
@@ -66,7 +67,7 @@ def test_an_optimum_beyond_twice_the_best_observation_is_objected_to():
     rows = noisy_leaf()
     slower = replace(rows, throughput_bps=rows.throughput_bps / 3)
     train, test = random_split(len(rows), np.random.default_rng(1))
-    objections = judged(slower, fit_leaf(rows), fit_leaf(slower.take(train)), train, test).objections
+    objections = judged(slower, fit_leaf(rows), [Trial(fit_leaf(slower.take(train)), train, test)]).objections
     assert any("best observed throughput" in objection for objection in objections)
 
 
