@@ -5,14 +5,13 @@ e ~ s²(x). The order of a fit: robust weights first, then repeats collapse to c
 """
 
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 
-from tradewind.learning.basis import AxisBasis, Design
 from tradewind.learning.cells import Cells, Index
 from tradewind.learning.kriging import ResidualKriging, cell_effects, fit_kriging, krige_like
 from tradewind.learning.observations import Flags, Floats
+from tradewind.learning.plane import Plane
 from tradewind.learning.reml import MixedFit, fit_mixed
 from tradewind.learning.robust import (
     CellSums,
@@ -20,7 +19,6 @@ from tradewind.learning.robust import (
     cell_left_out,
     huber_weights,
     leave_one_out,
-    nearest_cells,
 )
 from tradewind.learning.variance import NoiseModel, paule_mandel, robust_variance
 
@@ -33,63 +31,11 @@ SETTLED = 0.01
 
 SMEARING_RANGE = (0.5, 2.0)
 SMEARING_DEVIATIONS = 4.0
+LARGEST_DEVIATION = float(np.sqrt(2.0))
 SMALLEST_CALIBRATION = 0.05
-MIN_LOADS = 8
-MIN_LOAD_RANGE = 0.02
 ROUNDING = 1e-9
 NORMAL_90 = 1.6448536269514722
 COVERAGE = 0.9
-
-
-@dataclass(frozen=True, slots=True)
-class LoadTerm:
-    """Additive effect of external load, a spline in log2(1 − ℓ): the share of the path that is left."""
-
-    basis: AxisBasis
-
-    @classmethod
-    def spanning(cls, load: Floats) -> Self | None:
-        """Term over the loads seen (n,), or None where load is unknown for most rows or does not vary."""
-        left = 1.0 - load
-        known = left[np.isfinite(left)]
-        if len(known) < max(MIN_LOADS, len(load) // 2) or np.ptp(known) < MIN_LOAD_RANGE:
-            return None
-        return cls(AxisBasis.spanning("load", 0, left))
-
-    def columns(self, load: Floats) -> Floats:
-        """(n, columns); an unknown load counts as the median one."""
-        return self.basis.columns(self.basis.coordinate(1.0 - load[:, None]))
-
-
-@dataclass(frozen=True, slots=True)
-class Plane:
-    """What the surfaces of one leaf share: design, cells, design matrix (m, q) of the cells, load columns (n, l)."""
-
-    design: Design
-    cells: Cells
-    columns: Floats
-    neighbours: Index
-    load: LoadTerm | None
-    load_columns: Floats
-
-    @classmethod
-    def spanning(cls, axes: tuple[str, ...], settings: Floats, load: Floats) -> Self:
-        design = Design.spanning(axes, settings)
-        cells = Cells.of(design, design.coordinates(settings))
-        term = LoadTerm.spanning(load)
-        load_columns = term.columns(load) if term else np.empty((len(load), 0))
-        return cls(design, cells, design.columns(cells.x), nearest_cells(cells), term, load_columns)
-
-    def alike(self, other: Self) -> bool:
-        """Whether smoothing parameters of one plane mean the same on the other."""
-        mine, theirs = ([axis.name for axis in plane.design.axes] for plane in (self, other))
-        return mine == theirs and len(self.blocks) == len(other.blocks)
-
-    @property
-    def blocks(self) -> tuple[slice, ...]:
-        q = self.columns.shape[1]
-        wiggly = slice(q + 1, q + self.load_columns.shape[1])
-        return (*self.design.blocks, wiggly) if wiggly.stop > wiggly.start else self.design.blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +107,8 @@ class Surface:
 
     def raw_mean(self, prediction: SurfacePrediction) -> Floats:
         """Mean of the raw quantity (r,): the log mean is that of a median."""
-        variance = prediction.fit_sd**2 + prediction.noise_sd**2
-        raw: Floats = self.smearing * np.exp(prediction.log_mean + 0.5 * variance)
+        deviation = np.hypot(prediction.fit_sd, prediction.noise_sd)
+        raw: Floats = self.smearing * mean_of_lognormal(prediction.log_mean, deviation)
         return raw
 
 
@@ -299,6 +245,12 @@ def _finish(plane: Plane, centre: float, y: Floats, state: _State, start: Surfac
     )
 
 
+def mean_of_lognormal(log_mean: Floats, deviation: Floats) -> Floats:
+    """exp(mean + s²/2) (n,); a setting of which next to nothing is known gets no more than a factor e."""
+    mean: Floats = np.exp(log_mean + 0.5 * np.minimum(deviation, LARGEST_DEVIATION) ** 2)
+    return mean
+
+
 def smearing_factor(log_mean: Floats, residual: Floats, deviation: Floats, weight: Floats) -> float:
     """Factor from exp(mean + s²/2) to the raw mean, over rows (n,) by their robust weights.
 
@@ -308,9 +260,11 @@ def smearing_factor(log_mean: Floats, residual: Floats, deviation: Floats, weigh
     ----------
     Duan, "Smearing estimate: a nonparametric retransformation method", JASA 78 (1983).
     """
-    limit = SMEARING_DEVIATIONS * deviation
-    actual = np.exp(log_mean + np.clip(residual, -limit, limit))
-    expected = np.exp(log_mean + 0.5 * deviation**2)
+    log_actual = log_mean + residual
+    log_mean = np.clip(log_mean, np.min(log_actual), np.max(log_actual))  # a lone corner's leave-one-out runs wild
+    limit = SMEARING_DEVIATIONS * np.minimum(deviation, LARGEST_DEVIATION)
+    actual = np.exp(log_mean + np.clip(log_actual - log_mean, -limit, limit))
+    expected = mean_of_lognormal(log_mean, deviation)
     return float(np.clip((weight @ actual) / (weight @ expected), *SMEARING_RANGE))
 
 
