@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tradewind_agent.client import Client, UploadReport
-    from tradewind_agent.copying import CopyOptions, CopyReport, copy_files
+    from tradewind_agent.copy_report import CopyReport
+    from tradewind_agent.copying import CopyOptions, copy_files
     from tradewind_agent.retries import RetryPolicy
     from tradewind_agent.spool import Spool
 
@@ -15,7 +16,7 @@ _HOME = {
     "Client": "client",
     "UploadReport": "client",
     "CopyOptions": "copying",
-    "CopyReport": "copying",
+    "CopyReport": "copy_report",
     "copy_files": "copying",
     "RetryPolicy": "retries",
     "Spool": "spool",

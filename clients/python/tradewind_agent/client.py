@@ -36,13 +36,18 @@ from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 from tradewind.wire.records import WireRecord
 from tradewind_agent.batches import LogBatch, split_into_batches
 from tradewind_agent.config import check_url
-from tradewind_agent.errors import ServiceAway, ServiceBroken, problem_of
+from tradewind_agent.errors import RequestRefused, ScopeMissing, ServiceAway, ServiceBroken, UnknownThing, problem_of
 from tradewind_agent.retries import AWAY_STATUSES, TOO_MANY_REQUESTS, RetryPolicy, retry_after_s
 
 DEFAULT_TIMEOUT_S = 30.0
 LONGEST_CONNECT_S = 5.0
 
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_SCOPE_PROBES = (
+    ("agent", "POST", "/v1/recommend"),
+    ("provider", "POST", "/v1/endpoints"),
+    ("operator", "GET", "/v1/keys"),
+)
 _Answer = TypeVar("_Answer")
 
 
@@ -207,6 +212,23 @@ class Client:
 
     def revoke_key(self, key_id: UUID) -> None:
         self._send("DELETE", f"/v1/keys/{key_id}")
+
+    def scopes(self) -> tuple[str, ...]:
+        """What the key permits, found out without changing anything.
+
+        The calls lack what they need: a key without the scope is refused first, any other because of the body.
+        """
+        permitted = []
+        for scope, method, path in _SCOPE_PROBES:
+            try:
+                self._send(method, path, content=b"{}", headers={"Content-Type": "application/json"})
+            except RequestRefused:
+                permitted.append(scope)
+            except (ScopeMissing, UnknownThing):
+                continue
+            else:
+                permitted.append(scope)
+        return tuple(permitted)
 
     # Health
 

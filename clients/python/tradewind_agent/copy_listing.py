@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction
 from tradewind_agent.engine.address import Origin, Url
 from tradewind_agent.engine.fetch import fetch
@@ -48,18 +49,19 @@ def list_files(
 
     Raises
     ------
-    CopyFailed : the combination makes no sense, or there is nothing to copy.
+    InvalidValue : the combination makes no sense.
+    CopyFailed : there is nothing to copy.
     UnusableSource : a source cannot be listed.
     """
     remote_sources = [source for source in sources if _is_remote(source)]
     if _is_remote(destination):
         if remote_sources:
-            raise CopyFailed("source and destination are both http; one end must be local")
+            raise InvalidValue("destination", "is http like a source; one end must be local")
         if manifest is not None:
-            raise CopyFailed("a manifest lists what to fetch; it does not go with an http destination")
+            raise InvalidValue("manifest", "lists what to fetch; it does not go with an http destination")
         return _uploads(sources, Url.parse(destination))
     if len(remote_sources) < len(sources):
-        raise CopyFailed("source and destination are both local; one end must be http:// or https://")
+        raise InvalidValue("sources", "are local like the destination; one end must be http:// or https://")
     urls = [Url.parse(source) for source in sources]
     return asyncio.run(_downloads(urls, _local(destination), manifest, options))
 
@@ -96,7 +98,7 @@ async def _downloads(urls: Sequence[Url], folder: Path, manifest: str | None, op
     elif len(urls) == 1:
         jobs = list_manifest(_read(manifest), urls[0], folder)
     else:
-        raise CopyFailed("a manifest goes with one source, the folder that its relative paths are in")
+        raise InvalidValue("manifest", "goes with one source, the folder that its relative paths are in")
     _check_any(jobs)
     jobs = await _with_sizes(jobs, options)
     known = [job.size_bytes for job in jobs if job.size_bytes is not None]

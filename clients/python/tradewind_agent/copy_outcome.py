@@ -9,16 +9,14 @@ from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.transfer import Direction, Outcome, Status
 from tradewind.units import throughput_bps
+from tradewind_agent.copy_listing import Listing
 from tradewind_agent.copy_records import LEAST_DURATION, Moved
 from tradewind_agent.engine.progress import ChunkSnapshot
-from tradewind_agent.copy_listing import Listing
 from tradewind_agent.moving import Movement
 from tradewind_agent.planning import Plan, chunk_of_size
 
 
-def moved_of(
-    plan: Plan, listing: Listing, movement: Movement, status: Status
-) -> tuple[Moved, tuple[Moved, ...]]:
+def moved_of(plan: Plan, listing: Listing, movement: Movement, status: Status) -> tuple[Moved, tuple[Moved, ...]]:
     """The whole transfer, and each chunk that moved anything."""
     sizes_by_chunk: dict[ChunkKind, list[int]] = {chunk.chunk: [] for chunk in plan.chunks}
     for size in listing.sizes_bytes:

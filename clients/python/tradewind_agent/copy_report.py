@@ -12,6 +12,7 @@ from tradewind.transfer import Status, TransferRecord, Usage
 from tradewind.units import format_bps, format_bytes, format_joules
 from tradewind.units import throughput_bps as mean_rate_bps
 from tradewind.wire.records import WireRecord
+from tradewind_agent.meters import CpuWork
 from tradewind_agent.planning import Plan
 
 
@@ -28,7 +29,8 @@ class CopyReport:
     """The outcome of a copy.
 
     ``bytes_moved`` : on the network now, without what was there already.
-    ``energy`` : one reading an end that was metered; ``None``-like absence means not measured, never zero.
+    ``energy`` : one reading an end that was metered; an absent one was not measured, never zero.
+    ``work`` : duration and CPU time, from which the CPU model's energy follows for any coefficients.
     ``log`` : what became of the transfer's records: uploaded, spooled, or nothing to log.
     """
 
@@ -44,6 +46,7 @@ class CopyReport:
     duration_s: float
     energy: tuple[EnergyReading, ...]
     usage: Usage | None
+    work: CpuWork | None
     records: tuple[TransferRecord, ...]
     log: str
     notes: tuple[str, ...] = ()
@@ -95,12 +98,11 @@ class CopyReport:
             "energy_j": self.energy_j,
             "energy": [_document(reading) for reading in self.energy],
             "usage": _document(self.usage),
+            "work": _document(self.work),
             "path": _document(self.path),
             "parameters": self.parameters.known(),
             "plan": plan_document(self.plan),
-            "records": [
-                WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records
-            ],
+            "records": [WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records],
             "log": self.log,
             "notes": list(self.notes),
         }

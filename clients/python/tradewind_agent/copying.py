@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from uuid import uuid4
 
 from tradewind.dataset import bins_of_sizes
+from tradewind.energy import Host
 from tradewind.parameters import NO_CAPS, UNKNOWN_PARAMETERS, Caps, Parameters
 from tradewind.path import Path
 from tradewind.sla import Sla, SlaKind
@@ -15,14 +16,17 @@ from tradewind.wire.recommendations import RecommendRequest, WireLimits, WireSiz
 from tradewind.wire.records import WirePath
 from tradewind_agent.agreement_text import write_agreement
 from tradewind_agent.client import Client
+from tradewind_agent.copy_listing import Listing, list_files
 from tradewind_agent.copy_outcome import moved_of
 from tradewind_agent.copy_records import Identity, records_of
 from tradewind_agent.copy_report import CopyReport, Failure
+from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.progress import Snapshot
-from tradewind_agent.errors import AgentError, ServiceAway, ServiceProblem
-from tradewind_agent.copy_listing import Listing, list_files
-from tradewind_agent.moving import HostMeter, Movement, move
+from tradewind_agent.engine.storage import PartFile
+from tradewind_agent.errors import AgentError, CopyFailed, ServiceAway, ServiceProblem
+from tradewind_agent.metering import HostMeter
+from tradewind_agent.moving import Movement, move
 from tradewind_agent.path_probe import connect_time_s
 from tradewind_agent.planning import Plan, ask, plan_by_rules, plan_given, with_overrides
 from tradewind_agent.spool import Spool
@@ -41,6 +45,7 @@ class CopyOptions:
     ``bandwidth_bps``, ``rtt_s`` : of the path where known; the RTT is timed otherwise.
     ``load`` : share of the path that others use, 0..1, where known.
     ``limits`` : caps on what may be recommended.
+    ``resume`` : go on with the parts that an earlier run has left; otherwise they are fetched again.
     """
 
     sla: Sla = MAX_THROUGHPUT
@@ -53,6 +58,7 @@ class CopyOptions:
     load: float | None = None
     device: str | None = None
     limits: Caps = NO_CAPS
+    resume: bool = True
     engine: EngineOptions = field(default_factory=EngineOptions)
 
 
@@ -144,9 +150,7 @@ def prepare(
         names = (here or host, there or socket.gethostname())
     path = Path(bandwidth_bps=options.bandwidth_bps, rtt_s=options.rtt_s or _timed(listing, options.engine))
     plan = _plan(listing, path, names, options, client)
-    return PreparedCopy(
-        listing=listing, plan=plan, path=path, source=names[0], destination=names[1], options=options
-    )
+    return PreparedCopy(listing=listing, plan=plan, path=path, source=names[0], destination=names[1], options=options)
 
 
 def run(
@@ -157,11 +161,14 @@ def run(
     on_snapshot: Callable[[Snapshot, PreparedCopy], None] | None = None,
 ) -> CopyReport:
     """Move what was prepared, and log it."""
+    if not prepared.options.resume:
+        _discard_parts(prepared.listing)
     movement = move(
         prepared.listing.jobs,
         prepared.plan.chunks,
         prepared.options.engine,
         meter=meter,
+        host=Host.SOURCE if prepared.listing.direction is Direction.UPLOAD else Host.DESTINATION,
         on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
     )
     path = _path_seen(prepared.path, movement, prepared.options)
@@ -183,14 +190,14 @@ def run(
         duration_s=result.duration_s,
         energy=movement.energy,
         usage=movement.usage,
+        work=movement.metered.work if movement.metered else None,
         records=records,
         log=_log(logbook, records),
+        notes=_notes(movement),
     )
 
 
-def _plan(
-    listing: Listing, path: Path, names: tuple[str, str], options: CopyOptions, client: Client | None
-) -> Plan:
+def _plan(listing: Listing, path: Path, names: tuple[str, str], options: CopyOptions, client: Client | None) -> Plan:
     by_hand = options.by_hand
     if all(getattr(by_hand, name) is not None for name in _SETTING):
         return plan_given(uuid4(), by_hand)
@@ -224,6 +231,13 @@ def _timed(listing: Listing, options: EngineOptions) -> float | None:
     if options.proxies.leading_to(listing.remote) is not None:
         return None
     return connect_time_s(listing.remote.host, listing.remote.port)
+
+
+def _discard_parts(listing: Listing) -> None:
+    for job in listing.jobs:
+        if not isinstance(job, DownloadJob):
+            raise CopyFailed("unfinished uploads are kept by the receiver, which always goes on with them")
+        PartFile(job.destination).discard()
 
 
 def _path_seen(path: Path, movement: Movement, options: CopyOptions) -> Path:
@@ -267,6 +281,12 @@ def _status(movement: Movement) -> Status:
     if movement.cancelled:
         return Status.CANCELLED
     return Status.SUCCEEDED if movement.result.succeeded else Status.FAILED
+
+
+def _notes(movement: Movement) -> tuple[str, ...]:
+    if movement.metered is None or movement.metered.failure is None:
+        return ()
+    return (f"energy was not measured to the end: {movement.metered.failure}",)
 
 
 def _log(logbook: Logbook | None, records: tuple[TransferRecord, ...]) -> str:

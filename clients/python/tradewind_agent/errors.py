@@ -53,7 +53,7 @@ class ServiceProblem(AgentError):
     ----------
     status : HTTP status.
     title, detail : of the problem; ``detail`` falls back to the title.
-    field : dotted wire name of what was wrong, where the service tells it.
+    field, reason : dotted wire name of the first thing that was wrong and why, where the service tells it.
     problem : the whole document, extensions included.
     """
 
@@ -64,14 +64,13 @@ class ServiceProblem(AgentError):
         self.problem = problem
         self.title = str(problem.get("title") or f"status {status}")
         self.detail = str(problem.get("detail") or self.title)
-        field = problem.get("field")
-        self.field = str(field) if field is not None else None
+        self.field, self.reason = _first_error(problem)
         super().__init__(self._line())
 
     def _line(self) -> str:
-        where = f"{self.field}: " if self.field and not self.detail.startswith(self.field) else ""
-        told = " ".join(f"{where}{self.detail}".split())
-        return f"the service refused ({self.status}): {told}" + (f"; {self.advice}" if self.advice else "")
+        blame = f"; first {self.field}: {self.reason}" if self.field and self.field not in self.detail else ""
+        advice = f"; {self.advice}" if self.advice else ""
+        return " ".join(f"the service refused ({self.status}): {self.detail}{blame}{advice}".split())
 
 
 class KeyRefused(ServiceProblem, Unauthenticated):
@@ -176,6 +175,14 @@ class MalformedResponse(FileFault):
 
 class RefusedByServer(FileFault):
     """The server answered with an error status."""
+
+
+def _first_error(problem: dict[str, Any]) -> tuple[str | None, str | None]:
+    """The first entry of the problem's ``errors``, if it has any of the form that we know."""
+    match problem.get("errors"):
+        case [{"field": str(field), "reason": str(reason)}, *_]:
+            return field, reason
+    return None, None
 
 
 _BY_STATUS: dict[int, type[ServiceProblem]] = {

@@ -6,22 +6,26 @@ start. Only whole lines are taken; a line that is still being written waits for 
 """
 
 import hashlib
+import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from stat import S_ISREG
-from typing import IO, Any
+from types import TracebackType
+from typing import IO, Any, Self
 
 from tradewind.units import MIB
 
 MAX_PART_BYTES = 4 * MIB
-"""Bytes taken at once; bounds the memory."""
+"""Bytes taken at once where each line stands for itself; bounds the memory."""
 
 _FINGERPRINT_BYTES = 256
 _COMPRESSED_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
+_MAGIC_BYTES = 6
 _MAX_HEAD_BYTES = 64 * 1024
+_SCAN_BYTES = MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,20 +46,6 @@ class Position:
 
     def document(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """Whole lines of one file between two offsets, and where reading goes on once they are safe."""
-
-    path: Path
-    file_id: str
-    content: bytes
-    first_row: int
-    start: int
-    end: Position
-    head: bytes
-    """First line of the file, for formats whose columns it names; empty where the part begins with it."""
 
 
 def file_id(status: os.stat_result) -> str:
@@ -79,76 +69,150 @@ def logs_in(folder: Path, pattern: str) -> Iterator[tuple[Path, os.stat_result]]
         yield folder / name, status
 
 
-def next_part(path: Path, known: Position | None, *, until: int | None = None) -> Part | None:
-    """The lines of ``path`` after ``known``, at most 4 MiB of them; ``None`` when there is nothing whole to take.
+class LogFile:
+    """An open log and where reading it goes on; stays with its inode whatever happens to the name."""
 
-    Parameters
-    ----------
-    known : where reading stopped; ``None`` for a file that is new.
-    until : take exactly the bytes up to this offset, to repeat a part that may not have been kept.
+    def __init__(self, path: Path, known: Position | None) -> None:
+        self.path = path
+        self._file = path.open("rb")
+        self.id = file_id(os.fstat(self._file.fileno()))
+        self.position = self._checked(known)
 
-    Raises
-    ------
-    OSError : the file cannot be read.
-    """
-    with path.open("rb") as file:
-        position = _checked(file, path, known)
-        if file.read(6).startswith(_COMPRESSED_MAGIC):
-            return None  # a rotated log that was compressed: its lines were read before
-        file.seek(position.offset)
-        content = file.read(MAX_PART_BYTES if until is None else max(until - position.offset, 0))
-        taken = _whole_lines(content, position, all_of_it=until is not None)
-        if taken is None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether this is a rotated log that was compressed: its lines were read before."""
+        return self._bytes(0, _MAGIC_BYTES).startswith(_COMPRESSED_MAGIC)
+
+    @property
+    def head(self) -> bytes:
+        """The first line, for formats whose columns it names."""
+        self._file.seek(0)
+        return self._file.readline(_MAX_HEAD_BYTES)
+
+    def next_part(self, *, most_bytes: int | None = MAX_PART_BYTES, until: int | None = None) -> "Part | None":
+        """The whole lines after ``position``; ``None`` where there are none.
+
+        Parameters
+        ----------
+        most_bytes : how much to take at once; ``None`` for all there is.
+        until : take exactly the bytes up to this offset, to repeat a part that may not have been kept.
+        """
+        start, size = self.position.offset, self._file.seek(0, os.SEEK_END)
+        stop = min(size, until if until is not None else size if most_bytes is None else start + most_bytes)
+        if stop <= start:
             return None
-        lines, end = taken
-        head = _head(file) if position.offset else b""
+        position = self._out_of_a_long_line(stop)
+        begin = position.offset
+        end = self._after_last_newline(begin, stop)
+        if end > begin:
+            rows = self._newlines(begin, end)
+            return self._part(begin, end, replace(position, offset=end, row=position.row + rows))
+        if begin > start:
+            return self._part(begin, begin, position)
+        too_long = until is not None or (most_bytes is not None and stop - start >= most_bytes)
+        return self._part(stop, stop, replace(position, offset=stop, skipping=True)) if too_long else None
+
+    def _checked(self, known: Position | None) -> Position:
+        """``known`` if it still is about this file, else its beginning."""
+        fresh = Position(name=self.path.name)
+        if known is None or self._file.seek(0, os.SEEK_END) < known.offset:
+            return fresh
+        same = _hash(self._bytes(0, known.fingerprint_bytes)) == known.fingerprint
+        return replace(known, name=self.path.name) if same else fresh
+
+    def _part(self, begin: int, end: int, after: Position) -> "Part":
+        beginning = self._bytes(0, min(_FINGERPRINT_BYTES, after.offset))
         return Part(
-            path=path,
-            file_id=file_id(os.fstat(file.fileno())),
-            content=lines,
-            first_row=end.row - lines.count(b"\n"),
-            start=position.offset,
-            end=_fingerprinted(file, end),
-            head=head,
+            lines=io.BufferedReader(_Section(self._file, begin, end)),
+            is_empty=begin == end,
+            first_row=after.row - self._newlines(begin, end),
+            start=self.position.offset,
+            after=replace(after, fingerprint=_hash(beginning), fingerprint_bytes=len(beginning)),
         )
 
+    def _out_of_a_long_line(self, stop: int) -> Position:
+        """The position after the line that is being skipped, if any; ``stop`` where it does not end before."""
+        position = self.position
+        if not position.skipping:
+            return position
+        for offset in range(position.offset, stop, _SCAN_BYTES):
+            found = self._bytes(offset, min(offset + _SCAN_BYTES, stop)).find(b"\n")
+            if found >= 0:
+                return replace(position, offset=offset + found + 1, row=position.row + 1, skipping=False)
+        return replace(position, offset=stop)
 
-def _checked(file: IO[bytes], path: Path, known: Position | None) -> Position:
-    """``known`` if it still is about this file, else its beginning; the file then stands at 0."""
-    if known is None:
-        return Position(name=path.name)
-    file.seek(0)
-    same = _hash(file.read(known.fingerprint_bytes)) == known.fingerprint
-    size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    return replace(known, name=path.name) if same and size >= known.offset else Position(name=path.name)
+    def _after_last_newline(self, begin: int, stop: int) -> int:
+        """Offset after the last newline in [begin, stop), else ``begin``."""
+        end = stop
+        while end > begin:
+            offset = max(end - _SCAN_BYTES, begin)
+            found = self._bytes(offset, end).rfind(b"\n")
+            if found >= 0:
+                return offset + found + 1
+            end = offset
+        return begin
 
+    def _newlines(self, begin: int, end: int) -> int:
+        blocks = (self._bytes(at, min(at + _SCAN_BYTES, end)) for at in range(begin, end, _SCAN_BYTES))
+        return sum(block.count(b"\n") for block in blocks)
 
-def _whole_lines(content: bytes, position: Position, *, all_of_it: bool) -> tuple[bytes, Position] | None:
-    """Lines to take of ``content`` and the position after them."""
-    skipped = 0
-    if position.skipping:
-        skipped = content.find(b"\n") + 1
-        if not skipped:
-            return (b"", replace(position, offset=position.offset + len(content))) if content else None
-        position = replace(position, row=position.row + 1, skipping=False)
-    end = content.rfind(b"\n") + 1
-    if end <= skipped and not skipped:
-        too_long = len(content) >= MAX_PART_BYTES or (all_of_it and content)
-        return (b"", replace(position, offset=position.offset + len(content), skipping=True)) if too_long else None
-    lines = content[skipped:end]
-    return lines, replace(position, offset=position.offset + end, row=position.row + lines.count(b"\n"))
-
-
-def _fingerprinted(file: IO[bytes], position: Position) -> Position:
-    file.seek(0)
-    beginning = file.read(min(_FINGERPRINT_BYTES, position.offset))
-    return replace(position, fingerprint=_hash(beginning), fingerprint_bytes=len(beginning))
+    def _bytes(self, begin: int, end: int) -> bytes:
+        self._file.seek(begin)
+        return self._file.read(max(end - begin, 0))
 
 
-def _head(file: IO[bytes]) -> bytes:
-    file.seek(0)
-    return file.readline(_MAX_HEAD_BYTES)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Whole lines of a log between two offsets, to be read while it is open.
+
+    ``is_empty`` : only (a piece of) a line too long to hold was passed.
+    ``after`` : where reading goes on once the part is safe.
+    """
+
+    lines: IO[bytes]
+    is_empty: bool
+    first_row: int
+    start: int
+    after: Position
+
+
+class _Section(io.RawIOBase):
+    """Bytes [begin, end) of an open file as a file of its own."""
+
+    def __init__(self, file: IO[bytes], begin: int, end: int) -> None:
+        self._file = file
+        self._begin = begin
+        self._end = end
+        self._at = begin
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._file.seek(self._at)
+        data = self._file.read(min(len(buffer), self._end - self._at))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        origin = {os.SEEK_SET: self._begin, os.SEEK_CUR: self._at, os.SEEK_END: self._end}[whence]
+        self._at = min(max(origin + offset, self._begin), self._end)
+        return self._at - self._begin
+
+    def tell(self) -> int:
+        return self._at - self._begin
 
 
 def _hash(content: bytes) -> str:

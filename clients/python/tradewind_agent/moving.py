@@ -5,31 +5,23 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
 from tradewind.dataset import ChunkKind
-from tradewind.energy import EnergyReading
+from tradewind.energy import EnergyReading, Host
 from tradewind.recommendation import ChunkPlan
 from tradewind.transfer import Usage
 from tradewind_agent.engine.engine import TransferEngine
 from tradewind_agent.engine.jobs import Job, TransferResult
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.progress import Snapshot
+from tradewind_agent.metering import HostMeter
+from tradewind_agent.meters import MeterResult, MeterSession
 
 LOOK_INTERVAL_S = 0.05
 """Between two looks at a running transfer: the error of a chunk's end."""
 
 LOOK_COST_SHARE = 0.02
 """Looking may cost this share of the time at most; with very many files looks become rarer."""
-
-
-class HostMeter(Protocol):
-    """Meters this host during one transfer."""
-
-    def start(self) -> None: ...
-
-    def finish(self) -> tuple[tuple[EnergyReading, ...], Usage | None]:
-        """Energy of this end (none where it was not metered) and mean utilisation since the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +35,17 @@ class Movement:
     last: Snapshot
     started_at: datetime
     chunk_ended_s: Mapping[ChunkKind, float]
-    energy: tuple[EnergyReading, ...]
-    usage: Usage | None
+    metered: MeterResult | None
     cancelled: bool
+
+    @property
+    def energy(self) -> tuple[EnergyReading, ...]:
+        """The reading of this end, if it was metered."""
+        return (self.metered.energy,) if self.metered is not None and self.metered.energy is not None else ()
+
+    @property
+    def usage(self) -> Usage | None:
+        return self.metered.usage if self.metered is not None else None
 
     @property
     def ended_at(self) -> datetime:
@@ -69,28 +69,38 @@ def move(
     plan: Sequence[ChunkPlan],
     options: EngineOptions,
     *,
-    meter: HostMeter | None,
+    meter: HostMeter | None = None,
+    host: Host = Host.DESTINATION,
     on_snapshot: Callable[[Snapshot], None] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Movement:
-    """Move ``jobs`` by ``plan``; an interrupt ends it cleanly and is told as ``cancelled``."""
-    return asyncio.run(_move(jobs, plan, options, meter, on_snapshot, now))
+    """Move ``jobs`` by ``plan``; an interrupt ends it cleanly and is told as ``cancelled``.
+
+    Parameters
+    ----------
+    meter : of this host, which is the ``host`` end of the transfer.
+    on_snapshot : called some twenty times a second while it runs, and once at the end.
+    """
+
+    async def moving() -> Movement:
+        session = None if meter is None else await meter.session(host)
+        return await _move(jobs, TransferEngine(plan, options), session, on_snapshot, now)
+
+    return asyncio.run(moving())
 
 
 async def _move(
     jobs: Sequence[Job],
-    plan: Sequence[ChunkPlan],
-    options: EngineOptions,
-    meter: HostMeter | None,
+    engine: TransferEngine,
+    session: MeterSession | None,
     on_snapshot: Callable[[Snapshot], None] | None,
     now: Callable[[], datetime],
 ) -> Movement:
-    engine = TransferEngine(plan, options)
     ends = _Ends()
     looking = asyncio.create_task(_look(engine, ends, on_snapshot))
     result: TransferResult | None = None
-    if meter is not None:
-        meter.start()
+    if session is not None:
+        await session.start()
     started_at = now()
     try:
         result = await engine.run(jobs)
@@ -98,7 +108,7 @@ async def _move(
         # An interrupt of the user: what was moved until now is still worth a record.
         pass
     finally:
-        energy, usage = meter.finish() if meter is not None else ((), None)
+        metered = await session.stop() if session is not None else None
         looking.cancel()
         with suppress(asyncio.CancelledError):
             await looking
@@ -111,8 +121,7 @@ async def _move(
         last=last,
         started_at=started_at,
         chunk_ended_s={chunk.chunk: ends.seen_s.get(chunk.chunk, last.elapsed_s) for chunk in last.chunks},
-        energy=energy,
-        usage=usage,
+        metered=metered,
         cancelled=result is None,
     )
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,11 +27,15 @@ class Followed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """A part that is being spooled. After a kill exactly these bytes are read again: the same records make the same
-    segment, which the spool and the service know by its hash."""
+    """A part that is being spooled, from where its log was read to so far.
+
+    After a kill exactly these bytes are read again: the same records make the same segment, which the spool and the
+    service know by its hash.
+    """
 
     file_id: str
     until: int
+    format: str | None
 
 
 @dataclass(slots=True)
@@ -72,7 +76,7 @@ class WatchState:
             "files": {
                 name: {"position": each.position.document(), "format": each.format} for name, each in self.files.items()
             },
-            "pending": {"file_id": self.pending.file_id, "until": self.pending.until} if self.pending else None,
+            "pending": asdict(self.pending) if self.pending else None,
         }
         replace_durably(path, json.dumps(document).encode())
 

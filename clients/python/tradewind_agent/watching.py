@@ -5,52 +5,65 @@ new offset. The same bytes spooled again are the same segment. While the spool i
 queue: reading pauses until the service has taken some of it.
 """
 
+import io
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from random import Random
-from typing import NamedTuple, Protocol
+from typing import IO, NamedTuple, Protocol
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import TransferRecord
 from tradewind_agent.errors import ServiceAway, ServiceBroken, WatchFailed
-from tradewind_agent.log_tail import Part, Position, file_id, logs_in, next_part
+from tradewind_agent.log_tail import MAX_PART_BYTES, LogFile, Part, Position, file_id, logs_in
 from tradewind_agent.spool import Spool, Uploads
 from tradewind_agent.watch_state import Followed, Pending, WatchState
 
 LONGEST_BACKOFF_S = 300.0
+LONGEST_WAIT_S = 600.0
+"""Lines of single files wait at most so long for those that overlap with them."""
+
+WHOLE_RUNS = frozenset({"rclone", "aria2"})
+"""Formats whose records sum up a run of many lines: taken when the log has been quiet, all of it together."""
+
+OVERLAPPING = frozenset({"gridftp", "fts"})
+"""Formats with a line a file, whose concurrency shows in the lines beside: taken together as far as possible."""
+
 _SPOOL_SHARE = 0.5
 
 
 class Imports(NamedTuple):
-    """Records of a part, how many rows were refused, the first reason, and the format that was read."""
+    """Records of a part, how many rows were refused, and the first reason."""
 
     records: list[TransferRecord]
     refused: int
     first_reason: str
-    format: str | None
 
 
-class ImportPart(Protocol):
-    """Reads a part of a log.
+class LogReader(Protocol):
+    """Reads parts of logs; ``InvalidValue`` for what is of no known format, or lacks what only the user can tell."""
 
-    Raises
-    ------
-    InvalidValue : of no known format, or lacking what only the user can tell.
-    """
+    def format_of(self, log: IO[bytes]) -> str: ...
 
-    def __call__(self, content: bytes, *, first_row: int, format_name: str | None) -> Imports: ...
+    def read(self, log: IO[bytes], *, first_row: int, format_name: str) -> Imports: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchOptions:
-    """``interval_s`` between two looks at the folder; ``pattern`` of names to take up (a rotated log is followed)."""
+    """What to watch and how.
+
+    ``pattern`` : names of logs to take up; a log once taken up is followed under any name.
+    ``interval_s`` : between two looks at the folder.
+    ``quiet_s`` : after so long without a new line a run is over, and a group of overlapping transfers complete.
+    """
 
     folder: Path
     pattern: str = "*"
     interval_s: float = 5.0
+    quiet_s: float = 60.0
 
 
 @dataclass(slots=True)
@@ -61,6 +74,12 @@ class Tally:
     refused: int = 0
     accepted: int = 0
     failed_uploads: int = 0
+
+
+class _Reading(Enum):
+    SETTLED = "nothing more until the log changes"
+    WAITING = "lines wait until the log is quiet"
+    PAUSED = "the spool is half full, or the watch is to stop"
 
 
 @dataclass(slots=True)
@@ -91,21 +110,24 @@ class Watch:
     service : ``None`` where none is configured: logs are spooled.
     note : called with one line for what the user should know.
     stop : ends the watch between two parts or two uploads.
+    now_s : the clock that file times are of.
     """
 
     options: WatchOptions
     state_path: Path
     spool: Spool
     service: Uploads | None
-    read_part: ImportPart
+    reader: LogReader
     note: Callable[[str], None]
     stop: threading.Event
     jitter: Random
+    now_s: Callable[[], float]
     tally: Tally = field(default_factory=Tally)
     _state: WatchState = field(init=False)
     _backoff: _Backoff = field(init=False)
     _told: dict[str, str] = field(init=False, default_factory=dict)
-    _looked_at: dict[str, tuple[int, int]] = field(init=False, default_factory=dict)
+    _settled: dict[str, tuple[int, int]] = field(init=False, default_factory=dict)
+    _waiting_since_s: dict[str, float] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._state = WatchState.read(self.state_path)
@@ -136,11 +158,13 @@ class Watch:
         listed = self._listed()
         for path, status in listed:
             name, look = file_id(status), (status.st_size, status.st_mtime_ns)
-            if self._looked_at.get(name) == look:
+            if self._settled.get(name) == look:
                 continue
-            if not self._follow(path, name):
+            reading = self._follow(path, status)
+            if reading is _Reading.PAUSED:
                 return False
-            self._looked_at[name] = look
+            if reading is _Reading.SETTLED:
+                self._settled[name] = look
         self._forget_all_but({file_id(status) for _, status in listed})
         return True
 
@@ -174,52 +198,79 @@ class Watch:
         state = self.spool.state()
         return state.bytes > _SPOOL_SHARE * state.max_bytes
 
-    def _follow(self, path: Path, name: str) -> bool:
-        """Take every whole line that is there now; false where reading has to pause before the end."""
+    def _follow(self, path: Path, status: os.stat_result) -> _Reading:
+        """Take every whole line that is there now and need not wait."""
+        name = file_id(status)
         while not self.stop.is_set() and not self._spool_is_half_full():
             known = self._state.files.get(name)
             try:
-                part = next_part(path, known.position if known else None)
+                with LogFile(path, known.position if known else None) as log:
+                    if log.id != name or log.is_compressed:
+                        return _Reading.SETTLED  # renamed meanwhile (and found again), or read before it was compressed
+                    taken = self._take(log, known, status)
             except FileNotFoundError:
-                return True  # rotated between the listing and now: found again under its new name
+                return _Reading.SETTLED
             except OSError as failure:
                 self._tell_once(name, f"{path}: {failure.strerror}; its lines wait")
-                return True
-            if part is None or part.file_id != name or not self._keep(part, known):
-                return True
-        return False
+                return _Reading.WAITING
+            except InvalidValue as wrong:
+                self._tell_once(name, f"{path.name} is left alone: {wrong}")
+                return _Reading.SETTLED
+            if taken is not None:
+                return taken
+        return _Reading.PAUSED
 
-    def _keep(self, part: Part, known: Followed | None) -> bool:
-        """Spool one part and remember how far it goes; false where it cannot be read as a log."""
-        imports = self._import(part, known)
-        if imports is None:
+    def _take(self, log: LogFile, known: Followed | None, status: os.stat_result) -> _Reading | None:
+        """Keep the next part of a log; ``None`` when there may be more."""
+        format_name = known.format if known else None
+        if format_name is None:
+            first = log.next_part()
+            if first is None:
+                return _Reading.SETTLED
+            format_name = None if first.is_empty else self.reader.format_of(first.lines)
+        part = log.next_part(most_bytes=None if format_name in WHOLE_RUNS else MAX_PART_BYTES)
+        if part is None:
+            return _Reading.SETTLED
+        if self._is_to_wait(log, part, format_name, status):
+            return _Reading.WAITING
+        self._keep(log, part, known, format_name)
+        return None
+
+    def _is_to_wait(self, log: LogFile, part: Part, format_name: str | None, status: os.stat_result) -> bool:
+        """Whether the lines of a part belong together with lines that may still come."""
+        if format_name not in WHOLE_RUNS | OVERLAPPING or self.now_s() - status.st_mtime >= self.options.quiet_s:
             return False
-        self._state.pending = Pending(file_id=part.file_id, until=part.end.offset)
-        if known is None:
-            self._state.files[part.file_id] = Followed(position=Position(name=part.path.name), format=imports.format)
+        if format_name in WHOLE_RUNS:
+            return True
+        since_s = self._waiting_since_s.setdefault(log.id, self.now_s())
+        many = part.after.offset - part.start > MAX_PART_BYTES // 2
+        return not many and self.now_s() - since_s < LONGEST_WAIT_S
+
+    def _keep(self, log: LogFile, part: Part, known: Followed | None, format_name: str | None) -> None:
+        """Spool one part and remember how far it goes."""
+        imports = self._import(log, part, format_name)
+        self._state.files[log.id] = known or Followed(position=Position(name=log.path.name), format=format_name)
+        self._state.pending = Pending(file_id=log.id, until=part.after.offset, format=format_name)
         self._state.write(self.state_path)
         self.spool.append(imports.records)
-        self._state.files[part.file_id] = Followed(position=part.end, format=imports.format)
+        self._state.files[log.id] = Followed(position=part.after, format=format_name)
         self._state.pending = None
         self._state.write(self.state_path)
+        self._waiting_since_s.pop(log.id, None)
         self.tally.records += len(imports.records)
         self.tally.refused += imports.refused
         if imports.refused:
-            self._tell_once(part.file_id, f"{part.path.name}: {imports.refused} rows refused, {imports.first_reason}")
-        return True
+            self._tell_once(log.id, f"{log.path.name}: {imports.refused} rows refused, {imports.first_reason}")
 
-    def _import(self, part: Part, known: Followed | None) -> Imports | None:
-        format_name = known.format if known else None
-        if not part.content:
-            return Imports([], 1 if part.end.skipping else 0, "a line is too long", format_name)
-        content, first_row = part.content, part.first_row
-        if format_name == "csv" and part.head and part.start:
-            content, first_row = part.head + content, first_row - 1  # the header names the columns of every part
-        try:
-            return self.read_part(content, first_row=first_row, format_name=format_name)
-        except InvalidValue as wrong:
-            self._tell_once(part.file_id, f"{part.path.name} is left alone: {wrong}")
-            return None
+    def _import(self, log: LogFile, part: Part, format_name: str | None) -> Imports:
+        if part.is_empty or format_name is None:
+            return Imports([], int(part.after.skipping), "a line is too long")
+        lines, first_row = part.lines, part.first_row
+        if format_name == "csv" and part.start:
+            # The header names the columns of every part; it stands where the row before the first would.
+            content = part.lines.read()
+            lines, first_row = io.BytesIO(log.head + content), first_row - 1
+        return self.reader.read(lines, first_row=first_row, format_name=format_name)
 
     def _finish_pending(self) -> None:
         """Spool again what a killed watch was about to spool."""
@@ -228,22 +279,23 @@ class Watch:
             return
         known = self._state.files[pending.file_id]
         for path, status in self._listed():
-            if file_id(status) == pending.file_id:
-                part = next_part(path, known.position, until=pending.until)
-                if part is not None and part.start == known.position.offset:
-                    self._keep(part, known)
-                break
-        self._state = replace(self._state, pending=None)
+            if file_id(status) != pending.file_id:
+                continue
+            with LogFile(path, known.position) as log:
+                part = log.next_part(until=pending.until)
+                if log.position.offset == known.position.offset and part is not None:
+                    self._keep(log, part, known, pending.format)
+        self._state.pending = None
         self._state.write(self.state_path)
 
     def _forget_all_but(self, present: set[str]) -> None:
         """Drop logs that are gone, so that the state stays as small as the folder."""
-        gone = self._state.files.keys() - present
-        for name in gone:
-            del self._state.files[name]
-            self._looked_at.pop(name, None)
-            self._told.pop(name, None)
-        if gone:
+        for memory in (self._settled, self._told, self._waiting_since_s):
+            for name in memory.keys() - present:
+                del memory[name]
+        if gone := self._state.files.keys() - present:
+            for name in gone:
+                del self._state.files[name]
             self._state.write(self.state_path)
 
     def _tell_once(self, name: str, line: str) -> None:

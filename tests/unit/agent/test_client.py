@@ -44,6 +44,7 @@ def test_the_public_surface_is_this():
         "keys",
         "create_key",
         "revoke_key",
+        "scopes",
         "healthy",
     ]
 
@@ -167,18 +168,26 @@ def test_a_new_key_is_asked_for_again_only_when_the_first_request_cannot_have_ar
     ],
 )
 def test_each_problem_is_an_exception_of_its_kind_with_one_line(status, kind):
-    service = answering(problem(status, detail="two\nlines", field="sla.kind"))
+    service = answering(problem(status, detail="two\nlines", errors=[{"field": "row", "reason": "a\nb"}]))
     with service.client(NO_RETRIES) as client, pytest.raises(kind) as raised:
         client.releases()
     assert "\n" not in str(raised.value)
     assert isinstance(raised.value, TradewindError)
 
 
-def test_a_problem_tells_field_and_detail():
-    service = answering(problem(422, title="Unprocessable", detail="unknown kind", field="sla.kind"))
-    with service.client() as client, pytest.raises(RequestRefused, match=r"\(422\): sla.kind: unknown kind") as raised:
+def test_a_problem_tells_the_first_field_and_reason():
+    wrong = [{"field": "outcome.status", "reason": "is missing"}, {"field": "id", "reason": "is no uuid"}]
+    service = answering(problem(422, title="Nothing valid", detail="none of the 2 rows is valid", errors=wrong))
+    told = r"\(422\): none of the 2 rows is valid; first outcome.status: is missing"
+    with service.client() as client, pytest.raises(RequestRefused, match=told) as raised:
         client.releases()
-    assert raised.value.field == "sla.kind"
+    assert raised.value.field == "outcome.status"
+
+
+def test_a_detail_that_names_the_field_is_not_repeated():
+    service = answering(problem(422, detail="sla: unknown", errors=[{"field": "sla", "reason": "unknown"}]))
+    with service.client() as client, pytest.raises(RequestRefused, match=r"\(422\): sla: unknown$"):
+        client.releases()
 
 
 def test_an_answer_that_is_no_json_or_of_another_shape_is_told_as_such():

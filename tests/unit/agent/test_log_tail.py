@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind_agent.log_tail import MAX_PART_BYTES, file_id, logs_in, next_part
+from tradewind_agent.log_tail import MAX_PART_BYTES, LogFile, logs_in
 
 
 @pytest.fixture
@@ -12,50 +12,59 @@ def log(tmp_path):
     return tmp_path / "transfers.log"
 
 
+def take(path, position=None, **options):
+    """Content, first row and position after the next part; ``None`` where there is none."""
+    with LogFile(path, position) as log:
+        part = log.next_part(**options)
+        return None if part is None else (part.lines.read(), part.first_row, part.after)
+
+
 def everything(path, position=None):
     """All parts from ``position`` on: their content joined, and where reading stopped."""
     content = b""
-    while (part := next_part(path, position)) is not None:
-        content += part.content
-        position = part.end
+    while (taken := take(path, position)) is not None:
+        content += taken[0]
+        position = taken[2]
     return content, position
 
 
 def test_only_whole_lines_are_taken_and_rows_are_counted_on(log):
     log.write_bytes(b"one\ntwo\nthr")
-    part = next_part(log, None)
-    assert (part.content, part.first_row, part.end.row) == (b"one\ntwo\n", 1, 3)
-    assert next_part(log, part.end) is None
+    content, first_row, after = take(log)
+    assert (content, first_row, after.row) == (b"one\ntwo\n", 1, 3)
+    assert take(log, after) is None
     with log.open("ab") as file:
         file.write(b"ee\nfour\n")
-    later = next_part(log, part.end)
-    assert (later.content, later.first_row, later.head) == (b"three\nfour\n", 3, b"one\n")
+    assert take(log, after)[:2] == (b"three\nfour\n", 3)
+    with LogFile(log, after) as opened:
+        assert opened.head == b"one\n"
 
 
 def test_a_renamed_log_is_read_on_and_its_successor_from_the_start(log):
     log.write_bytes(b"one\n")
-    first = next_part(log, None)
+    _, _, after = take(log)
     with log.open("ab") as file:
         file.write(b"two\n")
     rotated = log.rename(log.with_suffix(".log.1"))
     log.write_bytes(b"three\n")
-    assert next_part(rotated, first.end).content == b"two\n"
-    assert next_part(log, None).file_id != first.file_id
+    assert take(rotated, after)[0] == b"two\n"
+    with LogFile(rotated, after) as old, LogFile(log, None) as new:
+        assert old.id != new.id
 
 
 def test_a_log_cut_off_and_written_anew_is_read_from_the_start(log):
     log.write_bytes(b"one\ntwo\n")
-    part = next_part(log, None)
+    _, _, after = take(log)
     log.write_bytes(b"six\n")
-    assert next_part(log, part.end).content == b"six\n"
+    assert take(log, after)[0] == b"six\n"
     log.write_bytes(b"six\nseven\neight\n")
-    again = next_part(log, part.end)
-    assert (again.content, again.first_row) == (b"six\nseven\neight\n", 1)
+    assert take(log, after)[:2] == (b"six\nseven\neight\n", 1)
 
 
-def test_a_compressed_rotation_is_not_read_again(log):
+def test_a_compressed_rotation_is_told(log):
     log.write_bytes(b"\x1f\x8b\x08\x00 not lines\n")
-    assert next_part(log, None) is None
+    with LogFile(log, None) as opened:
+        assert opened.is_compressed
 
 
 def test_a_line_too_long_to_hold_is_skipped_as_one_row(log):
@@ -66,17 +75,36 @@ def test_a_line_too_long_to_hold_is_skipped_as_one_row(log):
     assert not position.skipping
 
 
+def test_all_there_is_can_be_taken_at_once(log):
+    content = b"0123456789abcde\n" * (MAX_PART_BYTES // 8)
+    log.write_bytes(content + b"tail")
+    taken, first_row, after = take(log, most_bytes=None)
+    assert taken == content
+    assert (first_row, after.row) == (1, MAX_PART_BYTES // 8 + 1)
+
+
 def test_the_same_bytes_can_be_taken_again(log):
     log.write_bytes(b"one\ntwo\n")
-    part = next_part(log, None)
+    taken = take(log)
     with log.open("ab") as file:
         file.write(b"three\n")
-    assert next_part(log, None, until=part.end.offset) == part
+    assert take(log, until=taken[2].offset) == taken
+
+
+def test_a_part_can_be_read_twice_by_seeking(log):
+    log.write_bytes(b"one\ntwo\n")
+    _, _, after = take(log, until=4)
+    with LogFile(log, after) as opened:
+        lines = opened.next_part().lines
+        assert lines.read() == b"two\n"
+        lines.seek(0)
+        assert lines.read(2) == b"tw"
+        assert lines.seek(-1, os.SEEK_END) == 3
 
 
 def test_an_empty_log_has_nothing_to_take(log):
     log.touch()
-    assert next_part(log, None) is None
+    assert take(log) is None
 
 
 def test_logs_are_listed_oldest_first_without_folders_hidden_files_and_other_names(tmp_path):
@@ -94,11 +122,10 @@ def test_any_way_of_growing_gives_every_whole_line_once(tmp_path_factory, pieces
     taken, position = b"", None
     for piece in pieces:
         with log.open("ab") as file:
-            file.write(b"g" + piece)  # never looks compressed
+            file.write(piece)
         content, position = everything(log, position)
         taken += content
     written = log.read_bytes()
     assert taken == written[: written.rfind(b"\n") + 1]
     if position is not None:
         assert position.row == taken.count(b"\n") + 1
-        assert file_id(log.stat())

@@ -59,9 +59,7 @@ def test_the_services_plan_is_taken_over():
     assert isinstance(plan, Plan)
     assert plan.transfer_id == UUID(int=5)
     assert plan.source == "release"
-    assert plan.chunks == (
-        ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=8, parallelism=2, pipelining=4)),
-    )
+    assert plan.chunks == (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=8, parallelism=2, pipelining=4)),)
     assert plan.predicted.throughput_bps.low == 8e8
 
 

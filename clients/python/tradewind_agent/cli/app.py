@@ -30,30 +30,32 @@ def build() -> typer.Typer:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; the exit code: 0, 1 for failure, 2 for wrong usage, 128 + n for signal n."""
-    terminal = Terminal()
     try:
         return int(build()(args=arguments, prog_name=PROGRAM, standalone_mode=False) or 0)
-    except typer.TyperException as wrong:
-        terminal.note(wrong.format_message() or "wrong usage; see `tradewind --help`")
-        return wrong.exit_code
-    except InvalidValue as wrong:
-        terminal.note(str(wrong))
-        return WRONG_USAGE
-    except TradewindError as failure:
-        terminal.note(str(failure))
-        return FAILURE
-    except (KeyboardInterrupt, typer.Abort):
-        terminal.note("stopped")
-        return 128 + signal.SIGINT
     except BrokenPipeError:
         # The reader of our output has gone, as `head` does; the interpreter must not try to flush into it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
-    except OSError as failure:
-        terminal.note(f"{failure.filename or 'system'}: {failure.strerror or failure}")
-        return FAILURE
-    except Exception as failure:  # noqa: BLE001 -- the user gets a line; the trace is there for the asking
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the user gets a line; the trace is for the asking
         if os.environ.get(TRACE_VARIABLE):
             traceback.print_exc()
-        terminal.note(f"internal error: {failure!r}; set {TRACE_VARIABLE}=1 and report what it prints")
-        return FAILURE
+        line, code = _verdict(error)
+        Terminal().note(line)
+        return code
+
+
+def _verdict(error: BaseException) -> tuple[str, int]:
+    """The line and the exit code that an error means."""
+    match error:
+        case typer.TyperException():
+            return error.format_message() or "wrong usage; see `tradewind --help`", error.exit_code
+        case InvalidValue():
+            return str(error), WRONG_USAGE
+        case TradewindError():
+            return str(error), FAILURE
+        case KeyboardInterrupt() | typer.Abort():
+            return "stopped", 128 + signal.SIGINT
+        case OSError():
+            return f"{error.filename or 'system'}: {error.strerror or error}", FAILURE
+        case _:
+            return f"internal error: {error!r}; set {TRACE_VARIABLE}=1 and report what it prints", FAILURE

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SHOWN_FILES = 20
 """Files named by a dry run."""
 
+
 def register(app: typer.Typer) -> None:
     app.command()(copy)
 
@@ -31,13 +32,16 @@ def copy(
     places: Annotated[
         list[str], typer.Argument(metavar="SRC... DEST", help="What to copy, and where to; one end is http(s)://.")
     ],
+    *,
     sla: options.Agreement = "max_throughput",
     confidence: options.Confidence = DEFAULT_CONFIDENCE,
     energy_basis: options.Basis = EnergyBasis.TOTAL,
     manifest: Annotated[
         str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
     ] = None,
-    checksum: Annotated[bool, typer.Option("--checksum", help="Compare SHA-256 sums where the other end has them.")] = False,
+    checksum: Annotated[
+        bool, typer.Option("--checksum", help="Compare SHA-256 sums where the other end has them.")
+    ] = False,
     resume: Annotated[bool, typer.Option(help="Go on with what an earlier run has left.")] = True,
     concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Files at once, set by hand.")] = None,
     parallelism: Annotated[int | None, typer.Option(min=1, max=32767, help="Streams a file, set by hand.")] = None,
@@ -50,7 +54,10 @@ def copy(
     bandwidth: options.Bandwidth = None,
     rtt: options.Rtt = None,
     load: Annotated[float | None, typer.Option(min=0, max=1, help="Share of the path that others use.")] = None,
-    power_profile: options.PowerProfile = None,
+    power_profile: options.PowerProfileText = None,
+    base_power_s: Annotated[
+        float, typer.Option("--base-power", min=0, metavar="SECONDS", help="Measure the idle power first for so long.")
+    ] = 1.0,
     ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="Authorities to trust.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be copied, and how.")] = False,
@@ -59,7 +66,7 @@ def copy(
     """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
     from tradewind.parameters import Caps, Parameters
     from tradewind_agent.copying import CopyOptions, Logbook, prepare, run
-    from tradewind_agent.metering import host_meter
+    from tradewind_agent.metering import HostMeter
     from tradewind_agent.retries import BRIEF_RETRIES
 
     terminal = Terminal(as_json)
@@ -69,7 +76,7 @@ def copy(
         concurrency=concurrency,
         parallelism=parallelism,
         pipelining=pipelining,
-        io_block_bytes=options.size("--io-block", io_block),
+        io_block_bytes=options.size_if("--io-block", io_block),
     )
     wanted = CopyOptions(
         sla=options.agreement(sla, confidence, energy_basis),
@@ -81,9 +88,10 @@ def copy(
         rtt_s=options.rtt(rtt),
         load=load,
         limits=Caps(concurrency=max_concurrency),
+        resume=resume,
         engine=_engine_options(checksum=checksum, ca_file=ca_file, insecure=insecure),
     )
-    meter = host_meter(options.power_profile(power_profile))
+    meter = HostMeter.of_this_host(options.power_profile(power_profile), base_power_s=base_power_s)
     client = surroundings.open_client_if_configured(BRIEF_RETRIES)
     # A stop of the service manager ends a copy as cleanly as the user's Ctrl-C does.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
@@ -98,6 +106,8 @@ def copy(
     finally:
         if client is not None:
             client.close()
+    for line in report.notes:
+        terminal.note(line)
     terminal.result(report.line(), report.document())
     if not report.succeeded:
         raise typer.Exit(1)

@@ -16,6 +16,7 @@ def register(app: typer.Typer) -> None:
 
 def login(
     url: Annotated[str, typer.Argument(help="Address of the service.", metavar="URL")],
+    *,
     key: Annotated[str, typer.Option(help="API key; - reads it from standard input.", metavar="KEY")],
     as_json: options.Json = False,
 ) -> None:
@@ -36,7 +37,7 @@ def login(
     checked = True
     with Client(address, secret, retries=BRIEF_RETRIES) as client:
         try:
-            client.links()
+            client.endpoints()
         except ServiceAway as away:
             terminal.note(f"{away}; the key is kept unchecked")
             checked = False

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -12,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from tradewind.units import parse_seconds
 from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.progress import counting
 from tradewind_agent.cli.terminal import Terminal
@@ -40,6 +42,7 @@ def register(app: typer.Typer) -> None:
 
 def upload(
     logs: Annotated[list[str], typer.Argument(metavar="FILE|DIR|-", help="Logs; - reads standard input.")],
+    *,
     format_name: Format = "auto",
     source: Source = None,
     destination: Destination = None,
@@ -55,7 +58,15 @@ def upload(
     from tradewind_agent.log_upload import read_logs, upload_report
 
     terminal = Terminal(as_json)
-    context = _context(source, destination, bandwidth, rtt, timezone, mover, network)
+    context = _context(
+        source=source,
+        destination=destination,
+        bandwidth=bandwidth,
+        rtt=rtt,
+        timezone=timezone,
+        mover=mover,
+        network=network,
+    )
     reports: list[FileReport] = []
     lines = read_logs(_opened(logs), format_name=format_name, context=context, reports=reports)
     if dry_run:
@@ -74,6 +85,7 @@ def upload(
 
 def watch(
     folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="Folder of logs.")],
+    *,
     format_name: Format = "auto",
     source: Source = None,
     destination: Destination = None,
@@ -84,18 +96,30 @@ def watch(
     network: options.Network = None,
     pattern: Annotated[str, typer.Option(metavar="GLOB", help="Names of logs to take up.")] = "*",
     interval: Annotated[str, typer.Option(metavar="TIME", help="Time between two looks.")] = "5s",
+    quiet: Annotated[
+        str, typer.Option(metavar="TIME", help="Lines that belong together are taken when a log was quiet so long.")
+    ] = "60s",
     once: Annotated[bool, typer.Option("--once", help="Read what is there, upload it, and end.")] = False,
     as_json: options.Json = False,
 ) -> None:
     """Follow the logs in a folder and upload what is new, through rotation and restarts, until told to stop."""
     from tradewind_agent.folders import state_folder
-    from tradewind_agent.part_import import part_reader
+    from tradewind_agent.log_reader import ImportingReader
     from tradewind_agent.watch_state import sole_watcher, state_path
     from tradewind_agent.watching import Watch, WatchOptions
 
     terminal = Terminal(as_json)
-    interval_s = options.read("--interval", options.parse_seconds, interval)
-    context = _context(source, destination, bandwidth, rtt, timezone, mover, network)
+    interval_s = options.duration("--interval", interval)
+    quiet_s = options.read("--quiet", parse_seconds, quiet)
+    context = _context(
+        source=source,
+        destination=destination,
+        bandwidth=bandwidth,
+        rtt=rtt,
+        timezone=timezone,
+        mover=mover,
+        network=network,
+    )
     state = state_path(state_folder(os.environ), folder)
     stop = _stop_on_signals()
     client = surroundings.open_client_if_configured(pause=stop.wait)
@@ -104,14 +128,15 @@ def watch(
     try:
         with sole_watcher(state):
             tally = Watch(
-                options=WatchOptions(folder=folder, pattern=pattern, interval_s=max(interval_s, 0.05)),
+                options=WatchOptions(folder=folder, pattern=pattern, interval_s=interval_s, quiet_s=quiet_s),
                 state_path=state,
                 spool=surroundings.open_spool(terminal),
                 service=client,
-                read_part=part_reader(context, format_name),
+                reader=ImportingReader(context, format_name),
                 note=terminal.note,
                 stop=stop,
                 jitter=Random(),  # noqa: S311 -- spreads retries, guards nothing
+                now_s=time.time,
             ).run(once=once)
     finally:
         if client is not None:
@@ -124,6 +149,7 @@ def watch(
 
 
 def _context(
+    *,
     source: str | None,
     destination: str | None,
     bandwidth: str | None,

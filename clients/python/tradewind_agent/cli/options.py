@@ -1,7 +1,7 @@
 """Options that several commands share, and how their text becomes values."""
 
 from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -25,6 +25,17 @@ Basis = Annotated[EnergyBasis, typer.Option("--energy-basis", help="Energy that 
 Network = Annotated[str | None, typer.Option(help="Label of the network, such as the name of a VPN or provider.")]
 Bandwidth = Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the path, such as 10Gbps.")]
 Rtt = Annotated[str | None, typer.Option(metavar="TIME", help="Round-trip time of the path, such as 60ms.")]
+PowerProfileText = Annotated[
+    str | None,
+    typer.Option(
+        "--power-profile",
+        metavar="IDLE,FULL",
+        help="Power of this host idle and at full load, such as 35W,90W, for the model where nothing can be metered.",
+    ),
+]
+
+if TYPE_CHECKING:
+    from tradewind_agent.meters import PowerProfile
 
 _Value = TypeVar("_Value")
 
@@ -58,11 +69,29 @@ def rtt(text: str | None) -> float | None:
     return _positive("--rtt", read_if("--rtt", parse_seconds, text))
 
 
-def size(option: str, text: str | None) -> int | None:
+def size(option: str, text: str) -> int:
+    return read(option, parse_bytes, text)
+
+
+def size_if(option: str, text: str | None) -> int | None:
     return read_if(option, parse_bytes, text)
+
+
+def duration(option: str, text: str) -> float:
+    """A duration above 0, s."""
+    value = _positive(option, read(option, parse_seconds, text))
+    assert value is not None
+    return value
 
 
 def _positive(option: str, value: float | None) -> float | None:
     if value is not None and not value > 0:
         raise typer.BadParameter("must be above 0", param_hint=option)
     return value
+
+
+def power_profile(text: str | None) -> "PowerProfile | None":
+    """Coefficients of the CPU model."""
+    from tradewind_agent.metering import parse_power_profile
+
+    return read_if("--power-profile", parse_power_profile, text)

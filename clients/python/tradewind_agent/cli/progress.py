@@ -26,7 +26,7 @@ def counting(terminal: Terminal, doing: str, unit: str) -> Iterator[Callable[[in
 
 @contextmanager
 def transferring(terminal: Terminal) -> Iterator[Show | None]:
-    """A bar of bytes with rate and time left; call it with bytes and files moved and planned. ``None``: nobody looks."""
+    """A bar of bytes with rate and time left; ``None`` where nobody looks."""
     if not terminal.interactive:
         yield None
         return

@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
 def recommend(
     source: Annotated[str, typer.Argument(help="Name of the endpoint that sends.")],
     destination: Annotated[str, typer.Argument(help="Name of the endpoint that receives.")],
+    *,
     total: Annotated[str, typer.Option("--bytes", metavar="SIZE", help="Size of all files together, such as 10GB.")],
     files: Annotated[int, typer.Option(min=1, help="Number of files.")] = 1,
     sla: options.Agreement = "max_throughput",
@@ -43,7 +44,7 @@ def recommend(
 
     terminal = Terminal(as_json)
     agreement = options.agreement(sla, confidence, energy_basis)
-    total_bytes = options.read("--bytes", options.parse_bytes, total)
+    total_bytes = options.size("--bytes", total)
     path = Path(bandwidth_bps=options.bandwidth(bandwidth), rtt_s=options.rtt(rtt))
     request = RecommendRequest(
         source=source,

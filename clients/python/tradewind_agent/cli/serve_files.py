@@ -22,6 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def serve_files(
     folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="Folder to serve.")],
+    *,
     host: Annotated[str, typer.Option(help="Address to listen on; this machine alone by default.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8090,
     writable: Annotated[bool, typer.Option("--writable", help="Take uploads, whole or in resumable parts.")] = False,
@@ -31,7 +32,7 @@ def serve_files(
     max_connections: Annotated[int, typer.Option(min=1, help="More are answered 503.")] = 1024,
     as_json: options.Json = False,
 ) -> None:
-    """Serve a folder over HTTP until Ctrl-C: ranges, indexes, uploads. TRADEWIND_SERVE_TOKEN asks for a bearer token."""
+    """Serve a folder over HTTP until Ctrl-C; TRADEWIND_SERVE_TOKEN asks clients for a bearer token."""
     from tradewind_agent.serve import Limits, ServeOptions, TlsFiles, serve_forever
 
     terminal = Terminal(as_json)
@@ -45,7 +46,7 @@ def serve_files(
         writable=writable,
         tls=tls,
         bearer_token=os.environ.get(TOKEN_VARIABLE) or None,
-        limits=Limits(max_connections=max_connections, quota_bytes=options.size("--quota", quota)),
+        limits=Limits(max_connections=max_connections, quota_bytes=options.size_if("--quota", quota)),
     )
     try:
         counters = serve_forever(settings, on_ready=lambda server: _tell_address(terminal, folder, server))

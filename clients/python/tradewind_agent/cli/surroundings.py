@@ -38,9 +38,7 @@ def open_spool(terminal: Terminal) -> "Spool":
     return Spool(spool_folder(), warn=terminal.note, max_bytes=max_bytes)
 
 
-def open_client(
-    retries: "RetryPolicy | None" = None, pause: Callable[[float], object] = time.sleep
-) -> "Client":
+def open_client(retries: "RetryPolicy | None" = None, pause: Callable[[float], object] = time.sleep) -> "Client":
     """A client of the configured service.
 
     Raises

@@ -1,0 +1,92 @@
+"""``tradewind meter``: power and utilisation of this host, live."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind.energy import Host
+from tradewind.transfer import Usage
+from tradewind.units import format_joules
+from tradewind_agent.cli import options
+from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tradewind_agent.metering import HostMeter
+    from tradewind_agent.meters import LiveSample, MeterResult, MeterSession
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(meter)
+
+
+def meter(
+    *,
+    duration: Annotated[str, typer.Option(metavar="TIME", help="How long to meter.")] = "10s",
+    interval: Annotated[str, typer.Option(metavar="TIME", help="Time between two lines.")] = "1s",
+    power_profile: options.PowerProfileText = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show power and utilisation of this host, every figure with its method and quality."""
+    from tradewind_agent.metering import HostMeter
+
+    terminal = Terminal(as_json)
+    host = HostMeter.of_this_host(options.power_profile(power_profile))
+    terminal.note(host.choice.explanation)
+    duration_s, interval_s = options.duration("--duration", duration), options.duration("--interval", interval)
+    result = asyncio.run(_metered(terminal, host, duration_s, interval_s))
+    document = {
+        "method": str(host.choice.meter.method),
+        "quality": str(host.choice.meter.quality),
+        "description": host.choice.meter.description,
+        "refusals": [{"method": str(method), "reason": reason} for method, reason in host.choice.refusals],
+        "duration_s": result.work.duration_s,
+        "total_j": result.energy.total_j if result.energy else None,
+        "mean_w": result.energy.total_j / result.work.duration_s if result.energy else None,
+        "base_w": result.energy.base_w if result.energy else None,
+        "usage": _known(result.usage),
+        "failure": result.failure,
+    }
+    terminal.result(_summary(result), document)
+    if result.energy is None:
+        raise typer.Exit(1)
+
+
+async def _metered(terminal: Terminal, host: "HostMeter", duration_s: float, interval_s: float) -> "MeterResult":
+    session = await host.session(Host.SOURCE)
+    await session.start()
+    shown = asyncio.create_task(_show(terminal, session, interval_s))
+    try:
+        await asyncio.sleep(duration_s)
+    finally:
+        shown.cancel()
+        result = await session.stop()
+    return result
+
+
+async def _show(terminal: Terminal, session: "MeterSession", interval_s: float) -> None:
+    while True:
+        await asyncio.sleep(interval_s)
+        if not terminal.json and (sample := session.latest()) is not None:
+            print(_line(sample), flush=True)
+
+
+def _line(sample: "LiveSample") -> str:
+    power = "power unknown" if sample.power_w is None else f"{sample.power_w:.2f} W"
+    return f"{power} ({sample.method}, {sample.quality})  {_usage(sample.usage)}"
+
+
+def _usage(usage: Usage) -> str:
+    return "  ".join(f"{name} {100 * share:.0f} %" for name, share in _known(usage).items())
+
+
+def _known(usage: Usage) -> dict[str, float]:
+    shares = {"cpu": usage.cpu, "memory": usage.memory, "disk": usage.disk, "nic": usage.nic}
+    return {name: share for name, share in shares.items() if share is not None}
+
+
+def _summary(result: "MeterResult") -> str:
+    if result.energy is None:
+        return f"not measured: {result.failure}"
+    mean_w = result.energy.total_j / result.work.duration_s
+    return f"{format_joules(result.energy.total_j)} in {result.work.duration_s:.1f} s, {mean_w:.2f} W on average"

@@ -1,0 +1,207 @@
+"""What stands between this host and good transfers: each finding says what is, and what to do if that is not well."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+
+from tradewind.energy import EnergyQuality
+from tradewind.units import MIB, format_bytes
+from tradewind_agent.client import Client
+from tradewind_agent.config import Service, config_file, find_service
+from tradewind_agent.errors import KeyRefused, NotConfigured, ServiceAway, ServiceProblem
+from tradewind_agent.meters import MeterChoice
+from tradewind_agent.retries import BRIEF_RETRIES
+from tradewind_agent.spool import Spool
+
+LONGEST_SKEW_S = 5.0
+"""Beyond this, load known from other transfers' times is attributed to the wrong moments of short ones."""
+
+LEAST_BUFFER_BYTES = 16 * MIB
+"""Largest window of one stream that fills 1 Gbit/s at 125 ms; Linux's default of 4–6 MB fills it to 40 ms."""
+
+LEAST_FREE_BYTES = 512 * MIB
+
+_TCP = Path("/proc/sys/net/ipv4")
+
+
+class Health(StrEnum):
+    GOOD = "good"
+    NOTE = "note"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at. ``advice`` is empty where all is well."""
+
+    subject: str
+    health: Health
+    told: str
+    advice: str = ""
+
+    def line(self) -> str:
+        advice = f"; {self.advice}" if self.advice else ""
+        return f"{self.subject}: {self.told}{advice}"
+
+
+def good(subject: str, told: str) -> Finding:
+    return Finding(subject, Health.GOOD, told)
+
+
+def note(subject: str, told: str, advice: str) -> Finding:
+    return Finding(subject, Health.NOTE, told, advice)
+
+
+def bad(subject: str, told: str, advice: str) -> Finding:
+    return Finding(subject, Health.BAD, told, advice)
+
+
+def examine_service(environ: Mapping[str, str], now: Callable[[], datetime]) -> list[Finding]:
+    """Whether a service is configured, answers, agrees on the time, and takes the key."""
+    try:
+        service = find_service(environ)
+    except NotConfigured as wrong:
+        return [bad("service", str(wrong), "")]
+    if service is None:
+        advice = "run `tradewind login URL --key KEY` to get recommendations from history"
+        return [note("service", "none is configured; closed-form rules are used", advice), *examine_config(environ)]
+    with Client(service.url, service.key, retries=BRIEF_RETRIES) as client:
+        return [*_reachable(client, service, now), *examine_config(environ)]
+
+
+def examine_config(environ: Mapping[str, str]) -> list[Finding]:
+    """Whether the kept key is for the user alone."""
+    path = config_file(environ)
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return []
+    if mode & 0o077:
+        return [bad("key file", f"{path} can be read by others", f"chmod 600 {path}, and ask for a new key")]
+    return [good("key file", f"{path}, mode 0600")]
+
+
+def _reachable(client: Client, service: Service, now: Callable[[], datetime]) -> Iterable[Finding]:
+    begun_s = time.perf_counter()
+    try:
+        their_time = client.healthy()
+    except (ServiceAway, ServiceProblem) as failure:
+        yield bad("service", str(failure), f"the address is from {service.origin}")
+        return
+    taken_s = time.perf_counter() - begun_s
+    yield good("service", f"{service.url} answers in {1e3 * taken_s:.0f} ms")
+    if their_time is not None:
+        yield _skew((now() - their_time).total_seconds())
+    yield _key(client)
+    yield from _scopes(client)
+
+
+def _skew(skew_s: float) -> Finding:
+    """The service's ``Date`` is cut to whole seconds, so half a second is the best guess."""
+    off_s = skew_s - 0.5
+    if abs(off_s) <= LONGEST_SKEW_S:
+        return good("clock", f"within {LONGEST_SKEW_S:.0f} s of the service's")
+    direction = "ahead of" if off_s > 0 else "behind"
+    return bad("clock", f"{abs(off_s):.0f} s {direction} the service's", "switch on NTP (timedatectl set-ntp true)")
+
+
+def _key(client: Client) -> Finding:
+    try:
+        client.endpoints()
+    except KeyRefused as refused:
+        return bad("key", refused.detail, refused.advice)
+    except (ServiceAway, ServiceProblem) as failure:
+        return note("key", f"cannot be tried: {failure}", "try again later")
+    return good("key", "is valid")
+
+
+def _scopes(client: Client) -> Iterable[Finding]:
+    try:
+        scopes = client.scopes()
+    except (ServiceAway, ServiceProblem):
+        return  # told already
+    if "agent" in scopes:
+        yield good("scopes", ", ".join(scopes))
+    else:
+        advice = "ask for a key with the scope agent"
+        yield bad("scopes", f"{', '.join(scopes) or 'none'}: logs and recommendations need agent", advice)
+
+
+def examine_tcp(kernel: Path = _TCP) -> list[Finding]:
+    """Whether one stream can fill a long path: the ceilings of buffer tuning and the congestion control."""
+    return [
+        _buffer(kernel, "tcp_rmem", "receive buffer"),
+        _buffer(kernel, "tcp_wmem", "send buffer"),
+        _congestion_control(kernel),
+    ]
+
+
+def _buffer(kernel: Path, name: str, subject: str) -> Finding:
+    try:
+        most_bytes = int((kernel / name).read_text().split()[2])
+    except (OSError, ValueError, IndexError) as failure:
+        return note(subject, f"cannot be read ({failure})", "this needs Linux; other systems tune their own buffers")
+    if most_bytes < LEAST_BUFFER_BYTES:
+        advice = f"for long fast paths: sysctl -w net.ipv4.{name}='4096 131072 {LEAST_BUFFER_BYTES}'"
+        return note(subject, f"grows to {format_bytes(most_bytes)}", advice)
+    return good(subject, f"grows to {format_bytes(most_bytes)}")
+
+
+def _congestion_control(kernel: Path) -> Finding:
+    try:
+        used = (kernel / "tcp_congestion_control").read_text().strip()
+        available = (kernel / "tcp_available_congestion_control").read_text().split()
+    except OSError as failure:
+        return note("congestion control", f"cannot be read ({failure})", "this needs Linux")
+    return good("congestion control", f"{used} (available: {', '.join(available)})")
+
+
+def examine_meter(choice: MeterChoice) -> list[Finding]:
+    """Which meter is used, and why not a better one."""
+    meter = choice.meter
+    told = f"{meter.method} ({meter.quality}): {meter.description}"
+    if meter.quality is EnergyQuality.MEASURED:
+        return [good("meter", told)]
+    reasons = "; ".join(f"no {method}: {reason}" for method, reason in choice.refusals)
+    return [note("meter", told, f"{reasons}; --power-profile states the power of this host")]
+
+
+def examine_spool(spool: Spool) -> list[Finding]:
+    """Whether logs wait, were refused or had to be given up, and whether there is room for more."""
+    state = spool.state()
+    findings = [
+        good("spool", f"{state.segments} segments, {format_bytes(state.bytes)} of {format_bytes(state.max_bytes)}")
+    ]
+    if state.segments:
+        findings = [
+            note("spool", f"{state.segments} segments, {format_bytes(state.bytes)}, wait", "they go with the next copy")
+        ]
+    if state.refused_segments:
+        told = f"{state.refused_segments} segments were refused by the service"
+        findings.append(bad("refused logs", told, f"look at {spool.folder / 'refused'}, then remove them"))
+    if state.lost_segments:
+        told = f"{format_bytes(state.lost_bytes)} of logs were given up when the spool was full"
+        findings.append(
+            bad("lost logs", told, f"reach the service more often; {spool.folder / 'lost.json'} counts them")
+        )
+    return findings
+
+
+def examine_disk(folders: Mapping[str, Path]) -> list[Finding]:
+    """Whether there is room and permission to write, for each folder by its role."""
+    return [_disk(role, folder) for role, folder in folders.items()]
+
+
+def _disk(role: str, folder: Path) -> Finding:
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not os.access(there, os.W_OK):
+        return bad(role, f"{there} cannot be written", "change its owner or choose another folder")
+    free_bytes = shutil.disk_usage(there).free
+    if free_bytes < LEAST_FREE_BYTES:
+        return bad(role, f"{format_bytes(free_bytes)} free on {there}", "make room")
+    return good(role, f"{format_bytes(free_bytes)} free on {there}")

@@ -1,0 +1,67 @@
+"""The meter of this host for transfers: chosen once, a session a transfer."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import psutil
+
+from tradewind.energy import EnergyQuality, Host
+from tradewind.errors import InvalidValue
+from tradewind.units import parse_watts
+from tradewind_agent.meters import (
+    HostReader,
+    MeterChoice,
+    MeterSession,
+    PowerProfile,
+    choose_meter,
+    measure_base_power,
+)
+
+BASE_POWER_S = 1.0
+"""How long power is measured before a transfer by meters that do not know the idle power themselves."""
+
+SAMPLE_INTERVAL_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class HostMeter:
+    """The best meter of this host and what it counts with.
+
+    ``base_power_s`` : time spent on measuring the base power first, where the meter does not know it; 0 for none, and
+    then the dynamic energy stays unknown.
+    """
+
+    choice: MeterChoice
+    reader: HostReader
+    base_power_s: float = BASE_POWER_S
+
+    @classmethod
+    def of_this_host(cls, profile: PowerProfile | None = None, *, base_power_s: float = BASE_POWER_S) -> "HostMeter":
+        """RAPL, else the battery, else the CPU model with ``profile`` or assumed coefficients."""
+        logical_cpus = psutil.cpu_count() or 1
+        return cls(choose_meter(logical_cpus=logical_cpus, profile=profile), HostReader(time.monotonic), base_power_s)
+
+    async def session(self, host: Host) -> MeterSession:
+        """A session for one transfer at this end of it; to be started when the transfer begins."""
+        meter = self.choice.meter
+        base_w = meter.base_w
+        if base_w is None and self.base_power_s > 0:
+            base_w = await measure_base_power(meter, self.reader.read, duration_s=self.base_power_s)
+        return MeterSession(meter, self.reader.read, host=host, base_w=base_w, interval_s=SAMPLE_INTERVAL_S)
+
+
+def parse_power_profile(text: str) -> PowerProfile:
+    """``IDLE,FULL`` such as ``35W,90W`` as coefficients of the CPU model.
+
+    They count as assumed: nothing here knows how the user came by them.
+
+    Raises
+    ------
+    InvalidValue : not two powers, or the second below the first.
+    """
+    parts: Sequence[str] = text.split(",")
+    if len(parts) != 2:
+        raise InvalidValue("power profile", f"{text!r} is not IDLE,FULL, such as 35W,90W")
+    idle_w, max_w = (parse_watts(part) for part in parts)
+    return PowerProfile(idle_w=idle_w, max_w=max_w, source="as given", quality=EnergyQuality.ASSUMED)

@@ -1,0 +1,231 @@
+import os
+import threading
+from random import Random
+
+import httpx
+import pytest
+
+from tests.unit.agent.records import lines
+from tests.unit.agent.service import answering, problem, receipt
+from tradewind_agent.errors import KeyRefused, SpoolFailed, WatchFailed
+from tradewind_agent.importers.ports import ImportContext
+from tradewind_agent.log_reader import ImportingReader
+from tradewind_agent.retries import NO_RETRIES
+from tradewind_agent.spool import Spool
+from tradewind_agent.watch_state import sole_watcher, state_path
+from tradewind_agent.watching import Watch, WatchOptions
+
+NOW_S = 1_700_000_000.0
+QUIET_S = 60.0
+
+
+class Watched:
+    """A folder of logs and all that a watch of it needs; a new watch is what a restart makes."""
+
+    def __init__(self, root):
+        self.folder = root / "logs"
+        self.folder.mkdir()
+        self.notes = []
+        self.spool = Spool(root / "spool", warn=self.notes.append)
+        self.state = state_path(root / "state", self.folder)
+        self.state.parent.mkdir(parents=True)
+
+    def watch(self, *, service=None, spool=None, pattern="*"):
+        return Watch(
+            options=WatchOptions(folder=self.folder, pattern=pattern, interval_s=0.0, quiet_s=QUIET_S),
+            state_path=self.state,
+            spool=spool or self.spool,
+            service=service,
+            reader=ImportingReader(ImportContext(source="alpha", destination="beta")),
+            note=self.notes.append,
+            stop=threading.Event(),
+            jitter=Random(1),
+            now_s=lambda: NOW_S,
+        )
+
+    def write(self, name, content, *, age_s=0.0):
+        path = self.folder / name
+        with path.open("ab") as file:
+            file.write(content)
+        os.utime(path, (NOW_S - age_s, NOW_S - age_s))
+        return path
+
+    @property
+    def spooled(self):
+        return b"".join(segment.path.read_bytes() for segment in self.spool.segments())
+
+
+@pytest.fixture
+def watched(tmp_path):
+    return Watched(tmp_path)
+
+
+def joined(count, first=1):
+    return b"".join(lines(count, first))
+
+
+def test_what_is_new_is_spooled_once_through_restarts_and_rotation(watched):
+    log = watched.write("transfers.log", joined(3))
+    watched.watch().run(once=True)
+    watched.write("transfers.log", joined(2, 4))
+    log.rename(watched.folder / "transfers.log.1")
+    watched.write("transfers.log", joined(1, 6))
+    watched.watch().run(once=True)
+    watched.watch().run(once=True)
+    assert sorted(watched.spooled.splitlines()) == sorted(joined(6).splitlines())
+
+
+def test_a_log_by_pattern_is_followed_after_it_got_another_name(watched):
+    log = watched.write("transfers.log", joined(1))
+    watched.write("other.txt", joined(1, 9))
+    watched.watch(pattern="*.log").run(once=True)
+    watched.write("transfers.log", joined(1, 2))
+    log.rename(watched.folder / "transfers.old")
+    watched.watch(pattern="*.log").run(once=True)
+    assert watched.spooled == joined(2)
+
+
+@pytest.mark.parametrize("spooled_before_the_kill", [True, False])
+def test_a_kill_while_spooling_loses_and_doubles_nothing(watched, spooled_before_the_kill):
+    watched.write("transfers.log", joined(2))
+
+    class KilledSpool(Spool):
+        def append(self, records):
+            if spooled_before_the_kill:
+                super().append(records)
+            raise SpoolFailed("killed")
+
+    killed = KilledSpool(watched.spool.folder, warn=watched.notes.append)
+    with pytest.raises(SpoolFailed):
+        watched.watch(spool=killed).run(once=True)
+    watched.write("transfers.log", joined(1, 3))
+    watched.watch().run(once=True)
+    assert watched.spooled == joined(3)
+    assert len(watched.spool.segments()) == 2
+
+
+def test_a_log_that_vanished_after_a_kill_does_not_stop_the_others(watched):
+    log = watched.write("transfers.log", joined(2))
+
+    class KilledSpool(Spool):
+        def append(self, records):
+            raise SpoolFailed("killed")
+
+    with pytest.raises(SpoolFailed):
+        watched.watch(spool=KilledSpool(watched.spool.folder, warn=watched.notes.append)).run(once=True)
+    watched.write("other.log", joined(1, 3))
+    log.unlink()
+    watched.watch().run(once=True)
+    assert watched.spooled == joined(1, 3)
+
+
+def test_acknowledged_logs_leave_the_spool(watched):
+    watched.write("transfers.log", joined(2))
+    service = answering(receipt(accepted=2))
+    with service.client() as client:
+        tally = watched.watch(service=client).run(once=True)
+    assert service.bodies == [joined(2)]
+    assert (tally.records, tally.accepted) == (2, 2)
+    assert watched.spooled == b""
+
+
+def test_while_the_service_is_away_logs_are_spooled_and_the_waits_grow(watched):
+    watched.write("transfers.log", joined(1))
+    service = answering(httpx.ConnectError("refused"))
+    with service.client(NO_RETRIES) as client:
+        watch = watched.watch(service=client)
+        watch._backoff.first_s = 1.0
+        waits = []
+        for _ in range(10):
+            watch.read()
+            watch._backoff.left_s = 0.0
+            watch.upload()
+            waits.append(watch._backoff.left_s)
+    assert watched.spooled == joined(1)
+    assert waits[0] <= 2 < waits[-1] <= 300
+    assert sum("spooled until then" in note for note in watched.notes) == 1
+
+
+def test_a_refused_key_ends_the_watch(watched):
+    watched.write("transfers.log", joined(1))
+    service = answering(problem(401))
+    with service.client() as client, pytest.raises(KeyRefused):
+        watched.watch(service=client).run(once=True)
+    assert watched.spooled == joined(1)
+
+
+def test_reading_pauses_while_the_spool_is_half_full_so_that_nothing_is_given_up(watched):
+    size = len(joined(1))
+    spool = Spool(watched.spool.folder, warn=watched.notes.append, max_bytes=3 * size)
+    for number in range(1, 8):
+        watched.write(f"{number}.log", joined(1, number), age_s=100 - number)
+    watched.watch(spool=spool).run(once=True)
+    assert watched.spooled == joined(2)
+    service = answering(receipt())
+    with service.client() as client:
+        watched.watch(spool=spool, service=client).run(once=True)
+    assert b"".join(service.bodies) == joined(7)
+    assert spool.state().lost_segments == 0
+
+
+def test_rows_that_are_no_records_are_counted_and_told_once(watched):
+    watched.write("transfers.log", joined(1) + b'{"outcome": {}, "dataset": {}}\n' + joined(1, 2))
+    tally = watched.watch().run(once=True)
+    assert (tally.records, tally.refused) == (2, 1)
+    assert len([note for note in watched.notes if "1 rows refused, row 2" in note]) == 1
+
+
+def test_a_file_that_is_no_log_is_left_alone_and_told_once(watched):
+    watched.write("README", b"nothing to see here\n")
+    watched.write("transfers.log", joined(1))
+    watch = watched.watch()
+    for _ in range(3):
+        watch.read()
+    assert watched.spooled == joined(1)
+    assert len([note for note in watched.notes if "README is left alone" in note]) == 1
+
+
+GRIDFTP = (
+    b"DATE=20240501000010.000000 HOST=alpha PROG=globus-gridftp-server NL.EVNT=FTP_INFO START=2024050100%04d.000000 "
+    b"USER=u FILE=/f BUFFER=0 BLOCK=262144 NBYTES=100000000 VOLUME=/ STREAMS=2 STRIPES=1 DEST=[10.0.0.1] TYPE=RETR "
+    b"CODE=226\n"
+)
+
+
+def test_lines_whose_concurrency_shows_in_their_neighbours_wait_for_a_quiet_log(watched):
+    watched.write("gridftp.log", GRIDFTP % 0)
+    watched.watch().run(once=True)
+    assert watched.spooled == b""
+    watched.write("gridftp.log", GRIDFTP % 1, age_s=QUIET_S + 1)
+    watched.watch().run(once=True)
+    assert watched.spooled.count(b'"concurrency":2') == 2
+
+
+def test_a_csv_log_is_read_on_by_the_columns_that_its_first_line_names(watched):
+    head = b"start,source,destination,total_bytes_b,files,concurrency,throughput_mbps\n"
+    row = b"2024-05-01T00:00:%02dZ,alpha,beta,1000000000,10,4,900\n"
+    watched.write("transfers.csv", head + b"".join(row % n for n in range(0, 30, 10)))
+    watched.watch().run(once=True)
+    watched.write("transfers.csv", row % 40)
+    tally = watched.watch().run(once=True)
+    assert (tally.records, tally.refused) == (1, 0), watched.notes
+    assert len(watched.spooled.splitlines()) == 4
+
+
+def test_a_damaged_state_is_told_instead_of_reading_everything_again(watched):
+    watched.state.write_text("{")
+    with pytest.raises(WatchFailed, match="remove it"):
+        watched.watch()
+
+
+def test_two_watches_of_one_folder_are_refused(watched):
+    with sole_watcher(watched.state), pytest.raises(WatchFailed, match="another"), sole_watcher(watched.state):
+        pass
+
+
+def test_the_state_forgets_logs_that_are_gone(watched):
+    log = watched.write("transfers.log", joined(1))
+    watched.watch().run(once=True)
+    log.unlink()
+    watched.watch().run(once=True)
+    assert b"transfers.log" not in watched.state.read_bytes()
