@@ -32,7 +32,7 @@ POLL_S = 0.2
 STOP_STEPS = ((signal.SIGTERM, 10.0), (signal.SIGQUIT, 5.0))  # Celery: finish the task, then drop it to be redelivered
 PYTHON = (sys.executable, "-P", "-m")
 # Root is warned of pickled messages; ours are JSON, and root serves only where there is no other account to use.
-CELERY = (*PYTHON[:-1], "-Wignore::RuntimeWarning:celery.platforms", "-m", "celery", "-q", "-A", "workers.app")
+CELERY = (*PYTHON[:-1], "-Wignore::UserWarning:celery.platforms", "-m", "celery", "-q", "-A", "workers.app")
 
 
 def main() -> int:
