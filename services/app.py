@@ -1,5 +1,6 @@
 """The API process: the application for uvicorn."""
 
+import gc
 import os
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -35,7 +36,9 @@ def app_for(*, database_url: str, redis_url: str) -> FastAPI:
     database_url : of the application's role, with the schema in place.
     """
     closing = ExitStack()
-    return create_app(closing.enter_context(container(database_url=database_url, redis_url=redis_url)), closing)
+    app = create_app(closing.enter_context(container(database_url=database_url, redis_url=redis_url)), closing)
+    gc.freeze()  # what is there now stays: the collector need not look at it again and again
+    return app
 
 
 def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
