@@ -2,10 +2,11 @@
 
 import hashlib
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from types import MappingProxyType
 from typing import IO, NamedTuple, Protocol
 
 import zstandard
@@ -46,9 +47,14 @@ class Line(NamedTuple):
 GZIP_WINDOW = 16 + zlib.MAX_WBITS
 ZSTD_MAX_WINDOW_BYTES = 32 * MIB
 
-# Both decompressors return all that their input yields, so the input is cut until the most it can yield is bounded.
-GZIP_SLICE_BYTES = 16 * KIB  # deflate: at most 1,032 : 1, so 17 MiB
-ZSTD_SLICE_BYTES = KIB  # a block of 4 bytes holds up to 128 KiB, so 32 MiB
+SLICE_BYTES: Mapping[Encoding, int] = MappingProxyType(
+    {
+        Encoding.IDENTITY: 64 * KIB,
+        Encoding.GZIP: 16 * KIB,  # deflate: at most 1,032 : 1, so 17 MiB
+        Encoding.ZSTD: KIB,  # a block of 4 bytes holds up to 128 KiB, so 32 MiB
+    }
+)
+"""Both decompressors return all that their input yields, so it is cut until the most it can yield is bounded."""
 
 READ_BYTES = 64 * KIB
 KEPT_OF_LONG_LINE_BYTES = KIB
@@ -74,9 +80,9 @@ def decompressed(chunks: Iterable[bytes], encoding: Encoding, limits: BodyLimits
 
     def counted() -> Iterator[bytes]:
         nonlocal consumed
-        for chunk in chunks:
-            consumed += len(chunk)
-            yield chunk
+        for part in _slices(chunks, SLICE_BYTES[encoding]):
+            consumed += len(part)
+            yield part
 
     for piece in _plain(counted(), encoding):
         produced += len(piece)
@@ -87,15 +93,15 @@ def decompressed(chunks: Iterable[bytes], encoding: Encoding, limits: BodyLimits
         yield piece
 
 
-def _plain(chunks: Iterable[bytes], encoding: Encoding) -> Iterator[bytes]:
+def _plain(slices: Iterable[bytes], encoding: Encoding) -> Iterator[bytes]:
     match encoding:
         case Encoding.IDENTITY:
-            yield from chunks
+            yield from slices
         case Encoding.GZIP:
-            yield from _members(_slices(chunks, GZIP_SLICE_BYTES), lambda: zlib.decompressobj(GZIP_WINDOW), "gzip")
+            yield from _members(slices, lambda: zlib.decompressobj(GZIP_WINDOW), "gzip")
         case Encoding.ZSTD:
             context = zstandard.ZstdDecompressor(max_window_size=ZSTD_MAX_WINDOW_BYTES)
-            yield from _members(_slices(chunks, ZSTD_SLICE_BYTES), context.decompressobj, "zstd")
+            yield from _members(slices, context.decompressobj, "zstd")
 
 
 def _slices(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
