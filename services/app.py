@@ -5,8 +5,10 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
+from starlette.types import Lifespan
 
 from services.api import endpoints, keys, links, logs, middleware, probes, problems, recommend, releases
 from services.bootstrap import Container, container
@@ -54,11 +56,21 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
             if closing is not None:
                 closing.close()
 
-    app = FastAPI(title=TITLE, version=VERSION, lifespan=lifespan, description="Transfer tuning as a service.")
+    app = _described_app(lifespan)
     app.state.container = parts
-    for router in ROUTERS:
-        app.include_router(router)
     problems.install(app)
     app.add_middleware(middleware.BodyLimit)
     app.add_middleware(middleware.Measured, metrics=parts.metrics)
+    return app
+
+
+def openapi_document() -> dict[str, Any]:
+    """What the API says of itself; needs no parts."""
+    return _described_app(None).openapi()
+
+
+def _described_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
+    app = FastAPI(title=TITLE, version=VERSION, lifespan=lifespan, description="Transfer tuning as a service.")
+    for router in ROUTERS:
+        app.include_router(router)
     return app

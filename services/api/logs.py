@@ -31,7 +31,7 @@ ATTEMPTS = 3
 _BODY = {
     "requestBody": {
         "required": True,
-        "description": "One transfer record a line; see `TransferRecord`.",
+        "description": "Transfer records, a JSON object a line; units are part of the fields' names.",
         "content": {"application/x-ndjson": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
