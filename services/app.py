@@ -7,14 +7,14 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from services.api import endpoints, keys, links, logs, middleware, probes, problems, releases
+from services.api import endpoints, keys, links, logs, middleware, probes, problems, recommend, releases
 from services.bootstrap import Container, container
 from services.settings import Settings
 from tradewind.errors import InvalidValue
 
 TITLE = "Tradewind"
 VERSION = "1.0"
-ROUTERS = (logs.router, endpoints.router, links.router, releases.router, keys.router, probes.router)
+ROUTERS = (logs.router, endpoints.router, links.router, recommend.router, releases.router, keys.router, probes.router)
 
 
 def app_from_environment() -> FastAPI:

@@ -11,9 +11,10 @@ import redis
 from structlog.typing import FilteringBoundLogger
 
 from services.application.authenticate import Keyring
-from services.application.jobs import KeyRevoked, Notice
+from services.application.jobs import KeyRevoked, Notice, ReleaseChanged
 from services.application.log_lines import BodyLimits
 from services.application.ports import Clock
+from services.application.snapshot import Snapshots
 from services.persistence.store import Store
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
 from services.queue.notices import NoticeListener
@@ -33,6 +34,7 @@ class Container:
 
     store: Store
     keyring: Keyring
+    snapshots: Snapshots
     client: redis.Redis
     notices: NoticeListener
     clock: Clock
@@ -58,15 +60,25 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
     with Store(database_url, dispatcher) as store:
         keyring = Keyring(store.registry.find_key, time.monotonic)
 
+        snapshots = Snapshots(store.index, store.model, time.monotonic)
+
         def on_notice(notice: Notice) -> None:
-            if isinstance(notice, KeyRevoked):
-                keyring.forget(notice.key_id)
+            match notice:
+                case KeyRevoked():
+                    keyring.forget(notice.key_id)
+                case ReleaseChanged():
+                    snapshots.forget(notice.tenant_id)
+
+        def on_subscribed() -> None:
+            keyring.forget_all()
+            snapshots.forget_all()
 
         yield Container(
             store=store,
             keyring=keyring,
+            snapshots=snapshots,
             client=client,
-            notices=NoticeListener(client, on_notice=on_notice, on_subscribed=keyring.forget_all),
+            notices=NoticeListener(client, on_notice=on_notice, on_subscribed=on_subscribed),
             clock=SystemClock(),
             metrics=Metrics.create(),
             log=log,

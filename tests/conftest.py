@@ -4,6 +4,11 @@ import os
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("tradewind", deadline=None, derandomize=True)
+settings.load_profile("tradewind")
+"""Property tests are judged by what they find, the same each time, never by how long an example takes."""
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 

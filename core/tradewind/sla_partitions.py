@@ -5,13 +5,15 @@ partition is a tier that a provider names and prices, so it keeps its identity f
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from tradewind.parameters import Parameters
 from tradewind.prediction import ROUNDING, PredictedSetting
 from tradewind.selection import unit_target
 from tradewind.sla import EnergyBasis, Sla, SlaKind
+from tradewind.units import format_bps, format_joules
 
 MOVED_BY = 0.02
 """A bound that changes by more than this share of itself moves the tier: its price is to be reviewed."""
@@ -62,6 +64,24 @@ class Partition:
 
     def __contains__(self, target: float) -> bool:
         return self.lower <= target < self.upper or (self.closed and target == self.upper)
+
+
+def tier_name(partition: Partition) -> str:
+    """What a partition is called until its provider names it, such as ``40 Mbit/s to 80 Mbit/s at 90 %``."""
+    at = f"at {partition.confidence:.0%}" + (" dynamic" if partition.energy_basis is EnergyBasis.DYNAMIC else "")
+    write = _WRITTEN.get(partition.kind)
+    if write is None:
+        return f"{partition.kind.replace('_', ' ')} {at}"
+    return f"{write(partition.lower)} to {write(partition.upper)} {at}"
+
+
+_WRITTEN: Mapping[SlaKind, Callable[[float], str]] = MappingProxyType(
+    {
+        SlaKind.THROUGHPUT_AT_LEAST: format_bps,
+        SlaKind.ENERGY_AT_MOST: lambda j_a_byte: f"{format_joules(1e9 * j_a_byte)}/GB",
+        SlaKind.POWER_AT_MOST: lambda power_w: f"{power_w:.3g} W",
+    }
+)
 
 
 def serving(partitions: Sequence[Partition], sla: Sla, *, dataset_bytes: float) -> Partition | None:

@@ -44,8 +44,8 @@ def is_permitted(expression: str) -> bool:
     >>> is_permitted("MPL-2.0 AND (GPL-2.0-only OR MIT)")
     True
     """
-    words = iter([*re.findall(r"[()]|[^\s()]+", expression), ")"])
-    return _alternatives(words)
+    words = re.findall(r"[()]|[^\s()]+", expression)
+    return bool(words) and _alternatives(iter([*words, ")"]))
 
 
 def _alternatives(words: Iterator[str]) -> bool:

@@ -4,8 +4,10 @@ Nothing here is certified: the probability is the model's own, ``feasible`` is f
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from operator import itemgetter
 from uuid import UUID
 
 from services.application.chunk_choice import (
@@ -18,7 +20,7 @@ from services.application.chunk_choice import (
     together,
 )
 from services.application.enquiry import Enquiry, Offer
-from services.application.snapshot import ServedLeaf, ServedLink, Snapshot
+from services.application.snapshot import ServedLeaf, Snapshot
 from tradewind import heuristics, prior
 from tradewind.dataset import Chunk, DataSet
 from tradewind.parameters import Parameters
@@ -27,6 +29,7 @@ from tradewind.prediction import PredictedSetting, Quantity
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Recommendation, SlaAnswer
 from tradewind.selection import QUANTITY_OF, SettingTable, unit_target
 from tradewind.sla import Sla, SlaKind
+from tradewind.transfer import LinkKey
 from tradewind.units import format_bps
 from tradewind.wire.recommendations import WireTable
 
@@ -39,7 +42,15 @@ MAX_NEIGHBOUR_DISTANCE = 3.0
 ASSUMED_PATH = Path(bandwidth_bps=1e9, rtt_s=0.05)
 """Taken for what neither caller nor logs know of a path; every use of it is told in the rationale."""
 
-_Neighbour = tuple[float, ServedLink, ServedLeaf]
+
+@dataclass(frozen=True, slots=True)
+class _Neighbour:
+    """A leaf of another link and its distance, in doublings."""
+
+    distance: float
+    link: LinkKey
+    path: Path
+    leaf: ServedLeaf
 
 
 def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callable[[], UUID]) -> Offer:
@@ -53,7 +64,7 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
     load = enquiry.load or 0.0
     chunks = enquiry.chunks(path)
     powered = needs_power(enquiry.sla)
-    nearest = [_nearest(snapshot.links.values(), path, chunk.dataset, enquiry.link.mover, powered) for chunk in chunks]
+    nearest = [_nearest(snapshot, path, chunk.dataset, enquiry.link.mover, powered=powered) for chunk in chunks]
     if all(nearest):
         source = AnswerSource.NEIGHBOUR
         tables = [_borrowed(found, path, chunk.dataset, load) for found, chunk in zip(nearest, chunks, strict=True)]
@@ -71,7 +82,7 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         source=source,
         rationale=_rationale(source, enquiry, nearest, choices, predicted.throughput_bps.mean),
         release=snapshot.release if source is AnswerSource.NEIGHBOUR else None,
-        nearest_data_distance=max(found[0][0] for found in nearest) if all(nearest) else None,
+        nearest_data_distance=max(found[0].distance for found in nearest) if all(nearest) else None,
     )
     compact = {
         chunk.kind: WireTable.of(CompactTable(predicted=table)).model_dump_json(exclude_none=True).encode()
@@ -80,22 +91,29 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
     return Offer(recommendation, compact)
 
 
-def _nearest(links: Iterable[ServedLink], path: Path, dataset: DataSet, mover: str, powered: bool) -> list[_Neighbour]:
+def _nearest(snapshot: Snapshot, path: Path, dataset: DataSet, mover: str, *, powered: bool) -> list[_Neighbour]:
     """The nearest leaves of the same mover in log2 RTT, bandwidth and BDP over mean file size, nearest first.
 
     ``powered`` leaves out those without energy in their logs.
     """
     here = _position(path, dataset.mean_file_bytes)
-    near: list[_Neighbour] = []
-    for link in links:
-        there = link.model.path
-        if link.key.mover != mover or there.bdp_bytes is None:
-            continue
-        for leaf in link.leaves:
-            distance = math.dist(here, _position(there, 2.0**leaf.model.leaf.log2_mean_file_bytes))
-            if distance <= MAX_NEIGHBOUR_DISTANCE and (leaf.model.table.knows_power or not powered):
-                near.append((distance, link, leaf))
-    return sorted(near, key=lambda each: each[0])[:NEIGHBOURS]
+    near = sorted(
+        (
+            (distance, i, key)
+            for key, indexed in snapshot.index.models.items()
+            if key.mover == mover and indexed.path.bdp_bytes is not None
+            for i, leaf in enumerate(indexed.leaves)
+            if (distance := math.dist(here, _position(indexed.path, 2.0**leaf.log2_mean_file_bytes)))
+            <= MAX_NEIGHBOUR_DISTANCE
+        ),
+        key=itemgetter(0),
+    )
+    models = snapshot.index.models
+    found = (
+        _Neighbour(distance, key, models[key].path, snapshot.model(models[key]).leaves[i]) for distance, i, key in near
+    )
+    usable = (each for each in found if each.leaf.model.table.knows_power or not powered)
+    return list(islice(usable, NEIGHBOURS))
 
 
 def _position(path: Path, mean_file_bytes: float) -> tuple[float, float, float]:
@@ -110,14 +128,15 @@ def _position(path: Path, mean_file_bytes: float) -> tuple[float, float, float]:
 def _borrowed(neighbours: Sequence[_Neighbour], path: Path, dataset: DataSet, load: float) -> SettingTable:
     """The prior of this path plus the residuals that the neighbours show against their own prior."""
     entries: dict[Parameters, list[tuple[float, PredictedSetting, float]]] = {}
-    for distance, link, leaf in neighbours:
-        files = max(round(2.0**leaf.model.leaf.log2_file_count), 1)
-        theirs = DataSet(file_count=files, total_bytes=round(files * 2.0**leaf.model.leaf.log2_mean_file_bytes))
-        for setting in leaf.model.table.settings:
+    for each in neighbours:
+        centre = each.leaf.model.leaf
+        files = max(round(2.0**centre.log2_file_count), 1)
+        theirs = DataSet(file_count=files, total_bytes=round(files * 2.0**centre.log2_mean_file_bytes))
+        for setting in each.leaf.model.table.settings:
             if setting.certified:
-                own = prior.throughput_bps(link.model.path, theirs, setting.parameters, leaf.model.leaf.load)
-                entry = (1 / (1 + distance), setting, math.log(own))
-                entries.setdefault(setting.parameters, []).append(entry)
+                own = prior.throughput_bps(each.path, theirs, setting.parameters, centre.load)
+                lent = (1 / (1 + each.distance), setting, math.log(own))
+                entries.setdefault(setting.parameters, []).append(lent)
     return prior.transferred(entries, path, dataset, load)
 
 
@@ -196,9 +215,8 @@ def _rationale(
     mean_bps: float,
 ) -> str:
     if source is AnswerSource.NEIGHBOUR:
-        names = dict.fromkeys(
-            f"{link.key.source} → {link.key.destination}" for found in nearest for _, link, _ in found
-        )
+        links = dict.fromkeys(each.link for found in nearest for each in found)
+        names = (f"{link.source} → {link.destination}" for link in links)
         origin = f"no logs of this case; residuals of the nearest links ({', '.join(names)}) on the prior"
     else:
         origin = f"no logs of this path or one like it; closed-form rule for {enquiry.sla.kind}"

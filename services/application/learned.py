@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from tradewind.cluster import Leaf
 from tradewind.model import LeafModel, LinkModel
 from tradewind.path import Path
 from tradewind.transfer import LinkKey
@@ -48,6 +49,15 @@ class ModelOverview:
 
     path: Path
     clusters: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedModel:
+    """What an index of a release holds of a link's model: enough to find it, or a neighbour, by."""
+
+    id: UUID
+    path: Path
+    leaves: tuple[Leaf, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from services.application.chunk_choice import (
 )
 from services.application.enquiry import Enquiry, Offer
 from services.application.fresh_path import recommend_unseen
-from services.application.snapshot import ServedLeaf, ServedLink, Snapshot
+from services.application.snapshot import ServedLeaf, ServedModel, Snapshot
 from tradewind.dataset import Chunk
 from tradewind.parameters import Caps
 from tradewind.path import Path
@@ -34,19 +34,25 @@ MAX_OCTAVES = 3.0
 
 
 def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable[[], UUID]) -> Offer:
-    """Answer from the release in force; an unseen path or data set from its neighbours, else from closed-form rules."""
-    link = snapshot.link(enquiry.link)
-    if link is None:
+    """Answer from the release in force; an unseen path or data set from its neighbours, else from closed-form rules.
+
+    Raises
+    ------
+    NotInMemory : a model has to be fetched first.
+    """
+    indexed = snapshot.indexed(enquiry.link)
+    if indexed is None:
         return recommend_unseen(enquiry, snapshot, new_transfer_id)
-    path = completed(enquiry.path, link.model.path)
-    load = link.model.load_median if enquiry.load is None else enquiry.load
+    model = snapshot.model(indexed)
+    path = completed(enquiry.path, model.path)
+    load = model.load_median if enquiry.load is None else enquiry.load
     chunks = enquiry.chunks(path)
-    leaves = [link.nearest(chunk.dataset, load) for chunk in chunks]
+    leaves = [model.nearest(chunk.dataset, load) for chunk in chunks]
     octaves = max(map(_octaves, leaves, chunks))
     choices = _choose(enquiry, chunks, leaves) if octaves <= MAX_OCTAVES else None
     if choices is None:
         return recommend_unseen(replace(enquiry, path=path, load=load), snapshot, new_transfer_id)
-    predicted = together(choices, enquiry.dataset, enquiry.sla, _ceiling_bps(link, path, load))
+    predicted = together(choices, enquiry.dataset, enquiry.sla, _ceiling_bps(model, path, load))
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
         plan=tuple(choice.plan() for choice in choices),
@@ -89,11 +95,11 @@ def _octaves(leaf: ServedLeaf, chunk: Chunk) -> float:
     return leaf.model.leaf.octaves_from(chunk.dataset.mean_file_bytes, chunk.dataset.file_count)
 
 
-def _ceiling_bps(link: ServedLink, path: Path, load: float) -> float:
+def _ceiling_bps(model: ServedModel, path: Path, load: float) -> float:
     """What all chunks together cannot exceed: the pipe less the load, else the fastest setting of any leaf."""
     if path.bandwidth_bps is not None:
         return path.bandwidth_bps * (1 - load)
-    return math.exp(max(s.log_throughput_mean for leaf in link.leaves for s in leaf.model.table.settings))
+    return math.exp(max(s.log_throughput_mean for leaf in model.leaves for s in leaf.model.table.settings))
 
 
 def _choose(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf]) -> list[ChunkChoice] | None:

@@ -3,7 +3,9 @@
 from typing import Self
 from uuid import UUID
 
+from services.application.learned import StoredModel
 from services.application.ports import Outbox
+from services.application.snapshot import Index
 from services.persistence import migrate
 from services.persistence.engine import pooled_engine, unpooled_engine
 from services.persistence.failures import unavailable_when_away
@@ -33,6 +35,20 @@ class Store:
     def unit_of_work(self, tenant_id: UUID) -> UnitOfWork:
         """A transaction for the tenant, not begun yet."""
         return UnitOfWork(engine=self._engine, apart=self._apart, tenant_id=tenant_id, outbox=self._outbox)
+
+    def index(self, tenant_id: UUID) -> Index:
+        """What a tenant's release in force holds, without its lattices."""
+        with self.unit_of_work(tenant_id) as uow:
+            release = uow.releases.current()
+            models = uow.models.index(release) if release is not None else {}
+            keys = {link.id: link.key for link in uow.links.all()}
+            aliases = {alias: endpoint.name for endpoint in uow.endpoints.all() for alias in endpoint.aliases}
+        return Index(release, {keys[link_id]: indexed for link_id, indexed in models.items()}, aliases)
+
+    def model(self, tenant_id: UUID, model_id: UUID) -> StoredModel:
+        """One model of a tenant."""
+        with self.unit_of_work(tenant_id) as uow:
+            return uow.models.get(model_id)
 
     def schema_is_current(self) -> bool:
         """Whether the database answers with the schema that this code was written for."""

@@ -3,11 +3,12 @@
 import math
 from uuid import UUID, uuid5
 
-from services.application.snapshot import ServedLeaf, ServedLink, ServedPartition, Snapshot
+from services.application.learned import IndexedModel, Tier
+from services.application.snapshot import Index, ServedLeaf, ServedModel, Snapshot
 from tradewind import prior
 from tradewind.cluster import Leaf
 from tradewind.dataset import DataSet
-from tradewind.model import LeafModel, LinkModel, ObservedSetting
+from tradewind.model import LeafModel, ObservedSetting
 from tradewind.parameters import Lattice
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting, Quantity, merit
@@ -77,15 +78,16 @@ def _single(predicted: SettingTable, dataset: DataSet, kind: SlaKind) -> Partiti
     )
 
 
-def served_leaf(model: LeafModel) -> ServedLeaf:
-    served = (
-        ServedPartition(partition, uuid5(NAMESPACE, partition.kind), partition.kind.replace("_", " "))
-        for partition in model.partitions
-    )
-    return ServedLeaf.of(uuid5(NAMESPACE, str(model.leaf)), model, served)
-
-
 def snapshot(*models: LeafModel, key: LinkKey = LINK, path: Path = PATH) -> Snapshot:
-    learned = LinkModel(path=path, leaves=models, rows=500, load_median=0.1)
-    link = ServedLink(uuid5(NAMESPACE, str(key)), key, learned, tuple(map(served_leaf, models)))
-    return Snapshot(release=7, links={key: link}, aliases={"origin.example.org": "origin"})
+    """A release with one link, its model in memory."""
+    model_id = uuid5(NAMESPACE, str(key))
+    leaves = tuple(
+        ServedLeaf.of(
+            uuid5(NAMESPACE, str(model.leaf)), model, [Tier(uuid5(NAMESPACE, p.kind)) for p in model.partitions]
+        )
+        for model in models
+    )
+    indexed = IndexedModel(model_id, path, tuple(model.leaf for model in models))
+    made = Snapshot(Index(7, {key: indexed}, {"origin.example.org": "origin"}))
+    made.shelf.put(model_id, ServedModel(path, 0.1, leaves))
+    return made

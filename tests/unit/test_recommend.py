@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from services.application.enquiry import Enquiry
 from services.application.recommend import recommend
-from services.application.snapshot import EMPTY_SNAPSHOT
+from services.application.snapshot import EMPTY_SNAPSHOT, NotInMemory, Shelf
 from tests.unit.models import LINK, PATH, leaf_model, snapshot
 from tradewind.dataset import ChunkKind, DataSet, SizeBin
 from tradewind.parameters import Caps
@@ -43,7 +43,7 @@ def test_a_known_link_is_answered_from_the_release():
     made = answer(enquiry()).recommendation
     assert made.source is AnswerSource.RELEASE
     assert made.release == 7
-    assert made.sla.tier == "max throughput"
+    assert made.sla.tier == "max throughput at 90%"
     assert made.sla.feasible
     fastest = max(HTML.table.settings, key=lambda s: s.log_throughput_mean)
     assert made.plan[0].parameters == fastest.parameters
@@ -52,6 +52,26 @@ def test_a_known_link_is_answered_from_the_release():
     )
     assert "release 7" in made.rationale
     assert made.nearest_data_distance == pytest.approx(0)
+
+
+def test_a_model_that_is_not_in_memory_is_asked_for_by_name():
+    cold = replace(LEARNED, shelf=Shelf())
+    with pytest.raises(NotInMemory) as missing:
+        answer(enquiry(), cold)
+    assert missing.value.model_id == LEARNED.index.models[LINK].id
+
+
+def test_the_shelf_gives_up_what_was_not_used_for_longest():
+    shelf = Shelf(capacity=2)
+    model = LEARNED.model(LEARNED.index.models[LINK])
+    first, second, third = uuid4(), uuid4(), uuid4()
+    shelf.put(first, model)
+    shelf.put(second, model)
+    shelf.get(first)
+    shelf.put(third, model)
+    assert shelf.get(first) is model
+    with pytest.raises(NotInMemory):
+        shelf.get(second)
 
 
 def test_an_alias_leads_to_the_same_link():

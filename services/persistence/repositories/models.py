@@ -4,15 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Row, Select, func, insert, select
 
-from services.application.learned import ModelOverview, StoredLeaf, StoredModel, Tier
+from services.application.learned import IndexedModel, ModelOverview, StoredLeaf, StoredModel, Tier
 from services.persistence.tables import clusters, link_models, release_links, sla_partitions, surfaces
 from tradewind.cluster import Leaf
+from tradewind.errors import NotFound
 from tradewind.model import LeafModel, LinkModel, ObservedSetting
 from tradewind.parameters import Lattice, Parameters
 from tradewind.path import Path
@@ -21,6 +23,7 @@ from tradewind.selection import SettingTable
 from tradewind.sla import EnergyBasis, SlaKind
 from tradewind.sla_partitions import Partition
 
+_CENTRE = ("dataset_tier", "load_tier", "log2_mean_file_bytes", "log2_file_count", "load")
 _PATH = ("bandwidth_bps", "rtt_s", "min_rtt_s", "loss_rate", "buffer_bytes")
 
 
@@ -70,6 +73,32 @@ class Models:
         if partitions:
             self._connection.execute(insert(sla_partitions), partitions)
         return model_id
+
+    def get(self, model_id: UUID) -> StoredModel:
+        """The model.
+
+        Raises
+        ------
+        NotFound : the tenant has none of this id.
+        """
+        found = self._read(select(link_models.c.id).where(link_models.c.id == model_id))
+        if not found:
+            raise NotFound("no such model")
+        return found[0]
+
+    def index(self, release_id: int) -> Mapping[UUID, IndexedModel]:
+        """Of each link that a release holds: its model, the model's path, and the centres of its leaves."""
+        rows = self._connection.execute(
+            select(link_models, clusters.c.rows.label("leaf_rows"), *(clusters.c[name] for name in _CENTRE))
+            .join(release_links, release_links.c.link_model_id == link_models.c.id)
+            .join(clusters, clusters.c.link_model_id == link_models.c.id)
+            .where(release_links.c.release_id == release_id)
+            .order_by(link_models.c.id, clusters.c.ordinal)
+        )
+        return {
+            link_id: IndexedModel(group[0].id, _path(group[0]), tuple(map(_centre, group)))
+            for link_id, group in ((key, list(rows)) for key, rows in groupby(rows, key=lambda row: row.link_id))
+        }
 
     def of_release(self, release_id: int) -> Sequence[StoredModel]:
         """Every model that a release holds."""
@@ -122,7 +151,11 @@ class Models:
             partitions[row.cluster_id].append(row)
         leaves: dict[UUID, list[StoredLeaf]] = defaultdict(list)
         for row in self._connection.execute(
-            select(clusters, *(column for column in surfaces.columns if column.name not in ("tenant_id", "cluster_id")))
+            select(
+                clusters,
+                clusters.c.rows.label("leaf_rows"),
+                *(column for column in surfaces.columns if column.name not in ("tenant_id", "cluster_id")),
+            )
             .join(surfaces, surfaces.c.cluster_id == clusters.c.id)
             .where(clusters.c.link_model_id.in_(model_ids))
             .order_by(clusters.c.link_model_id, clusters.c.ordinal)
@@ -203,17 +236,21 @@ def _path(row: Row[Any]) -> Path:
     return Path(**{name: getattr(row, name) for name in _PATH})
 
 
+def _centre(row: Row[Any]) -> Leaf:
+    return Leaf(
+        dataset_tier=row.dataset_tier,
+        load_tier=row.load_tier,
+        log2_mean_file_bytes=row.log2_mean_file_bytes,
+        log2_file_count=row.log2_file_count,
+        load=row.load,
+        row_count=row.leaf_rows,
+    )
+
+
 def _stored_leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> StoredLeaf:
     lattice = Lattice(MappingProxyType({axis: tuple(values) for axis, values in row.axes.items()}))
     model = LeafModel(
-        leaf=Leaf(
-            dataset_tier=row.dataset_tier,
-            load_tier=row.load_tier,
-            log2_mean_file_bytes=row.log2_mean_file_bytes,
-            log2_file_count=row.log2_file_count,
-            load=row.load,
-            row_count=row.rows,
-        ),
+        leaf=_centre(row),
         lattice=lattice,
         table=SettingTable(_settings(row, lattice), row.base_power_w),
         observed=tuple(

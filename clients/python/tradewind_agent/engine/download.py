@@ -16,8 +16,6 @@ from tradewind_agent.engine.storage import Identity, PartFile
 from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
 _OK, _PARTIAL, _RANGE_NOT_SATISFIABLE = 200, 206, 416
-_CHECKPOINT_BYTES = 8 * 1024 * 1024
-"""At least this much is received between two notes in the journal: smaller files are not worth a sync."""
 
 
 class Unwanted(FileFault):
@@ -286,7 +284,7 @@ class FileDownload(FileTransfer):
     # Safely on disk.
 
     def checkpoint(self) -> None:
-        if self._unsynced_bytes < _CHECKPOINT_BYTES or self._publishing or self.over:
+        if self._unsynced_bytes < self.host.options.checkpoint_bytes or self._publishing or self.over:
             return
         self._unsynced_bytes = 0
         self.host.run_blocking(partial(self._part.checkpoint, self._identity, self._arrived()))

@@ -22,9 +22,6 @@ from tradewind_agent.errors import AgentError
 _STORAGE_THREADS = 4
 """Syncs wait for the disk, not for the processor; a few overlap well."""
 
-_CHECKPOINT_INTERVAL_S = 2.0
-"""At most this much of a transfer is fetched again after a crash."""
-
 
 class TransferEngine:
     """Moves one set of files by a plan per chunk, which `retune` may change at any time.
@@ -212,7 +209,7 @@ class TransferEngine:
                 self._files[file] = home
 
     def _checkpoint_later(self) -> None:
-        self._checkpoint_timer = self._loop.call_later(_CHECKPOINT_INTERVAL_S, self._checkpoint)
+        self._checkpoint_timer = self._loop.call_later(self.options.checkpoint_interval_s, self._checkpoint)
 
     def _checkpoint(self) -> None:
         for chunk in self._chunks:

@@ -30,6 +30,8 @@ class EngineOptions:
     ``idle_timeout_s`` : longest silence while an answer is due.
     ``checksum`` : compare SHA-256 sums: of the manifest, of the server's Repr-Digest; ask the receiver to on upload.
     ``durable`` : sync each file before it gets its name.
+    ``checkpoint_interval_s``, ``checkpoint_bytes`` : how often, and after how much of a file at least, it is synced and
+    noted what has arrived; a crash costs at most what came since.
     ``rng`` : source of the jitter between tries.
     """
 
@@ -44,4 +46,6 @@ class EngineOptions:
     most_redirects: int = 10
     checksum: bool = False
     durable: bool = True
+    checkpoint_interval_s: float = 2.0
+    checkpoint_bytes: int = 8 * 1024 * 1024
     rng: random.Random = field(default_factory=random.Random)

@@ -1,0 +1,1 @@
+"""The main job end to end with real transfers: history, logs, a release, a recommendation used by a transfer."""

@@ -1,0 +1,195 @@
+"""Run the demo: ``./run demo``. Prints what it does, writes ``var/demo/report.json``.
+
+The origin stands behind an emulated path in user space (see ``benchmarks.emulation``); transfers, logs, fits and the
+recommendation are real. Energy is the CPU model's, and is called modelled.
+"""
+
+import json
+import random
+import shutil
+import statistics
+import sys
+import time
+from contextlib import ExitStack
+
+from benchmarks.demo import stack
+from benchmarks.demo.comparison import Run, compared, holds_at_any_constants
+from benchmarks.demo.files import PAGES, PHOTOS, write_folder
+from benchmarks.demo.history import trials
+from benchmarks.report import ROOT, table
+from tradewind.dataset import ChunkKind
+from tradewind.errors import TradewindError
+from tradewind.parameters import UNKNOWN_PARAMETERS, UNTUNED, Parameters
+from tradewind.units import format_bps, format_bytes, parse_bps, parse_seconds
+from tradewind_agent.client import Client
+from tradewind_agent.copy_report import CopyReport
+from tradewind_agent.copying import CopyOptions, Logbook, copy_files
+from tradewind_agent.metering import HostMeter
+from tradewind_agent.spool import Spool
+
+SEED = 7
+RATE, RTT, LOSS = "80Mbps", "60ms", "0.02%"
+PAGES_MOVED, PHOTOS_MOVED = 160, 8
+COMMON_DEFAULT = Parameters(concurrency=4, parallelism=1, pipelining=1)
+"""What a common tool does by itself: rclone's ``--transfers 4``."""
+
+REPEATS = {"untuned": 1, "default": 2, "tuned": 3}
+"""The fast ones again, because they are short and the machine is noisy; medians are compared."""
+
+RELEASE_PATIENCE_S = 60.0
+FOLDER = ROOT / "var" / "demo"
+
+
+def main() -> int:
+    began = time.monotonic()
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    try:
+        with ExitStack() as running:
+            report = Demo(running).run()
+    except TradewindError as error:
+        sys.stderr.write(f"demo: {error}\n")
+        return 1
+    (FOLDER / "report.json").write_text(json.dumps(report, indent=2) + "\n")
+    say(f"\n{FOLDER / 'report.json'} written after {time.monotonic() - began:.0f} s")
+    return 0
+
+
+class Demo:
+    """One run, on processes that end with ``running``."""
+
+    def __init__(self, running: ExitStack) -> None:
+        self._draw = random.Random(SEED)
+        self._received = 0
+        self._write_files()
+        say(f"path: an emulation in user space, {RATE}, {RTT} round trip, {LOSS} loss, seed {SEED}")
+        logs = FOLDER
+        address, key = running.enter_context(stack.service(FOLDER / "service", logs))
+        origin = running.enter_context(stack.origin(FOLDER / "origin", logs))
+        options = ("--rate", RATE, "--rtt", RTT, "--loss", LOSS, "--seed", str(SEED))
+        self._port = running.enter_context(stack.emulated_path(origin, options, logs))
+        self._client = running.enter_context(Client(address, key))
+        self._spool = Spool(FOLDER / "spool", warn=say)
+        self._meter = HostMeter.of_this_host()
+        say(f"service: {address}, PostgreSQL, Valkey, API and workers started")
+
+    def _write_files(self) -> None:
+        moved = write_folder(FOLDER / "origin" / "moved", {PAGES: PAGES_MOVED, PHOTOS: PHOTOS_MOVED}, self._draw)
+        self._trials = trials(self._draw)
+        for number, trial in enumerate(self._trials):
+            write_folder(FOLDER / "origin" / f"trial-{number}", {trial.files: trial.count}, self._draw)
+        say(f"files: {PAGES_MOVED} pages and {PHOTOS_MOVED} photos, {format_bytes(moved)}, seed {SEED}")
+
+    def run(self) -> dict[str, object]:
+        self._make_history()
+        release = self._learn()
+        runs = self._compare()
+        links = self._client.links()
+        report = compared(runs) | {
+            "logs_uploaded": self._uploaded,
+            "links": len(links),
+            "clusters": sum(link.clusters for link in links),
+            "release": release,
+            "recommendation_source": runs["tuned"][-1].report.plan.source,
+            "less_modelled_energy_at_any_constants": holds_at_any_constants(runs),
+            "path": {"rate": RATE, "rtt": RTT, "loss": LOSS, "seed": SEED, "kind": "user-space emulation"},
+        }
+        self._tell(report, runs)
+        return report
+
+    def _make_history(self) -> None:
+        """Move the trials one after another and upload their logs."""
+        say(f"history: {len(self._trials)} transfers at many settings")
+        began = time.monotonic()
+        for number, trial in enumerate(self._trials):
+            report = self._copy(f"trial-{number}", trial.parameters)
+            progress(f"  {number + 1}/{len(self._trials)} {trial.name}: {format_bps(report.throughput_bps)}")
+        uploaded = self._spool.drain(self._client)
+        self._uploaded = sum(receipt.accepted for receipt in uploaded.receipts)
+        say(f"  {self._uploaded} records uploaded, {time.monotonic() - began:.0f} s")
+
+    def _learn(self) -> int:
+        """Wait for the release that the workers make of the logs."""
+        began = time.monotonic()
+        while time.monotonic() - began < RELEASE_PATIENCE_S:
+            current = [release for release in self._client.releases() if release.current]
+            if current:
+                release = current[0]
+                say(f"release {release.id}: {release.clusters} clusters, gate {release.gate}")
+                return release.id
+            time.sleep(0.2)
+        raise TradewindError(f"no release after {RELEASE_PATIENCE_S:.0f} s; see {FOLDER / 'service.log'}")
+
+    def _compare(self) -> dict[str, list[Run]]:
+        """The same files untuned, at a common default and as recommended, in turn."""
+        settings = {"untuned": UNTUNED, "default": COMMON_DEFAULT, "tuned": UNKNOWN_PARAMETERS}
+        runs: dict[str, list[Run]] = {name: [] for name in settings}
+        for turn in range(max(REPEATS.values())):
+            for name, parameters in settings.items():
+                if turn < REPEATS[name]:
+                    runs[name].append(Run(self._copy("moved", parameters, ask=name == "tuned")))
+                    say(f"  {name}: {runs[name][-1].report.line()}")
+        return runs
+
+    def _copy(self, folder: str, parameters: Parameters, *, ask: bool = False) -> CopyReport:
+        self._received += 1
+        report = copy_files(
+            [f"http://127.0.0.1:{self._port}/{folder}/"],
+            str(FOLDER / "received" / str(self._received)),
+            options=CopyOptions(
+                by_hand=parameters,
+                source="origin",
+                destination="agent",
+                bandwidth_bps=parse_bps(RATE),
+                rtt_s=parse_seconds(RTT),
+            ),
+            client=self._client if ask else None,
+            logbook=None if ask else Logbook(spool=self._spool),
+            meter=self._meter,
+        )
+        if not report.succeeded:
+            raise TradewindError(report.line())
+        return report
+
+    def _tell(self, report: dict[str, object], runs: dict[str, list[Run]]) -> None:
+        tuned = runs["tuned"][-1].report.plan
+        say(f"\nrecommendation ({tuned.source}): {tuned.rationale}")
+        for chunk in tuned.chunks:
+            upto = "all others" if chunk.max_file_bytes is None else f"files up to {format_bytes(chunk.max_file_bytes)}"
+            kind = "" if chunk.chunk is ChunkKind.WHOLE else f"{chunk.chunk}, "
+            say(f"  {kind}{upto}: {chunk.parameters.known()}")
+        say("")
+        say(
+            table(
+                [
+                    {
+                        "transfer": name,
+                        "Mbit/s": statistics.median(run.report.throughput_bps for run in each) / 1e6,
+                        "seconds": statistics.median(run.report.duration_s for run in each),
+                        "modelled J": statistics.median(run.modelled_j() for run in each),
+                    }
+                    for name, each in runs.items()
+                ]
+            )
+        )
+        say(
+            f"\nspeedup {report['speedup']:.2f} over untuned, {report['speedup_vs_default']:.2f} over cc = 4; "
+            f"modelled energy saved {report['energy_saving']:.0%} and {report['energy_saving_vs_default']:.0%}; "
+            f"at −50 % to +50 % of the power constants: {report['less_modelled_energy_at_any_constants']}"
+        )
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def progress(line: str) -> None:
+    """A line that the next one replaces on a terminal; nothing elsewhere."""
+    if sys.stdout.isatty():
+        sys.stdout.write(f"\r\033[K{line}")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""The transfers that the demo learns from: real ones, at many settings, of files like those it will move."""
+
+import random
+from dataclasses import dataclass
+
+from benchmarks.demo.files import PAGES, PHOTOS, FileClass
+from tradewind.parameters import Parameters
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One transfer of the history: so many files of one class at one setting."""
+
+    files: FileClass
+    count: int
+    parameters: Parameters
+
+    @property
+    def name(self) -> str:
+        p = self.parameters
+        return f"{self.files.name} cc={p.concurrency} p={p.parallelism} pp={p.pipelining}"
+
+
+_PAGE_SETTINGS = [(1, 1, 4), (1, 1, 16), *((cc, 1, pp) for cc in (2, 4, 8, 16) for pp in (1, 4, 16)), (4, 2, 4)]
+_PHOTO_SETTINGS = [(1, 1, 1), (1, 2, 1), (1, 4, 1), (2, 1, 1), (2, 2, 1), (2, 4, 1), (4, 1, 1), (4, 2, 1), (4, 4, 1)]
+_PHOTO_SETTINGS += [(2, 1, 4), (4, 1, 4), (8, 1, 1), (8, 2, 1)]
+
+PAGES_A_TRIAL = 48
+PHOTOS_A_TRIAL = 6
+
+
+def trials(draw: random.Random) -> list[Trial]:
+    """Each setting twice, in an order drawn at random, so that a change of the machine's mood hits all alike."""
+    made = [
+        Trial(files, count, Parameters(concurrency=cc, parallelism=p, pipelining=pp))
+        for files, count, settings in (
+            (PAGES, PAGES_A_TRIAL, _PAGE_SETTINGS),
+            (PHOTOS, PHOTOS_A_TRIAL, _PHOTO_SETTINGS),
+        )
+        for cc, p, pp in settings
+        for _ in range(2)
+    ]
+    draw.shuffle(made)
+    return made

@@ -1,0 +1,101 @@
+"""What the demo runs on: the whole service, an origin, and an emulated path between origin and agent."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.report import ROOT
+from tradewind.errors import TradewindError
+
+PYTHON = (sys.executable, "-P", "-m")
+STOP_PATIENCE_S = 30.0
+LOG_TAIL_LINES = 5
+
+
+class DidNotStart(TradewindError):
+    """A process of the demo ended before it said that it was ready."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """A process whose output is read line by line; what it says on the error stream is in ``log``."""
+
+    process: subprocess.Popen[str]
+    log: Path
+
+    def line_matching(self, pattern: str) -> re.Match[str]:
+        """The first line of its output from here on that matches.
+
+        Raises
+        ------
+        DidNotStart : the output ended without one.
+        """
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if (match := re.search(pattern, line)) is not None:
+                return match
+        tail = self.log.read_text().splitlines()[-LOG_TAIL_LINES:]
+        raise DidNotStart(f"{self.log.stem} did not start: {' | '.join(tail) or 'it said nothing'}")
+
+
+@contextmanager
+def started(name: str, command: Sequence[str], *, logs: Path, environment: Mapping[str, str]) -> Iterator[Started]:
+    """Run a process and stop it at the end."""
+    log = logs / f"{name}.log"
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT, env={**os.environ, **environment}
+        )
+    try:
+        yield Started(process, log)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.communicate(timeout=STOP_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+
+@contextmanager
+def service(folder: Path, logs: Path) -> Iterator[tuple[str, str]]:
+    """``./run serve`` on a data folder of its own; its address and an agent key."""
+    environment = {
+        "TRADEWIND_DATA": str(folder),
+        "TRADEWIND_PORT": str(free_port()),
+        "TRADEWIND_REFRESH_INTERVAL_S": "0",
+        "PYTHONUNBUFFERED": "1",
+    }
+    with started("service", (*PYTHON, "services.serve"), logs=logs, environment=environment) as process:
+        address = process.line_matching(r"API.*?(http://\S+)")[1]
+        yield address, process.line_matching(r"agent key: (\S+)")[1]
+
+
+@contextmanager
+def origin(folder: Path, logs: Path) -> Iterator[int]:
+    """``tradewind serve-files`` on a folder; its port."""
+    command = (*PYTHON, "tradewind_agent", "serve-files", str(folder), "--port", "0", "--json")
+    with started("origin", command, logs=logs, environment={"PYTHONUNBUFFERED": "1"}) as process:
+        yield int(process.line_matching(r'"port": ?(\d+)')[1])
+
+
+@contextmanager
+def emulated_path(upstream_port: int, options: Sequence[str], logs: Path) -> Iterator[int]:
+    """The emulated path in front of the origin; its port."""
+    command = (*PYTHON, "benchmarks.emulation.path", "--upstream", f"127.0.0.1:{upstream_port}", *options)
+    with started("path", command, logs=logs, environment={"PYTHONUNBUFFERED": "1"}) as process:
+        yield int(json.loads(process.line_matching(r"\{.*\}")[0])["port"])
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port

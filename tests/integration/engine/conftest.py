@@ -1,0 +1,59 @@
+"""Files to move, and the servers that serve them."""
+
+import random
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.engine.web_servers import WebServer, apache, nginx
+
+KEEPALIVE_REQUESTS = 7
+"""Answers after which the servers close a connection, fewer than most tests pipeline."""
+
+
+@pytest.fixture(scope="session")
+def world_readable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder that the server's own user can read (pytest's is closed to others)."""
+    with tempfile.TemporaryDirectory(prefix="tradewind-test-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture(scope="session")
+def content(world_readable: Path) -> Path:
+    """60 small files, 6 middling ones in a folder, 2 large ones, an empty one and odd names."""
+    root = world_readable / "content"
+    rng = random.Random(7)
+    sizes = {f"small/s{number:02}.bin": rng.randrange(1, 60_000) for number in range(60)}
+    sizes |= {f"middle/m{number}.bin": rng.randrange(700_000, 1_500_000) for number in range(6)}
+    sizes |= {"large/l0.bin": 9_000_001, "large/l1.bin": 6_000_000, "empty.bin": 0}
+    sizes |= {"odd/a b#c%20.txt": 1234, "odd/ünï.bin": 77, "odd/plus+and&.bin": 99, "odd/deep/er/x.bin": 2000}
+    for name, size in sizes.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(rng.randbytes(size))
+    return root
+
+
+@pytest.fixture(scope="session", params=["nginx", "apache"])
+def web_server(request: pytest.FixtureRequest, content: Path, world_readable: Path) -> Iterator[WebServer]:
+    """nginx and Apache in turn, at their defaults."""
+    work = world_readable / request.param
+    work.mkdir()
+    with (nginx if request.param == "nginx" else apache)(content, work) as server:
+        yield server
+
+
+@pytest.fixture(scope="session", params=["nginx", "apache"])
+def impatient_server(request: pytest.FixtureRequest, content: Path, world_readable: Path) -> Iterator[WebServer]:
+    """nginx and Apache in turn, closing connections after a few requests."""
+    work = world_readable / f"impatient-{request.param}"
+    work.mkdir()
+    if request.param == "nginx":
+        with nginx(content, work, server=f"keepalive_requests {KEEPALIVE_REQUESTS};") as server:
+            yield server
+    else:
+        with apache(content, work, server=f"MaxKeepAliveRequests {KEEPALIVE_REQUESTS}") as server:
+            yield server

@@ -1,0 +1,141 @@
+"""Concurrency, parallelism, pipelining and I/O block change while bytes flow; nothing received is lost."""
+
+import asyncio
+import random
+from hashlib import sha256
+from pathlib import Path
+
+from tests.integration.engine.rough_server import RoughServer, paced, plain
+from tests.integration.engine.transfers import digests, jobs_for, options, plan, until
+from tradewind.dataset import ChunkKind
+from tradewind.parameters import Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind_agent.engine import TransferEngine
+
+LARGE = random.Random(9).randbytes(3_000_000)
+SMALL = LARGE[:20_000]
+
+
+def test_raising_opens_connections_and_lowering_retires_them(tmp_path: Path):
+    names = [f"f{number}" for number in range(10)]
+
+    async def story() -> None:
+        server = RoughServer({f"/{name}": paced(LARGE) for name in names})
+        async with server:
+            engine = TransferEngine(plan(2), options())
+            task = asyncio.create_task(engine.run(jobs_for(server.url, names, tmp_path, dict.fromkeys(names, len(LARGE)))))
+            await until(lambda: server.open_now == 2)
+            engine.retune(plan(2, 3))
+            await until(lambda: server.open_now == 6)
+            engine.retune(plan(5, 2, 2, 8192))
+            await until(lambda: server.open_now == 10)
+            assert engine.snapshot().chunks[0].parameters == plan(5, 2, 2, 8192)[0].parameters
+            engine.retune(plan(1, 2))
+            await until(lambda: server.open_now == 2)
+            assert not task.done()
+            engine.retune(plan(10))
+            result = await task
+        assert result.failures == ()
+        assert result.bytes_moved == len(names) * len(LARGE)
+        assert server.most_open == 10
+
+    asyncio.run(story())
+    assert len(digests(tmp_path)) == len(names)
+    assert set(digests(tmp_path).values()) == {sha256(LARGE).hexdigest()}
+
+
+class Withholding(asyncio.Protocol):
+    """Counts requests on a connection and answers them only when told."""
+
+    def __init__(self, connections: list["Withholding"]) -> None:
+        connections.append(self)
+        self.requests = 0
+        self.answered = 0
+        self.most_unanswered = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.requests += data.count(b"\r\n\r\n")
+        self.most_unanswered = max(self.most_unanswered, self.requests - self.answered)
+
+    def answer(self, count: int) -> None:
+        self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndata" * count)
+        self.answered += count
+
+
+def test_as_many_requests_are_in_flight_as_pipelining_says(tmp_path: Path):
+    async def story() -> None:
+        connections: list[Withholding] = []
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: Withholding(connections), "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        names = [f"f{number}" for number in range(60)]
+        engine = TransferEngine(plan(2, 1, 8), options())
+        task = asyncio.create_task(engine.run(jobs_for(url, names, tmp_path, dict.fromkeys(names, 4))))
+        await until(lambda: [each.requests for each in connections] == [8, 8])
+        engine.retune(plan(2, 1, 3))
+        connections[0].answer(7)
+        await until(lambda: connections[0].requests == 10)
+        engine.retune(plan(2, 1, 12))
+        await until(lambda: [each.requests - each.answered for each in connections] == [12, 12])
+        assert max(each.most_unanswered for each in connections) == 12
+        while not task.done():
+            for each in connections:
+                each.answer(each.requests - each.answered)
+            await asyncio.sleep(0)
+        assert (await task).files_done == 60
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(story())
+
+
+def three_chunks(small: Parameters, large: Parameters) -> list[ChunkPlan]:
+    return [ChunkPlan(ChunkKind.SMALL, 100_000, small), ChunkPlan(ChunkKind.LARGE, None, large)]
+
+
+def test_channels_of_a_finished_chunk_go_to_the_others(tmp_path: Path):
+    small_names = [f"s{number}" for number in range(20)]
+    large_names = [f"l{number}" for number in range(6)]
+    sizes = dict.fromkeys(small_names, len(SMALL)) | dict.fromkeys(large_names, len(LARGE))
+
+    async def story() -> None:
+        answers = {f"/{name}": plain(SMALL) for name in small_names} | {f"/{name}": paced(LARGE) for name in large_names}
+        async with RoughServer(answers) as server:
+            settings = three_chunks(
+                Parameters(concurrency=4, parallelism=1, pipelining=4), Parameters(concurrency=1, parallelism=2)
+            )
+            engine = TransferEngine(settings, options())
+            task = asyncio.create_task(engine.run(jobs_for(server.url, sizes, tmp_path, sizes)))
+            await until(lambda: engine.snapshot().chunks[0].files_done == len(small_names))
+            large = engine.snapshot().chunks[1]
+            # Four streams freed are two more channels of two streams.
+            assert (large.parameters.concurrency, large.parameters.parallelism) == (3, 2)
+            await until(lambda: engine.snapshot().open_connections == 6)
+            assert (await task).files_done == 26
+            assert server.most_open == 6
+
+    asyncio.run(story())
+
+
+def test_chunks_of_a_plan_may_come_and_go(tmp_path: Path):
+    sizes = {f"l{number}": len(LARGE) for number in range(6)} | {f"s{number}": len(SMALL) for number in range(6)}
+
+    async def story() -> None:
+        answers = {f"/{name}": paced(LARGE if name.startswith("l") else SMALL) for name in sizes}
+        async with RoughServer(answers) as server:
+            engine = TransferEngine(plan(2), options())
+            task = asyncio.create_task(engine.run(jobs_for(server.url, sizes, tmp_path, sizes)))
+            await until(lambda: server.open_now == 2)
+            engine.retune(three_chunks(Parameters(concurrency=2), Parameters(concurrency=2)))
+            await until(lambda: server.open_now == 4)
+            engine.retune(plan(3))
+            result = await task
+            assert (result.files_done, result.failures) == (12, ())
+            assert result.bytes_moved == sum(sizes.values())
+            assert server.most_open <= 4
+
+    asyncio.run(story())

@@ -1,0 +1,127 @@
+"""https with an authority of one's own, proxies, logins."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.engine.certificates import Certificates, make_certificates
+from tests.integration.engine.http_proxy import HttpProxy
+from tests.integration.engine.rough_server import RoughServer, plain
+from tests.integration.engine.transfers import digests, jobs_for, options, plan, transfer
+from tests.integration.engine.web_servers import WebServer, nginx
+from tradewind_agent.engine import (
+    Credentials,
+    DownloadJob,
+    Proxies,
+    TransferEngine,
+    TransferResult,
+    Url,
+    list_downloads,
+    tls_context,
+)
+
+SMALL = bytes(range(256)) * 200
+
+
+@pytest.fixture(scope="module")
+def certificates(world_readable: Path) -> Certificates:
+    folder = world_readable / "certificates"
+    folder.mkdir()
+    return make_certificates(folder)
+
+
+@pytest.fixture(scope="module")
+def https_server(content: Path, certificates: Certificates, world_readable: Path) -> Iterator[WebServer]:
+    work = world_readable / "https"
+    work.mkdir()
+    with nginx(
+        content, work, server="keepalive_requests 20;", tls=(certificates.certificate, certificates.key)
+    ) as server:
+        yield server
+
+
+@pytest.mark.parametrize(("concurrency", "parallelism", "pipelining"), [(1, 1, 1), (3, 2, 4)])
+def test_every_byte_arrives_over_tls(
+    https_server: WebServer,
+    certificates: Certificates,
+    content: Path,
+    tmp_path: Path,
+    concurrency: int,
+    parallelism: int,
+    pipelining: int,
+):
+    trusting = options(tls=tls_context(ca_file=certificates.authority))
+    jobs = asyncio.run(list_downloads([Url.parse(https_server.url)], tmp_path, trusting))
+    result = transfer(jobs, plan(concurrency, parallelism, pipelining), tls=trusting.tls)
+    assert result.failures == ()
+    assert digests(tmp_path) == digests(content)
+
+
+def test_an_unknown_authority_is_refused_at_once(https_server: WebServer, tmp_path: Path):
+    result = transfer(jobs_for(https_server.url, ["empty.bin"], tmp_path), plan(1))
+    (failure,) = result.failures
+    assert failure.reason == "certificate of 127.0.0.1 is not trusted: unable to get local issuer certificate"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_insecure_accepts_any_certificate(https_server: WebServer, tmp_path: Path):
+    jobs = jobs_for(https_server.url, ["small/s01.bin"], tmp_path)
+    assert transfer(jobs, plan(1), tls=tls_context(insecure=True)).succeeded
+
+
+def test_https_goes_through_a_tunnel(
+    https_server: WebServer, certificates: Certificates, content: Path, tmp_path: Path
+):
+    async def story() -> HttpProxy:
+        async with HttpProxy() as proxy:
+            chosen = options(
+                tls=tls_context(ca_file=certificates.authority), proxies=Proxies.always(f"http://me:pw@{proxy.address}")
+            )
+            jobs = await list_downloads([Url.parse(f"{https_server.url}middle/")], tmp_path, chosen)
+            assert (await TransferEngine(plan(2, 2, 2), chosen).run(jobs)).failures == ()
+        return proxy
+
+    proxy = asyncio.run(story())
+    assert digests(tmp_path) == digests(content / "middle")
+    assert set(proxy.requests) == {f"CONNECT 127.0.0.1:{https_server.port} HTTP/1.1"}
+    assert proxy.authorizations == {"Basic bWU6cHc="}
+
+
+def test_http_is_asked_of_the_proxy_by_absolute_uri(tmp_path: Path):
+    async def story() -> tuple[HttpProxy, str]:
+        async with HttpProxy() as proxy, RoughServer({"/file": plain(SMALL)}) as server:
+            chosen = options(proxies=Proxies.from_environment({"http_proxy": proxy.address}))
+            result = await TransferEngine(plan(1), chosen).run(jobs_for(server.url, ["file"], tmp_path))
+            assert result.failures == ()
+            return proxy, server.url
+
+    proxy, url = asyncio.run(story())
+    assert proxy.requests == [f"GET {url}/file HTTP/1.1"]
+    assert (tmp_path / "file").read_bytes() == SMALL
+
+
+def test_a_tunnel_that_is_refused_fails_in_one_line(https_server: WebServer, tmp_path: Path):
+    async def story() -> TransferResult:
+        async with HttpProxy(refuse=True) as proxy:
+            chosen = options(proxies=Proxies.always(proxy.address))
+            return await TransferEngine(plan(1), chosen).run(jobs_for(https_server.url, ["empty.bin"], tmp_path))
+
+    (failure,) = asyncio.run(story()).failures
+    assert failure.reason == "the proxy refused the tunnel with status 407"
+
+
+def test_logins_come_from_netrc_and_from_the_url(tmp_path: Path):
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login ann password secret\n")
+    credentials = Credentials.from_netrc(tmp_path / "netrc")
+
+    async def story() -> list[str | None]:
+        async with RoughServer({"/file": plain(SMALL), "/other": plain(SMALL)}) as server:
+            jobs = jobs_for(server.url, ["file"], tmp_path)
+            named = Url.parse(server.url.replace("//", "//bob:pw@") + "/other")
+            jobs.append(DownloadJob(source=named, destination=tmp_path / "other"))
+            assert (await TransferEngine(plan(1), options(credentials=credentials)).run(jobs)).succeeded
+            return [asked.headers.get("authorization") for asked in sorted(server.asked, key=lambda each: each.path)]
+
+    assert asyncio.run(story()) == ["Basic YW5uOnNlY3JldA==", "Basic Ym9iOnB3"]

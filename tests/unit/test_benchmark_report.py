@@ -1,0 +1,56 @@
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from benchmarks.report import arguments, table, write
+
+BEGAN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+
+
+def test_a_report_has_the_shape_that_others_read(tmp_path, capsys):
+    path = write(
+        "echo",
+        quick=True,
+        results=[{"case": "a", "rps": 12.5}],
+        summary={"ratio": 0.75},
+        started_at=BEGAN,
+        folder=tmp_path,
+    )
+    document = json.loads(path.read_text())
+    assert list(document) == ["name", "commit", "started_at", "machine", "quick", "results", "summary"]
+    assert document["name"] == path.stem == "echo"
+    assert document["started_at"] == "2026-01-02T03:04:00+00:00"
+    assert document["quick"] is True
+    assert document["results"] == [{"case": "a", "rps": 12.5}]
+    assert document["summary"] == {"ratio": 0.75}
+    assert document["machine"]["cores"] >= 1
+    assert "ratio" in capsys.readouterr().out
+    assert [found.name for found in tmp_path.iterdir()] == ["echo.json"]
+
+
+def test_a_figure_that_is_no_number_is_refused_and_the_last_report_stays(tmp_path):
+    write("echo", quick=True, results=[], summary={"ratio": 1.0}, started_at=BEGAN, folder=tmp_path)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write("echo", quick=True, results=[], summary={"ratio": float("nan")}, started_at=BEGAN, folder=tmp_path)
+    assert json.loads((tmp_path / "echo.json").read_text())["summary"] == {"ratio": 1.0}
+
+
+def test_a_table_aligns_numbers_and_marks_what_a_case_lacks():
+    assert table([{"case": "a", "rows": 1000}, {"case": "long", "seconds": 0.123456}]).splitlines() == [
+        "case   rows  seconds",
+        "----  -----  -------",
+        "a     1,000        –",
+        "long      –   0.1235",
+    ]
+
+
+def test_a_data_folder_that_is_missing_is_told_at_once(capsys):
+    with pytest.raises(SystemExit):
+        arguments("compares").parse_args(["--data", "no-such-folder"])
+    assert "no-such-folder is no folder" in capsys.readouterr().err
+
+
+def test_several_data_folders_may_be_given(tmp_path):
+    parsed = arguments("compares").parse_args(["--quick", "--data", str(tmp_path), str(tmp_path), "--seed", "7"])
+    assert (parsed.quick, parsed.data, parsed.seed) == (True, [tmp_path, tmp_path], 7)
