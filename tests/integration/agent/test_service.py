@@ -6,7 +6,11 @@ from services.application.authenticate import Scope
 from tests.integration.agent.command import environment, run
 from tests.integration.serving import serving
 from tests.unit.agent.records import lines, record, records
+from tradewind.recommendation import AnswerSource
+from tradewind.sla import SlaKind
 from tradewind.wire.inventory import EndpointChange, KnownPair, NewEndpoint, NewKey
+from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
+from tradewind.wire.records import WirePath
 from tradewind_agent.client import Client
 from tradewind_agent.errors import Contradiction, KeyRefused, RequestRefused, ScopeMissing, UnknownThing
 from tradewind_agent.spool import Spool
@@ -86,9 +90,24 @@ def test_endpoints_are_made_and_changed(client):
     made = client.create_endpoint(NewEndpoint(name="alpha", aliases=("alpha.example.org",)))
     pair = KnownPair(destination="beta", bandwidth_bps=1e9, rtt_s=0.06)
     client.change_endpoint(made.id, EndpointChange(known_pairs=(pair,)))
-    (endpoint,) = client.endpoints()
+    endpoint = next(each for each in client.endpoints() if each.name == "alpha")
     assert endpoint.aliases == ("alpha.example.org",)
     assert endpoint.known_pairs == (pair,)
+
+
+def test_a_path_without_history_gets_a_plan_that_says_so(client):
+    answer = client.recommend(
+        RecommendRequest(
+            source="alpha",
+            destination="beta",
+            dataset=WireWorkload(file_count=100, total_bytes=10**9),
+            sla=WireSla(kind=SlaKind.MAX_THROUGHPUT),
+            path=WirePath(bandwidth_bps=1e9, rtt_s=0.06),
+        )
+    )
+    assert answer.source is AnswerSource.HEURISTIC
+    assert answer.chunks
+    assert answer.predicted.throughput_bps.mean > 0
 
 
 def test_what_is_not_there_is_said(client, tenant):
@@ -115,6 +134,8 @@ def test_a_copy_is_logged_in_the_service(api, tenant, client, tmp_path):
         copied = run("copy", origin.url, str(tmp_path / "copy"), *names, "--json", env=env)
     assert copied.code == 0, copied.err
     assert copied.document["log"] == "uploaded"
+    assert copied.document["plan"]["source"] == "heuristic"
+    assert "no service" not in copied.document["plan"]["rationale"]
     (link,) = client.links()
     assert (link.source, link.destination, link.network, link.mover) == ("alpha", "beta", "wan", "tradewind")
     doctor = run("doctor", "--json", env=env)
