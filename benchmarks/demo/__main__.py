@@ -22,8 +22,9 @@ from tradewind.errors import TradewindError
 from tradewind.parameters import UNKNOWN_PARAMETERS, UNTUNED, Parameters
 from tradewind.units import format_bps, format_bytes, parse_bps, parse_seconds
 from tradewind_agent.client import Client
+from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_report import CopyReport
-from tradewind_agent.copying import CopyOptions, Logbook, copy_files
+from tradewind_agent.copying import Logbook, copy_files
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.spool import Spool
 

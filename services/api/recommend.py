@@ -70,7 +70,7 @@ def rendered(offer: Offer) -> bytes:
             "power_w": _interval(made.predicted.power_w),
         },
         "sla": _agreement(made),
-        "table": {chunk: orjson.Fragment(table) for chunk, table in offer.table_json.items()},
+        "table": {chunk.value: orjson.Fragment(table) for chunk, table in offer.table_json.items()},
         "rationale": made.rationale,
         "release": made.release,
         "source": made.source,

@@ -1,8 +1,8 @@
 """SDK: the calls of API v1, retried within bounds where the same call twice is the same as once.
 
-A call that changes nothing, or that the service recognises when it comes again (a batch by its idempotency key), is sent
-again after a connection error, 502, 503, 504, or a 429 that says when. A call that would do a thing a second time (a
-new key, a rollback) is sent again only where the first cannot have arrived.
+A call that changes nothing, or that the service recognises when it comes again (a batch by its idempotency key), is
+sent again after a connection error, 502, 503, 504, or a 429 that says when. A call that would do a thing a second time
+(a new key, a rollback) is sent again only where the first cannot have arrived.
 """
 
 import json

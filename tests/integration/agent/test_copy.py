@@ -9,7 +9,7 @@ import pytest
 from benchmarks.emulation.path import emulate
 from benchmarks.emulation.profile import PathProfile
 from tests.integration.agent.faulty_service import faulty_service
-from tests.integration.serving import event_loop, serving
+from tests.integration.serving import ask, event_loop, serving
 from tradewind.dataset import ChunkKind
 from tradewind.energy import EnergyMethod, Host
 from tradewind.errors import InvalidValue
@@ -17,7 +17,8 @@ from tradewind.parameters import Caps, Parameters
 from tradewind.transfer import Direction, Status
 from tradewind.wire.records import WireRecord, parse_row
 from tradewind_agent.client import Client
-from tradewind_agent.copying import CopyOptions, Logbook, copy_files, prepare
+from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.copying import Logbook, copy_files, prepare
 from tradewind_agent.engine import EngineOptions, RetryPolicy
 from tradewind_agent.errors import CopyFailed, UnusableSource
 from tradewind_agent.metering import HostMeter
@@ -132,9 +133,18 @@ def test_files_are_sent_to_a_receiver(files, tmp_path, spool):
 def test_a_manifest_lists_what_is_copied(origin, tmp_path):
     manifest = tmp_path / "manifest"
     manifest.write_text("small1\ndeep/large\n")
-    report = copy_files([origin.url], str(tmp_path / "copy"), options=WAN, manifest=str(manifest))
+    folder = origin.url.rstrip("/")
+    report = copy_files([folder], str(tmp_path / "copy"), options=WAN, manifest=str(manifest))
     assert sorted(contents(tmp_path / "copy")) == ["deep/large", "small1"]
     assert report.records[0].dataset.total_bytes == SMALL + LARGE
+
+
+def test_a_manifest_of_addresses_needs_no_source(origin, tmp_path):
+    manifest = tmp_path / "manifest"
+    manifest.write_text(f"{origin.url}small1\n")
+    report = copy_files([], str(tmp_path / "copy"), options=WAN, manifest=str(manifest))
+    assert report.succeeded
+    assert list(contents(tmp_path / "copy")) == ["small1"]
 
 
 def test_files_that_fail_are_told_and_the_others_stay(origin, tmp_path, spool):
@@ -166,6 +176,33 @@ def test_records_go_to_the_service_and_wait_in_the_spool_while_it_is_away(origin
     assert spool.segments() == ()
 
 
+def test_a_refused_key_is_told_and_the_files_are_moved_all_the_same(origin, files, tmp_path, spool):
+    with faulty_service() as service, Client(service.url, "revoked", retries=NO_RETRIES) as client:
+        service.faults.extend([(401, {}), (401, {})])
+        book = Logbook(spool=spool, client=client)
+        report = copy_files([origin.url], str(tmp_path / "copy"), options=WAN, client=client, logbook=book)
+    assert contents(tmp_path / "copy") == contents(files)
+    assert report.plan.source == "heuristic"
+    assert "tradewind login" in report.notes[0]
+    assert report.log.startswith("spooled: the service refused (401)")
+
+
+def test_an_upload_that_takes_too_long_is_left_for_the_next_time(origin, tmp_path, spool):
+    with faulty_service() as service, Client(service.url, "key") as client:
+        book = Logbook(spool=spool, client=client, upload_budget_s=0.0)
+        report = copy_files([origin.url], str(tmp_path / "copy"), options=BY_HAND, logbook=book)
+    assert report.log == "spooled"
+    assert len(spool.segments()) == 1
+
+
+def test_a_log_that_can_be_kept_nowhere_is_told(origin, tmp_path):
+    (tmp_path / "file").write_text("")
+    book = Logbook(spool=Spool(tmp_path / "file" / "spool", warn=lambda _: None))
+    report = copy_files([origin.url], str(tmp_path / "copy"), options=BY_HAND, logbook=book)
+    assert report.succeeded
+    assert report.log.startswith("lost: logs cannot be spooled")
+
+
 def test_a_rate_above_the_stated_bandwidth_is_logged_without_it(origin, tmp_path):
     slow = replace(BY_HAND, bandwidth_bps=1.0)
     report = copy_files([origin.url], str(tmp_path / "copy"), options=slow)
@@ -181,6 +218,7 @@ def test_caps_hold_for_the_plan(origin, tmp_path):
 def test_the_round_trip_is_timed_where_it_is_not_given(origin, tmp_path):
     prepared = prepare([origin.url], str(tmp_path / "copy"))
     assert 0 < prepared.path.rtt_s < 1
+    ask(origin.port, "GET", "/small1")  # by now the origin has seen the ends of the timed connections too
 
 
 @contextmanager
