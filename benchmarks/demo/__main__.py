@@ -20,13 +20,13 @@ from benchmarks.report import ROOT, table
 from tradewind.dataset import ChunkKind
 from tradewind.errors import TradewindError
 from tradewind.parameters import UNKNOWN_PARAMETERS, UNTUNED, Parameters
+from tradewind.transfer import TransferRecord
 from tradewind.units import format_bps, format_bytes, parse_bps, parse_seconds
 from tradewind_agent.client import Client
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_report import CopyReport
-from tradewind_agent.copying import Logbook, copy_files
+from tradewind_agent.copying import copy_files
 from tradewind_agent.metering import HostMeter
-from tradewind_agent.spool import Spool
 
 SEED = 7
 RATE, RTT, LOSS = "80Mbps", "60ms", "0.02%"
@@ -70,7 +70,6 @@ class Demo:
         options = ("--rate", RATE, "--rtt", RTT, "--loss", LOSS, "--seed", str(SEED))
         self._port = running.enter_context(stack.emulated_path(origin, options, logs))
         self._client = running.enter_context(Client(address, key))
-        self._spool = Spool(FOLDER / "spool", warn=say)
         self._meter = HostMeter.of_this_host()
         say(f"service: {address}, PostgreSQL, Valkey, API and workers started")
 
@@ -102,11 +101,12 @@ class Demo:
         """Move the trials one after another and upload their logs."""
         say(f"history: {len(self._trials)} transfers at many settings")
         began = time.monotonic()
+        records: list[TransferRecord] = []
         for number, trial in enumerate(self._trials):
             report = self._copy(f"trial-{number}", trial.parameters)
+            records += report.records
             progress(f"  {number + 1}/{len(self._trials)} {trial.name}: {format_bps(report.throughput_bps)}")
-        uploaded = self._spool.drain(self._client)
-        self._uploaded = sum(receipt.accepted for receipt in uploaded.receipts)
+        self._uploaded = self._client.upload_logs(records).accepted
         say(f"  {self._uploaded} records uploaded, {time.monotonic() - began:.0f} s")
 
     def _learn(self) -> int:
@@ -145,7 +145,6 @@ class Demo:
                 rtt_s=parse_seconds(RTT),
             ),
             client=self._client if ask else None,
-            logbook=None if ask else Logbook(spool=self._spool),
             meter=self._meter,
         )
         if not report.succeeded:

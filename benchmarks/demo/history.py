@@ -25,8 +25,8 @@ _PAGE_SETTINGS = [(1, 1, 4), (1, 1, 16), *((cc, 1, pp) for cc in (2, 4, 8, 16) f
 _PHOTO_SETTINGS = [(1, 1, 1), (1, 2, 1), (1, 4, 1), (2, 1, 1), (2, 2, 1), (2, 4, 1), (4, 1, 1), (4, 2, 1), (4, 4, 1)]
 _PHOTO_SETTINGS += [(2, 1, 4), (4, 1, 4), (8, 1, 1), (8, 2, 1)]
 
-PAGES_A_TRIAL = 48
-PHOTOS_A_TRIAL = 6
+PAGES_A_TRIAL = 40
+PHOTOS_A_TRIAL = 4
 
 
 def trials(draw: random.Random) -> list[Trial]:

@@ -397,6 +397,25 @@ def test_an_upload_survives_killing_the_server_half_way(root: Path):
     assert files_in(root) == {"in/file"}
 
 
+def test_after_a_crash_of_the_machine_only_what_was_synced_counts(root: Path):
+    """Another boot id in the journal stands for the crash; the last part was written but not yet synced."""
+    limits = Limits(sync_every_bytes=1_300_000)
+    with serving(root, writable=True, limits=limits) as server, Wire(server.port) as wire:
+        for part in PARTS[:5]:
+            assert send_part(wire, part).status == 202
+    (journal,) = (root / "in").glob("*.journal")
+    lines = journal.read_text().splitlines(keepends=True)
+    name, version, total, _, inode = lines[0].split()
+    journal.write_text(f"{name} {version} {total} an-earlier-boot {inode}\n" + "".join(lines[1:]))
+
+    with serving(root, writable=True, limits=limits) as server, Wire(server.port) as wire:
+        assert _received(wire.ask("HEAD", "/in/file", Tradewind_Upload="u1")) == [(0, PARTS[3][1])]
+        for part in PARTS[4:]:
+            answer = send_part(wire, part)
+        assert answer.status == 201
+    assert sha256((root / "in" / "file").read_bytes()) == sha256(CONTENT)
+
+
 def test_a_killed_server_leaves_no_file_under_its_final_name(root: Path):
     with _server_process(root) as (port, process), Wire(port) as wire:
         wire.socket.sendall(b"PUT /f HTTP/1.1\r\nHost: t\r\nContent-Length: 5300000\r\n\r\n" + CONTENT[:4_000_000])

@@ -28,7 +28,7 @@ from tradewind.learning.observations import Floats
 
 SEGMENTS = 5
 DEGREE = 3
-PAIR_COLUMNS = 36
+PAIR_COLUMNS = 24
 """Columns kept of one interaction: those of largest prior variance, the rest is left to kriging."""
 
 

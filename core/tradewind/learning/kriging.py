@@ -11,6 +11,7 @@ Cressie, "Statistics for Spatial Data" (1993), §3.2 (kriging; here the mean is 
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -22,9 +23,13 @@ NEIGHBOURS = 16
 WORTHWHILE = 0.02
 """Share of the leave-one-out mean square that kriging must save, or it is dropped."""
 
-SIGNAL_FACTORS = (1.1, 1.6, 2.5, 5.0)
+PROMISING = 0.005
+"""Share that the first signal tried must save, or the others are not."""
+
+SIGNAL_FACTORS = (1.6, 1.1, 2.5, 5.0)
 """Signal variances tried, in units of the largest lag-1 covariance."""
 
+METRIC_DIGITS = 4
 METRIC_FACTOR = 5.0
 """Signal variance, in the same units, that decides who is a neighbour."""
 
@@ -109,10 +114,16 @@ def cell_effects(cells: Cells, residual: Floats, noise: Floats, tau2: float) -> 
     return ResidualKriging(cells.rank.astype(np.float64), residual, noise, 0.0, tau2, ones, ones)
 
 
-def fit_kriging(
-    effects: ResidualKriging, cells: Cells, held_out: Floats, believed: Floats
-) -> tuple[ResidualKriging, tuple[Floats, Floats]] | None:
-    """Kriging of cell residuals with its leave-one-out mean and variance (m,), or None if it gains too little.
+class Kriged(NamedTuple):
+    """A fitted kriging with its leave-one-out mean and variance (m,) at the cells."""
+
+    kriging: ResidualKriging
+    mean: Floats
+    variance: Floats
+
+
+def fit_kriging(effects: ResidualKriging, cells: Cells, held_out: Floats, believed: Floats) -> Kriged | None:
+    """Kriging of cell residuals, or None if it gains too little.
 
     Parameters
     ----------
@@ -126,27 +137,44 @@ def fit_kriging(
         return None
     weight = believed / np.sum(believed)
     plain = float(weight @ held_out**2)
-    effects = replace(effects, metric=-np.log(_correlation(lagged, METRIC_FACTOR * strongest)))
-    candidates = [
-        _with_signal(effects, lagged, min(factor * strongest, LARGEST_SIGNAL * plain)) for factor in SIGNAL_FACTORS
-    ]
+    effects = replace(effects, metric=_metric(lagged, METRIC_FACTOR * strongest))
     near = effects.neighbours(effects.position, skip=1)
-    told = [kriging.predict_from(effects.position, near) for kriging in candidates]
-    losses = [float(weight @ (held_out - mean) ** 2) for mean, _ in told]
-    best = int(np.argmin(losses))
-    return (candidates[best], told[best]) if losses[best] < (1 - WORTHWHILE) * plain else None
+    best, least = None, plain
+    for factor in SIGNAL_FACTORS:
+        signal = min(factor * strongest, LARGEST_SIGNAL * plain)
+        kriging = _with_kernel(effects, signal, -np.log(_correlation(lagged, signal)))
+        mean, variance = kriging.predict_from(effects.position, near)
+        loss = float(weight @ (held_out - mean) ** 2)
+        if loss < least:
+            best, least = Kriged(kriging, mean, variance), loss
+        if least > (1 - PROMISING) * plain:
+            return None
+    return best if least < (1 - WORTHWHILE) * plain else None
 
 
-def _with_signal(effects: ResidualKriging, lagged: Floats, signal: float) -> ResidualKriging:
+def krige_like(other: ResidualKriging, effects: ResidualKriging) -> Kriged:
+    """Kriging of cell residuals with the kernel that was fitted to nearly the same rows."""
+    kriging = _with_kernel(replace(effects, metric=other.metric), other.signal, other.decay)
+    near = kriging.neighbours(kriging.position, skip=1)
+    return Kriged(kriging, *kriging.predict_from(kriging.position, near))
+
+
+def _with_kernel(effects: ResidualKriging, signal: float, decay: Floats) -> ResidualKriging:
     # Noise that was measured without repeats contains what kriging explains; it keeps the rest.
     explained = signal if effects.nugget == 0 else 0.0
     noise = np.maximum(effects.noise - explained, 0.1 * effects.noise)
     nugget = max(effects.nugget - signal, 0.0)
-    return replace(effects, signal=signal, nugget=nugget, noise=noise, decay=-np.log(_correlation(lagged, signal)))
+    return replace(effects, signal=signal, nugget=nugget, noise=noise, decay=decay)
 
 
 def _correlation(lagged: Floats, signal: float) -> Floats:
     return np.clip(lagged / signal, *CORRELATION_RANGE)
+
+
+def _metric(lagged: Floats, signal: float) -> Floats:
+    """Weights of the steps, rounded so that rounding errors upstream do not choose between neighbours alike."""
+    metric: Floats = np.round(-np.log(_correlation(lagged, signal)), METRIC_DIGITS).astype(np.float64)
+    return metric
 
 
 def _lag_covariance(cells: Cells, residual: Floats, believed: Floats, axis: int) -> float:

@@ -9,7 +9,8 @@ import numpy as np
 from tradewind.errors import CannotFit
 from tradewind.learning.leaf_prediction import LatticeTable, LeafPrediction
 from tradewind.learning.observations import Flags, Floats, Observations
-from tradewind.learning.surface import Plane, Surface, fit_surface, smearing_factor
+from tradewind.learning.plane import Plane
+from tradewind.learning.surface import Surface, fit_surface, mean_of_lognormal, smearing_factor
 from tradewind.parameters import Lattice
 from tradewind.units import BITS_PER_BYTE
 
@@ -55,7 +56,8 @@ class LeafSurfaces:
         p = self.power.predict(settings, load)
         p_sd = self.power.deviation(p)
         covariance = self.correlation * t_sd * p_sd
-        per_bit = self.energy_smearing * np.exp(p.log_mean - t.log_mean + 0.5 * (p_sd**2 + t_sd**2 - 2 * covariance))
+        spread = np.sqrt(np.maximum(p_sd**2 + t_sd**2 - 2 * covariance, 0.0))
+        per_bit = self.energy_smearing * mean_of_lognormal(p.log_mean - t.log_mean, spread)
         idle_w = max(self.idle_power_w, np.finfo(np.float64).tiny)
         return LeafPrediction(
             log_throughput_mean=t.log_mean,

@@ -5,14 +5,13 @@ e ~ s²(x). The order of a fit: robust weights first, then repeats collapse to c
 """
 
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 
-from tradewind.learning.basis import AxisBasis, Design
 from tradewind.learning.cells import Cells, Index
-from tradewind.learning.kriging import ResidualKriging, cell_effects, fit_kriging
+from tradewind.learning.kriging import ResidualKriging, cell_effects, fit_kriging, krige_like
 from tradewind.learning.observations import Flags, Floats
+from tradewind.learning.plane import Plane
 from tradewind.learning.reml import MixedFit, fit_mixed
 from tradewind.learning.robust import (
     CellSums,
@@ -20,7 +19,6 @@ from tradewind.learning.robust import (
     cell_left_out,
     huber_weights,
     leave_one_out,
-    nearest_cells,
 )
 from tradewind.learning.variance import NoiseModel, paule_mandel, robust_variance
 
@@ -33,58 +31,11 @@ SETTLED = 0.01
 
 SMEARING_RANGE = (0.5, 2.0)
 SMEARING_DEVIATIONS = 4.0
+LARGEST_DEVIATION = float(np.sqrt(2.0))
 SMALLEST_CALIBRATION = 0.05
-MIN_LOADS = 8
-MIN_LOAD_RANGE = 0.02
 ROUNDING = 1e-9
 NORMAL_90 = 1.6448536269514722
 COVERAGE = 0.9
-
-
-@dataclass(frozen=True, slots=True)
-class LoadTerm:
-    """Additive effect of external load, a spline in log2(1 − ℓ): the share of the path that is left."""
-
-    basis: AxisBasis
-
-    @classmethod
-    def spanning(cls, load: Floats) -> Self | None:
-        """Term over the loads seen (n,), or None where load is unknown for most rows or does not vary."""
-        left = 1.0 - load
-        known = left[np.isfinite(left)]
-        if len(known) < max(MIN_LOADS, len(load) // 2) or np.ptp(known) < MIN_LOAD_RANGE:
-            return None
-        return cls(AxisBasis.spanning("load", 0, left))
-
-    def columns(self, load: Floats) -> Floats:
-        """(n, columns); an unknown load counts as the median one."""
-        return self.basis.columns(self.basis.coordinate(1.0 - load[:, None]))
-
-
-@dataclass(frozen=True, slots=True)
-class Plane:
-    """What the surfaces of one leaf share: design, cells, design matrix (m, q) of the cells, load columns (n, l)."""
-
-    design: Design
-    cells: Cells
-    columns: Floats
-    neighbours: Index
-    load: LoadTerm | None
-    load_columns: Floats
-
-    @classmethod
-    def spanning(cls, axes: tuple[str, ...], settings: Floats, load: Floats) -> Self:
-        design = Design.spanning(axes, settings)
-        cells = Cells.of(design, design.coordinates(settings))
-        term = LoadTerm.spanning(load)
-        load_columns = term.columns(load) if term else np.empty((len(load), 0))
-        return cls(design, cells, design.columns(cells.x), nearest_cells(cells), term, load_columns)
-
-    @property
-    def blocks(self) -> tuple[slice, ...]:
-        q = self.columns.shape[1]
-        wiggly = slice(q + 1, q + self.load_columns.shape[1])
-        return (*self.design.blocks, wiggly) if wiggly.stop > wiggly.start else self.design.blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +107,19 @@ class Surface:
 
     def raw_mean(self, prediction: SurfacePrediction) -> Floats:
         """Mean of the raw quantity (r,): the log mean is that of a median."""
-        variance = prediction.fit_sd**2 + prediction.noise_sd**2
-        raw: Floats = self.smearing * np.exp(prediction.log_mean + 0.5 * variance)
+        deviation = np.hypot(prediction.fit_sd, prediction.noise_sd)
+        raw: Floats = self.smearing * mean_of_lognormal(prediction.log_mean, deviation)
         return raw
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What the passes of a fit improve: robust weights (n,), noise, τ² and the precisions of the blocks."""
+    """What the passes of a fit improve: robust weights (n,), noise, τ² and the precisions of the blocks.
 
+    ``known`` (n,): rows with a value.
+    """
+
+    known: Flags
     weight: Floats
     noise: NoiseModel
     tau2: float
@@ -198,23 +153,24 @@ def fit_surface(plane: Plane, values: Floats, start: Surface | None = None) -> S
     y = np.log(np.where(known, values, 1.0))
     centre = float(np.median(y[known]))
     y = np.where(known, y - centre, 0.0)
-    warm = start is not None and len(start.fit.precisions) == len(plane.blocks)
+    warm = start is not None and start.plane.alike(plane)
     state = _State(
+        known=known,
         weight=known.astype(np.float64),
         noise=start.noise if start and warm else NoiseModel.constant(plane.cells, robust_variance(y[known])),
         tau2=start.tau2 if start and warm else 0.0,
         precisions=start.fit.precisions if start and warm else np.full(len(plane.blocks), FIRST_PRECISION),
     )
     for turn in range(WARM_PASSES if warm else PASSES):
-        better = _improve(plane, y, known, state, constant_noise=turn == 0 and not warm)
+        better = _improve(plane, y, state, constant_noise=turn == 0 and not warm)
         change = float(np.mean(np.abs(better.weight - state.weight)))
         state = better
         if turn > 0 and change < SETTLED:
             break
-    return _finish(plane, centre, y, known, state)
+    return _finish(plane, centre, y, state, start if warm else None)
 
 
-def _improve(plane: Plane, y: Floats, known: Flags, state: _State, *, constant_noise: bool) -> _State:
+def _improve(plane: Plane, y: Floats, state: _State, *, constant_noise: bool) -> _State:
     """One pass: REML at the weights in force, then noise, weights and τ² from leave-one-out residuals."""
     cells = plane.cells
     solution = _solve(plane, y, state, REML_STEPS)
@@ -224,11 +180,11 @@ def _improve(plane: Plane, y: Floats, known: Flags, state: _State, *, constant_n
     without = cell_left_out(CellSums.of(cells, rest, row), surface, state.tau2)
     loo = leave_one_out(cells, rest, row, without, effect)
     if constant_noise:
-        noise = NoiseModel.constant(cells, robust_variance(loo.residual[known]))
+        noise = NoiseModel.constant(cells, robust_variance(loo.residual[state.known]))
     else:
         noise = state.noise.scored(cells, loo, state.weight)
-    weight = huber_weights(cells, loo, noise.at(cells.x), plane.neighbours) * known
-    state = _State(weight, noise, state.tau2, solution.fit.precisions)
+    weight = huber_weights(cells, loo, noise.at(cells.x), plane.neighbours) * state.known
+    state = replace(state, weight=weight, noise=noise, precisions=solution.fit.precisions)
     sums = CellSums.of(cells, rest, state.row_precision(cells))
     used = float(np.sum(np.minimum(surface[1] * sums.surface_precision(state.tau2), 1)))
     return replace(state, tau2=paule_mandel(sums, surface[0], used, state.tau2))
@@ -254,7 +210,7 @@ def _solve(plane: Plane, y: Floats, state: _State, steps: int) -> _Solution:
     return _Solution(fit, surface, y - L @ fit.coefficients[q:])
 
 
-def _finish(plane: Plane, centre: float, y: Floats, known: Flags, state: _State) -> Surface:
+def _finish(plane: Plane, centre: float, y: Floats, state: _State, start: Surface | None) -> Surface:
     """Solve at the final state, krige what is left, calibrate on held-out residuals."""
     cells, c = plane.cells, plane.cells.of_row
     solution = _solve(plane, y, state, 1)
@@ -266,8 +222,11 @@ def _finish(plane: Plane, centre: float, y: Floats, known: Flags, state: _State)
     effects = cell_effects(cells, np.where(seen, sums.mean - f, 0.0), noise, state.tau2)
     without = cell_left_out(sums, (f, v), state.tau2)
     held_out = np.where(seen, sums.mean - without[0], 0.0)
-    kriged = fit_kriging(effects, cells, held_out, sums.surface_precision(state.tau2))
-    effect = kriged[1] if kriged else (np.zeros(len(cells)), np.full(len(cells), state.tau2))
+    if start is None:
+        kriged = fit_kriging(effects, cells, held_out, sums.surface_precision(state.tau2))
+    else:
+        kriged = krige_like(start.kriging, effects) if start.kriging and start.kriging.signal > 0 else None
+    effect = (kriged.mean, kriged.variance) if kriged else (np.zeros(len(cells)), np.full(len(cells), state.tau2))
     loo = leave_one_out(cells, solution.rest, row, without, effect)
     deviation = np.sqrt(state.noise.at(cells.x)[c] + loo.variance)
     return Surface(
@@ -276,14 +235,20 @@ def _finish(plane: Plane, centre: float, y: Floats, known: Flags, state: _State)
         fit=solution.fit,
         noise=state.noise,
         tau2=state.tau2,
-        kriging=kriged[0] if kriged else (effects if state.tau2 > 0 else None),
+        kriging=kriged.kriging if kriged else (effects if state.tau2 > 0 else None),
         widest=float(np.max(v[seen])),
-        calibration=conformal_factor(loo.residual[known] / deviation[known]),
+        calibration=conformal_factor((loo.residual / deviation)[state.known]),
         smearing=smearing_factor(y - loo.residual, loo.residual, deviation, state.weight),
         held_out=loo,
         smooth_residual=solution.rest - f[c],
         weight=state.weight,
     )
+
+
+def mean_of_lognormal(log_mean: Floats, deviation: Floats) -> Floats:
+    """exp(mean + s²/2) (n,); a setting of which next to nothing is known gets no more than a factor e."""
+    mean: Floats = np.exp(log_mean + 0.5 * np.minimum(deviation, LARGEST_DEVIATION) ** 2)
+    return mean
 
 
 def smearing_factor(log_mean: Floats, residual: Floats, deviation: Floats, weight: Floats) -> float:
@@ -295,9 +260,11 @@ def smearing_factor(log_mean: Floats, residual: Floats, deviation: Floats, weigh
     ----------
     Duan, "Smearing estimate: a nonparametric retransformation method", JASA 78 (1983).
     """
-    limit = SMEARING_DEVIATIONS * deviation
-    actual = np.exp(log_mean + np.clip(residual, -limit, limit))
-    expected = np.exp(log_mean + 0.5 * deviation**2)
+    log_actual = log_mean + residual
+    log_mean = np.clip(log_mean, np.min(log_actual), np.max(log_actual))  # a lone corner's leave-one-out runs wild
+    limit = SMEARING_DEVIATIONS * np.minimum(deviation, LARGEST_DEVIATION)
+    actual = np.exp(log_mean + np.clip(log_actual - log_mean, -limit, limit))
+    expected = mean_of_lognormal(log_mean, deviation)
     return float(np.clip((weight @ actual) / (weight @ expected), *SMEARING_RANGE))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tradewind.units import KIB
+from tradewind.units import KIB, MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,7 @@ class Limits:
     head_timeout_s : to finish a request line and its header fields once begun.
     idle_timeout_s : between requests of a connection.
     stall_timeout_s : without any progress of a body in either direction.
+    sync_every_bytes : of an upload in parts, between syncs to disk: what a crash of the machine may cost at most.
     part_expiry_s : an unfinished upload untouched for so long may be swept away.
     """
 
@@ -34,6 +35,7 @@ class Limits:
     head_timeout_s: float = 30.0
     idle_timeout_s: float = 120.0
     stall_timeout_s: float = 300.0
+    sync_every_bytes: int = 64 * MIB
     part_expiry_s: float = 7 * 86400.0
 
 

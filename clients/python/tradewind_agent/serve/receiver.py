@@ -119,21 +119,20 @@ class Receiver:
                 assert upload is not None  # it was begun if need be
                 if sha256 is not None:
                     upload.expect(sha256)
-                await _write_part(upload, request.body, first, last)
+                await self._write_part(upload, request.body, first, last)
                 if not upload.complete:
                     state = {"received": upload.received.as_lists(), "complete": False}
                     return json_response(HTTPStatus.ACCEPTED, state)
                 await self._uploads.finish(folder, upload, upload_id)
                 return _created(folder, name, segments, upload.received.as_lists())
 
-
-async def _write_part(upload: UnfinishedFile, body: RequestBody, first: int, last: int) -> None:
-    """Write the body to its place as it comes; what has come stays when the client breaks off."""
-    position = first
-    async for blocks in _gathered(body, last - first + 1):
-        position += await upload.write(blocks, position)
-    if position != last + 1:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"the body has {position - first} of {last - first + 1} bytes")
+    async def _write_part(self, upload: UnfinishedFile, body: RequestBody, first: int, last: int) -> None:
+        """Write the body to its place as it comes; what has come stays when the client breaks off."""
+        position = first
+        async for blocks in _gathered(body, last - first + 1):
+            position += await upload.write(blocks, position, sync_every_bytes=self._limits.sync_every_bytes)
+        if position != last + 1:
+            raise Refused(HTTPStatus.BAD_REQUEST, f"the body has {position - first} of {last - first + 1} bytes")
 
 
 async def _gathered(body: RequestBody, limit_bytes: int | None) -> AsyncIterator[list[bytes]]:

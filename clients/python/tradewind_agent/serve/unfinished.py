@@ -14,7 +14,6 @@ from tradewind_agent.serve.folder import PART_PREFIX
 from tradewind_agent.serve.journal import Journal, JournalState, read_journal
 from tradewind_agent.serve.messages import Refused
 
-SYNC_EVERY_BYTES = 64 * MIB
 _HASH_BLOCK_BYTES = 4 * MIB
 _PART_FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 _JOURNAL_SUFFIX = ".journal"
@@ -67,8 +66,11 @@ class UnfinishedFile:
         elif self.sha256 != sha256:
             raise Refused(HTTPStatus.CONFLICT, "an earlier part named another Tradewind-Sha256 for this upload")
 
-    async def write(self, blocks: Sequence[bytes], first: int) -> int:
-        """Put bytes at ``first`` and note them; how many. Nothing is written once the file is complete."""
+    async def write(self, blocks: Sequence[bytes], first: int, *, sync_every_bytes: int) -> int:
+        """Put bytes at ``first`` and note them; how many. Nothing is written once the file is complete.
+
+        Each ``sync_every_bytes`` what is there is synced to disk and noted as safe.
+        """
         count = sum(len(block) for block in blocks)
         if self.complete or count == 0:
             return count
@@ -78,7 +80,9 @@ class UnfinishedFile:
             await asyncio.to_thread(write_fully, self._descriptor, blocks, first)
             self.received.add(first, first + count - 1)
             self._journal.wrote(first, first + count - 1)
-            await self._sync_now_and_then(count)
+            self._unsynced_bytes += count
+            if self._unsynced_bytes >= sync_every_bytes and not self.complete:
+                await self._make_safe()
         finally:
             self._writers -= 1
             if self._writers == 0:
@@ -124,10 +128,7 @@ class UnfinishedFile:
         os.close(self._descriptor)
         os.close(self._folder)
 
-    async def _sync_now_and_then(self, count: int) -> None:
-        self._unsynced_bytes += count
-        if self._unsynced_bytes < SYNC_EVERY_BYTES or self.complete:
-            return
+    async def _make_safe(self) -> None:
         self._unsynced_bytes = 0
         ranges = list(self.received)
         await asyncio.to_thread(self._sync, ranges)

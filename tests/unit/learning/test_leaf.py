@@ -1,0 +1,90 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.unit.learning.made_leaves import AXES, STEPS, metered_leaf, noisy_leaf, true_log_throughput
+from tradewind.learning.leaf import fit_leaf
+from tradewind.learning.leaf_prediction import LatticeTable
+from tradewind.parameters import Lattice
+
+LATTICE = Lattice.spanning({axis: tuple(float(step) for step in STEPS) for axis in AXES})
+
+
+def test_power_and_energy_follow_from_metered_rows():
+    rows = metered_leaf()
+    told = fit_leaf(rows).predict(rows.settings, rows.load)
+    truth_w = 40 + 5 * np.log2(rows.settings[:, 0])
+    assert np.max(np.abs(told.power_w / truth_w - 1)) < 0.08
+    energy = 8 * rows.power_w / rows.throughput_bps
+    assert np.mean(told.energy_j_per_byte) == pytest.approx(np.mean(energy), rel=0.03)
+    np.testing.assert_allclose(np.exp(told.log_power_mean), truth_w, rtol=0.08)
+
+
+def test_the_covariance_of_throughput_and_power_is_that_of_their_noise():
+    model = fit_leaf(metered_leaf(correlation=0.6))
+    assert model.correlation == pytest.approx(0.6, abs=0.1)
+    told = model.predict(np.array([[4.0, 4.0, 4.0]]), np.array([np.nan]))
+    assert told.log_covariance[0] == pytest.approx(0.6 * 0.2 * 0.1, rel=0.3)
+
+
+def test_power_is_none_where_too_few_rows_were_metered():
+    rows = metered_leaf()
+    few = np.where(np.arange(len(rows)) < 5, rows.power_w, np.nan)
+    told = fit_leaf(replace(rows, power_w=few)).predict(rows.settings, rows.load)
+    assert told.power_w is None
+    assert told.energy_j_per_byte is None
+    assert told.log_covariance is None
+
+
+def test_power_is_learned_from_the_part_of_the_rows_that_was_metered():
+    rows = metered_leaf()
+    part = np.where(np.arange(len(rows)) % 4 == 0, rows.power_w, np.nan)
+    told = fit_leaf(replace(rows, power_w=part)).predict(rows.settings, rows.load)
+    assert np.max(np.abs(told.power_w / (40 + 5 * np.log2(rows.settings[:, 0])) - 1)) < 0.15
+
+
+def test_energy_never_falls_below_what_idling_costs():
+    rows = metered_leaf()
+    told = fit_leaf(rows, idle_power_w=50.0).predict(rows.settings, rows.load)
+    assert told.power_w.min() == pytest.approx(50.0)
+    assert np.exp(told.log_power_mean.min()) == pytest.approx(50.0)
+    assert np.all(told.energy_j_per_byte >= 8 * 50.0 * np.exp(-told.log_throughput_mean) * (1 - 1e-12))
+
+
+def test_the_lattice_runs_in_the_order_of_its_settings():
+    model = fit_leaf(noisy_leaf())
+    table = model.evaluate(LATTICE)
+    settings = np.array([[s.concurrency, s.parallelism, s.pipelining] for s in LATTICE.settings()], dtype=np.float64)
+    direct = model.predict(settings, np.full(len(LATTICE), np.nan))
+    np.testing.assert_allclose(table.prediction.log_throughput_mean, direct.log_throughput_mean)
+    assert [s.parameters for s in table.settings()] == list(LATTICE.settings())
+
+
+def test_a_lattice_without_an_axis_of_the_leaf_takes_its_constant_or_median():
+    rows = noisy_leaf()
+    rows = rows.take(rows.settings[:, 2] == 4)
+    lattice = Lattice.spanning({"concurrency": (1.0, 8.0)})
+    told = fit_leaf(rows).evaluate(lattice).prediction
+    parallelism = np.median(rows.settings[:, 1])
+    settings = np.array([[s.concurrency, parallelism, 4.0] for s in lattice.settings()])
+    np.testing.assert_allclose(told.log_throughput_mean, true_log_throughput(settings), atol=0.15)
+    assert told.certified.all()
+
+
+@pytest.mark.parametrize("metered", [True, False])
+def test_a_table_survives_json(metered):
+    rows = metered_leaf() if metered else noisy_leaf()
+    table = fit_leaf(rows).evaluate(LATTICE, load=0.25)
+    again = LatticeTable.from_dict(json.loads(json.dumps(table.to_dict())))
+    assert again.load == table.load
+    assert again.settings() == table.settings()
+    assert again.lattice == table.lattice
+
+
+def test_domain_values_carry_the_moments_of_power():
+    setting = fit_leaf(metered_leaf()).evaluate(LATTICE).settings()[0]
+    assert setting.certified
+    assert setting.log_power_mean == pytest.approx(np.log(40), abs=0.1)
+    assert 0 < setting.log_covariance < setting.log_throughput_sd * setting.log_power_sd

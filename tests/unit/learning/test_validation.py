@@ -1,0 +1,140 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.unit.learning.made_leaves import grid, leaf, metered_leaf, noisy_leaf, true_log_throughput
+from tradewind.errors import CannotFit
+from tradewind.learning.leaf import fit_leaf
+from tradewind.learning.recent_load import free_residual, load_of_residual, recent_residual
+from tradewind.learning.rolling import covered_by_last, fit_with_recent_load, rolling_cover
+from tradewind.learning.validation import (
+    Trial,
+    accuracy,
+    judged,
+    mape,
+    r_squared,
+    random_split,
+    regret,
+    setting_folds,
+    validate_leaf,
+)
+
+
+def test_figures_are_those_of_their_definitions():
+    actual, predicted = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 2.0])
+    assert accuracy(actual, predicted) == pytest.approx(1 - np.sqrt(2 / 3) / 2)
+    assert mape(actual, predicted) == pytest.approx((1 + 0 + 1 / 3) / 3)
+    assert r_squared(actual, predicted) == pytest.approx(0)
+    assert r_squared(actual, actual) == 1
+    assert regret(np.array([5.0, 10.0, 8.0]), np.array([1.0, 2.0, 3.0])) == pytest.approx(0.2)
+
+
+def test_a_sound_leaf_is_accepted_with_figures_for_both_surfaces():
+    rows = metered_leaf()
+    validation = validate_leaf(rows, fit_leaf(rows), np.random.default_rng(1))
+    assert validation.accepted
+    assert validation.throughput.accuracy > 0.7
+    assert validation.throughput.r2_test > 0.8
+    assert validation.throughput.coverage90 == pytest.approx(0.9, abs=0.06)
+    assert validation.power.accuracy > 0.85
+    assert set(validation.to_dict()) >= {"throughput.accuracy", "power.coverage90", "throughput.rows"}
+
+
+def test_validation_is_the_same_for_the_same_generator():
+    rows = noisy_leaf()
+    model = fit_leaf(rows)
+    assert validate_leaf(rows, model, np.random.default_rng(3)) == validate_leaf(rows, model, np.random.default_rng(3))
+
+
+def test_too_few_rows_can_be_fitted_but_not_validated():
+    rows = noisy_leaf().take(np.arange(0, 648, 54))
+    with pytest.raises(CannotFit, match="not validated"):
+        validate_leaf(rows, fit_leaf(rows), np.random.default_rng(1))
+
+
+def test_a_surface_that_only_knows_its_training_rows_is_objected_to():
+    rows = noisy_leaf()
+    train, test = random_split(len(rows), np.random.default_rng(1))
+    elsewhere = np.where(test, np.exp(20 + np.random.default_rng(2).normal(0, 1, len(rows))), rows.throughput_bps)
+    changed = replace(rows, throughput_bps=elsewhere)
+    model = fit_leaf(rows)
+    (objection,) = judged(changed, model, [Trial(fit_leaf(rows.take(train)), train, test)]).objections
+    assert "of test rows" in objection
+
+
+def test_an_optimum_beyond_twice_the_best_observation_is_objected_to():
+    rows = noisy_leaf()
+    slower = replace(rows, throughput_bps=rows.throughput_bps / 3)
+    train, test = random_split(len(rows), np.random.default_rng(1))
+    objections = judged(slower, fit_leaf(rows), [Trial(fit_leaf(slower.take(train)), train, test)]).objections
+    assert any("best observed throughput" in objection for objection in objections)
+
+
+def test_each_setting_is_left_out_once_and_whole():
+    rows = noisy_leaf()
+    folds = setting_folds(rows, np.random.default_rng(1))
+    assert np.all(np.sum(folds, axis=0) == 1)
+    for test in folds:
+        assert not {tuple(s) for s in rows.settings[test]} & {tuple(s) for s in rows.settings[~test]}
+
+
+def test_settings_that_were_left_out_are_predicted_from_their_neighbours():
+    rows = noisy_leaf()
+    errors = []
+    for test in setting_folds(rows, np.random.default_rng(1)):
+        told = fit_leaf(rows.take(~test)).predict(rows.settings[test], rows.load[test])
+        errors.append(told.log_throughput_mean - true_log_throughput(rows.settings[test]))
+    assert np.sqrt(np.mean(np.concatenate(errors) ** 2)) < 0.1
+
+
+def test_the_load_of_a_row_comes_from_strictly_earlier_rows():
+    residual = np.array([0.0, -1.0, -2.0, -3.0, 5.0, 7.0])
+    started = np.array([0.0, 10.0, 20.0, 30.0, 40.0, 40.0])
+    recent = recent_residual(residual, started, np.array([0.0, 10.0, 30.0, 40.0, 41.0]), window=3)
+    np.testing.assert_array_equal(recent, [np.nan, 0.0, -1.0, -2.0, 5.0])
+    changed = np.where(started >= 30, 100.0, residual)
+    np.testing.assert_array_equal(
+        recent_residual(changed, started, np.array([30.0]), 3), recent_residual(residual, started, np.array([30.0]), 3)
+    )
+
+
+def test_load_is_the_share_by_which_a_free_path_is_missed():
+    load = load_of_residual(np.array([0.5, 0.5 + np.log(0.5), -9.0, np.nan]), 0.5)
+    np.testing.assert_allclose(load, [0, 0.5, 0.95, np.nan])
+    assert free_residual(np.full(4, np.nan)) == 0
+
+
+def test_recent_load_predicts_what_drifts_and_does_not_predict_pure_noise():
+    rng = np.random.default_rng(11)
+    settings = rng.permutation(grid(3))
+    n = len(settings)
+    drift = 0.5 * np.sin(np.arange(n) / 25)
+    gains = []
+    for log_throughput in (true_log_throughput(settings) + drift, np.full(n, 20.0)):
+        rows = leaf(settings, log_throughput + rng.normal(0, 0.2, n))
+        train, test = (rows.take(part) for part in random_split(n, rng))
+        model = fit_with_recent_load(train)
+        load = model.load(test, model.plain.throughput.smooth_residual, train.started_s)
+        with_load = model.loaded.predict(test.settings, load).throughput_bps
+        without = model.plain.predict(test.settings, test.load).throughput_bps
+        gains.append(accuracy(test.throughput_bps, with_load) - accuracy(test.throughput_bps, without))
+    assert gains[0] > 0.08
+    assert abs(gains[1]) < 0.02
+
+
+def test_the_rolling_band_keeps_covering_while_the_path_drifts():
+    rng = np.random.default_rng(13)
+    settings = rng.permutation(grid(4))
+    n = len(settings)
+    drift = np.cumsum(rng.normal(0, 0.03, n))
+    rows = leaf(settings, true_log_throughput(settings) + drift + rng.normal(0, 0.1, n))
+    assert np.mean(rolling_cover(rows, 0.7)) == pytest.approx(0.9, abs=0.05)
+
+
+def test_a_band_that_misses_widens_and_one_that_never_misses_narrows():
+    rng = np.random.default_rng(14)
+    past = rng.normal(0, 1, 200)
+    assert np.mean(covered_by_last(past, rng.normal(0, 1, 1000))) == pytest.approx(0.9, abs=0.02)
+    assert np.mean(covered_by_last(past, rng.normal(0, 3, 1000))) == pytest.approx(0.9, abs=0.03)
+    assert np.mean(covered_by_last(past, rng.normal(0, 0.2, 1000))) == pytest.approx(0.9, abs=0.04)
