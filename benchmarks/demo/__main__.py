@@ -23,8 +23,9 @@ from tradewind.parameters import UNKNOWN_PARAMETERS, UNTUNED, Parameters
 from tradewind.transfer import TransferRecord
 from tradewind.units import format_bps, format_bytes, parse_bps, parse_seconds
 from tradewind_agent.client import Client
+from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_report import CopyReport
-from tradewind_agent.copying import CopyOptions, copy_files
+from tradewind_agent.copying import copy_files
 from tradewind_agent.metering import HostMeter
 
 SEED = 7

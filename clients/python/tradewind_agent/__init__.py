@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tradewind_agent.client import Client, UploadReport
+    from tradewind_agent.copy_options import CopyOptions
     from tradewind_agent.copy_report import CopyReport
-    from tradewind_agent.copying import CopyOptions, copy_files
+    from tradewind_agent.copying import copy_files
     from tradewind_agent.retries import RetryPolicy
     from tradewind_agent.spool import Spool
 
@@ -15,7 +16,7 @@ __all__ = ["Client", "CopyOptions", "CopyReport", "RetryPolicy", "Spool", "Uploa
 _HOME = {
     "Client": "client",
     "UploadReport": "client",
-    "CopyOptions": "copying",
+    "CopyOptions": "copy_options",
     "CopyReport": "copy_report",
     "copy_files": "copying",
     "RetryPolicy": "retries",

@@ -1,8 +1,8 @@
 """SDK: the calls of API v1, retried within bounds where the same call twice is the same as once.
 
-A call that only reads, or that the service recognises when it comes again (a batch by its idempotency key, an offer, a
-rollback to the release that is already in force), is sent again after a connection error, 502, 503, 504, or a 429 that
-says when. A call that would create a second thing is sent again only where the first cannot have arrived.
+A call that changes nothing, or that the service recognises when it comes again (a batch by its idempotency key), is
+sent again after a connection error, 502, 503, 504, or a 429 that says when. A call that would do a thing a second time
+(a new key, a rollback) is sent again only where the first cannot have arrived.
 """
 
 import json
@@ -189,8 +189,8 @@ class Client:
         return self._call("GET", "/v1/releases", TypeAdapter(tuple[Release, ...]))
 
     def rollback(self, release_id: int) -> Release:
-        """Put ``release_id`` in force; doing so twice is the same as once."""
-        return self._call("POST", f"/v1/releases/{release_id}/rollback", TypeAdapter(Release))
+        """Return to ``release_id``, or from it to its parent when it is the one in force; the release now in force."""
+        return self._call("POST", f"/v1/releases/{release_id}/rollback", TypeAdapter(Release), repeatable=False)
 
     # Endpoints and keys
 

@@ -45,7 +45,8 @@ def list_files(
     Parameters
     ----------
     sources : http(s) addresses (folders end with ``/``), or local paths when ``destination`` is an http(s) address.
-    manifest : path of a file that lists what to copy; relative paths are below the only source.
+    manifest : path of a file that lists what to copy; relative paths are below the only source, which may be left out
+        where there are none.
 
     Raises
     ------
@@ -62,7 +63,9 @@ def list_files(
         return _uploads(sources, Url.parse(destination))
     if len(remote_sources) < len(sources):
         raise InvalidValue("sources", "are local like the destination; one end must be http:// or https://")
-    urls = [Url.parse(source) for source in sources]
+    # Relative paths of a manifest are below its source, whether or not that was written with a slash.
+    slash = "" if manifest is None else "/"
+    urls = [Url.parse(source.rstrip("/") + slash if slash else source) for source in sources]
     return asyncio.run(_downloads(urls, _local(destination), manifest, options))
 
 
@@ -95,8 +98,8 @@ def _uploads(sources: Sequence[str], destination: Url) -> Listing:
 async def _downloads(urls: Sequence[Url], folder: Path, manifest: str | None, options: EngineOptions) -> Listing:
     if manifest is None:
         jobs = await list_downloads(urls, folder, options)
-    elif len(urls) == 1:
-        jobs = list_manifest(_read(manifest), urls[0], folder)
+    elif len(urls) <= 1:
+        jobs = list_manifest(_read(manifest), urls[0] if urls else None, folder)
     else:
         raise InvalidValue("manifest", "goes with one source, the folder that its relative paths are in")
     _check_any(jobs)

@@ -1,23 +1,20 @@
 """Copy files: list them, ask how, move them, measure, log what came of it, and tell it in one line."""
 
 import socket
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from uuid import uuid4
 
-from tradewind.dataset import bins_of_sizes
 from tradewind.energy import Host
-from tradewind.parameters import NO_CAPS, UNKNOWN_PARAMETERS, Caps, Parameters
 from tradewind.path import Path
-from tradewind.sla import Sla, SlaKind
 from tradewind.transfer import Direction, Mover, Status, TransferRecord
-from tradewind.wire.recommendations import RecommendRequest, WireLimits, WireSizeBin, WireSla, WireWorkload
-from tradewind.wire.records import WirePath
 from tradewind_agent.agreement_text import write_agreement
 from tradewind_agent.client import Client
 from tradewind_agent.copy_listing import Listing, list_files
+from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_outcome import moved_of
+from tradewind_agent.copy_plan import MOVER, plan_copy
 from tradewind_agent.copy_records import Identity, records_of
 from tradewind_agent.copy_report import CopyReport, Failure
 from tradewind_agent.engine.jobs import DownloadJob
@@ -28,38 +25,8 @@ from tradewind_agent.errors import AgentError, CopyFailed, ServiceAway, ServiceP
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.moving import Movement, move
 from tradewind_agent.path_probe import connect_time_s
-from tradewind_agent.planning import Plan, ask, plan_by_rules, plan_given, with_overrides
+from tradewind_agent.planning import Plan
 from tradewind_agent.spool import Spool
-
-MOVER = "tradewind"
-MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT)
-_SETTING = ("concurrency", "parallelism", "pipelining")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CopyOptions:
-    """What a copy is asked for.
-
-    ``by_hand`` : parameters that the user sets; with concurrency, parallelism and pipelining no one else is asked.
-    ``source``, ``destination`` : endpoint names; by default the host in the address and the name of this host.
-    ``bandwidth_bps``, ``rtt_s`` : of the path where known; the RTT is timed otherwise.
-    ``load`` : share of the path that others use, 0..1, where known.
-    ``limits`` : caps on what may be recommended.
-    ``resume`` : go on with the parts that an earlier run has left; otherwise they are fetched again.
-    """
-
-    sla: Sla = MAX_THROUGHPUT
-    by_hand: Parameters = UNKNOWN_PARAMETERS
-    source: str | None = None
-    destination: str | None = None
-    network: str | None = None
-    bandwidth_bps: float | None = None
-    rtt_s: float | None = None
-    load: float | None = None
-    device: str | None = None
-    limits: Caps = NO_CAPS
-    resume: bool = True
-    engine: EngineOptions = field(default_factory=EngineOptions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,18 +39,20 @@ class PreparedCopy:
     source: str
     destination: str
     options: CopyOptions
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logbook:
     """Where transfer records go: on disk first, from there to the service when there is one.
 
-    ``upload_for`` : asked before each segment whether there is still time for it.
+    ``upload_budget_s`` : time for segments that have waited, this transfer's own included; what is left goes next time.
     """
 
     spool: Spool
     client: Client | None = None
-    upload_for: Callable[[], bool] = lambda: True
+    upload_budget_s: float = 30.0
+    clock_s: Callable[[], float] = time.monotonic
 
     def keep(self, records: Sequence[TransferRecord]) -> str:
         """Log ``records``; what became of them, as the end of a sentence about the log."""
@@ -92,8 +61,9 @@ class Logbook:
         kept = self.spool.append(records)
         if self.client is None:
             return "spooled until `tradewind login`"
+        deadline_s = self.clock_s() + self.upload_budget_s
         try:
-            drained = self.spool.drain(self.client, keep_going=self.upload_for)
+            drained = self.spool.drain(self.client, keep_going=lambda: self.clock_s() < deadline_s)
         except (ServiceAway, ServiceProblem) as failure:
             return f"spooled: {failure}"
         if drained.refused:
@@ -149,8 +119,16 @@ def prepare(
     else:
         names = (here or host, there or socket.gethostname())
     path = Path(bandwidth_bps=options.bandwidth_bps, rtt_s=options.rtt_s or _timed(listing, options.engine))
-    plan = _plan(listing, path, names, options, client)
-    return PreparedCopy(listing=listing, plan=plan, path=path, source=names[0], destination=names[1], options=options)
+    plan, notes = plan_copy(listing, path, names, options, client)
+    return PreparedCopy(
+        listing=listing,
+        plan=plan,
+        path=path,
+        source=names[0],
+        destination=names[1],
+        options=options,
+        notes=notes,
+    )
 
 
 def run(
@@ -193,37 +171,8 @@ def run(
         work=movement.metered.work if movement.metered else None,
         records=records,
         log=_log(logbook, records),
-        notes=_notes(movement),
+        notes=(*prepared.notes, *_notes(movement)),
     )
-
-
-def _plan(listing: Listing, path: Path, names: tuple[str, str], options: CopyOptions, client: Client | None) -> Plan:
-    by_hand = options.by_hand
-    if all(getattr(by_hand, name) is not None for name in _SETTING):
-        return plan_given(uuid4(), by_hand)
-    bins = bins_of_sizes(listing.sizes_bytes)
-    total_bytes = sum(each.total_bytes for each in bins)
-    request = RecommendRequest(
-        source=names[0],
-        destination=names[1],
-        mover=MOVER,
-        network=options.network,
-        dataset=WireWorkload(
-            file_count=len(listing.jobs),
-            total_bytes=total_bytes,
-            mean_file_bytes=total_bytes / len(listing.jobs),
-            size_histogram=tuple(WireSizeBin(**asdict(each)) for each in bins),
-        ),
-        sla=WireSla(**asdict(options.sla)),
-        path=WirePath(**asdict(path)),
-        load=options.load,
-        device=options.device,
-        limits=None if options.limits == NO_CAPS else WireLimits(**asdict(options.limits)),
-    )
-    plan = ask(client, request)
-    if isinstance(plan, str):
-        plan = plan_by_rules(uuid4(), bins, path, options.sla, options.limits, because=plan)
-    return with_overrides(plan, by_hand)
 
 
 def _timed(listing: Listing, options: EngineOptions) -> float | None:

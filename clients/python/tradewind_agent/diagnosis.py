@@ -71,7 +71,7 @@ def examine_service(environ: Mapping[str, str], now: Callable[[], datetime]) -> 
         advice = "run `tradewind login URL --key KEY` to get recommendations from history"
         return [note("service", "none is configured; closed-form rules are used", advice), *examine_config(environ)]
     with Client(service.url, service.key, retries=BRIEF_RETRIES) as client:
-        return [*_reachable(client, service, now), *examine_config(environ)]
+        return [*reachable(client, service, now), *examine_config(environ)]
 
 
 def examine_config(environ: Mapping[str, str]) -> list[Finding]:
@@ -86,7 +86,8 @@ def examine_config(environ: Mapping[str, str]) -> list[Finding]:
     return [good("key file", f"{path}, mode 0600")]
 
 
-def _reachable(client: Client, service: Service, now: Callable[[], datetime]) -> Iterable[Finding]:
+def reachable(client: Client, service: Service, now: Callable[[], datetime]) -> Iterable[Finding]:
+    """Whether the service answers, agrees on the time, and what it takes the key for."""
     begun_s = time.perf_counter()
     try:
         their_time = client.healthy()

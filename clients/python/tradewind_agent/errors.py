@@ -68,7 +68,7 @@ class ServiceProblem(AgentError):
         super().__init__(self._line())
 
     def _line(self) -> str:
-        blame = f"; first {self.field}: {self.reason}" if self.field and self.field not in self.detail else ""
+        blame = f"; first {self.field}: {self.reason}" if self.field and f"{self.field}:" not in self.detail else ""
         advice = f"; {self.advice}" if self.advice else ""
         return " ".join(f"the service refused ({self.status}): {self.detail}{blame}{advice}".split())
 

@@ -19,7 +19,7 @@ from tradewind.sla import Sla, SlaKind
 from tradewind.units import BITS_PER_BYTE, format_bps
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse, WireInterval, WirePrediction
 from tradewind_agent.client import Client
-from tradewind_agent.errors import RequestRefused, ServiceAway, ServiceBroken
+from tradewind_agent.errors import KeyRefused, ScopeMissing, ServiceAway, ServiceProblem
 
 ASSUMED_BANDWIDTH_BPS = 1e9
 """Where neither the user nor the network interface tells: the commonest access rate of a server."""
@@ -70,7 +70,9 @@ def ask(client: Client | None, request: RecommendRequest) -> Plan | str:
         return "no service is configured"
     try:
         answer = client.recommend(request)
-    except (ServiceAway, ServiceBroken, RequestRefused) as failure:
+    except (KeyRefused, ScopeMissing):
+        raise
+    except (ServiceAway, ServiceProblem) as failure:
         return str(failure)
     chunks = tuple(chunk.to_plan() for chunk in answer.chunks)
     if not _in_order(chunks):

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import traceback
 
 import typer
@@ -32,10 +31,6 @@ def run(arguments: list[str]) -> int:
     """Run one command line; the exit code: 0, 1 for failure, 2 for wrong usage, 128 + n for signal n."""
     try:
         return int(build()(args=arguments, prog_name=PROGRAM, standalone_mode=False) or 0)
-    except BrokenPipeError:
-        # The reader of our output has gone, as `head` does; the interpreter must not try to flush into it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the user gets a line; the trace is for the asking
         if os.environ.get(TRACE_VARIABLE):
             traceback.print_exc()

@@ -65,12 +65,13 @@ def copy(
 ) -> None:
     """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
     from tradewind.parameters import Caps, Parameters
-    from tradewind_agent.copying import CopyOptions, Logbook, prepare, run
+    from tradewind_agent.copy_options import CopyOptions
+    from tradewind_agent.copying import Logbook, prepare, run
     from tradewind_agent.metering import HostMeter
     from tradewind_agent.retries import BRIEF_RETRIES
 
     terminal = Terminal(as_json)
-    if len(places) < 2:
+    if len(places) < 2 and manifest is None:
         raise typer.BadParameter("needs at least one source and a destination", param_hint="SRC... DEST")
     by_hand = Parameters(
         concurrency=concurrency,

@@ -58,6 +58,7 @@ def upload(
     from tradewind_agent.log_upload import read_logs, upload_report
 
     terminal = Terminal(as_json)
+    _check_format(format_name)
     context = _context(
         source=source,
         destination=destination,
@@ -109,6 +110,7 @@ def watch(
     from tradewind_agent.watching import Watch, WatchOptions
 
     terminal = Terminal(as_json)
+    _check_format(format_name)
     interval_s = options.duration("--interval", interval)
     quiet_s = options.read("--quiet", parse_seconds, quiet)
     context = _context(
@@ -169,6 +171,14 @@ def _context(
         mover=mover,
         network=network,
     )
+
+
+def _check_format(name: str) -> None:
+    from tradewind_agent.importers.importing import known_importers
+
+    known = ("auto", *known_importers())
+    if name not in known:
+        raise typer.BadParameter(f"unknown format {name!r}; one of {', '.join(known)}", param_hint="--format")
 
 
 def _zone(name: str | None) -> ZoneInfo | None:

@@ -1,6 +1,5 @@
 """``tradewind meter``: power and utilisation of this host, live."""
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,12 +27,14 @@ def meter(
     as_json: options.Json = False,
 ) -> None:
     """Show power and utilisation of this host, every figure with its method and quality."""
+    import asyncio
+
     from tradewind_agent.metering import HostMeter
 
     terminal = Terminal(as_json)
+    duration_s, interval_s = options.duration("--duration", duration), options.duration("--interval", interval)
     host = HostMeter.of_this_host(options.power_profile(power_profile))
     terminal.note(host.choice.explanation)
-    duration_s, interval_s = options.duration("--duration", duration), options.duration("--interval", interval)
     result = asyncio.run(_metered(terminal, host, duration_s, interval_s))
     document = {
         "method": str(host.choice.meter.method),
@@ -53,6 +54,8 @@ def meter(
 
 
 async def _metered(terminal: Terminal, host: "HostMeter", duration_s: float, interval_s: float) -> "MeterResult":
+    import asyncio
+
     session = await host.session(Host.SOURCE)
     await session.start()
     shown = asyncio.create_task(_show(terminal, session, interval_s))
@@ -65,6 +68,8 @@ async def _metered(terminal: Terminal, host: "HostMeter", duration_s: float, int
 
 
 async def _show(terminal: Terminal, session: "MeterSession", interval_s: float) -> None:
+    import asyncio
+
     while True:
         await asyncio.sleep(interval_s)
         if not terminal.json and (sample := session.latest()) is not None:

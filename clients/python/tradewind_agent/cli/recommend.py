@@ -43,6 +43,7 @@ def recommend(
     from tradewind_agent.planning import ask, plan_by_rules
 
     terminal = Terminal(as_json)
+    _check_tool(flags)
     agreement = options.agreement(sla, confidence, energy_basis)
     total_bytes = options.size("--bytes", total)
     path = Path(bandwidth_bps=options.bandwidth(bandwidth), rtt_s=options.rtt(rtt))
@@ -68,14 +69,21 @@ def recommend(
     _tell(terminal, plan, flags)
 
 
+def _check_tool(tool: str | None) -> None:
+    from tradewind.flags import tool_flags
+    from tradewind.parameters import UNTUNED
+
+    known, _ = tool_flags(UNTUNED)
+    if tool is not None and tool not in known:
+        raise typer.BadParameter(f"unknown tool {tool!r}; one of {', '.join(known)}", param_hint="--flags")
+
+
 def _tell(terminal: Terminal, plan: "Plan", tool: str | None) -> None:
     from tradewind.flags import tool_flags
     from tradewind_agent.copy_report import describe, plan_document
 
     made, _ = tool_flags(plan.parameters)
     if tool is not None:
-        if tool not in made:
-            raise typer.BadParameter(f"unknown tool {tool!r}; one of {', '.join(made)}", param_hint="--flags")
         terminal.result(made[tool], {"tool": tool, "flags": made[tool]})
         return
     document = plan_document(plan) | {"flags": made}

@@ -1,0 +1,34 @@
+"""What a copy is asked for."""
+
+from dataclasses import dataclass, field
+
+from tradewind.parameters import NO_CAPS, UNKNOWN_PARAMETERS, Caps, Parameters
+from tradewind.sla import Sla, SlaKind
+from tradewind_agent.engine.options import EngineOptions
+
+MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyOptions:
+    """What a copy is asked for.
+
+    ``by_hand`` : parameters that the user sets; with concurrency, parallelism and pipelining no one else is asked.
+    ``source``, ``destination`` : endpoint names; by default the host in the address and the name of this host.
+    ``bandwidth_bps``, ``rtt_s`` : of the path where known; the RTT is timed otherwise.
+    ``load`` : share of the path that others use, 0..1, where known.
+    ``limits`` : caps on what may be recommended.
+    ``resume`` : go on with the parts that an earlier run has left; otherwise they are fetched again.
+    """
+
+    sla: Sla = MAX_THROUGHPUT
+    by_hand: Parameters = UNKNOWN_PARAMETERS
+    source: str | None = None
+    destination: str | None = None
+    network: str | None = None
+    bandwidth_bps: float | None = None
+    rtt_s: float | None = None
+    load: float | None = None
+    limits: Caps = NO_CAPS
+    resume: bool = True
+    engine: EngineOptions = field(default_factory=EngineOptions)

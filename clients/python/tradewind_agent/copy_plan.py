@@ -1,0 +1,64 @@
+"""The plan of a copy: set by hand, the service's, or by the closed-form rules."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from uuid import uuid4
+
+from tradewind.dataset import SizeBin, bins_of_sizes
+from tradewind.parameters import NO_CAPS
+from tradewind.path import Path
+from tradewind.wire.recommendations import RecommendRequest, WireLimits, WireSizeBin, WireSla, WireWorkload
+from tradewind.wire.records import WirePath
+from tradewind_agent.client import Client
+from tradewind_agent.copy_listing import Listing
+from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.errors import KeyRefused, ScopeMissing
+from tradewind_agent.planning import Plan, ask, plan_by_rules, plan_given, with_overrides
+
+MOVER = "tradewind"
+_SETTING = ("concurrency", "parallelism", "pipelining")
+
+
+def plan_copy(
+    listing: Listing, path: Path, names: tuple[str, str], options: CopyOptions, client: Client | None
+) -> tuple[Plan, tuple[str, ...]]:
+    """Parameters of each chunk, and what the user should know about how they came about.
+
+    Whatever is wrong with the service or the key, there is a plan: data are moved today and the key is mended tomorrow.
+
+    Parameters
+    ----------
+    names : of source and destination.
+    """
+    by_hand = options.by_hand
+    if all(getattr(by_hand, name) is not None for name in _SETTING):
+        return plan_given(uuid4(), by_hand), ()
+    bins = bins_of_sizes(listing.sizes_bytes)
+    notes: tuple[str, ...] = ()
+    try:
+        plan = ask(client, _request(bins, path, names, options))
+    except (KeyRefused, ScopeMissing) as refused:
+        plan, notes = str(refused), (str(refused),)
+    if isinstance(plan, str):
+        plan = plan_by_rules(uuid4(), bins, path, options.sla, options.limits, because=plan)
+    return with_overrides(plan, by_hand), notes
+
+
+def _request(bins: Sequence[SizeBin], path: Path, names: tuple[str, str], options: CopyOptions) -> RecommendRequest:
+    file_count, total_bytes = sum(each.file_count for each in bins), sum(each.total_bytes for each in bins)
+    return RecommendRequest(
+        source=names[0],
+        destination=names[1],
+        mover=MOVER,
+        network=options.network,
+        dataset=WireWorkload(
+            file_count=file_count,
+            total_bytes=total_bytes,
+            mean_file_bytes=total_bytes / file_count,
+            size_histogram=tuple(WireSizeBin(**asdict(each)) for each in bins),
+        ),
+        sla=WireSla(**asdict(options.sla)),
+        path=WirePath(**asdict(path)),
+        load=options.load,
+        limits=None if options.limits == NO_CAPS else WireLimits(**asdict(options.limits)),
+    )

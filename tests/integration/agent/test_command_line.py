@@ -1,0 +1,227 @@
+import gzip
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.integration.agent.command import COMMAND, environment, run, start
+from tests.integration.agent.faulty_service import faulty_service
+from tests.integration.serving import serving
+from tests.unit.agent.records import lines
+
+
+@pytest.fixture
+def env(tmp_path):
+    return environment(tmp_path / "home")
+
+
+@pytest.fixture
+def service():
+    with faulty_service() as running:
+        yield running
+
+
+@pytest.fixture
+def logged_in(env, service):
+    return env | {"TRADEWIND_URL": service.url, "TRADEWIND_KEY": "key"}
+
+
+@pytest.fixture
+def origin(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(3):
+        (source / f"file{number}").write_bytes(bytes([number]) * 50_000)
+    with serving(source) as server:
+        yield server
+
+
+def test_the_program_explains_itself(env):
+    outcome = run("--help", env=env)
+    assert outcome.code == 0
+    assert "serve-files" in outcome.out
+    assert outcome.err == ""
+
+
+def test_wrong_usage_is_one_line_and_exit_code_2(env):
+    outcome = run("copy", "http://host/", "/there", "--sla", "fastest", env=env)
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert "unknown kind 'fastest'" in outcome.error
+
+
+def test_a_failure_is_one_line_and_exit_code_1(env, service):
+    service.faults.append((401, {}))
+    outcome = run("login", service.url, "--key", "wrong", env=env)
+    assert outcome.code == 1
+    assert "refused (401)" in outcome.error
+    assert run("logs", "upload", "-", env=env, stdin=lines(1)[0]).error.endswith("TRADEWIND_URL and TRADEWIND_KEY")
+
+
+def test_a_login_is_kept_and_used(env, service, tmp_path):
+    outcome = run("login", service.url, "--key", "-", "--json", env=env, stdin=b"secret\n")
+    assert outcome.document == {
+        "url": service.url,
+        "file": str(tmp_path / "home" / ".config" / "tradewind" / "service.json"),
+        "checked": True,
+    }
+    assert "secret" not in outcome.out + outcome.err
+    uploaded = run("logs", "upload", "-", "--json", env=env, stdin=b"".join(lines(3)))
+    assert uploaded.document["accepted"] == 3
+
+
+def test_a_login_to_a_service_that_is_away_is_kept_unchecked(env):
+    with faulty_service() as gone:
+        url = gone.url
+    outcome = run("login", url, "--key", "k", "--json", env=env)
+    assert outcome.code == 0
+    assert outcome.document["checked"] is False
+    assert "kept unchecked" in outcome.error
+
+
+def test_copy_moves_files_and_ends_with_one_line(origin, env, tmp_path):
+    outcome = run("copy", origin.url, str(tmp_path / "copy"), env=env)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.count("\n") == 1
+    assert outcome.out.startswith("moved 150 kB in 3 files")
+    assert "spooled until `tradewind login`" in outcome.out
+    assert outcome.err == ""
+    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == ["file0", "file1", "file2"]
+
+
+def test_copy_tells_everything_as_json_and_uploads_its_log(origin, logged_in, service, tmp_path):
+    setting = ("--concurrency", "2", "--parallelism", "1", "--pipelining", "3", "--io-block", "64KiB")
+    names = ("--source", "alpha", "--destination", "beta", "--network", "wan", "--rtt", "60ms", "--bandwidth", "1Gbps")
+    outcome = run("copy", origin.url, str(tmp_path / "copy"), *setting, *names, "--json", env=logged_in)
+    assert outcome.code == 0, outcome.err
+    document = outcome.document
+    assert document["log"] == "uploaded"
+    assert document["parameters"] == {"concurrency": 2, "parallelism": 1, "pipelining": 3, "io_block_bytes": 65536}
+    (row,) = (json.loads(row) for row in service.rows)
+    assert (row["source"], row["destination"], row["network"]) == ("alpha", "beta", "wan")
+    assert row["path"] == {"bandwidth_bps": 1e9, "rtt_s": 0.06}
+    assert row["energy"][0]["host"] == "destination"
+
+
+def test_a_dry_run_moves_nothing_and_shows_the_plan(origin, env, tmp_path):
+    outcome = run("copy", origin.url, str(tmp_path / "copy"), "--dry-run", "--json", "--sla", "min_energy", env=env)
+    assert outcome.code == 0
+    assert outcome.document["file_count"] == 3
+    assert outcome.document["total_bytes"] == 150_000
+    assert outcome.document["plan"]["source"] == "heuristic"
+    assert not (tmp_path / "copy").exists()
+    text = run("copy", origin.url, str(tmp_path / "copy"), "--dry-run", env=env).out
+    assert "closed-form rules for max_throughput" in text
+
+
+def test_a_copy_that_fails_for_a_file_ends_with_1_and_says_which(origin, env, tmp_path):
+    outcome = run("copy", f"{origin.url}absent", str(tmp_path / "copy"), "--json", env=env)
+    assert outcome.code == 1
+    assert outcome.document["files_failed"] == 1
+    assert outcome.document["failures"][0]["file"].endswith("/absent")
+
+
+def test_a_recommendation_without_service_comes_from_the_rules_and_says_so(env):
+    outcome = run("recommend", "alpha", "beta", "--bytes", "10GB", "--files", "1000", "--json", env=env)
+    assert outcome.document["source"] == "heuristic"
+    assert "no service is configured" in outcome.document["rationale"]
+    assert set(outcome.document["flags"]) == {"rclone", "aria2", "curl", "globus-url-copy"}
+    flags = run("recommend", "alpha", "beta", "--bytes", "10GB", "--flags", "rclone", env=env)
+    assert flags.out.startswith("--transfers ")
+
+
+def test_a_folder_of_logs_is_uploaded_with_a_report(logged_in, service, tmp_path):
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "a.ndjson").write_bytes(b"".join(lines(3)) + b'{"outcome": 1, "dataset": 1}\n')
+    (logs / "b.ndjson.gz").write_bytes(gzip.compress(b"".join(lines(2, 4))))
+    outcome = run("logs", "upload", str(logs), "--json", env=logged_in)
+    assert outcome.code == 0, outcome.err
+    assert outcome.document["accepted"] == 5
+    first, second = outcome.document["files"]
+    assert (first["format"], first["imported"], first["refused"]) == ("ndjson", 3, 1)
+    assert second["imported"] == 2
+    again = run("logs", "upload", str(logs), env=logged_in)
+    assert "0 rejected" in again.out
+    assert "were known" in again.out
+    assert len(service.rows) == 5
+
+
+def test_a_dry_run_of_an_upload_needs_no_service(env, tmp_path):
+    log = tmp_path / "log"
+    log.write_bytes(b"".join(lines(3)))
+    outcome = run("logs", "upload", str(log), "--dry-run", "--json", env=env)
+    assert outcome.code == 0, outcome.err
+    assert outcome.document["files"][0]["imported"] == 3
+    assert "would be uploaded" in run("logs", "upload", str(log), "--dry-run", env=env).out
+
+
+def test_logs_that_cannot_be_read_are_told_and_the_others_go_on(logged_in, service, tmp_path):
+    (tmp_path / "README").write_text("nothing to see here\n")
+    (tmp_path / "log").write_bytes(lines(1)[0])
+    outcome = run("logs", "upload", str(tmp_path / "README"), str(tmp_path / "log"), "--json", env=logged_in)
+    assert outcome.code == 1
+    assert "--format" in outcome.document["files"][0]["failure"]
+    assert len(service.rows) == 1
+
+
+def test_serve_files_tells_its_address_serves_and_stops_when_told(env, tmp_path):
+    (tmp_path / "file").write_bytes(b"content")
+    with start("serve-files", str(tmp_path), "--port", "0", "--json", env=env) as server:
+        address = json.loads(server.stdout.readline())["url"]
+        outcome = run("copy", f"{address}file", str(tmp_path / "copy"), env=env)
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=30)
+    assert outcome.code == 0, outcome.err
+    assert server.returncode == 0
+    assert (tmp_path / "copy").read_bytes() == b"content"
+
+
+def test_a_port_that_is_taken_is_told(env, origin, tmp_path):
+    outcome = run("serve-files", str(tmp_path), "--port", str(origin.port), env=env)
+    assert outcome.code == 1
+    assert "choose another --port" in outcome.error
+
+
+def test_the_meter_tells_method_and_quality(env):
+    outcome = run("meter", "--duration", "300ms", "--interval", "100ms", "--json", env=env)
+    assert outcome.code == 0
+    assert outcome.document["total_j"] > 0
+    assert {"method", "quality", "refusals", "usage"} <= set(outcome.document)
+
+
+def test_the_doctor_says_what_to_do(env, origin, tmp_path, service):
+    run("copy", origin.url, str(tmp_path / "copy"), env=env)
+    alone = run("doctor", "--json", env=env)
+    assert alone.code == 0
+    subjects = {finding["subject"]: finding for finding in alone.document["findings"]}
+    assert "tradewind login" in subjects["service"]["advice"]
+    assert {"receive buffer", "congestion control", "meter", "spool disk"} <= set(subjects)
+    assert "1 segments" in subjects["spool"]["told"]
+    run("login", service.url, "--key", "k", env=env)
+    key_file = tmp_path / "home" / ".config" / "tradewind" / "service.json"
+    key_file.chmod(0o644)
+    service.faults.extend([(503, {}), (503, {})])
+    outcome = run("doctor", env=env)
+    assert outcome.code == 1
+    assert f"chmod 600 {key_file}" in outcome.out
+    assert "BAD  service" in outcome.out
+    assert outcome.err == ""
+
+
+def test_output_that_no_one_reads_ends_quietly(env):
+    command = [*COMMAND, "recommend", "a", "b", "--bytes", "1GB"]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+def test_the_command_line_starts_without_loading_what_it_does_not_need(env):
+    code = (
+        "import sys; from tradewind_agent.cli.app import build; build(); "
+        "print({'httpx', 'pydantic', 'rich', 'psutil', 'zstandard', 'asyncio'}.intersection(sys.modules))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "set()"

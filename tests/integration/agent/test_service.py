@@ -1,0 +1,145 @@
+"""The client against the real service."""
+
+from operator import attrgetter
+
+import pytest
+
+from services.application.authenticate import Scope
+from tests.integration.agent.command import environment, run
+from tests.integration.serving import serving
+from tests.unit.agent.records import lines, record, records
+from tradewind.recommendation import AnswerSource
+from tradewind.sla import SlaKind
+from tradewind.wire.inventory import EndpointChange, KnownPair, NewEndpoint, NewKey
+from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
+from tradewind.wire.records import WirePath
+from tradewind_agent.client import Client
+from tradewind_agent.errors import Contradiction, KeyRefused, RequestRefused, ScopeMissing, UnknownThing
+from tradewind_agent.spool import Spool
+
+
+@pytest.fixture
+def client(api, tenant):
+    with Client(api, tenant.secret) as opened:
+        yield opened
+
+
+def test_uploaded_logs_are_stored_once_however_often_they_are_sent(client):
+    first = client.upload_logs(records(30))
+    again = client.upload_logs(records(30))
+    assert (first.accepted, first.rejected) == (30, 0)
+    assert again.receipts[0].duplicate
+    assert again.receipts[0].batch_id == first.receipts[0].batch_id
+    assert client.batch(first.receipts[0].batch_id).accepted == 30
+    (link,) = client.links()
+    assert (link.source, link.destination, link.mover, link.rows) == ("alpha", "beta", "tradewind", 30)
+
+
+def test_bad_rows_are_named_and_a_batch_without_a_valid_row_is_refused(client):
+    report = client.upload_logs([*lines(2), b'{"id": 1}'])
+    assert (report.accepted, report.rejected) == (2, 1)
+    assert report.receipts[0].rejections[0].row == 3
+    with pytest.raises(RequestRefused, match="none of the 1 rows is valid; they are in the quarantine; first "):
+        client.upload_logs([b'{"id": 1}'])
+
+
+def test_a_key_used_for_other_content_is_a_contradiction(client):
+    client.upload_logs([record(1)], idempotency_key="mine")
+    with pytest.raises(Contradiction):
+        client.upload_logs([record(2)], idempotency_key="mine")
+
+
+def test_a_spool_is_drained_into_the_service(client, tmp_path):
+    spool = Spool(tmp_path / "spool", warn=lambda _: None)
+    for number in range(1, 4):
+        spool.append(records(2, 2 * number))
+    assert spool.drain(client).accepted == 6
+    assert spool.segments() == ()
+    assert client.links()[0].rows == 6
+
+
+def test_a_refused_batch_does_not_hold_up_the_spool(client, tmp_path):
+    spool = Spool(tmp_path / "spool", warn=lambda _: None)
+    spool.append([b'{"id": 1}'])
+    spool.append(records(2))
+    drained = spool.drain(client)
+    assert drained.accepted == 2
+    assert len(drained.refused) == 1
+
+
+def test_keys_are_made_used_and_revoked(api, client):
+    created = client.create_key(NewKey(name="night", scopes=("agent",)))
+    with Client(api, created.secret) as night:
+        assert night.scopes() == ("agent",)
+        assert night.upload_logs([record(1)]).accepted == 1
+        with pytest.raises(ScopeMissing, match="operator"):
+            night.keys()
+        client.revoke_key(created.id)
+        with pytest.raises(KeyRefused, match="tradewind login"):
+            night.links()
+    assert set(map(attrgetter("name"), client.keys())) == {"first", "night"}
+
+
+def test_scopes_are_told_without_changing_anything(api, tenant, client):
+    assert client.scopes() == ("agent", "provider", "operator")
+    with Client(api, tenant.key(Scope.ANALYST)) as analyst:
+        assert analyst.scopes() == ()
+    assert client.endpoints() == ()
+    assert client.links() == ()
+
+
+def test_endpoints_are_made_and_changed(client):
+    made = client.create_endpoint(NewEndpoint(name="alpha", aliases=("alpha.example.org",)))
+    pair = KnownPair(destination="beta", bandwidth_bps=1e9, rtt_s=0.06)
+    client.change_endpoint(made.id, EndpointChange(known_pairs=(pair,)))
+    endpoint = next(each for each in client.endpoints() if each.name == "alpha")
+    assert endpoint.aliases == ("alpha.example.org",)
+    assert endpoint.known_pairs == (pair,)
+
+
+def test_a_path_without_history_gets_a_plan_that_says_so(client):
+    answer = client.recommend(
+        RecommendRequest(
+            source="alpha",
+            destination="beta",
+            dataset=WireWorkload(file_count=100, total_bytes=10**9),
+            sla=WireSla(kind=SlaKind.MAX_THROUGHPUT),
+            path=WirePath(bandwidth_bps=1e9, rtt_s=0.06),
+        )
+    )
+    assert answer.source is AnswerSource.HEURISTIC
+    assert answer.chunks
+    assert answer.predicted.throughput_bps.mean > 0
+
+
+def test_what_is_not_there_is_said(client, tenant):
+    assert client.releases() == ()
+    for call in (client.batch, client.clusters, client.surface):
+        with pytest.raises(UnknownThing):
+            call(tenant.id)
+    with pytest.raises(UnknownThing):
+        client.rollback(1)
+
+
+def test_the_service_tells_the_time(client):
+    assert client.healthy() is not None
+
+
+def test_a_copy_is_logged_in_the_service(api, tenant, client, tmp_path):
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "file").write_bytes(b"x" * 100_000)
+    env = environment(tmp_path / "home")
+    login = run("login", api, "--key", "-", env=env, stdin=tenant.secret.encode())
+    assert login.code == 0, login.err
+    names = ("--source", "alpha", "--destination", "beta", "--network", "wan")
+    with serving(tmp_path / "source") as origin:
+        copied = run("copy", origin.url, str(tmp_path / "copy"), *names, "--json", env=env)
+    assert copied.code == 0, copied.err
+    assert copied.document["log"] == "uploaded"
+    assert copied.document["plan"]["source"] == "heuristic"
+    assert "no service" not in copied.document["plan"]["rationale"]
+    (link,) = client.links()
+    assert (link.source, link.destination, link.network, link.mover) == ("alpha", "beta", "wan", "tradewind")
+    doctor = run("doctor", "--json", env=env)
+    told = {finding["subject"]: finding for finding in doctor.document["findings"]}
+    assert {told[subject]["health"] for subject in ("service", "clock", "key", "scopes", "spool")} == {"good"}

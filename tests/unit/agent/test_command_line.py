@@ -1,0 +1,72 @@
+import pytest
+
+from tradewind_agent.cli.app import run
+
+COMMANDS = ["copy", "recommend", "logs", "logs upload", "logs watch", "serve-files", "meter", "login", "doctor"]
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch, tmp_path):
+    """A user of whom nothing is known, and a service that no test of usage may reach."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", "")
+    monkeypatch.setenv("TRADEWIND_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("TRADEWIND_KEY", "key")
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_and_takes_json(command, capsys):
+    assert run([*command.split(), "--help"]) == 0
+    told = capsys.readouterr()
+    assert "Usage" in told.out
+    assert told.err == ""
+    assert ("--json" in told.out) == (command != "logs")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nonsense"],
+        ["copy"],
+        ["copy", "http://host/"],
+        ["copy", "/here", "/there"],
+        ["copy", "http://host/", "/there", "--sla", "fastest"],
+        ["copy", "http://host/", "/there", "--sla", "deadline"],
+        ["copy", "http://host/", "/there", "--concurrency", "0"],
+        ["copy", "http://host/", "/there", "--bandwidth", "fast"],
+        ["copy", "http://host/", "/there", "--confidence", "2"],
+        ["copy", "http://host/", "/there", "--power-profile", "5W"],
+        ["copy", "http://host/", "/there", "--no-such-option"],
+        ["recommend", "a", "b"],
+        ["recommend", "a", "b", "--bytes", "1XB"],
+        ["recommend", "a", "b", "--bytes", "1GB", "--flags", "scp"],
+        ["logs"],
+        ["logs", "upload"],
+        ["logs", "upload", "/no/such/log"],
+        ["logs", "upload", "-", "--timezone", "Mars/Olympus"],
+        ["logs", "upload", "-", "--format", "xml"],
+        ["logs", "watch", "/no/such/folder"],
+        ["serve-files", "/no/such/folder"],
+        ["serve-files", ".", "--certificate", "/no/such.pem"],
+        ["login", "not-an-address", "--key", "k"],
+        ["login", "http://host"],
+        ["meter", "--duration", "forever"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(arguments, capsys):
+    assert run(arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("tradewind: ")
+    assert told.err.count("\n") == 1
+
+
+def test_a_defect_is_one_line_that_says_how_to_see_more(monkeypatch, capsys):
+    monkeypatch.setattr("tradewind_agent.cli.app.build", lambda: 1 / 0)
+    assert run([]) == 1
+    told = capsys.readouterr()
+    assert "set TRADEWIND_TRACE=1" in told.err
+    assert told.err.count("\n") == 1

@@ -1,0 +1,35 @@
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from tradewind.energy import EnergyQuality, Host
+from tradewind.errors import InvalidValue
+from tradewind_agent.metering import HostMeter, parse_power_profile
+from tradewind_agent.meters import HostReader, choose_meter
+
+
+def test_a_power_profile_is_idle_and_full():
+    profile = parse_power_profile("35W, 90W")
+    assert (profile.idle_w, profile.max_w, profile.quality) == (35.0, 90.0, EnergyQuality.ASSUMED)
+
+
+@pytest.mark.parametrize("text", ["", "35W", "35W,90W,120W", "35,x", "90W,35W"])
+def test_what_is_no_power_profile_is_refused(text):
+    with pytest.raises(InvalidValue):
+        parse_power_profile(text)
+
+
+def test_a_session_counts_with_the_profile_given():
+    choice = choose_meter(logical_cpus=1, profile=parse_power_profile("1000W,1000W"), sysfs=Path("/nonexistent"))
+
+    async def metered():
+        session = await HostMeter(choice, HostReader(time.monotonic)).session(Host.SOURCE)
+        await session.start()
+        return await session.stop()
+
+    result = asyncio.run(metered())
+    assert result.energy.host is Host.SOURCE
+    assert result.energy.total_j == pytest.approx(1000 * result.work.duration_s)
+    assert result.energy.base_w == 1000
