@@ -5,9 +5,8 @@ lone agent can do it.
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from tradewind.errors import InvalidValue
 
@@ -39,14 +38,6 @@ class Leaf:
         return math.hypot(
             log2_of(mean_file_bytes) - self.log2_mean_file_bytes, log2_of(file_count) - self.log2_file_count
         )
-
-    def as_dict(self) -> dict[str, float]:
-        """Plain numbers for JSON; `from_dict` reads them back."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        return cls(**values)
 
 
 def log2_of(value: float) -> float:

@@ -1,5 +1,3 @@
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,10 +29,6 @@ def test_the_data_set_decides_before_the_load():
 def test_the_order_of_the_leaves_does_not_matter(leaves, size, count, load):
     found = nearest_leaf(leaves, mean_file_bytes=size, file_count=count, load=load)
     assert found is nearest_leaf(LEAVES, mean_file_bytes=size, file_count=count, load=load)
-
-
-def test_a_leaf_survives_json():
-    assert Leaf.from_dict(json.loads(json.dumps(LEAVES[0].as_dict()))) == LEAVES[0]
 
 
 def test_an_empty_file_is_looked_up_as_one_byte():

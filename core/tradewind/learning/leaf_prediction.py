@@ -1,11 +1,6 @@
-"""What a leaf's surfaces say of settings: plain arrays, the table of them on a lattice, and its form in JSON."""
+"""What a leaf's surfaces say of settings: plain arrays, and the table of them on a lattice."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from types import MappingProxyType
-from typing import Any, Self
-
-import numpy as np
+from dataclasses import dataclass
 
 from tradewind.learning.observations import Flags, Floats
 from tradewind.parameters import Lattice
@@ -70,21 +65,3 @@ class LatticeTable:
                 self.lattice.settings(), throughput, mean, sd, covariance, p.certified.tolist(), strict=True
             )
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain lists, numbers and None, ready for JSON."""
-        arrays = {f.name: getattr(self.prediction, f.name) for f in fields(LeafPrediction)}
-        return {
-            "axes": {axis: list(self.lattice.values[axis]) for axis in self.lattice.axes},
-            "load": None if np.isnan(self.load) else self.load,
-            **{name: None if values is None else values.tolist() for name, values in arrays.items()},
-        }
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """The table that ``to_dict`` wrote."""
-        lattice = Lattice(MappingProxyType({axis: tuple(values) for axis, values in stored["axes"].items()}))
-        load = float("nan") if stored["load"] is None else float(stored["load"])
-        names = [f.name for f in fields(LeafPrediction)]
-        arrays: dict[str, Any] = {n: None if stored[n] is None else np.asarray(stored[n]) for n in names}
-        return cls(lattice, load, LeafPrediction(**arrays))

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from tradewind.learning.staircase import (
     FloatArray,
@@ -20,10 +19,9 @@ from tradewind.learning.staircase import (
     regret_of_gain,
     staircase,
 )
-from tradewind.parameters import NO_CAPS, Caps, Parameters
+from tradewind.parameters import NO_CAPS, Caps
 from tradewind.prediction import (
     ROUNDING,
-    PredictedSetting,
     Quantity,
     is_linear,
     merit_of_target,
@@ -47,38 +45,6 @@ _LEVEL_OF = {
     SlaKind.ENERGY_EFFICIENCY: Quantity.ENERGY,
 }
 """Kinds without a target and the quantity whose certified level tells how good their one partition is."""
-
-
-def predicted_settings(
-    settings: Sequence[Parameters],
-    *,
-    log_throughput_mean: FloatArray,
-    log_throughput_sd: FloatArray,
-    log_power_mean: FloatArray | None = None,
-    log_power_sd: FloatArray | None = None,
-    log_covariance: FloatArray | None = None,
-    certified: npt.NDArray[np.bool_] | None = None,
-) -> tuple[PredictedSetting, ...]:
-    """A lattice's arrays, all (n,), as values; what is not given is unknown power, no covariance, all certified."""
-    n = len(settings)
-    power: Iterable[float | None] = [None] * n if log_power_mean is None else log_power_mean.tolist()
-    power_sd = np.zeros(n) if log_power_sd is None else log_power_sd
-    covariance = np.zeros(n) if log_covariance is None else log_covariance
-    sure = np.ones(n, dtype=bool) if certified is None else certified
-    columns = (log_throughput_mean, log_throughput_sd, power_sd, covariance, sure)
-    rows = zip(settings, power, *(column.tolist() for column in columns), strict=True)
-    return tuple(
-        PredictedSetting(
-            parameters=parameters,
-            log_throughput_mean=t_mean,
-            log_throughput_sd=t_sd,
-            log_power_mean=p_mean,
-            log_power_sd=p_sd,
-            log_covariance=cov,
-            certified=ok,
-        )
-        for parameters, p_mean, t_mean, t_sd, p_sd, cov, ok in rows
-    )
 
 
 def bases_of(table: SettingTable) -> tuple[EnergyBasis, ...]:

@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -6,7 +5,6 @@ import pytest
 
 from tests.unit.learning.made_leaves import AXES, STEPS, metered_leaf, noisy_leaf, true_log_throughput
 from tradewind.learning.leaf import fit_leaf
-from tradewind.learning.leaf_prediction import LatticeTable
 from tradewind.parameters import Lattice
 
 LATTICE = Lattice.spanning({axis: tuple(float(step) for step in STEPS) for axis in AXES})
@@ -71,16 +69,6 @@ def test_a_lattice_without_an_axis_of_the_leaf_takes_its_constant_or_median():
     settings = np.array([[s.concurrency, parallelism, 4.0] for s in lattice.settings()])
     np.testing.assert_allclose(told.log_throughput_mean, true_log_throughput(settings), atol=0.15)
     assert told.certified.all()
-
-
-@pytest.mark.parametrize("metered", [True, False])
-def test_a_table_survives_json(metered):
-    rows = metered_leaf() if metered else noisy_leaf()
-    table = fit_leaf(rows).evaluate(LATTICE, load=0.25)
-    again = LatticeTable.from_dict(json.loads(json.dumps(table.to_dict())))
-    assert again.load == table.load
-    assert again.settings() == table.settings()
-    assert again.lattice == table.lattice
 
 
 def test_domain_values_carry_the_moments_of_power():

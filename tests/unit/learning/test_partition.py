@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.lattices import tables
-from tradewind.learning.partition import bases_of, predicted_settings, solve_partitions
+from tradewind.learning.partition import bases_of, solve_partitions
 from tradewind.parameters import NO_CAPS, Caps, Lattice
-from tradewind.prediction import Quantity, merit, merit_of_target, z_of
+from tradewind.prediction import PredictedSetting, Quantity, merit, merit_of_target, z_of
 from tradewind.selection import QUANTITY_OF, SettingTable, choose
 from tradewind.sla import CONFIDENCES, EnergyBasis, Sla, SlaKind
 from tradewind.sla_partitions import PartitionKey, serving
@@ -99,15 +99,17 @@ def saturating(*, powered=True, base_power_w=40.0, sd=0.05):
     streams = np.array([one.streams for one in lattice], dtype=float)
     throughput = 1e9 * (1 - np.exp(-streams / 12)) * np.exp(-streams / 2000)
     power = 60 + 1.5 * streams
-    n = len(lattice)
-    predicted = predicted_settings(
-        lattice,
-        log_throughput_mean=np.log(throughput),
-        log_throughput_sd=np.full(n, sd),
-        log_power_mean=np.log(power) if powered else None,
-        log_power_sd=np.full(n, 0.03) if powered else None,
-        log_covariance=np.full(n, 0.0003) if powered else None,
-        certified=streams < 200,
+    predicted = tuple(
+        PredictedSetting(
+            parameters=parameters,
+            log_throughput_mean=float(np.log(bps)),
+            log_throughput_sd=sd,
+            log_power_mean=float(np.log(watts)) if powered else None,
+            log_power_sd=0.03 if powered else 0.0,
+            log_covariance=0.0003 if powered else 0.0,
+            certified=parameters.streams < 200,
+        )
+        for parameters, bps, watts in zip(lattice, throughput, power, strict=True)
     )
     return SettingTable(predicted, base_power_w if powered else None)
 
