@@ -14,7 +14,7 @@ from tradewind.learning.leaf import LeafSurfaces, fit_leaf
 from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.learning.rolling import fit_with_recent_load
 from tradewind.learning.surface import NORMAL_90
-from tradewind.learning.validation import accuracy, mape, r_squared, random_split, regret, validate_leaf
+from tradewind.learning.validation import accuracy, mape, r_squared, random_split, regret, setting_folds, validate_leaf
 
 OUTLIER = 1000.0
 MIN_SETTINGS = 8
@@ -59,6 +59,15 @@ def held_out(surfaces: SurfaceSet, seed: int) -> Mapping[str, dict[str, float]]:
         found["energy"] = _energy(surfaces, model, test)
         found["energy"]["gbm_accuracy"] = _baseline(surfaces.inputs, surfaces.energy_j, train, test, seed)
     return found
+
+
+def unseen_settings(surfaces: SurfaceSet, seed: int) -> float:
+    """Accuracy of throughput at settings of which the training rows hold none, over all rows in folds of settings."""
+    o = surfaces.observations
+    told = np.empty(len(o))
+    for test in setting_folds(o, np.random.default_rng(seed)):
+        told[test] = fit_leaf(o.take(~test)).predict(o.settings[test], o.load[test]).throughput_bps
+    return accuracy(o.throughput_bps, told)
 
 
 def _energy(surfaces: SurfaceSet, model: LeafSurfaces, test: Flags) -> dict[str, float]:

@@ -17,6 +17,7 @@ from benchmarks.surface_measures import (
     leaf_ms,
     load_gain,
     outlier_effect,
+    unseen_settings,
 )
 from benchmarks.surface_sets import SurfaceSet, read_sets
 from tradewind.learning.rolling import rolling_cover
@@ -86,6 +87,7 @@ def _results(surfaces: SurfaceSet, seeds: range) -> list[dict[str, Any]]:
         result["wins"] = result["accuracy"] >= result["gbm_accuracy"] - MARGIN
         results.append(result)
     throughput = results[0]
+    throughput["accuracy_unseen_settings"] = unseen_settings(surfaces, seeds[0])
     throughput["coverage90_rolling"] = float(np.mean(rolling_cover(surfaces.observations, TRAIN_SHARE)))
     known = KNOWN_BASELINE.get(surfaces.name.rpartition(":")[2])
     if known is not None:
@@ -126,6 +128,7 @@ def _summary(results: Sequence[Mapping[str, Any]], effects: Sequence[float]) -> 
         "outlier_effect": float(np.median(effects)),
         "outlier_effect_p98": float(np.quantile(effects, 0.98)),
         "leaf_ms": median("leaf_ms"),
+        "accuracy_unseen_settings_median": median("accuracy_unseen_settings"),
         "gbm_known_difference_max": max(known, default=None),
     }
 

@@ -1,11 +1,14 @@
 """The API process: the application for uvicorn."""
 
+import gc
 import os
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
+from starlette.types import Lifespan
 
 from services.api import endpoints, keys, links, logs, middleware, probes, problems, recommend, releases
 from services.bootstrap import Container, container
@@ -35,7 +38,9 @@ def app_for(*, database_url: str, redis_url: str) -> FastAPI:
     database_url : of the application's role, with the schema in place.
     """
     closing = ExitStack()
-    return create_app(closing.enter_context(container(database_url=database_url, redis_url=redis_url)), closing)
+    app = create_app(closing.enter_context(container(database_url=database_url, redis_url=redis_url)), closing)
+    gc.freeze()  # what is there now stays: the collector need not look at it again and again
+    return app
 
 
 def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
@@ -51,11 +56,21 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
             if closing is not None:
                 closing.close()
 
-    app = FastAPI(title=TITLE, version=VERSION, lifespan=lifespan, description="Transfer tuning as a service.")
+    app = _described_app(lifespan)
     app.state.container = parts
-    for router in ROUTERS:
-        app.include_router(router)
     problems.install(app)
     app.add_middleware(middleware.BodyLimit)
     app.add_middleware(middleware.Measured, metrics=parts.metrics)
+    return app
+
+
+def openapi_document() -> dict[str, Any]:
+    """What the API says of itself; needs no parts."""
+    return _described_app(None).openapi()
+
+
+def _described_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
+    app = FastAPI(title=TITLE, version=VERSION, lifespan=lifespan, description="Transfer tuning as a service.")
+    for router in ROUTERS:
+        app.include_router(router)
     return app

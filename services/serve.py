@@ -31,6 +31,8 @@ FIRST_TENANT = "local"
 POLL_S = 0.2
 STOP_STEPS = ((signal.SIGTERM, 10.0), (signal.SIGQUIT, 5.0))  # Celery: finish the task, then drop it to be redelivered
 PYTHON = (sys.executable, "-P", "-m")
+# Root is warned of pickled messages; ours are JSON, and root serves only where there is no other account to use.
+CELERY = (*PYTHON[:-1], "-Wignore::UserWarning:celery.platforms", "-m", "celery", "-q", "-A", "workers.app")
 
 
 def main() -> int:
@@ -118,8 +120,8 @@ def commands(settings: Settings) -> Mapping[str, Sequence[str]]:
             ),
             *(f"--host={settings.host}", f"--port={settings.port}", f"--workers={settings.api_workers}"),
         ],
-        "workers": [*PYTHON, "celery", "-A", "workers.app", "worker", f"--concurrency={settings.task_workers}"],
-        "schedule": [*PYTHON, "celery", "-A", "workers.app", "beat", f"--schedule={schedule}", "--pidfile="],
+        "workers": [*CELERY, "worker", f"--concurrency={settings.task_workers}"],
+        "schedule": [*CELERY, "beat", f"--schedule={schedule}", "--pidfile="],
     }
 
 

@@ -112,6 +112,7 @@ class Tenant:
     id: UUID
     parts: Container
     secret: str
+    database_url: str
 
     def key(self, *scopes: Scope) -> str:
         """The secret of a new key with ``scopes``."""
@@ -125,14 +126,14 @@ class Tenant:
         return httpx.Client(base_url=address, headers={"Authorization": f"Bearer {secret}"}, timeout=60)
 
 
-def new_tenant(parts: Container) -> Tenant:
+def new_tenant(parts: Container, database_url: str) -> Tenant:
     tenant_id = uuid4()
     first_key = NewKey(name="first", scopes=tuple(Scope))
     with parts.store.unit_of_work(tenant_id) as uow:
         key = register_tenant(f"tenant {tenant_id}", first_key, new_secret(), uow=uow, clock=parts.clock)
-    return Tenant(tenant_id, parts, key.secret)
+    return Tenant(tenant_id, parts, key.secret, database_url)
 
 
 @pytest.fixture
-def tenant(parts: Container) -> Tenant:
-    return new_tenant(parts)
+def tenant(parts: Container, database_url: str) -> Tenant:
+    return new_tenant(parts, database_url)

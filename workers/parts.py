@@ -9,6 +9,7 @@ from structlog.typing import FilteringBoundLogger
 
 from services.application.refresh_models import Refresh
 from services.bootstrap import SystemClock
+from services.persistence.log_reader import LogReader
 from services.persistence.store import Store
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
 from services.settings import Settings
@@ -40,7 +41,7 @@ class WorkerParts:
         store = Store(settings.database_url, dispatcher)
         refresh = Refresh(
             unit_of_work=store.unit_of_work,
-            logs=store.logs,
+            logs=LogReader(settings.database_url),
             learner=Learner(),
             clock=SystemClock(),
             interval=timedelta(seconds=settings.refresh_interval_s),

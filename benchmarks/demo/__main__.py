@@ -29,8 +29,8 @@ from tradewind_agent.copying import copy_files
 from tradewind_agent.metering import HostMeter
 
 SEED = 7
-RATE, RTT, LOSS = "80Mbps", "60ms", "0.02%"
-PAGES_MOVED, PHOTOS_MOVED = 160, 8
+RATE, RTT, LOSS = "80Mbps", "60ms", "0.05%"
+PAGES_MOVED, PHOTOS_MOVED = 120, 10
 COMMON_DEFAULT = Parameters(concurrency=4, parallelism=1, pipelining=1)
 """What a common tool does by itself: rclone's ``--transfers 4``."""
 
@@ -60,6 +60,7 @@ class Demo:
     """One run, on processes that end with ``running``."""
 
     def __init__(self, running: ExitStack) -> None:
+        began = time.monotonic()
         self._draw = random.Random(SEED)
         self._received = 0
         self._write_files()
@@ -71,7 +72,7 @@ class Demo:
         self._port = running.enter_context(stack.emulated_path(origin, options, logs))
         self._client = running.enter_context(Client(address, key))
         self._meter = HostMeter.of_this_host()
-        say(f"service: {address}, PostgreSQL, Valkey, API and workers started")
+        say(f"service: {address}, PostgreSQL, Valkey, API and workers started in {time.monotonic() - began:.0f} s")
 
     def _write_files(self) -> None:
         moved = write_folder(FOLDER / "origin" / "moved", {PAGES: PAGES_MOVED, PHOTOS: PHOTOS_MOVED}, self._draw)
@@ -180,7 +181,7 @@ class Demo:
 
 
 def say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+    sys.stdout.write(f"\r\033[K{line}\n" if sys.stdout.isatty() else f"{line}\n")
     sys.stdout.flush()
 
 

@@ -26,7 +26,7 @@ class FileClass:
 
 
 PAGES = FileClass("pages", median_bytes=60 * KB, log_sd=0.5, low_bytes=20 * KB, high_bytes=200 * KB)
-PHOTOS = FileClass("photos", median_bytes=2 * MB, log_sd=0.25, low_bytes=1 * MB, high_bytes=4 * MB)
+PHOTOS = FileClass("photos", median_bytes=1_200 * KB, log_sd=0.25, low_bytes=800 * KB, high_bytes=2 * MB)
 
 
 def write_folder(folder: Path, classes: dict[FileClass, int], draw: random.Random) -> int:

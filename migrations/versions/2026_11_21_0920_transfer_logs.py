@@ -123,7 +123,7 @@ TRANSFER_LOGS = """
 """
 
 # ATTACH takes a lock that neither readers nor writers of the table notice; CREATE ... PARTITION OF would stop them all.
-# The advisory lock makes rivals for the same month wait; whoever comes second finds the partition there.
+# Rivals for a month wait for that lock too; taking it makes the second one notice what the first has made.
 ENSURE_PARTITIONS = """
     CREATE FUNCTION ensure_log_partitions(months date[]) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
@@ -139,7 +139,7 @@ ENSURE_PARTITIONS = """
             END IF;
             partition := 'transfer_logs_' || to_char(month, 'YYYY_MM');
             CONTINUE WHEN to_regclass('public.' || partition) IS NOT NULL;
-            PERFORM pg_advisory_xact_lock(hashtext('transfer_logs'));
+            LOCK TABLE public.transfer_logs IN SHARE UPDATE EXCLUSIVE MODE;
             CONTINUE WHEN to_regclass('public.' || partition) IS NOT NULL;
             EXECUTE format('CREATE TABLE public.%I (LIKE public.transfer_logs INCLUDING ALL)', partition);
             EXECUTE format('ALTER TABLE public.%I ENABLE ROW LEVEL SECURITY', partition);

@@ -1,23 +1,22 @@
 """``/v1/logs``: uploads of transfer records, and their receipts."""
 
-import hashlib
 import tempfile
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable
+from contextlib import suppress
 from typing import IO, Annotated
 from uuid import UUID
 
-import anyio.to_thread
 from fastapi import APIRouter, Header, HTTPException, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.problems import PROBLEM_RESPONSES, FieldProblem, problem
 from services.application.ingest_logs import IngestReceipt, LogBatch, ingest_logs
-from services.application.log_lines import BodyLimits, Encoding, decompressed, split_lines
+from services.application.log_lines import Encoding, UploadedBody
 from services.bootstrap import Container
 from tradewind.errors import InvalidValue, NotFound, TooLarge, Unavailable
-from tradewind.units import GIB, KIB, MIB
+from tradewind.units import GIB, MIB
 from tradewind.wire.logs import BatchReceipt
 
 router = APIRouter(prefix="/v1/logs", tags=["logs"], responses=PROBLEM_RESPONSES)
@@ -26,14 +25,13 @@ MAX_BODY_BYTES = GIB
 """Of an upload as it is sent, compressed or not."""
 
 HELD_IN_MEMORY_BYTES = MIB
-READ_BYTES = 64 * KIB
 ATTEMPTS = 3
 """Two batches that bring the same new links in opposite orders may stop each other; the one that lost goes again."""
 
 _BODY = {
     "requestBody": {
         "required": True,
-        "description": "One transfer record a line; see `TransferRecord`.",
+        "description": "Transfer records, a JSON object a line; units are part of the fields' names.",
         "content": {"application/x-ndjson": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
@@ -64,9 +62,12 @@ async def upload_logs(
     encoding = _encoding(content_encoding)
     with tempfile.SpooledTemporaryFile(HELD_IN_MEMORY_BYTES) as body:
         await _receive(request, body)
-        receipt = await anyio.to_thread.run_sync(
-            partial(_ingest, body, encoding, idempotency_key, parts, principal.tenant_id)
+        batch = LogBatch(
+            tenant_id=principal.tenant_id,
+            idempotency_key=idempotency_key,
+            body=UploadedBody(body, encoding, parts.body_limits),
         )
+        receipt = await run_in_threadpool(_ingest, batch, parts)
     return _answer(receipt)
 
 
@@ -99,41 +100,21 @@ async def _receive(request: Request, body: IO[bytes]) -> None:
         raise InvalidValue("body", "was cut off; nothing is stored") from None
 
 
-def _ingest(
-    body: IO[bytes], encoding: Encoding, idempotency_key: str | None, parts: Container, tenant_id: UUID
-) -> IngestReceipt:
-    content_sha256 = _content_sha256(body, encoding, parts.body_limits)
-    for attempt in range(1, ATTEMPTS + 1):
-        batch = LogBatch(
-            tenant_id=tenant_id,
-            idempotency_key=idempotency_key or f"sha256:{content_sha256.hex()}",
-            content_sha256=content_sha256,
-            lines=split_lines(_pieces(body, encoding, parts.body_limits), parts.body_limits),
-        )
-        try:
-            receipt = ingest_logs(batch, uow=parts.store.unit_of_work(tenant_id), clock=parts.clock)
-        except Unavailable:
-            if attempt == ATTEMPTS:
-                raise
-        else:
-            break
+def _ingest(batch: LogBatch, parts: Container) -> IngestReceipt:
+    receipt = _with_attempts(
+        lambda: ingest_logs(batch, uow=parts.store.unit_of_work(batch.tenant_id), clock=parts.clock)
+    )
     if not receipt.repeated:
         parts.metrics.rows_accepted.inc(receipt.accepted)
         parts.metrics.rows_rejected.inc(receipt.rejected)
     return receipt
 
 
-def _content_sha256(body: IO[bytes], encoding: Encoding, limits: BodyLimits) -> bytes:
-    """Hash of what was sent, however it was compressed; finds damage before a transaction begins."""
-    digest = hashlib.sha256()
-    for piece in _pieces(body, encoding, limits):
-        digest.update(piece)
-    return digest.digest()
-
-
-def _pieces(body: IO[bytes], encoding: Encoding, limits: BodyLimits) -> Iterator[bytes]:
-    body.seek(0)
-    return decompressed(iter(partial(body.read, READ_BYTES), b""), encoding, limits)
+def _with_attempts(ingest: Callable[[], IngestReceipt]) -> IngestReceipt:
+    for _ in range(ATTEMPTS - 1):
+        with suppress(Unavailable):
+            return ingest()
+    return ingest()
 
 
 def _wire(receipt: IngestReceipt) -> BatchReceipt:

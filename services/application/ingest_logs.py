@@ -1,6 +1,7 @@
 """Store a batch of transfer records once; bad rows go to quarantine with their reason."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -8,35 +9,28 @@ from typing import NamedTuple, Protocol, Self
 from uuid import UUID
 
 from services.application.jobs import Event, RefreshModels
-from services.application.log_lines import Line
+from services.application.log_lines import Line, UploadedBody
+from services.application.log_rows import AcceptedRow, Block, LinkBook, Links, RejectedRow
 from services.application.ports import Clock
 from tradewind.errors import Conflict, InvalidValue
-from tradewind.path import UNKNOWN_PATH, Path
-from tradewind.transfer import LinkKey
+from tradewind.units import MIB
 from tradewind.wire.logs import MAX_REJECTIONS_SHOWN, Rejection
-from tradewind.wire.records import RATE_TOLERANCE, WirePath, WireRecord, parse_row
 
-BLOCK_ROWS = 5_000
-BLOCK_BYTES = 8 * 2**20
-"""A block is validated, then copied; its records and its rejected lines are all that is held in memory."""
+BLOCK_ROWS = 2_000
+BLOCK_BYTES = 8 * MIB
+"""A block is rendered while the one before is stored: two of them are all that is held in memory."""
 
 CLOCK_SKEW = timedelta(hours=1)
 """How far a clock of an agent may run ahead before its rows are refused."""
 
-RAW_KEPT_BYTES = 64 * 1024
-"""Of a rejected line, for the quarantine."""
-
-ALREADY_STORED = "is already stored"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogBatch:
-    """One upload, whole and at hand; ``lines`` are read once."""
+    """One upload, whole and at hand. Without an idempotency key its content is the key."""
 
     tenant_id: UUID
-    idempotency_key: str
-    content_sha256: bytes
-    lines: Iterable[Line]
+    idempotency_key: str | None
+    body: UploadedBody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +39,8 @@ class IngestReceipt:
 
     batch_id: UUID
     received_at: datetime
-    content_sha256: bytes
+    content_sha256: bytes | None = None
+    """Known once the batch is closed."""
     accepted: int = 0
     rejected: int = 0
     already_stored: int = 0
@@ -58,7 +53,7 @@ class IngestReceipt:
         """Every row was refused for what it says, rather than for being there already."""
         return self.accepted == 0 and self.already_stored == 0
 
-    def plus(self, *, accepted: int, already_stored: int, rejected: Sequence["RejectedRow"]) -> Self:
+    def plus(self, *, accepted: int, already_stored: int, rejected: Sequence[RejectedRow]) -> Self:
         room = MAX_REJECTIONS_SHOWN - len(self.rejections)
         shown = tuple(Rejection(row=each.row, field=each.field, reason=each.reason) for each in rejected[:room])
         return replace(
@@ -70,55 +65,28 @@ class IngestReceipt:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class KnownLink:
-    """A stored link and what its endpoints' owner says of its path."""
-
-    id: UUID
-    path: Path = UNKNOWN_PATH
-
-
-class AcceptedRow(NamedTuple):
-    row: int
-    record: WireRecord
-    link: KnownLink
-
-
-class RejectedRow(NamedTuple):
-    row: int
-    field: str
-    reason: str
-    raw: bytes | None
-
-
-@dataclass(frozen=True, slots=True)
-class NewRows:
-    """What a batch adds to a link."""
-
-    rows: int
-    last_log_at: datetime
-
-    def plus(self, ended_at: datetime) -> Self:
-        return replace(self, rows=self.rows + 1, last_log_at=max(self.last_log_at, ended_at))
-
-
 class Batches(Protocol):
-    def claim(self, *, idempotency_key: str, content_sha256: bytes, at: datetime) -> IngestReceipt:
+    def claim(self, idempotency_key: str, *, at: datetime) -> IngestReceipt:
         """A new receipt, or the ``repeated`` one of the key; waits for a rival that holds the key."""
 
     def close(self, receipt: IngestReceipt) -> None: ...
 
 
-class Links(Protocol):
-    def resolve(self, keys: Collection[LinkKey]) -> Mapping[LinkKey, KnownLink]:
-        """Links by names or aliases of their ends; unknown endpoints and links are created."""
+class RenderedBlock(NamedTuple):
+    """Rows of a block in the form that the store takes, and the months (year, month) in which they started."""
 
-    def count(self, new_rows: Mapping[UUID, NewRows]) -> None: ...
+    lines: Sequence[bytes]
+    months: Collection[tuple[int, int]]
 
 
 class Transfers(Protocol):
-    def add(self, rows: Sequence[AcceptedRow], *, batch_id: UUID, received_at: datetime) -> Collection[int]:
-        """Store the rows that are new; the numbers of those whose record is stored already."""
+    def render(self, rows: Iterable[AcceptedRow], *, batch_id: UUID, received_at: datetime) -> RenderedBlock: ...
+
+    def store(self, block: RenderedBlock) -> Future[Collection[int]]:
+        """Begin to store the rows that are new; the result are the numbers of those that were stored before.
+
+        Until it is there, nothing but ``render`` may be asked of the unit of work.
+        """
 
 
 class Quarantine(Protocol):
@@ -155,34 +123,36 @@ def ingest_logs(batch: LogBatch, *, uow: IngestUnitOfWork, clock: Clock) -> Inge
     InvalidValue : there is no row at all, or the body is damaged.
     TooLarge : the body is beyond its limits.
     """
+    idempotency_key = batch.idempotency_key or f"sha256:{batch.body.sha256().hex()}"
     with uow:
-        receipt = uow.batches.claim(
-            idempotency_key=batch.idempotency_key, content_sha256=batch.content_sha256, at=clock.now()
-        )
+        receipt = uow.batches.claim(idempotency_key, at=clock.now())
         if receipt.repeated:
-            if receipt.content_sha256 != batch.content_sha256:
+            if receipt.content_sha256 != batch.body.sha256():
                 raise Conflict("this Idempotency-Key was used for other content; use a new key for a new batch")
             return receipt
-        validator = BlockValidator(uow.links, latest=receipt.received_at + CLOCK_SKEW)
-        new_rows: dict[UUID, NewRows] = {}
-        for block in _blocks(batch.lines):
-            accepted, rejected = validator.split(block)
-            stored_before = uow.transfers.add(accepted, batch_id=receipt.batch_id, received_at=receipt.received_at)
-            if stored_before:
-                rejected += [RejectedRow(row, "id", ALREADY_STORED, None) for row in stored_before]
-                accepted = [each for each in accepted if each.row not in stored_before]
-            rejected.sort()
-            uow.quarantine.add(rejected, batch_id=receipt.batch_id)
-            _count(accepted, into=new_rows)
-            receipt = receipt.plus(accepted=len(accepted), already_stored=len(stored_before), rejected=rejected)
-        if receipt.accepted + receipt.rejected == 0:
-            raise InvalidValue("body", "has no rows")
-        uow.links.count(new_rows)
+        receipt = _store_rows(batch.body, receipt, uow)
         uow.batches.close(receipt)
         if receipt.accepted:
             uow.publish(RefreshModels(batch.tenant_id))
         uow.commit()
     return receipt
+
+
+def _store_rows(body: UploadedBody, receipt: IngestReceipt, uow: IngestUnitOfWork) -> IngestReceipt:
+    """The receipt, counted up: each block is rendered while the one before is stored."""
+    latest = receipt.received_at + CLOCK_SKEW
+    storing = _Storing(uow)
+    links = LinkBook(uow.links, before_asking=storing.wait)
+    for lines in _blocks(body.lines()):
+        block = Block(lines, links, latest=latest)
+        rendered = uow.transfers.render(block, batch_id=receipt.batch_id, received_at=receipt.received_at)
+        receipt = storing.settle(receipt)
+        storing.begin(block, rendered)
+    receipt = storing.settle(receipt)
+    if receipt.accepted + receipt.rejected == 0:
+        raise InvalidValue("body", "has no rows")
+    uow.links.count(links.new_rows())
+    return replace(receipt, content_sha256=body.sha256())
 
 
 def _blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
@@ -198,73 +168,27 @@ def _blocks(lines: Iterable[Line]) -> Iterator[list[Line]]:
         yield block
 
 
-def _count(rows: Iterable[AcceptedRow], *, into: dict[UUID, NewRows]) -> None:
-    for _, record, link in rows:
-        seen = into.get(link.id)
-        into[link.id] = seen.plus(record.ended_at) if seen else NewRows(1, record.ended_at)
+class _Storing:
+    """The block that is being stored, if one is."""
 
+    def __init__(self, uow: IngestUnitOfWork) -> None:
+        self._uow = uow
+        self._under_way: tuple[Block, Future[Collection[int]]] | None = None
 
-class BlockValidator:
-    """Splits blocks into rows to store and rows to refuse; remembers the links it has met."""
+    def begin(self, block: Block, rendered: RenderedBlock) -> None:
+        self._under_way = (block, self._uow.transfers.store(rendered))
 
-    def __init__(self, links: Links, *, latest: datetime) -> None:
-        self._links = links
-        self._latest = latest
-        self._known: dict[LinkKey, KnownLink] = {}
+    def wait(self) -> None:
+        """Return when the unit of work may be asked again."""
+        if self._under_way is not None:
+            self._under_way[1].result()
 
-    def split(self, block: Iterable[Line]) -> tuple[list[AcceptedRow], list[RejectedRow]]:
-        """Rows of ``block`` with their links, and the others with field and reason."""
-        rejected: list[RejectedRow] = []
-        parsed: list[tuple[Line, WireRecord, LinkKey]] = []
-        for line in block:
-            try:
-                record = _parse(line, self._latest)
-            except InvalidValue as wrong:
-                rejected.append(_rejection(line, wrong))
-            else:
-                parsed.append((line, record, _link_key(record)))
-        unknown = {key for _, _, key in parsed}.difference(self._known)
-        if unknown:
-            self._known.update(self._links.resolve(unknown))
-        accepted: list[AcceptedRow] = []
-        for line, record, key in parsed:
-            link = self._known[key]
-            try:
-                accepted.append(AcceptedRow(line.number, _on_known_path(record, link.path), link))
-            except InvalidValue as wrong:
-                rejected.append(_rejection(line, wrong))
-        return accepted, rejected
-
-
-def _link_key(record: WireRecord) -> LinkKey:
-    return LinkKey(record.source, record.destination, record.network, record.mover.name)
-
-
-def _parse(line: Line, latest: datetime) -> WireRecord:
-    if line.too_long:
-        raise InvalidValue("row", "is longer than 1 MiB")
-    record = parse_row(line.content)
-    if record.ended_at > latest:
-        raise InvalidValue("ended_at", "lies in the future")
-    if len(record.energy) > 1 and record.energy[0].host is record.energy[1].host:
-        raise InvalidValue("energy", f"names the {record.energy[0].host} host twice")
-    return record
-
-
-def _on_known_path(record: WireRecord, known: Path) -> WireRecord:
-    """The record with what it does not say of its path taken from the endpoint's known pairs."""
-    if known is UNKNOWN_PATH:
-        return record
-    if known.bandwidth_bps is not None and record.outcome.throughput_bps > RATE_TOLERANCE * known.bandwidth_bps:
-        raise InvalidValue("outcome.throughput_bps", "is above the link's known rate; see the endpoint's known pairs")
-    stated = record.path or WirePath()
-    missing = {
-        name: getattr(known, name)
-        for name in ("bandwidth_bps", "rtt_s", "buffer_bytes")
-        if getattr(stated, name) is None and getattr(known, name) is not None
-    }
-    return record.model_copy(update={"path": stated.model_copy(update=missing)}) if missing else record
-
-
-def _rejection(line: Line, wrong: InvalidValue) -> RejectedRow:
-    return RejectedRow(line.number, wrong.field, wrong.reason, line.content[:RAW_KEPT_BYTES])
+    def settle(self, receipt: IngestReceipt) -> IngestReceipt:
+        """Put the refused rows of the block into the quarantine, and add it to the receipt."""
+        if self._under_way is None:
+            return receipt
+        block, stored_before = self._under_way[0], self._under_way[1].result()
+        self._under_way = None
+        block.refuse(stored_before)
+        self._uow.quarantine.add(block.rejected, batch_id=receipt.batch_id)
+        return receipt.plus(accepted=block.accepted, already_stored=len(stored_before), rejected=block.rejected)

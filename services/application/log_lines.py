@@ -1,10 +1,13 @@
 """From the compressed body of an upload to its lines, in memory that does not grow with the body."""
 
+import hashlib
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from functools import partial
+from types import MappingProxyType
+from typing import IO, NamedTuple, Protocol
 
 import zstandard
 
@@ -32,8 +35,7 @@ class BodyLimits:
     line_bytes: int = MIB
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line without its newline; ``number`` 1 is the first."""
 
     number: int
@@ -45,10 +47,16 @@ class Line:
 GZIP_WINDOW = 16 + zlib.MAX_WBITS
 ZSTD_MAX_WINDOW_BYTES = 32 * MIB
 
-# Both decompressors return all that their input yields, so the input is cut until the most it can yield is bounded.
-GZIP_SLICE_BYTES = 16 * KIB  # deflate: at most 1,032 : 1, so 17 MiB
-ZSTD_SLICE_BYTES = KIB  # a block of 4 bytes holds up to 128 KiB, so 32 MiB
+SLICE_BYTES: Mapping[Encoding, int] = MappingProxyType(
+    {
+        Encoding.IDENTITY: 64 * KIB,
+        Encoding.GZIP: 16 * KIB,  # deflate: at most 1,032 : 1, so 17 MiB
+        Encoding.ZSTD: KIB,  # a block of 4 bytes holds up to 128 KiB, so 32 MiB
+    }
+)
+"""Both decompressors return all that their input yields, so it is cut until the most it can yield is bounded."""
 
+READ_BYTES = 64 * KIB
 KEPT_OF_LONG_LINE_BYTES = KIB
 
 
@@ -72,9 +80,9 @@ def decompressed(chunks: Iterable[bytes], encoding: Encoding, limits: BodyLimits
 
     def counted() -> Iterator[bytes]:
         nonlocal consumed
-        for chunk in chunks:
-            consumed += len(chunk)
-            yield chunk
+        for part in _slices(chunks, SLICE_BYTES[encoding]):
+            consumed += len(part)
+            yield part
 
     for piece in _plain(counted(), encoding):
         produced += len(piece)
@@ -85,15 +93,15 @@ def decompressed(chunks: Iterable[bytes], encoding: Encoding, limits: BodyLimits
         yield piece
 
 
-def _plain(chunks: Iterable[bytes], encoding: Encoding) -> Iterator[bytes]:
+def _plain(slices: Iterable[bytes], encoding: Encoding) -> Iterator[bytes]:
     match encoding:
         case Encoding.IDENTITY:
-            yield from chunks
+            yield from slices
         case Encoding.GZIP:
-            yield from _members(_slices(chunks, GZIP_SLICE_BYTES), lambda: zlib.decompressobj(GZIP_WINDOW), "gzip")
+            yield from _members(slices, lambda: zlib.decompressobj(GZIP_WINDOW), "gzip")
         case Encoding.ZSTD:
             context = zstandard.ZstdDecompressor(max_window_size=ZSTD_MAX_WINDOW_BYTES)
-            yield from _members(_slices(chunks, ZSTD_SLICE_BYTES), context.decompressobj, "zstd")
+            yield from _members(slices, context.decompressobj, "zstd")
 
 
 def _slices(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
@@ -144,3 +152,39 @@ def _line(number: int, content: bytes, cut: bool, limits: BodyLimits) -> Iterato
         yield Line(number, content[:KEPT_OF_LONG_LINE_BYTES], too_long=True)
     elif content and not content.isspace():
         yield Line(number, content)
+
+
+class UploadedBody:
+    """The body of an upload, put aside whole; it may be read more than once.
+
+    Parameters
+    ----------
+    file : open at any place; read from its beginning.
+    """
+
+    def __init__(self, file: IO[bytes], encoding: Encoding, limits: BodyLimits) -> None:
+        self._file = file
+        self._encoding = encoding
+        self._limits = limits
+        self._sha256: bytes | None = None
+
+    def lines(self) -> Iterator[Line]:
+        """Its lines; raises as ``decompressed`` does."""
+        return split_lines(self._plain(), self._limits)
+
+    def sha256(self) -> bytes:
+        """Hash of what was sent, however it was compressed; costs a reading unless the lines were read to their end."""
+        if self._sha256 is None:
+            for _ in self._plain():
+                pass
+        assert self._sha256 is not None
+        return self._sha256
+
+    def _plain(self) -> Iterator[bytes]:
+        digest = hashlib.sha256()
+        self._file.seek(0)
+        chunks = iter(partial(self._file.read, READ_BYTES), b"")
+        for piece in decompressed(chunks, self._encoding, self._limits):
+            digest.update(piece)
+            yield piece
+        self._sha256 = digest.digest()

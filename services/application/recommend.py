@@ -96,10 +96,12 @@ def _octaves(leaf: ServedLeaf, chunk: Chunk) -> float:
 
 
 def _ceiling_bps(model: ServedModel, path: Path, load: float) -> float:
-    """What all chunks together cannot exceed: the pipe less the load, else the fastest setting of any leaf."""
-    if path.bandwidth_bps is not None:
-        return path.bandwidth_bps * (1 - load)
-    return math.exp(max(s.log_throughput_mean for leaf in model.leaves for s in leaf.model.table.settings))
+    """What all chunks together cannot exceed: the pipe less the load, or the fastest setting of any leaf if it is more.
+
+    The load of a link is an upper bound where transfers did not fill the pipe, so what was reached counts too.
+    """
+    reached = math.exp(max(s.log_throughput_mean for leaf in model.leaves for s in leaf.model.table.settings))
+    return max(reached, (path.bandwidth_bps or 0.0) * (1 - load))
 
 
 def _choose(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf]) -> list[ChunkChoice] | None:

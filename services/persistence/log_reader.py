@@ -1,4 +1,7 @@
-"""Transfer logs as Arrow, for fitting: columns in batches, so that memory does not grow with a link."""
+"""Transfer logs as Arrow, for fitting: columns in batches, so that memory does not grow with a link.
+
+For workers: the API does not import this module, whose libraries take 90 MB.
+"""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager

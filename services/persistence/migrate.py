@@ -12,7 +12,7 @@ from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.pool import NullPool
 
 from services.persistence.engine import sqlalchemy_url
-from services.persistence.roles import OWNER
+from services.persistence.roles import APP, OWNER
 
 LOCK_TIMEOUT = "5s"
 """A migration that cannot have its lock gives up, rather than queue everybody behind itself."""
@@ -23,8 +23,10 @@ BASE = "base"
 
 def upgrade(admin_url: str, revision: str = HEAD) -> None:
     """Migrate up to ``revision``; several processes may start at once, one of them does it."""
-    with _migrating(admin_url) as (config, _):
+    with _migrating(admin_url) as (config, connection):
         command.upgrade(config, revision)
+        connection.execute(text(f"GRANT SELECT ON alembic_version TO {APP}"))  # readiness asks for the version
+        connection.commit()
 
 
 def downgrade(admin_url: str, revision: str) -> None:

@@ -4,7 +4,7 @@ The owner cannot log in: an administrator's session takes its part while it migr
 role, because superusers and roles with BYPASSRLS would not be bound by row-level security.
 """
 
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 import psycopg
 from psycopg import sql
@@ -38,7 +38,7 @@ def app_url(admin_url: str, *, password: str | None = None) -> str:
     """The application's URL for the database of ``admin_url``: same place, other role."""
     parts = urlsplit(admin_url)
     place = parts.netloc.rpartition("@")[2]
-    login = APP if password is None else f"{APP}:{password}"
+    login = APP if password is None else f"{APP}:{quote(password, safe='')}"
     return urlunsplit(parts._replace(netloc=f"{login}@{place}"))
 
 

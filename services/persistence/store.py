@@ -9,7 +9,6 @@ from services.application.snapshot import Index
 from services.persistence import migrate
 from services.persistence.engine import pooled_engine, unpooled_engine
 from services.persistence.failures import unavailable_when_away
-from services.persistence.log_reader import LogReader
 from services.persistence.repositories.keys import Registry
 from services.persistence.roles import app_url, prepare_roles
 from services.persistence.unit_of_work import UnitOfWork
@@ -30,7 +29,6 @@ class Store:
         self._apart = unpooled_engine(database_url)
         self._outbox = outbox
         self.registry = Registry(self._engine)
-        self.logs = LogReader(database_url)
 
     def unit_of_work(self, tenant_id: UUID) -> UnitOfWork:
         """A transaction for the tenant, not begun yet."""

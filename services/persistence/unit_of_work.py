@@ -54,6 +54,8 @@ class UnitOfWork:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if "transfers" in vars(self):
+            self.transfers.close()
         connection, self._open = self.connection, None
         self._events.clear()
         with unavailable_when_away():

@@ -10,6 +10,7 @@ import pytest
 
 from services.application.jobs import FitLink, RefreshModels
 from services.application.refresh_models import MAX_ATTEMPTS, STALE_AFTER, Refresh
+from services.persistence.log_reader import LogReader
 from tests.records import ndjson, record
 from tests.stack import Tenant
 from workers.learner import Learner
@@ -24,7 +25,7 @@ class Fixture:
         self.sent: list[Any] = []
         self.refresh = Refresh(
             unit_of_work=self._unit_of_work,
-            logs=tenant.parts.store.logs,
+            logs=LogReader(tenant.database_url),
             learner=Learner(),
             clock=self,
             interval=interval,

@@ -8,6 +8,7 @@ import pytest
 
 from services.application.learned import Tier
 from services.application.manage_releases import publish_release, roll_back
+from services.persistence.log_reader import LogReader
 from services.persistence.unit_of_work import UnitOfWork
 from tests.link_models import FITTED_AT, link_model
 from tests.records import ndjson, record
@@ -236,7 +237,7 @@ def test_rows_of_a_link_are_read_as_columns(api: str, tenant: Tenant) -> None:
     upload(api, tenant, 0, ["omega", "psi", "omega"])
     with opened(tenant) as uow:
         links = {link.key.destination: link for link in uow.links.all()}
-    omega, psi, logs = links["omega"], links["psi"], tenant.parts.store.logs
+    omega, psi, logs = links["omega"], links["psi"], LogReader(tenant.database_url)
     with logs.fit_rows(tenant.id, omega.id) as batches:
         (batch,) = batches
     assert batch.column("concurrency").to_pylist() == [4, 4]

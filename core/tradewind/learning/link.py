@@ -25,7 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 MAX_LATTICE = 1500
 """Settings of a lattice at most; beyond it the values of the longest axis are thinned."""
 
-FEWEST_ROWS = 24
+FEWEST_ROWS = 20
 """Rows of a leaf on a link with little history: just enough to fit and to validate."""
 
 DELAY_QUANTILE = 0.9

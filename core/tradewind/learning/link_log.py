@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tradewind.learning.clustering import Digest, Rows
 from tradewind.learning.known_bytes import KnownBytesCurve
-from tradewind.learning.load import LinkRows, external_load
+from tradewind.learning.load import LinkRows, external_load, request_limit_bps
 from tradewind.learning.setting_rows import hash_of
 from tradewind.parameters import AXES
 
@@ -69,7 +69,7 @@ class LinkLog:
 
     def rates(self) -> LinkRows:
         """The columns that external load is computed from."""
-        cc, p = (np.nan_to_num(self.settings[:, AXES.index(axis)], nan=1.0) for axis in ("concurrency", "parallelism"))
+        cc, p, pp = (self.settings[:, AXES.index(axis)] for axis in ("concurrency", "parallelism", "pipelining"))
         return LinkRows(
             start_s=self.start_s,
             end_s=self.end_s,
@@ -78,9 +78,10 @@ class LinkLog:
             bandwidth_bps=self.bandwidth_bps,
             rtt_s=self.rtt_s,
             buffer_bytes=self.buffer_bytes,
-            streams=cc * p,
+            streams=np.nan_to_num(cc, nan=1.0) * np.nan_to_num(p, nan=1.0),
             retransmitted_bytes=self.retransmitted_bytes,
             utilisation=self.utilisation,
+            request_limit_bps=request_limit_bps(self.bandwidth_bps, self.rtt_s, self.mean_file_bytes, cc, pp),
         )
 
 

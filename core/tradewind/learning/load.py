@@ -109,19 +109,38 @@ def unknown_rate_bps(
 
 
 def is_upper_bound(
+    *,
     bandwidth_bps: FloatArray,
     rtt_s: FloatArray,
     buffer_bytes: FloatArray,
     streams: FloatArray,
     utilisation: FloatArray,
+    request_limit_bps: FloatArray,
 ) -> BoolArray:
     """Where the path may have been idle although the transfer was slow, so that T_unknown is too high.
 
-    Either the host was the limit (the higher of CPU and disk utilisation above 0.85) or the socket windows were,
-    8 · streams · buffer / RTT < BW. What was not logged raises no flag.
+    Either the host was the limit (the higher of CPU and disk utilisation above 0.85), or the socket windows were,
+    8 · streams · buffer / RTT < BW, or the round trips between requests were. What was not logged raises no flag.
     """
     window_bps = BITS_PER_BYTE * np.nan_to_num(streams, nan=1.0) * buffer_bytes / rtt_s
-    return np.asarray((utilisation > BUSY_HOST) | (window_bps < bandwidth_bps))
+    return np.asarray((utilisation > BUSY_HOST) | (window_bps < bandwidth_bps) | (request_limit_bps < bandwidth_bps))
+
+
+def request_limit_bps(
+    bandwidth_bps: FloatArray,
+    rtt_s: FloatArray,
+    mean_file_bytes: FloatArray,
+    concurrency: FloatArray,
+    pipelining: FloatArray,
+) -> FloatArray:
+    """Rate that the round trips between requests allow on an idle path, 8·cc·mean / (8·mean/BW + RTT/pp), bit/s.
+
+    All (n,). Settings that were not logged count as 1; NaN where the path is not known.
+    """
+    files_at_once, in_flight = (np.maximum(np.nan_to_num(one, nan=1.0), 1.0) for one in (concurrency, pipelining))
+    file_bits = BITS_PER_BYTE * mean_file_bytes
+    rate: FloatArray = files_at_once * file_bits / (file_bits / bandwidth_bps + rtt_s / in_flight)
+    return rate
 
 
 def recent_unknown_bps(
@@ -167,7 +186,8 @@ def load_of(bandwidth_bps: FloatArray, known_bps: FloatArray, unknown_bps: Float
 class LinkRows:
     """What the load of a link's rows is computed from; all (n,), NaN where not logged.
 
-    ``streams`` is cc · p; ``utilisation`` the higher of CPU and disk utilisation, 0 … 1.
+    ``streams`` is cc · p; ``utilisation`` the higher of CPU and disk utilisation, 0 … 1; ``request_limit_bps`` is
+    explained by the function of that name.
     """
 
     start_s: FloatArray
@@ -180,6 +200,7 @@ class LinkRows:
     streams: FloatArray
     retransmitted_bytes: FloatArray
     utilisation: FloatArray
+    request_limit_bps: FloatArray
 
 
 def external_load(
@@ -206,7 +227,14 @@ def external_load(
         rows.retransmitted_bytes, rows.end_s - rows.start_s, rows.throughput_bps, rows.rtt_s, rows.streams
     )
     unknown = unknown_rate_bps(rows.bandwidth_bps, rows.throughput_bps, known, lost)
-    flagged = is_upper_bound(rows.bandwidth_bps, rows.rtt_s, rows.buffer_bytes, rows.streams, rows.utilisation)
+    flagged = is_upper_bound(
+        bandwidth_bps=rows.bandwidth_bps,
+        rtt_s=rows.rtt_s,
+        buffer_bytes=rows.buffer_bytes,
+        streams=rows.streams,
+        utilisation=rows.utilisation,
+        request_limit_bps=rows.request_limit_bps,
+    )
     usable = ~flagged if training is None else ~flagged & training
     moments = np.append(rows.start_s, np.inf)
     recent = recent_unknown_bps(moments, rows.end_s, unknown, usable, before_any_bps=before_any_bps)

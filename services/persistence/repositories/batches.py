@@ -7,9 +7,13 @@ from uuid import UUID
 from sqlalchemy import Connection, Row, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
-from services.application.ingest_logs import IngestReceipt, RejectedRow
+from services.application.ingest_logs import IngestReceipt
+from services.application.log_rows import RejectedRow
 from services.persistence.tables import batches, log_quarantine
 from tradewind.wire.logs import Rejection
+
+_NOT_YET_KNOWN = bytes(32)
+"""Hash of a batch that is still open; nobody else sees it."""
 
 
 class Batches:
@@ -19,14 +23,14 @@ class Batches:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def claim(self, *, idempotency_key: str, content_sha256: bytes, at: datetime) -> IngestReceipt:
+    def claim(self, idempotency_key: str, *, at: datetime) -> IngestReceipt:
         """A new receipt, or what was answered to the key before. A rival's open claim is waited for."""
         claimed = self._connection.execute(
             insert_or_skip(batches)
             .values(
                 tenant_id=self._tenant_id,
                 idempotency_key=idempotency_key,
-                content_sha256=content_sha256,
+                content_sha256=_NOT_YET_KNOWN,
                 received_at=at,
                 accepted=0,
                 rejected=0,
@@ -37,16 +41,17 @@ class Batches:
             .returning(batches.c.id)
         ).scalar_one_or_none()
         if claimed is not None:
-            return IngestReceipt(batch_id=claimed, received_at=at, content_sha256=content_sha256)
+            return IngestReceipt(batch_id=claimed, received_at=at)
         earlier = self._connection.execute(select(batches).where(batches.c.idempotency_key == idempotency_key)).one()
         return _receipt(earlier, repeated=True)
 
     def close(self, receipt: IngestReceipt) -> None:
-        """Keep the final counts."""
+        """Keep the final counts and the hash of the content."""
         self._connection.execute(
             update(batches)
             .where(batches.c.id == receipt.batch_id)
             .values(
+                content_sha256=receipt.content_sha256,
                 accepted=receipt.accepted,
                 rejected=receipt.rejected,
                 already_stored=receipt.already_stored,

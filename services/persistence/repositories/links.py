@@ -6,8 +6,8 @@ from uuid import UUID
 from sqlalchemy import Connection, bindparam, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.ingest_logs import KnownLink, NewRows
 from services.application.learned import StoredLink
+from services.application.log_rows import KnownLink, NewRows
 from services.persistence.repositories.endpoints import Endpoints
 from services.persistence.tables import endpoint_pairs, endpoints, links
 from tradewind.errors import NotFound

@@ -23,7 +23,9 @@ def make_certificates(folder: Path) -> Certificates:
     extensions = folder / "extensions"
     extensions.write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=CA:FALSE\n")
     new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
-    _openssl("req", "-x509", *new_key, "-keyout", authority_key, "-out", authority, "-days", "2", "-subj", "/CN=Test CA")
+    _openssl(
+        "req", "-x509", *new_key, "-keyout", authority_key, "-out", authority, "-days", "2", "-subj", "/CN=Test CA"
+    )
     _openssl("req", *new_key, "-keyout", key, "-out", request, "-subj", "/CN=localhost")
     _openssl(
         *("x509", "-req", "-in", request, "-CA", authority, "-CAkey", authority_key, "-CAcreateserial"),

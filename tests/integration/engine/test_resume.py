@@ -13,8 +13,7 @@ import pytest
 from tests.integration.engine.rough_server import RoughServer, paced, plain
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, until
 from tests.integration.engine.web_servers import WebServer
-from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_downloads
-from tradewind_agent.engine import storage
+from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_downloads, storage
 from tradewind_agent.errors import StorageFailed
 
 CONTENT = random.Random(11).randbytes(6_000_000)
@@ -40,6 +39,10 @@ def journal(folder: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
 async def break_off(server: RoughServer, folder: Path) -> None:
     """Cancel a transfer when about half of the file is there."""
     engine = TransferEngine(plan(1, 2), options())
@@ -54,7 +57,7 @@ def test_a_cancelled_transfer_goes_on_where_it_was(tmp_path: Path):
     async def story() -> TransferResult:
         async with RoughServer({"/file": paced(CONTENT)}) as server:
             await break_off(server, tmp_path)
-            assert {path.name for path in tmp_path.iterdir()} == {".file.tradewind-part", ".file.tradewind-journal"}
+            assert names_in(tmp_path) == {".file.tradewind-part", ".file.tradewind-journal"}
             return await copy(server.url, tmp_path)
 
     result = asyncio.run(story())
@@ -67,7 +70,12 @@ def test_a_killed_process_is_taken_up_from_its_journal(tmp_path: Path):
     async def story() -> TransferResult:
         async with RoughServer({"/file": paced(CONTENT)}) as server:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", COPY, server.url, str(tmp_path), env={**os.environ, "PYTHONPATH": ":".join(sys.path)}
+                sys.executable,
+                "-c",
+                COPY,
+                server.url,
+                str(tmp_path),
+                env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
             )
             await until(lambda: len(journal(tmp_path)) > 1)
             process.send_signal(signal.SIGKILL)
@@ -168,7 +176,9 @@ def test_a_folder_that_cannot_be_written_fails_that_file_alone(tmp_path: Path):
 
     async def story() -> TransferResult:
         async with RoughServer({"/file": plain(CONTENT), "/in the way/file": plain(CONTENT)}) as server:
-            good, bad = jobs_for(server.url, ["file"], tmp_path) + jobs_for(server.url, ["file"], tmp_path / "in the way")
+            good, bad = jobs_for(server.url, ["file"], tmp_path) + jobs_for(
+                server.url, ["file"], tmp_path / "in the way"
+            )
             return await TransferEngine(plan(2), options()).run([bad, good])
 
     result = asyncio.run(story())

@@ -23,7 +23,9 @@ def test_raising_opens_connections_and_lowering_retires_them(tmp_path: Path):
         server = RoughServer({f"/{name}": paced(LARGE) for name in names})
         async with server:
             engine = TransferEngine(plan(2), options())
-            task = asyncio.create_task(engine.run(jobs_for(server.url, names, tmp_path, dict.fromkeys(names, len(LARGE)))))
+            task = asyncio.create_task(
+                engine.run(jobs_for(server.url, names, tmp_path, dict.fromkeys(names, len(LARGE))))
+            )
             await until(lambda: server.open_now == 2)
             engine.retune(plan(2, 3))
             await until(lambda: server.open_now == 6)
@@ -103,7 +105,9 @@ def test_channels_of_a_finished_chunk_go_to_the_others(tmp_path: Path):
     sizes = dict.fromkeys(small_names, len(SMALL)) | dict.fromkeys(large_names, len(LARGE))
 
     async def story() -> None:
-        answers = {f"/{name}": plain(SMALL) for name in small_names} | {f"/{name}": paced(LARGE) for name in large_names}
+        answers = {f"/{name}": plain(SMALL) for name in small_names} | {
+            f"/{name}": paced(LARGE) for name in large_names
+        }
         async with RoughServer(answers) as server:
             settings = three_chunks(
                 Parameters(concurrency=4, parallelism=1, pipelining=4), Parameters(concurrency=1, parallelism=2)

@@ -109,7 +109,7 @@ def test_a_tunnel_that_is_refused_fails_in_one_line(https_server: WebServer, tmp
             return await TransferEngine(plan(1), chosen).run(jobs_for(https_server.url, ["empty.bin"], tmp_path))
 
     (failure,) = asyncio.run(story()).failures
-    assert failure.reason == "the proxy refused the tunnel with status 407"
+    assert failure.reason == "the proxy refused the tunnel: 407 Proxy Authentication Required"
 
 
 def test_logins_come_from_netrc_and_from_the_url(tmp_path: Path):

@@ -1,5 +1,6 @@
-"""Downloads from nginx and Apache as Debian ships them: every byte, at many settings, within their keep-alive limits."""
+"""Downloads from nginx and Apache as Debian ships them: every byte, at many settings, within keep-alive limits."""
 
+import asyncio
 from collections import Counter
 from pathlib import Path
 
@@ -48,8 +49,6 @@ def test_sizes_need_not_be_known_before(web_server: WebServer, content: Path, tm
 
 
 def test_a_folder_is_listed_and_copied_with_all_below_it(web_server: WebServer, content: Path, tmp_path: Path):
-    import asyncio
-
     jobs = asyncio.run(list_downloads([Url.parse(web_server.url)], tmp_path, options()))
     assert {job.destination.relative_to(tmp_path).as_posix() for job in jobs} == digests(content).keys()
     assert transfer(jobs, plan(4, 2, 4)).failures == ()

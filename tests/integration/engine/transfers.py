@@ -36,11 +36,13 @@ def transfer(jobs: Iterable[Any], settings: list[ChunkPlan], **changes: Any) -> 
 async def until(condition: Callable[[], bool], within_s: float = 20.0) -> None:
     """Wait for a condition, not for a time."""
     async with asyncio.timeout(within_s):
-        while not condition():
+        while not condition():  # noqa: ASYNC110  # what is waited for happens in another process or library
             await asyncio.sleep(0.005)
 
 
-def jobs_for(base: str, names: Iterable[str], folder: Path, sizes: Mapping[str, int | None] | None = None) -> list[DownloadJob]:
+def jobs_for(
+    base: str, names: Iterable[str], folder: Path, sizes: Mapping[str, int | None] | None = None
+) -> list[DownloadJob]:
     return [
         DownloadJob(
             source=Url.parse(f"{base.rstrip('/')}/{name}"),

@@ -17,6 +17,7 @@ from tradewind.learning.load import (
     known_rate_bps,
     load_of,
     recent_unknown_bps,
+    request_limit_bps,
 )
 
 NOT_LOGGED = np.nan
@@ -36,6 +37,7 @@ def link_rows(start_s, end_s, moved_bytes, *, bandwidth_bps=1e9, **known):
         "streams": np.full(n, NOT_LOGGED),
         "retransmitted_bytes": np.full(n, NOT_LOGGED),
         "utilisation": np.full(n, NOT_LOGGED),
+        "request_limit_bps": np.full(n, NOT_LOGGED),
     }
     return LinkRows(
         start_s=start_s,
@@ -101,17 +103,34 @@ def test_congestion_counts_retransmission_and_the_rounds_of_slow_start():
 
 
 @pytest.mark.parametrize(
-    ("buffer_bytes", "streams", "utilisation", "flagged"),
+    ("buffer_bytes", "streams", "utilisation", "request_bps", "flagged"),
     [
-        (1e6, 1.0, 0.1, True),  # 80 Mbit/s of window on 1 Gbit/s
-        (1e6, 16.0, 0.1, False),
-        (NOT_LOGGED, NOT_LOGGED, NOT_LOGGED, False),
-        (NOT_LOGGED, 4.0, 0.9, True),
+        (1e6, 1.0, 0.1, NOT_LOGGED, True),  # 80 Mbit/s of window on 1 Gbit/s
+        (1e6, 16.0, 0.1, NOT_LOGGED, False),
+        (1e6, 16.0, 0.1, 5e8, True),
+        (NOT_LOGGED, NOT_LOGGED, NOT_LOGGED, NOT_LOGGED, False),
+        (NOT_LOGGED, 4.0, 0.9, NOT_LOGGED, True),
+        (NOT_LOGGED, 4.0, 0.1, 2e9, False),
     ],
 )
-def test_a_row_limited_by_window_or_host_is_flagged(buffer_bytes, streams, utilisation, flagged):
-    row = (np.array([value]) for value in (1e9, 0.1, buffer_bytes, streams, utilisation))
-    assert is_upper_bound(*row)[0] == flagged
+def test_a_row_limited_by_window_requests_or_host_is_flagged(buffer_bytes, streams, utilisation, request_bps, flagged):
+    row = {
+        "bandwidth_bps": 1e9,
+        "rtt_s": 0.1,
+        "buffer_bytes": buffer_bytes,
+        "streams": streams,
+        "utilisation": utilisation,
+        "request_limit_bps": request_bps,
+    }
+    assert is_upper_bound(**{name: np.array([value]) for name, value in row.items()})[0] == flagged
+
+
+def test_round_trips_between_small_files_limit_a_transfer_and_pipelining_lifts_it():
+    bandwidth, rtt, small = np.array([1e8]), np.array([0.06]), np.array([1e5])
+    one = request_limit_bps(bandwidth, rtt, small, np.array([1.0]), np.array([NOT_LOGGED]))
+    assert one == pytest.approx([8e5 / (8e-3 + 0.06)])
+    assert request_limit_bps(bandwidth, rtt, small, np.array([4.0]), np.array([16.0])) > bandwidth
+    assert request_limit_bps(bandwidth, rtt, np.array([1e9]), np.array([1.0]), np.array([1.0])) > 0.99 * bandwidth
 
 
 histories = st.lists(

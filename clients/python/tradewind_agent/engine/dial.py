@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Callable
+from ipaddress import ip_address
 
 from tradewind_agent.engine.address import Origin
 from tradewind_agent.engine.connection import Connection
@@ -53,9 +54,18 @@ async def _straight(origin: Origin, make: Callable[[], Connection], tls: ssl.SSL
         origin.host,
         origin.port,
         ssl=tls if origin.secure else None,
-        happy_eyeballs_delay=_HAPPY_EYEBALLS_DELAY_S,
+        happy_eyeballs_delay=None if _is_address(origin.host) else _HAPPY_EYEBALLS_DELAY_S,
     )
     return connection
+
+
+def _is_address(host: str) -> bool:
+    """Whether there is only one address to try."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 async def _through(proxy: Proxy, origin: Origin, make: Callable[[], Connection], tls: ssl.SSLContext) -> Connection:
@@ -103,7 +113,7 @@ class _Tunnel(asyncio.Protocol):
         self._settle(ConnectionFault(f"the proxy dropped the connection{f': {error}' if error else ''}"))
 
     def on_head(self, head: ResponseHead) -> bool:
-        refused = ConnectionFault(f"the proxy refused the tunnel with status {head.status}", retryable=False)
+        refused = ConnectionFault(f"the proxy refused the tunnel: {head.status_line}", retryable=False)
         self._settle(None if head.status == _OK else refused)
         self._reader.close()
         return False

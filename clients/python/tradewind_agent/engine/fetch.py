@@ -40,7 +40,7 @@ async def fetch(url: Url, options: EngineOptions, headers: Mapping[str, str], *,
             answer = await _ask(url, options, headers, method)
             if is_retryable_status(answer.head.status):
                 raise RefusedByServer(
-                    f"the server answered {answer.head.status}", retry_after_s=retry_after_s(answer.head.headers)
+                    f"the server answered {answer.head.status_line}", retry_after_s=retry_after_s(answer.head.headers)
                 )
         except FileFault as fault:
             tries += 1

@@ -174,7 +174,7 @@ def share_bytes(undealt_bytes: int, even_bytes: int, streams: int, most_bytes: i
 def refusal(head: ResponseHead) -> RefusedByServer:
     """The fault that an error status stands for."""
     return RefusedByServer(
-        f"the server answered {head.status}",
+        f"the server answered {head.status_line}",
         retryable=is_retryable_status(head.status),
         retry_after_s=retry_after_s(head.headers),
     )

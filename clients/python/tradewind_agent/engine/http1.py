@@ -7,6 +7,7 @@ the sink as slices, without a copy.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Protocol
 
 import httptools
@@ -16,6 +17,7 @@ from tradewind_agent.errors import MalformedResponse
 _CONTENT_RANGE = re.compile(r"bytes\s+(?:(\d+)-(\d+)|\*)/(\d+|\*)", re.IGNORECASE)
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _BODILESS = frozenset({204, 304})
 _FIRST_FINAL_STATUS = 200
 
@@ -57,6 +59,12 @@ class ResponseHead:
     status: int
     headers: Mapping[str, str]
     keep_alive: bool
+
+    @property
+    def status_line(self) -> str:
+        """Status for people, such as ``404 Not Found``."""
+        phrase = _PHRASES.get(self.status)
+        return f"{self.status} {phrase}" if phrase else str(self.status)
 
     @property
     def content_length(self) -> int | None:

@@ -88,6 +88,8 @@ class Lane:
             return False
         if not self._outstanding:
             return True
+        if self._outstanding[-1].request.method == "HEAD":
+            return False  # where its answer ends is only known when nothing follows it
         assert self.origin is not None
         answered = self.connection.answered if self.connection is not None else 0
         window = self._host.traits_of(self.origin).window(self.channel.chunk.pipelining, answered)

@@ -121,7 +121,7 @@ async def _read_index(url: Url, options: EngineOptions, gate: asyncio.Semaphore)
     except FileFault as fault:
         raise UnusableSource(f"cannot list {url}: {fault}") from fault
     if answer.head.status != _OK:
-        raise UnusableSource(f"cannot list {url}: the server answered {answer.head.status}")
+        raise UnusableSource(f"cannot list {url}: the server answered {answer.head.status_line}")
     return answer.url, parse_index(answer.url, answer.head.headers.get("content-type", ""), answer.body)
 
 

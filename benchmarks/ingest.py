@@ -1,0 +1,257 @@
+"""Rows a second through POST /v1/logs, durable, beside psycopg's COPY of the same rows; memory of a large upload.
+
+Both legs store the same rows, which are in memory at the start of the clock: ours as a compressed upload, the
+baseline's as tuples for `write_row` into a table of the same columns, partitions and indexes, committed durably. They
+run in turn on one server and one database, and the ratio is the median of the pairs'. Memory is the high-water mark of
+the API's process after one upload of all rows at once.
+"""
+
+import gzip
+import multiprocessing
+import socket
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import partial
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+import psycopg
+import uvicorn
+
+from benchmarks.report import Value, arguments, write
+from benchmarks.workload import ndjson_lines
+from services.app import app_for
+from services.application.authenticate import Scope, new_secret
+from services.application.manage_keys import register_tenant
+from services.bootstrap import container
+from services.embedded.postgres import EmbeddedPostgres
+from services.embedded.valkey import EmbeddedValkey
+from services.persistence.bulk_copy import COLUMN_LIST, record_values
+from services.persistence.store import prepare_database
+from tradewind.units import KIB, MIB
+from tradewind.wire.inventory import NewKey
+from tradewind.wire.records import parse_row
+
+LINKS = 200
+COMPRESSION_LEVEL = 6
+SEND_BYTES = 256 * 1024
+START_PATIENCE_S = 30.0
+UPLOAD_PATIENCE_S = 600.0
+
+
+@dataclass(frozen=True)
+class Service:
+    """The API under test, and the folder for bodies."""
+
+    address: str
+    secret: str
+    process: SpawnProcess
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is measured."""
+
+    repeats: int
+    rows: int
+    large_rows: int
+
+
+FULL = Scale(repeats=5, rows=100_000, large_rows=1_000_000)
+QUICK = Scale(repeats=3, rows=20_000, large_rows=100_000)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print and write ``var/bench/ingest.json``."""
+    options = arguments(__doc__.partition("\n")[0]).parse_args(argv)
+    scale = QUICK if options.quick else FULL
+    started_at = datetime.now(UTC)
+    with (
+        EmbeddedPostgres.temporary() as postgres,
+        EmbeddedValkey.temporary() as valkey,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        admin_url = postgres.url()
+        database_url = prepare_database(admin_url)
+        with (
+            api_process(database_url, valkey.url()) as (address, process),
+            psycopg.connect(admin_url, autocommit=True) as admin,
+        ):
+            service = Service(address, agent_key(database_url, valkey.url()), process, Path(folder))
+            results = list(compare(service, admin, scale, options.seed))
+            results.append(large_upload(service, scale, options.seed))
+    write("ingest", quick=options.quick, results=results, summary=summary(results), started_at=started_at)
+    return 0
+
+
+def compare(service: Service, admin: psycopg.Connection, scale: Scale, seed: int) -> Iterator[dict[str, Value]]:
+    """Store the same rows both ways in turn; the first pair warms up and is not told."""
+    lines = list(ndjson_lines(scale.rows, links=LINKS, seed=seed))
+    body = service.folder / "rows.ndjson.gz"
+    compress(lines, body)
+    tuples = typed_rows(lines)
+    upload(service, body, scale.rows)
+    admin.execute(COPIED)
+    copy_rows(admin, tuples)
+    for repeat in range(1, scale.repeats + 1):
+        admin.execute("TRUNCATE transfer_logs, batches, log_quarantine, copied")
+        admin.execute("CHECKPOINT")
+        ours_s = upload(service, body, scale.rows)
+        admin.execute("CHECKPOINT")
+        copy_s = copy_rows(admin, tuples)
+        yield {
+            "case": f"pair {repeat}",
+            "rows": scale.rows,
+            "rows_per_s": scale.rows / ours_s,
+            "copy_rows_per_s": scale.rows / copy_s,
+            "ratio": copy_s / ours_s,
+        }
+
+
+def large_upload(service: Service, scale: Scale, seed: int) -> dict[str, Value]:
+    """One upload of many rows: its rate, and the most memory that the API's process ever held."""
+    body = service.folder / "large.ndjson.gz"
+    compress(ndjson_lines(scale.large_rows, links=LINKS, seed=seed + 1), body)
+    seconds = upload(service, body, scale.large_rows)
+    assert service.process.pid is not None
+    return {
+        "case": "one upload",
+        "rows": scale.large_rows,
+        "rows_per_s": scale.large_rows / seconds,
+        "peak_rss_mb": peak_rss_mb(service.process.pid),
+        "body_mb": body.stat().st_size / MIB,
+    }
+
+
+def summary(results: Sequence[dict[str, Value]]) -> dict[str, Value]:
+    """Medians of the pairs, and the memory of the large upload."""
+    pairs = [each for each in results if "ratio" in each]
+    medians: dict[str, Value] = {
+        name: statistics.median(float(pair[name]) for pair in pairs)  # type: ignore[arg-type]  # figures of pairs
+        for name in ("rows_per_s", "copy_rows_per_s", "ratio")
+    }
+    return medians | {"peak_rss_mb": results[-1]["peak_rss_mb"]}
+
+
+def compress(lines: Iterable[bytes], path: Path) -> None:
+    with gzip.open(path, "wb", compresslevel=COMPRESSION_LEVEL) as file:
+        file.writelines(lines)
+
+
+def upload(service: Service, body: Path, rows: int) -> float:
+    """Seconds from the first byte sent to the receipt of ``rows`` stored rows."""
+    headers = {"Authorization": f"Bearer {service.secret}", "Content-Encoding": "gzip", "Idempotency-Key": uuid4().hex}
+    with body.open("rb") as file:
+        began = time.perf_counter()
+        answer = httpx.post(
+            f"{service.address}/v1/logs",
+            content=iter(partial(file.read, SEND_BYTES), b""),
+            headers=headers,
+            timeout=UPLOAD_PATIENCE_S,
+        )
+        seconds = time.perf_counter() - began
+    answer.raise_for_status()
+    assert answer.json()["accepted"] == rows, answer.json()
+    return seconds
+
+
+COPIED = """
+    CREATE TABLE copied (LIKE transfer_logs INCLUDING ALL) PARTITION BY RANGE (started_at);
+    DO $$
+    DECLARE
+        part record;
+    BEGIN
+        FOR part IN
+            SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) AS bounds
+              FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+             WHERE i.inhparent = 'transfer_logs'::regclass
+        LOOP
+            EXECUTE format('CREATE TABLE %I PARTITION OF copied %s', 'copied_' || part.relname, part.bounds);
+        END LOOP;
+    END
+    $$
+"""
+"""A table like ours: the same columns, checks, partitions and indexes, without row-level security."""
+
+
+def typed_rows(lines: Iterable[bytes]) -> list[tuple[object, ...]]:
+    """The values of each row as a program would hold them: identifiers, times, numbers, text."""
+    tenant_id, link_id, batch_id, received_at = uuid4(), uuid4(), uuid4(), datetime.now(UTC)
+    return [
+        (tenant_id, record.id, link_id, batch_id, received_at, *map(plain, record_values(record)))
+        for record in map(parse_row, lines)
+    ]
+
+
+def plain(value: object) -> object:
+    return str(value) if isinstance(value, StrEnum) else value
+
+
+def copy_rows(admin: psycopg.Connection, rows: Iterable[tuple[object, ...]]) -> float:
+    """Seconds of the baseline, from the first row to the durable commit."""
+    began = time.perf_counter()
+    with admin.cursor() as cursor, cursor.copy(f"COPY copied ({COLUMN_LIST}) FROM STDIN") as copy:
+        for row in rows:
+            copy.write_row(row)
+    return time.perf_counter() - began
+
+
+@contextmanager
+def api_process(database_url: str, redis_url: str) -> Iterator[tuple[str, SpawnProcess]]:
+    """The API in a process of its own, as it is served."""
+    context = multiprocessing.get_context("spawn")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        process = context.Process(target=serve, args=(database_url, redis_url, listening))
+        process.start()
+        try:
+            await_ready(address)
+            yield address, process
+        finally:
+            process.terminate()
+            process.join()
+
+
+def serve(database_url: str, redis_url: str, listening: socket.socket) -> None:
+    app = app_for(database_url=database_url, redis_url=redis_url)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+
+
+def await_ready(address: str) -> None:
+    deadline = time.monotonic() + START_PATIENCE_S
+    while time.monotonic() < deadline:
+        try:
+            if httpx.get(f"{address}/readyz", timeout=START_PATIENCE_S).is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    raise TimeoutError("the API did not start")
+
+
+def agent_key(database_url: str, redis_url: str) -> str:
+    """The secret of a new tenant's key."""
+    with container(database_url=database_url, redis_url=redis_url) as parts:
+        first_key = NewKey(name="benchmark", scopes=(Scope.AGENT,))
+        with parts.store.unit_of_work(uuid4()) as uow:
+            return register_tenant("benchmark", first_key, new_secret(), uow=uow, clock=parts.clock).secret
+
+
+def peak_rss_mb(process_id: int) -> float:
+    """High-water mark of a process's resident memory, MiB."""
+    status = Path(f"/proc/{process_id}/status").read_text(encoding="ascii")
+    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * KIB / MIB
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

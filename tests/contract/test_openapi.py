@@ -1,0 +1,39 @@
+"""The API's description is part of its contract: a change of it is wanted, and seen in review."""
+
+from infra.openapi import SNAPSHOT, rendered
+from services.app import openapi_document
+
+FIXED = {
+    "/v1/logs": {"post"},
+    "/v1/logs/batches/{batch_id}": {"get"},
+    "/v1/endpoints": {"get", "post"},
+    "/v1/endpoints/{endpoint_id}": {"get", "patch"},
+    "/v1/recommend": {"post"},
+    "/v1/links": {"get"},
+    "/v1/links/{link_id}/clusters": {"get"},
+    "/v1/clusters/{cluster_id}/surface": {"get"},
+    "/v1/releases": {"get"},
+    "/v1/releases/{release_id}/rollback": {"post"},
+    "/v1/keys": {"get", "post"},
+    "/v1/keys/{key_id}": {"delete"},
+    "/healthz": {"get"},
+    "/readyz": {"get"},
+    "/metrics": {"get"},
+}
+
+
+def test_the_description_is_the_one_that_was_agreed() -> None:
+    assert rendered() == SNAPSHOT.read_text(encoding="utf-8"), "if the change is wanted: python -m infra.openapi"
+
+
+def test_the_fixed_calls_are_there() -> None:
+    paths = openapi_document()["paths"]
+    assert {path: methods for path, methods in FIXED.items() if not methods <= paths.get(path, {}).keys()} == {}
+
+
+def test_every_call_but_the_probes_needs_a_key_and_tells_its_problems() -> None:
+    for path, operations in openapi_document()["paths"].items():
+        for operation in operations.values():
+            if path.startswith("/v1/"):
+                assert operation.get("security"), path
+                assert "4XX" in operation["responses"], path

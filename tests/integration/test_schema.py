@@ -1,0 +1,160 @@
+"""The schema on real PostgreSQL: up and down, in step with the tables, and each tenant its own rows."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from psycopg import sql
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
+
+from services.embedded.postgres import EmbeddedPostgres
+from services.persistence import migrate
+from services.persistence.engine import sqlalchemy_url
+from services.persistence.roles import APP, app_url, prepare_roles
+from services.persistence.tables import METADATA
+from tests.records import ndjson, record
+from tests.stack import Tenant, new_tenant
+
+TENANTS_TABLES = """
+    SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+     WHERE a.attname = 'tenant_id' AND c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace ORDER BY 1
+"""
+
+
+def names(connection: psycopg.Connection, query: str) -> list[str]:
+    return [row[0] for row in connection.execute(query)]
+
+
+@pytest.fixture
+def empty_database(postgres: EmbeddedPostgres) -> Iterator[str]:
+    """The superuser's URL of a database without a schema."""
+    name = f"empty_{uuid4().hex}"
+    with psycopg.connect(postgres.url(database="postgres"), autocommit=True) as admin:
+        admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
+        yield postgres.url(database=name)
+        admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def test_migrations_go_up_down_and_up_again(empty_database: str) -> None:
+    prepare_roles(empty_database)
+    tables = (
+        "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') ORDER BY 1"
+    )
+    functions = "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1"
+    migrate.upgrade(empty_database)
+    with psycopg.connect(empty_database, autocommit=True) as admin:
+        first = names(admin, tables), names(admin, functions)
+        admin.execute("SELECT ensure_log_partitions(ARRAY['2026-01-01']::date[])")
+        migrate.downgrade(empty_database, migrate.BASE)
+        assert (names(admin, tables), names(admin, functions)) == (["alembic_version"], [])
+        migrate.upgrade(empty_database)
+        assert (names(admin, tables), names(admin, functions)) == first
+
+
+def test_several_processes_may_migrate_at_once(empty_database: str) -> None:
+    prepare_roles(empty_database)
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(migrate.upgrade, [empty_database] * 3))
+    with psycopg.connect(empty_database) as admin:
+        assert names(admin, "SELECT version_num FROM alembic_version") == [migrate.head_revision()]
+
+
+def test_the_schema_is_that_of_the_tables(admin_database_url: str) -> None:
+    def relevant(thing: Any, name: str | None, kind: str, reflected: bool, compared: Any) -> bool:
+        table = name if kind == "table" else getattr(getattr(thing, "table", None), "name", "")
+        return not str(table).startswith("transfer_logs_")  # partitions
+
+    engine = create_engine(sqlalchemy_url(admin_database_url), poolclass=NullPool)
+    with engine.connect() as connection:
+        options = {"compare_type": True, "include_object": relevant}
+        assert compare_metadata(MigrationContext.configure(connection, opts=options), METADATA) == []
+
+
+def test_the_application_is_an_ordinary_role(database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute(
+            "SELECT rolsuper, rolbypassrls, rolcreaterole, rolcreatedb FROM pg_roles WHERE rolname = current_user"
+        ).fetchone()
+        assert row == (False, False, False, False)
+        assert connection.execute("SELECT current_user").fetchone() == (APP,)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("ALTER TABLE transfer_logs DISABLE ROW LEVEL SECURITY")
+
+
+def test_row_level_security_is_forced_on_every_table_with_a_tenant(
+    api: str, tenant: Tenant, admin_database_url: str
+) -> None:
+    upload(api, tenant)
+    with psycopg.connect(admin_database_url) as admin:
+        tables = names(admin, TENANTS_TABLES)
+        protected = names(admin, "SELECT relname FROM pg_class WHERE relrowsecurity AND relforcerowsecurity")
+    assert "transfer_logs_2026_03" in tables
+    assert set(tables) >= {table.name for table in METADATA.sorted_tables} - {"tenants"}
+    assert set(tables) <= set(protected)
+
+
+def upload(api: str, tenant: Tenant) -> None:
+    with tenant.client(api) as client:
+        answer = client.post("/v1/logs", content=ndjson([record()]) + b"broken\n")
+        assert answer.status_code == 201
+
+
+def test_a_hostile_tenant_sees_nothing_and_changes_nothing_of_another(
+    api: str, tenant: Tenant, database_url: str, admin_database_url: str
+) -> None:
+    upload(api, tenant)
+    hostile = new_tenant(tenant.parts, database_url)
+    with psycopg.connect(admin_database_url) as admin:
+        tables = [*names(admin, TENANTS_TABLES), "tenants"]
+    for identity in (str(hostile.id), ""):
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            connection.execute("SELECT set_config('tradewind.tenant', %s, false)", [identity])
+            for table in tables:
+                owner = "id" if table == "tenants" else "tenant_id"
+                theirs = sql.SQL(" {} WHERE {} = {}").format(
+                    sql.Identifier(table), sql.Identifier(owner), sql.Literal(str(tenant.id))
+                )
+                for command in ("SELECT count(*) FROM", "DELETE FROM"):
+                    try:
+                        cursor = connection.execute(sql.SQL(command) + theirs)
+                    except psycopg.errors.InsufficientPrivilege:
+                        continue
+                    assert (cursor.fetchone() == (0,)) if command[0] == "S" else (cursor.rowcount == 0), table
+    with psycopg.connect(database_url) as connection:
+        connection.execute("SELECT set_config('tradewind.tenant', %s, false)", [str(hostile.id)])
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
+            connection.execute("INSERT INTO endpoints (tenant_id, name) VALUES (%s, 'theirs')", [tenant.id])
+
+
+def test_partitions_of_a_month_are_made_once_however_many_ask(database_url: str) -> None:
+    months = [date(2020, month, 1) for month in range(1, 7)]
+
+    def ensure(order: list[date]) -> None:
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            connection.execute("SELECT ensure_log_partitions(%s)", [order])
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(ensure, [months, months[::-1], months, months[::-1]]))
+    with psycopg.connect(database_url) as connection:
+        found = names(connection, "SELECT relname FROM pg_class WHERE relname LIKE 'transfer_logs_2020___'")
+    assert len(found) == 6
+
+
+@pytest.mark.parametrize("month", ["2020-01-02", "1989-12-01", "2199-01-01"])
+def test_no_partition_is_made_for_a_month_that_cannot_be(database_url: str, month: str) -> None:
+    with psycopg.connect(database_url) as connection, pytest.raises(psycopg.errors.InvalidParameterValue):
+        connection.execute("SELECT ensure_log_partitions(ARRAY[%s]::date[])", [month])
+
+
+def test_the_applications_url_differs_in_its_role_alone() -> None:
+    assert app_url("postgresql://boss:secret@db:5432/t?sslmode=require", password="p/w") == (
+        "postgresql://tradewind_app:p%2Fw@db:5432/t?sslmode=require"
+    )
+    assert app_url("postgresql://postgres@/t?host=/run") == "postgresql://tradewind_app@/t?host=/run"

@@ -1,0 +1,86 @@
+import pytest
+
+from tradewind_agent.engine.address import Origin, Url
+from tradewind_agent.engine.proxy import Proxies, Proxy
+from tradewind_agent.errors import UnusableSource
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "authority"),
+    [
+        ("http://host", "http://host/", "host"),
+        ("https://Host:443/a", "https://host/a", "host"),
+        ("http://host:8080/a b?q=ü#part", "http://host:8080/a%20b?q=%C3%BC", "host:8080"),
+        ("http://[::1]:81/x%20y", "http://[::1]:81/x%20y", "[::1]:81"),
+        ("http://ann:p%40w@host/x", "http://host/x", "host"),
+    ],
+)
+def test_urls_are_read_escaped_and_shown_without_a_password(text: str, shown: str, authority: str):
+    url = Url.parse(text)
+    assert (str(url), url.origin.authority) == (shown, authority)
+
+
+def test_credentials_of_a_url():
+    url = Url.parse("http://ann:p%40w@host/x")
+    assert (url.username, url.password) == ("ann", "p@w")
+
+
+@pytest.mark.parametrize("text", ["ftp://host/x", "host/x", "http://", "http://host:port/", "http://[::1/x", ""])
+def test_what_is_no_http_url_is_refused(text: str):
+    with pytest.raises(UnusableSource):
+        Url.parse(text)
+
+
+def test_credentials_stay_with_their_origin():
+    url = Url.parse("http://ann:pw@host/a/b")
+    assert url.join("../c").username == "ann"
+    assert str(url.join("../c")) == "http://host/c"
+    assert url.join("http://other/c").username is None
+    assert url.join("https://host/c").username is None
+
+
+def test_the_name_of_a_file():
+    assert Url.parse("http://h/a/b%20c.bin?x=/y").name == "b c.bin"
+    assert Url.parse("http://h/a/").name == ""
+
+
+PROXIES = Proxies.from_environment(
+    {
+        "http_proxy": "one:3128",
+        "HTTP_PROXY": "evil:1",
+        "HTTPS_PROXY": "http://me:pw@two",
+        "no_proxy": "localhost, .inner.example, 10.0.0.1,port.example:81",
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "proxied"),
+    [
+        ("outer.example", 80, True),
+        ("inner.example", 80, False),
+        ("a.inner.example", 80, False),
+        ("notinner.example", 80, True),
+        ("localhost", 80, False),
+        ("10.0.0.1", 80, False),
+        ("port.example", 81, False),
+        ("port.example", 80, True),
+    ],
+)
+def test_which_hosts_are_reached_without_a_proxy(host: str, port: int, proxied: bool):
+    assert (PROXIES.leading_to(Origin("http", host, port)) is not None) is proxied
+
+
+def test_each_scheme_has_its_proxy_and_capitals_do_not_count_for_http():
+    one = PROXIES.leading_to(Origin("http", "h", 80))
+    two = PROXIES.leading_to(Origin("https", "h", 443))
+    assert one == Proxy(Origin("http", "one", 3128))
+    assert two is not None
+    assert two.headers() == {"Proxy-Authorization": "Basic bWU6cHc="}
+    assert Proxies.from_environment({"HTTP_PROXY": "evil:1"}).leading_to(Origin("http", "h", 80)) is None
+    assert Proxies.from_environment({"all_proxy": "p:1", "no_proxy": "*"}).leading_to(Origin("http", "h", 80)) is None
+
+
+def test_a_proxy_behind_tls_is_refused_in_words():
+    with pytest.raises(UnusableSource, match="use an http:// proxy"):
+        Proxy.parse("https://proxy:3128")

@@ -1,0 +1,146 @@
+import random
+
+import pytest
+
+from tradewind_agent.engine.http1 import ContentRange, Request, ResponseHead, ResponseReader
+from tradewind_agent.errors import FileFault, MalformedResponse
+
+
+class Recorder:
+    """Collects events as (status, body) pairs of complete responses."""
+
+    def __init__(self, *, has_body: bool = True) -> None:
+        self.complete: list[tuple[int, bytes]] = []
+        self.heads: list[ResponseHead] = []
+        self.body = b""
+        self._has_body = has_body
+
+    def on_head(self, head: ResponseHead) -> bool:
+        self.heads.append(head)
+        return self._has_body
+
+    def on_data(self, data: memoryview | bytes) -> None:
+        self.body += bytes(data)
+
+    def on_end(self) -> None:
+        self.complete.append((self.heads[-1].status, self.body))
+        self.body = b""
+
+
+PIPELINED = (
+    b"HTTP/1.1 100 Continue\r\n\r\n"
+    b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+    b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"
+    b"HTTP/1.1 206 Partial Content\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nTrailer: 1\r\n\r\n"
+    b"HTTP/1.1 204 No Content\r\n\r\n"
+    b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+    b"HTTP/1.1 404 Not Found\r\nContent-Length: 1\r\n\r\nx"
+)
+ANSWERS = [(200, b"hello"), (304, b""), (206, b"abcde"), (204, b""), (200, b""), (404, b"x")]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pipelined_answers_are_told_apart_however_the_bytes_are_cut(seed: int):
+    rng = random.Random(seed)
+    sink = Recorder()
+    reader = ResponseReader(sink)
+    position = 0
+    while position < len(PIPELINED):
+        step = rng.choice([1, 2, 7, 40, 400])
+        reader.feed(memoryview(PIPELINED)[position : position + step])
+        position += step
+    assert sink.complete == ANSWERS
+
+
+def test_a_long_body_reaches_the_sink_as_slices_of_the_buffer():
+    class Slices(Recorder):
+        def on_data(self, data: memoryview | bytes) -> None:
+            kinds.append(type(data))
+
+    kinds: list[type] = []
+    reader = ResponseReader(Slices())
+    reader.feed(memoryview(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"))
+    reader.feed(memoryview(b"def"))
+    reader.feed(memoryview(b"ghi"))
+    assert kinds == [bytes, memoryview, memoryview]
+
+
+def test_an_answer_to_head_has_no_body_whatever_it_announces():
+    sink = Recorder(has_body=False)
+    reader = ResponseReader(sink)
+    for _ in range(2):
+        reader.feed(memoryview(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"))
+    assert sink.complete == [(200, b""), (200, b"")]
+
+
+def test_a_body_without_length_ends_with_the_connection():
+    sink = Recorder()
+    reader = ResponseReader(sink)
+    reader.feed(memoryview(b"HTTP/1.0 200 OK\r\n\r\nsome"))
+    reader.feed(memoryview(b"thing"))
+    assert sink.complete == []
+    assert not sink.heads[0].keep_alive
+    reader.eof()
+    assert sink.complete == [(200, b"something")]
+
+
+def test_the_end_of_the_connection_does_not_complete_an_announced_body():
+    sink = Recorder()
+    reader = ResponseReader(sink)
+    reader.feed(memoryview(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nsome"))
+    reader.eof()
+    assert sink.complete == []
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"SSH-2.0-OpenSSH\r\n",
+        b"HTTP/1.1 abc\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+        b"\0\1\2\3\4\5\6\7",
+    ],
+)
+def test_what_is_not_http_is_named_so(garbage: bytes):
+    with pytest.raises(MalformedResponse, match=r"not HTTP/1\.1"):
+        ResponseReader(Recorder()).feed(memoryview(garbage))
+
+
+def test_a_fault_of_the_sink_comes_through_unchanged():
+    class Full(Recorder):
+        def on_head(self, head: ResponseHead) -> bool:
+            raise FileFault("no room")
+
+    with pytest.raises(FileFault, match="no room"):
+        ResponseReader(Full()).feed(memoryview(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"))
+
+
+def test_repeated_headers_are_joined_and_names_are_in_lower_case():
+    sink = Recorder()
+    ResponseReader(sink).feed(memoryview(b"HTTP/1.1 204 No Content\r\nX-A: 1\r\nx-a:  2 \r\n\r\n"))
+    assert sink.heads[0].headers == {"x-a": "1, 2"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("bytes 0-4/10", ContentRange(0, 4, 10)),
+        ("bytes */10", ContentRange(None, None, 10)),
+        ("bytes 5-9/*", ContentRange(5, 9, None)),
+        ("pages 1-2/3", None),
+        ("", None),
+    ],
+)
+def test_content_ranges(text: str, expected: ContentRange | None):
+    assert ResponseHead(206, {"content-range": text}, keep_alive=True).content_range == expected
+
+
+def test_a_request_on_the_wire():
+    request = Request("GET", "/a%20b?c", {"Host": "h", "Range": "bytes=0-1"})
+    assert request.encode() == b"GET /a%20b?c HTTP/1.1\r\nHost: h\r\nRange: bytes=0-1\r\n\r\n"
+
+
+def test_no_header_can_be_smuggled_in_by_a_value():
+    with pytest.raises(MalformedResponse, match="line break"):
+        Request("GET", "/", {"If-Range": '"a"\r\nX: y'}).encode()

@@ -1,0 +1,97 @@
+from datetime import UTC, datetime
+
+import pytest
+
+from tradewind_agent.engine.address import Url
+from tradewind_agent.engine.jobs import SizeTrust
+from tradewind_agent.engine.listing import Entry, parse_index
+from tradewind_agent.errors import UnsafeName, UnusableSource
+
+URL = Url.parse("http://host/data/")
+
+NGINX = """<html><head><title>Index of /data/</title></head><body><h1>Index of /data/</h1><hr><pre><a href="../">../</a>
+<a href="sub/">sub/</a>                                     21-Nov-2026 03:58                   -
+<a href="a%20b.bin">a b.bin</a>                            21-Nov-2026 03:58             1048576
+<a href="empty">empty</a>                                  21-Nov-2026 03:58                   0
+<a href="rounded">rounded</a>                              21-Nov-2026 03:58                 15M
+</pre><hr></body></html>"""
+
+APACHE = """<table><tr><th><a href="?C=N;O=D">Name</a></th><th><a href="?C=M;O=A">Last modified</a></th></tr>
+<tr><td valign="top"><img src="/icons/back.gif" alt="[PARENTDIR]"></td><td><a href="/">Parent Directory</a></td></tr>
+<tr><td><a href="x.iso"><img src="/icons/x.gif"></a></td><td><a href="x.iso">x.iso</a></td>
+<td align="right">2026-11-21 03:58  </td><td align="right">1.2G</td></tr>
+<tr><td><a href="tiny.txt">tiny.txt</a></td><td align="right">2026-11-21 03:58  </td><td align="right"> 517 </td></tr>
+<tr><td><a href="dir/">dir/</a></td><td align="right">2026-11-21 03:58  </td><td align="right">  - </td></tr></table>"""
+
+
+def html(text: str) -> list[Entry]:
+    return parse_index(URL, "text/html; charset=utf-8", text.encode())
+
+
+def test_nginx_pages_tell_exact_sizes():
+    assert html(NGINX) == [
+        Entry(name="sub", is_folder=True),
+        Entry(name="a b.bin", is_folder=False, size_bytes=1048576),
+        Entry(name="empty", is_folder=False, size_bytes=0),
+        Entry(name="rounded", is_folder=False, size_bytes=15 << 20, size_trust=SizeTrust.ROUNDED),
+    ]
+
+
+def test_apache_pages_tell_rounded_sizes_and_carry_other_links():
+    assert html(APACHE) == [
+        Entry(name="x.iso", is_folder=False, size_bytes=round(1.2 * 2**30), size_trust=SizeTrust.ROUNDED),
+        Entry(name="tiny.txt", is_folder=False, size_bytes=517),
+        Entry(name="dir", is_folder=True),
+    ]
+
+
+def test_nginx_json():
+    body = b"""[{ "name":"sub", "type":"directory", "mtime":"Sat, 21 Nov 2026 03:58:33 GMT" },
+        { "name":"a b", "type":"file", "mtime":"Sat, 21 Nov 2026 03:58:33 GMT", "size":12 }]"""
+    folder, file = parse_index(URL, "application/json", body)
+    assert folder.is_folder
+    assert (file.name, file.size_bytes) == ("a b", 12)
+    assert file.modified_at == datetime(2026, 11, 21, 3, 58, 33, tzinfo=UTC)
+
+
+def test_json_of_serve_files():
+    body = b"""{"entries": [{"name": "a.bin", "type": "file", "size_bytes": 1,
+        "modified_at": "2026-11-21T03:58:33Z", "etag": "\\"x\\""}]}"""
+    (entry,) = parse_index(URL, "application/json", body)
+    assert (entry.size_bytes, entry.etag) == (1, '"x"')
+    assert entry.modified_at == datetime(2026, 11, 21, 3, 58, 33, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("href", ["%2e%2e%2fetc", "..%2Fetc", "a%2Fb", "%00", "a%5Cb"])
+def test_names_that_would_leave_the_folder_are_refused_in_html(href: str):
+    with pytest.raises(UnsafeName):
+        html(f'<a href="{href}">x</a> 21-Nov-2026 03:58 1')
+
+
+@pytest.mark.parametrize("name", ["../x", "..", ".", "", "a/b", "/etc/passwd", "a\\\\b", "nul\\u0000"])
+def test_names_that_would_leave_the_folder_are_refused_in_json(name: str):
+    with pytest.raises(UnsafeName):
+        parse_index(URL, "application/json", f'[{{"name": "{name}", "type": "file"}}]'.encode())
+
+
+@pytest.mark.parametrize(
+    "href", ["http://other/data/x", "/elsewhere/x", "../x", "?C=N", "#top", "mailto:a@b", "javascript:x", ""]
+)
+def test_links_to_other_places_are_no_entries(href: str):
+    assert html(f'<a href="{href}">x</a>') == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("application/octet-stream", b""),
+        ("", b""),
+        ("application/json", b"{"),
+        ("application/json", b"3"),
+        ("application/json", b'[{"type": "file"}]'),
+        ("application/json", b'{"files": []}'),
+    ],
+)
+def test_what_is_no_index_is_refused(kind: str, body: bytes):
+    with pytest.raises(UnusableSource):
+        parse_index(URL, kind, body)
