@@ -1,5 +1,7 @@
 import gzip
 import json
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -225,3 +227,19 @@ def test_the_command_line_starts_without_loading_what_it_does_not_need(env):
     )
     out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
     assert out.strip() == "set()"
+
+
+def test_on_a_terminal_a_bar_is_shown_and_the_result_stays_alone(origin, env, tmp_path):
+    controller, terminal = pty.openpty()
+    try:
+        command = [*COMMAND, "copy", origin.url, str(tmp_path / "copy")]
+        with subprocess.Popen(command, env=env | {"TERM": "xterm"}, stdout=subprocess.PIPE, stderr=terminal) as process:
+            out = process.stdout.read().decode()
+        shown = os.read(controller, 65536).decode()
+    finally:
+        os.close(terminal)
+        os.close(controller)
+    assert process.returncode == 0
+    assert "3/3 files" in shown
+    assert out.startswith("moved 150 kB in 3 files")
+    assert out.count("\n") == 1
