@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from tests.integration.engine.rough_server import (
     chunked,
     cut_short,
     gated,
+    head,
     plain,
     redirect,
     silent,
@@ -22,6 +24,7 @@ from tests.integration.engine.rough_server import (
     without_ranges,
 )
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, until
+from tradewind.errors import InvalidValue
 from tradewind_agent.engine import DownloadJob, SizeTrust, TransferEngine, TransferResult, Url
 
 CONTENT = random.Random(5).randbytes(3_000_000)
@@ -240,6 +243,106 @@ def test_nobody_listening_fails_in_one_line(tmp_path: Path):
     result = asyncio.run(story())
     assert len(result.failures) == 2
     assert all(failure.reason.startswith("cannot connect to 127.0.0.1:") for failure in result.failures)
+
+
+def test_a_file_that_fails_half_way_can_be_resumed(tmp_path: Path):
+    whole = plain(CONTENT)
+    gone = status("410 Gone", 10**6)
+
+    async def answer(asked, writer):
+        return await (whole if asked.nth == 0 else gone)(asked, writer)
+
+    async def story() -> tuple[TransferResult, TransferResult]:
+        async with RoughServer({"/file": answer}) as server:
+            failed = await fetch_one(server, tmp_path, size=len(CONTENT))
+        async with RoughServer({"/file": whole}) as server:
+            return failed, await fetch_one(server, tmp_path, size=len(CONTENT))
+
+    failed, resumed = asyncio.run(story())
+    assert failed.failures[0].reason == "the server answered 410 Gone"
+    assert resumed.succeeded
+    assert failed.bytes_moved + resumed.bytes_moved == len(CONTENT)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"file": CONTENT}
+
+
+def test_a_short_outage_fails_no_file(tmp_path: Path):
+    async def story() -> TransferResult:
+        answered = 0
+
+        async def answer(asked, writer):
+            nonlocal answered
+            answered += 1
+            overloaded = answered <= 25
+            return await (status("503 Service Unavailable", 10**6) if overloaded else plain(SMALL))(asked, writer)
+
+        names = [f"f{number}" for number in range(60)]
+        async with RoughServer(dict.fromkeys((f"/{name}" for name in names), answer)) as server:
+            return await TransferEngine(plan(8, 1, 1), options()).run(jobs_for(server.url, names, tmp_path))
+
+    assert asyncio.run(story()).failures == ()
+
+
+def test_a_server_that_forgets_pipelined_requests_is_asked_one_by_one(tmp_path: Path):
+    async def forgetful(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answers the first request of whatever has arrived and throws the rest away."""
+        try:
+            while await reader.read(65536):
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndata")
+        finally:
+            writer.transport.abort()
+
+    async def story() -> TransferResult:
+        server = await asyncio.start_server(forgetful, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        names = [f"f{number}" for number in range(10)]
+        engine = TransferEngine(plan(1, 1, 5), options(idle_timeout_s=0.2))
+        result = await engine.run(jobs_for(url, names, tmp_path, dict.fromkeys(names, 4)))
+        server.close()
+        await server.wait_closed()
+        return result
+
+    assert asyncio.run(story()).files_done == 10
+
+
+def test_files_of_several_servers_share_the_channels(tmp_path: Path):
+    async def story() -> int:
+        one = RoughServer({f"/a{number}": plain(SMALL) for number in range(20)})
+        two = RoughServer({f"/b{number}": plain(SMALL) for number in range(20)})
+        async with one, two:
+            jobs = [
+                job
+                for number in range(20)
+                for server, name in ((one, f"a{number}"), (two, f"b{number}"))
+                for job in jobs_for(server.url, [name], tmp_path)
+            ]
+            assert (await TransferEngine(plan(3, 1, 4), options()).run(jobs)).files_done == 40
+            return one.connections + two.connections
+
+    connections = asyncio.run(story())
+    assert len(digests(tmp_path)) == 40
+    assert connections <= 6
+
+
+def test_the_sum_that_a_server_offers_is_checked_when_asked_for(tmp_path: Path):
+    digest = b64encode(sha256(CONTENT).digest()).decode()
+
+    async def answer(asked, writer):
+        assert asked.headers["want-repr-digest"] == "sha-256=10"
+        field = f"sha-256=:{digest}:"
+        writer.write(head("200 OK", asked, Content_Length=len(SMALL), Repr_Digest=field) + SMALL)
+
+    async def story() -> TransferResult:
+        async with RoughServer({"/file": answer}) as server:
+            return await fetch_one(server, tmp_path, checksum=True)
+
+    (failure,) = asyncio.run(story()).failures
+    assert failure.reason.startswith(f"sha256 is {sha256(SMALL).hexdigest()}, expected {sha256(CONTENT).hexdigest()}")
+
+
+def test_two_jobs_for_one_place_are_refused(tmp_path: Path):
+    jobs = jobs_for("http://127.0.0.1:1", ["a"], tmp_path)
+    with pytest.raises(InvalidValue, match="two files would both become"):
+        asyncio.run(TransferEngine(plan(1), options()).run(jobs * 2))
 
 
 def test_connections_are_exactly_concurrency_times_parallelism(tmp_path: Path):

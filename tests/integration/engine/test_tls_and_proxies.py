@@ -92,13 +92,14 @@ def test_https_goes_through_a_tunnel(
 def test_http_is_asked_of_the_proxy_by_absolute_uri(tmp_path: Path):
     async def story() -> tuple[HttpProxy, str]:
         async with HttpProxy() as proxy, RoughServer({"/file": plain(SMALL)}) as server:
-            chosen = options(proxies=Proxies.from_environment({"http_proxy": proxy.address}))
+            chosen = options(proxies=Proxies.from_environment({"http_proxy": f"http://me:pw@{proxy.address}"}))
             result = await TransferEngine(plan(1), chosen).run(jobs_for(server.url, ["file"], tmp_path))
             assert result.failures == ()
             return proxy, server.url
 
     proxy, url = asyncio.run(story())
     assert proxy.requests == [f"GET {url}/file HTTP/1.1"]
+    assert proxy.authorizations == {"Basic bWU6cHc="}
     assert (tmp_path / "file").read_bytes() == SMALL
 
 

@@ -116,6 +116,7 @@ class TransferChunk:
         self.files_done = 0
         self.files_skipped = 0
         self.files_failed = 0
+        self.ended_s: float | None = None
         self.follow(plan)
 
     def follow(self, plan: ChunkPlan) -> None:
@@ -176,6 +177,7 @@ class TransferChunk:
             files_done=self.files_done,
             files_skipped=self.files_skipped,
             files_failed=self.files_failed,
+            ended_s=self.ended_s if not self.files else None,
         )
 
     def parameters_in_force(self) -> Parameters:

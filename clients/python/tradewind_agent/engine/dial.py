@@ -8,6 +8,7 @@ from ipaddress import ip_address
 from tradewind_agent.engine.address import Origin
 from tradewind_agent.engine.connection import Connection
 from tradewind_agent.engine.http1 import Request, ResponseHead, ResponseReader
+from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.proxy import Proxy
 from tradewind_agent.errors import ConnectionFault, FileFault
 
@@ -18,10 +19,7 @@ _OK = 200
 async def dial(
     origin: Origin,
     make: Callable[[], Connection],
-    *,
-    proxy: Proxy | None,
-    tls: ssl.SSLContext,
-    timeout_s: float,
+    options: EngineOptions,
 ) -> Connection:
     """Open a connection to ``origin`` that is ready for requests.
 
@@ -30,12 +28,13 @@ async def dial(
     ConnectionFault : refused, unreachable, unknown host, TLS or proxy failure, or too slow; not retryable where the
         certificate is not trusted.
     """
+    proxy, timeout_s = options.proxies.leading_to(origin), options.connect_timeout_s
     where = f"{origin.host}:{origin.port}" if proxy is None else f"proxy {proxy.origin.host}:{proxy.origin.port}"
     try:
         async with asyncio.timeout(timeout_s):
             if proxy is None:
-                return await _straight(origin, make, tls)
-            return await _through(proxy, origin, make, tls)
+                return await _straight(origin, make, options)
+            return await _through(proxy, origin, make, options)
     except TimeoutError:
         raise ConnectionFault(f"no connection to {where} within {timeout_s:g} s") from None
     except ssl.SSLCertVerificationError as error:
@@ -47,13 +46,13 @@ async def dial(
         raise ConnectionFault(f"cannot connect to {where}: {error.strerror or error}") from error
 
 
-async def _straight(origin: Origin, make: Callable[[], Connection], tls: ssl.SSLContext) -> Connection:
+async def _straight(origin: Origin, make: Callable[[], Connection], options: EngineOptions) -> Connection:
     loop = asyncio.get_running_loop()
     _, connection = await loop.create_connection(
         make,
         origin.host,
         origin.port,
-        ssl=tls if origin.secure else None,
+        ssl=options.tls_in_use if origin.secure else None,
         happy_eyeballs_delay=None if _is_address(origin.host) else _HAPPY_EYEBALLS_DELAY_S,
     )
     return connection
@@ -68,7 +67,7 @@ def _is_address(host: str) -> bool:
     return True
 
 
-async def _through(proxy: Proxy, origin: Origin, make: Callable[[], Connection], tls: ssl.SSLContext) -> Connection:
+async def _through(proxy: Proxy, origin: Origin, make: Callable[[], Connection], options: EngineOptions) -> Connection:
     """Connect to the proxy; http goes on with absolute URIs, https through a CONNECT tunnel."""
     loop = asyncio.get_running_loop()
     if not origin.secure:
@@ -80,7 +79,7 @@ async def _through(proxy: Proxy, origin: Origin, make: Callable[[], Connection],
     try:
         await tunnel.established
         connection = make()
-        secured = await loop.start_tls(transport, connection, tls, server_hostname=origin.host)
+        secured = await loop.start_tls(transport, connection, options.tls_in_use, server_hostname=origin.host)
     except BaseException:
         transport.abort()
         raise

@@ -1,17 +1,17 @@
 """Download of one file: byte ranges dealt to any number of connections, checked, stored, published when complete."""
 
 import asyncio
-from base64 import b64decode
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost, refusal, share_bytes
-from tradewind_agent.engine.http1 import REDIRECTS, Request, ResponseHead
+from tradewind_agent.engine.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
-from tradewind_agent.engine.local_copy import LocalState, look_at
+from tradewind_agent.engine.local_copy import LocalState, is_here, look_at
+from tradewind_agent.engine.publishing import sha256_of, verify_and_publish
 from tradewind_agent.engine.range_read import RangeRead, Settlement
 from tradewind_agent.engine.ranges import RangeSet
-from tradewind_agent.engine.retry import parse_http_date
 from tradewind_agent.engine.storage import Identity, PartFile
 from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
@@ -73,7 +73,7 @@ class FileDownload(FileTransfer):
         if not self.traits.ranges:
             return None if self._reads else self._ask(0, None if size is None else size - 1)
         if size is None:
-            return None if self._reads else self._ask(0, most_bytes - 1)
+            return None if self._reads else self._ask(0, most_bytes - 1, ranged=self.job.size_bytes != 0)
         if not self._undealt:
             return None
         return self._ask(*self._undealt.take(self._next_length(streams, most_bytes)))
@@ -84,16 +84,16 @@ class FileDownload(FileTransfer):
             self._even_share = (streams, -(-undealt // streams))
         return share_bytes(undealt, self._even_share[1], streams, most_bytes)
 
-    def _ask(self, first: int, last: int | None, *, peek: bool = False) -> RangeRead:
-        headers = {**self.request_headers(), "Accept": "*/*", "Accept-Encoding": "identity"}
+    def _ask(self, first: int, last: int | None, *, ranged: bool = True, peek: bool = False) -> RangeRead:
+        headers = {"Accept": "*/*", "Accept-Encoding": "identity"}
         is_whole = first == 0 and last is not None and self._identity.size_bytes == last + 1 and not self._received
-        if self.traits.ranges and not is_whole:
+        if ranged and self.traits.ranges and not is_whole:
             headers["Range"] = f"bytes={first}-{last}"
             if self._received and self._identity.validator is not None and not peek:
                 headers["If-Range"] = self._identity.validator
         if self.host.options.checksum and self._digest is None:
             headers["Want-Repr-Digest"] = "sha-256=10"
-        request = Request("GET", self.host.request_target(self.url), headers)
+        request = self.request("GET", headers)
         read = RangeRead(self, self.url.origin, request, first, last, generation=self._generation, peek=peek)
         if "Range" not in headers:
             self._undealt = RangeSet()
@@ -116,19 +116,13 @@ class FileDownload(FileTransfer):
         """A peek has told the version on the server: keep what is here, or go on and fetch."""
         state, self._local = self._local, None
         size = self._identity.size_bytes
-        if self._generation == 0 and state is LocalState.PRESENT and self._is_here():
+        if self._generation == 0 and state is LocalState.PRESENT and is_here(self.job, self._identity):
             self.over = True
             self.host.done(self, skipped=True)
         elif size is not None and self._received.covers(size) and state is LocalState.RECEIVED:
             self._publish()
         else:
             self.host.available(self)
-
-    def _is_here(self) -> bool:
-        stat = self.job.destination.stat()
-        modified = parse_http_date(self._identity.last_modified or "")
-        same_time = modified is not None and int(stat.st_mtime) == int(modified.timestamp())
-        return same_time and stat.st_size == self._identity.size_bytes
 
     # What comes back.
 
@@ -188,7 +182,7 @@ class FileDownload(FileTransfer):
             raise Unwanted("another version of the file than before")
         self._identity = told.completed_by(self._identity)
         if self.host.options.checksum and self._digest is None:
-            self._digest = _sha256_of(head.headers.get("repr-digest", ""))
+            self._digest = sha256_of(head.headers.get("repr-digest", ""))
 
     def _restart(self, told: Identity) -> None:
         """Forget everything received: the file on the server is another one now."""
@@ -287,7 +281,7 @@ class FileDownload(FileTransfer):
         if self._unsynced_bytes < self.host.options.checkpoint_bytes or self._publishing or self.over:
             return
         self._unsynced_bytes = 0
-        self.host.run_blocking(partial(self._part.checkpoint, self._identity, self._arrived()))
+        self.host.in_background(partial(self._part.checkpoint, self._identity, self._arrived()))
 
     def _arrived(self) -> RangeSet:
         arrived = RangeSet(self._received)
@@ -297,19 +291,9 @@ class FileDownload(FileTransfer):
 
     def _publish(self) -> None:
         self._publishing = True
-        self.host.run_blocking(self._verify_and_publish).add_done_callback(self._published)
-
-    def _verify_and_publish(self) -> None:
-        assert self._identity.size_bytes is not None
-        if self._digest is not None and (found := self._part.sha256()) != self._digest:
-            self._part.discard()
-            raise FileFault(f"sha256 is {found}, expected {self._digest}; the part was thrown away", retryable=False)
-        modified = parse_http_date(self._identity.last_modified or "")
-        self._part.publish(
-            self._identity.size_bytes,
-            modified.timestamp() if modified is not None else None,
-            durable=self.host.options.durable,
-        )
+        durable = self.host.options.durable
+        work = partial(verify_and_publish, self._part, self._identity, self._digest, durable=durable)
+        self.host.run_blocking(work).add_done_callback(self._published)
 
     def _published(self, outcome: asyncio.Future[object]) -> None:
         if outcome.cancelled():
@@ -323,24 +307,10 @@ class FileDownload(FileTransfer):
             self.over = True
             self.host.done(self)
 
-    def close(self) -> None:
-        if self._received and not self.over:
-            self._part.checkpoint(self._identity, self._received)
-        self._part.close()
+    def closing(self) -> Callable[[], None]:
+        return partial(self._part.leave, self._identity, self._arrived())
 
 
 def _trusted_size(job: DownloadJob) -> int | None:
     """The size to plan ranges by; an empty file is asked for like one of unknown size."""
     return None if job.size_trust is SizeTrust.ROUNDED else job.size_bytes or None
-
-
-def _sha256_of(repr_digest: str) -> str | None:
-    """Hex sum out of a Repr-Digest header (RFC 9530), if it has one."""
-    for member in repr_digest.split(","):
-        name, _, value = member.strip().partition("=")
-        if name.lower() == "sha-256":
-            try:
-                return b64decode(value.strip(":"), validate=True).hex()
-            except ValueError:
-                return None
-    return None

@@ -1,8 +1,9 @@
 """The transfer engine: files of all chunks together over live-tunable channels."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from tradewind.errors import InvalidValue
 from tradewind.recommendation import ChunkPlan
@@ -17,7 +18,7 @@ from tradewind_agent.engine.pool import ChannelPool
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.traits import OriginTraits
 from tradewind_agent.engine.upload import FileUpload
-from tradewind_agent.errors import AgentError
+from tradewind_agent.errors import AgentError, StorageFailed
 
 _STORAGE_THREADS = 4
 """Syncs wait for the disk, not for the processor; a few overlap well."""
@@ -46,6 +47,10 @@ class TransferEngine:
         """Move every file, and return when each is done, skipped or given up, or when nothing can go on.
 
         Cancelling is safe: connections are closed and what was received can be resumed.
+
+        Raises
+        ------
+        InvalidValue : two jobs with the same destination.
         """
         self._loop = asyncio.get_running_loop()
         self._started_at = self._loop.time()
@@ -79,8 +84,7 @@ class TransferEngine:
         self._sort_again()
         if self._running:
             self._pool.chunks = self._chunks
-            self._pool.reshape()
-            self._pool.feed_soon()
+            self._pool.deal_soon()
 
     def snapshot(self) -> Snapshot:
         """Counters and path as they are now; before the start everything is zero."""
@@ -102,14 +106,10 @@ class TransferEngine:
     def traits_of(self, origin: Origin) -> OriginTraits:
         return self._pool.traits_of(origin)
 
-    def request_target(self, url: Url) -> str:
-        forwarded = not url.origin.secure and self.options.proxies.leading_to(url.origin) is not None
-        return str(url) if forwarded else url.target
-
     def available(self, file: FileTransfer) -> None:
         if self._running and not file.over:
             self._files[file].queue.add(file, first=True)
-            self._pool.feed_soon()
+            self._pool.deal_soon()
 
     def available_later(self, file: FileTransfer, delay_s: float) -> None:
         if self._running:
@@ -136,14 +136,16 @@ class TransferEngine:
 
     def _leave(self, file: FileTransfer) -> None:
         """A file is over: perhaps its chunk has channels to spare now."""
-        self._files[file].files.discard(file)
+        chunk = self._files[file]
+        chunk.files.discard(file)
+        if not chunk.files:
+            chunk.ended_s = self._elapsed_s()
         if not self._running:
             return
         if not any(chunk.files for chunk in self._chunks):
             self._finish()
             return
-        self._pool.reshape()
-        self._pool.feed_soon()
+        self._pool.deal_soon()
 
     def stop(self, error: AgentError) -> None:
         self._stopped = self._stopped or error
@@ -159,6 +161,14 @@ class TransferEngine:
 
     def run_blocking(self, work: Callable[[], object]) -> asyncio.Future[object]:
         return self._loop.run_in_executor(self._threads, work)
+
+    def in_background(self, work: Callable[[], object]) -> None:
+        self.run_blocking(work).add_done_callback(self._look_at)
+
+    def _look_at(self, outcome: asyncio.Future[object]) -> None:
+        error = None if outcome.cancelled() else outcome.exception()
+        if isinstance(error, StorageFailed):
+            self.stop(error)
 
     # From start to end.
 
@@ -177,7 +187,7 @@ class TransferEngine:
 
     def _begin(self, jobs: Iterable[Job]) -> None:
         """Sort files into chunks, the largest first so that none is left over at the end, and open the channels."""
-        files = [self._transfer_of(job) for job in jobs]
+        files = [self._transfer_of(job) for job in _distinct(jobs)]
         self._receiving = not any(isinstance(file, FileUpload) for file in files)
         for file in sorted(files, key=lambda file: -(file.size_bytes or 0)):
             chunk = self._home_of(file)
@@ -187,8 +197,7 @@ class TransferEngine:
         if not files:
             self._finish()
             return
-        self._pool.reshape()
-        self._pool.feed_soon()
+        self._pool.deal_soon()
         self._checkpoint_later()
 
     def _transfer_of(self, job: Job) -> FileTransfer:
@@ -223,7 +232,7 @@ class TransferEngine:
             if timer is not None:
                 timer.cancel()
         await self._pool.shut()
-        left = [self.run_blocking(file.close) for chunk in self._chunks for file in chunk.files]
+        left = [self.run_blocking(file.closing()) for chunk in self._chunks for file in chunk.files]
         outcomes = await asyncio.gather(*left, return_exceptions=True)
         for error in outcomes:
             if isinstance(error, AgentError):
@@ -238,6 +247,16 @@ class TransferEngine:
             duration_s=self._elapsed_s(),
             stopped=self._stopped,
         )
+
+
+def _distinct(jobs: Iterable[Job]) -> Iterator[Job]:
+    """The jobs as they are, as long as no two write to the same place."""
+    seen: set[Path | Url] = set()
+    for job in jobs:
+        if job.destination in seen:
+            raise InvalidValue("jobs", f"two files would both become {job.destination}")
+        seen.add(job.destination)
+        yield job
 
 
 def _checked(plan: Sequence[ChunkPlan]) -> Sequence[ChunkPlan]:

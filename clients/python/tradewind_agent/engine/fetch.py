@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tradewind_agent.engine.address import Url
+from tradewind_agent.engine.asking import request_for
 from tradewind_agent.engine.connection import Connection, Payload, ReceiveBuffer
 from tradewind_agent.engine.dial import dial
 from tradewind_agent.engine.http1 import REDIRECTS, Request, ResponseHead
@@ -57,27 +58,11 @@ async def fetch(url: Url, options: EngineOptions, headers: Mapping[str, str], *,
 
 
 async def _ask(url: Url, options: EngineOptions, headers: Mapping[str, str], method: str) -> Answer:
-    proxy = options.proxies.leading_to(url.origin)
-    single = _Single(
-        Request(
-            method,
-            str(url) if proxy is not None and not url.origin.secure else url.target,
-            {
-                "Host": url.origin.authority,
-                "User-Agent": options.user_agent,
-                **options.headers,
-                **options.credentials.headers(url),
-                "Connection": "close",
-                **headers,
-            },
-        )
-    )
+    single = _Single(request_for(method, url, options, {"Connection": "close", **headers}))
     connection = await dial(
         url.origin,
         lambda: Connection(single, ReceiveBuffer(_RECEIVE_BYTES), idle_timeout_s=options.idle_timeout_s),
-        proxy=proxy,
-        tls=options.tls,
-        timeout_s=options.connect_timeout_s,
+        options,
     )
     connection.send(single)
     try:

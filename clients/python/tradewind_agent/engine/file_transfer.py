@@ -2,12 +2,13 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from tradewind_agent.engine.address import Origin, Url
+from tradewind_agent.engine.asking import request_for
 from tradewind_agent.engine.connection import Exchange
-from tradewind_agent.engine.http1 import ResponseHead
+from tradewind_agent.engine.http1 import Request, ResponseHead
 from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.retry import is_retryable_status, retry_after_s
@@ -39,9 +40,6 @@ class TransferHost(Protocol):
 
     def traits_of(self, origin: Origin) -> OriginTraits: ...
 
-    def request_target(self, url: Url) -> str:
-        """Request target: absolute where a proxy forwards plain http."""
-
     def available(self, file: "FileTransfer") -> None:
         """Bytes of ``file`` can be dealt (again)."""
 
@@ -57,7 +55,10 @@ class TransferHost(Protocol):
         """Nothing can go on: end the whole transfer."""
 
     def run_blocking(self, work: Callable[[], object]) -> asyncio.Future[object]:
-        """Run in a thread what may wait for the disk."""
+        """Run in a thread what may wait for the disk; whoever calls looks at the outcome."""
+
+    def in_background(self, work: Callable[[], object]) -> None:
+        """The same where only a disk that fails matters: it stops the transfer."""
 
 
 class FileTransfer(ABC):
@@ -102,8 +103,8 @@ class FileTransfer(ABC):
         """Bytes still to be moved, as far as known."""
 
     @abstractmethod
-    def close(self) -> None:
-        """Let go of local resources, keeping what another run can resume. May wait for the disk."""
+    def closing(self) -> Callable[[], None]:
+        """What lets go of local resources, keeping what another run can resume; to be run in a thread."""
 
     @abstractmethod
     def checkpoint(self) -> None:
@@ -113,15 +114,9 @@ class FileTransfer(ABC):
     def traits(self) -> OriginTraits:
         return self.host.traits_of(self.url.origin)
 
-    def request_headers(self) -> dict[str, str]:
-        """Headers of every request for this file."""
-        options = self.host.options
-        return {
-            "Host": self.url.origin.authority,
-            "User-Agent": options.user_agent,
-            **options.headers,
-            **options.credentials.headers(self.url),
-        }
+    def request(self, method: str, headers: Mapping[str, str]) -> Request:
+        """A request to where the file is now."""
+        return request_for(method, self.url, self.host.options, headers)
 
     def progressed(self) -> None:
         """More of the file than ever is safely moved: a later fault starts counting tries afresh."""
@@ -155,9 +150,11 @@ class FileTransfer(ABC):
         self.host.available(self)
 
     def give_up(self, reason: str) -> None:
+        """Fail; what there is of it can be resumed by another run."""
         if not self.over:
             self.over = True
             self.host.failed(self, reason)
+            self.host.in_background(self.closing())
 
 
 def share_bytes(undealt_bytes: int, even_bytes: int, streams: int, most_bytes: int) -> int:

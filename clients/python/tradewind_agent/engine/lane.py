@@ -10,6 +10,7 @@ from tradewind_agent.engine.connection import Connection
 from tradewind_agent.engine.file_transfer import FileExchange
 from tradewind_agent.engine.http1 import ResponseHead
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.retry import retry_after_s
 from tradewind_agent.engine.tcp_info import TcpInfo
 from tradewind_agent.engine.traits import OriginTraits
 from tradewind_agent.errors import FileFault
@@ -27,6 +28,9 @@ _RANGE_S = 2.0
 """A range request lasts about this long, so that a retune takes effect soon …"""
 _RANGE_ROUND_TRIPS = 50
 """… but this many round trips at least, so that the gap between two requests costs at most 2 %."""
+
+
+_BUSY = frozenset({429, 503})
 
 
 class LaneHost(Protocol):
@@ -145,10 +149,12 @@ class Lane:
             exchange.on_lost(fault if position == 0 else None)
         self._host.ready(self)
 
-    def _rest(self) -> None:
-        """Wait before the next try to connect, longer each time."""
+    def _rest(self, asked_s: float | None = None) -> None:
+        """Take no work for a while, longer each time: the server is away or has too much to do."""
+        if self._resting is not None:
+            return
         self._failures += 1
-        wait_s = self._host.options.retry.wait_s(self._failures, self._host.options.rng)
+        wait_s = self._host.options.retry.wait_s(self._failures, self._host.options.rng, asked_s)
         self._resting = self._loop.call_later(wait_s, self._wake)
 
     def _wake(self) -> None:
@@ -162,11 +168,14 @@ class Lane:
         now = self._loop.time()
         self._measure(exchange.moved_bytes, now - self._idle_since)
         self._idle_since = now
-        self._failures = 0
+        if head.status in _BUSY:
+            self._rest(retry_after_s(head.headers))
+        else:
+            self._failures = 0
         if connection.first_byte_s is not None:
             self._round_trip_s = connection.first_byte_s
-        if not head.keep_alive and self.origin is not None:
-            self._host.traits_of(self.origin).closed_after(connection.answered)
+        assert self.origin is not None
+        self._host.traits_of(self.origin).answered(connection.answered, keep_alive=head.keep_alive)
         if connection.is_open:
             self._host.ready(self)
 

@@ -4,6 +4,7 @@ from enum import Enum
 
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.ranges import RangeSet
+from tradewind_agent.engine.retry import parse_http_date
 from tradewind_agent.engine.storage import Identity, PartFile, read_journal
 
 
@@ -16,12 +17,12 @@ class LocalState(Enum):
 def look_at(job: DownloadJob, listed: Identity) -> tuple[LocalState | None, RangeSet, Identity]:
     """State of the local file (``None``: absent or begun), ranges already received, and of which version they are.
 
-    A part of another version than the listing tells is thrown away.
+    A part of another version than the listing tells is thrown away, and so is one of which nothing tells the version.
     """
     nothing = RangeSet()
     if (left := read_journal(job.destination)) is not None:
         identity, received = left
-        if listed.contradicts(identity):
+        if listed.contradicts(identity) or (identity.etag is None and identity.last_modified is None):
             PartFile(job.destination).discard()
         else:
             full = identity.size_bytes is not None and received.covers(identity.size_bytes)
@@ -39,3 +40,11 @@ def look_at(job: DownloadJob, listed: Identity) -> tuple[LocalState | None, Rang
         and int(job.modified_at.timestamp()) == int(found.st_mtime)
     )
     return (LocalState.CURRENT if proven else LocalState.PRESENT), nothing, Identity()
+
+
+def is_here(job: DownloadJob, on_server: Identity) -> bool:
+    """Whether the local file has the size and time of modification of the one on the server."""
+    found = job.destination.stat()
+    modified = parse_http_date(on_server.last_modified or "")
+    same_time = modified is not None and int(found.st_mtime) == int(modified.timestamp())
+    return same_time and found.st_size == on_server.size_bytes

@@ -4,6 +4,7 @@ import random
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from tradewind_agent.engine.credentials import NO_CREDENTIALS, Credentials
@@ -23,10 +24,11 @@ def tls_context(*, ca_file: Path | None = None, insecure: bool = False) -> ssl.S
     return context
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EngineOptions:
     """Everything that stays fixed during a transfer.
 
+    ``tls`` : see `tls_context`; ``None`` trusts the system's authorities.
     ``idle_timeout_s`` : longest silence while an answer is due.
     ``checksum`` : compare SHA-256 sums: of the manifest, of the server's Repr-Digest; ask the receiver to on upload.
     ``durable`` : sync each file before it gets its name.
@@ -38,7 +40,7 @@ class EngineOptions:
     connect_timeout_s: float = 15.0
     idle_timeout_s: float = 30.0
     retry: RetryPolicy = field(default_factory=RetryPolicy)
-    tls: ssl.SSLContext = field(default_factory=tls_context)
+    tls: ssl.SSLContext | None = None
     proxies: Proxies = NO_PROXIES
     credentials: Credentials = NO_CREDENTIALS
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -49,3 +51,8 @@ class EngineOptions:
     checkpoint_interval_s: float = 2.0
     checkpoint_bytes: int = 8 * 1024 * 1024
     rng: random.Random = field(default_factory=random.Random)
+
+    @cached_property
+    def tls_in_use(self) -> ssl.SSLContext:
+        """Made when an https connection first needs it: reading the system's authorities takes tens of milliseconds."""
+        return self.tls if self.tls is not None else tls_context()

@@ -31,7 +31,7 @@ class ChannelPool:
         self._traits: dict[Origin, OriginTraits] = {}
         self._loop = asyncio.get_running_loop()
         self._retiring: set[Lane] = set()
-        self._feeding_soon = False
+        self._dealing_soon = False
         self._shut = False
 
     def traits_of(self, origin: Origin) -> OriginTraits:
@@ -47,7 +47,7 @@ class ChannelPool:
 
     # Shape.
 
-    def reshape(self) -> None:
+    def _reshape(self) -> None:
         """Bring channels and lanes to what plans and files left ask for now."""
         dealt = deal_channels([chunk.demand() for chunk in self.chunks])
         for chunk, count in zip(self.chunks, dealt, strict=True):
@@ -97,15 +97,18 @@ class ChannelPool:
 
     # Work.
 
-    def feed_soon(self) -> None:
-        """Deal work to every lane with room, once for all that happens in this turn of the loop."""
-        if not self._feeding_soon and not self._shut:
-            self._feeding_soon = True
-            self._loop.call_soon(self._feed_all)
+    def deal_soon(self) -> None:
+        """Deal channels and work anew, once for all that happens in this turn of the loop."""
+        if not self._dealing_soon and not self._shut:
+            self._dealing_soon = True
+            self._loop.call_soon(self._deal)
 
-    def _feed_all(self) -> None:
+    def _deal(self) -> None:
         """Breadth first: lanes with the fewest requests come first, and each channel's first lane before its second."""
-        self._feeding_soon = False
+        self._dealing_soon = False
+        if self._shut:
+            return
+        self._reshape()
         rows = [
             (lane.outstanding, row, position, lane)
             for chunk in self.chunks
@@ -136,13 +139,7 @@ class ChannelPool:
         assert lane.channel is not None
         buffer = lane.channel.chunk.buffer
         return self._loop.create_task(
-            dial(
-                origin,
-                lambda: Connection(lane, buffer, idle_timeout_s=self.options.idle_timeout_s),
-                proxy=self.options.proxies.leading_to(origin),
-                tls=self.options.tls,
-                timeout_s=self.options.connect_timeout_s,
-            )
+            dial(origin, lambda: Connection(lane, buffer, idle_timeout_s=self.options.idle_timeout_s), self.options)
         )
 
     def closed(self, last_info: TcpInfo) -> None:

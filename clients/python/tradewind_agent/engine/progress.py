@@ -11,7 +11,11 @@ from tradewind_agent.engine.path_sample import PathSample
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkSnapshot:
-    """One chunk; ``parameters`` are those in force, channels dealt from finished chunks included."""
+    """One chunk.
+
+    ``parameters`` : those in force, channels dealt from finished chunks included.
+    ``ended_s`` : when its last file was over, since the start; ``None`` while files are left or if it never had any.
+    """
 
     chunk: ChunkKind
     parameters: Parameters
@@ -21,6 +25,7 @@ class ChunkSnapshot:
     files_done: int
     files_skipped: int
     files_failed: int
+    ended_s: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

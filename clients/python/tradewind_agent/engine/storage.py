@@ -136,6 +136,12 @@ class PartFile:
         except OSError as error:
             raise storage_error(error, self.destination) from error
 
+    def leave(self, identity: Identity, received: RangeSet) -> None:
+        """Close; what was received is noted for another run."""
+        if received:
+            self.checkpoint(identity, received)
+        self.close()
+
     def sha256(self) -> str:
         """Hex digest of the whole part, read back from disk or page cache."""
         digest = sha256()

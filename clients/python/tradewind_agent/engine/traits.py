@@ -14,10 +14,12 @@ class OriginTraits:
     pipelining: bool = True
     requests_per_connection: int | None = None
 
-    def closed_after(self, answers: int) -> None:
-        """Note that a connection was closed by a final answer, the ``answers``-th on it."""
-        if self.requests_per_connection is None or answers < self.requests_per_connection:
+    def answered(self, answers: int, *, keep_alive: bool) -> None:
+        """Learn from the ``answers``-th answer on a connection: a limit where it closes, none where it goes beyond."""
+        if not keep_alive:
             self.requests_per_connection = answers
+        elif self.requests_per_connection is not None and answers >= self.requests_per_connection:
+            self.requests_per_connection = None
 
     def window(self, pipelining: int, answered: int) -> int:
         """Requests that may be in flight on a connection that has ``answered`` so far, at least one."""

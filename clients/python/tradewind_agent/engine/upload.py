@@ -7,10 +7,11 @@ other server gets the file in one PUT.
 import os
 import re
 from asyncio import Future
+from collections.abc import Callable
 from hashlib import file_digest, sha256
 
 from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost, refusal, share_bytes
-from tradewind_agent.engine.http1 import REDIRECTS, Request, ResponseHead
+from tradewind_agent.engine.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.part_write import FileSlice, UploadExchange
 from tradewind_agent.engine.ranges import RangeSet
@@ -151,8 +152,7 @@ class FileUpload(FileTransfer):
     def _send(self, method: str, headers: dict[str, str], body: FileSlice | None) -> UploadExchange:
         if self._digest is not None and body is not None:
             headers["Tradewind-Sha256"] = self._digest
-        request = Request(method, self.host.request_target(self.url), {**self.request_headers(), **headers})
-        exchange = UploadExchange(self, self.url.origin, request, body)
+        exchange = UploadExchange(self, self.url.origin, self.request(method, headers), body)
         self._in_flight.add(exchange)
         return exchange
 
@@ -208,7 +208,7 @@ class FileUpload(FileTransfer):
 
     def _done(self, *, skipped: bool = False) -> None:
         self.over = True
-        self.close()
+        self._close()
         self.host.done(self, skipped=skipped)
 
     def lost(self, exchange: UploadExchange, fault: FileFault | None) -> None:
@@ -234,7 +234,10 @@ class FileUpload(FileTransfer):
     def checkpoint(self) -> None:
         """The receiver keeps the journal."""
 
-    def close(self) -> None:
+    def closing(self) -> Callable[[], None]:
+        return self._close
+
+    def _close(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None

@@ -1,0 +1,135 @@
+"""Listing what to copy: folders of web servers in each form of index, files, local folders."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.integration.engine.rough_server import RoughServer, head, redirect, status
+from tests.integration.engine.transfers import digests, options, plan
+from tests.integration.engine.web_servers import nginx
+from tradewind_agent.engine import DownloadJob, TransferEngine, Url, list_downloads, list_uploads
+from tradewind_agent.errors import UnsafeName, UnusableSource
+from tradewind_agent.serve import serve
+
+
+def listed(url: str, folder: Path) -> list[DownloadJob]:
+    return asyncio.run(list_downloads([Url.parse(url)], folder, options()))
+
+
+def page(body: str, kind: str = "text/html"):
+    async def answer(asked, writer):
+        writer.write(head("200 OK", asked, Content_Type=kind, Content_Length=len(body)) + body.encode())
+
+    return answer
+
+
+def test_a_json_index_proves_what_is_here_already_without_a_request(
+    content: Path, tmp_path: Path, world_readable: Path
+):
+    work = world_readable / "json"
+    work.mkdir()
+    with nginx(content, work, server="autoindex_format json;") as server:
+        jobs = listed(f"{server.url}small/", tmp_path)
+        assert all(job.modified_at is not None for job in jobs)
+        assert asyncio.run(TransferEngine(plan(2, 1, 4), options()).run(jobs)).files_done == 60
+        requests = len(server.log.read_text().splitlines())
+        again = asyncio.run(TransferEngine(plan(2, 1, 4), options()).run(jobs))
+        assert (again.files_skipped, again.bytes_moved) == (60, 0)
+        assert len(server.log.read_text().splitlines()) == requests
+
+
+def test_serve_files_is_listed_and_copied(content: Path, tmp_path: Path):
+    async def story() -> None:
+        server = await serve(content)
+        try:
+            jobs = await list_downloads([Url.parse(server.url)], tmp_path, options())
+            assert all(job.etag for job in jobs)
+            result = await TransferEngine(plan(3, 2, 4), options()).run(jobs)
+            assert result.failures == ()
+            again = await TransferEngine(plan(3, 2, 4), options()).run(jobs)
+            assert (again.files_done, again.files_skipped) == (0, len(jobs))
+        finally:
+            await server.close(grace_s=1.0)
+
+    asyncio.run(story())
+    assert digests(tmp_path) == digests(content)
+
+
+def test_a_single_file_takes_the_name_given_or_its_own_in_a_folder(tmp_path: Path):
+    assert [job.destination for job in listed("http://127.0.0.1:1/a%20b", tmp_path / "new")] == [tmp_path / "new"]
+    assert [job.destination for job in listed("http://127.0.0.1:1/a%20b", tmp_path)] == [tmp_path / "a b"]
+
+
+def test_several_sources_of_one_name_are_refused(tmp_path: Path):
+    sources = [Url.parse("http://127.0.0.1:1/x/same"), Url.parse("http://127.0.0.1:1/y/same")]
+    with pytest.raises(UnusableSource, match="would both become"):
+        asyncio.run(list_downloads(sources, tmp_path, options()))
+
+
+def against(answers, story):
+    async def run():
+        async with RoughServer(answers) as server:
+            return await story(server)
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (status("404 Not Found", 0), "cannot list .*: the server answered 404 Not Found"),
+        (status("503 Service Unavailable", 0), "cannot list .*: the server answered 503"),
+        (page("binary", "application/zip"), "is no index page but application/zip"),
+        (redirect("/"), "more than 10 redirects"),
+    ],
+)
+def test_a_folder_that_cannot_be_listed_is_told_in_one_line(tmp_path: Path, answer, reason: str):
+    with pytest.raises(UnusableSource, match=reason):
+        against({"/": answer}, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
+
+
+def test_a_passing_error_of_an_index_is_outwaited(tmp_path: Path):
+    answer = status("503 Service Unavailable", 2, page('<a href="x">x</a>'))
+    jobs = against({"/": answer}, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
+    assert [job.destination for job in jobs] == [tmp_path / "x"]
+
+
+def test_an_index_that_was_redirected_is_read_where_it_is(tmp_path: Path):
+    answers = {"/old/": redirect("/new/"), "/new/": page('<a href="x">x</a>')}
+    jobs = against(answers, lambda server: list_downloads([Url.parse(f"{server.url}/old/")], tmp_path, options()))
+    assert [job.source.path for job in jobs] == ["/new/x"]
+
+
+def test_nothing_is_copied_from_an_index_with_a_name_that_leaves_its_folder(tmp_path: Path):
+    answers = {"/": page('<a href="good">good</a><a href="..%2F..%2Fevil">evil</a>')}
+    with pytest.raises(UnsafeName, match="nothing was copied"):
+        against(answers, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
+
+
+def test_folders_without_end_are_refused(tmp_path: Path):
+    answers = {"/" + "a/" * depth: page('<a href="a/">a/</a>') for depth in range(40)}
+    with pytest.raises(UnusableSource, match="more than 32 deep"):
+        against(answers, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
+
+
+def test_local_files_and_folders_become_uploads(tmp_path: Path):
+    folder = tmp_path / "folder"
+    (folder / "sub dir").mkdir(parents=True)
+    (folder / "a#1").write_bytes(b"abc")
+    (folder / "sub dir" / "b").write_bytes(b"")
+    (folder / "link").symlink_to("/etc/hostname")
+    jobs = list_uploads([folder, folder / "a#1"], Url.parse("http://h/in/"))
+    assert [(str(job.destination), job.size_bytes) for job in jobs] == [
+        ("http://h/in/a%231", 3),
+        ("http://h/in/sub%20dir/b", 0),
+        ("http://h/in/a%231", 3),
+    ]
+    assert [str(job.destination) for job in list_uploads([folder / "a#1"], Url.parse("http://h/x"))] == ["http://h/x"]
+
+
+def test_several_files_need_a_folder_to_go_to(tmp_path: Path):
+    with pytest.raises(UnusableSource, match="end it with /"):
+        list_uploads([tmp_path], Url.parse("http://h/file"))
+    with pytest.raises(UnusableSource, match="neither a file nor a folder"):
+        list_uploads([tmp_path / "missing"], Url.parse("http://h/in/"))
