@@ -9,6 +9,7 @@ from typing import Self, TextIO
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from structlog.tracebacks import ExceptionDictTransformer
 from structlog.typing import FilteringBoundLogger
 
 # Between an answer from memory and one that waited for a database.
@@ -26,6 +27,7 @@ class Event(StrEnum):
     REQUEST_FAILED = "request.failed"
     BATCH_STORED = "batch.stored"
     JOB_PUBLISHED = "job.published"
+    EVENT_NOT_SENT = "event.not_sent"
     TASK_DONE = "task.done"
     TASK_RETRIED = "task.retried"
     TASK_FAILED = "task.failed"
@@ -41,7 +43,8 @@ def logger(process: str, *, output: TextIO) -> FilteringBoundLogger:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.dict_tracebacks,
+            # Without local variables: they hold keys and bodies.
+            structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger("info"),

@@ -15,6 +15,7 @@ from services.api.problems import PROBLEM_RESPONSES, FieldProblem, problem
 from services.application.ingest_logs import IngestReceipt, LogBatch, ingest_logs
 from services.application.log_lines import Encoding, UploadedBody
 from services.bootstrap import Container
+from services.telemetry import Event
 from tradewind.errors import InvalidValue, NotFound, TooLarge, Unavailable
 from tradewind.units import GIB, MIB
 from tradewind.wire.logs import BatchReceipt
@@ -107,6 +108,8 @@ def _ingest(batch: LogBatch, parts: Container) -> IngestReceipt:
     if not receipt.repeated:
         parts.metrics.rows_accepted.inc(receipt.accepted)
         parts.metrics.rows_rejected.inc(receipt.rejected)
+        counts = {"accepted": receipt.accepted, "rejected": receipt.rejected}
+        parts.log.info(Event.BATCH_STORED, tenant_id=str(batch.tenant_id), batch_id=str(receipt.batch_id), **counts)
     return receipt
 
 

@@ -1,6 +1,5 @@
 """Errors as problem documents (RFC 9457): the one place that maps the tree of errors to statuses."""
 
-import traceback
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 
+from services.telemetry import Event
 from tradewind import errors
 from tradewind.wire.base import reason_of
 
@@ -102,7 +102,5 @@ async def _http_error(_: Request, error: Exception) -> Response:
 
 async def _defect(request: Request, error: Exception) -> Response:
     """An error that nobody foresaw: told to the log, not to the caller."""
-    # As text: a rendering with local variables would put keys and bodies into the log.
-    trace = "".join(traceback.format_exception(error))
-    request.app.state.container.log.error("request.failed", path=request.url.path, trace=trace)
+    request.app.state.container.log.error(Event.REQUEST_FAILED, path=request.url.path, exc_info=error)
     return problem(500, "Internal error", "the service failed; the operator's log says how")

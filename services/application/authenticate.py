@@ -59,7 +59,7 @@ def new_secret() -> NewSecret:
 
 
 def sha256_of(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode(errors="surrogateescape")).digest()
+    return hashlib.sha256(secret.encode()).digest()
 
 
 class FoundKey(Protocol):

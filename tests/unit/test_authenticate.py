@@ -1,0 +1,87 @@
+"""Keys to principals: remembered for a moment, forgotten at once."""
+
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+import pytest
+
+from services.application.authenticate import REMEMBERED_S, Keyring, Principal, Scope, new_secret, sha256_of
+from tradewind.errors import NotPermitted, Unauthenticated
+
+
+@dataclass(frozen=True)
+class KeptKey:
+    id: UUID
+    tenant_id: UUID
+    scopes: frozenset[str]
+    secret_sha256: bytes
+
+
+class Keys:
+    """Kept keys that count how often they are looked up, and a clock that is turned by hand."""
+
+    def __init__(self) -> None:
+        self.kept: dict[bytes, KeptKey] = {}
+        self.lookups = 0
+        self.now_s = 100.0
+        self.ring = Keyring(self.find, lambda: self.now_s)
+
+    def find(self, digest: bytes) -> KeptKey | None:
+        self.lookups += 1
+        return self.kept.get(digest)
+
+    def add(self) -> tuple[str, UUID]:
+        new = new_secret()
+        key = KeptKey(uuid4(), uuid4(), frozenset({Scope.AGENT}), new.sha256)
+        self.kept[new.sha256] = key
+        return new.secret, key.id
+
+
+def test_a_principal_is_remembered_for_a_moment() -> None:
+    keys = Keys()
+    secret, _ = keys.add()
+    assert keys.ring.recall(secret) is None
+    principal = keys.ring.authenticate(secret)
+    keys.now_s += REMEMBERED_S
+    assert keys.ring.recall(secret) == principal
+    keys.now_s += 0.001
+    assert keys.ring.recall(secret) is None
+    assert keys.lookups == 1
+
+
+def test_a_forgotten_key_is_looked_up_again() -> None:
+    keys = Keys()
+    (one, one_id), (other, _) = keys.add(), keys.add()
+    for secret in (one, other):
+        keys.ring.authenticate(secret)
+    keys.ring.forget(one_id)
+    assert keys.ring.recall(one) is None
+    assert keys.ring.recall(other) is not None
+    keys.ring.forget_all()
+    assert keys.ring.recall(other) is None
+
+
+def test_an_unknown_or_revoked_key_is_not_authenticated() -> None:
+    keys = Keys()
+    secret, _ = keys.add()
+    keys.ring.authenticate(secret)
+    keys.kept.clear()
+    for wrong in (secret, "tw_wrong", ""):
+        with pytest.raises(Unauthenticated):
+            keys.ring.authenticate(wrong)
+    assert keys.ring.recall(secret) is None
+
+
+def test_a_record_that_does_not_match_the_hash_is_not_trusted() -> None:
+    keys = Keys()
+    secret, _ = keys.add()
+    keys.kept = {sha256_of("tw_other"): keys.kept[sha256_of(secret)]}
+    with pytest.raises(Unauthenticated):
+        keys.ring.authenticate("tw_other")
+
+
+def test_a_scope_is_asked_for() -> None:
+    principal = Principal(uuid4(), uuid4(), frozenset({Scope.AGENT}))
+    principal.require(Scope.AGENT, Scope.OPERATOR)
+    with pytest.raises(NotPermitted, match="operator"):
+        principal.require(Scope.OPERATOR)
