@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
@@ -23,11 +24,12 @@ from services.bootstrap import Container, container
 from services.embedded.postgres import DATABASE as TEMPLATE
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
+from services.persistence.log_reader import LogReader
 from services.persistence.roles import app_url
 from services.persistence.store import prepare_database
 from tradewind.wire.inventory import NewKey
 
-__all__ = ["admin_database_url", "api", "database_url", "parts", "postgres", "redis_url", "tenant", "valkey"]
+__all__ = ["admin_database_url", "api", "database_url", "logs", "parts", "postgres", "redis_url", "tenant", "valkey"]
 
 PATIENCE_S = 20.0
 
@@ -60,6 +62,13 @@ def admin_database_url(postgres: EmbeddedPostgres) -> Iterator[str]:
 def database_url(admin_database_url: str) -> str:
     """The application role's URL of the same database."""
     return app_url(admin_database_url)
+
+
+@pytest.fixture(scope="module")
+def logs(database_url: str) -> Iterator[LogReader]:
+    """The reader of stored rows, as a worker has it."""
+    with closing(LogReader(database_url)) as reader:
+        yield reader
 
 
 @pytest.fixture(scope="module")

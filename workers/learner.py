@@ -1,5 +1,6 @@
 """Fills the learner's port with the numerics: Arrow in, domain values out."""
 
+from array import array
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -29,7 +30,7 @@ class Learner:
         for batch in rows:
             start_s, end_s = _column(batch, "start_s"), _column(batch, "end_s")
             whole = whole.merged(KnownBytesCurve.of_transfers(start_s, end_s, _column(batch, "bytes_moved")))
-        return Curve(whole.times_s.tolist(), whole.rate_steps.tolist())
+        return Curve(array("d", whole.times_s.tobytes()), array("d", whole.rate_steps.tobytes()))
 
     def fit(self, rows: Iterable[pa.RecordBatch], curves: EndCurves, *, unknown_before_bps: float) -> LinkModel:
         """The model of a link; raises ``CannotFit``."""

@@ -22,6 +22,7 @@ class WorkerParts:
     """The use cases of this process, and what they are made of."""
 
     store: Store
+    logs: LogReader
     dispatcher: Dispatcher
     refresh: Refresh
     log: FilteringBoundLogger
@@ -39,15 +40,17 @@ class WorkerParts:
         client = redis.Redis.from_url(settings.redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S)
         dispatcher = Dispatcher(job_publisher(settings.redis_url), client, log)
         store = Store(settings.database_url, dispatcher)
+        logs = LogReader(settings.database_url)
         refresh = Refresh(
             unit_of_work=store.unit_of_work,
-            logs=LogReader(settings.database_url),
+            logs=logs,
             learner=Learner(),
             clock=SystemClock(),
             interval=timedelta(seconds=settings.refresh_interval_s),
         )
-        return cls(store, dispatcher, refresh, log)
+        return cls(store, logs, dispatcher, refresh, log)
 
     def close(self) -> None:
+        self.logs.close()
         self.store.close()
         self.dispatcher.close()

@@ -14,6 +14,7 @@ TABLES = (
     "current_releases",
     "link_models",
     "release_links",
+    "release_endpoints",
     "clusters",
     "surfaces",
     "sla_partitions",
@@ -29,6 +30,7 @@ def upgrade() -> None:
     op.execute(LINK_MODELS)
     op.execute("CREATE INDEX link_models_link_id_idx ON link_models (link_id)")
     op.execute(RELEASE_LINKS)
+    op.execute(RELEASE_ENDPOINTS)
     op.execute("CREATE INDEX release_links_link_model_id_idx ON release_links (link_model_id)")
     op.execute(CLUSTERS)
     op.execute(SURFACES)
@@ -106,6 +108,15 @@ RELEASE_LINKS = """
     )
 """
 
+RELEASE_ENDPOINTS = """
+    CREATE TABLE release_endpoints (
+        tenant_id uuid NOT NULL REFERENCES tenants ON DELETE CASCADE,
+        release_id bigint NOT NULL REFERENCES releases ON DELETE CASCADE,
+        endpoint_id uuid NOT NULL REFERENCES endpoints ON DELETE CASCADE,
+        PRIMARY KEY (release_id, endpoint_id)
+    )
+"""
+
 CLUSTERS = """
     CREATE TABLE clusters (
         id uuid PRIMARY KEY DEFAULT uuidv7(),
@@ -169,8 +180,9 @@ ENDPOINT_CURVES = """
         endpoint_id uuid NOT NULL REFERENCES endpoints ON DELETE CASCADE,
         month timestamptz NOT NULL,
         rows bigint NOT NULL,
-        times_s double precision[] NOT NULL,
-        rate_steps double precision[] NOT NULL,
+        ends_at timestamptz NOT NULL,
+        times_s bytea STORAGE EXTERNAL NOT NULL,
+        rate_steps bytea STORAGE EXTERNAL NOT NULL,
         PRIMARY KEY (endpoint_id, month)
     )
 """

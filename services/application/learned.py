@@ -1,5 +1,6 @@
 """What was learned, as it is kept: models with the identities that prices and readers refer to."""
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -102,6 +103,14 @@ class StoredRelease:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """From the start of a link's first transfer to the end of its last."""
+
+    begins_at: datetime
+    ends_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimedLink:
     """A link whose fit is this transaction's business, and how often it was begun."""
 
@@ -112,7 +121,10 @@ class ClaimedLink:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Known bytes of an endpoint over time: breakpoints, POSIX s, and the step of the rate at each, bytes/s."""
+    """Known bytes of an endpoint over time: breakpoints, POSIX s, and the step of the rate at each, bytes/s.
 
-    times_s: Sequence[float]
-    rate_steps: Sequence[float]
+    Arrays of doubles, because a busy endpoint has millions.
+    """
+
+    times_s: "array[float]"
+    rate_steps: "array[float]"

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from services.application.gate import judge
 from services.application.jobs import Event, FitLink, RefreshModels, ReleaseChanged
-from services.application.learned import ClaimedLink, Curve, StoredLink, StoredModel, Tier
+from services.application.learned import ClaimedLink, Curve, Span, StoredLink, StoredModel, Tier
 from services.application.ports import Clock
 from services.application.tier_identity import continued_tiers
 from tradewind.errors import CannotFit, Conflict
@@ -68,6 +68,7 @@ class ReleaseWork(Protocol):
     def newest_began_at(self) -> datetime | None: ...
     def outcomes(self, release_id: int) -> Mapping[str, int]: ...
     def start_attempt(self, release_id: int, link_id: UUID, at: datetime) -> int | None: ...
+    def claim_curve(self, release_id: int, endpoint_id: UUID) -> bool: ...
     def claim(self, release_id: int, link_id: UUID) -> ClaimedLink | None: ...
     def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, at: datetime) -> None: ...
     def fail(self, release_id: int, link_id: UUID, reason: str, at: datetime) -> None: ...
@@ -87,11 +88,12 @@ class Models(Protocol):
 class Curves(Protocol):
     def outdated_months(self, endpoint_id: UUID) -> Mapping[datetime, int]: ...
     def put(self, endpoint_id: UUID, month: datetime, rows: int, curve: Curve) -> None: ...
-    def of_endpoint(self, endpoint_id: UUID) -> Sequence[Curve]: ...
+    def during(self, endpoint_id: UUID, span: Span) -> Sequence[Curve]: ...
 
 
 class Links(Protocol):
     def get(self, link_id: UUID) -> StoredLink: ...
+    def span(self, link_id: UUID) -> Span | None: ...
 
 
 class RefreshUnitOfWork(Protocol):
@@ -153,11 +155,9 @@ class Refresh:
         """Fit one link, put its model before the gate, and publish the release if it was the last."""
         with self.unit_of_work(job.tenant_id) as work:
             attempt = work.release_work.start_attempt(job.release_id, job.link_id, self.clock.now())
-            if attempt is not None and attempt <= MAX_ATTEMPTS:
-                link = work.links.get(job.link_id)
-                for endpoint_id in sorted({link.source_id, link.destination_id}):
-                    self._extend_curve(work, job.tenant_id, endpoint_id)
             work.commit()
+        if attempt is not None and attempt <= MAX_ATTEMPTS:
+            self._extend_curves(job)
         with self.unit_of_work(job.tenant_id) as work:
             claimed = work.release_work.claim(job.release_id, job.link_id)
             if claimed is not None:
@@ -165,11 +165,24 @@ class Refresh:
                 work.commit()
         self._publish_if_complete(job.tenant_id, job.release_id)
 
-    def _extend_curve(self, work: RefreshUnitOfWork, tenant_id: UUID, endpoint_id: UUID) -> None:
-        """Make the curve of each month that has more rows than it knows; the first link at an endpoint pays."""
-        for month, rows in work.curves.outdated_months(endpoint_id).items():
-            with self.logs.month_rows(tenant_id, endpoint_id, month) as batches:
-                work.curves.put(endpoint_id, month, rows, self.learner.curve(batches))
+    def _extend_curves(self, job: FitLink) -> None:
+        with self.unit_of_work(job.tenant_id) as work:
+            link = work.links.get(job.link_id)
+        for endpoint_id in (link.source_id, link.destination_id):
+            self._extend_curve(job, endpoint_id)
+
+    def _extend_curve(self, job: FitLink, endpoint_id: UUID) -> None:
+        """Make the curve of each month that has more rows than it knows: once a release, by the endpoint's first link.
+
+        Looking at all rows of an endpoint for each of its links would cost the square of its links.
+        """
+        with self.unit_of_work(job.tenant_id) as work:
+            if not work.release_work.claim_curve(job.release_id, endpoint_id):
+                return
+            for month, rows in work.curves.outdated_months(endpoint_id).items():
+                with self.logs.month_rows(job.tenant_id, endpoint_id, month) as batches:
+                    work.curves.put(endpoint_id, month, rows, self.learner.curve(batches))
+            work.commit()
 
     def _fit(self, work: RefreshUnitOfWork, job: FitLink, claimed: ClaimedLink) -> None:
         """Finish the claimed link with a model that passes the gate, or fail it with the reason."""
@@ -190,12 +203,13 @@ class Refresh:
         return work.release_work.finish(job.release_id, job.link_id, model_id, self.clock.now())
 
     def _learn(self, work: RefreshUnitOfWork, job: FitLink, before: StoredModel | None) -> LinkModel:
-        link = work.links.get(job.link_id)
+        link, span = work.links.get(job.link_id), work.links.span(job.link_id)
+        if span is None:
+            raise CannotFit("it has no logs")
         with self.logs.rows_between(job.tenant_id, link) as batches:
             between = self.learner.curve(batches)
-        curves = EndCurves(
-            work.curves.of_endpoint(link.source_id), work.curves.of_endpoint(link.destination_id), (between,)
-        )
+        source, destination = (work.curves.during(end, span) for end in (link.source_id, link.destination_id))
+        curves = EndCurves(source, destination, (between,))
         unknown_bps = before.unknown_bps if before else None
         with self.logs.fit_rows(job.tenant_id, link.id) as batches:
             return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps or 0.0)

@@ -12,15 +12,9 @@ import adbc_driver_postgresql.dbapi as adbc
 import pyarrow as pa
 
 from services.application.learned import StoredLink
+from tradewind.errors import Unavailable
 
 BATCH_BYTES = 8 * 2**20
-
-# A chunked transfer logs its chunks and its whole; the whole is left out where its chunks are known.
-_COUNTED_ONCE = """
-    NOT (chunk = 'whole' AND EXISTS (
-        SELECT 1 FROM transfer_logs AS part
-         WHERE part.link_id = log.link_id AND part.transfer_id = log.transfer_id AND part.chunk <> 'whole'))
-"""
 
 _MOVED = "extract(epoch FROM started_at)::float8 AS start_s, extract(epoch FROM ended_at)::float8 AS end_s, bytes_moved"
 
@@ -51,54 +45,84 @@ _FIT = (
 class LogReader:
     """Reads rows of one tenant at a time; row-level security holds here as elsewhere.
 
+    A chunked transfer logs its chunks and its whole; the whole is left out where its chunks are known.
+
     Identifiers are bound as literals, because a bound parameter would be sent as a table of its own; a UUID or a time
     cannot break out of its quotes.
 
     Parameters
     ----------
-    database_url : of the application's role.
+    database_url : of the application's role. Connected to when rows are first read.
     """
 
     def __init__(self, database_url: str) -> None:
         self._database_url = database_url
+        self._first: adbc.Connection | None = None
 
     def fit_rows(self, tenant_id: UUID, link_id: UUID) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
         """Successful rows of a link in order of start, with all that a model is fitted from; ids as 16 bytes."""
-        query = f"""
-            SELECT uuid_send(id) AS id, {_MOVED}, {", ".join(_FIT)} FROM transfer_logs AS log
-             WHERE link_id = '{link_id}' AND status = 'succeeded' AND throughput_bps > 0 AND {_COUNTED_ONCE}
-             ORDER BY started_at, id
-        """  # noqa: S608 - see the class
-        return self._reading(tenant_id, query)
+        columns = f"uuid_send(id) AS id, {_MOVED}, {', '.join(_FIT)}"
+        rows = f"link_id = '{link_id}'"
+        query = _each_once(columns, rows, chunks=rows, also="status = 'succeeded' AND throughput_bps > 0")
+        return self._reading(tenant_id, f"{query} ORDER BY started_at, id")
 
     def month_rows(
         self, tenant_id: UUID, endpoint_id: UUID, month: datetime
     ) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
         """What moved at an endpoint in the month that begins at ``month``."""
-        links = f"SELECT id FROM links WHERE source_id = '{endpoint_id}' OR destination_id = '{endpoint_id}'"  # noqa: S608 - see the class
-        query = f"""
-            SELECT {_MOVED} FROM transfer_logs AS log
-             WHERE link_id IN ({links}) AND started_at >= '{month.isoformat()}'
-               AND started_at < '{month.isoformat()}'::timestamptz + interval '1 month' AND {_COUNTED_ONCE}
-        """  # noqa: S608 - see the class
-        return self._reading(tenant_id, query)
+        begins = f"'{month.isoformat()}'::timestamptz"
+        here = _of_links(f"source_id = '{endpoint_id}' OR destination_id = '{endpoint_id}'")
+        rows = f"{here} AND started_at >= {begins} AND started_at < {begins} + interval '1 month'"
+        # The chunks of a transfer may begin after the month in which the whole began.
+        chunks = f"{here} AND started_at >= {begins} AND started_at < {begins} + interval '2 months'"
+        return self._reading(tenant_id, _each_once(_MOVED, rows, chunks=chunks))
 
     def rows_between(self, tenant_id: UUID, link: StoredLink) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
         """What moved between the two ends of a link, by any mover, in either direction."""
         one, other = link.source_id, link.destination_id
-        links = f"""
-            SELECT id FROM links WHERE (source_id = '{one}' AND destination_id = '{other}')
-                                    OR (source_id = '{other}' AND destination_id = '{one}')
-        """  # noqa: S608 - see the class
-        query = f"SELECT {_MOVED} FROM transfer_logs AS log WHERE link_id IN ({links}) AND {_COUNTED_ONCE}"  # noqa: S608 - see the class
-        return self._reading(tenant_id, query)
+        rows = _of_links(
+            f"source_id = '{one}' AND destination_id = '{other}' OR source_id = '{other}' AND destination_id = '{one}'"
+        )
+        return self._reading(tenant_id, _each_once(_MOVED, rows, chunks=rows))
 
     @contextmanager
     def _reading(self, tenant_id: UUID, query: str) -> Iterator[Iterator[pa.RecordBatch]]:
-        with adbc.connect(self._database_url) as connection, connection.cursor() as cursor:
-            cursor.execute(f"SELECT set_config('tradewind.tenant', '{tenant_id}', true)")
-            cursor.fetchall()
-            cursor.execute("SET LOCAL timezone = 'UTC'")
-            cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(BATCH_BYTES)})
-            cursor.execute(query)
-            yield iter(cursor.fetch_record_batch())
+        try:
+            with self._connected() as connection, connection.cursor() as cursor:
+                cursor.execute(f"SELECT set_config('tradewind.tenant', '{tenant_id}', true)")
+                cursor.fetchall()
+                cursor.execute("SET LOCAL timezone = 'UTC'")
+                # Before a new month is analysed its rows are estimated as few, and a loop over chunks as cheap.
+                cursor.execute("SET LOCAL enable_nestloop = off")
+                cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(BATCH_BYTES)})
+                cursor.execute(query)
+                yield iter(cursor.fetch_record_batch())
+        except adbc.OperationalError as away:
+            raise Unavailable("the database does not answer now; try again") from away
+
+    def _connected(self) -> adbc.Connection:
+        """A new connection; the first one is kept, because it has learned the types of the database."""
+        if self._first is None:
+            self._first = adbc.connect(self._database_url)
+        return self._first.adbc_clone()
+
+    def close(self) -> None:
+        if self._first is not None:
+            self._first.close()
+
+
+def _of_links(condition: str) -> str:
+    return f"link_id = ANY (ARRAY(SELECT id FROM links WHERE {condition}))"  # noqa: S608 - see LogReader
+
+
+def _each_once(columns: str, rows: str, *, chunks: str, also: str = "true") -> str:
+    """A query of ``rows`` without the wholes of transfers of which there are ``chunks``: one join, whatever there is.
+
+    A subquery in the condition would be run for each row, or over the logs of all links.
+    """
+    return f"""
+        SELECT {columns} FROM transfer_logs
+          LEFT JOIN (SELECT DISTINCT transfer_id AS chunked_id FROM transfer_logs WHERE {chunks} AND chunk <> 'whole')
+            ON chunk = 'whole' AND transfer_id = chunked_id
+         WHERE {rows} AND {also} AND chunked_id IS NULL
+    """  # noqa: S608 - see LogReader

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import event
 
 from services.application.jobs import FitLink, RefreshModels
 from services.application.refresh_models import MAX_ATTEMPTS, STALE_AFTER, Refresh
@@ -19,13 +20,13 @@ from workers.learner import Learner
 class Fixture:
     """Refreshes of one tenant, with a clock that is turned by hand and jobs that are kept instead of sent."""
 
-    def __init__(self, tenant: Tenant, *, interval: timedelta = timedelta()) -> None:
+    def __init__(self, tenant: Tenant, logs: LogReader, *, interval: timedelta = timedelta()) -> None:
         self.tenant = tenant
         self.time = tenant.parts.clock.now()
         self.sent: list[Any] = []
         self.refresh = Refresh(
             unit_of_work=self._unit_of_work,
-            logs=LogReader(tenant.database_url),
+            logs=logs,
             learner=Learner(),
             clock=self,
             interval=interval,
@@ -96,9 +97,9 @@ def upload(api: str, tenant: Tenant, records: list[dict[str, Any]]) -> None:
         assert answer.json()["rejected"] == 0
 
 
-def test_uploaded_logs_become_a_release_in_force(api: str, tenant: Tenant) -> None:
+def test_uploaded_logs_become_a_release_in_force(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows(200))
-    release = Fixture(tenant).run()
+    release = Fixture(tenant, logs).run()
     assert release is not None
     with tenant.client(api) as client:
         (link,) = client.get("/v1/links").json()
@@ -112,9 +113,9 @@ def test_uploaded_logs_become_a_release_in_force(api: str, tenant: Tenant) -> No
     assert {p["kind"] for p in surface["partitions"]} >= {"max_throughput", "min_energy", "throughput_at_least"}
 
 
-def test_a_task_that_is_delivered_twice_does_nothing_the_second_time(api: str, tenant: Tenant) -> None:
+def test_a_task_that_is_delivered_twice_does_nothing_the_second_time(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows())
-    fixture = Fixture(tenant)
+    fixture = Fixture(tenant, logs)
     first = fixture.run()
     (job,) = fixture.fits()
     fixture.refresh.fit(job)
@@ -123,9 +124,9 @@ def test_a_task_that_is_delivered_twice_does_nothing_the_second_time(api: str, t
         assert len(uow.releases.all()) == 1
 
 
-def test_only_links_with_new_logs_are_fitted_again(api: str, tenant: Tenant) -> None:
+def test_only_links_with_new_logs_are_fitted_again(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows() + rows(destination="psi", seed=2))
-    fixture = Fixture(tenant)
+    fixture = Fixture(tenant, logs)
     fixture.run()
     assert len(fixture.fits()) == 2
     upload(api, tenant, rows(20, seed=3, first_minute=100))
@@ -136,9 +137,9 @@ def test_only_links_with_new_logs_are_fitted_again(api: str, tenant: Tenant) -> 
         assert uow.releases.get(second).gate["carried_over"] == 1
 
 
-def test_tiers_keep_their_identity_over_a_refit(api: str, tenant: Tenant) -> None:
+def test_tiers_keep_their_identity_over_a_refit(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows())
-    fixture = Fixture(tenant)
+    fixture = Fixture(tenant, logs)
     fixture.run()
     before = tiers(api, tenant)
     upload(api, tenant, rows(20, seed=3, first_minute=100))
@@ -155,10 +156,10 @@ def tiers(api: str, tenant: Tenant) -> dict[str, str]:
     return {p["kind"]: p["id"] for p in surface["partitions"] if p["confidence"] == 0.9}
 
 
-def test_a_link_that_cannot_be_fitted_says_why_and_stops_no_other(api: str, tenant: Tenant) -> None:
+def test_a_link_that_cannot_be_fitted_says_why_and_stops_no_other(api: str, tenant: Tenant, logs: LogReader) -> None:
     constant = [record(i, destination="psi") for i in range(30)]
     upload(api, tenant, rows() + constant)
-    release = Fixture(tenant).run()
+    release = Fixture(tenant, logs).run()
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         assert uow.releases.get(release).gate == {
             "passed": 1,
@@ -169,8 +170,8 @@ def test_a_link_that_cannot_be_fitted_says_why_and_stops_no_other(api: str, tena
         assert uow.releases.get(release).links == 1
 
 
-def test_a_second_refresh_waits_for_its_interval(api: str, tenant: Tenant) -> None:
-    fixture = Fixture(tenant, interval=timedelta(minutes=5))
+def test_a_second_refresh_waits_for_its_interval(api: str, tenant: Tenant, logs: LogReader) -> None:
+    fixture = Fixture(tenant, logs, interval=timedelta(minutes=5))
     upload(api, tenant, rows())
     first = fixture.run()
     upload(api, tenant, rows(20, seed=3, first_minute=100))
@@ -180,9 +181,9 @@ def test_a_second_refresh_waits_for_its_interval(api: str, tenant: Tenant) -> No
     assert fixture.run() != first
 
 
-def test_jobs_lost_after_the_commit_are_sent_again_by_the_sweep(api: str, tenant: Tenant) -> None:
+def test_jobs_lost_after_the_commit_are_sent_again_by_the_sweep(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows())
-    fixture = Fixture(tenant)
+    fixture = Fixture(tenant, logs)
     fixture.refresh.begin(RefreshModels(tenant.id))
     assert len(fixture.fits()) == 1
     fixture.sent.clear()  # lost on the way
@@ -194,9 +195,9 @@ def test_jobs_lost_after_the_commit_are_sent_again_by_the_sweep(api: str, tenant
     assert tenant.id not in tenant.parts.store.registry.tenants_with_work()
 
 
-def test_a_link_that_kills_its_workers_is_given_up(api: str, tenant: Tenant) -> None:
+def test_a_link_that_kills_its_workers_is_given_up(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows() + rows(destination="psi", seed=2))
-    fixture = Fixture(tenant)
+    fixture = Fixture(tenant, logs)
     fixture.refresh.begin(RefreshModels(tenant.id))
     deadly, harmless = fixture.fits()
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
@@ -210,8 +211,53 @@ def test_a_link_that_kills_its_workers_is_given_up(api: str, tenant: Tenant) -> 
         assert uow.releases.current() == deadly.release_id
 
 
-def test_a_rollback_under_way_makes_the_refresh_begin_again(api: str, tenant: Tenant) -> None:
-    fixture = Fixture(tenant)
+def test_the_rows_of_a_shared_endpoint_are_counted_once_a_release(api: str, tenant: Tenant, logs: LogReader) -> None:
+    upload(api, tenant, [row for n in range(3) for row in rows(seed=n, destination=f"site {n}")])
+    counted = []
+
+    def note(_connection, _cursor, statement, parameters, *_):
+        if "date_trunc" in statement:
+            counted.append(next(value for value in parameters.values() if isinstance(value, UUID)))
+
+    engine = tenant.parts.store._engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        Fixture(tenant, logs).run()
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+    assert len(counted) == len(set(counted)) == 4
+
+
+def test_logs_that_come_later_are_known_load_of_the_next_release(api: str, tenant: Tenant, logs: LogReader) -> None:
+    fixture = Fixture(tenant, logs)
+    upload(api, tenant, rows())
+    fixture.run()
+    upload(api, tenant, rows(20, seed=3, destination="psi"))
+    fixture.run()
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        omega = next(link for link in uow.links.all() if link.key.destination == "omega")
+        span = uow.links.span(omega.id)
+        (at_source,), (at_destination,) = (
+            uow.curves.during(end, span) for end in (omega.source_id, omega.destination_id)
+        )
+    assert sum(step for step in at_source.rate_steps if step > 0) > sum(
+        step for step in at_destination.rate_steps if step > 0
+    )
+
+
+def test_only_months_in_which_a_link_moved_anything_are_read_for_it(api: str, tenant: Tenant, logs: LogReader) -> None:
+    a_month = 31 * 24 * 60
+    upload(api, tenant, rows(destination="psi", first_minute=-a_month) + rows() + rows(first_minute=a_month, seed=2))
+    Fixture(tenant, logs).run()
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        by_name = {link.key.destination: link for link in uow.links.all()}
+        source_id = by_name["psi"].source_id
+        read = {name: len(uow.curves.during(source_id, uow.links.span(link.id))) for name, link in by_name.items()}
+    assert read == {"psi": 1, "omega": 2}
+
+
+def test_a_rollback_under_way_makes_the_refresh_begin_again(api: str, tenant: Tenant, logs: LogReader) -> None:
+    fixture = Fixture(tenant, logs)
     upload(api, tenant, rows())
     first = fixture.run()
     upload(api, tenant, rows(20, seed=3, first_minute=100))
@@ -230,14 +276,14 @@ def test_a_rollback_under_way_makes_the_refresh_begin_again(api: str, tenant: Te
 
 @pytest.mark.parametrize("whole_too", [False, True])
 def test_the_whole_of_a_chunked_transfer_is_not_learned_beside_its_chunks(
-    api: str, tenant: Tenant, *, whole_too: bool
+    api: str, tenant: Tenant, logs: LogReader, *, whole_too: bool
 ) -> None:
     made = rows(40)
     for i, row in enumerate(made):
         row |= {"chunk": "small", "transfer_id": str(UUID(int=1000 + i))}
     wholes = [row | {"id": str(UUID(int=9000 + i)), "chunk": "whole"} for i, row in enumerate(made)]
     upload(api, tenant, made + wholes if whole_too else made)
-    Fixture(tenant).run()
+    Fixture(tenant, logs).run()
     with tenant.client(api) as client:
         (link,) = client.get("/v1/links").json()
         (cluster,) = client.get(f"/v1/links/{link['id']}/clusters").json()

@@ -233,11 +233,11 @@ def test_links_clusters_and_surfaces_are_read_through_the_api(api: str, tenant: 
         assert client.get(f"/v1/links/{uuid4()}/clusters").status_code == 404
 
 
-def test_rows_of_a_link_are_read_as_columns(api: str, tenant: Tenant) -> None:
+def test_rows_of_a_link_are_read_as_columns(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, 0, ["omega", "psi", "omega"])
     with opened(tenant) as uow:
         links = {link.key.destination: link for link in uow.links.all()}
-    omega, psi, logs = links["omega"], links["psi"], LogReader(tenant.database_url)
+    omega, psi = links["omega"], links["psi"]
     with logs.fit_rows(tenant.id, omega.id) as batches:
         (batch,) = batches
     assert batch.column("concurrency").to_pylist() == [4, 4]

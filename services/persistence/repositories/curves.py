@@ -1,14 +1,15 @@
 """Known bytes of endpoints by month: a month is made again only when it has more rows than its curve knows."""
 
+from array import array
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from sqlalchemy import Connection, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.learned import Curve
-from services.persistence.tables import endpoint_curves, endpoints, links, transfer_logs
+from services.application.learned import Curve, Span
+from services.persistence.tables import endpoint_curves, links, transfer_logs
 
 
 class Curves:
@@ -21,9 +22,8 @@ class Curves:
     def outdated_months(self, endpoint_id: UUID) -> Mapping[datetime, int]:
         """Months whose rows are more than the stored curve knows, and how many rows they have.
 
-        The endpoint is locked until the transaction ends, so that two tasks do not make the same curve.
+        Counts all rows of the endpoint: once a release, not once a link.
         """
-        self._connection.execute(select(endpoints.c.id).where(endpoints.c.id == endpoint_id).with_for_update())
         here = select(links.c.id).where(or_(links.c.source_id == endpoint_id, links.c.destination_id == endpoint_id))
         month = func.date_trunc("month", transfer_logs.c.started_at, "UTC").label("month")
         counted = self._connection.execute(
@@ -41,18 +41,31 @@ class Curves:
 
     def put(self, endpoint_id: UUID, month: datetime, rows: int, curve: Curve) -> None:
         """Replace the curve of one month."""
-        values = {"rows": rows, "times_s": list(curve.times_s), "rate_steps": list(curve.rate_steps)}
+        ends_s = max(curve.times_s[-1:], default=0.0)
+        values = {
+            "rows": rows,
+            "ends_at": datetime.fromtimestamp(ends_s, UTC),
+            "times_s": curve.times_s.tobytes(),
+            "rate_steps": curve.rate_steps.tobytes(),
+        }
         self._connection.execute(
             insert(endpoint_curves)
             .values(tenant_id=self._tenant_id, endpoint_id=endpoint_id, month=month, **values)
             .on_conflict_do_update(index_elements=["endpoint_id", "month"], set_=values)
         )
 
-    def of_endpoint(self, endpoint_id: UUID) -> Sequence[Curve]:
-        """The months' curves, the oldest first."""
+    def during(self, endpoint_id: UUID, span: Span) -> Sequence[Curve]:
+        """The curves of the months in which anything moved during ``span``, the oldest first.
+
+        What ended before or began after adds the same to R(t) all through the span.
+        """
         rows = self._connection.execute(
             select(endpoint_curves.c.times_s, endpoint_curves.c.rate_steps)
-            .where(endpoint_curves.c.endpoint_id == endpoint_id)
+            .where(
+                endpoint_curves.c.endpoint_id == endpoint_id,
+                endpoint_curves.c.month <= span.ends_at,
+                endpoint_curves.c.ends_at >= span.begins_at,
+            )
             .order_by(endpoint_curves.c.month)
         )
-        return [Curve(row.times_s, row.rate_steps) for row in rows]
+        return [Curve(array("d", row.times_s), array("d", row.rate_steps)) for row in rows]

@@ -6,10 +6,10 @@ from uuid import UUID
 from sqlalchemy import Connection, bindparam, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.learned import StoredLink
+from services.application.learned import Span, StoredLink
 from services.application.log_rows import KnownLink, NewRows
 from services.persistence.repositories.endpoints import Endpoints
-from services.persistence.tables import endpoint_pairs, endpoints, links
+from services.persistence.tables import endpoint_pairs, endpoints, links, transfer_logs
 from tradewind.errors import NotFound
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import LinkKey
@@ -110,6 +110,14 @@ class Links:
         if not found:
             raise NotFound("no such link")
         return found[0]
+
+    def span(self, link_id: UUID) -> Span | None:
+        """From the start of its first transfer to the end of its last; ``None`` of a link without logs."""
+        first = select(func.min(transfer_logs.c.started_at)).where(transfer_logs.c.link_id == link_id).scalar_subquery()
+        row = self._connection.execute(
+            select(first.label("begins_at"), links.c.last_log_at).where(links.c.id == link_id)
+        ).one()
+        return None if row.begins_at is None else Span(row.begins_at, row.last_log_at)
 
     def _stored(self, *conditions: object) -> Sequence[StoredLink]:
         source, destination = endpoints.alias("source"), endpoints.alias("destination")

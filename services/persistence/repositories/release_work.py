@@ -9,7 +9,7 @@ from sqlalchemy import Connection, and_, delete, func, insert, literal, select, 
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.application.learned import ClaimedLink
-from services.persistence.tables import current_releases, links, release_links, releases
+from services.persistence.tables import current_releases, links, release_endpoints, release_links, releases
 
 _HAS_NEW_LOGS = links.c.logs_version > links.c.fitted_version
 
@@ -129,14 +129,32 @@ class ReleaseWork:
 
         Returns
         -------
-        The attempt's number from 1; ``None`` if there is nothing to do. Commit before the fit begins.
+        The attempt's number from 1; ``None`` if the link is done, or a rival's. Commit before the fit begins.
         """
+        free = (
+            select(release_links.c.link_id)
+            .where(_is(release_id, link_id), release_links.c.state == "pending")
+            .with_for_update(skip_locked=True)  # a rival that fits the link would be waited for
+        )
         return self._connection.execute(
             update(release_links)
-            .where(_is(release_id, link_id), release_links.c.state == "pending")
+            .where(release_links.c.release_id == release_id, release_links.c.link_id.in_(free))
             .values(attempts=release_links.c.attempts + 1, started_at=at)
             .returning(release_links.c.attempts)
         ).scalar_one_or_none()
+
+    def claim_curve(self, release_id: int, endpoint_id: UUID) -> bool:
+        """Whether this transaction is to bring the endpoint's curve up to date: the first one of a release is.
+
+        A rival waits here until the curve is there, or takes over if the transaction fails.
+        """
+        claimed = self._connection.execute(
+            insert_or_skip(release_endpoints)
+            .values(tenant_id=self._tenant_id, release_id=release_id, endpoint_id=endpoint_id)
+            .on_conflict_do_nothing()
+            .returning(release_endpoints.c.endpoint_id)
+        )
+        return claimed.one_or_none() is not None
 
     def claim(self, release_id: int, link_id: UUID) -> ClaimedLink | None:
         """Lock a pending link until the transaction ends; ``None`` if it is done, or a rival's."""

@@ -9,6 +9,7 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    LargeBinary,
     SmallInteger,
     Table,
     Text,
@@ -144,7 +145,17 @@ sla_partitions = Table(
     UniqueConstraint("cluster_id", "ordinal"),
 )
 
+# The endpoints whose curves the release has brought up to date with their logs.
+release_endpoints = Table(
+    "release_endpoints",
+    METADATA,
+    tenant_column(),
+    _release("release_id", primary_key=True),
+    reference("endpoint_id", "endpoints", primary_key=True),
+)
+
 # Known bytes of one month of an endpoint: breakpoints, POSIX s, and the step of the aggregate rate there, bytes/s.
+# Each is an array of doubles as it lies in memory, little-endian: arrays of SQL would be parsed number by number.
 endpoint_curves = Table(
     "endpoint_curves",
     METADATA,
@@ -152,6 +163,7 @@ endpoint_curves = Table(
     reference("endpoint_id", "endpoints", primary_key=True),
     Column("month", instant("month").type, primary_key=True),
     Column("rows", BigInteger, nullable=False),
-    _lattice("times_s"),
-    _lattice("rate_steps"),
+    instant("ends_at"),
+    Column("times_s", LargeBinary, nullable=False),
+    Column("rate_steps", LargeBinary, nullable=False),
 )
