@@ -27,6 +27,7 @@ import httpx
 import psycopg
 import uvicorn
 
+from benchmarks.processes import peak_rss_mb
 from benchmarks.report import Value, arguments, write
 from benchmarks.workload import ndjson_lines
 from services.app import app_for
@@ -37,7 +38,7 @@ from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.bulk_copy import COLUMN_LIST, record_values
 from services.persistence.store import prepare_database
-from tradewind.units import KIB, MIB
+from tradewind.units import MIB
 from tradewind.wire.inventory import NewKey
 from tradewind.wire.records import parse_row
 
@@ -244,13 +245,6 @@ def agent_key(database_url: str, redis_url: str) -> str:
         first_key = NewKey(name="benchmark", scopes=(Scope.AGENT,))
         with parts.store.unit_of_work(uuid4()) as uow:
             return register_tenant("benchmark", first_key, new_secret(), uow=uow, clock=parts.clock).secret
-
-
-def peak_rss_mb(process_id: int) -> float:
-    """High-water mark of a process's resident memory, MiB."""
-    status = Path(f"/proc/{process_id}/status").read_text(encoding="ascii")
-    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) * KIB / MIB
 
 
 if __name__ == "__main__":

@@ -47,7 +47,10 @@ class Settings:
     """TRADEWIND_REFRESH_INTERVAL_S: least time between two releases of a tenant."""
 
     sweep_interval_s: float = 60.0
-    """TRADEWIND_SWEEP_INTERVAL_S: how often work is looked for whose job was lost or had to wait."""
+    """TRADEWIND_SWEEP_INTERVAL_S: how often work is looked for whose job was lost or had to wait.
+
+    Jobs of a release in which nothing was begun or finished for as long count as lost.
+    """
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], *, data_folder: Path) -> Self:

@@ -6,13 +6,18 @@ does nothing the second time. Each worker process opens its own connections afte
 
 import os
 import sys
+import warnings
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
 from celery import Celery, signals
+from celery.platforms import SecurityWarning
+from threadpoolctl import threadpool_limits
 
 from services.settings import Settings
 from services.telemetry import logger
+from tradewind.errors import InvalidValue
 from workers.parts import WorkerParts
 from workers.schedule import beat_schedule
 
@@ -24,8 +29,15 @@ MAX_TASKS_A_PROCESS = 2_000
 
 
 def application(settings: Settings) -> Celery:
-    """The application on one broker; its worker processes fill ``app.parts`` when they start."""
-    app = Celery("tradewind", broker=settings.redis_url, include=["workers.tasks"], set_as_current=False)
+    """The application on one broker; its worker processes fill ``app.parts`` when they start.
+
+    Raises
+    ------
+    InvalidValue : a worker has no embedded servers; it must be told where they are.
+    """
+    database_url = _told("DATABASE_URL", settings.database_url)
+    redis_url = _told("REDIS_URL", settings.redis_url)
+    app = Celery("tradewind", broker=redis_url, include=["workers.tasks"], set_as_current=False)
     app.conf.update(
         task_acks_late=True,
         task_reject_on_worker_lost=True,
@@ -36,14 +48,25 @@ def application(settings: Settings) -> Celery:
         accept_content=["json"],
         broker_transport_options={"visibility_timeout": VISIBILITY_TIMEOUT_S},
         broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,  # a broker may be away for a night
         worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,  # our log lines are JSON already
         timezone="UTC",
         beat_schedule=beat_schedule(sweep_every=timedelta(seconds=settings.sweep_interval_s)),
     )
 
+    @signals.celeryd_init.connect(weak=False)
+    def accept_root(**_: object) -> None:
+        # In a container, and beside servers that let in only their own user, workers are root. The warning is about
+        # pickled messages, which are refused.
+        warnings.simplefilter("ignore", SecurityWarning)
+
     @signals.worker_process_init.connect(weak=False)
     def open_parts(**_: object) -> None:
-        app.parts = WorkerParts.open(settings, log=logger("worker", output=sys.stderr))
+        threadpool_limits(1)  # processes share the cores already; threads that wait for each other would eat them
+        app.parts = WorkerParts.open(
+            database_url, redis_url, settings=settings, log=logger("worker", output=sys.stderr)
+        )
 
     @signals.worker_process_shutdown.connect(weak=False)
     def close_parts(**_: object) -> None:
@@ -52,4 +75,18 @@ def application(settings: Settings) -> Celery:
     return app
 
 
-app = application(Settings.from_environment(os.environ, data_folder=Path("var")))
+def _told(variable: str, url: str | None) -> str:
+    if url is None:
+        raise InvalidValue(variable, "must be set: workers have no server of their own")
+    return url
+
+
+def from_environment(environment: Mapping[str, str]) -> Celery:
+    """The application that the environment describes; ends the process with one line if it cannot be."""
+    try:
+        return application(Settings.from_environment(environment, data_folder=Path("var")))
+    except InvalidValue as wrong:
+        raise SystemExit(f"workers: {wrong}") from None
+
+
+app = from_environment(os.environ)

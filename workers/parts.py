@@ -13,7 +13,6 @@ from services.persistence.log_reader import LogReader
 from services.persistence.store import Store
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
 from services.settings import Settings
-from tradewind.errors import InvalidValue
 from workers.learner import Learner
 
 
@@ -24,33 +23,28 @@ class WorkerParts:
     store: Store
     logs: LogReader
     dispatcher: Dispatcher
+    client: redis.Redis
     refresh: Refresh
     log: FilteringBoundLogger
 
     @classmethod
-    def open(cls, settings: Settings, *, log: FilteringBoundLogger) -> Self:
-        """Connect to the database and the broker that the settings name.
-
-        Raises
-        ------
-        InvalidValue : a worker has no embedded servers; it must be told where they are.
-        """
-        if settings.database_url is None or settings.redis_url is None:
-            raise InvalidValue("DATABASE_URL and REDIS_URL", "must be set for workers")
-        client = redis.Redis.from_url(settings.redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S)
-        dispatcher = Dispatcher(job_publisher(settings.redis_url), client, log)
-        store = Store(settings.database_url, dispatcher)
-        logs = LogReader(settings.database_url)
+    def open(cls, database_url: str, redis_url: str, *, settings: Settings, log: FilteringBoundLogger) -> Self:
+        """Put the parts together; connections are opened when first used."""
+        client = redis.Redis.from_url(redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S)
+        dispatcher = Dispatcher(job_publisher(redis_url), client, log)
+        store, logs = Store(database_url, dispatcher), LogReader(database_url)
         refresh = Refresh(
             unit_of_work=store.unit_of_work,
             logs=logs,
             learner=Learner(),
             clock=SystemClock(),
             interval=timedelta(seconds=settings.refresh_interval_s),
+            stale_after=timedelta(seconds=settings.sweep_interval_s),
         )
-        return cls(store, logs, dispatcher, refresh, log)
+        return cls(store, logs, dispatcher, client, refresh, log)
 
     def close(self) -> None:
         self.logs.close()
         self.store.close()
         self.dispatcher.close()
+        self.client.close()

@@ -23,4 +23,4 @@ def fit_link(self: TimedTask, tenant_id: str, release_id: int, link_id: str) -> 
 def sweep(self: TimedTask) -> None:
     """Find work whose job was lost between commit and publish, or that waited for its interval."""
     for tenant_id in self.parts.store.registry.tenants_with_work():
-        self.parts.refresh.begin(RefreshModels(tenant_id))
+        self.parts.dispatcher.send(RefreshModels(tenant_id))

@@ -1,7 +1,6 @@
 """What was learned, as it is kept: models with the identities that prices and readers refer to."""
 
 from array import array
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
     Batches = AbstractContextManager[Iterable[pa.RecordBatch]]
 
-STALE_AFTER = timedelta(seconds=60)
-"""A release in which nothing has happened for so long has lost its jobs; the sweep sends them again."""
-
 MAX_ATTEMPTS = 3
 """A link whose fit took its worker down so often is given up until it has newer logs."""
 
@@ -121,7 +118,8 @@ class RefreshUnitOfWork(Protocol):
 class Refresh:
     """The use cases of a refresh, on the parts of a worker.
 
-    ``interval`` is the least time between two releases of a tenant.
+    ``interval`` is the least time between two releases of a tenant. A release in which nothing has happened for
+    ``stale_after`` has lost its jobs.
     """
 
     unit_of_work: Callable[[UUID], RefreshUnitOfWork]
@@ -129,6 +127,7 @@ class Refresh:
     learner: Learner
     clock: Clock
     interval: timedelta
+    stale_after: timedelta
 
     def begin(self, job: RefreshModels) -> None:
         """Start a release of the links with new logs, unless one is under way or the last began just now.
@@ -139,7 +138,7 @@ class Refresh:
         with self.unit_of_work(job.tenant_id) as work:
             release_id = work.release_work.building()
             if release_id is not None:
-                due = now - work.release_work.last_activity(release_id) >= STALE_AFTER
+                due = now - work.release_work.last_activity(release_id) >= self.stale_after
             else:
                 newest = work.release_work.newest_began_at()
                 due = newest is None or now - newest >= self.interval

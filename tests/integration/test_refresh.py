@@ -10,11 +10,13 @@ import pytest
 from sqlalchemy import event
 
 from services.application.jobs import FitLink, RefreshModels
-from services.application.refresh_models import MAX_ATTEMPTS, STALE_AFTER, Refresh
+from services.application.refresh_models import MAX_ATTEMPTS, Refresh
 from services.persistence.log_reader import LogReader
 from tests.records import ndjson, record
 from tests.stack import Tenant
 from workers.learner import Learner
+
+STALE_AFTER = timedelta(seconds=60)
 
 
 class Fixture:
@@ -30,6 +32,7 @@ class Fixture:
             learner=Learner(),
             clock=self,
             interval=interval,
+            stale_after=STALE_AFTER,
         )
 
     def now(self):

@@ -1,0 +1,154 @@
+"""From stored logs to the release in force: seconds, their growth with the rows, and memory of the workers.
+
+Each case has a database server and a broker of its own. Its logs are stored before the clock starts. Then a refresh is
+asked for, as an upload asks for it, and the clock stops when the release is current. The workers are those of
+`./run serve`: one Celery worker with two processes.
+"""
+
+import math
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import psutil
+import psycopg
+
+from benchmarks.processes import cpu_s, peak_rss_mb
+from benchmarks.report import Value, arguments, write
+from benchmarks.workload import ndjson_lines
+from services.application.ingest_logs import LogBatch, ingest_logs
+from services.application.jobs import Event, RefreshModels
+from services.application.log_lines import BodyLimits, Encoding, UploadedBody
+from services.bootstrap import Container, SystemClock, container
+from services.embedded.postgres import EmbeddedPostgres
+from services.embedded.valkey import EmbeddedValkey
+from services.persistence.store import Store, prepare_database
+from services.serve import commands, running
+from services.settings import Settings
+
+ROWS_A_LINK = 5_000
+WORKERS = 2
+FULL = (100_000, 300_000, 1_000_000)
+QUICK = (20_000, 50_000, 100_000)
+POLL_S = 0.1
+PATIENCE_S = 3_600.0
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print and write ``var/bench/pipeline.json``."""
+    options = arguments(__doc__.partition("\n")[0]).parse_args(argv)
+    started_at = datetime.now(UTC)
+    results = [measure(rows, options.seed) for rows in (QUICK if options.quick else FULL)]
+    write("pipeline", quick=options.quick, results=results, summary=summary(results), started_at=started_at)
+    return 0
+
+
+def measure(rows: int, seed: int) -> dict[str, Value]:
+    """Refresh the models of ``rows`` stored logs."""
+    links = rows // ROWS_A_LINK
+    with EmbeddedPostgres.temporary() as postgres, EmbeddedValkey.temporary() as valkey:
+        database_url, tenant_id = prepare_database(postgres.url()), uuid4()
+        store_logs(database_url, tenant_id, ndjson_lines(rows, links=links, seed=seed))
+        with psycopg.connect(postgres.url(), autocommit=True) as admin:
+            admin.execute("VACUUM ANALYZE")  # as autovacuum does while logs come in
+            admin.execute("CHECKPOINT")
+        with (
+            container(database_url=database_url, redis_url=valkey.url()) as parts,
+            workers(database_url, valkey.url()) as worker,
+        ):
+            database = psutil.Process(postgres.process_id)
+            database_before_s, workers_before_s = cpu_s(database), cpu_s(worker)
+            seconds = refresh(parts, tenant_id)
+            with parts.store.unit_of_work(tenant_id) as uow:
+                (release,) = uow.releases.all()
+            return {
+                "case": f"{links} links",
+                "rows": rows,
+                "seconds": seconds,
+                "rows_per_s": rows / seconds,
+                "workers_cpu_s": cpu_s(worker) - workers_before_s,
+                "database_cpu_s": cpu_s(database) - database_before_s,
+                "peak_rss_mb": max(peak_rss_mb(each.pid) for each in worker.children()),
+                "clusters": release.clusters,
+                **release.gate,
+            }
+
+
+def summary(results: Sequence[Mapping[str, Any]]) -> dict[str, Value]:
+    """Growth is the exponent b of seconds = a · rows^b."""
+    rows = [each["rows"] for each in results]
+    seconds = [each["seconds"] for each in results]
+    cpu = [each["workers_cpu_s"] + each["database_cpu_s"] for each in results]
+    return {
+        "rows": rows,
+        "seconds": seconds,
+        "growth_exponent": growth_exponent(rows, seconds),
+        "cpu_growth_exponent": growth_exponent(rows, cpu),
+        "rows_per_s": rows[-1] / seconds[-1],
+        "peak_rss_mb": max(each["peak_rss_mb"] for each in results),
+    }
+
+
+def growth_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
+    """Slope of the least-squares line through the logarithms."""
+    return statistics.linear_regression([math.log(x) for x in sizes], [math.log(y) for y in costs]).slope
+
+
+class Unsent:
+    """An outbox whose events nobody waits for."""
+
+    def send(self, event: Event) -> None:
+        """Drop it."""
+
+
+def store_logs(database_url: str, tenant_id: UUID, lines: Iterable[bytes]) -> None:
+    """Store the logs of a new tenant, the way that an upload is stored."""
+    with Store(database_url, Unsent()) as store, tempfile.TemporaryFile() as file:
+        with store.unit_of_work(tenant_id) as uow:
+            uow.tenants.add("benchmark")
+            uow.commit()
+        file.writelines(lines)
+        file.seek(0)
+        body = UploadedBody(file, Encoding.IDENTITY, BodyLimits())
+        batch = LogBatch(tenant_id=tenant_id, idempotency_key=None, body=body)
+        receipt = ingest_logs(batch, uow=store.unit_of_work(tenant_id), clock=SystemClock())
+    assert receipt.rejected == 0, receipt.rejections
+
+
+@contextmanager
+def workers(database_url: str, redis_url: str) -> Iterator[psutil.Process]:
+    """The workers of the service, ready for jobs."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(data_folder=Path(folder), task_workers=WORKERS)
+        environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url}
+        with running({"workers": commands(settings)["workers"]}, environment) as processes:
+            worker = psutil.Process(processes["workers"].pid)
+            while len(worker.children()) < WORKERS:
+                time.sleep(POLL_S)
+            yield worker
+
+
+def refresh(parts: Container, tenant_id: UUID) -> float:
+    """Seconds from the job to the release in force."""
+    began = time.perf_counter()
+    with parts.store.unit_of_work(tenant_id) as uow:
+        uow.publish(RefreshModels(tenant_id))
+        uow.commit()
+    while time.perf_counter() - began < PATIENCE_S:
+        with parts.store.unit_of_work(tenant_id) as uow:
+            if uow.releases.current() is not None:
+                return time.perf_counter() - began
+        time.sleep(POLL_S)
+    raise TimeoutError("no release")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
