@@ -1,7 +1,6 @@
 """Keys, endpoints, probes and problems of the API through HTTP."""
 
 import threading
-from collections.abc import Callable
 from uuid import uuid4
 
 import httpx
@@ -11,6 +10,7 @@ from services.application.authenticate import Scope
 from services.application.jobs import KeyRevoked, Notice, ReleaseChanged
 from services.bootstrap import container
 from services.queue.notices import NoticeListener
+from tests.conditions import eventually
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant, serving
 
@@ -54,15 +54,6 @@ def test_a_key_revoked_in_one_process_is_forgotten_by_the_others(
             operator.delete(f"/v1/keys/{created['id']}")
             eventually(lambda: other.keyring.recall(created["secret"]) is None)
         assert httpx.get(f"{elsewhere}/v1/links", headers=headers).status_code == 401
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    for _ in range(1000):
-        if condition():
-            return
-        pause.wait(0.01)
-    pytest.fail("the condition did not come true")
 
 
 def test_notices_reach_every_listener(tenant: Tenant) -> None:

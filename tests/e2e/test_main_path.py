@@ -1,0 +1,108 @@
+"""The main job with the real processes: the service, an origin, an emulated path and the agent's command line."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from benchmarks.demo import stack
+from benchmarks.demo.files import PAGES, write_folder
+from tests.conditions import eventually
+from tradewind.parameters import Parameters
+from tradewind_agent.client import Client
+from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.copying import copy_files
+
+SETTINGS = [(cc, pp) for cc in (1, 2, 4, 8) for pp in (1, 2, 8)]
+PATH = ("--rate", "80Mbps", "--rtt", "20ms", "--seed", "1")
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """The whole service with an agent key, and a folder of files behind an emulated path."""
+    folder = tmp_path_factory.mktemp("main-path")
+    served = folder / "served"
+    write_folder(served / "pages", {PAGES: 24}, random.Random(3))
+    with (
+        stack.service(folder / "data", folder) as (address, key),
+        stack.origin(served, folder) as origin,
+        stack.emulated_path(origin, PATH, folder) as port,
+        Client(address, key) as client,
+    ):
+        yield {"address": address, "key": key, "client": client, "folder": folder, "served": served, "port": port}
+
+
+def tradewind(running: dict[str, Any], *words: str, expect: int = 0) -> dict[str, Any]:
+    """Run the agent's command line; the document that it prints."""
+    environment = os.environ | {
+        "TRADEWIND_URL": running["address"],
+        "TRADEWIND_KEY": running["key"],
+        "TRADEWIND_SPOOL": str(running["folder"] / "spool"),
+    }
+    ran = subprocess.run(
+        [sys.executable, "-m", "tradewind_agent", *words, "--json"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ran.returncode == expect, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def test_history_becomes_a_release_and_its_recommendation_is_used_by_a_real_transfer(running: dict[str, Any]) -> None:
+    client: Client = running["client"]
+    source = f"http://127.0.0.1:{running['port']}/pages/"
+    records = []
+    for number, (cc, pp) in enumerate(SETTINGS * 2):
+        report = copy_files(
+            [source],
+            str(running["folder"] / f"history-{number}"),
+            options=CopyOptions(
+                by_hand=Parameters(concurrency=cc, parallelism=1, pipelining=pp),
+                source="origin",
+                destination="agent",
+                bandwidth_bps=80e6,
+                rtt_s=0.02,
+            ),
+        )
+        assert report.succeeded, report.line()
+        records += report.records
+    uploaded = client.upload_logs(records)
+    assert (uploaded.accepted, uploaded.rejected) == (len(SETTINGS) * 2, 0)
+
+    release = eventually(lambda: next((each for each in client.releases() if each.current), None), patience_s=60)
+    (link,) = client.links()
+    assert link.release == release.id
+    assert link.clusters == 1
+
+    words = ("--source", "origin", "--destination", "agent", "--bandwidth", "80Mbps", "--rtt", "20ms")
+    copied = tradewind(running, "copy", source, str(running["folder"] / "tuned"), *words)
+    assert copied["plan"]["source"] == "release"
+    assert copied["plan"]["release"] == release.id
+    assert copied["parameters"]["concurrency"] * copied["parameters"]["pipelining"] > 1
+    assert copied["log"] == "uploaded"
+    received = {path.name: path.read_bytes() for path in (running["folder"] / "tuned").rglob("*") if path.is_file()}
+    assert received == {path.name: path.read_bytes() for path in (running["served"] / "pages").iterdir()}
+    eventually(lambda: client.links()[0].rows > len(SETTINGS) * 2, patience_s=30)
+
+
+def test_a_revoked_key_is_told_in_one_line(running: dict[str, Any]) -> None:
+    wrong = running | {"key": "tw_" + "x" * 43}
+    ran = subprocess.run(
+        [sys.executable, "-m", "tradewind_agent", "recommend", "a", "b", "--files", "3", "--bytes", "3MB"],
+        env=os.environ | {"TRADEWIND_URL": wrong["address"], "TRADEWIND_KEY": wrong["key"]},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert ran.returncode == 1
+    assert len(ran.stderr.strip().splitlines()) == 1
+    assert "tradewind login" in ran.stderr
