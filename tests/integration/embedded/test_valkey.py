@@ -18,8 +18,15 @@ def connect():
         one.close()
 
 
-def only_server(keeper):
-    return [child for child in psutil.Process().children(recursive=True) if "valkey-server" in child.name()]
+def processes_of(server):
+    """Its processes among those that this test process started; others may run servers of their own."""
+    folder = str(server.folder)
+    children = psutil.Process().children(recursive=True)
+    return [
+        child
+        for child in children
+        if "valkey-server" in child.name() and any(folder in word for word in [child.cwd(), *child.cmdline()])
+    ]
 
 
 def test_queued_messages_survive_a_clean_restart_under_the_same_address(server_folder, connect):
@@ -33,7 +40,7 @@ def test_queued_messages_survive_a_clean_restart_under_the_same_address(server_f
 
 def test_a_stop_leaves_no_process_and_no_temporary_folder():
     with EmbeddedValkey.temporary() as server:
-        [process] = only_server(server)
+        [process] = processes_of(server)
     assert not process.is_running()
     assert not server.folder.exists()
 
@@ -41,7 +48,7 @@ def test_a_stop_leaves_no_process_and_no_temporary_folder():
 def test_a_killed_server_starts_again_on_the_same_folder(server_folder, connect):
     with EmbeddedValkey(server_folder) as server:
         connect(server.url()).set("name", "value")
-        [process] = only_server(server)
+        [process] = processes_of(server)
         process.kill()
         process.wait()
         with EmbeddedValkey(server_folder) as again:
