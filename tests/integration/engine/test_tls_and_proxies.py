@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.engine.certificates import Certificates, make_certificates
 from tests.integration.engine.http_proxy import HttpProxy
-from tests.integration.engine.rough_server import RoughServer, plain
+from tests.integration.engine.rough_server import RoughServer, plain, redirect
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, transfer
 from tests.integration.engine.web_servers import WebServer, nginx
 from tradewind_agent.engine import (
@@ -126,3 +126,15 @@ def test_logins_come_from_netrc_and_from_the_url(tmp_path: Path):
             return [asked.headers.get("authorization") for asked in sorted(server.asked, key=lambda each: each.path)]
 
     assert asyncio.run(story()) == ["Basic YW5uOnNlY3JldA==", "Basic Ym9iOnB3"]
+
+
+def test_a_token_goes_to_its_server_alone(tmp_path: Path):
+    async def story() -> tuple[set[str | None], set[str | None]]:
+        there = RoughServer({"/there": plain(SMALL)})
+        async with there, RoughServer({"/file": redirect(f"{there.url}/there")}) as here:
+            credentials = Credentials(tokens={Url.parse(here.url).origin: "t0k3n"})
+            engine = TransferEngine(plan(1), options(credentials=credentials))
+            assert (await engine.run(jobs_for(here.url, ["file"], tmp_path))).succeeded
+            return tuple({asked.headers.get("authorization") for asked in each.asked} for each in (here, there))
+
+    assert asyncio.run(story()) == ({"Bearer t0k3n"}, {None})

@@ -16,7 +16,6 @@ def request_for(method: str, url: Url, options: EngineOptions, headers: Mapping[
         {
             "Host": url.origin.authority,
             "User-Agent": options.user_agent,
-            **options.headers,
             **options.credentials.headers(url),
             **(proxy.headers() if proxy is not None else {}),
             **headers,

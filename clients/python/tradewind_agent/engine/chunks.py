@@ -83,8 +83,7 @@ class Channel:
 
     def _take(self, file: FileTransfer, lane: Lane) -> FileExchange | None:
         exchange = file.take(self.chunk.parallelism, lane.range_bytes) if file.has_undealt else None
-        # A file that turns out to be there already is over at once, which may have handed this channel's files back.
-        if (exchange is None or not file.has_undealt) and file in self._files:
+        if exchange is None or not file.has_undealt:
             self._files.remove(file)
             file.placed = False
         return exchange

@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection: requests out (pipelined), responses in their order, bodies both ways, an idle deadline.
 
-Everything happens in callbacks of the event loop; received bytes land in a buffer that all connections share, because
-each takes what it was given before the loop goes on.
+Everything happens in callbacks of the event loop; received bytes land in a buffer that the connections of a chunk
+share, because each takes what it was given before the loop goes on.
 """
 
 import asyncio

@@ -1,20 +1,21 @@
-"""Who we are to a server: credentials in the URL first, then netrc."""
+"""Who we are to a server: credentials in the URL first, then a token given for it, then netrc."""
 
 import netrc
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from tradewind_agent.engine.address import Url
+from tradewind_agent.engine.address import Origin, Url
 from tradewind_agent.engine.proxy import basic
 from tradewind_agent.errors import UnusableSource
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Logins by host, as netrc lists them."""
+    """Logins by host, as netrc lists them, and bearer tokens by origin."""
 
     by_host: dict[str, tuple[str, str]] = field(default_factory=dict, repr=False)
+    tokens: dict[Origin, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def from_netrc(cls, path: Path) -> Self:
@@ -36,6 +37,8 @@ class Credentials:
         """``Authorization`` for a request to ``url``, where something is known. The entry ``default`` is not used."""
         if url.username is not None:
             return {"Authorization": basic(url.username, url.password or "")}
+        if (token := self.tokens.get(url.origin)) is not None:
+            return {"Authorization": f"Bearer {token}"}
         login = self.by_host.get(url.origin.host)
         return {"Authorization": basic(*login)} if login else {}
 

@@ -141,16 +141,15 @@ class FileDownload(FileTransfer):
 
     def _judge_part(self, read: RangeRead, head: ResponseHead) -> Settlement | None:
         got = head.content_range
-        if got is None or got.first != read.first or got.last is None or got.total is None:
+        if got is None or (last_bytes := read.answered_by(got)) is None:
             return partial(self._go_without_ranges, "an answer to another range than was asked for")
-        if read.last is None or not read.first <= got.last <= read.last or got.total <= got.last:
-            return partial(self._go_without_ranges, "an answer to another range than was asked for")
+        last, total = last_bytes
         was_unknown = self._identity.size_bytes is None
-        self._learn(head, got.total)
+        self._learn(head, total)
         if read.peek:
             return self._compare_local
-        asked_last, read.last = read.last, got.last
-        self._undealt.add(got.last + 1, got.total - 1 if was_unknown else asked_last)
+        asked_last, read.last = read.last, last
+        self._undealt.add(last + 1, total - 1 if was_unknown or asked_last is None else asked_last)
         if self._undealt:
             self.host.available(self)
         return None

@@ -42,6 +42,9 @@ class TransferEngine:
         self._finished: asyncio.Future[None] | None = None
         self._timers: dict[FileTransfer, asyncio.TimerHandle] = {}
         self._checkpoint_timer: asyncio.TimerHandle | None = None
+        self._loop: asyncio.AbstractEventLoop  # these three exist from the start of `run` on
+        self._pool: ChannelPool
+        self._threads: ThreadPoolExecutor
 
     async def run(self, jobs: Iterable[Job]) -> TransferResult:
         """Move every file, and return when each is done, skipped or given up, or when nothing can go on.

@@ -29,7 +29,6 @@ _RANGE_S = 2.0
 _RANGE_ROUND_TRIPS = 50
 """… but this many round trips at least, so that the gap between two requests costs at most 2 %."""
 
-
 _BUSY = frozenset({429, 503})
 
 
@@ -196,7 +195,10 @@ class Lane:
             self._rate_bytes_per_s = moved_bytes / duration_s
 
     def retire(self) -> None:
-        """Close the idle connection."""
+        """Close the idle connection, and stop waiting for another try."""
+        if self._resting is not None:
+            self._resting.cancel()
+            self._resting = None
         connection, self.connection = self.connection, None
         if connection is not None:
             connection.abort()

@@ -44,7 +44,10 @@ def look_at(job: DownloadJob, listed: Identity) -> tuple[LocalState | None, Rang
 
 def is_here(job: DownloadJob, on_server: Identity) -> bool:
     """Whether the local file has the size and time of modification of the one on the server."""
-    found = job.destination.stat()
+    try:
+        found = job.destination.stat()
+    except OSError:
+        return False
     modified = parse_http_date(on_server.last_modified or "")
     same_time = modified is not None and int(found.st_mtime) == int(modified.timestamp())
     return same_time and found.st_size == on_server.size_bytes

@@ -2,7 +2,6 @@
 
 import random
 import ssl
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -43,7 +42,6 @@ class EngineOptions:
     tls: ssl.SSLContext | None = None
     proxies: Proxies = NO_PROXIES
     credentials: Credentials = NO_CREDENTIALS
-    headers: Mapping[str, str] = field(default_factory=dict)
     user_agent: str = "tradewind"
     most_redirects: int = 10
     checksum: bool = False

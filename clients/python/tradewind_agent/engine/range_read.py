@@ -5,7 +5,7 @@ from typing import Protocol
 
 from tradewind_agent.engine.address import Origin
 from tradewind_agent.engine.connection import Payload
-from tradewind_agent.engine.http1 import Request, ResponseHead
+from tradewind_agent.engine.http1 import ContentRange, Request, ResponseHead
 from tradewind_agent.errors import FileFault, MalformedResponse
 
 _LONGEST_UNWANTED_BODY_BYTES = 256 * 1024
@@ -73,6 +73,15 @@ class RangeRead:
     @property
     def expected_bytes(self) -> int:
         return self.last + 1 - self.position if self.last is not None else 0
+
+    def answered_by(self, got: ContentRange) -> tuple[int, int] | None:
+        """Last byte and total size of an answer with part of the file; ``None`` if it is not the part asked for.
+
+        The server may send less than was asked for, from the same start.
+        """
+        if got.first != self.first or got.last is None or got.total is None or self.last is None:
+            return None
+        return (got.last, got.total) if self.first <= got.last <= self.last and got.last < got.total else None
 
     def on_head(self, head: ResponseHead) -> None:
         self._settle = self.file.judge(self, head)
