@@ -147,17 +147,20 @@ def status(line: str, times: int, then: Answer | None = None, **fields: object) 
 
 
 def cut_short(content: bytes, after: int, times: int) -> Answer:
-    """Announce the range asked for, send ``after`` bytes of it and drop the connection, the first ``times`` times."""
+    """Announce the range asked for, send ``after`` bytes of it and drop the connection, the first ``times`` times.
+
+    A range that is not longer is answered well.
+    """
     whole = plain(content)
 
     async def answer(asked: Asked, writer: asyncio.StreamWriter) -> bool | None:
-        if asked.nth >= times:
-            return await whole(asked, writer)
         first, last = asked.span(len(content)) or (0, len(content) - 1)
+        if asked.nth >= times or last - first < after:
+            return await whole(asked, writer)
         line = "206 Partial Content" if "range" in asked.headers else "200 OK"
         where = f"bytes {first}-{last}/{len(content)}"
         writer.write(head(line, asked, Content_Length=last - first + 1, Content_Range=where, ETag='"one"'))
-        writer.write(content[first : min(first + after, last)])
+        writer.write(content[first : first + after])
         return False
 
     return answer

@@ -69,6 +69,7 @@ class Lane:
         self._dialling: asyncio.Task[Connection] | None = None
         self._resting: asyncio.TimerHandle | None = None
         self._failures = 0
+        self._cautious = False
         self._rate_bytes_per_s: float | None = None
         self._round_trip_s = 0.0
         self._idle_since = self._loop.time()
@@ -91,8 +92,8 @@ class Lane:
             return False
         if not self._outstanding:
             return True
-        if self._outstanding[-1].request.method == "HEAD":
-            return False  # where its answer ends is only known when nothing follows it
+        if self._cautious or self._outstanding[-1].request.method == "HEAD":
+            return False  # where the answer to HEAD ends is only known when nothing follows it
         assert self.origin is not None
         answered = self.connection.answered if self.connection is not None else 0
         window = self._host.traits_of(self.origin).window(self.channel.chunk.pipelining, answered)
@@ -164,6 +165,7 @@ class Lane:
 
     def on_answered(self, connection: Connection, head: ResponseHead) -> None:
         exchange = self._outstanding.popleft()
+        self._cautious = False
         now = self._loop.time()
         self._measure(exchange.moved_bytes, now - self._idle_since)
         self._idle_since = now
@@ -183,6 +185,9 @@ class Lane:
         if connection is not self.connection:
             return  # left behind for another origin
         self.connection = None
+        # A server that closes with requests unread resets the connection, at the cost of the last bytes that it sent
+        # (RFC 9112 §9.6): the next connection goes one request at a time until it has an answer.
+        self._cautious = bool(self._outstanding)
         self._outstanding.clear()
         if connection.pipelining_failed and self.origin is not None:
             self._host.traits_of(self.origin).pipelining = False
