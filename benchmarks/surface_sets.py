@@ -17,6 +17,7 @@ from tradewind_agent.importers.ports import ImportContext, Imported
 SIZE_AXIS = "mean_file_bytes"
 """Beside the parameters: many logs sweep the same settings over data sets of several file sizes."""
 
+LOG_SUFFIXES = (".csv", ".ndjson")
 MIN_ROWS = 100
 LAN_RTT_S = 1e-3
 REPEATED_ROWS = 1.5
@@ -79,8 +80,9 @@ class SurfaceSet:
 
 
 def read_sets(folders: Sequence[Path]) -> list[SurfaceSet]:
-    """Every set of at least ``MIN_ROWS`` rows in the CSV logs below ``folders``; other files are passed over."""
-    return [found for folder in folders for path in sorted(folder.rglob("*.csv")) for found in _sets_of(path)]
+    """Every set of at least ``MIN_ROWS`` rows in the logs below ``folders``; other files are passed over."""
+    logs = (path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in LOG_SUFFIXES)
+    return [found for path in logs for found in _sets_of(path)]
 
 
 def _sets_of(path: Path) -> list[SurfaceSet]:
