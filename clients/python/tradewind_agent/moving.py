@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from tradewind.dataset import ChunkKind
@@ -52,18 +52,6 @@ class Movement:
         return self.started_at + timedelta(seconds=self.result.duration_s)
 
 
-@dataclass(slots=True)
-class _Ends:
-    """When chunks ended."""
-
-    seen_s: dict[ChunkKind, float] = field(default_factory=dict)
-
-    def look(self, snapshot: Snapshot) -> None:
-        for chunk in snapshot.chunks:
-            if not chunk.remaining_files:
-                self.seen_s.setdefault(chunk.chunk, snapshot.elapsed_s)
-
-
 def move(
     jobs: Sequence[Job],
     plan: Sequence[ChunkPlan],
@@ -96,8 +84,7 @@ async def _move(
     on_snapshot: Callable[[Snapshot], None] | None,
     now: Callable[[], datetime],
 ) -> Movement:
-    ends = _Ends()
-    looking = asyncio.create_task(_look(engine, ends, on_snapshot))
+    looking = asyncio.create_task(_look(engine, on_snapshot)) if on_snapshot is not None else None
     result: TransferResult | None = None
     if session is not None:
         await session.start()
@@ -109,31 +96,30 @@ async def _move(
         pass
     finally:
         metered = await session.stop() if session is not None else None
-        looking.cancel()
-        with suppress(asyncio.CancelledError):
-            await looking
+        if looking is not None:
+            looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await looking
     last = engine.snapshot()
-    ends.look(last)
     if on_snapshot is not None:
         on_snapshot(last)
     return Movement(
         result=result or _cut_short(last),
         last=last,
         started_at=started_at,
-        chunk_ended_s={chunk.chunk: ends.seen_s.get(chunk.chunk, last.elapsed_s) for chunk in last.chunks},
+        chunk_ended_s={
+            chunk.chunk: last.elapsed_s if chunk.ended_s is None else chunk.ended_s for chunk in last.chunks
+        },
         metered=metered,
         cancelled=result is None,
     )
 
 
-async def _look(engine: TransferEngine, ends: _Ends, on_snapshot: Callable[[Snapshot], None] | None) -> None:
+async def _look(engine: TransferEngine, on_snapshot: Callable[[Snapshot], None]) -> None:
     loop = asyncio.get_running_loop()
     while True:
         begun_s = loop.time()
-        snapshot = engine.snapshot()
-        ends.look(snapshot)
-        if on_snapshot is not None:
-            on_snapshot(snapshot)
+        on_snapshot(engine.snapshot())
         cost_s = loop.time() - begun_s
         await asyncio.sleep(max(LOOK_INTERVAL_S, cost_s / LOOK_COST_SHARE))
 
