@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from services.bootstrap import Container, SystemClock, container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import Store, prepare_database
+from services.queue.dispatcher import job_publisher
 from services.serve import commands, running
 from services.settings import Settings
 
@@ -126,13 +127,14 @@ def store_logs(database_url: str, tenant_id: UUID, lines: Iterable[bytes]) -> No
 @contextmanager
 def workers(database_url: str, redis_url: str) -> Iterator[psutil.Process]:
     """The workers of the service, ready for jobs."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, closing(job_publisher(redis_url)) as broker:
         settings = Settings(data_folder=Path(folder), task_workers=WORKERS)
         environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url}
         with running({"workers": commands(settings)["workers"]}, environment) as processes:
             worker = psutil.Process(processes["workers"].pid)
-            while len(worker.children()) < WORKERS:
-                time.sleep(POLL_S)
+            while not broker.control.ping(timeout=POLL_S, limit=1):
+                if not worker.is_running():
+                    raise RuntimeError("the workers did not start")
             yield worker
 
 

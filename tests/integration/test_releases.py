@@ -1,6 +1,7 @@
 """Releases on real PostgreSQL: built link by link, current at one stroke, rolled back at one stroke."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
@@ -13,7 +14,7 @@ from services.persistence.unit_of_work import UnitOfWork
 from tests.link_models import FITTED_AT, link_model
 from tests.records import ndjson, record
 from tests.stack import Tenant
-from tradewind.errors import Conflict, NotFound
+from tradewind.errors import Conflict, NotFound, Unavailable
 
 
 def upload(api: str, tenant: Tenant, minute: int, destinations: Sequence[str] = ("omega",)) -> None:
@@ -248,3 +249,12 @@ def test_rows_of_a_link_are_read_as_columns(api: str, tenant: Tenant, logs: LogR
         assert sum(each.num_rows for each in batches) == 1
     with logs.fit_rows(uuid4(), omega.id) as batches:
         assert sum(each.num_rows for each in batches) == 0
+
+
+def test_rows_that_cannot_be_read_now_may_be_read_later() -> None:
+    with (
+        closing(LogReader("postgresql://nobody@127.0.0.1:1/nowhere")) as away,
+        pytest.raises(Unavailable),
+        away.fit_rows(uuid4(), uuid4()),
+    ):
+        pass

@@ -1,0 +1,100 @@
+"""A Celery worker as it is deployed, in processes of its own that tests may kill."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from services.queue.dispatcher import job_publisher
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 60.0
+
+
+def eventually(condition: Callable[[], Any]) -> Any:
+    """What ``condition`` gives once it holds."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it never came to pass"
+        time.sleep(0.02)
+    return found
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A running worker; its output goes to ``log``."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def children(self) -> list[psutil.Process]:
+        return psutil.Process(self.process.pid).children()
+
+    def kill_children(self) -> None:
+        """End the processes that do the tasks, as the kernel does when memory is short."""
+        for child in self.children():
+            child.kill()
+            child.wait()
+
+    def kill_all(self) -> None:
+        """End everything at once, as when the machine is lost."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def outcomes(self, event: str) -> list[dict[str, Any]]:
+        """Log lines of one event."""
+        lines = (json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{"))
+        return [line for line in lines if line["event"] == event]
+
+
+@contextmanager
+def worker(environment: dict[str, str], folder: Path, *options: str) -> Iterator[Worker]:
+    """A worker that takes jobs already; nothing of it is left afterwards.
+
+    Parameters
+    ----------
+    environment : DATABASE_URL, REDIS_URL and settings.
+    options : of ``celery worker``.
+    """
+    log = folder / "worker.log"
+    command = [sys.executable, "-P", "-m", "celery", "-A", "workers.app", "worker", *options]
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            env=os.environ | environment,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+    try:
+        wait_until_ready(process, environment["REDIS_URL"], log)
+        yield Worker(process, log)
+        process.terminate()
+        process.wait(PATIENCE_S)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def wait_until_ready(process: subprocess.Popen[bytes], redis_url: str, log: Path) -> None:
+    """Return when the worker answers over the broker."""
+    celery = job_publisher(redis_url)
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        while not celery.control.ping(timeout=0.5, limit=1):
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+    finally:
+        celery.close()
