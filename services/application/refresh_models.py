@@ -153,22 +153,14 @@ class Refresh:
     def fit(self, job: FitLink) -> None:
         """Fit one link, put its model before the gate, and publish the release if it was the last."""
         with self.unit_of_work(job.tenant_id) as work:
-            attempt = work.release_work.start_attempt(job.release_id, job.link_id, self.clock.now())
+            work.release_work.start_attempt(job.release_id, job.link_id, self.clock.now())
             work.commit()
-        if attempt is not None and attempt <= MAX_ATTEMPTS:
-            self._extend_curves(job)
         with self.unit_of_work(job.tenant_id) as work:
             claimed = work.release_work.claim(job.release_id, job.link_id)
             if claimed is not None:
                 self._fit(work, job, claimed)
                 work.commit()
         self._publish_if_complete(job.tenant_id, job.release_id)
-
-    def _extend_curves(self, job: FitLink) -> None:
-        with self.unit_of_work(job.tenant_id) as work:
-            link = work.links.get(job.link_id)
-        for endpoint_id in (link.source_id, link.destination_id):
-            self._extend_curve(job, endpoint_id)
 
     def _extend_curve(self, job: FitLink, endpoint_id: UUID) -> None:
         """Make the curve of each month that has more rows than it knows: once a release, by the endpoint's first link.
@@ -205,9 +197,12 @@ class Refresh:
         link, span = work.links.get(job.link_id), work.links.span(job.link_id)
         if span is None:
             raise CannotFit("it has no logs")
+        ends = link.source_id, link.destination_id
+        for endpoint_id in ends:
+            self._extend_curve(job, endpoint_id)
         with self.logs.rows_between(job.tenant_id, link) as batches:
             between = self.learner.curve(batches)
-        source, destination = (work.curves.during(end, span) for end in (link.source_id, link.destination_id))
+        source, destination = (work.curves.during(endpoint_id, span) for endpoint_id in ends)
         curves = EndCurves(source, destination, (between,))
         unknown_bps = before.unknown_bps if before else None
         with self.logs.fit_rows(job.tenant_id, link.id) as batches:

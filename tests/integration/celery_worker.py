@@ -55,6 +55,10 @@ class Worker:
         lines = (json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{"))
         return [line for line in lines if line["event"] == event]
 
+    def finished(self, task: str) -> int:
+        """How many tasks of that name were done."""
+        return sum(line["task"] == task for line in self.outcomes("task.done"))
+
 
 @contextmanager
 def worker(environment: dict[str, str], folder: Path, *options: str) -> Iterator[Worker]:

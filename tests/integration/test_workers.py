@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
 import redis
 
+from services.application.jobs import FitLink, RefreshModels
 from services.application.refresh_models import MAX_ATTEMPTS
 from services.embedded.valkey import EmbeddedValkey
 from services.queue.dispatcher import job_publisher
@@ -115,7 +116,7 @@ def test_two_processes_share_the_links_of_an_upload(
     assert store.models() == 3
     assert store.attempts() == 1
     assert running.process.returncode == 0
-    assert sum(done["task"] == "tradewind.fit_link" for done in running.outcomes("task.done")) == 3
+    assert running.finished(FitLink.name) == 3
     assert "Warning" not in running.log.read_text()  # not even of root's
 
 
@@ -130,6 +131,23 @@ def test_the_fit_of_a_killed_process_is_taken_up_again(
             eventually(lambda: store.attempts() == 2)
         eventually(store.in_force)
     assert store.releases() == ["published"]
+    assert store.models() == 1
+
+
+def test_a_job_that_is_sent_again_during_its_fit_does_not_count_against_the_link(
+    api: str, tenant: Tenant, store: Store, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with worker(environment, tmp_path, PAIR) as running, closing(job_publisher(environment["REDIS_URL"])) as celery:
+        with store.held_up("release_endpoints"):
+            upload(api, tenant, rows())
+            eventually(store.waiting)
+            release_id, link_id = store.one("SELECT release_id, link_id FROM release_links WHERE tenant_id = %s")
+            job = {"tenant_id": str(tenant.id), "release_id": release_id, "link_id": str(link_id)}
+            for _ in range(MAX_ATTEMPTS):
+                celery.send_task(FitLink.name, kwargs=job)
+            eventually(lambda: running.finished(FitLink.name) == MAX_ATTEMPTS)
+        eventually(store.in_force)
+    assert store.attempts() == 1
     assert store.models() == 1
 
 
@@ -196,13 +214,16 @@ def test_a_fit_that_loses_its_database_is_tried_again(
 def test_a_job_that_cannot_succeed_is_not_tried_again(
     environment: dict[str, str], store: Store, tmp_path: Path
 ) -> None:
-    celery = job_publisher(environment["REDIS_URL"])
-    with worker(environment, tmp_path, ALONE) as running, redis.Redis.from_url(environment["REDIS_URL"]) as client:
-        celery.send_task("tradewind.refresh_models", kwargs={"tenant_id": "nobody"})
+    redis_url = environment["REDIS_URL"]
+    with (
+        worker(environment, tmp_path, ALONE) as running,
+        redis.Redis.from_url(redis_url) as client,
+        closing(job_publisher(redis_url)) as celery,
+    ):
+        celery.send_task(RefreshModels.name, kwargs={"tenant_id": "nobody"})
         (failure,) = eventually(lambda: running.outcomes("task.failed"))
         assert "ValueError" in failure["reason"]
         eventually(lambda: not client.hlen("unacked") and not client.llen("celery"))
-    celery.close()
     assert len(running.outcomes("task.failed")) == 1
     assert not running.outcomes("task.retried")
 
