@@ -13,21 +13,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
-from uuid import uuid4
 
-from services.application.authenticate import Scope, new_secret, sha256_of
-from services.application.manage_keys import create_key, register_tenant
+from services.application.authenticate import Scope, sha256_of
 from services.bootstrap import Container, container
 from services.embedded.backends import Backends, backends
 from services.embedded.keeper import end_with_parent, received_signals, wake_on_signals
-from services.persistence.store import prepare_database
+from services.prepare import FIRST_TENANT, new_key, prepared_database
 from services.settings import Settings
 from tradewind.errors import InvalidValue, TradewindError
-from tradewind.wire.inventory import NewKey
 
 ROOT = Path(__file__).resolve().parents[1]
-FIRST_TENANT = "local"
 POLL_S = 0.2
 STOP_STEPS = ((signal.SIGTERM, 10.0), (signal.SIGQUIT, 5.0))  # Celery: finish the task, then drop it to be redelivered
 PYTHON = (sys.executable, "-P", "-m")
@@ -58,7 +53,7 @@ def main() -> int:
 
 def serve(settings: Settings, found: Backends) -> int:
     """Run the processes of the service until one ends or a signal asks to stop."""
-    database_url = prepared_database(found)
+    database_url = prepared_database(database_url=found.database_url, admin_database_url=found.admin_database_url)
     with container(database_url=database_url, redis_url=found.redis_url) as parts:
         key = first_key(parts, settings.data_folder / "agent-key")
     environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": found.redis_url}
@@ -77,29 +72,13 @@ def serve(settings: Settings, found: Backends) -> int:
     return 0
 
 
-def prepared_database(found: Backends) -> str:
-    """Return the application's URL of the database, with the schema up to date where we may bring it there."""
-    if found.admin_database_url is not None:
-        password = urlsplit(found.database_url or "").password
-        prepared = prepare_database(found.admin_database_url, app_password=password and unquote(password))
-        return found.database_url or prepared
-    assert found.database_url is not None  # backends gives at least one of the two
-    return found.database_url
-
-
 def first_key(parts: Container, kept_in: Path) -> str:
     """Return a key with every scope of the tenant that this machine serves; made, and kept in a file, on first use."""
     if kept_in.exists():
         secret = kept_in.read_text(encoding="utf-8").strip()
         if parts.store.registry.find_key(sha256_of(secret)) is not None:
             return secret
-    tenant_id = parts.store.registry.find_tenant(FIRST_TENANT)
-    new = NewKey(name="first", scopes=tuple(Scope))
-    with parts.store.unit_of_work(tenant_id or uuid4()) as uow:
-        if tenant_id is None:
-            created = register_tenant(FIRST_TENANT, new, new_secret(), uow=uow, clock=parts.clock)
-        else:
-            created = create_key(new, new_secret(), uow=uow, clock=parts.clock)
+    created = new_key(parts, tenant=FIRST_TENANT, name="first", scopes=tuple(Scope))
     kept_in.touch(mode=0o600)
     kept_in.write_text(f"{created.secret}\n", encoding="utf-8")
     return created.secret

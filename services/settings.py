@@ -17,7 +17,10 @@ MAX_WORKERS = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Settings of the server's processes; each is read from the variable named beside it."""
+    """Settings of the server's processes; each is read from the variable named beside it.
+
+    ``X_FILE`` instead of a variable ``X`` names a file that holds the value: passwords then stand in no environment.
+    """
 
     host: str = "127.0.0.1"
     """TRADEWIND_HOST: the address that the API listens on."""
@@ -66,7 +69,7 @@ class Settings:
         """
 
         def read(variable: str, parse: Callable[[str], T], default: T) -> T:
-            text = environment.get(variable, "").strip()
+            text = _text(environment, variable)
             if not text:
                 return default
             try:
@@ -86,6 +89,26 @@ class Settings:
             sweep_interval_s=read("TRADEWIND_SWEEP_INTERVAL_S", _seconds(1.0), cls.sweep_interval_s),
             task_workers=read("TRADEWIND_TASK_WORKERS", _integer(1, MAX_WORKERS), cls.task_workers),
         )
+
+
+def _text(environment: Mapping[str, str], variable: str) -> str:
+    """What is given for a variable, by itself or in a file; empty if nothing is."""
+    text = environment.get(variable, "").strip()
+    file = f"{variable}_FILE"
+    path = environment.get(file, "").strip()
+    if not path:
+        return text
+    if text:
+        raise InvalidValue(file, f"must not be set together with {variable}")
+    try:
+        text = Path(path).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise InvalidValue(file, f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InvalidValue(file, f"{path} is not text in UTF-8") from None
+    if not text:
+        raise InvalidValue(file, f"{path} is empty")
+    return text
 
 
 def _integer(low: int, high: int) -> Callable[[str], int]:

@@ -16,8 +16,9 @@ from services.persistence.unit_of_work import UnitOfWork
 
 def prepare_database(admin_url: str, *, app_password: str | None = None) -> str:
     """Make the roles, bring the schema up to date, and return the application's URL."""
-    prepare_roles(admin_url, app_password=app_password)
-    migrate.upgrade(admin_url)
+    with unavailable_when_away():
+        prepare_roles(admin_url, app_password=app_password)
+        migrate.upgrade(admin_url)
     return app_url(admin_url, password=app_password)
 
 

@@ -52,3 +52,38 @@ def test_a_wrong_url_is_told_without_its_password():
     with pytest.raises(InvalidValue) as caught:
         Settings.from_environment({"DATABASE_URL": "mysql://user:secret@db"}, data_folder=HERE)
     assert "secret" not in str(caught.value)
+
+
+def test_a_value_may_be_in_a_file(tmp_path):
+    secret = tmp_path / "database_url"
+    secret.write_text("postgresql://app:secret@db/tradewind\n")
+    settings = Settings.from_environment({"DATABASE_URL_FILE": str(secret)}, data_folder=HERE)
+    assert settings.database_url == "postgresql://app:secret@db/tradewind"
+
+
+def test_a_value_given_twice_is_refused(tmp_path):
+    secret = tmp_path / "redis_url"
+    secret.write_text("redis://cache")
+    with pytest.raises(InvalidValue, match="together with REDIS_URL") as caught:
+        Settings.from_environment({"REDIS_URL": "redis://cache", "REDIS_URL_FILE": str(secret)}, data_folder=HERE)
+    assert caught.value.field == "REDIS_URL_FILE"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "cannot read .*: No such file"), (b"\n", "is empty"), (b"\xff", "not text")]
+)
+def test_a_file_without_a_value_is_told_by_its_variable(tmp_path, content, reason):
+    path = tmp_path / "url"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InvalidValue, match=reason) as caught:
+        Settings.from_environment({"DATABASE_URL_FILE": str(path)}, data_folder=HERE)
+    assert caught.value.field == "DATABASE_URL_FILE"
+
+
+def test_a_wrong_value_in_a_file_is_told_without_it(tmp_path):
+    path = tmp_path / "url"
+    path.write_text("mysql://user:secret@db")
+    with pytest.raises(InvalidValue, match="postgresql:") as caught:
+        Settings.from_environment({"DATABASE_URL_FILE": str(path)}, data_folder=HERE)
+    assert "secret" not in str(caught.value)

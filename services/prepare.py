@@ -1,0 +1,106 @@
+"""What comes before serving: the database's roles and schema, and an API key to begin with.
+
+    python -m services.prepare database     needs TRADEWIND_ADMIN_DATABASE_URL; run it before each new version serves
+    python -m services.prepare key          prints a new key; its tenant is made if there is none of that name
+
+Each may be run again: `database` does what is missing, `key` makes one key more.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+from services.application.authenticate import Scope, new_secret
+from services.application.manage_keys import create_key, register_tenant
+from services.bootstrap import Container, container
+from services.persistence.store import prepare_database
+from services.settings import Settings
+from tradewind.errors import InvalidValue, TradewindError
+from tradewind.wire.inventory import CreatedKey, NewKey
+
+FIRST_TENANT = "local"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do one of the preparations; return 0, 1 if it failed, 2 for wrong settings."""
+    asked = _parser().parse_args(arguments)
+    try:
+        settings = Settings.from_environment(os.environ, data_folder=Path("var"))
+        if asked.preparation == "database":
+            _prepare_database(settings)
+        else:
+            _print_key(settings, asked)
+    except InvalidValue as error:
+        return _fail(error, 2)
+    except TradewindError as error:
+        return _fail(error, 1)
+    return 0
+
+
+def prepared_database(*, database_url: str | None, admin_database_url: str | None) -> str:
+    """Return the application's URL of the database, with the schema up to date where we may bring it there.
+
+    Parameters
+    ----------
+    database_url : of the application's role, which gets the password in it; None: without one, where the admin's is.
+    admin_database_url : of a role that may make roles and migrate; None if the schema is ready.
+    """
+    if admin_database_url is not None:
+        password = urlsplit(database_url or "").password
+        prepared = prepare_database(admin_database_url, app_password=password and unquote(password))
+        return database_url or prepared
+    if database_url is None:
+        raise InvalidValue("DATABASE_URL", "must be set")
+    return database_url
+
+
+def new_key(parts: Container, *, tenant: str, name: str, scopes: Sequence[Scope]) -> CreatedKey:
+    """A new key of the tenant of that name, who is made if there is none."""
+    new = NewKey(name=name, scopes=tuple(scopes))
+    tenant_id = parts.store.registry.find_tenant(tenant)
+    with parts.store.unit_of_work(tenant_id or uuid4()) as uow:
+        if tenant_id is None:
+            return register_tenant(tenant, new, new_secret(), uow=uow, clock=parts.clock)
+        return create_key(new, new_secret(), uow=uow, clock=parts.clock)
+
+
+def _prepare_database(settings: Settings) -> None:
+    if settings.admin_database_url is None:
+        raise InvalidValue("TRADEWIND_ADMIN_DATABASE_URL", "must be set")
+    prepared_database(database_url=settings.database_url, admin_database_url=settings.admin_database_url)
+    sys.stdout.write("the database is up to date\n")
+
+
+def _print_key(settings: Settings, asked: argparse.Namespace) -> None:
+    if settings.database_url is None:
+        raise InvalidValue("DATABASE_URL", "must be set")
+    if settings.redis_url is None:
+        raise InvalidValue("REDIS_URL", "must be set")
+    with container(database_url=settings.database_url, redis_url=settings.redis_url) as parts:
+        created = new_key(parts, tenant=asked.tenant, name=asked.name, scopes=asked.scope or tuple(Scope))
+    sys.stdout.write(f"{created.secret}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m services.prepare", description=(__doc__ or "").partition("\n")[0])
+    preparations = parser.add_subparsers(dest="preparation", required=True)
+    preparations.add_parser("database", help="make the roles and bring the schema up to date")
+    key = preparations.add_parser("key", help="print a new API key, which is shown this once")
+    key.add_argument("--tenant", default=FIRST_TENANT, help="made if there is none of that name (%(default)s)")
+    key.add_argument("--name", default="first", help="what the key is called in lists (%(default)s)")
+    key.add_argument("--scope", type=Scope, choices=tuple(Scope), action="append", help="may be repeated; default: all")
+    return parser
+
+
+def _fail(error: TradewindError, code: int) -> int:
+    cause = f" ({str(error.__cause__).splitlines()[0]})" if error.__cause__ else ""  # libpq's, without the password
+    sys.stderr.write(f"prepare: {error}{cause}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,96 @@
+"""`python -m services.prepare`, as in Compose: an empty server over TCP, and URLs with passwords in files."""
+
+import pytest
+
+from services.application.authenticate import Scope
+from services.bootstrap import container
+from services.embedded.postgres import EmbeddedPostgres
+from services.prepare import main
+
+URLS = ("DATABASE_URL", "TRADEWIND_ADMIN_DATABASE_URL", "REDIS_URL")
+
+
+@pytest.fixture(scope="module")
+def urls(redis_url):
+    with EmbeddedPostgres.temporary(durable=False, tcp=True) as server:
+        yield {
+            "DATABASE_URL": server.url("tradewind_app", password="p@ss/word", tcp=True),
+            "TRADEWIND_ADMIN_DATABASE_URL": server.url(tcp=True),
+            "REDIS_URL": redis_url,
+        }
+
+
+@pytest.fixture
+def secrets(urls, tmp_path, monkeypatch):
+    for variable in URLS:
+        path = tmp_path / variable.lower()
+        path.write_text(f"{urls[variable]}\n")
+        monkeypatch.delenv(variable, raising=False)
+        monkeypatch.setenv(f"{variable}_FILE", str(path))
+    return tmp_path
+
+
+@pytest.fixture
+def prepared(secrets):
+    assert main(["database"]) == 0
+    return secrets
+
+
+def principal(urls, secret):
+    with container(database_url=urls["DATABASE_URL"], redis_url=urls["REDIS_URL"]) as parts:
+        return parts.keyring.authenticate(secret)
+
+
+def new_key(capsys, *arguments):
+    capsys.readouterr()
+    assert main(["key", *arguments]) == 0
+    secret, end = capsys.readouterr().out.split("\n")
+    assert end == ""
+    return secret
+
+
+def test_an_empty_database_can_be_served_from_and_a_second_time_changes_nothing(prepared, urls):
+    assert main(["database"]) == 0
+    with container(database_url=urls["DATABASE_URL"], redis_url=urls["REDIS_URL"]) as parts:
+        assert parts.store.schema_is_current()
+
+
+def test_keys_of_one_name_are_of_one_tenant(prepared, urls, capsys):
+    first, second = (principal(urls, new_key(capsys, "--tenant", "acme")) for _ in range(2))
+    other = principal(urls, new_key(capsys))
+    assert first.tenant_id == second.tenant_id != other.tenant_id
+    assert first.scopes == set(Scope)
+
+
+def test_a_key_has_the_scopes_that_were_asked_for(prepared, urls, capsys):
+    secret = new_key(capsys, "--scope", "agent", "--scope", "analyst")
+    assert principal(urls, secret).scopes == {Scope.AGENT, Scope.ANALYST}
+
+
+@pytest.mark.parametrize(
+    ("preparation", "variable"),
+    [("database", "TRADEWIND_ADMIN_DATABASE_URL"), ("key", "DATABASE_URL"), ("key", "REDIS_URL")],
+)
+def test_a_missing_url_is_told_in_one_line(secrets, monkeypatch, capsys, preparation, variable):
+    monkeypatch.delenv(f"{variable}_FILE")
+    assert main([preparation]) == 2
+    assert capsys.readouterr().err == f"prepare: {variable}: must be set\n"
+
+
+def test_a_wrong_password_is_told_in_one_line_without_it(prepared, urls, capsys):
+    (prepared / "database_url").write_text(urls["DATABASE_URL"].replace("p%40ss%2Fword", "guessed"))
+    capsys.readouterr()
+    assert main(["key"]) == 1
+    told = capsys.readouterr().err
+    assert "password authentication failed" in told
+    assert told.count("\n") == 1
+    assert "guessed" not in told
+
+
+def test_a_server_that_is_away_is_told_in_one_line(secrets, capsys):
+    (secrets / "tradewind_admin_database_url").write_text("postgresql://postgres:secret@127.0.0.1:1/tradewind")
+    assert main(["database"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("prepare: the database does not answer now")
+    assert told.count("\n") == 1
+    assert "secret" not in told

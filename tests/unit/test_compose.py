@@ -1,0 +1,176 @@
+"""docker-compose.yml, infra/Dockerfile and the code say the same; Docker itself is not needed to see it."""
+
+import re
+import shutil
+import stat
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from services.embedded.postgres import DATABASE, INITDB_OPTIONS
+from services.persistence.roles import APP
+from services.serve import commands
+from services.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+SERVICES = COMPOSE["services"]
+OWN = {"migrate", "api", "worker", "beat"}
+DOCKERFILE = (ROOT / "infra" / "Dockerfile").read_text(encoding="utf-8")
+SERVER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+class Noting(dict[str, str]):
+    """An environment that remembers which variables were looked up."""
+
+    def __init__(self, values):
+        super().__init__(values)
+        self.asked = set()
+
+    def get(self, variable, default=None):
+        self.asked.add(variable)
+        return super().get(variable, default)
+
+
+def with_defaults(text):
+    """What Compose makes of ``${VARIABLE:-default}`` where nothing is set."""
+    return re.sub(r"\$\{\w+:-(.*?)\}", r"\1", text)
+
+
+def module_and_arguments(command):
+    return [with_defaults(part) for part in command[command.index("-m") + 1 :]]
+
+
+@pytest.fixture
+def secrets(tmp_path):
+    """The folder that infra/compose-secrets makes in a checkout without one."""
+    (tmp_path / "infra").mkdir()
+    script = shutil.copy(ROOT / "infra" / "compose-secrets", tmp_path / "infra")
+    for _ in range(2):  # the second time it must leave everything as it is
+        subprocess.run([script], check=True, stderr=subprocess.PIPE)
+    return tmp_path / "secrets"
+
+
+@pytest.mark.parametrize(("service", "process"), [("api", "api"), ("worker", "workers"), ("beat", "schedule")])
+def test_processes_are_started_as_by_serve(service, process):
+    settings = Settings(host="0.0.0.0", data_folder=Path("/tmp"))
+    assert module_and_arguments(SERVICES[service]["command"]) == module_and_arguments(commands(settings)[process])
+
+
+def test_migrate_prepares_the_database_before_any_other_process():
+    assert SERVICES["migrate"]["command"] == ["python", "-m", "services.prepare", "database"]
+    assert SERVICES["migrate"]["depends_on"]["postgres"]["condition"] == "service_healthy"
+    for service in OWN - {"migrate"}:
+        assert SERVICES[service]["depends_on"] == {
+            "migrate": {"condition": "service_completed_successfully"},
+            "redis": {"condition": "service_healthy"},
+        }
+
+
+@pytest.mark.parametrize("service", sorted(OWN))
+def test_every_variable_is_one_that_settings_read(service, secrets):
+    given = {
+        name: str(secrets / Path(value).name) if name.endswith("_FILE") else value or ""
+        for name, value in SERVICES[service]["environment"].items()
+    }
+    environment = Noting(given)
+    settings = Settings.from_environment(environment, data_folder=Path("/tmp"))
+    assert set(given) <= environment.asked
+    urls = {
+        "DATABASE_URL_FILE": settings.database_url,
+        "TRADEWIND_ADMIN_DATABASE_URL_FILE": settings.admin_database_url,
+        "REDIS_URL_FILE": settings.redis_url,
+    }
+    assert {name for name, url in urls.items() if url is not None} <= set(given)
+
+
+def test_variables_of_the_host_are_settings_too():
+    environment = Noting({})
+    Settings.from_environment(environment, data_folder=Path("/tmp"))
+    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    assert set(re.findall(r"\$\{(\w+)", text)) <= environment.asked
+
+
+def test_the_administrator_of_the_database_is_known_to_migrate_alone():
+    assert [name for name, each in SERVICES.items() if "admin_database_url" in each["secrets"]] == ["migrate"]
+
+
+def test_each_service_mounts_the_secrets_that_it_names():
+    for name, service in SERVICES.items():
+        assert set(re.findall(r"/run/secrets/(\w+)", str(service))) == set(service["secrets"]), name
+
+
+def test_the_secrets_are_made_for_what_compose_mounts(secrets):
+    assert {f"secrets/{path.name}" for path in secrets.iterdir()} == {
+        secret["file"] for secret in COMPOSE["secrets"].values()
+    }
+    assert stat.S_IMODE(secrets.stat().st_mode) == 0o700
+    passwords = {name: (secrets / name).read_text().strip() for name in ("postgres_password", "redis_conf")}
+    password, requirepass = passwords["postgres_password"], passwords["redis_conf"]
+    assert (
+        secrets / "admin_database_url"
+    ).read_text() == f"postgresql://postgres:{password}@postgres:5432/{DATABASE}\n"
+    assert re.fullmatch(
+        rf"postgresql://{APP}:\w{{40}}@postgres:5432/{DATABASE}\n", (secrets / "database_url").read_text()
+    )
+    assert (secrets / "redis_url").read_text() == f"redis://:{requirepass.removeprefix('requirepass ')}@redis:6379/0\n"
+    assert len(password) == len(requirepass.removeprefix("requirepass ")) == 40
+
+
+def test_no_password_is_in_the_file_and_no_secret_in_git():
+    assert SERVICES["postgres"]["environment"].keys() == {"POSTGRES_DB", "POSTGRES_INITDB_ARGS"}
+    assert "secrets/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()[1] == "*"
+
+
+def test_servers_are_the_versions_of_the_decision():
+    decision = (ROOT / "docs/decisions/0006-embedded-postgresql-and-valkey.md").read_text(encoding="utf-8")
+    stated = re.search(r"PostgreSQL (\d+) and Redis (\d+)", decision)
+    assert (SERVICES["postgres"]["image"], SERVICES["redis"]["image"]) == (
+        f"postgres:{stated[1]}",
+        f"redis:{stated[2]}",
+    )
+
+
+def test_the_database_is_made_as_the_embedded_one():
+    options = SERVICES["postgres"]["environment"]["POSTGRES_INITDB_ARGS"].split()
+    ours = {option for option in INITDB_OPTIONS if option.startswith(("--encoding", "--locale"))}
+    assert set(options) == ours | {"--builtin-locale=C.UTF-8"}
+    assert SERVICES["postgres"]["environment"]["POSTGRES_DB"] == DATABASE
+
+
+def test_all_processes_share_one_image_of_this_version():
+    assert {SERVICES[service]["image"] for service in OWN} == {f"tradewind-server:{SERVER['project']['version']}"}
+
+
+def test_all_but_migrate_start_again_and_say_whether_they_are_well():
+    for name in SERVICES.keys() - {"migrate"}:
+        assert SERVICES[name]["restart"] == "unless-stopped", name
+        assert SERVICES[name]["healthcheck"]["test"], name
+
+
+def test_own_processes_have_no_rights_that_they_do_not_need():
+    for name in OWN:
+        assert SERVICES[name]["read_only"], name
+        assert SERVICES[name]["cap_drop"] == ["ALL"], name
+    assert re.search(r"^USER (?!root)\w+$", DOCKERFILE, re.MULTILINE)
+
+
+def test_workers_can_be_many():
+    assert "container_name" not in SERVICES["worker"]
+    assert "ports" not in SERVICES["worker"]
+    assert "OPENBLAS_NUM_THREADS=1" in DOCKERFILE
+
+
+def test_the_image_is_built_from_every_package_and_from_hashes():
+    copied = {
+        source for line in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE) for source in line.split()
+    }
+    needed = {*SERVER["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"], "core", "clients/python"}
+    assert needed | {"requirements.txt", "pyproject.toml", SERVER["project"]["readme"]} <= copied
+    let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[:1] == "!"}
+    assert copied <= let_in
+    assert "--require-hashes" in DOCKERFILE
