@@ -47,6 +47,7 @@ def main() -> int:
             draw.shuffle(order)
             with (options.to / f"emulated-{kind.name}.ndjson").open("wb") as log:
                 for number, (cc, p, pp) in enumerate(order):
+                    setting = Parameters(concurrency=cc, parallelism=p, pipelining=pp)
                     log.write(_moved(kind, port, setting, work / "received" / f"{kind.name}-{number}"))
                     sys.stdout.write(f"{kind.name} {number + 1}/{len(order)}\n")
     return 0
