@@ -1,9 +1,11 @@
 """docker-compose.yml, infra/Dockerfile and the code say the same; Docker itself is not needed to see it."""
 
+import os
 import re
 import shutil
 import stat
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -70,12 +72,32 @@ def test_migrate_prepares_the_database_before_any_other_process():
         }
 
 
-@pytest.mark.parametrize("service", sorted(OWN))
-def test_every_variable_is_one_that_settings_read(service, secrets):
-    given = {
+def environment_of(service, secrets):
+    """What the service's container finds in its environment when the host sets nothing."""
+    return {
         name: str(secrets / Path(value).name) if name.endswith("_FILE") else value or ""
         for name, value in SERVICES[service]["environment"].items()
     }
+
+
+@pytest.mark.parametrize(
+    ("service", "program"),
+    [
+        ("api", "import services.app; services.app.app_from_environment()"),
+        ("worker", "import workers.app"),
+        ("beat", "import workers.app"),
+    ],
+)
+def test_each_process_is_told_all_that_it_needs(service, program, secrets):
+    told = Noting({})
+    Settings.from_environment(told, data_folder=Path("/tmp"))
+    others = {name: value for name, value in os.environ.items() if name not in told.asked}
+    subprocess.run([sys.executable, "-c", program], env=others | environment_of(service, secrets), check=True)
+
+
+@pytest.mark.parametrize("service", sorted(OWN))
+def test_every_variable_is_one_that_settings_read(service, secrets):
+    given = environment_of(service, secrets)
     environment = Noting(given)
     settings = Settings.from_environment(environment, data_folder=Path("/tmp"))
     assert set(given) <= environment.asked
