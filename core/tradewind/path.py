@@ -5,6 +5,22 @@ from dataclasses import dataclass, fields
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
 
+MAX_BANDWIDTH_BPS = 1e16
+"""Beyond any path: the record of one fibre is near 10^15."""
+
+MIN_RTT_S, MAX_RTT_S = 1e-9, 1e5
+"""From one board to the far end of the solar system; what lies outside was logged in another unit."""
+
+MIN_BUFFER_BYTES, MAX_BUFFER_BYTES = 1.0, 1e15
+
+_RANGES = {
+    "bandwidth_bps": (0.0, MAX_BANDWIDTH_BPS),
+    "rtt_s": (MIN_RTT_S, MAX_RTT_S),
+    "min_rtt_s": (MIN_RTT_S, MAX_RTT_S),
+    "loss_rate": (0.0, 1.0),
+    "buffer_bytes": (MIN_BUFFER_BYTES, MAX_BUFFER_BYTES),
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Path:
@@ -21,11 +37,11 @@ class Path:
             value = getattr(self, f.name)
             if value is None:
                 continue
-            if f.name == "loss_rate":
-                if not 0 <= value <= 1:
-                    raise InvalidValue("path.loss_rate", f"must be within 0 and 1, got {value}")
-            elif not value > 0:
+            if f.name != "loss_rate" and not value > 0:
                 raise InvalidValue(f"path.{f.name}", f"must be above 0, got {value}")
+            low, high = _RANGES[f.name]
+            if not low <= value <= high:
+                raise InvalidValue(f"path.{f.name}", f"must be within {low:g} and {high:g}, got {value}")
 
     @property
     def bdp_bytes(self) -> float | None:

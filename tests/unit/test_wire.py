@@ -209,3 +209,15 @@ def test_a_heartbeat_carries_every_chunk():
         ],
     }
     assert Heartbeat.model_validate(beat).chunks[0].chunk is ChunkKind.SMALL
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("bandwidth_bps", 1e300), ("rtt_s", 1e300), ("rtt_s", 1e-300), ("min_rtt_s", 1e6), ("buffer_bytes", 1e-300)],
+)
+def test_a_path_that_no_network_has_is_refused(field, value):
+    row = json.loads(WireRecord.of(FULL).to_line())
+    row["path"][field] = value
+    with pytest.raises(InvalidValue) as refused:
+        parse_row(json.dumps(row).encode())
+    assert refused.value.field == f"path.{field}"
