@@ -140,7 +140,7 @@ def efficiency_levels(max_channels: int) -> tuple[int, ...]:
 
 
 def flexible_throughput_concurrency(target_bps: float, current_bps: float, current_concurrency: int) -> int:
-    """FlexibleThr's jump: cc · ⌈target/current⌉ on the first short interval (002 §4.4), then +1 an interval.
+    """FlexibleThr's jump: ⌈cc · target/current⌉ on the first short interval (002 §4.4), then +1 an interval.
 
     Raises
     ------
@@ -153,15 +153,23 @@ def flexible_throughput_concurrency(target_bps: float, current_bps: float, curre
     return max(current_concurrency + 1, math.ceil(current_concurrency * target_bps / current_bps))
 
 
-def flexible_throughput(chunks: Sequence[Chunk], path: Path, target_bps: float) -> tuple[ChunkPlan, ...]:
-    """FlexibleThr from a cold start: as many channels as the target needs at one window a round trip each.
+def flexible_throughput(
+    chunks: Sequence[Chunk], path: Path, target_bps: float, channels: int = MAX_CHANNELS
+) -> tuple[ChunkPlan, ...]:
+    """FlexibleThr from a cold start: as many of ``channels`` as the target needs at one window a round trip each.
 
     Channels go to small files first, as in MinE (002 §4.4).
+
+    Raises
+    ------
+    InvalidValue : bandwidth or RTT unknown, or no channel at all.
     """
+    _check_channels(channels)
     if path.rtt_s is None:
         raise InvalidValue("path", "the closed-form rules need bandwidth_bps and rtt_s")
     one_stream_bps = BITS_PER_BYTE * (path.buffer_bytes or DEFAULT_BUFFER_BYTES) / path.rtt_s
-    wanted = flexible_throughput_concurrency(target_bps, one_stream_bps, 1)
+    reachable_bps = min(target_bps, channels * one_stream_bps)
+    wanted = flexible_throughput_concurrency(reachable_bps, one_stream_bps, 1)
     return min_energy(chunks, path, max(wanted, len(chunks)))
 
 

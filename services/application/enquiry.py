@@ -1,7 +1,9 @@
 """What a caller asks before a transfer, and the offer that answers it."""
 
+import math
 from dataclasses import dataclass
 
+from tradewind.cluster import LOAD_MAX
 from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import UNKNOWN_PATH, Path
@@ -12,7 +14,10 @@ from tradewind.transfer import LinkKey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Enquiry:
-    """What is to be moved, where, and what is agreed. ``load`` is the external load, 0..1, if the caller knows it."""
+    """What is to be moved, where, and what is agreed.
+
+    ``load`` is the external load, if the caller knows it: 0..1, of which no more than ``LOAD_MAX`` is believed.
+    """
 
     link: LinkKey
     dataset: DataSet
@@ -22,12 +27,22 @@ class Enquiry:
     load: float | None = None
     caps: Caps = NO_CAPS
 
+    def __post_init__(self) -> None:
+        if self.load is not None:
+            object.__setattr__(self, "load", min(self.load, LOAD_MAX))
+
     def chunks(self, path: Path) -> tuple[Chunk, ...]:
-        """Small, medium and large files by the path's BDP; one whole where that is not known."""
+        """Small, medium and large files by the path's BDP; one whole where that is not known.
+
+        One whole also where the caps do not leave each chunk a channel of its own: chunks run together.
+        """
+        whole = (Chunk(ChunkKind.WHOLE, self.dataset, None),)
         bdp_bytes = path.bdp_bytes
         if bdp_bytes is None:
-            return (Chunk(ChunkKind.WHOLE, self.dataset, None),)
-        return split_by_bdp(self.bins, bdp_bytes)
+            return whole
+        chunks = split_by_bdp(self.bins, bdp_bytes)
+        channels = min(self.caps.concurrency or math.inf, self.caps.streams or math.inf)
+        return chunks if len(chunks) <= channels else whole
 
 
 @dataclass(frozen=True, slots=True)

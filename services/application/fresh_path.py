@@ -193,7 +193,7 @@ def _rule_plan(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path) -> tuple[C
         return heuristics.energy_efficiency(chunks, path, channels)
     if sla.kind in {SlaKind.THROUGHPUT_AT_LEAST, SlaKind.DEADLINE}:
         wanted = unit_target(sla, dataset_bytes=enquiry.dataset.total_bytes, certifiable_bps=path.bandwidth_bps)
-        return heuristics.flexible_throughput(chunks, path, wanted or 1.0)
+        return heuristics.flexible_throughput(chunks, path, wanted or 1.0, channels)
     return heuristics.min_energy(chunks, path, channels)
 
 

@@ -87,6 +87,12 @@ def test_flexible_throughput_opens_as_many_windows_as_the_target_needs():
     assert plan[0].parameters.concurrency == 5  # ⌈(8 + 1)/2⌉ of 8 channels, as in MinE
 
 
+@pytest.mark.parametrize("target_bps", [1e12, 1e308, float("inf")])
+def test_flexible_throughput_opens_no_more_than_its_channels(target_bps):
+    plan = heuristics.flexible_throughput((chunk(ChunkKind.SMALL, 10**6, 1_000),), GIGABIT_60_MS, target_bps, 8)
+    assert plan[0].parameters.concurrency == 5
+
+
 def test_the_two_efficiency_metrics_rank_differently():
     slow, fast = (50e6, 5.0), (80e6, 9.0)  # bit/s, W
     per_joule = [heuristics.bits_per_joule(*each) for each in (slow, fast)]

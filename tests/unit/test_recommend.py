@@ -12,6 +12,7 @@ from services.application.recommend import recommend
 from services.application.snapshot import EMPTY_SNAPSHOT, NotInMemory, Shelf
 from tests.unit.models import LINK, PATH, leaf_model, snapshot
 from tradewind.dataset import ChunkKind, DataSet, SizeBin
+from tradewind.heuristics import MAX_CHANNELS
 from tradewind.parameters import Caps
 from tradewind.path import Path
 from tradewind.recommendation import AnswerSource
@@ -114,8 +115,23 @@ def test_no_answer_exceeds_its_caps(kind, files, streams, learned):
     bins = (SizeBin(131_072, 300, 30_000_000), SizeBin(2**26, 4, 160_000_000))
     dataset = DataSet(file_count=304, total_bytes=190_000_000)
     plan = answer(enquiry(kind=kind, caps=caps, bins=bins, dataset=dataset, path=PATH), learned).recommendation.plan
-    assert sum(each.parameters.concurrency for each in plan) <= max(files, len(plan))
-    assert sum(each.parameters.streams for each in plan) <= max(streams, len(plan))
+    assert sum(each.parameters.concurrency for each in plan) <= files
+    assert sum(each.parameters.streams for each in plan) <= streams
+
+
+@pytest.mark.parametrize("learned", [LEARNED, EMPTY_SNAPSHOT])
+def test_a_path_that_others_fill_is_answered_too(learned):
+    made = answer(enquiry(path=PATH, load=1.0, link=replace(LINK, network="other")), learned).recommendation
+    assert 0 < made.predicted.throughput_bps.mean < 0.1 * PATH.bandwidth_bps
+
+
+def test_an_impossible_target_without_history_opens_no_more_channels_than_any_rule_may():
+    asked = enquiry(
+        count=10**6, mean=1_000, kind=SlaKind.DEADLINE, target=1e-300, path=Path(bandwidth_bps=1e9, rtt_s=0.05)
+    )
+    made = answer(asked, EMPTY_SNAPSHOT).recommendation
+    assert made.plan[0].parameters.concurrency <= MAX_CHANNELS
+    assert made.sla.probability == 0
 
 
 def test_a_capped_request_is_solved_again_not_clamped():

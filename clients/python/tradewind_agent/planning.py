@@ -183,7 +183,7 @@ def _rule(sla: Sla, chunks: Sequence[Chunk], path: Path, caps: Caps) -> tuple[Ch
     if sla.kind is SlaKind.MAX_THROUGHPUT:
         return heuristics.max_throughput(chunks, path, channels)
     if sla.kind in (SlaKind.THROUGHPUT_AT_LEAST, SlaKind.DEADLINE):
-        return heuristics.flexible_throughput(chunks, path, _target_bps(sla, chunks, path))
+        return heuristics.flexible_throughput(chunks, path, _target_bps(sla, chunks, path), channels)
     if sla.kind is SlaKind.ENERGY_EFFICIENCY:
         return _efficient(chunks, path, channels)
     return heuristics.min_energy(chunks, path, channels)
