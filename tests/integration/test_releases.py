@@ -101,6 +101,32 @@ def test_only_links_with_new_logs_are_fitted_and_the_others_carried_over(api: st
     assert {link_id for link_id in before if before[link_id] != after[link_id]} == {pending}
 
 
+def test_logs_that_come_while_the_work_list_is_made_do_not_drop_their_link(
+    api: str, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload(api, tenant, 0, ["omega", "psi"])
+    first = refresh(tenant)
+    upload(api, tenant, 10, ["psi"])
+    with opened(tenant) as uow:
+        listed = uow.release_work.pending
+
+        def pending(release_id: int) -> Sequence[UUID]:
+            upload(api, tenant, 20, ["omega"])
+            return listed(release_id)
+
+        monkeypatch.setattr(uow.release_work, "pending", pending)
+        second = uow.release_work.begin(FITTED_AT)
+        uow.commit()
+    assert second is not None
+    with opened(tenant) as uow:
+        (psi,) = uow.release_work.pending(second)
+    fit(tenant, second, psi)
+    publish(tenant, second)
+    with opened(tenant) as uow:
+        assert {m.link_id for m in uow.models.of_release(second)} == {m.link_id for m in uow.models.of_release(first)}
+        assert [link.key.destination for link in uow.links.with_new_logs()] == ["omega"]
+
+
 def test_beginning_twice_gives_the_same_release(api: str, tenant: Tenant) -> None:
     upload(api, tenant, 0)
     assert begin(tenant) == begin(tenant)

@@ -61,9 +61,14 @@ class ReleaseWork:
         )
 
     def _carry_over_from(self, parent_id: int | None, release_id: int) -> None:
+        """Take over the models of all links that are not on the work list.
+
+        Not by asking once more who has new logs: a link that got some since the list was made would be on neither.
+        """
         carried = release_links.alias("carried")
         self._connection.execute(
-            insert(release_links).from_select(
+            insert_or_skip(release_links)
+            .from_select(
                 ["tenant_id", "release_id", "link_id", "link_model_id", "state", "logs_version"],
                 select(
                     literal(self._tenant_id),
@@ -72,10 +77,9 @@ class ReleaseWork:
                     carried.c.link_model_id,
                     literal("done"),
                     carried.c.logs_version,
-                )
-                .join(links, links.c.id == carried.c.link_id)
-                .where(carried.c.release_id == parent_id, carried.c.link_model_id.is_not(None), ~_HAS_NEW_LOGS),
+                ).where(carried.c.release_id == parent_id, carried.c.link_model_id.is_not(None)),
             )
+            .on_conflict_do_nothing()
         )
 
     def pending(self, release_id: int) -> Sequence[UUID]:
