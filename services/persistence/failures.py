@@ -1,4 +1,4 @@
-"""What a failing database looks like to callers: away for now, or a defect."""
+"""What a failing database looks like to callers: away for now, a rival's doing, or a defect."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ import psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
-from tradewind.errors import Unavailable
+from tradewind.errors import Conflict, Unavailable
 
 
 def as_unavailable(error: BaseException) -> Unavailable | None:
@@ -18,6 +18,14 @@ def as_unavailable(error: BaseException) -> Unavailable | None:
     cause = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(cause, psycopg.OperationalError | PoolExhausted):
         return Unavailable("the database does not answer now; try again")
+    return None
+
+
+def as_conflict(error: BaseException) -> Conflict | None:
+    """What a broken uniqueness stands for: a rival stored the same name between our look and our write."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(cause, psycopg.errors.UniqueViolation):
+        return Conflict("another request stored the same a moment ago; look again")
     return None
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, text
 from services.application.jobs import Event
 from services.application.ports import Outbox
 from services.persistence.bulk_copy import TransferCopy
-from services.persistence.failures import as_unavailable, unavailable_when_away
+from services.persistence.failures import as_conflict, as_unavailable, unavailable_when_away
 from services.persistence.repositories.batches import Batches, Quarantine
 from services.persistence.repositories.curves import Curves
 from services.persistence.repositories.endpoints import Endpoints
@@ -60,8 +60,8 @@ class UnitOfWork:
         self._events.clear()
         with unavailable_when_away():
             connection.close()
-        if error is not None and (unavailable := as_unavailable(error)) is not None:
-            raise unavailable from error
+        if error is not None and (told := as_unavailable(error) or as_conflict(error)) is not None:
+            raise told from error
 
     @property
     def connection(self) -> Connection:

@@ -1,10 +1,12 @@
 """Keys, endpoints, probes and problems of the API through HTTP."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import httpx
 import pytest
+from sqlalchemy import text
 
 from services.application.authenticate import Scope
 from services.application.jobs import KeyRevoked, Notice, ReleaseChanged
@@ -13,6 +15,9 @@ from services.queue.notices import NoticeListener
 from tests.conditions import eventually
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant, serving
+from tradewind.errors import Conflict
+from tradewind.transfer import LinkKey
+from tradewind.wire.inventory import NewEndpoint
 
 PROBLEM = "application/problem+json"
 
@@ -102,6 +107,39 @@ def test_a_name_belongs_to_one_endpoint(api: str, tenant: Tenant) -> None:
         client.post("/v1/endpoints", json={"name": "a", "aliases": ["b"]})
         for body in ({"name": "a"}, {"name": "b"}, {"name": "c", "aliases": ["b"]}, {"name": "d", "aliases": ["d"]}):
             assert client.post("/v1/endpoints", json=body).status_code == 409
+
+
+def test_a_name_asked_for_at_once_goes_to_one(api: str, tenant: Tenant) -> None:
+    bodies = [{"name": "a"}, {"name": "b", "aliases": ["a"]}] * 4
+
+    def create(body: dict[str, object]) -> int:
+        with tenant.client(api) as client:
+            return client.post("/v1/endpoints", json=body).status_code
+
+    with ThreadPoolExecutor(len(bodies)) as threads:
+        statuses = list(threads.map(create, bodies))
+    assert sorted(statuses) == [201, *[409] * 7]
+
+
+def test_a_name_that_logs_bring_meanwhile_is_a_conflict(tenant: Tenant) -> None:
+    with tenant.parts.store.unit_of_work(tenant.id) as logs, ThreadPoolExecutor(1) as threads:
+        logs.links.resolve([LinkKey("a", "b", None, "rclone")])
+
+        def create() -> None:
+            with tenant.parts.store.unit_of_work(tenant.id) as uow:
+                uow.endpoints.add(NewEndpoint(name="a"))
+
+        creating = threads.submit(create)
+        eventually(lambda: waits_for_a_lock(tenant))
+        logs.commit()
+        with pytest.raises(Conflict):
+            creating.result()
+
+
+def waits_for_a_lock(tenant: Tenant) -> bool:
+    query = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'transactionid'")
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        return bool(uow.connection.execute(query).scalar_one())
 
 
 def test_another_tenants_things_are_not_found(api: str, tenant: Tenant, database_url: str) -> None:

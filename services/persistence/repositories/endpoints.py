@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.persistence.tables import endpoint_aliases, endpoint_pairs, endpoints
@@ -46,6 +46,7 @@ class Endpoints:
         ------
         Conflict : the name or an alias is taken.
         """
+        self._lock_names()
         self._require_free([new.name, *new.aliases], owner=None)
         endpoint_id: UUID = self._connection.execute(
             insert(endpoints)
@@ -64,6 +65,7 @@ class Endpoints:
         NotFound : the tenant has no such endpoint.
         Conflict : the name or an alias is taken.
         """
+        self._lock_names()
         before = self.get(endpoint_id)
         aliases = before.aliases if change.aliases is None else change.aliases
         if change.name is not None and change.name != before.name:
@@ -143,6 +145,10 @@ class Endpoints:
                 )
             )
         return pairs
+
+    def _lock_names(self) -> None:
+        """Wait for whoever else gives names for the tenant: no constraint spans names and aliases."""
+        self._connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(f"endpoint names {self._tenant_id}"))))
 
     def _require_free(self, names: Sequence[str], *, owner: UUID | None) -> None:
         taken = {name: holder for name, holder in self.find(names).items() if holder != owner}
