@@ -1,16 +1,12 @@
-"""Put releases in force: at one stroke, with a notice to every process."""
+"""Put an earlier release in force again: at one stroke, with a notice to every process."""
 
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 from uuid import UUID
 
 from services.application.jobs import Event, ReleaseChanged
-from services.application.ports import Clock
 
 
 class Releases(Protocol):
-    def publish(self, release_id: int, gate: Mapping[str, Any], at: datetime) -> None: ...
     def roll_back(self, release_id: int) -> int: ...
 
 
@@ -23,18 +19,6 @@ class ReleaseUnitOfWork(Protocol):
     def releases(self) -> Releases: ...
     def publish(self, event: Event) -> None: ...
     def commit(self) -> None: ...
-
-
-def publish_release(release_id: int, gate: Mapping[str, Any], *, uow: ReleaseUnitOfWork, clock: Clock) -> None:
-    """Make a complete release current; ``gate`` says on which grounds.
-
-    Raises
-    ------
-    Conflict : links are pending, or the release it was built on is no longer current.
-    """
-    uow.releases.publish(release_id, gate, clock.now())
-    uow.publish(ReleaseChanged(uow.tenant_id, release_id))
-    uow.commit()
 
 
 def roll_back(release_id: int, *, uow: ReleaseUnitOfWork) -> int:

@@ -95,10 +95,6 @@ class Links:
         """Every link, the oldest first."""
         return self._stored()
 
-    def with_new_logs(self) -> Sequence[StoredLink]:
-        """Links whose logs are newer than their model in force."""
-        return self._stored(links.c.logs_version > links.c.fitted_version)
-
     def get(self, link_id: UUID) -> StoredLink:
         """The link.
 

@@ -100,11 +100,6 @@ class Models:
             for link_id, group in ((key, list(rows)) for key, rows in groupby(rows, key=lambda row: row.link_id))
         }
 
-    def of_release(self, release_id: int) -> Sequence[StoredModel]:
-        """Every model that a release holds."""
-        held = select(release_links.c.link_model_id).where(release_links.c.release_id == release_id)
-        return self._read(held)
-
     def overviews(self, release_id: int) -> Mapping[UUID, ModelOverview]:
         """What a list of links shows of each model that a release holds."""
         rows = self._connection.execute(

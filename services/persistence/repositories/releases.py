@@ -53,16 +53,6 @@ class Releases:
         self._make_current(release_id)
         self._mark_fitted(release_id)
 
-    def reject(self, release_id: int, gate: Mapping[str, Any]) -> None:
-        """Put a release aside that the gate refused; its links are tried again when they have newer logs."""
-        release = self._lock(release_id)
-        if release.state != "building":
-            return
-        self._connection.execute(
-            update(releases).where(releases.c.id == release_id).values(state="rejected", gate=dict(gate))
-        )
-        self._mark_fitted(release_id)
-
     def abandon(self, release_id: int, gate: Mapping[str, Any]) -> None:
         """Put a release aside whose ground was rolled back; its links are fitted again in the next one."""
         self._connection.execute(
