@@ -1,4 +1,5 @@
 import json
+import math
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
@@ -191,6 +192,7 @@ def test_a_compact_table_survives_the_wire():
     table = WireTable.model_validate(raw).to_table()
     assert WireTable.of(table) == WireTable.model_validate(raw)
     assert table.predicted.base_power_w == 12.0
+    assert table.predicted.settings[0].log_power_mean == pytest.approx(math.log(20.0) - 0.1**2 / 2)  # that of a mean
     assert table.queueing_delay_p90_s == {4: 0.02}
 
 

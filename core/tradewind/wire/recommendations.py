@@ -139,7 +139,7 @@ class WireChunkPlan(Open):
 
 
 class WireTableSetting(Open):
-    """One setting: natural log of bit/s and mean total power in W with the sd of its log, each with its spread."""
+    """One setting: ln of bit/s with its spread; the mean of the log-normal total power, W, and the sd of its log."""
 
     parameters: WireParameters
     log_throughput_mean: float
@@ -156,19 +156,20 @@ class WireTableSetting(Open):
             parameters=wire_parameters(setting.parameters),
             log_throughput_mean=round(setting.log_throughput_mean, 5),
             log_throughput_sd=round(setting.log_throughput_sd, 5),
-            power_w_mean=None if log_power is None else round(math.exp(log_power), 4),
+            power_w_mean=None if log_power is None else round(math.exp(log_power + setting.log_power_sd**2 / 2), 4),
             power_log_sd=None if log_power is None else round(setting.log_power_sd, 5),
             log_covariance=None if log_power is None else round(setting.log_covariance, 6),
             certified=setting.certified,
         )
 
     def to_setting(self) -> PredictedSetting:
+        power_sd = self.power_log_sd or 0.0
         return PredictedSetting(
             parameters=Parameters(**dict(self.parameters)),
             log_throughput_mean=self.log_throughput_mean,
             log_throughput_sd=self.log_throughput_sd,
-            log_power_mean=None if self.power_w_mean is None else math.log(self.power_w_mean),
-            log_power_sd=self.power_log_sd or 0.0,
+            log_power_mean=None if self.power_w_mean is None else math.log(self.power_w_mean) - power_sd**2 / 2,
+            log_power_sd=power_sd,
             log_covariance=self.log_covariance or 0.0,
             certified=self.certified,
         )
