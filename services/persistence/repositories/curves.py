@@ -24,10 +24,15 @@ class Curves:
 
         Counts all rows of the endpoint: once a release, not once a link.
         """
-        here = select(links.c.id).where(or_(links.c.source_id == endpoint_id, links.c.destination_id == endpoint_id))
+        # As an array, which is looked up link by link in the index; a subquery is joined to the logs of all links.
+        here = func.array(
+            select(links.c.id)
+            .where(or_(links.c.source_id == endpoint_id, links.c.destination_id == endpoint_id))
+            .scalar_subquery()
+        )
         month = func.date_trunc("month", transfer_logs.c.started_at, "UTC").label("month")
         counted = self._connection.execute(
-            select(month, func.count()).where(transfer_logs.c.link_id.in_(here)).group_by(month)
+            select(month, func.count()).where(transfer_logs.c.link_id == func.any(here)).group_by(month)
         )
         known = {
             row.month: row.rows

@@ -1,6 +1,17 @@
 """Uploaded batches, the transfer records they brought, and the rows that were refused."""
 
-from sqlalchemy import BigInteger, Column, Identity, Index, LargeBinary, SmallInteger, Table, UniqueConstraint, Uuid
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Identity,
+    Index,
+    LargeBinary,
+    SmallInteger,
+    Table,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 
 from services.persistence.tables.metadata import METADATA, instant, label, own_id, quantity, reference, tenant_column
@@ -100,6 +111,13 @@ transfer_logs = Table(
     *(quantity(f"usage_{part}") for part in ("cpu", "memory", "disk", "nic")),
     *_energy_of("source"),
     *_energy_of("destination"),
-    Index(None, "link_id", "started_at"),
+    Index(None, "link_id", "started_at", postgresql_include=["tenant_id"]),
+    Index(
+        "transfer_logs_chunks_idx",
+        "link_id",
+        "started_at",
+        postgresql_include=["tenant_id", "transfer_id"],
+        postgresql_where=text("chunk <> 'whole'"),
+    ),
     postgresql_partition_by="RANGE (started_at)",
 )
