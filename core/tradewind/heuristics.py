@@ -22,6 +22,9 @@ from tradewind.units import BITS_PER_BYTE
 MAX_PIPELINING = 100
 """Cap on requests in flight, as in HARP's client; beyond it servers close the connection."""
 
+MAX_PARALLELISM = 64
+"""Cap on streams of one file: small buffers on a long path would ask for thousands. A judgement, not a measurement."""
+
 DEFAULT_BUFFER_BYTES = 4 * 1024 * 1024
 """Socket buffer assumed where the path does not tell: Linux's default ceiling of auto-tuning is 4–6 MB."""
 
@@ -42,8 +45,8 @@ def pipelining(bdp_bytes: float, mean_file_bytes: float) -> int:
 
 
 def parallelism(bdp_bytes: float, mean_file_bytes: float, buffer_bytes: float) -> int:
-    """Streams that one file can use, p = max(min(⌈BDP/buf⌉, ⌈mean/buf⌉), 1) (002 §4.1)."""
-    return max(min(math.ceil(bdp_bytes / buffer_bytes), math.ceil(mean_file_bytes / buffer_bytes)), 1)
+    """Streams that one file can use, p = min(⌈BDP/buf⌉, ⌈mean/buf⌉) within 1 and 64 (002 §4.1)."""
+    return max(min(math.ceil(bdp_bytes / buffer_bytes), math.ceil(mean_file_bytes / buffer_bytes), MAX_PARALLELISM), 1)
 
 
 def _bdp_bytes(path: Path) -> float:
@@ -153,16 +156,18 @@ def flexible_throughput_concurrency(target_bps: float, current_bps: float, curre
     return max(current_concurrency + 1, math.ceil(current_concurrency * target_bps / current_bps))
 
 
-def flexible_throughput(chunks: Sequence[Chunk], path: Path, target_bps: float) -> tuple[ChunkPlan, ...]:
+def flexible_throughput(
+    chunks: Sequence[Chunk], path: Path, target_bps: float, channels: int = MAX_CHANNELS
+) -> tuple[ChunkPlan, ...]:
     """FlexibleThr from a cold start: as many channels as the target needs at one window a round trip each.
 
-    Channels go to small files first, as in MinE (002 §4.4).
+    No more than ``channels``; they go to small files first, as in MinE (002 §4.4).
     """
     if path.rtt_s is None:
         raise InvalidValue("path", "the closed-form rules need bandwidth_bps and rtt_s")
     one_stream_bps = BITS_PER_BYTE * (path.buffer_bytes or DEFAULT_BUFFER_BYTES) / path.rtt_s
     wanted = flexible_throughput_concurrency(target_bps, one_stream_bps, 1)
-    return min_energy(chunks, path, max(wanted, len(chunks)))
+    return min_energy(chunks, path, max(min(wanted, channels), len(chunks)))
 
 
 def bits_per_joule(throughput_bps: float, power_w: float) -> float:

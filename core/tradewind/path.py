@@ -1,9 +1,22 @@
 """The network path of a transfer as its two ends see it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
+
+BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "bandwidth_bps": (1.0, 1e16),
+        "rtt_s": (1e-9, 1e5),
+        "min_rtt_s": (1e-9, 1e5),
+        "loss_rate": (0.0, 1.0),
+        "buffer_bytes": (1.0, 1e15),
+    }
+)
+"""Lowest and highest value of each figure: beyond these it is a wrong unit or damage, and arithmetic would overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,15 +30,10 @@ class Path:
     buffer_bytes: float | None = None
 
     def __post_init__(self) -> None:
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if value is None:
-                continue
-            if f.name == "loss_rate":
-                if not 0 <= value <= 1:
-                    raise InvalidValue("path.loss_rate", f"must be within 0 and 1, got {value}")
-            elif not value > 0:
-                raise InvalidValue(f"path.{f.name}", f"must be above 0, got {value}")
+        for name, (lowest, highest) in BOUNDS.items():
+            value = getattr(self, name)
+            if value is not None and not lowest <= value <= highest:
+                raise InvalidValue(f"path.{name}", f"must be within {lowest:g} and {highest:g}, got {value:g}")
 
     @property
     def bdp_bytes(self) -> float | None:
@@ -33,6 +41,17 @@ class Path:
         if self.bandwidth_bps is None or self.rtt_s is None:
             return None
         return self.bandwidth_bps * self.rtt_s / BITS_PER_BYTE
+
+    def completed_by(self, other: "Path") -> "Path":
+        """The same path, with what it does not tell taken from ``other``."""
+        if self is UNKNOWN_PATH or other is UNKNOWN_PATH:
+            return other if self is UNKNOWN_PATH else self
+        return Path(
+            **{
+                f.name: getattr(other, f.name) if getattr(self, f.name) is None else getattr(self, f.name)
+                for f in fields(self)
+            }
+        )
 
 
 UNKNOWN_PATH = Path()

@@ -7,6 +7,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 from pydantic_core import ErrorDetails
 
 from tradewind.errors import InvalidValue
+from tradewind.path import BOUNDS
 
 MAX_NAME_LENGTH = 200
 BIGINT_MAX = 2**63 - 1
@@ -14,6 +15,9 @@ BIGINT_MAX = 2**63 - 1
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH, pattern=r"^[^\x00-\x1f]+$")]
 Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
 Positive = Annotated[float, Field(gt=0)]
+Bandwidth = Annotated[float, Field(ge=BOUNDS["bandwidth_bps"][0], le=BOUNDS["bandwidth_bps"][1])]
+RoundTrip = Annotated[float, Field(ge=BOUNDS["rtt_s"][0], le=BOUNDS["rtt_s"][1])]
+BufferBytes = Annotated[float, Field(ge=BOUNDS["buffer_bytes"][0], le=BOUNDS["buffer_bytes"][1])]
 NonNegative = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0, le=BIGINT_MAX)]

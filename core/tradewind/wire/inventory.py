@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from tradewind.sla import EnergyBasis, SlaKind
-from tradewind.wire.base import Name, Open, Positive, Strict
+from tradewind.wire.base import Bandwidth, BufferBytes, Name, Open, Positive, RoundTrip, Strict
 from tradewind.wire.records import WireParameters
 
 
@@ -15,9 +15,9 @@ class KnownPair(Strict):
     """What is known of the path to another endpoint; old logs lack it."""
 
     destination: Name
-    bandwidth_bps: Positive | None = None
-    rtt_s: Positive | None = None
-    buffer_bytes: Positive | None = None
+    bandwidth_bps: Bandwidth | None = None
+    rtt_s: RoundTrip | None = None
+    buffer_bytes: BufferBytes | None = None
 
 
 class PowerProfile(Strict):

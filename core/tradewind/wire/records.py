@@ -14,12 +14,15 @@ from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord, Usage
 from tradewind.wire.base import (
     AtLeastOne,
+    Bandwidth,
+    BufferBytes,
     Count,
     Fraction,
     Instant,
     Name,
     NonNegative,
     Positive,
+    RoundTrip,
     Small,
     SmallOrZero,
     Strict,
@@ -37,11 +40,11 @@ class WireMover(Strict):
 
 
 class WirePath(Strict):
-    bandwidth_bps: Positive | None = None
-    rtt_s: Positive | None = None
-    min_rtt_s: Positive | None = None
+    bandwidth_bps: Bandwidth | None = None
+    rtt_s: RoundTrip | None = None
+    min_rtt_s: RoundTrip | None = None
     loss_rate: Fraction | None = None
-    buffer_bytes: Positive | None = None
+    buffer_bytes: BufferBytes | None = None
 
 
 class WireDataSet(Strict):
