@@ -74,4 +74,5 @@ def _described_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
     app = FastAPI(title=TITLE, version=VERSION, lifespan=lifespan, description="Transfer tuning as a service.")
     for router in ROUTERS:
         app.include_router(router)
+    problems.describe(app)
     return app
