@@ -17,7 +17,8 @@ from tradewind.errors import InvalidValue
 
 TITLE = "Tradewind"
 VERSION = "1.0"
-ROUTERS = (logs.router, endpoints.router, links.router, recommend.router, releases.router, keys.router, probes.router)
+ROUTERS = (recommend.router, logs.router, endpoints.router, links.router, releases.router, keys.router, probes.router)
+"""In the order in which a request is matched: the most frequent first."""
 
 
 def app_from_environment() -> FastAPI:
@@ -73,4 +74,5 @@ def _described_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
     app = FastAPI(title=TITLE, version=VERSION, lifespan=lifespan, description="Transfer tuning as a service.")
     for router in ROUTERS:
         app.include_router(router)
+    problems.describe(app)
     return app

@@ -14,6 +14,7 @@ from services.application.authenticate import Keyring
 from services.application.jobs import KeyRevoked, Notice, ReleaseChanged
 from services.application.log_lines import BodyLimits
 from services.application.ports import Clock
+from services.application.single_flight import SingleFlight
 from services.application.snapshot import Snapshots
 from services.persistence.store import Store
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
@@ -35,6 +36,7 @@ class Container:
     store: Store
     keyring: Keyring
     snapshots: Snapshots
+    lookups: SingleFlight
     client: redis.Redis
     notices: NoticeListener
     clock: Clock
@@ -77,6 +79,7 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
             store=store,
             keyring=keyring,
             snapshots=snapshots,
+            lookups=SingleFlight(),
             client=client,
             notices=NoticeListener(client, on_notice=on_notice, on_subscribed=on_subscribed),
             clock=SystemClock(),

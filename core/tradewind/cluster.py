@@ -54,16 +54,22 @@ def nearest_leaf(leaves: Iterable[Leaf], *, mean_file_bytes: float, file_count: 
     ------
     InvalidValue : there is no leaf.
     """
-    leaf = min(
-        leaves,
-        key=lambda each: (
-            each.octaves_from(mean_file_bytes, file_count),
-            each.dataset_tier,
-            abs(load - each.load),
-            each.load_tier,
-        ),
-        default=None,
-    )
-    if leaf is None:
+    log2_mean_file_bytes, log2_file_count = log2_of(mean_file_bytes), log2_of(file_count)
+    found: Leaf | None = None
+    nearest = math.inf
+    for each in leaves:
+        octaves = math.hypot(log2_mean_file_bytes - each.log2_mean_file_bytes, log2_file_count - each.log2_file_count)
+        if octaves < nearest or (octaves == nearest and found is not None and _before(each, found, load)):
+            found, nearest = each, octaves
+    if found is None:
         raise InvalidValue("leaves", "a link without leaves has no nearest one")
-    return leaf
+    return found
+
+
+def _before(one: Leaf, other: Leaf, load: float) -> bool:
+    """Of two leaves at the same distance: whether ``one`` is of a lower tier, or its load nearer."""
+    return (one.dataset_tier, abs(load - one.load), one.load_tier) < (
+        other.dataset_tier,
+        abs(load - other.load),
+        other.load_tier,
+    )

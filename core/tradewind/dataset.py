@@ -90,8 +90,9 @@ def kind_of(file_bytes: float, bdp_bytes: float) -> ChunkKind:
 
 
 def _upper_end(kind: ChunkKind, bdp_bytes: float) -> int | None:
-    ends = {ChunkKind.SMALL: math.floor(bdp_bytes), ChunkKind.MEDIUM: math.floor(LARGE_BDPS * bdp_bytes)}
-    return ends.get(kind)
+    if kind is ChunkKind.LARGE:
+        return None
+    return math.floor(bdp_bytes if kind is ChunkKind.SMALL else LARGE_BDPS * bdp_bytes)
 
 
 def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float) -> tuple[Chunk, ...]:

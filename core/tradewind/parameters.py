@@ -17,6 +17,7 @@ AXES = ("concurrency", "parallelism", "pipelining", "cores", "frequency_hz", "io
 """Numeric parameters that surfaces may be fitted over, in their fixed order."""
 
 _SETTING_AXES = ("concurrency", "parallelism", "pipelining")
+_LOWEST = tuple((name, 0 if name == "pipelining" else 1) for name in (*AXES, "memory_bytes", "disk_bps", "nic_bps"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +37,8 @@ class Parameters:
     congestion_control: str | None = None
 
     def __post_init__(self) -> None:
-        for name in (*AXES, "memory_bytes", "disk_bps", "nic_bps"):
+        for name, lowest in _LOWEST:
             value = getattr(self, name)
-            lowest = 0 if name == "pipelining" else 1
             if value is not None and not value >= lowest:
                 raise InvalidValue(f"parameters.{name}", f"must be at least {lowest}, got {value}")
 
@@ -49,9 +49,10 @@ class Parameters:
 
     def known(self) -> dict[str, int | float | str]:
         """The parameters that are set, by wire name."""
-        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
+        return {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
 
 
+_NAMES = tuple(f.name for f in fields(Parameters))
 UNKNOWN_PARAMETERS = Parameters()
 UNTUNED = Parameters(concurrency=1, parallelism=1, pipelining=1)
 

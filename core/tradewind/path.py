@@ -1,25 +1,22 @@
 """The network path of a transfer as its two ends see it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
 
-MAX_BANDWIDTH_BPS = 1e16
-"""Beyond any path: the record of one fibre is near 10^15."""
-
-MIN_RTT_S, MAX_RTT_S = 1e-9, 1e5
-"""From one board to the far end of the solar system; what lies outside was logged in another unit."""
-
-MIN_BUFFER_BYTES, MAX_BUFFER_BYTES = 1.0, 1e15
-
-_RANGES = {
-    "bandwidth_bps": (0.0, MAX_BANDWIDTH_BPS),
-    "rtt_s": (MIN_RTT_S, MAX_RTT_S),
-    "min_rtt_s": (MIN_RTT_S, MAX_RTT_S),
-    "loss_rate": (0.0, 1.0),
-    "buffer_bytes": (MIN_BUFFER_BYTES, MAX_BUFFER_BYTES),
-}
+BOUNDS: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        "bandwidth_bps": (1.0, 1e16),
+        "rtt_s": (1e-9, 1e5),
+        "min_rtt_s": (1e-9, 1e5),
+        "loss_rate": (0.0, 1.0),
+        "buffer_bytes": (1.0, 1e15),
+    }
+)
+"""Lowest and highest value of each figure: beyond these it is a wrong unit or damage, and arithmetic would overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,15 +30,10 @@ class Path:
     buffer_bytes: float | None = None
 
     def __post_init__(self) -> None:
-        for f in fields(self):
-            value = getattr(self, f.name)
-            if value is None:
-                continue
-            if f.name != "loss_rate" and not value > 0:
-                raise InvalidValue(f"path.{f.name}", f"must be above 0, got {value}")
-            low, high = _RANGES[f.name]
-            if not low <= value <= high:
-                raise InvalidValue(f"path.{f.name}", f"must be within {low:g} and {high:g}, got {value}")
+        for name, (lowest, highest) in BOUNDS.items():
+            value = getattr(self, name)
+            if value is not None and not lowest <= value <= highest:
+                raise InvalidValue(f"path.{name}", f"must be within {lowest:g} and {highest:g}, got {value:g}")
 
     @property
     def bdp_bytes(self) -> float | None:
@@ -49,6 +41,17 @@ class Path:
         if self.bandwidth_bps is None or self.rtt_s is None:
             return None
         return self.bandwidth_bps * self.rtt_s / BITS_PER_BYTE
+
+    def completed_by(self, other: "Path") -> "Path":
+        """The same path, with what it does not tell taken from ``other``."""
+        if self is UNKNOWN_PATH or other is UNKNOWN_PATH:
+            return other if self is UNKNOWN_PATH else self
+        return Path(
+            **{
+                f.name: getattr(other, f.name) if getattr(self, f.name) is None else getattr(self, f.name)
+                for f in fields(self)
+            }
+        )
 
 
 UNKNOWN_PATH = Path()

@@ -76,6 +76,10 @@ class Interval:
     low: float
     high: float
 
+    def times(self, factor: float) -> "Interval":
+        """All three multiplied by ``factor`` ≥ 0."""
+        return Interval(self.mean * factor, self.low * factor, self.high * factor)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
@@ -84,6 +88,14 @@ class Prediction:
     throughput_bps: Interval
     energy_j: Interval | None
     power_w: Interval | None
+
+    def for_bytes(self, dataset_bytes: float) -> "Prediction":
+        """Of a prediction for one byte: that for a data set, whose energy alone depends on its size."""
+        if self.energy_j is None:
+            return self
+        return Prediction(
+            throughput_bps=self.throughput_bps, energy_j=self.energy_j.times(dataset_bytes), power_w=self.power_w
+        )
 
 
 def z_of(confidence: float) -> float:

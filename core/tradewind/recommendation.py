@@ -79,6 +79,8 @@ class Recommendation:
     @property
     def parameters(self) -> Parameters:
         """One setting for tools that take only one: the chunks' concurrency added up, the widest chunk's p and pp."""
+        if len(self.plan) == 1:
+            return self.plan[0].parameters
         widest = max(self.plan, key=lambda chunk: chunk.parameters.streams).parameters
         total = sum(chunk.parameters.concurrency or 1 for chunk in self.plan)
         return Parameters(

@@ -9,9 +9,10 @@ throughput: the fewest that keep the target. (Paper 001 eqs 1 and 2; chance cons
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from types import MappingProxyType
 
 from tradewind.parameters import NO_CAPS, Caps
@@ -69,7 +70,7 @@ class SettingTable:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    @property
+    @cached_property
     def knows_power(self) -> bool:
         return all(setting.log_power_mean is not None for setting in self.settings)
 
@@ -161,44 +162,40 @@ def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes
     ------
     InvalidValue : an energy or power agreement, or the dynamic basis, without the power it needs.
     """
-    order = table.best_first(table.objective(sla.kind), sla.energy_basis)
+    settings = table.settings
+    order: Sequence[int] = table.best_first(table.objective(sla.kind), sla.energy_basis)
+    if caps != NO_CAPS:
+        order = [i for i in order if caps.allow(settings[i].parameters)]
+    if not order:
+        return None
+    first = Choice(setting=settings[order[0]], probability=sla.confidence, feasible=settings[order[0]].certified)
     quantity = QUANTITY_OF.get(sla.kind)
     if quantity is None:
-        return _first_permitted(table, order, sla, caps)
+        return first
     certifiable_bps = table.certifiable_throughput_bps(sla.confidence) if sla.fraction is not None else None
     target = unit_target(sla, dataset_bytes=dataset_bytes, certifiable_bps=certifiable_bps)
     if not target:  # no bytes to move by the deadline, or a share of nothing
-        return _first_permitted(table, order, sla, caps)
+        return first
     needed = within_rounding(
         merit_of_target(target, quantity, sla.energy_basis), linear=is_linear(quantity, sla.energy_basis)
     )
     merits = table.merits(quantity, sla.energy_basis)
-    settings, z = table.settings, z_of(sla.confidence)
+    z = z_of(sla.confidence)
     for i in order:
         mean, sd = merits[i]
-        if mean - z * sd >= needed and settings[i].certified and caps.allow(settings[i].parameters):
+        if mean - z * sd >= needed and settings[i].certified:
             return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=True)
-    likeliest = _likeliest((i for i in order if caps.allow(settings[i].parameters)), settings, merits, needed)
-    if likeliest is None:
-        return None
+    likeliest = _likeliest(order, settings, merits, needed)
     return Choice(setting=settings[likeliest], probability=probability_of(merits[likeliest], needed), feasible=False)
 
 
-def _first_permitted(table: SettingTable, order: Iterable[int], sla: Sla, caps: Caps) -> Choice | None:
-    for i in order:
-        setting = table.settings[i]
-        if caps.allow(setting.parameters):
-            return Choice(setting=setting, probability=sla.confidence, feasible=setting.certified)
-    return None
-
-
 def _likeliest(
-    permitted: Iterable[int], settings: tuple[PredictedSetting, ...], merits: tuple[Gaussian, ...], needed: float
-) -> int | None:
+    permitted: Sequence[int], settings: tuple[PredictedSetting, ...], merits: tuple[Gaussian, ...], needed: float
+) -> int:
     """Certified settings first; among them the highest probability, by its z-score so that tails still rank."""
 
     def rank(i: int) -> tuple[bool, float]:
         margin, sd = merits[i].mean - needed, merits[i].sd
         return (settings[i].certified, margin / sd if sd > 0 else math.copysign(math.inf, margin))
 
-    return max(permitted, key=rank, default=None)
+    return max(permitted, key=rank)

@@ -69,3 +69,7 @@ class Sla:
                 raise InvalidValue("sla.target", f"must be above 0 and finite, got {self.target}")
         elif self.target is not None:
             raise InvalidValue("sla.target", f"{self.kind} takes no target")
+
+    def with_target(self, target: float) -> "Sla":
+        """The same agreement on another target."""
+        return Sla(kind=self.kind, target=target, confidence=self.confidence, energy_basis=self.energy_basis)

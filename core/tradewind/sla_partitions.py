@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Protocol, TypeVar
 
 from tradewind.parameters import Parameters
 from tradewind.prediction import ROUNDING, PredictedSetting
@@ -84,12 +85,24 @@ _WRITTEN: Mapping[SlaKind, Callable[[float], str]] = MappingProxyType(
 )
 
 
-def serving(partitions: Sequence[Partition], sla: Sla, *, dataset_bytes: float) -> Partition | None:
+class Bounds(Protocol):
+    """Half-open range of targets."""
+
+    @property
+    def lower(self) -> float: ...
+    @property
+    def upper(self) -> float: ...
+
+
+BoundedT = TypeVar("BoundedT", bound=Bounds)
+
+
+def serving(partitions: Sequence[BoundedT], sla: Sla, *, dataset_bytes: float) -> BoundedT | None:
     """The partition that serves an agreement, or ``None`` where its target cannot be certified.
 
     Parameters
     ----------
-    partitions : all of the key of ``sla`` (`PartitionKey.of`), ascending.
+    partitions : all of the key of ``sla`` (`PartitionKey.of`), ascending; anything that has their bounds.
 
     A target easier than the whole range goes to the easiest partition, which keeps it all the more.
     """

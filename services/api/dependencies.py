@@ -1,9 +1,9 @@
 """What endpoints ask for: the parts of the process, and who is calling."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import Depends, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from services.application.authenticate import Principal, Scope
@@ -26,10 +26,11 @@ async def _principal(
 ) -> Principal:
     if credentials is None:
         raise Unauthenticated("send an API key as 'Authorization: Bearer tw_…'")
-    remembered = parts.keyring.recall(credentials.credentials)
+    secret = credentials.credentials
+    remembered = parts.keyring.recall(secret)
     if remembered is not None:
         return remembered
-    return await run_in_threadpool(parts.keyring.authenticate, credentials.credentials)
+    return await parts.lookups.run(("key", secret), partial(parts.keyring.authenticate, secret))
 
 
 AnyKey = Annotated[Principal, Depends(_principal)]

@@ -31,6 +31,7 @@ def add_endpoint(new: NewEndpoint, parts: Parts, principal: ProviderKey) -> Endp
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         endpoint = uow.endpoints.add(new)
         uow.commit()
+    parts.snapshots.forget(principal.tenant_id)
     return endpoint
 
 
@@ -40,4 +41,5 @@ def change_endpoint(endpoint_id: UUID, change: EndpointChange, parts: Parts, pri
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         endpoint = uow.endpoints.change(endpoint_id, change)
         uow.commit()
+    parts.snapshots.forget(principal.tenant_id)
     return endpoint

@@ -2,6 +2,7 @@
 
 import time
 
+from prometheus_client import Counter, Histogram
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -43,6 +44,7 @@ class Measured:
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
+        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -61,5 +63,16 @@ class Measured:
             await self._app(scope, receive, noted)
         finally:
             route = getattr(scope.get("route"), "path", "unmatched")
-            self._metrics.requests.labels(scope["method"], route, status).inc()
-            self._metrics.request_seconds.labels(scope["method"], route).observe(time.perf_counter() - began)
+            answers, seconds = self._labelled(scope["method"], route, status)
+            answers.inc()
+            seconds.observe(time.perf_counter() - began)
+
+    def _labelled(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        """The two metrics of these labels; finding them by label each time would take longer than counting."""
+        found = self._known.get((method, route, status))
+        if found is None:
+            found = self._known[method, route, status] = (
+                self._metrics.requests.labels(method, route, status),
+                self._metrics.request_seconds.labels(method, route),
+            )
+        return found

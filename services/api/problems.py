@@ -104,3 +104,24 @@ async def _defect(request: Request, error: Exception) -> Response:
     """An error that nobody foresaw: told to the log, not to the caller."""
     request.app.state.container.log.error(Event.REQUEST_FAILED, path=request.url.path, exc_info=error)
     return problem(500, "Internal error", "the service failed; the operator's log says how")
+
+
+def describe(app: FastAPI) -> None:
+    """Let the API's description tell problems as they are sent."""
+    described = app.openapi
+    app.openapi = lambda: _as_problems(described())  # type: ignore[method-assign]  # the documented way to extend it
+
+
+def _as_problems(document: dict[str, Any]) -> dict[str, Any]:
+    """The API's description with problems under their media type, and without the errors that the framework assumes."""
+    for operation in (each for path in document["paths"].values() for each in path.values()):
+        for status, response in list(operation["responses"].items()):
+            content = response.get("content", {})
+            schema = content.get("application/json", {}).get("schema", {}).get("$ref", "")
+            if schema.endswith("/Problem"):
+                content[MEDIA_TYPE] = content.pop("application/json")
+            elif schema.endswith("/HTTPValidationError"):
+                del operation["responses"][status]  # told as a problem, which 4XX describes
+    for unused in ("HTTPValidationError", "ValidationError"):
+        document["components"]["schemas"].pop(unused, None)
+    return document

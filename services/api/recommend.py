@@ -1,22 +1,24 @@
 """``POST /v1/recommend``: answered from memory; a database is asked only for a model that is not there yet."""
 
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID, uuid4
 
 import orjson
 from fastapi import APIRouter
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from services.api.dependencies import AgentKey, Parts
 from services.api.problems import PROBLEM_RESPONSES
 from services.application.enquiry import Enquiry, Offer
 from services.application.recommend import recommend
-from services.application.snapshot import NotInMemory, Snapshots
+from services.application.snapshot import NotInMemory
+from services.bootstrap import Container
+from tradewind.cluster import LOAD_MAX
 from tradewind.flags import tool_flags
-from tradewind.parameters import NO_CAPS
-from tradewind.prediction import Interval
-from tradewind.recommendation import Recommendation
+from tradewind.parameters import NO_CAPS, Parameters
+from tradewind.recommendation import ChunkPlan, SlaAnswer
 from tradewind.transfer import LinkKey
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 
@@ -26,21 +28,23 @@ router = APIRouter(prefix="/v1", tags=["recommend"], responses=PROBLEM_RESPONSES
 @router.post("/recommend", response_model=RecommendResponse)
 async def recommend_parameters(asked: RecommendRequest, parts: Parts, principal: AgentKey) -> Response:
     """Parameters for each chunk of a data set, what to expect of them, and a table to go on tuning with alone."""
-    offer = await _offer(enquiry_of(asked), parts.snapshots, principal.tenant_id)
+    offer = await _offer(enquiry_of(asked), parts, principal.tenant_id)
     parts.metrics.recommendations.labels(offer.recommendation.source).inc()
     return Response(rendered(offer), media_type="application/json")
 
 
-async def _offer(enquiry: Enquiry, snapshots: Snapshots, tenant_id: UUID) -> Offer:
-    """Ask until no model is missing; each round fetches one that was."""
+async def _offer(enquiry: Enquiry, parts: Container, tenant_id: UUID) -> Offer:
+    """Ask until no model is missing; each round fetches one that was. Others are answered meanwhile."""
+    snapshots, lookups = parts.snapshots, parts.lookups
     while True:
         snapshot = snapshots.held(tenant_id)
         if snapshot is None:
-            snapshot = await run_in_threadpool(snapshots.load, tenant_id)
+            snapshot = await lookups.run(("index", tenant_id), partial(snapshots.load, tenant_id))
         try:
             return recommend(enquiry, snapshot, new_transfer_id=uuid4)
         except NotInMemory as missing:
-            await run_in_threadpool(snapshots.fetch, tenant_id, missing.model_id)
+            model_id = missing.model_id
+            await lookups.run(("model", model_id), partial(snapshots.fetch, tenant_id, model_id))
 
 
 def enquiry_of(asked: RecommendRequest) -> Enquiry:
@@ -51,7 +55,7 @@ def enquiry_of(asked: RecommendRequest) -> Enquiry:
         bins=asked.dataset.bins(),
         sla=asked.sla.to_sla(),
         path=asked.to_path(),
-        load=asked.load,
+        load=None if asked.load is None else min(asked.load, LOAD_MAX),
         caps=asked.limits.to_caps() if asked.limits else NO_CAPS,
     )
 
@@ -59,39 +63,50 @@ def enquiry_of(asked: RecommendRequest) -> Enquiry:
 def rendered(offer: Offer) -> bytes:
     """The answer as JSON, in the form of ``RecommendResponse``; tables are put in as they are."""
     made = offer.recommendation
-    flags, not_expressible = tool_flags(made.parameters)
+    setting = _written(made.parameters)
     body = {
         "transfer_id": made.transfer_id,
-        "parameters": made.parameters.known(),
-        "chunks": [_chunk(made, i) for i in range(len(made.plan))],
-        "predicted": {
-            "throughput_bps": _interval(made.predicted.throughput_bps),
-            "energy_j": _interval(made.predicted.energy_j),
-            "power_w": _interval(made.predicted.power_w),
-        },
-        "sla": _agreement(made),
+        "parameters": setting.parameters,
+        "chunks": [_chunk(each) for each in made.plan],
+        "predicted": made.predicted,
+        "sla": _agreement(made.sla),
         "table": {chunk.value: orjson.Fragment(table) for chunk, table in offer.table_json.items()},
         "rationale": made.rationale,
         "release": made.release,
         "source": made.source,
         "nearest_data_distance": made.nearest_data_distance,
-        "flags": flags,
-        "not_expressible": not_expressible,
+        "flags": setting.flags,
+        "not_expressible": setting.not_expressible,
     }
     return orjson.dumps(body)
 
 
-def _chunk(made: Recommendation, index: int) -> dict[str, Any]:
-    each = made.plan[index]
-    return {"chunk": each.chunk, "max_file_bytes": each.max_file_bytes, "parameters": each.parameters.known()}
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A setting as JSON, and as flags of tools."""
+
+    parameters: orjson.Fragment
+    flags: orjson.Fragment
+    not_expressible: orjson.Fragment
 
 
-def _interval(interval: Interval | None) -> dict[str, float] | None:
-    return None if interval is None else {"mean": interval.mean, "low": interval.low, "high": interval.high}
+@lru_cache(maxsize=4096)
+def _written(parameters: Parameters) -> _Written:
+    """Kept, because settings are few and come again and again."""
+    flags, not_expressible = tool_flags(parameters)
+    return _Written(*(orjson.Fragment(orjson.dumps(each)) for each in (parameters.known(), flags, not_expressible)))
 
 
-def _agreement(made: Recommendation) -> dict[str, Any]:
-    sla, agreement = made.sla, made.sla.agreement
+def _chunk(plan: ChunkPlan) -> dict[str, Any]:
+    return {
+        "chunk": plan.chunk,
+        "max_file_bytes": plan.max_file_bytes,
+        "parameters": _written(plan.parameters).parameters,
+    }
+
+
+def _agreement(sla: SlaAnswer) -> dict[str, Any]:
+    agreement = sla.agreement
     return {
         "kind": agreement.kind,
         "target": agreement.target,

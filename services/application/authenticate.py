@@ -86,6 +86,7 @@ class Keyring:
         self._find = find
         self._monotonic = monotonic
         self._remembered: dict[bytes, tuple[Principal, float]] = {}
+        self._forgotten = 0
 
     def recall(self, secret: str) -> Principal | None:
         """The principal if it is remembered; asks no database."""
@@ -102,7 +103,7 @@ class Keyring:
         Unauthenticated : the secret is of no key, or of a revoked one.
         """
         digest = sha256_of(secret)
-        asked_at = self._monotonic()
+        forgotten, asked_at = self._forgotten, self._monotonic()
         found = self._find(digest)
         if found is None or not hmac.compare_digest(found.secret_sha256, digest):
             self._remembered.pop(digest, None)
@@ -110,15 +111,18 @@ class Keyring:
         principal = Principal(found.tenant_id, found.id, found.scopes)
         if len(self._remembered) >= MAX_REMEMBERED:
             self._remembered.clear()
-        self._remembered[digest] = (principal, asked_at + REMEMBERED_S)
+        if self._forgotten == forgotten:  # else a key was revoked meanwhile, perhaps this one
+            self._remembered[digest] = (principal, asked_at + REMEMBERED_S)
         return principal
 
     def forget(self, key_id: UUID) -> None:
         """Look a key up again at its next use."""
+        self._forgotten += 1
         for digest, (principal, _) in list(self._remembered.items()):
             if principal.key_id == key_id:
                 self._remembered.pop(digest, None)
 
     def forget_all(self) -> None:
         """Look every key up again, as after notices may have been missed."""
+        self._forgotten += 1
         self._remembered.clear()

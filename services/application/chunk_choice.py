@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from uuid import UUID
 
 from tradewind.dataset import Chunk, DataSet
@@ -18,11 +19,12 @@ _ON_ENERGY = frozenset({SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY, SlaKind.E
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkChoice:
-    """The setting of one chunk, the table it comes from, and how likely its share of the agreement is kept."""
+    """The setting of one chunk, what it does to a byte, and how likely the chunk's share of the agreement is kept."""
 
     chunk: Chunk
     setting: PredictedSetting
-    table: SettingTable
+    per_byte: Prediction
+    base_power_w: float | None
     probability: float
     feasible: bool
     tier_id: UUID | None = None
@@ -46,12 +48,12 @@ def share_of(sla: Sla, share: float, base_power_w: float | None) -> Sla:
 
     Deadlines and fractions hold for each chunk as they stand, because all chunks start together.
     """
-    if sla.target is None or sla.kind is SlaKind.DEADLINE or share <= 0:
+    if sla.target is None or sla.kind is SlaKind.DEADLINE or not 0 < share < 1:
         return sla
     if sla.kind is SlaKind.POWER_AT_MOST:
         base_w = min(base_power_w or 0.0, sla.target)
-        return replace(sla, target=base_w + (sla.target - base_w) * share)
-    return replace(sla, target=sla.target * share)
+        return sla.with_target(base_w + (sla.target - base_w) * share)
+    return sla.with_target(sla.target * share)
 
 
 def share_of_caps(caps: Caps, share: float) -> Caps:
@@ -76,7 +78,12 @@ def solve(table: SettingTable, chunk: Chunk, sla: Sla, caps: Caps = NO_CAPS) -> 
     if choice is None:
         return None
     return ChunkChoice(
-        chunk=chunk, setting=choice.setting, table=table, probability=choice.probability, feasible=choice.feasible
+        chunk=chunk,
+        setting=choice.setting,
+        per_byte=predict(choice.setting, dataset_bytes=1.0, basis=sla.energy_basis, base_power_w=table.base_power_w),
+        base_power_w=table.base_power_w,
+        probability=choice.probability,
+        feasible=choice.feasible,
     )
 
 
@@ -87,55 +94,47 @@ def together(choices: Sequence[ChunkChoice], dataset: DataSet, sla: Sla, ceiling
     slowest chunk ends the transfer. Power adds up above the base. Relative widths are the byte-weighted means of the
     chunks', as if all errors were one (which is the wider assumption).
     """
-    parts = [
-        predict(
-            choice.setting,
-            dataset_bytes=choice.chunk.dataset.total_bytes,
-            basis=sla.energy_basis,
-            base_power_w=choice.table.base_power_w,
-        )
-        for choice in choices
-    ]
-    if len(parts) == 1:
-        return parts[0]
+    if len(choices) == 1:
+        return choices[0].per_byte.for_bytes(dataset.total_bytes)
+    parts = [choice.per_byte for choice in choices]
+    sizes = [choice.chunk.dataset.total_bytes for choice in choices]
+    weights = [size / max(dataset.total_bytes, 1) for size in sizes]
     rates = [part.throughput_bps.mean for part in parts]
     scale = min(1.0, ceiling_bps / sum(rates))
-    sizes = [choice.chunk.dataset.total_bytes for choice in choices]
-    duration_s = max(
-        (BITS_PER_BYTE * size / (scale * rate) for size, rate in zip(sizes, rates, strict=True) if size), default=0.0
-    )
-    weights = [size / max(dataset.total_bytes, 1) for size in sizes]
+    duration_s = max(BITS_PER_BYTE * size / (scale * rate) for size, rate in zip(sizes, rates, strict=True))
     throughput = BITS_PER_BYTE * dataset.total_bytes / duration_s if duration_s else sum(rates)
-    powers = [part.power_w for part in parts]
-    measured = [power for power in powers if power is not None]
-    if len(measured) < len(parts):
-        return Prediction(
-            throughput_bps=_widened(throughput, [p.throughput_bps for p in parts], weights), energy_j=None, power_w=None
-        )
-    base_w = choices[0].table.base_power_w or 0.0
-    shared_w = 0.0 if sla.energy_basis is EnergyBasis.DYNAMIC else base_w
-    power_w = shared_w + sum(max(power.mean - shared_w, 0.0) for power in measured)
+    throughput_bps = _widened(throughput, [part.throughput_bps for part in parts], weights)
+    powers = [part.power_w for part in parts if part.power_w is not None]
     energies = [part.energy_j for part in parts if part.energy_j is not None]
+    if len(powers) < len(parts):
+        return Prediction(throughput_bps=throughput_bps, energy_j=None, power_w=None)
+    base_w = choices[0].base_power_w or 0.0
+    shared_w = 0.0 if sla.energy_basis is EnergyBasis.DYNAMIC else base_w
+    power_w = shared_w + sum([max(power.mean - shared_w, 0.0) for power in powers])
     return Prediction(
-        throughput_bps=_widened(throughput, [part.throughput_bps for part in parts], weights),
+        throughput_bps=throughput_bps,
         energy_j=_widened(power_w * duration_s, energies, weights),
-        power_w=_widened(power_w, measured, weights),
+        power_w=_widened(power_w, powers, weights),
     )
 
 
 def _widened(mean: float, parts: Sequence[Interval], weights: Sequence[float]) -> Interval:
     """An interval around ``mean`` whose relative ends are the weighted means of the parts'."""
-    weighed = [(weight, part) for weight, part in zip(weights, parts, strict=True) if part.mean]
-    low = sum(weight * part.low / part.mean for weight, part in weighed)
-    high = sum(weight * part.high / part.mean for weight, part in weighed)
-    return Interval(mean=mean, low=mean * low, high=mean * high)
+    low = high = 0.0
+    for weight, part in zip(weights, parts, strict=True):
+        if part.mean:
+            low += weight * part.low / part.mean
+            high += weight * part.high / part.mean
+    return Interval(mean, mean * low, mean * high)
 
 
-def channels_of(choices: Sequence[ChunkChoice]) -> str:
+def channels_of(plan: Sequence[ChunkPlan]) -> str:
     """The settings in words, such as ``small cc=8 p=1 pp=16``."""
-    return ", ".join(f"{choice.chunk.kind} {words(choice.plan().parameters)}" for choice in choices)
+    return ", ".join(f"{each.chunk} {words(each.parameters)}" for each in plan)
 
 
+@lru_cache(maxsize=4096)
 def words(parameters: Parameters) -> str:
+    """A setting in words; there are few and they come again and again, so they are kept."""
     known = (("cc", parameters.concurrency), ("p", parameters.parallelism), ("pp", parameters.pipelining))
     return " ".join(f"{name}={value}" for name, value in known if value is not None)

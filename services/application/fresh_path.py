@@ -23,9 +23,10 @@ from services.application.enquiry import Enquiry, Offer
 from services.application.snapshot import ServedLeaf, Snapshot
 from tradewind import heuristics, prior
 from tradewind.dataset import Chunk, DataSet
+from tradewind.model import compacted
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.prediction import PredictedSetting, Quantity
+from tradewind.prediction import PredictedSetting, Quantity, predict
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Recommendation, SlaAnswer
 from tradewind.selection import QUANTITY_OF, SettingTable, unit_target
 from tradewind.sla import Sla, SlaKind
@@ -55,12 +56,8 @@ class _Neighbour:
 
 def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callable[[], UUID]) -> Offer:
     """Answer without history of this very path or data set."""
-    path = Path(
-        bandwidth_bps=enquiry.path.bandwidth_bps or ASSUMED_PATH.bandwidth_bps,
-        rtt_s=enquiry.path.rtt_s or ASSUMED_PATH.rtt_s,
-        loss_rate=enquiry.path.loss_rate,
-        buffer_bytes=enquiry.path.buffer_bytes,
-    )
+    enquiry = replace(enquiry, path=enquiry.path.completed_by(snapshot.known_path(enquiry.link)))
+    path = enquiry.path.completed_by(ASSUMED_PATH)
     load = enquiry.load or 0.0
     chunks = enquiry.chunks(path)
     powered = needs_power(enquiry.sla)
@@ -71,21 +68,22 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         choices = _solve_each(enquiry, chunks, tables)
     else:
         source, tables = AnswerSource.HEURISTIC, [prior.table(path, chunk.dataset, load=load) for chunk in chunks]
-        choices = _by_rule(enquiry, chunks, tables, path, load)
+        choices = _by_rule(enquiry, chunks, path, load)
+    plan = tuple(choice.plan() for choice in choices)
     predicted = together(choices, enquiry.dataset, enquiry.sla, (path.bandwidth_bps or math.inf) * (1 - load))
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
-        plan=tuple(choice.plan() for choice in choices),
+        plan=plan,
         predicted=predicted,
         sla=SlaAnswer(agreement=enquiry.sla, probability=min(choice.probability for choice in choices), feasible=False),
         tables={},
         source=source,
-        rationale=_rationale(source, enquiry, nearest, choices, predicted.throughput_bps.mean),
+        rationale=_rationale(source, enquiry, nearest, plan, predicted.throughput_bps.mean),
         release=snapshot.release if source is AnswerSource.NEIGHBOUR else None,
         nearest_data_distance=max(found[0].distance for found in nearest) if all(nearest) else None,
     )
     compact = {
-        chunk.kind: WireTable.of(CompactTable(predicted=table)).model_dump_json(exclude_none=True).encode()
+        chunk.kind: WireTable.of(CompactTable(predicted=SettingTable(compacted(table.settings)))).to_json()
         for chunk, table in zip(chunks, tables, strict=True)
     }
     return Offer(recommendation, compact)
@@ -155,14 +153,12 @@ def _solve_each(enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[Sett
     return choices
 
 
-def _by_rule(
-    enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[SettingTable], path: Path, load: float
-) -> list[ChunkChoice]:
+def _by_rule(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path, load: float) -> list[ChunkChoice]:
     """The plan of the closed-form rule for the kind of agreement, with the prior's prediction of it."""
     plans = _rule_plan(enquiry, chunks, path)
     whole = max(enquiry.dataset.total_bytes, 1)
     choices = []
-    for chunk, table, plan in zip(chunks, tables, plans, strict=True):
+    for chunk, plan in zip(chunks, plans, strict=True):
         share = chunk.dataset.total_bytes / whole
         caps = share_of_caps(enquiry.caps, share) if len(chunks) > 1 else enquiry.caps
         parameters = caps.clamp(plan.parameters)
@@ -176,7 +172,8 @@ def _by_rule(
             ChunkChoice(
                 chunk=chunk,
                 setting=setting,
-                table=table,
+                per_byte=predict(setting, dataset_bytes=1.0),
+                base_power_w=None,
                 probability=_rate_probability(setting, chunk, share_of(enquiry.sla, share, None)),
                 feasible=False,
             )
@@ -211,7 +208,7 @@ def _rationale(
     source: AnswerSource,
     enquiry: Enquiry,
     nearest: Sequence[Sequence[_Neighbour]],
-    choices: Sequence[ChunkChoice],
+    plan: Sequence[ChunkPlan],
     mean_bps: float,
 ) -> str:
     if source is AnswerSource.NEIGHBOUR:
@@ -229,4 +226,4 @@ def _rationale(
         if known is None
     ]
     assuming = f", assuming {' and '.join(assumed)}" if assumed else ""
-    return f"{origin}{assuming}: {channels_of(choices)}; expects about {format_bps(mean_bps)}, not certified"
+    return f"{origin}{assuming}: {channels_of(plan)}; expects about {format_bps(mean_bps)}, not certified"

@@ -22,9 +22,9 @@ from services.application.enquiry import Enquiry, Offer
 from services.application.fresh_path import recommend_unseen
 from services.application.snapshot import ServedLeaf, ServedModel, Snapshot
 from tradewind.dataset import Chunk
-from tradewind.parameters import Caps
+from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import Path
-from tradewind.recommendation import AnswerSource, Recommendation, SlaAnswer
+from tradewind.recommendation import AnswerSource, ChunkPlan, Recommendation, SlaAnswer
 from tradewind.sla import Sla
 from tradewind.sla_partitions import PartitionKey, serving
 from tradewind.units import format_bps
@@ -44,7 +44,9 @@ def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable
     if indexed is None:
         return recommend_unseen(enquiry, snapshot, new_transfer_id)
     model = snapshot.model(indexed)
-    path = completed(enquiry.path, model.path)
+    path = enquiry.path.completed_by(model.path)
+    if path.bdp_bytes is None:
+        path = path.completed_by(snapshot.known_path(enquiry.link))
     load = model.load_median if enquiry.load is None else enquiry.load
     chunks = enquiry.chunks(path)
     leaves = [model.nearest(chunk.dataset, load) for chunk in chunks]
@@ -52,24 +54,28 @@ def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable
     choices = _choose(enquiry, chunks, leaves) if octaves <= MAX_OCTAVES else None
     if choices is None:
         return recommend_unseen(replace(enquiry, path=path, load=load), snapshot, new_transfer_id)
+    plan = tuple(choice.plan() for choice in choices)
     predicted = together(choices, enquiry.dataset, enquiry.sla, _ceiling_bps(model, path, load))
+    feasible = all(choice.feasible for choice in choices)
+    weightiest = max(choices, key=_bytes)  # its tier stands for the whole
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
-        plan=tuple(choice.plan() for choice in choices),
+        plan=plan,
         predicted=predicted,
         sla=SlaAnswer(
             agreement=enquiry.sla,
             probability=min(choice.probability for choice in choices),
-            feasible=all(choice.feasible for choice in choices),
-            tier_id=choices[0].tier_id,
-            tier=choices[0].tier,
+            feasible=feasible,
+            tier_id=weightiest.tier_id if feasible else None,
+            tier=weightiest.tier if feasible else None,
         ),
         tables={},
         source=AnswerSource.RELEASE,
         rationale=_rationale(
             snapshot,
             leaves=leaves,
-            choices=choices,
+            plan=plan,
+            feasible=feasible,
             load=load,
             octaves=octaves,
             mean_bps=predicted.throughput_bps.mean,
@@ -80,15 +86,8 @@ def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable
     return Offer(recommendation, {chunk.kind: leaf.table_json for chunk, leaf in zip(chunks, leaves, strict=True)})
 
 
-def completed(asked: Path, learned: Path) -> Path:
-    """What the caller says of the path, completed by what the link's logs say."""
-    return Path(
-        bandwidth_bps=asked.bandwidth_bps or learned.bandwidth_bps,
-        rtt_s=asked.rtt_s or learned.rtt_s,
-        min_rtt_s=asked.min_rtt_s or learned.min_rtt_s,
-        loss_rate=learned.loss_rate if asked.loss_rate is None else asked.loss_rate,
-        buffer_bytes=asked.buffer_bytes or learned.buffer_bytes,
-    )
+def _bytes(choice: ChunkChoice) -> int:
+    return choice.chunk.dataset.total_bytes
 
 
 def _octaves(leaf: ServedLeaf, chunk: Chunk) -> float:
@@ -117,7 +116,7 @@ def _choose(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLe
         share_of(enquiry.sla, share, leaf.model.table.base_power_w) for share, leaf in zip(shares, leaves, strict=True)
     ]
     choices = _choose_within(chunks, leaves, agreements, [enquiry.caps] * len(chunks))
-    if choices is None or within_together(choices, enquiry.caps):
+    if choices is None or enquiry.caps is NO_CAPS or within_together(choices, enquiry.caps):
         return choices
     return _choose_within(chunks, leaves, agreements, [share_of_caps(enquiry.caps, share) for share in shares])
 
@@ -125,29 +124,30 @@ def _choose(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLe
 def _choose_within(
     chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf], agreements: Sequence[Sla], caps: Sequence[Caps]
 ) -> list[ChunkChoice] | None:
-    choices = [
-        choice
-        for each in zip(chunks, leaves, agreements, caps, strict=True)
-        if (choice := _choose_one(*each)) is not None
-    ]
-    return choices if len(choices) == len(chunks) else None
+    choices = []
+    for each in zip(chunks, leaves, agreements, caps, strict=True):
+        choice = _choose_one(*each)
+        if choice is None:
+            return None
+        choices.append(choice)
+    return choices
 
 
 def _choose_one(chunk: Chunk, leaf: ServedLeaf, sla: Sla, caps: Caps) -> ChunkChoice | None:
     """The partition solved beforehand where its setting is permitted, else solved now on the permitted lattice."""
     table, partitions = leaf.model.table, leaf.partitions.get(PartitionKey.of(sla), ())
-    found = serving([served.partition for served in partitions], sla, dataset_bytes=chunk.dataset.total_bytes)
-    if found is None or not caps.allow(found.parameters):
+    found = serving(partitions, sla, dataset_bytes=chunk.dataset.total_bytes)
+    if found is None or not caps.allow(found.setting.parameters):
         return solve(table, chunk, sla, caps)
-    tier = next(served for served in partitions if served.partition is found)
     return ChunkChoice(
         chunk=chunk,
         setting=found.setting,
-        table=table,
+        per_byte=found.per_byte,
+        base_power_w=table.base_power_w,
         probability=found.probability,
         feasible=True,
-        tier_id=tier.tier_id,
-        tier=tier.tier,
+        tier_id=found.tier_id,
+        tier=found.tier,
     )
 
 
@@ -155,14 +155,15 @@ def _rationale(
     snapshot: Snapshot,
     *,
     leaves: Sequence[ServedLeaf],
-    choices: Sequence[ChunkChoice],
+    plan: Sequence[ChunkPlan],
+    feasible: bool,
     load: float,
     octaves: float,
     mean_bps: float,
 ) -> str:
     rows = sum({leaf.cluster_id: leaf.model.leaf.row_count for leaf in leaves}.values())
-    kept = "" if all(choice.feasible for choice in choices) else "; cannot be certified, this is the likeliest setting"
+    kept = "" if feasible else "; cannot be certified, this is the likeliest setting"
     return (
-        f"release {snapshot.release}: {channels_of(choices)} from {rows} logs {octaves:.1f} octaves away"
+        f"release {snapshot.release}: {channels_of(plan)} from {rows} logs {octaves:.1f} octaves away"
         f" at load {load:.2f}; expects {format_bps(mean_bps)}{kept}"
     )

@@ -8,14 +8,16 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from uuid import UUID
 
 from services.application.learned import IndexedModel, StoredModel, Tier
-from tradewind.cluster import nearest_leaf
+from tradewind.cluster import Leaf, nearest_leaf
 from tradewind.dataset import DataSet
 from tradewind.model import LeafModel
-from tradewind.path import Path
+from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.prediction import PredictedSetting, Prediction, predict
 from tradewind.sla_partitions import Partition, PartitionKey, tier_name
 from tradewind.transfer import LinkKey
 from tradewind.wire.recommendations import WireTable
@@ -32,13 +34,31 @@ class NotInMemory(Exception):
         self.model_id = model_id
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServedPartition:
-    """A partition with the identity of its tier, which providers name and price."""
+    """A partition with the identity of its tier, which providers price, and what its setting does to a byte."""
 
-    partition: Partition
+    lower: float
+    upper: float
+    setting: PredictedSetting
+    probability: float
+    per_byte: Prediction
     tier_id: UUID
     tier: str
+
+    @classmethod
+    def of(cls, partition: Partition, tier: Tier, base_power_w: float | None) -> "ServedPartition":
+        return cls(
+            lower=partition.lower,
+            upper=partition.upper,
+            setting=partition.setting,
+            probability=partition.probability,
+            per_byte=predict(
+                partition.setting, dataset_bytes=1.0, basis=partition.energy_basis, base_power_w=base_power_w
+            ),
+            tier_id=tier.id,
+            tier=tier_name(partition),
+        )
 
 
 @dataclass(frozen=True)
@@ -54,12 +74,10 @@ class ServedLeaf:
     def of(cls, cluster_id: UUID, model: LeafModel, tiers: Iterable[Tier]) -> "ServedLeaf":
         by_key: dict[PartitionKey, list[ServedPartition]] = {}
         for partition, tier in zip(model.partitions, tiers, strict=True):
-            served = ServedPartition(partition, tier.id, tier_name(partition))
+            served = ServedPartition.of(partition, tier, model.table.base_power_w)
             by_key.setdefault(partition.key, []).append(served)
-        ordered = {
-            key: tuple(sorted(group, key=lambda served: served.partition.lower)) for key, group in by_key.items()
-        }
-        table_json = WireTable.of(model.compact()).model_dump_json(exclude_none=True).encode()
+        ordered = {key: tuple(sorted(group, key=lambda served: served.lower)) for key, group in by_key.items()}
+        table_json = WireTable.of(model.compact()).to_json()
         return cls(cluster_id, model, MappingProxyType(ordered), table_json)
 
 
@@ -78,13 +96,17 @@ class ServedModel:
 
     def nearest(self, dataset: DataSet, load: float) -> ServedLeaf:
         """The leaf for a data set under this load."""
-        leaf = nearest_leaf(
-            (served.model.leaf for served in self.leaves),
+        centre = nearest_leaf(
+            self._by_centre,
             mean_file_bytes=dataset.mean_file_bytes,
             file_count=dataset.file_count,
             load=load,
         )
-        return next(served for served in self.leaves if served.model.leaf is leaf)
+        return self._by_centre[centre]
+
+    @cached_property
+    def _by_centre(self) -> Mapping[Leaf, ServedLeaf]:
+        return {served.model.leaf: served for served in self.leaves}
 
 
 class Shelf:
@@ -113,16 +135,21 @@ class Shelf:
 
 @dataclass(frozen=True)
 class Index:
-    """The release in force without its lattices, as the store has it."""
+    """The release in force without its lattices, as the store has it.
+
+    ``aliases`` lead from any other name of an endpoint to its own; ``known_paths`` is what the owners of endpoints say
+    of the paths between two, by their own names.
+    """
 
     release: int | None
     models: Mapping[LinkKey, IndexedModel]
     aliases: Mapping[str, str]
+    known_paths: Mapping[tuple[str, str], Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything one tenant's recommendations need; ``index.aliases`` lead from any name of an endpoint to its own."""
+    """Everything one tenant's recommendations need."""
 
     index: Index
     shelf: Shelf = field(default_factory=Shelf)
@@ -133,9 +160,15 @@ class Snapshot:
 
     def indexed(self, asked: LinkKey) -> IndexedModel | None:
         """The link between two endpoints under any of their names, if it has a model."""
+        return self.index.models.get(LinkKey(*self._own_names(asked), asked.network, asked.mover))
+
+    def known_path(self, asked: LinkKey) -> Path:
+        """What the owner of the source says of the path to the destination."""
+        return self.index.known_paths.get(self._own_names(asked), UNKNOWN_PATH)
+
+    def _own_names(self, asked: LinkKey) -> tuple[str, str]:
         aliases = self.index.aliases
-        ends = aliases.get(asked.source, asked.source), aliases.get(asked.destination, asked.destination)
-        return self.index.models.get(LinkKey(*ends, asked.network, asked.mover))
+        return aliases.get(asked.source, asked.source), aliases.get(asked.destination, asked.destination)
 
     def model(self, indexed: IndexedModel) -> ServedModel:
         """The link's model; raises ``NotInMemory``."""
@@ -169,6 +202,7 @@ class Snapshots:
         self._fresh_for_s = fresh_for_s
         self._shelf = Shelf()
         self._held: dict[UUID, tuple[Snapshot, float]] = {}
+        self._forgotten = 0
 
     def held(self, tenant_id: UUID) -> Snapshot | None:
         """The tenant's snapshot if there is a fresh one; asks no database."""
@@ -179,9 +213,10 @@ class Snapshots:
 
     def load(self, tenant_id: UUID) -> Snapshot:
         """Read the index again; notices may be lost, so this also happens after a while."""
-        asked_at = self._monotonic()
+        forgotten, asked_at = self._forgotten, self._monotonic()
         snapshot = Snapshot(self._load_index(tenant_id), self._shelf)
-        self._held[tenant_id] = (snapshot, asked_at + self._fresh_for_s)
+        if self._forgotten == forgotten:  # else another release came into force meanwhile, perhaps of this tenant
+            self._held[tenant_id] = (snapshot, asked_at + self._fresh_for_s)
         return snapshot
 
     def fetch(self, tenant_id: UUID, model_id: UUID) -> None:
@@ -189,8 +224,10 @@ class Snapshots:
         self._shelf.put(model_id, ServedModel.of(self._load_model(tenant_id, model_id)))
 
     def forget(self, tenant_id: UUID) -> None:
-        """Another release is in force."""
+        """Another release is in force, or names have changed."""
+        self._forgotten += 1
         self._held.pop(tenant_id, None)
 
     def forget_all(self) -> None:
+        self._forgotten += 1
         self._held.clear()

@@ -12,6 +12,7 @@ from services.persistence.failures import unavailable_when_away
 from services.persistence.repositories.keys import Registry
 from services.persistence.roles import app_url, prepare_roles
 from services.persistence.unit_of_work import UnitOfWork
+from tradewind.path import Path
 
 
 def prepare_database(admin_url: str, *, app_password: str | None = None) -> str:
@@ -41,8 +42,14 @@ class Store:
             release = uow.releases.current()
             models = uow.models.index(release) if release is not None else {}
             keys = {link.id: link.key for link in uow.links.all()}
-            aliases = {alias: endpoint.name for endpoint in uow.endpoints.all() for alias in endpoint.aliases}
-        return Index(release, {keys[link_id]: indexed for link_id, indexed in models.items()}, aliases)
+            endpoints = uow.endpoints.all()
+        aliases = {alias: endpoint.name for endpoint in endpoints for alias in endpoint.aliases}
+        known_paths = {
+            (endpoint.name, pair.destination): Path(**pair.model_dump(exclude={"destination"}))
+            for endpoint in endpoints
+            for pair in endpoint.known_pairs
+        }
+        return Index(release, {keys[link_id]: indexed for link_id, indexed in models.items()}, aliases, known_paths)
 
     def model(self, tenant_id: UUID, model_id: UUID) -> StoredModel:
         """One model of a tenant."""

@@ -7,7 +7,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 from pydantic_core import ErrorDetails
 
 from tradewind.errors import InvalidValue
-from tradewind.path import MAX_BANDWIDTH_BPS, MAX_BUFFER_BYTES, MAX_RTT_S, MIN_BUFFER_BYTES, MIN_RTT_S
+from tradewind.path import BOUNDS
 
 MAX_NAME_LENGTH = 200
 BIGINT_MAX = 2**63 - 1
@@ -15,11 +15,11 @@ BIGINT_MAX = 2**63 - 1
 Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH, pattern=r"^[^\x00-\x1f]+$")]
 Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
 Positive = Annotated[float, Field(gt=0)]
+Bandwidth = Annotated[float, Field(ge=BOUNDS["bandwidth_bps"][0], le=BOUNDS["bandwidth_bps"][1])]
+RoundTrip = Annotated[float, Field(ge=BOUNDS["rtt_s"][0], le=BOUNDS["rtt_s"][1])]
+BufferBytes = Annotated[float, Field(ge=BOUNDS["buffer_bytes"][0], le=BOUNDS["buffer_bytes"][1])]
 NonNegative = Annotated[float, Field(ge=0)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
-Bandwidth = Annotated[float, Field(gt=0, le=MAX_BANDWIDTH_BPS)]
-RoundTrip = Annotated[float, Field(ge=MIN_RTT_S, le=MAX_RTT_S)]
-Buffer = Annotated[float, Field(ge=MIN_BUFFER_BYTES, le=MAX_BUFFER_BYTES)]
 Count = Annotated[int, Field(ge=0, le=BIGINT_MAX)]
 AtLeastOne = Annotated[int, Field(ge=1, le=BIGINT_MAX)]
 Small = Annotated[int, Field(ge=1, le=32767)]

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from tradewind.sla import EnergyBasis, SlaKind
-from tradewind.wire.base import Bandwidth, Buffer, Name, Open, Positive, RoundTrip, Strict
+from tradewind.wire.base import Bandwidth, BufferBytes, Name, Open, Positive, RoundTrip, Strict
 from tradewind.wire.records import WireParameters
 
 
@@ -17,7 +17,7 @@ class KnownPair(Strict):
     destination: Name
     bandwidth_bps: Bandwidth | None = None
     rtt_s: RoundTrip | None = None
-    buffer_bytes: Buffer | None = None
+    buffer_bytes: BufferBytes | None = None
 
 
 class PowerProfile(Strict):

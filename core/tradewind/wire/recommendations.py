@@ -5,17 +5,21 @@ from decimal import Decimal
 from typing import Self
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tradewind.dataset import ChunkKind, DataSet, SizeBin
+from tradewind.errors import InvalidValue
 from tradewind.parameters import Caps, Parameters
-from tradewind.path import Path
+from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.prediction import Interval, PredictedSetting
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable
 from tradewind.selection import SettingTable
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
 from tradewind.wire.base import AtLeastOne, Count, Name, NonNegative, Open, Positive, Small, Strict
 from tradewind.wire.records import WireParameters, WirePath
+
+MEAN_TOLERANCE = 0.01
+"""Rounding of a mean file size that is told beside the sums it follows from, relative."""
 
 
 class WireSizeBin(Strict):
@@ -35,6 +39,31 @@ class WireWorkload(Strict):
     size_histogram: tuple[WireSizeBin, ...] = Field(default=(), max_length=64)
     content_type: Name | None = None
 
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        mean = self.total_bytes / self.file_count
+        if self.mean_file_bytes is not None and abs(self.mean_file_bytes - mean) > MEAN_TOLERANCE * mean + 1:
+            raise InvalidValue("dataset.mean_file_bytes", f"is not total_bytes / file_count, which is {mean:g}")
+        if self.size_histogram:
+            self._check_histogram()
+        return self
+
+    def _check_histogram(self) -> None:
+        lowest = 0
+        for i, each in enumerate(self.size_histogram):
+            field = f"dataset.size_histogram.{i}"
+            if each.max_file_bytes <= lowest:
+                raise InvalidValue(f"{field}.max_file_bytes", "must rise from bin to bin")
+            if each.total_bytes > each.file_count * each.max_file_bytes:
+                raise InvalidValue(f"{field}.total_bytes", "is more than file_count files of max_file_bytes")
+            lowest = each.max_file_bytes
+        for name in ("file_count", "total_bytes"):
+            whole = sum(getattr(each, name) for each in self.size_histogram)
+            if whole != getattr(self, name):
+                raise InvalidValue(
+                    "dataset.size_histogram", f"has a {name} of {whole} in all, not {getattr(self, name)}"
+                )
+
     def bins(self) -> tuple[SizeBin, ...]:
         if self.size_histogram:
             return tuple(SizeBin(b.max_file_bytes, b.file_count, b.total_bytes) for b in self.size_histogram)
@@ -47,7 +76,7 @@ class WireWorkload(Strict):
 
 class WireSla(Strict):
     kind: SlaKind
-    target: float | None = None
+    target: float | None = Field(default=None, ge=1e-9, le=1e18)
     fraction: float | None = None
     confidence: float = DEFAULT_CONFIDENCE
     energy_basis: EnergyBasis = EnergyBasis.TOTAL
@@ -89,7 +118,7 @@ class RecommendRequest(Strict):
     limits: WireLimits | None = None
 
     def to_path(self) -> Path:
-        return Path(**dict(self.path)) if self.path else Path()
+        return Path(**dict(self.path)) if self.path else UNKNOWN_PATH
 
 
 class WireInterval(Open):
@@ -191,6 +220,12 @@ class WireTable(Open):
             loss_baseline=table.loss_baseline,
             bank_limit_bits=table.bank_limit_bits,
         )
+
+    def to_json(self) -> bytes:
+        """JSON with every field of the table; of its settings only what is known."""
+        known = self.model_dump_json(exclude={"settings"})
+        settings = b",".join(setting.model_dump_json(exclude_none=True).encode() for setting in self.settings)
+        return known.removesuffix("}").encode() + b',"settings":[' + settings + b"]}"
 
     def to_table(self) -> CompactTable:
         settings = tuple(setting.to_setting() for setting in self.settings)

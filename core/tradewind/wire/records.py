@@ -15,7 +15,7 @@ from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
 from tradewind.wire.base import (
     AtLeastOne,
     Bandwidth,
-    Buffer,
+    BufferBytes,
     Count,
     Fraction,
     Instant,
@@ -44,7 +44,7 @@ class WirePath(Strict):
     rtt_s: RoundTrip | None = None
     min_rtt_s: RoundTrip | None = None
     loss_rate: Fraction | None = None
-    buffer_bytes: Buffer | None = None
+    buffer_bytes: BufferBytes | None = None
 
 
 class WireDataSet(Strict):

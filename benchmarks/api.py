@@ -1,0 +1,141 @@
+"""Requests answered a second by one API worker, beside the same framework without the work."""
+
+import json
+import os
+import socket
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from benchmarks import report
+from benchmarks.api_app import ECHO, ECHO_REDIS
+from benchmarks.api_cases import DESTINATIONS, log_lines, requests
+from benchmarks.http_load import Load, LoadError, Measured
+from services.bootstrap import container
+from services.embedded.postgres import EmbeddedPostgres
+from services.embedded.valkey import EmbeddedValkey
+from services.persistence.store import prepare_database
+from services.serve import PYTHON, first_key, running
+
+RECOMMEND = "/v1/recommend"
+ROUTES = {"echo": ECHO, "recommend": RECOMMEND, "echo_redis": ECHO_REDIS}
+ROUNDS, ROUND_S = 7, 4
+QUICK_ROUNDS, QUICK_ROUND_S = 3, 2
+WARM_UP_S = 1
+PATIENCE_S = 120.0
+HOST = "127.0.0.1"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = report.arguments(__doc__ or "").parse_args(argv)
+    started_at = datetime.now(UTC)
+    rounds, seconds = (QUICK_ROUNDS, QUICK_ROUND_S) if options.quick else (ROUNDS, ROUND_S)
+    try:
+        measured = run(rounds, seconds, options.seed)
+    except LoadError as error:
+        print(f"api: {error}", file=sys.stderr)
+        return 1
+    report.write(
+        "api", quick=options.quick, results=_results(measured), summary=summary(measured), started_at=started_at
+    )
+    return 0
+
+
+def run(rounds: int, seconds: int, seed: int) -> list[Mapping[str, Measured]]:
+    """The routes in turn, again and again, so that a busy moment of the machine falls on all of them."""
+    bodies = [json.dumps(body).encode() for body in requests()]
+    with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as (address, secret, environment):
+        load = Load(Path(folder), bodies, secret)
+        with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {secret}"}, timeout=60) as client:
+            publish(client, environment, seed)
+            for body in bodies:
+                _require_learned(client, body)
+        for path in ROUTES.values():
+            load.run(address + path, WARM_UP_S)
+        measured: list[Mapping[str, Measured]] = []
+        for number in range(rounds):
+            measured.append({name: load.run(address + path, seconds) for name, path in ROUTES.items()})
+            print(f"round {number + 1} of {rounds}: {measured[-1]['recommend'].rps:,.0f} a second", flush=True)
+    return measured
+
+
+def summary(rounds: Sequence[Mapping[str, Measured]]) -> dict[str, float]:
+    """Medians over the rounds; the ratio is taken round by round."""
+    figures = {f"{name}_rps": statistics.median(each[name].rps for each in rounds) for name in ROUTES}
+    figures["recommend_ratio"] = statistics.median(each["recommend"].rps / each["echo"].rps for each in rounds)
+    return figures | {f"{name}_p99_ms": statistics.median(each[name].p99_ms for each in rounds) for name in ROUTES}
+
+
+def _results(rounds: Sequence[Mapping[str, Measured]]) -> list[dict[str, report.Value]]:
+    return [
+        {"case": name, "round": number, "rps": found.rps, "p99_ms": found.p99_ms}
+        for number, each in enumerate(rounds, start=1)
+        for name, found in each.items()
+    ]
+
+
+@contextmanager
+def service(folder: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
+    """One uvicorn worker on embedded servers of its own: address, key, and the environment of its processes."""
+    with EmbeddedPostgres.temporary() as postgres, EmbeddedValkey.temporary() as valkey:
+        database_url, redis_url = prepare_database(postgres.url()), valkey.url()
+        with container(database_url=database_url, redis_url=redis_url) as parts:
+            secret = first_key(parts, folder / "key")
+        environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url}
+        port = _free_port()
+        command = [*PYTHON, "uvicorn", "benchmarks.api_app:app", "--factory", "--no-access-log", "--log-level=warning"]
+        with running({"api": [*command, f"--host={HOST}", f"--port={port}"]}, environment):
+            address = f"http://{HOST}:{port}"
+            _wait_for(lambda: _is_ready(address), "the API to start")
+            yield address, secret, environment
+
+
+def publish(client: httpx.Client, environment: Mapping[str, str], seed: int) -> None:
+    """Upload logs and let a worker make a release of them, as in service."""
+    client.post("/v1/logs", content=b"".join(log_lines(seed))).raise_for_status()
+    worker = [*PYTHON, "celery", "--quiet", "-A", "workers.app", "worker", "--concurrency=2", "--loglevel=ERROR"]
+    with running({"worker": worker}, environment):
+        _wait_for(lambda: _links_released(client) == len(DESTINATIONS), "a release of all links")
+
+
+def _links_released(client: httpx.Client) -> int:
+    return sum(link["release"] is not None for link in client.get("/v1/links").raise_for_status().json())
+
+
+def _require_learned(client: httpx.Client, body: bytes) -> None:
+    answer: Any = client.post(RECOMMEND, content=body, headers={"Content-Type": "application/json"})
+    if answer.status_code != httpx.codes.OK or answer.json()["source"] != "release":
+        raise LoadError(f"{body.decode()} was not answered from the release: {answer.text[:300]}")
+
+
+def _is_ready(address: str) -> bool:
+    try:
+        return httpx.get(f"{address}/readyz").status_code == httpx.codes.OK
+    except httpx.TransportError:
+        return False
+
+
+def _wait_for(reached: Any, what: str) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not reached():
+        if time.monotonic() > deadline:
+            raise LoadError(f"waited {PATIENCE_S:.0f} s in vain for {what}")
+        time.sleep(0.1)
+
+
+def _free_port() -> int:
+    with socket.create_server((HOST, 0)) as listening:
+        port: int = listening.getsockname()[1]
+        return port
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,5 @@
+"""Real PostgreSQL, Valkey and API for every test of this folder."""
+
+from tests.stack import admin_database_url, api, database_url, parts, postgres, redis_url, tenant, valkey
+
+__all__ = ["admin_database_url", "api", "database_url", "parts", "postgres", "redis_url", "tenant", "valkey"]

@@ -1,0 +1,73 @@
+"""Snapshots in memory: how long they hold, and what makes them be read again."""
+
+from types import MappingProxyType
+from uuid import UUID, uuid4
+
+import pytest
+
+from services.application.snapshot import Index, Snapshots
+
+TENANT = uuid4()
+
+
+class Source:
+    """A store whose release changes when told, and a clock that is turned by hand."""
+
+    def __init__(self) -> None:
+        self.release = 1
+        self.reads = 0
+        self.now_s = 0.0
+        self.meanwhile = lambda: None
+        self.snapshots = Snapshots(self.index, self._no_model, lambda: self.now_s)
+
+    def index(self, _: UUID) -> Index:
+        self.reads += 1
+        read = Index(self.release, MappingProxyType({}), MappingProxyType({}))
+        self.meanwhile()
+        return read
+
+    def _no_model(self, *_: UUID):
+        raise AssertionError("no model is asked for")
+
+    def current(self) -> int | None:
+        return (self.snapshots.held(TENANT) or self.snapshots.load(TENANT)).release
+
+
+@pytest.fixture
+def source() -> Source:
+    return Source()
+
+
+def test_a_snapshot_is_read_once_and_held(source: Source) -> None:
+    assert [source.current() for _ in range(3)] == [1, 1, 1]
+    assert source.reads == 1
+
+
+def test_a_release_is_noticed_within_30_s_without_notice(source: Source) -> None:
+    source.current()
+    source.release = 2
+    source.now_s = 29.0
+    assert source.current() == 1
+    source.now_s = 30.1
+    assert source.current() == 2
+
+
+def test_a_notice_counts_at_once(source: Source) -> None:
+    source.current()
+    source.release = 2
+    source.snapshots.forget(TENANT)
+    assert source.current() == 2
+    source.release = 3
+    source.snapshots.forget_all()
+    assert source.current() == 3
+
+
+def test_what_was_read_before_a_notice_is_not_held_after_it(source: Source) -> None:
+    def publish() -> None:
+        source.release = 2
+        source.meanwhile = lambda: None
+        source.snapshots.forget(TENANT)
+
+    source.meanwhile = publish
+    source.current()
+    assert source.current() == 2
