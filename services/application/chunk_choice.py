@@ -56,11 +56,16 @@ def share_of(sla: Sla, share: float, base_power_w: float | None) -> Sla:
     return sla.with_target(sla.target * share)
 
 
-def share_of_caps(caps: Caps, share: float) -> Caps:
-    """A chunk's part of the caps that hold for all chunks together, at least one each."""
+def share_of_caps(caps: Caps, share: float, chunks: int) -> Caps:
+    """A chunk's part of the caps that hold for all ``chunks`` together: one each, and its share of what is left.
+
+    Parts add up to no more than the cap, which is at least the number of chunks (see ``Enquiry.chunks``).
+    """
+    if chunks == 1:
+        return caps
 
     def part(cap: int | None) -> int | None:
-        return None if cap is None else max(1, math.floor(cap * share))
+        return None if cap is None else 1 + math.floor((cap - chunks) * share)
 
     return replace(caps, concurrency=part(caps.concurrency), streams=part(caps.streams))
 

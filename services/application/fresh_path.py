@@ -144,7 +144,7 @@ def _solve_each(enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[Sett
     choices = []
     for chunk, table in zip(chunks, tables, strict=True):
         share = chunk.dataset.total_bytes / whole
-        caps = share_of_caps(enquiry.caps, share) if len(chunks) > 1 else enquiry.caps
+        caps = share_of_caps(enquiry.caps, share, len(chunks))
         sla = share_of(enquiry.sla, share, table.base_power_w)
         choice = solve(table, chunk, sla, caps) or solve(table, chunk, sla)
         assert choice is not None, "a neighbour's table has settings"
@@ -160,7 +160,7 @@ def _by_rule(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path, load: float)
     choices = []
     for chunk, plan in zip(chunks, plans, strict=True):
         share = chunk.dataset.total_bytes / whole
-        caps = share_of_caps(enquiry.caps, share) if len(chunks) > 1 else enquiry.caps
+        caps = share_of_caps(enquiry.caps, share, len(chunks))
         parameters = caps.clamp(plan.parameters)
         setting = PredictedSetting(
             parameters=parameters,

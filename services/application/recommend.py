@@ -118,7 +118,9 @@ def _choose(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLe
     choices = _choose_within(chunks, leaves, agreements, [enquiry.caps] * len(chunks))
     if choices is None or enquiry.caps is NO_CAPS or within_together(choices, enquiry.caps):
         return choices
-    return _choose_within(chunks, leaves, agreements, [share_of_caps(enquiry.caps, share) for share in shares])
+    return _choose_within(
+        chunks, leaves, agreements, [share_of_caps(enquiry.caps, share, len(chunks)) for share in shares]
+    )
 
 
 def _choose_within(
