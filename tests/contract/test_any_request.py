@@ -23,8 +23,8 @@ def any_lines(_: schemathesis.SerializationContext, value: object) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def caller(parts: Container) -> Tenant:
-    return new_tenant(parts)
+def caller(parts: Container, database_url: str) -> Tenant:
+    return new_tenant(parts, database_url)
 
 
 @DESCRIBED.parametrize()
