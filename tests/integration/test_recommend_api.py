@@ -17,6 +17,7 @@ from services.application.jobs import ReleaseChanged
 from services.application.learned import StoredModel
 from services.application.snapshot import Index, Snapshots
 from services.bootstrap import Container, container
+from services.persistence.log_reader import LogReader
 from tests.integration.test_refresh import Fixture as Refreshes
 from tests.stack import PATIENCE_S, Tenant, new_tenant, serving
 from tradewind.wire.recommendations import RecommendResponse
@@ -33,10 +34,10 @@ def body(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def learned(api: str, parts: Container) -> Tenant:
+def learned(api: str, parts: Container, database_url: str, logs: LogReader) -> Tenant:
     """A tenant with two releases of one link."""
-    tenant = new_tenant(parts)
-    refreshes = Refreshes(tenant)
+    tenant = new_tenant(parts, database_url)
+    refreshes = Refreshes(tenant, logs)
     with tenant.client(api) as client:
         for seed in (1, 2):
             lines = b"".join(log_lines(seed, (DESTINATION,)))
@@ -249,8 +250,8 @@ def test_a_revoked_key_is_refused_at_once(api: str, learned: Tenant) -> None:
         assert httpx.post(f"{api}/v1/recommend", json=body(), headers=agent).status_code == 401
 
 
-def test_a_rollback_and_a_publication_change_the_answer_at_once(api: str, learned: Tenant) -> None:
-    refreshes = Refreshes(learned)
+def test_a_rollback_and_a_publication_change_the_answer_at_once(api: str, learned: Tenant, logs: LogReader) -> None:
+    refreshes = Refreshes(learned, logs)
     with learned.client(api) as client:
         second = recommended(client)["release"]
         first = client.post(f"/v1/releases/{second}/rollback").json()["id"]
