@@ -22,6 +22,9 @@ from tradewind.units import BITS_PER_BYTE
 MAX_PIPELINING = 100
 """Cap on requests in flight, as in HARP's client; beyond it servers close the connection."""
 
+MAX_PARALLELISM = 64
+"""Cap on the streams of one file: beyond any tool's own (aria2 16, GridFTP servers 32 to 64)."""
+
 DEFAULT_BUFFER_BYTES = 4 * 1024 * 1024
 """Socket buffer assumed where the path does not tell: Linux's default ceiling of auto-tuning is 4–6 MB."""
 
@@ -42,8 +45,9 @@ def pipelining(bdp_bytes: float, mean_file_bytes: float) -> int:
 
 
 def parallelism(bdp_bytes: float, mean_file_bytes: float, buffer_bytes: float) -> int:
-    """Streams that one file can use, p = max(min(⌈BDP/buf⌉, ⌈mean/buf⌉), 1) (002 §4.1)."""
-    return max(min(math.ceil(bdp_bytes / buffer_bytes), math.ceil(mean_file_bytes / buffer_bytes)), 1)
+    """Streams that one file can use, p = max(min(⌈BDP/buf⌉, ⌈mean/buf⌉), 1), at most 64 (002 §4.1)."""
+    usable = min(math.ceil(bdp_bytes / buffer_bytes), math.ceil(mean_file_bytes / buffer_bytes))
+    return max(1, min(usable, MAX_PARALLELISM))
 
 
 def _bdp_bytes(path: Path) -> float:
