@@ -76,6 +76,13 @@ class Interval:
     low: float
     high: float
 
+    def probability_above(self, value: float) -> float:
+        """Probability that a log-normal quantity with this mean and band exceeds ``value`` > 0."""
+        if not 0 < self.low < self.high:
+            return 1.0 if self.mean >= value else 0.0
+        log_sd = math.log(self.high / self.low) / (2 * _BAND_Z)
+        return _STANDARD.cdf(math.log(self.mean / value) / log_sd - log_sd / 2)
+
     def times(self, factor: float) -> "Interval":
         """All three multiplied by ``factor`` ≥ 0."""
         return Interval(self.mean * factor, self.low * factor, self.high * factor)

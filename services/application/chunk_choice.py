@@ -8,9 +8,9 @@ from uuid import UUID
 
 from tradewind.dataset import Chunk, DataSet
 from tradewind.parameters import NO_CAPS, Caps, Parameters
-from tradewind.prediction import Interval, PredictedSetting, Prediction, predict
+from tradewind.prediction import Interval, PredictedSetting, Prediction, Quantity, predict
 from tradewind.recommendation import ChunkPlan
-from tradewind.selection import SettingTable, choose
+from tradewind.selection import QUANTITY_OF, SettingTable, choose, unit_target
 from tradewind.sla import EnergyBasis, Sla, SlaKind
 from tradewind.units import BITS_PER_BYTE
 
@@ -95,9 +95,9 @@ def solve(table: SettingTable, chunk: Chunk, sla: Sla, caps: Caps = NO_CAPS) -> 
 def together(choices: Sequence[ChunkChoice], dataset: DataSet, sla: Sla, ceiling_bps: float) -> Prediction:
     """Prediction for the whole data set while all chunks run together.
 
-    One chunk is predicted as it is. Several share the pipe: their rates are scaled down to ``ceiling_bps`` and the
-    slowest chunk ends the transfer. Power adds up above the base. Relative widths are the byte-weighted means of the
-    chunks', as if all errors were one (which is the wider assumption).
+    One chunk is predicted as it is. Several share the pipe, see `shared_duration_s`. Power adds up above the base.
+    Relative widths are the byte-weighted means of the chunks', as if all errors were one (which is the wider
+    assumption).
     """
     if len(choices) == 1:
         return choices[0].per_byte.for_bytes(dataset.total_bytes)
@@ -105,8 +105,7 @@ def together(choices: Sequence[ChunkChoice], dataset: DataSet, sla: Sla, ceiling
     sizes = [choice.chunk.dataset.total_bytes for choice in choices]
     weights = [size / max(dataset.total_bytes, 1) for size in sizes]
     rates = [part.throughput_bps.mean for part in parts]
-    scale = min(1.0, ceiling_bps / sum(rates))
-    duration_s = max(BITS_PER_BYTE * size / (scale * rate) for size, rate in zip(sizes, rates, strict=True))
+    duration_s = shared_duration_s(sizes, rates, ceiling_bps)
     throughput = BITS_PER_BYTE * dataset.total_bytes / duration_s if duration_s else sum(rates)
     throughput_bps = _widened(throughput, [part.throughput_bps for part in parts], weights)
     powers = [part.power_w for part in parts if part.power_w is not None]
@@ -121,6 +120,50 @@ def together(choices: Sequence[ChunkChoice], dataset: DataSet, sla: Sla, ceiling
         energy_j=_widened(power_w * duration_s, energies, weights),
         power_w=_widened(power_w, powers, weights),
     )
+
+
+def shared_duration_s(sizes_bytes: Sequence[int], rates_bps: Sequence[float], ceiling_bps: float) -> float:
+    """Time until chunks that run together are all done, s.
+
+    Each goes at its own rate, all scaled alike to ``ceiling_bps`` together; when one is done the others take its room.
+    """
+    left_bits = {i: float(BITS_PER_BYTE * size) for i, size in enumerate(sizes_bytes) if size}
+    taken_s = 0.0
+    while left_bits:
+        scale = min(1.0, ceiling_bps / sum(rates_bps[i] for i in left_bits))
+        soonest = min(left_bits, key=lambda i: left_bits[i] / rates_bps[i])
+        step_s = left_bits[soonest] / (scale * rates_bps[soonest])
+        taken_s += step_s
+        left_bits = {i: bits - step_s * scale * rates_bps[i] for i, bits in left_bits.items() if i != soonest}
+    return taken_s
+
+
+def kept_together(
+    choices: Sequence[ChunkChoice], predicted: Prediction, dataset: DataSet, sla: Sla
+) -> tuple[float, bool]:
+    """Probability that the agreement on the whole is kept, and whether it can be promised.
+
+    Each chunk keeps its share as if it had the pipe alone; a rate or a deadline must also hold for what is predicted
+    of all of them together.
+    """
+    probability = min(choice.probability for choice in choices)
+    feasible = all(choice.feasible for choice in choices)
+    if len(choices) == 1 or sla.target is None or QUANTITY_OF.get(sla.kind) is not Quantity.THROUGHPUT:
+        return probability, feasible
+    needed_bps = unit_target(sla, dataset_bytes=dataset.total_bytes, certifiable_bps=None)
+    if not needed_bps:
+        return probability, feasible
+    probability = min(probability, predicted.throughput_bps.probability_above(needed_bps))
+    return probability, feasible and probability >= sla.confidence
+
+
+def within_pipe(predicted: Prediction, bandwidth_bps: float | None) -> Prediction:
+    """The prediction with no end of its rate above the path's bandwidth."""
+    if bandwidth_bps is None or predicted.throughput_bps.high <= bandwidth_bps:
+        return predicted
+    rate = predicted.throughput_bps
+    bounded = Interval(*(min(end, bandwidth_bps) for end in (rate.mean, rate.low, rate.high)))
+    return Prediction(throughput_bps=bounded, energy_j=predicted.energy_j, power_w=predicted.power_w)
 
 
 def _widened(mean: float, parts: Sequence[Interval], weights: Sequence[float]) -> Interval:

@@ -11,11 +11,13 @@ from uuid import UUID
 from services.application.chunk_choice import (
     ChunkChoice,
     channels_of,
+    kept_together,
     needs_power,
     share_of,
     share_of_caps,
     solve,
     together,
+    within_pipe,
     within_together,
 )
 from services.application.enquiry import Enquiry, Offer
@@ -56,7 +58,8 @@ def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable
         return recommend_unseen(replace(enquiry, path=path, load=load), snapshot, new_transfer_id)
     plan = tuple(choice.plan() for choice in choices)
     predicted = together(choices, enquiry.dataset, enquiry.sla, _ceiling_bps(model, path, load))
-    feasible = all(choice.feasible for choice in choices)
+    probability, feasible = kept_together(choices, predicted, enquiry.dataset, enquiry.sla)
+    predicted = within_pipe(predicted, path.bandwidth_bps)
     weightiest = max(choices, key=_bytes)  # its tier stands for the whole
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
@@ -64,7 +67,7 @@ def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable
         predicted=predicted,
         sla=SlaAnswer(
             agreement=enquiry.sla,
-            probability=min(choice.probability for choice in choices),
+            probability=probability,
             feasible=feasible,
             tier_id=weightiest.tier_id if feasible else None,
             tier=weightiest.tier if feasible else None,

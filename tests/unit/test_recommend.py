@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.application.chunk_choice import share_of_caps
+from services.application.chunk_choice import share_of_caps, shared_duration_s
 from services.application.enquiry import Enquiry
 from services.application.recommend import recommend
 from services.application.snapshot import EMPTY_SNAPSHOT, NotInMemory, Shelf
@@ -224,3 +224,23 @@ def test_energy_agreements_on_a_link_without_energy_fall_back_to_the_rule():
     made = answer(enquiry(kind=SlaKind.MIN_ENERGY), unmetered).recommendation
     assert made.source is AnswerSource.HEURISTIC
     assert made.predicted.energy_j is None
+
+
+@pytest.mark.parametrize("target", [30e6, 60e6, 90e6, 120e6, 150e6])
+def test_no_rate_is_promised_above_what_all_chunks_are_predicted_to_reach(target):
+    bins = (SizeBin(131_072, 300, 30_000_000), SizeBin(2**26, 4, 160_000_000))
+    dataset = DataSet(file_count=304, total_bytes=190_000_000)
+    made = answer(enquiry(kind=SlaKind.THROUGHPUT_AT_LEAST, target=target, bins=bins, dataset=dataset)).recommendation
+    if made.sla.feasible:
+        assert target <= made.predicted.throughput_bps.mean
+    if target > PATH.bandwidth_bps:
+        assert not made.sla.feasible
+        assert made.sla.probability < 0.5
+    assert made.predicted.throughput_bps.high <= PATH.bandwidth_bps
+
+
+def test_a_chunk_that_is_done_leaves_its_room_to_the_others():
+    assert shared_duration_s([10**6, 10**6], [8e6, 8e6], 8e6) == pytest.approx(2.0)
+    assert shared_duration_s([10**6, 9 * 10**6], [8e6, 8e6], 8e6) == pytest.approx(10.0)
+    assert shared_duration_s([10**6, 10**6], [8e6, 8e6], 1e9) == pytest.approx(1.0)
+    assert shared_duration_s([0, 10**6], [8e6, 8e6], 8e6) == pytest.approx(1.0)

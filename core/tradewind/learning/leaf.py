@@ -18,6 +18,9 @@ MIN_ROWS = 8
 """Fewer rows cannot tell a surface from noise, even along a single axis; the same for metered rows and power."""
 
 LARGEST_CORRELATION = 0.99
+UNSEEN_POWER_LOG_SD = 1.0
+"""Spread of ln(W) far from all metered settings: no promise on energy or power can rest on it."""
+
 MEDIAN_LOAD = float("nan")
 
 
@@ -30,6 +33,8 @@ class LeafSurfaces:
     axes : as in the observations.
     constant : raw values of the axes that did not vary.
     throughput, power : surfaces of bit/s and W; ``power`` is None where too few rows were metered.
+    highest_log_power : ln of the highest power seen, W: what a setting far from all metered ones is taken to draw, so
+        that few metered rows neither forbid a rate nor make an unmetered setting look cheap.
     correlation : of the noise of log throughput and log power in rows with both.
     energy_smearing : factor from exp of the log mean to the mean of P/T.
     idle_power_w : floor of any power, so that E ≥ P_idle·8·bytes/T; 0 if unknown.
@@ -39,6 +44,7 @@ class LeafSurfaces:
     constant: Mapping[str, float]
     throughput: Surface
     power: Surface | None
+    highest_log_power: float
     correlation: float
     energy_smearing: float
     idle_power_w: float
@@ -54,17 +60,18 @@ class LeafSurfaces:
                 log_throughput_mean=t.log_mean, log_throughput_sd=t_sd, throughput_bps=bps, certified=certified
             )
         p = self.power.predict(settings, load)
-        p_sd = self.power.deviation(p)
-        covariance = self.correlation * t_sd * p_sd
+        p_sd = np.where(p.certified, self.power.deviation(p), UNSEEN_POWER_LOG_SD)
+        log_power = np.where(p.certified, p.log_mean, np.maximum(p.log_mean, self.highest_log_power))
+        covariance = np.where(p.certified, self.correlation * t_sd * p_sd, 0.0)
         spread = np.sqrt(np.maximum(p_sd**2 + t_sd**2 - 2 * covariance, 0.0))
-        per_bit = self.energy_smearing * mean_of_lognormal(p.log_mean - t.log_mean, spread)
+        per_bit = self.energy_smearing * mean_of_lognormal(log_power - t.log_mean, spread)
         idle_w = max(self.idle_power_w, np.finfo(np.float64).tiny)
         return LeafPrediction(
             log_throughput_mean=t.log_mean,
             log_throughput_sd=t_sd,
             throughput_bps=bps,
-            certified=certified & p.certified,
-            log_power_mean=np.maximum(p.log_mean, np.log(idle_w)),
+            certified=certified,
+            log_power_mean=np.maximum(log_power, np.log(idle_w)),
             log_power_sd=p_sd,
             log_covariance=covariance,
             power_w=np.maximum(self.power.raw_mean(p), idle_w),
@@ -126,6 +133,7 @@ def fit_leaf(
         constant=_constants(observations),
         throughput=throughput,
         power=power,
+        highest_log_power=float(np.log(np.nanmax(watts))) if power else 0.0,
         correlation=correlation,
         energy_smearing=smearing,
         idle_power_w=idle_power_w,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.unit.learning.made_leaves import AXES, STEPS, metered_leaf, noisy_leaf, true_log_throughput
-from tradewind.learning.leaf import fit_leaf
+from tradewind.learning.leaf import UNSEEN_POWER_LOG_SD, fit_leaf
 from tradewind.parameters import Lattice
 
 LATTICE = Lattice.spanning({axis: tuple(float(step) for step in STEPS) for axis in AXES})
@@ -76,3 +76,13 @@ def test_domain_values_carry_the_moments_of_power():
     assert setting.certified
     assert setting.log_power_mean == pytest.approx(np.log(40), abs=0.1)
     assert 0 < setting.log_covariance < setting.log_throughput_sd * setting.log_power_sd
+
+
+def test_few_metered_rows_do_not_take_away_the_promise_of_a_rate():
+    rows = metered_leaf()
+    few = replace(rows, power_w=np.where(np.arange(len(rows)) % 20 == 0, rows.power_w, np.nan))
+    bare = replace(rows, power_w=np.full(len(rows), np.nan))
+    with_few, without = (fit_leaf(each).evaluate(LATTICE).settings() for each in (few, bare))
+    assert [each.certified for each in with_few] == [each.certified for each in without]
+    dearest = np.log(np.nanmax(few.power_w))
+    assert all(each.log_power_mean >= dearest - 1e-9 for each in with_few if each.log_power_sd == UNSEEN_POWER_LOG_SD)
