@@ -3,7 +3,6 @@
 No I/O: the snapshot and the maker of ids are arguments.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from uuid import UUID
@@ -102,8 +101,7 @@ def _ceiling_bps(model: ServedModel, path: Path, load: float) -> float:
 
     The load of a link is an upper bound where transfers did not fill the pipe, so what was reached counts too.
     """
-    reached = math.exp(max(s.log_throughput_mean for leaf in model.leaves for s in leaf.model.table.settings))
-    return max(reached, (path.bandwidth_bps or 0.0) * (1 - load))
+    return max(model.fastest_bps, (path.bandwidth_bps or 0.0) * (1 - load))
 
 
 def _choose(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf]) -> list[ChunkChoice] | None:

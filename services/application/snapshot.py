@@ -4,6 +4,7 @@ Models never change once stored, so one shelf of them serves every release; what
 recommendation first needs it.
 """
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -103,6 +104,11 @@ class ServedModel:
             load=load,
         )
         return self._by_centre[centre]
+
+    @cached_property
+    def fastest_bps(self) -> float:
+        """Throughput of the fastest setting of any leaf."""
+        return math.exp(max(each.log_throughput_mean for leaf in self.leaves for each in leaf.model.table.settings))
 
     @cached_property
     def _by_centre(self) -> Mapping[Leaf, ServedLeaf]:
