@@ -28,6 +28,7 @@ class Event(StrEnum):
     BATCH_STORED = "batch.stored"
     JOB_PUBLISHED = "job.published"
     EVENT_NOT_SENT = "event.not_sent"
+    NOTICE_FAILED = "notice.failed"
     TASK_DONE = "task.done"
     TASK_RETRIED = "task.retried"
     TASK_FAILED = "task.failed"
