@@ -81,7 +81,7 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
             snapshots=snapshots,
             lookups=SingleFlight(),
             client=client,
-            notices=NoticeListener(client, on_notice=on_notice, on_subscribed=on_subscribed),
+            notices=NoticeListener(client, on_notice=on_notice, on_subscribed=on_subscribed, log=log),
             clock=SystemClock(),
             metrics=Metrics.create(),
             log=log,

@@ -4,6 +4,7 @@ Starts PostgreSQL and Valkey unless the environment names others, brings the sch
 workers and their schedule as child processes. If one of them ends, everything ends.
 """
 
+import errno
 import os
 import signal
 import socket
@@ -35,7 +36,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         settings = Settings.from_environment(os.environ, data_folder=ROOT / "var")
-        settings.data_folder.mkdir(parents=True, exist_ok=True)
+        check_place(settings)
         with backends(
             settings.data_folder,
             database_url=settings.database_url,
@@ -49,6 +50,36 @@ def main() -> int:
         return _fail(error, 1)
     except KeyboardInterrupt:
         return 0
+
+
+def check_place(settings: Settings) -> None:
+    """Make the data folder, and find out whether it and the port can be used, before anything is started.
+
+    Raises
+    ------
+    InvalidValue : its field is the variable's name.
+    """
+    folder = settings.data_folder
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidValue("TRADEWIND_DATA", f"cannot make the folder {folder}: {error.strerror}") from error
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise InvalidValue("TRADEWIND_DATA", f"cannot write to the folder {folder}")
+    place = f"{settings.host}:{settings.port}"
+    try:
+        found = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise InvalidValue("TRADEWIND_HOST", f"no address of {settings.host}: {error.strerror}") from error
+    for family, kind, protocol, _, address in found:
+        with suppress(OSError), socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the server does
+            try:
+                probe.bind(address)
+            except OSError as error:
+                if error.errno in {errno.EADDRINUSE, errno.EACCES}:
+                    reason = f"cannot listen on {place} ({error.strerror}); set TRADEWIND_PORT to another port"
+                    raise InvalidValue("TRADEWIND_PORT", reason) from error
 
 
 def serve(settings: Settings, found: Backends) -> int:

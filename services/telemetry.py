@@ -8,32 +8,24 @@ from enum import StrEnum
 from typing import Self, TextIO
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram
 from structlog.tracebacks import ExceptionDictTransformer
 from structlog.typing import FilteringBoundLogger
 
 # Between an answer from memory and one that waited for a database.
 REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
-# Between one small link and a large tenant's.
-TASK_SECONDS = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0)
 
 
 class Event(StrEnum):
     """Everything that the server's processes log."""
 
-    SERVICE_STARTED = "service.started"
-    SERVICE_STOPPED = "service.stopped"
-    SERVICE_DIED = "service.died"
     REQUEST_FAILED = "request.failed"
     BATCH_STORED = "batch.stored"
-    JOB_PUBLISHED = "job.published"
     EVENT_NOT_SENT = "event.not_sent"
+    NOTICE_FAILED = "notice.failed"
     TASK_DONE = "task.done"
     TASK_RETRIED = "task.retried"
     TASK_FAILED = "task.failed"
-    RELEASE_PUBLISHED = "release.published"
-    RELEASE_REFUSED = "release.refused"
-    RELEASE_LOADED = "release.loaded"
 
 
 def logger(process: str, *, output: TextIO) -> FilteringBoundLogger:
@@ -63,9 +55,6 @@ class Metrics:
     rows_accepted: Counter
     rows_rejected: Counter
     recommendations: Counter
-    task_seconds: Histogram
-    tasks: Counter
-    release_age_seconds: Gauge
 
     @classmethod
     def create(cls) -> Self:
@@ -85,12 +74,5 @@ class Metrics:
             rows_rejected=Counter("tradewind_rows_rejected", "Transfer records put in quarantine.", registry=registry),
             recommendations=Counter(
                 "tradewind_recommendations", "Recommendations, by where they come from.", ["source"], registry=registry
-            ),
-            task_seconds=Histogram(
-                "tradewind_task_seconds", "Time of a task.", ["task"], buckets=TASK_SECONDS, registry=registry
-            ),
-            tasks=Counter("tradewind_tasks", "Finished tasks.", ["task", "outcome"], registry=registry),
-            release_age_seconds=Gauge(
-                "tradewind_release_age_seconds", "Age of the release that recommendations come from.", registry=registry
             ),
         )

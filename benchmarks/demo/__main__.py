@@ -51,6 +51,9 @@ def main() -> int:
     except TradewindError as error:
         sys.stderr.write(f"demo: {error}\n")
         return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("\ndemo: interrupted\n")
+        return 130
     (FOLDER / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     say(f"\n{FOLDER / 'report.json'} written after {time.monotonic() - began:.0f} s")
     return 0

@@ -24,7 +24,8 @@ def list_links(parts: Parts, principal: AnyKey) -> Sequence[Link]:
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         release = uow.releases.current()
         overviews = uow.models.overviews(release) if release is not None else {}
-        return [_link(link, release, overviews.get(link.id)) for link in uow.links.all()]
+        reasons = uow.models.reasons(release) if release is not None else {}
+        return [_link(link, release, overviews.get(link.id), reasons.get(link.id)) for link in uow.links.all()]
 
 
 @router.get("/links/{link_id}/clusters")
@@ -54,7 +55,7 @@ def _leaf(model: StoredModel, cluster_id: UUID) -> StoredLeaf:
     return next(leaf for leaf in model.leaves if leaf.cluster_id == cluster_id)
 
 
-def _link(link: StoredLink, release: int | None, overview: ModelOverview | None) -> Link:
+def _link(link: StoredLink, release: int | None, overview: ModelOverview | None, reason: str | None) -> Link:
     return Link(
         id=link.id,
         source=link.key.source,
@@ -67,6 +68,7 @@ def _link(link: StoredLink, release: int | None, overview: ModelOverview | None)
         clusters=overview.clusters if overview else 0,
         bandwidth_bps=overview.path.bandwidth_bps if overview else None,
         rtt_s=overview.path.rtt_s if overview else None,
+        reason=reason,
     )
 
 

@@ -16,6 +16,7 @@ from services.application.recommend import recommend
 from services.application.snapshot import NotInMemory
 from services.bootstrap import Container
 from tradewind.cluster import LOAD_MAX
+from tradewind.errors import InvalidValue
 from tradewind.flags import tool_flags
 from tradewind.parameters import NO_CAPS, Parameters
 from tradewind.recommendation import ChunkPlan, SlaAnswer
@@ -48,7 +49,14 @@ async def _offer(enquiry: Enquiry, parts: Container, tenant_id: UUID) -> Offer:
 
 
 def enquiry_of(asked: RecommendRequest) -> Enquiry:
-    """The request in the words of the domain."""
+    """The request in the words of the domain.
+
+    Raises
+    ------
+    InvalidValue : a device is named, none of which has a profile yet.
+    """
+    if asked.device is not None:
+        raise InvalidValue("device", "no device profiles exist yet; leave it out")
     return Enquiry(
         link=LinkKey(asked.source, asked.destination, asked.network, asked.mover),
         dataset=asked.dataset.to_dataset(),

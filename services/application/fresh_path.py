@@ -21,12 +21,13 @@ from services.application.chunk_choice import (
 )
 from services.application.enquiry import Enquiry, Offer
 from services.application.snapshot import ServedLeaf, Snapshot
+from services.application.unseen_case import unseen_case
 from tradewind import heuristics, prior
 from tradewind.dataset import Chunk, DataSet
 from tradewind.model import compacted
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.prediction import PredictedSetting, Quantity, predict
+from tradewind.prediction import Interval, PredictedSetting, Prediction, Quantity, predict
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Recommendation, SlaAnswer
 from tradewind.selection import QUANTITY_OF, SettingTable, unit_target
 from tradewind.sla import Sla, SlaKind
@@ -70,7 +71,8 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         source, tables = AnswerSource.HEURISTIC, [prior.table(path, chunk.dataset, load=load) for chunk in chunks]
         choices = _by_rule(enquiry, chunks, path, load)
     plan = tuple(choice.plan() for choice in choices)
-    predicted = together(choices, enquiry.dataset, enquiry.sla, (path.bandwidth_bps or math.inf) * (1 - load))
+    bandwidth_bps = path.bandwidth_bps or math.inf
+    predicted = _at_most(bandwidth_bps, together(choices, enquiry.dataset, enquiry.sla, bandwidth_bps * (1 - load)))
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
         plan=plan,
@@ -78,7 +80,14 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         sla=SlaAnswer(agreement=enquiry.sla, probability=min(choice.probability for choice in choices), feasible=False),
         tables={},
         source=source,
-        rationale=_rationale(source, enquiry, nearest, plan, predicted.throughput_bps.mean),
+        rationale=_rationale(
+            unseen_case(enquiry, snapshot, chunks, load),
+            source=source,
+            enquiry=enquiry,
+            nearest=nearest,
+            plan=plan,
+            mean_bps=predicted.throughput_bps.mean,
+        ),
         release=snapshot.release if source is AnswerSource.NEIGHBOUR else None,
         nearest_data_distance=max(found[0].distance for found in nearest) if all(nearest) else None,
     )
@@ -87,6 +96,13 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         for chunk, table in zip(chunks, tables, strict=True)
     }
     return Offer(recommendation, compact)
+
+
+def _at_most(bandwidth_bps: float, predicted: Prediction) -> Prediction:
+    """The prediction without rates that the path does not carry: the mean of a wide log-normal can lie above it."""
+    rate = predicted.throughput_bps
+    within = Interval(*(min(value, bandwidth_bps) for value in (rate.mean, rate.low, rate.high)))
+    return replace(predicted, throughput_bps=within)
 
 
 def _nearest(snapshot: Snapshot, path: Path, dataset: DataSet, mover: str, *, powered: bool) -> list[_Neighbour]:
@@ -205,6 +221,8 @@ def _rate_probability(setting: PredictedSetting, chunk: Chunk, sla: Sla) -> floa
 
 
 def _rationale(
+    case: str,
+    *,
     source: AnswerSource,
     enquiry: Enquiry,
     nearest: Sequence[Sequence[_Neighbour]],
@@ -214,9 +232,9 @@ def _rationale(
     if source is AnswerSource.NEIGHBOUR:
         links = dict.fromkeys(each.link for found in nearest for each in found)
         names = (f"{link.source} → {link.destination}" for link in links)
-        origin = f"no logs of this case; residuals of the nearest links ({', '.join(names)}) on the prior"
+        origin = f"{case}; residuals of the nearest links ({', '.join(names)}) on the prior"
     else:
-        origin = f"no logs of this path or one like it; closed-form rule for {enquiry.sla.kind}"
+        origin = f"{case}, none to borrow from; closed-form rule for {enquiry.sla.kind}"
     assumed = [
         f"{name} {text}"
         for name, known, text in (

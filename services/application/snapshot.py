@@ -168,6 +168,17 @@ class Snapshot:
         """The link between two endpoints under any of their names, if it has a model."""
         return self.index.models.get(LinkKey(*self._own_names(asked), asked.network, asked.mover))
 
+    def other_movers(self, asked: LinkKey) -> tuple[str, ...]:
+        """Movers that have a model of the same path, in order of their names; not the one asked with."""
+        path = (*self._own_names(asked), asked.network)
+        return tuple(
+            sorted(
+                key.mover
+                for key in self.index.models
+                if (key.source, key.destination, key.network) == path and key.mover != asked.mover
+            )
+        )
+
     def known_path(self, asked: LinkKey) -> Path:
         """What the owner of the source says of the path to the destination."""
         return self.index.known_paths.get(self._own_names(asked), UNKNOWN_PATH)

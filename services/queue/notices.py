@@ -10,6 +10,7 @@ from uuid import UUID
 
 import orjson
 import redis
+from structlog.typing import FilteringBoundLogger
 
 from services.application.jobs import KeyRevoked, Notice, ReleaseChanged
 
@@ -45,12 +46,19 @@ class NoticeListener:
     client : of Redis; its connection pool gives the thread its own connection.
     on_notice : called for each notice.
     on_subscribed : called whenever a subscription begins: notices before it were missed.
+    log : told of a notice that cannot be read or acted on; those after it are still heard.
     """
 
     def __init__(
-        self, client: redis.Redis, *, on_notice: Callable[[Notice], None], on_subscribed: Callable[[], None]
+        self,
+        client: redis.Redis,
+        *,
+        on_notice: Callable[[Notice], None],
+        on_subscribed: Callable[[], None],
+        log: FilteringBoundLogger,
     ) -> None:
         self._client = client
+        self._log = log
         self._on_notice = on_notice
         self._on_subscribed = on_subscribed
         self._stopping = threading.Event()
@@ -79,5 +87,13 @@ class NoticeListener:
                     continue
                 if message["type"] == "subscribe":
                     self._on_subscribed()
-                elif message["type"] == "message" and (notice := decode(message["data"])) is not None:
-                    self._on_notice(notice)
+                elif message["type"] == "message":
+                    self._hand_on(message["data"])
+
+    def _hand_on(self, message: bytes) -> None:
+        try:
+            notice = decode(message)
+            if notice is not None:
+                self._on_notice(notice)
+        except Exception:  # noqa: BLE001 - without this thread the process would hear nothing any more
+            self._log.exception("notice.failed")

@@ -1,5 +1,6 @@
 """Keys, endpoints, probes and problems of the API through HTTP."""
 
+import io
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
@@ -11,7 +12,8 @@ from sqlalchemy import text
 from services.application.authenticate import Scope
 from services.application.jobs import KeyRevoked, Notice, ReleaseChanged
 from services.bootstrap import container
-from services.queue.notices import NoticeListener
+from services.queue.notices import CHANNEL, NoticeListener, encode
+from services.telemetry import logger
 from tests.conditions import eventually
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant, serving
@@ -64,7 +66,9 @@ def test_a_key_revoked_in_one_process_is_forgotten_by_the_others(
 def test_notices_reach_every_listener(tenant: Tenant) -> None:
     heard: list[Notice] = []
     subscribed = threading.Event()
-    listener = NoticeListener(tenant.parts.client, on_notice=heard.append, on_subscribed=subscribed.set)
+    listener = NoticeListener(
+        tenant.parts.client, on_notice=heard.append, on_subscribed=subscribed.set, log=tenant.parts.log
+    )
     listener.start()
     try:
         assert subscribed.wait(10)
@@ -79,6 +83,33 @@ def test_notices_reach_every_listener(tenant: Tenant) -> None:
         assert heard == sent
     finally:
         listener.stop()
+
+
+def test_a_notice_that_cannot_be_read_or_acted_on_is_logged_and_later_ones_are_heard(tenant: Tenant) -> None:
+    heard: list[Notice] = []
+    subscribed = threading.Event()
+    output = io.StringIO()
+
+    def on_notice(notice: Notice) -> None:
+        heard.append(notice)
+        if len(heard) == 1:
+            raise RuntimeError("the first one fails")
+
+    client = tenant.parts.client
+    listener = NoticeListener(
+        client, on_notice=on_notice, on_subscribed=subscribed.set, log=logger("api", output=output)
+    )
+    listener.start()
+    try:
+        assert subscribed.wait(10)
+        sent: list[Notice] = [ReleaseChanged(tenant.id, 7), KeyRevoked(tenant.id, uuid4())]
+        for message in (b"{}", b"no JSON", b"[]", *(encode(notice) for notice in sent)):
+            client.publish(CHANNEL, message)
+        eventually(lambda: len(heard) == 2)
+        assert heard == sent
+    finally:
+        listener.stop()
+    assert output.getvalue().count('"notice.failed"') == 4
 
 
 @pytest.mark.parametrize("scope", [Scope.AGENT, Scope.ANALYST])

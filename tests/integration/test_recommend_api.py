@@ -182,6 +182,7 @@ def test_a_confidence_is_rounded_up_to_one_that_is_kept(client: httpx.Client) ->
         ({"path": {"rtt_s": 0}}, "path.rtt_s"),
         ({"path": {"rtt_ms": 60}}, "path.rtt_ms"),
         ({"source": ""}, "source"),
+        ({"device": "phone"}, "device"),
         ({"destination": None}, "destination"),
     ],
     ids=str,

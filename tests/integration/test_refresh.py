@@ -171,6 +171,11 @@ def test_a_link_that_cannot_be_fitted_says_why_and_stops_no_other(api: str, tena
             "without_model": 1,
         }
         assert uow.releases.get(release).links == 1
+    with tenant.client(api) as client:
+        fitted, unfitted = sorted(client.get("/v1/links").json(), key=lambda link: link["clusters"], reverse=True)
+    assert (fitted["reason"], fitted["release"]) == (None, release)
+    assert (unfitted["destination"], unfitted["release"]) == ("psi", None)
+    assert unfitted["reason"]
 
 
 def test_a_second_refresh_waits_for_its_interval(api: str, tenant: Tenant, logs: LogReader) -> None:

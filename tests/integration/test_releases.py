@@ -167,6 +167,10 @@ def test_a_link_that_cannot_be_fitted_keeps_its_model_in_force(api: str, tenant:
     with opened(tenant) as uow:
         assert models_of(uow, second) == models_of(uow, first)
     assert begin(tenant) is None
+    upload(api, tenant, 20, ["another"])
+    third = refresh(tenant)
+    with opened(tenant) as uow:
+        assert uow.models.reasons(second) == uow.models.reasons(third) == {link_id: "too few rows"}
 
 
 def test_a_release_with_pending_links_is_not_published(api: str, tenant: Tenant) -> None:

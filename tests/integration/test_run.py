@@ -114,6 +114,14 @@ def test_an_unknown_command_or_none_shows_the_usage_and_installs_nothing(run, ch
     assert not (checkout / ".venv").exists()
 
 
+@pytest.mark.parametrize("command", ["serve", "demo", "check"])
+def test_a_word_too_many_is_named_and_nothing_is_begun(run, checkout, command):
+    code, output, errors = run(command, "--quick")
+    assert (code, output) == (2, "")
+    assert errors.startswith(f"run: {command} takes no arguments; what is '--quick'?\n\nusage: ./run")
+    assert not (checkout / ".venv").exists()
+
+
 def test_help_is_no_error(run):
     code, output, _ = run("--help")
     assert code == 0

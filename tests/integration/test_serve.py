@@ -2,6 +2,8 @@
 
 import os
 import signal
+import socket
+import subprocess
 import sys
 
 import psutil
@@ -20,6 +22,34 @@ print("ready", flush=True)
 while True:
     signal.pause()
 """
+
+
+def refusal(**variables):
+    """Exit code and error of a service that is not started."""
+    environment = {**os.environ, **variables}
+    done = subprocess.run(
+        [sys.executable, "-m", "services.serve"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == ""
+    return done.returncode, done.stderr
+
+
+def test_a_data_folder_that_cannot_be_made_is_told_in_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    code, error = refusal(TRADEWIND_DATA=str(tmp_path / "file" / "data"))
+    assert code == 2
+    assert error == f"serve: TRADEWIND_DATA: cannot make the folder {tmp_path}/file/data: Not a directory\n"
+
+
+def test_a_port_that_is_taken_is_found_before_anything_is_started(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        code, error = refusal(TRADEWIND_DATA=str(tmp_path), TRADEWIND_PORT=str(port))
+    assert code == 2
+    assert error.count("\n") == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in error
+    assert "set TRADEWIND_PORT" in error
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture

@@ -181,12 +181,31 @@ def test_an_unseen_path_like_a_known_one_borrows_from_it():
 
 def test_another_movers_history_says_nothing():
     asked = enquiry(link=replace(LINK, mover="rclone"), path=PATH)
-    assert answer(asked).recommendation.source is AnswerSource.HEURISTIC
+    made = answer(asked).recommendation
+    assert made.source is AnswerSource.HEURISTIC
+    assert "logs exist for mover tradewind: ask with that mover" in made.rationale
 
 
 def test_a_data_set_far_from_all_history_is_not_answered_as_a_known_one():
     made = answer(enquiry(count=2, mean=50_000_000_000)).recommendation
     assert made.source is not AnswerSource.RELEASE
+    assert "octaves away from the nearest in the logs of this path" in made.rationale
+
+
+def test_caps_below_every_setting_seen_are_named_as_the_reason():
+    narrow = leaf_model(300, 100_000)
+    wide = replace(narrow, table=replace(narrow.table, settings=narrow.table.settings[-1:]))
+    made = answer(enquiry(caps=Caps(concurrency=1)), snapshot(wide)).recommendation
+    assert made.source is not AnswerSource.RELEASE
+    assert "the caps are below every setting" in made.rationale
+
+
+@pytest.mark.parametrize("load", [None, 0.5])
+def test_no_more_is_expected_than_an_unseen_path_carries(load):
+    made = answer(enquiry(path=Path(rtt_s=0.02), load=load), EMPTY_SNAPSHOT).recommendation
+    rate = made.predicted.throughput_bps
+    assert rate.low < rate.mean <= rate.high <= 1e9
+    assert made.rationale.startswith("no logs of this path, none to borrow from")
 
 
 @pytest.mark.parametrize("kind", [SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY])
@@ -224,6 +243,7 @@ def test_energy_agreements_on_a_link_without_energy_fall_back_to_the_rule():
     made = answer(enquiry(kind=SlaKind.MIN_ENERGY), unmetered).recommendation
     assert made.source is AnswerSource.HEURISTIC
     assert made.predicted.energy_j is None
+    assert "the logs of this path have no energy, which min_energy needs" in made.rationale
 
 
 @pytest.mark.parametrize("target", [30e6, 60e6, 90e6, 120e6, 150e6])

@@ -74,6 +74,8 @@ class CreatedKey(Key):
 
 
 class Link(Open):
+    """A link; ``reason`` says why its newest logs gave no model, so that it has none or kept the one before."""
+
     id: UUID
     source: str
     destination: str
@@ -85,6 +87,7 @@ class Link(Open):
     clusters: int
     bandwidth_bps: float | None = None
     rtt_s: float | None = None
+    reason: str | None = None
 
 
 class Cluster(Open):

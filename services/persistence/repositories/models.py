@@ -111,6 +111,15 @@ class Models:
         )
         return {row.link_id: ModelOverview(_path(row), row.clusters) for row in rows}
 
+    def reasons(self, release_id: int) -> Mapping[UUID, str]:
+        """Of each link that a release could not fit: why."""
+        rows = self._connection.execute(
+            select(release_links.c.link_id, release_links.c.reason).where(
+                release_links.c.release_id == release_id, release_links.c.reason.is_not(None)
+            )
+        )
+        return {row.link_id: row.reason for row in rows}
+
     def of_link(self, release_id: int, link_id: UUID) -> StoredModel | None:
         """The model of one link in a release."""
         found = self._read(

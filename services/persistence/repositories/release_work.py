@@ -69,13 +69,14 @@ class ReleaseWork:
         self._connection.execute(
             insert_or_skip(release_links)
             .from_select(
-                ["tenant_id", "release_id", "link_id", "link_model_id", "state", "logs_version"],
+                ["tenant_id", "release_id", "link_id", "link_model_id", "state", "reason", "logs_version"],
                 select(
                     literal(self._tenant_id),
                     literal(release_id),
                     carried.c.link_id,
                     carried.c.link_model_id,
                     literal("done"),
+                    carried.c.reason,  # an older model that was kept is still kept, for the same reason
                     carried.c.logs_version,
                 ).where(carried.c.release_id == parent_id, carried.c.link_model_id.is_not(None)),
             )

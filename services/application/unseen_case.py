@@ -1,0 +1,39 @@
+"""Why the release in force does not answer an enquiry by itself, in the words of the rationale."""
+
+from collections.abc import Sequence
+
+from services.application.chunk_choice import needs_power, share_of_caps
+from services.application.enquiry import Enquiry
+from services.application.snapshot import Snapshot
+from tradewind.dataset import Chunk
+
+
+def unseen_case(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], load: float) -> str:
+    """The case of an enquiry that is answered without history of its own, as one phrase.
+
+    Raises
+    ------
+    NotInMemory : the link's model has to be fetched first.
+    """
+    indexed = snapshot.indexed(enquiry.link)
+    if indexed is None:
+        movers = snapshot.other_movers(enquiry.link)
+        if not movers:
+            return "no logs of this path"
+        these = "that mover" if len(movers) == 1 else "one of them"
+        return (
+            f"no logs of this path by {enquiry.link.mover}; logs exist for mover {', '.join(movers)}: ask with {these}"
+        )
+    leaves = [snapshot.model(indexed).nearest(chunk.dataset, load).model for chunk in chunks]
+    if needs_power(enquiry.sla) and not all(leaf.table.knows_power for leaf in leaves):
+        return f"the logs of this path have no energy, which {enquiry.sla.kind} needs"
+    whole = max(enquiry.dataset.total_bytes, 1)
+    for chunk, leaf in zip(chunks, leaves, strict=True):
+        caps = share_of_caps(enquiry.caps, chunk.dataset.total_bytes / whole, len(chunks))
+        if not any(caps.allow(setting.parameters) for setting in leaf.table.settings):
+            return "the caps are below every setting in the logs of this path"
+    octaves = max(
+        leaf.leaf.octaves_from(chunk.dataset.mean_file_bytes, chunk.dataset.file_count)
+        for chunk, leaf in zip(chunks, leaves, strict=True)
+    )
+    return f"the data set is {octaves:.1f} octaves away from the nearest in the logs of this path"
