@@ -118,6 +118,14 @@ def test_a_second_copy_moves_nothing_and_logs_nothing(origin, tmp_path, spool):
     assert report.line() == "moved nothing (11 already there); log has nothing to tell"
 
 
+def test_a_folder_named_without_its_slash_is_copied_as_a_folder(origin, files, tmp_path):
+    (files / "sub").mkdir()
+    (files / "sub" / "one.bin").write_bytes(b"one")
+    report = copy_files([f"{origin.url.rstrip('/')}/sub"], str(tmp_path / "here"))
+    assert report.succeeded
+    assert contents(tmp_path / "here") == {"one.bin": b"one"}
+
+
 def test_files_are_sent_to_a_receiver(files, tmp_path, spool):
     received = tmp_path / "received"
     received.mkdir()
