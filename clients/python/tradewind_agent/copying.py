@@ -202,7 +202,9 @@ def _path_seen(path: Path, movement: Movement, options: CopyOptions) -> Path:
 
 
 def _records(prepared: PreparedCopy, movement: Movement, path: Path) -> tuple[TransferRecord, ...]:
-    if not movement.result.bytes_moved and not movement.result.files_done:
+    # Parts of files that all failed measure no transfer; those of one that the user cut short do.
+    measured = movement.result.files_done or (movement.cancelled and movement.result.bytes_moved)
+    if not measured:
         return ()
     listing = prepared.listing
     identity = Identity(

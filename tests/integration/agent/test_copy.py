@@ -138,6 +138,15 @@ def test_files_are_sent_to_a_receiver(files, tmp_path, spool):
     assert whole.outcome.retransmitted_bytes is not None
 
 
+def test_an_upload_to_a_server_that_takes_none_says_how_to_start_it_and_is_not_logged(files, origin, spool):
+    report = copy_files([str(files)], f"{origin.url}new/", options=WAN, logbook=Logbook(spool=spool))
+    assert not report.succeeded
+    assert "serve-files with --writable" in report.line()
+    assert "bit/s" not in report.line()
+    assert "%" not in report.line()
+    assert not spool.segments()
+
+
 def test_a_manifest_lists_what_is_copied(origin, tmp_path):
     manifest = tmp_path / "manifest"
     manifest.write_text("small1\ndeep/large\n")
