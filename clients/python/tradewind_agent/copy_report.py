@@ -81,7 +81,8 @@ class CopyReport:
             done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {self.duration_s:.1f} s: {rate}"
             done += _against(self.plan, self.throughput_bps)
             done += "".join(f"; {_energy(reading)}" for reading in self.energy) or "; energy not measured"
-        return f"{done}{_failed(self.failures)}; log {self.log}"
+        begin = "interrupted; run again to go on; " if self.status is Status.CANCELLED else ""
+        return f"{begin}{done}{_failed(self.failures)}; log {self.log}"
 
     def document(self) -> dict[str, Any]:
         """All of it, in the names and units of the wire."""

@@ -65,6 +65,7 @@ def copy(
 ) -> None:
     """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
     from tradewind.parameters import Caps, Parameters
+    from tradewind.transfer import Status
     from tradewind_agent.copy_options import CopyOptions
     from tradewind_agent.copying import Logbook, prepare, run
     from tradewind_agent.metering import HostMeter
@@ -111,7 +112,7 @@ def copy(
         terminal.note(line)
     terminal.result(report.line(), report.document())
     if not report.succeeded:
-        raise typer.Exit(1)
+        raise typer.Exit(128 + signal.SIGINT if report.status is Status.CANCELLED else 1)
 
 
 def _engine_options(*, checksum: bool, ca_file: Path | None, insecure: bool) -> "EngineOptions":
