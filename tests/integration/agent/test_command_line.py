@@ -151,6 +151,21 @@ def test_a_folder_of_logs_is_uploaded_with_a_report(logged_in, service, tmp_path
     assert len(service.rows) == 5
 
 
+def test_an_upload_names_an_empty_folder(logged_in, tmp_path):
+    (tmp_path / "empty").mkdir()
+    outcome = run("logs", "upload", str(tmp_path / "empty"), env=logged_in)
+    assert outcome.code == 2
+    assert f"{tmp_path / 'empty'} is a folder without files" in outcome.error
+
+
+def test_broken_rows_of_a_log_are_named_by_kind_with_the_first_of_them(env, tmp_path):
+    log = tmp_path / "log"
+    log.write_bytes(lines(1)[0] + b'{"outcome": 1, "dataset": 1}\n' * 5)
+    outcome = run("logs", "upload", str(log), "--dry-run", env=env)
+    assert "1 record, 5 rows refused" in outcome.out
+    assert "refused 5 (rows 2, 3, 4, …): " in outcome.out
+
+
 def test_a_dry_run_of_an_upload_needs_no_service(env, tmp_path):
     log = tmp_path / "log"
     log.write_bytes(b"".join(lines(3)))
