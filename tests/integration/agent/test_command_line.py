@@ -74,10 +74,20 @@ def test_a_login_is_kept_and_used(env, service, tmp_path):
     assert uploaded.document["accepted"] == 3
 
 
-def test_a_login_to_a_service_that_is_away_is_kept_unchecked(env):
+def test_a_login_to_a_service_that_is_away_leaves_the_one_before(env, service):
     with faulty_service() as gone:
         url = gone.url
-    outcome = run("login", url, "--key", "k", "--json", env=env)
+    assert run("login", service.url, "--key", "k", env=env).code == 0
+    outcome = run("login", url, "--key", "other", env=env)
+    assert outcome.code == 1
+    assert "--unchecked" in outcome.error
+    assert run("logs", "upload", "-", env=env, stdin=b"".join(lines(1))).code == 0
+
+
+def test_a_login_to_a_service_that_is_away_is_kept_unchecked_if_wanted(env):
+    with faulty_service() as gone:
+        url = gone.url
+    outcome = run("login", url, "--key", "k", "--unchecked", "--json", env=env)
     assert outcome.code == 0
     assert outcome.document["checked"] is False
     assert "kept unchecked" in outcome.error
