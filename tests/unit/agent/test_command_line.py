@@ -42,6 +42,12 @@ def test_every_command_explains_itself_and_takes_json(command, capsys):
         ["recommend", "a", "b"],
         ["recommend", "a", "b", "--bytes", "1XB"],
         ["recommend", "a", "b", "--bytes", "1GB", "--flags", "scp"],
+        ["recommend", "a", "b", "--bytes", "1e30B"],
+        ["recommend", "a", "b", "--bytes", "1GB", "--files", "99999999999999999999"],
+        ["recommend", "a", "b", "--bytes", "1GB", "--bandwidth", "1e30bps"],
+        ["recommend", "a", "b", "--bytes", "1GB", "--rtt", "1e30s"],
+        ["recommend", "", "b", "--bytes", "1GB"],
+        ["recommend", "a", "b" * 201, "--bytes", "1GB"],
         ["logs"],
         ["logs", "upload"],
         ["logs", "upload", "/no/such/log"],
@@ -62,6 +68,7 @@ def test_wrong_usage_is_one_line_and_exit_code_2(arguments, capsys):
     assert told.out == ""
     assert told.err.startswith("tradewind: ")
     assert told.err.count("\n") == 1
+    assert "pydantic" not in told.err
 
 
 def test_a_defect_is_one_line_that_says_how_to_see_more(monkeypatch, capsys):
