@@ -86,6 +86,13 @@ def size_if(option: str, text: str | None) -> int | None:
     return read_if(option, parse_bytes, text)
 
 
+def positive_size_if(option: str, text: str | None) -> int | None:
+    """A size above 0, bytes, where one is given."""
+    value = read_if(option, parse_bytes, text)
+    _positive(option, value)
+    return value
+
+
 def duration(option: str, text: str) -> float:
     """A duration above 0, s."""
     value = _positive(option, read(option, parse_seconds, text))
