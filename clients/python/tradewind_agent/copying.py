@@ -211,7 +211,7 @@ def _records(prepared: PreparedCopy, movement: Movement, path: Path) -> tuple[Tr
         transfer_id=prepared.plan.transfer_id,
         source=prepared.source,
         destination=prepared.destination,
-        mover=Mover(MOVER, _version()),
+        mover=Mover(MOVER, agent_version()),
         protocol=listing.remote.scheme,
         direction=listing.direction,
         network=prepared.options.network,
@@ -221,7 +221,8 @@ def _records(prepared: PreparedCopy, movement: Movement, path: Path) -> tuple[Tr
     return records_of(identity, whole, chunks, path=path, energy=movement.energy, usage=movement.usage)
 
 
-def _version() -> str | None:
+def agent_version() -> str | None:
+    """Version of the installed agent; ``None`` where it runs from a source tree."""
     try:
         return version("tradewind-agent")
     except PackageNotFoundError:  # run from a source tree that is not installed

@@ -27,7 +27,6 @@ def test_every_command_explains_itself_and_takes_json(command, capsys):
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["nonsense"],
         ["copy"],
         ["copy", "http://host/"],
@@ -82,3 +81,13 @@ def test_a_defect_is_one_line_that_says_how_to_see_more(monkeypatch, capsys):
     told = capsys.readouterr()
     assert "set TRADEWIND_TRACE=1" in told.err
     assert told.err.count("\n") == 1
+
+
+def test_the_program_alone_prints_its_help(capsys):
+    assert run([]) == 0
+    assert "Usage" in capsys.readouterr().out
+
+
+def test_the_version_is_printed(capsys):
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("tradewind ")
