@@ -64,6 +64,16 @@ def total_energy_j(time_s: Sequence[float], power_w: Sequence[float]) -> float:
     return sum((t1 - t0) * (p0 + p1) / 2 for (t0, t1), (p0, p1) in steps)
 
 
+_ROUNDING = 1e-9
+"""Share of the total below which a difference of energies is rounding of their sums."""
+
+
+def energy_above_base_j(total_j: float, base_j: float) -> float:
+    """Energy above the base, J: negative by noise, but 0 where only the rounding of the two is left."""
+    dynamic_j = total_j - base_j
+    return 0.0 if abs(dynamic_j) <= _ROUNDING * abs(total_j) else dynamic_j
+
+
 def base_energy_j(duration_s: float, base_power_w: float) -> float:
     """Energy that the host would have used anyway, E_b = P_b · duration."""
     return base_power_w * duration_s

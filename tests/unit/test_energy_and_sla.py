@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.energy import base_energy_j, dynamic_energy_j, total_energy_j
+from tradewind.energy import base_energy_j, dynamic_energy_j, energy_above_base_j, total_energy_j
 from tradewind.errors import InvalidTrace, InvalidValue
 from tradewind.sla import EnergyBasis, Sla, SlaKind, round_up_confidence
 
@@ -68,3 +68,8 @@ def test_an_agreement_names_its_energy_basis_and_defaults_to_total():
 def test_an_agreement_that_makes_no_sense_is_refused(wrong):
     with pytest.raises(InvalidValue, match="sla"):
         Sla(**wrong)
+
+
+def test_a_dynamic_energy_of_rounding_alone_is_nought():
+    assert energy_above_base_j(0.3, 0.1 + 0.2) == 0
+    assert energy_above_base_j(100.0, 101.0) == -1

@@ -72,14 +72,17 @@ class CopyReport:
         """The closing line: what it got, against the prediction, the energy and how it was measured."""
         files = f"{self.files_done} {'file' if self.files_done == 1 else 'files'}"
         skipped = f" ({self.files_skipped} already there)" if self.files_skipped else ""
-        if not self.bytes_moved and not self.files_done:
-            done = f"moved nothing{skipped}"
+        if not self.files_done:
+            # A rate of parts that nobody can use says nothing of the setting.
+            parts = f"finished no file, {format_bytes(self.bytes_moved)} of parts moved" if self.bytes_moved else ""
+            done = (parts or "moved nothing") + skipped
         else:
             rate = format_bps(self.throughput_bps)
             done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {self.duration_s:.1f} s: {rate}"
             done += _against(self.plan, self.throughput_bps)
             done += "".join(f"; {_energy(reading)}" for reading in self.energy) or "; energy not measured"
-        return f"{done}{_failed(self.failures)}; log {self.log}"
+        begin = "interrupted; run again to go on; " if self.status is Status.CANCELLED else ""
+        return f"{begin}{done}{_failed(self.failures)}; log {self.log}"
 
     def document(self) -> dict[str, Any]:
         """All of it, in the names and units of the wire."""

@@ -202,14 +202,16 @@ def _path_seen(path: Path, movement: Movement, options: CopyOptions) -> Path:
 
 
 def _records(prepared: PreparedCopy, movement: Movement, path: Path) -> tuple[TransferRecord, ...]:
-    if not movement.result.bytes_moved and not movement.result.files_done:
+    # Parts of files that all failed measure no transfer; those of one that the user cut short do.
+    measured = movement.result.files_done or (movement.cancelled and movement.result.bytes_moved)
+    if not measured:
         return ()
     listing = prepared.listing
     identity = Identity(
         transfer_id=prepared.plan.transfer_id,
         source=prepared.source,
         destination=prepared.destination,
-        mover=Mover(MOVER, _version()),
+        mover=Mover(MOVER, agent_version()),
         protocol=listing.remote.scheme,
         direction=listing.direction,
         network=prepared.options.network,
@@ -219,7 +221,8 @@ def _records(prepared: PreparedCopy, movement: Movement, path: Path) -> tuple[Tr
     return records_of(identity, whole, chunks, path=path, energy=movement.energy, usage=movement.usage)
 
 
-def _version() -> str | None:
+def agent_version() -> str | None:
+    """Version of the installed agent; ``None`` where it runs from a source tree."""
     try:
         return version("tradewind-agent")
     except PackageNotFoundError:  # run from a source tree that is not installed

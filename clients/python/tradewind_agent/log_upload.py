@@ -1,6 +1,6 @@
 """History on its way to the service: logs of any known format as NDJSON lines, and what is to be said about them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -9,10 +9,11 @@ from pydantic import ValidationError
 
 from tradewind.errors import InvalidValue
 from tradewind.wire.base import reason_of
+from tradewind.wire.logs import Rejection
 from tradewind.wire.records import WireRecord
 from tradewind_agent.client import UploadReport
 from tradewind_agent.importers.importing import import_file
-from tradewind_agent.importers.ports import ImportContext, Imported, ImportReport
+from tradewind_agent.importers.ports import SHOWN_ROWS, ImportContext, Imported, ImportReport
 
 SHOWN_REASONS = 5
 
@@ -45,7 +46,12 @@ class FileReport:
             "imported": self.imported,
             "refused": self.refused,
             "reasons": [
-                {"field": field, "reason": reason, "rows": rows}
+                {
+                    "field": field,
+                    "reason": reason,
+                    "rows": rows,
+                    "first_rows": report.refused_rows.get((field, reason), []) if report else [],
+                }
                 for (field, reason), rows in (report.refused.most_common() if report else ())
             ],
             "units": [
@@ -61,9 +67,11 @@ class FileReport:
             yield f"{self.name}: {self.failure}"
         if self.report is None:
             return
-        yield f"{self.name}: {self.report.format}, {self.imported} records, {self.refused} rows refused"
-        for (field, reason), rows in self.report.refused.most_common(SHOWN_REASONS):
-            yield f"  refused {rows}: {field}: {reason}"
+        records, rows = counted(self.imported, "record"), counted(self.refused, "row")
+        yield f"{self.name}: {self.report.format}, {records}, {rows} refused"
+        for (field, reason), number in self.report.refused.most_common(SHOWN_REASONS):
+            first = self.report.refused_rows.get((field, reason), [])
+            yield f"  refused {number} ({rows_named(first, number)}): {field}: {reason}"
         yield from (f"  unit {unit}" for unit in self.report.units)
         yield from (f"  assumed {assumption}" for assumption in self.report.assumptions)
 
@@ -97,16 +105,20 @@ def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> t
     lines = [line for report in reports for line in report.lines()]
     document: dict[str, Any] = {"files": [report.document() for report in reports], "dry_run": uploaded is None}
     if uploaded is None:
-        lines.append(f"dry run: {sum(report.imported for report in reports)} records would be uploaded")
+        lines.append(f"dry run: {counted(sum(report.imported for report in reports), 'record')} would be uploaded")
     else:
         again = sum(receipt.accepted for receipt in uploaded.receipts if receipt.duplicate)
         known = f" ({again} of them were known)" if again else ""
         lines.append(
-            f"uploaded in {len(uploaded.receipts)} batches: {uploaded.accepted} accepted{known}, "
+            f"uploaded in {counted(len(uploaded.receipts), 'batch', 'batches')}: {uploaded.accepted} accepted{known}, "
             f"{uploaded.rejected} rejected"
         )
         rejections = [rejection for receipt in uploaded.receipts for rejection in receipt.rejections]
-        lines += [f"  rejected {each.field}: {each.reason}" for each in rejections[:SHOWN_REASONS]]
+        lines += _grouped(rejections)
+        if uploaded.rejected > len(rejections):
+            lines.append(
+                f"  rejected {uploaded.rejected - len(rejections)} more, which the service keeps in quarantine"
+            )
         document |= {
             "accepted": uploaded.accepted,
             "rejected": uploaded.rejected,
@@ -116,6 +128,27 @@ def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> t
     return "\n".join(lines), document
 
 
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """A number with its noun: ``1 record``, ``2 records``."""
+    return f"{number} {one if number == 1 else several or one + 's'}"
+
+
+def rows_named(first: Sequence[int], total: int) -> str:
+    """The first rows of ``total`` by their numbers: ``rows 3, 7, …``."""
+    more = ", …" if total > len(first) else ""
+    return f"{'row' if total == 1 else 'rows'} {', '.join(map(str, first))}{more}"
+
+
+def _grouped(rejections: Sequence[Rejection]) -> Iterator[str]:
+    """A line a kind of rejection, with its first rows; the commonest first."""
+    kinds: dict[tuple[str, str], list[int]] = {}
+    for each in rejections:
+        kinds.setdefault((each.field, each.reason), []).append(each.row)
+    commonest = sorted(kinds.items(), key=lambda kind: -len(kind[1]))
+    for (wrong, reason), rows in commonest[:SHOWN_REASONS]:
+        yield f"  rejected {len(rows)} ({rows_named(rows[:SHOWN_ROWS], len(rows))} of the batch): {wrong}: {reason}"
+
+
 def _line(item: Imported, told: FileReport) -> bytes | None:
     try:
         return WireRecord.of(item.record).to_line()
@@ -123,5 +156,5 @@ def _line(item: Imported, told: FileReport) -> bytes | None:
         wrong = reason_of(invalid.errors(include_url=False, include_context=False)[0])
         told.unsendable += 1
         assert told.report is not None
-        told.report.refused[wrong.field, wrong.reason] += 1
+        told.report.refuse(item.row, wrong.field, wrong.reason)
         return None

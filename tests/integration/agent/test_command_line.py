@@ -74,10 +74,20 @@ def test_a_login_is_kept_and_used(env, service, tmp_path):
     assert uploaded.document["accepted"] == 3
 
 
-def test_a_login_to_a_service_that_is_away_is_kept_unchecked(env):
+def test_a_login_to_a_service_that_is_away_leaves_the_one_before(env, service):
     with faulty_service() as gone:
         url = gone.url
-    outcome = run("login", url, "--key", "k", "--json", env=env)
+    assert run("login", service.url, "--key", "k", env=env).code == 0
+    outcome = run("login", url, "--key", "other", env=env)
+    assert outcome.code == 1
+    assert "--unchecked" in outcome.error
+    assert run("logs", "upload", "-", env=env, stdin=b"".join(lines(1))).code == 0
+
+
+def test_a_login_to_a_service_that_is_away_is_kept_unchecked_if_wanted(env):
+    with faulty_service() as gone:
+        url = gone.url
+    outcome = run("login", url, "--key", "k", "--unchecked", "--json", env=env)
     assert outcome.code == 0
     assert outcome.document["checked"] is False
     assert "kept unchecked" in outcome.error
@@ -149,6 +159,21 @@ def test_a_folder_of_logs_is_uploaded_with_a_report(logged_in, service, tmp_path
     assert "0 rejected" in again.out
     assert "were known" in again.out
     assert len(service.rows) == 5
+
+
+def test_an_upload_names_an_empty_folder(logged_in, tmp_path):
+    (tmp_path / "empty").mkdir()
+    outcome = run("logs", "upload", str(tmp_path / "empty"), env=logged_in)
+    assert outcome.code == 2
+    assert f"{tmp_path / 'empty'} is a folder without files" in outcome.error
+
+
+def test_broken_rows_of_a_log_are_named_by_kind_with_the_first_of_them(env, tmp_path):
+    log = tmp_path / "log"
+    log.write_bytes(lines(1)[0] + b'{"outcome": 1, "dataset": 1}\n' * 5)
+    outcome = run("logs", "upload", str(log), "--dry-run", env=env)
+    assert "1 record, 5 rows refused" in outcome.out
+    assert "refused 5 (rows 2, 3, 4, …): " in outcome.out
 
 
 def test_a_dry_run_of_an_upload_needs_no_service(env, tmp_path):

@@ -118,6 +118,14 @@ def test_a_second_copy_moves_nothing_and_logs_nothing(origin, tmp_path, spool):
     assert report.line() == "moved nothing (11 already there); log has nothing to tell"
 
 
+def test_a_folder_named_without_its_slash_is_copied_as_a_folder(origin, files, tmp_path):
+    (files / "sub").mkdir()
+    (files / "sub" / "one.bin").write_bytes(b"one")
+    report = copy_files([f"{origin.url.rstrip('/')}/sub"], str(tmp_path / "here"))
+    assert report.succeeded
+    assert contents(tmp_path / "here") == {"one.bin": b"one"}
+
+
 def test_files_are_sent_to_a_receiver(files, tmp_path, spool):
     received = tmp_path / "received"
     received.mkdir()
@@ -128,6 +136,15 @@ def test_files_are_sent_to_a_receiver(files, tmp_path, spool):
     whole = spooled(spool)[0]
     assert whole.direction is Direction.UPLOAD
     assert whole.outcome.retransmitted_bytes is not None
+
+
+def test_an_upload_to_a_server_that_takes_none_says_how_to_start_it_and_is_not_logged(files, origin, spool):
+    report = copy_files([str(files)], f"{origin.url}new/", options=WAN, logbook=Logbook(spool=spool))
+    assert not report.succeeded
+    assert "serve-files with --writable" in report.line()
+    assert "bit/s" not in report.line()
+    assert "%" not in report.line()
+    assert not spool.segments()
 
 
 def test_a_manifest_lists_what_is_copied(origin, tmp_path):
@@ -257,6 +274,7 @@ def test_an_interrupted_copy_is_logged_and_gone_on_with_unless_that_is_unwanted(
             on_snapshot=InterruptWhenMoving(),
         )
     assert first.status is Status.CANCELLED
+    assert first.line().startswith("interrupted; run again to go on; finished no file, ")
     assert 0 < first.bytes_moved < LARGE
     assert not target.exists()
     assert spooled(spool)[0].outcome.status is Status.CANCELLED

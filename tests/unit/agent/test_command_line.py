@@ -27,7 +27,6 @@ def test_every_command_explains_itself_and_takes_json(command, capsys):
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["nonsense"],
         ["copy"],
         ["copy", "http://host/"],
@@ -39,9 +38,20 @@ def test_every_command_explains_itself_and_takes_json(command, capsys):
         ["copy", "http://host/", "/there", "--confidence", "2"],
         ["copy", "http://host/", "/there", "--power-profile", "5W"],
         ["copy", "http://host/", "/there", "--no-such-option"],
+        ["copy", "http://host/", "/there", "--io-block", "0"],
+        ["copy", "http://host/", "/there", "--manifest", "/no/such/list"],
+        ["copy", "ftp://host/", "/there"],
+        ["copy", "http://[host/", "/there"],
+        ["copy", "/here", "http://host:port/"],
         ["recommend", "a", "b"],
         ["recommend", "a", "b", "--bytes", "1XB"],
         ["recommend", "a", "b", "--bytes", "1GB", "--flags", "scp"],
+        ["recommend", "a", "b", "--bytes", "1e30B"],
+        ["recommend", "a", "b", "--bytes", "1GB", "--files", "99999999999999999999"],
+        ["recommend", "a", "b", "--bytes", "1GB", "--bandwidth", "1e30bps"],
+        ["recommend", "a", "b", "--bytes", "1GB", "--rtt", "1e30s"],
+        ["recommend", "", "b", "--bytes", "1GB"],
+        ["recommend", "a", "b" * 201, "--bytes", "1GB"],
         ["logs"],
         ["logs", "upload"],
         ["logs", "upload", "/no/such/log"],
@@ -62,6 +72,7 @@ def test_wrong_usage_is_one_line_and_exit_code_2(arguments, capsys):
     assert told.out == ""
     assert told.err.startswith("tradewind: ")
     assert told.err.count("\n") == 1
+    assert "pydantic" not in told.err
 
 
 def test_a_defect_is_one_line_that_says_how_to_see_more(monkeypatch, capsys):
@@ -70,3 +81,13 @@ def test_a_defect_is_one_line_that_says_how_to_see_more(monkeypatch, capsys):
     told = capsys.readouterr()
     assert "set TRADEWIND_TRACE=1" in told.err
     assert told.err.count("\n") == 1
+
+
+def test_the_program_alone_prints_its_help(capsys):
+    assert run([]) == 0
+    assert "Usage" in capsys.readouterr().out
+
+
+def test_the_version_is_printed(capsys):
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("tradewind ")

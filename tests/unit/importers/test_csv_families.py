@@ -338,3 +338,13 @@ def test_other_delimiters_quotes_blank_lines_and_repeated_headers_are_taken_in_s
 def test_without_a_throughput_column_the_duration_gives_it():
     imported, _, _ = run(["FileSize,FileCount,P,CC,PP,Duration", "4000000,10,1,2,4,2.0"])
     assert imported[0].record.outcome.throughput_bps == pytest.approx(160e6)
+
+
+def test_without_a_throughput_column_the_report_says_how_the_duration_was_read():
+    imported, _, report = run(["FileSize,FileCount,P,CC,PP,Bandwidth,Duration", "4000000,10,1,2,4,1e9,2.0"])
+    assert imported[0].record.outcome.throughput_bps == pytest.approx(160e6)
+    assert unit_of(report, "Duration") == "s"
+    (evidence,) = (each.evidence for each in report.units if each.column == "Duration")
+    assert evidence == "size over duration has a median 160 Mbit/s, which is 0.16 of the link"
+    assert not any("there is no duration" in each for each in report.assumptions)
+    assert any("there is no throughput" in each for each in report.assumptions)

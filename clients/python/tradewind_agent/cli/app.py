@@ -3,6 +3,7 @@
 import os
 import signal
 import traceback
+from typing import Annotated
 
 import typer
 
@@ -21,10 +22,27 @@ def build() -> typer.Typer:
         help="Move data with parameters learned from history, and learn from each transfer.",
         add_completion=False,
         pretty_exceptions_enable=False,
+        no_args_is_help=False,
+        invoke_without_command=True,
     )
+    app.callback()(_alone)
     for module in (copy, recommend, logs, serve_files, meter, login, doctor):
         module.register(app)
     return app
+
+
+def _alone(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Move data with parameters learned from history, and learn from each transfer."""
+    if version:
+        from tradewind_agent.copying import agent_version
+
+        print(PROGRAM, agent_version() or "of a source tree")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def run(arguments: list[str]) -> int:

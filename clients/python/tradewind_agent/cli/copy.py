@@ -65,6 +65,7 @@ def copy(
 ) -> None:
     """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
     from tradewind.parameters import Caps, Parameters
+    from tradewind.transfer import Status
     from tradewind_agent.copy_options import CopyOptions
     from tradewind_agent.copying import Logbook, prepare, run
     from tradewind_agent.metering import HostMeter
@@ -73,11 +74,14 @@ def copy(
     terminal = Terminal(as_json)
     if len(places) < 2 and manifest is None:
         raise typer.BadParameter("needs at least one source and a destination", param_hint="SRC... DEST")
+    _check_places(places)
+    if manifest is not None and (not Path(manifest).exists() or Path(manifest).is_dir()):
+        raise typer.BadParameter(f"{manifest} is no file", param_hint="--manifest")
     by_hand = Parameters(
         concurrency=concurrency,
         parallelism=parallelism,
         pipelining=pipelining,
-        io_block_bytes=options.size_if("--io-block", io_block),
+        io_block_bytes=options.positive_size_if("--io-block", io_block),
     )
     wanted = CopyOptions(
         sla=options.agreement(sla, confidence, energy_basis),
@@ -111,7 +115,22 @@ def copy(
         terminal.note(line)
     terminal.result(report.line(), report.document())
     if not report.succeeded:
-        raise typer.Exit(1)
+        raise typer.Exit(128 + signal.SIGINT if report.status is Status.CANCELLED else 1)
+
+
+def _check_places(places: list[str]) -> None:
+    """Refuse addresses that cannot be meant; a local path has no scheme."""
+    from tradewind_agent.engine.address import Url
+    from tradewind_agent.errors import UnusableSource
+
+    for place in places:
+        scheme, separator, _ = place.partition("://")
+        if not separator or scheme.lower() == "file" or not scheme.isalnum():
+            continue
+        try:
+            Url.parse(place)
+        except UnusableSource as wrong:
+            raise typer.BadParameter(str(wrong), param_hint="SRC... DEST") from None
 
 
 def _engine_options(*, checksum: bool, ca_file: Path | None, insecure: bool) -> "EngineOptions":

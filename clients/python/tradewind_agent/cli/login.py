@@ -18,6 +18,9 @@ def login(
     url: Annotated[str, typer.Argument(help="Address of the service.", metavar="URL")],
     *,
     key: Annotated[str, typer.Option(help="API key; - reads it from standard input.", metavar="KEY")],
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="Keep them even if the service does not answer.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Keep the address and key of a service for later commands (mode 0600), once the service has taken the key."""
@@ -39,6 +42,8 @@ def login(
         try:
             client.endpoints()
         except ServiceAway as away:
+            if not unchecked:
+                raise ServiceAway(f"{away}; nothing was changed, --unchecked keeps the key all the same") from away
             terminal.note(f"{away}; the key is kept unchecked")
             checked = False
     path = keep(os.environ, url=address, key=secret)

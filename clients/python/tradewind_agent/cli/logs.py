@@ -106,6 +106,7 @@ def watch(
     """Follow the logs in a folder and upload what is new, through rotation and restarts, until told to stop."""
     from tradewind_agent.folders import state_folder
     from tradewind_agent.log_reader import ImportingReader
+    from tradewind_agent.log_upload import counted
     from tradewind_agent.watch_state import sole_watcher, state_path
     from tradewind_agent.watching import Watch, WatchOptions
 
@@ -145,7 +146,8 @@ def watch(
             client.close()
     document = {"records": tally.records, "refused": tally.refused, "accepted": tally.accepted}
     terminal.result(
-        f"{tally.records} records read, {tally.refused} rows refused, {tally.accepted} records taken by the service",
+        f"{counted(tally.records, 'record')} read, {counted(tally.refused, 'row')} refused, "
+        f"{counted(tally.accepted, 'record')} taken by the service",
         document,
     )
 
@@ -195,11 +197,25 @@ def _opened(logs: list[str]) -> Iterator[tuple[str, Any]]:
         if log == "-":
             yield "standard input", sys.stdin.buffer
         elif path.is_dir():
-            yield from ((str(file), file) for file in sorted(path.rglob("*")) if file.is_file())
+            yield from ((str(file), file) for file in _files_below(path))
         elif path.exists():
             yield log, path
         else:
             raise typer.BadParameter(f"{log} does not exist", param_hint="FILE|DIR|-")
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """All files in a folder and below it, by path; one that holds none, or that may not be read, is told."""
+
+    def unreadable(failure: OSError) -> None:
+        reason = f"{failure.filename} cannot be read: {failure.strerror or failure}"
+        raise typer.BadParameter(reason, param_hint="FILE|DIR|-") from None
+
+    found = [Path(inside, name) for inside, _, names in os.walk(folder, onerror=unreadable) for name in names]
+    files = sorted(path for path in found if path.is_file())
+    if not files:
+        raise typer.BadParameter(f"{folder} is a folder without files", param_hint="FILE|DIR|-")
+    return files
 
 
 def _stop_on_signals() -> threading.Event:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from tradewind.errors import InvalidValue
+from tradewind.path import BOUNDS
 from tradewind.sla import EnergyBasis, Sla
 from tradewind.units import parse_bps, parse_bytes, parse_seconds
 from tradewind_agent.agreement_text import parse_agreement
@@ -62,11 +63,19 @@ def agreement(text: str, confidence: float, basis: EnergyBasis) -> Sla:
 
 
 def bandwidth(text: str | None) -> float | None:
-    return _positive("--bandwidth", read_if("--bandwidth", parse_bps, text))
+    return _of_path("--bandwidth", "bandwidth_bps", read_if("--bandwidth", parse_bps, text))
 
 
 def rtt(text: str | None) -> float | None:
-    return _positive("--rtt", read_if("--rtt", parse_seconds, text))
+    return _of_path("--rtt", "rtt_s", read_if("--rtt", parse_seconds, text))
+
+
+def _of_path(option: str, quantity: str, value: float | None) -> float | None:
+    """A value that a path can have."""
+    lowest, highest = BOUNDS[quantity]
+    if _positive(option, value) is not None and not lowest <= (value or 0.0) <= highest:
+        raise typer.BadParameter(f"must be within {lowest:g} and {highest:g}, got {value:g}", param_hint=option)
+    return value
 
 
 def size(option: str, text: str) -> int:
@@ -75,6 +84,13 @@ def size(option: str, text: str) -> int:
 
 def size_if(option: str, text: str | None) -> int | None:
     return read_if(option, parse_bytes, text)
+
+
+def positive_size_if(option: str, text: str | None) -> int | None:
+    """A size above 0, bytes, where one is given."""
+    value = read_if(option, parse_bytes, text)
+    _positive(option, value)
+    return value
 
 
 def duration(option: str, text: str) -> float:

@@ -38,14 +38,25 @@ def recommend(
     """Recommend parameters for a transfer between two endpoints; by closed-form rules when the service is away."""
     from tradewind.dataset import SizeBin
     from tradewind.path import Path
+    from tradewind.wire.base import BIGINT_MAX
     from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
     from tradewind.wire.records import WirePath
     from tradewind_agent.planning import ask, plan_by_rules
 
     terminal = Terminal(as_json)
     _check_tool(flags)
+    for argument, name in (
+        ("SOURCE", source),
+        ("DESTINATION", destination),
+        ("--mover", mover),
+        ("--network", network),
+    ):
+        _check_name(argument, name)
     agreement = options.agreement(sla, confidence, energy_basis)
     total_bytes = options.size("--bytes", total)
+    if max(total_bytes, files) > BIGINT_MAX:
+        wrong = "--bytes" if total_bytes > BIGINT_MAX else "--files"
+        raise typer.BadParameter("is more than any transfer moves", param_hint=wrong)
     path = Path(bandwidth_bps=options.bandwidth(bandwidth), rtt_s=options.rtt(rtt))
     request = RecommendRequest(
         source=source,
@@ -67,6 +78,19 @@ def recommend(
         bins = (SizeBin(max(-(-total_bytes // files), 1), files, total_bytes),)
         plan = plan_by_rules(uuid4(), bins, path, agreement, because=plan)
     _tell(terminal, plan, flags)
+
+
+def _check_name(argument: str, name: str | None) -> None:
+    from tradewind.wire.base import MAX_NAME_LENGTH
+
+    if name is None:
+        return
+    if not name.strip():
+        raise typer.BadParameter("is empty", param_hint=argument)
+    if len(name) > MAX_NAME_LENGTH or any(letter < " " for letter in name):
+        raise typer.BadParameter(
+            f"is longer than {MAX_NAME_LENGTH} characters, or has control characters in it", param_hint=argument
+        )
 
 
 def _check_tool(tool: str | None) -> None:

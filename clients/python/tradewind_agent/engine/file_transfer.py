@@ -15,6 +15,7 @@ from tradewind_agent.engine.retry import is_retryable_status, retry_after_s
 from tradewind_agent.engine.traits import OriginTraits
 from tradewind_agent.errors import AgentError, FileFault, RefusedByServer, UnusableSource
 
+_NOT_ALLOWED = 405
 _SMALLEST_RANGE_BYTES = 256 * 1024
 """Below this a further request costs more than a further stream gains."""
 
@@ -170,8 +171,10 @@ def share_bytes(undealt_bytes: int, even_bytes: int, streams: int, most_bytes: i
 
 def refusal(head: ResponseHead) -> RefusedByServer:
     """The fault that an error status stands for."""
+    # Files are asked for by GET, which no server of files lacks: what is not allowed is to put them there.
+    advice = "; it takes no uploads: start serve-files with --writable" if head.status == _NOT_ALLOWED else ""
     return RefusedByServer(
-        f"the server answered {head.status_line}",
+        f"the server answered {head.status_line}{advice}",
         retryable=is_retryable_status(head.status),
         retry_after_s=retry_after_s(head.headers),
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -24,6 +25,8 @@ _INDEX_REQUESTS = 8
 async def list_downloads(sources: Sequence[Url], destination: Path, options: EngineOptions) -> list[DownloadJob]:
     """Files to fetch: a URL that ends with a slash is a folder, listed with all below it; any other is one file.
 
+    One without a slash that the server redirects to itself with a slash is a folder too.
+
     ``destination`` is the file's own name for a single file, unless it is an existing folder; else the folder to fill.
 
     Raises
@@ -31,6 +34,8 @@ async def list_downloads(sources: Sequence[Url], destination: Path, options: Eng
     UnusableSource : an index page that does not answer or is not understood, or two files of one name.
     UnsafeName : an index that lists a name outside its folder.
     """
+    gate = asyncio.Semaphore(_INDEX_REQUESTS)
+    sources = await asyncio.gather(*(_with_slash(source, options, gate) for source in sources))
     if len(sources) == 1 and sources[0].name and not destination.is_dir():  # noqa: ASYNC240  # one stat
         return [DownloadJob(source=sources[0], destination=destination)]
     jobs: list[DownloadJob] = []
@@ -40,6 +45,24 @@ async def list_downloads(sources: Sequence[Url], destination: Path, options: Eng
         else:
             jobs.extend(await _list_folder(source, destination, options))
     return _distinct(jobs)
+
+
+async def _with_slash(source: Url, options: EngineOptions, gate: asyncio.Semaphore) -> Url:
+    """The folder that a URL without a last slash is redirected to; else the URL itself.
+
+    Asked once: where there is no answer, the transfer itself will say what is wrong.
+    """
+    if not source.name:
+        return source
+    once = replace(options, retry=replace(options.retry, most_tries=1))
+    try:
+        async with gate:
+            answer = await fetch(source, once, {"Accept-Encoding": "identity"}, method="HEAD")
+    except (FileFault, UnusableSource):
+        return source
+    at = answer.url
+    is_folder = at.origin == source.origin and at.path == source.path + "/"
+    return at if is_folder else source
 
 
 def list_manifest(text: str, base: Url | None, destination: Path) -> list[DownloadJob]:

@@ -105,13 +105,17 @@ class _Notes:
 
     def rates(self, units: Units, evidence: Evidence, sizes: SetSizes) -> float | None:
         """Note the units that were judged together; returns throughput · duration over size if the log can tell."""
-        median_bps = scaled(evidence.throughput, RATE_UNITS[units.throughput])
+        found = evidence.in_total if units.size_is_total else evidence.per_file
+        by_duration_bps = scaled(found.rate, units.bits_per_size / TIME_UNITS[units.duration])
+        told_bps = scaled(evidence.throughput, RATE_UNITS[units.throughput])
+        median_bps = by_duration_bps if told_bps is None else told_bps
         link_bps = evidence.bandwidth_bps or scaled(evidence.bandwidth, RATE_UNITS[units.bandwidth])
         size_bytes = scaled(evidence.size, SIZE_UNITS[units.size])
-        found = evidence.in_total if units.size_is_total else evidence.per_file
         per_size = RATE_UNITS[units.throughput] / units.bits_per_size
         agreement = scaled(found.moved, per_size * TIME_UNITS[units.duration])
         rate = "" if median_bps is None else f"median {format_bps(median_bps)}"
+        if told_bps is None and median_bps is not None:
+            rate = f"size over duration has a {rate}" + ("" if link_bps is None else ", which")
         if link_bps is not None and median_bps is not None:
             rate += f" is {median_bps / link_bps:.2g} of the link"
         if agreement is not None:
@@ -124,7 +128,9 @@ class _Notes:
         whole = " of the whole data set" if units.size_is_total else " a file"
         self.unit("file_size" if "file_size" in self._columns.place else "total_size", units.size + whole, size)
         self.unit("duration", units.duration, rate)
-        if agreement is None:
+        if by_duration_bps is not None and told_bps is None:
+            self._report.assume("there is no throughput: that of a row is its size over its duration")
+        elif agreement is None:
             self._report.assume("there is no duration: a row lasts for its size over its throughput")
         elif abs(agreement - 1) >= _AGREES:
             self._report.assume(

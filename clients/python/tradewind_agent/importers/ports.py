@@ -14,6 +14,9 @@ from tradewind_agent.importers.log_text import LogText
 SYNTHETIC_START = datetime(2000, 1, 1, tzinfo=UTC)
 """Where rows without any time begin unless the context says otherwise; named in the report whenever it is used."""
 
+SHOWN_ROWS = 3
+"""Refused rows of each kind that a report names."""
+
 RAW_EXCERPT = 200
 """Characters of a refused row that are kept with it."""
 
@@ -103,6 +106,7 @@ class ImportReport:
     format : name of the importer.
     rows_read, imported : rows seen (headers and chatter of a log are no rows) and records given.
     refused : number of rows by field and kind of reason (the reason up to its first colon or figure).
+    refused_rows : numbers of the first few of them.
     units : unit of each column, with evidence.
     assumptions : what was taken for granted, in words, each once.
     """
@@ -111,6 +115,7 @@ class ImportReport:
     rows_read: int = 0
     imported: int = 0
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    refused_rows: dict[tuple[str, str], list[int]] = field(default_factory=dict)
     units: list[UnitInference] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
 
@@ -129,7 +134,14 @@ class ImportReport:
         if isinstance(item, Imported):
             self.imported += 1
         else:
-            self.refused[item.field, _kind(item.reason)] += 1
+            self.refuse(item.row, item.field, _kind(item.reason))
+
+    def refuse(self, row: int, wrong: str, reason: str) -> None:
+        """Count a refused row by the field that is wrong and why."""
+        self.refused[wrong, reason] += 1
+        rows = self.refused_rows.setdefault((wrong, reason), [])
+        if len(rows) < SHOWN_ROWS:
+            rows.append(row)
 
 
 def _kind(reason: str) -> str:

@@ -100,15 +100,23 @@ class SizeEvidence:
     early_gap: float | None
     """The 5 % quantile of the gaps: almost no transfer may outlast it."""
 
+    rate: float | None = None
+    """Size over duration, in rows without a throughput."""
+
 
 def size_evidence(samples: Sequence[Sample], *, in_total: bool = False) -> SizeEvidence:
     """How sizes compare with time and energy in some rows."""
     moved: list[float] = []
     energy: list[float] = []
     gaps: list[float] = []
+    rates: list[float] = []
     for sample in samples:
         size = sample.data_set_size(in_total=in_total)
-        if size is None or sample.throughput is None:
+        if size is None:
+            continue
+        if sample.throughput is None:
+            if sample.duration is not None:
+                rates.append(size / sample.duration)
             continue
         inverse = sample.throughput / size
         if sample.duration is not None:
@@ -117,7 +125,7 @@ def size_evidence(samples: Sequence[Sample], *, in_total: bool = False) -> SizeE
             energy.append(sample.energy_j * inverse)
         if sample.gap_s is not None:
             gaps.append(sample.gap_s * inverse)
-    return SizeEvidence(middle(moved), middle(energy), middle(gaps), quantile(gaps, 0.05))
+    return SizeEvidence(middle(moved), middle(energy), middle(gaps), quantile(gaps, 0.05), middle(rates))
 
 
 def evidence_of(samples: Sequence[Sample], bandwidth_bps: float | None) -> Evidence:
@@ -183,7 +191,19 @@ def penalty(units: Units, evidence: Evidence) -> float:
     if link_bps is not None and evidence.high_throughput is not None:
         share = evidence.high_throughput * rate / link_bps
         total += _OVERBOOKED * (share > 1.05) + _DECADE * outside(share, _IDLE_LINK, 1.05)
-    return total + _size_penalty(units, evidence.in_total if units.size_is_total else evidence.per_file)
+    found = evidence.in_total if units.size_is_total else evidence.per_file
+    if evidence.throughput is None:
+        total += _rate_penalty(scaled(found.rate, units.bits_per_size / TIME_UNITS[units.duration]), link_bps)
+    return total + _size_penalty(units, found)
+
+
+def _rate_penalty(rate_bps: float | None, link_bps: float | None) -> float:
+    """How implausible size over duration is as a rate, in a log that tells no other."""
+    implausible = _DECADE * outside(rate_bps, *_TRANSFER_BPS)
+    if rate_bps is None or link_bps is None:
+        return implausible
+    share = rate_bps / link_bps
+    return implausible + _OVERBOOKED * (share > 1.05) + _DECADE * outside(share, _IDLE_LINK, 1.05)
 
 
 def _size_penalty(units: Units, evidence: SizeEvidence) -> float:

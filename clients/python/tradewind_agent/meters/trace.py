@@ -3,7 +3,7 @@
 from array import array
 from itertools import pairwise
 
-from tradewind.energy import EnergyReading, Host, base_energy_j, total_energy_j
+from tradewind.energy import EnergyReading, Host, base_energy_j, energy_above_base_j, total_energy_j
 from tradewind.errors import InvalidTrace
 from tradewind_agent.meters.meter import Meter
 
@@ -70,7 +70,7 @@ class EnergyTrace:
         return EnergyReading(
             host=host,
             total_j=total_j,
-            dynamic_j=None if base_w is None else total_j - base_energy_j(self.duration_s, base_w),
+            dynamic_j=None if base_w is None else energy_above_base_j(total_j, base_energy_j(self.duration_s, base_w)),
             base_w=base_w,
             method=meter.method,
             quality=meter.quality,
