@@ -18,6 +18,7 @@ from services.application.chunk_choice import (
     share_of_caps,
     solve,
     together,
+    within_pipe,
 )
 from services.application.enquiry import Enquiry, Offer
 from services.application.snapshot import ServedLeaf, Snapshot
@@ -27,7 +28,7 @@ from tradewind.dataset import Chunk, DataSet
 from tradewind.model import compacted
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.prediction import Interval, PredictedSetting, Prediction, Quantity, predict
+from tradewind.prediction import PredictedSetting, Quantity, predict
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Recommendation, SlaAnswer
 from tradewind.selection import QUANTITY_OF, SettingTable, unit_target
 from tradewind.sla import Sla, SlaKind
@@ -72,7 +73,8 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         choices = _by_rule(enquiry, chunks, path, load)
     plan = tuple(choice.plan() for choice in choices)
     bandwidth_bps = path.bandwidth_bps or math.inf
-    predicted = _at_most(bandwidth_bps, together(choices, enquiry.dataset, enquiry.sla, bandwidth_bps * (1 - load)))
+    predicted = together(choices, enquiry.dataset, enquiry.sla, bandwidth_bps * (1 - load))
+    predicted = within_pipe(predicted, path.bandwidth_bps)
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
         plan=plan,
@@ -96,13 +98,6 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         for chunk, table in zip(chunks, tables, strict=True)
     }
     return Offer(recommendation, compact)
-
-
-def _at_most(bandwidth_bps: float, predicted: Prediction) -> Prediction:
-    """The prediction without rates that the path does not carry: the mean of a wide log-normal can lie above it."""
-    rate = predicted.throughput_bps
-    within = Interval(*(min(value, bandwidth_bps) for value in (rate.mean, rate.low, rate.high)))
-    return replace(predicted, throughput_bps=within)
 
 
 def _nearest(snapshot: Snapshot, path: Path, dataset: DataSet, mover: str, *, powered: bool) -> list[_Neighbour]:
