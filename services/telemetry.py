@@ -3,6 +3,7 @@
 Event names are listed here, so that a search for one finds every place that says it, and dashboards can rely on them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self, TextIO
@@ -11,6 +12,8 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from structlog.tracebacks import ExceptionDictTransformer
 from structlog.typing import FilteringBoundLogger
+
+from tradewind.recommendation import AnswerSource
 
 # Between an answer from memory and one that waited for a database.
 REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -54,12 +57,16 @@ class Metrics:
     requests: Counter
     rows_accepted: Counter
     rows_rejected: Counter
-    recommendations: Counter
+    recommended: Mapping[str, Counter]
+    """By where the recommendation comes from."""
 
     @classmethod
     def create(cls) -> Self:
         """Return fresh metrics, all at zero; labels are few and bounded: never an identifier."""
         registry = CollectorRegistry()
+        recommendations = Counter(
+            "tradewind_recommendations", "Recommendations, by where they come from.", ["source"], registry=registry
+        )
         return cls(
             registry=registry,
             request_seconds=Histogram(
@@ -72,7 +79,5 @@ class Metrics:
             requests=Counter("tradewind_requests", "Answers.", ["method", "route", "status"], registry=registry),
             rows_accepted=Counter("tradewind_rows_accepted", "Transfer records stored.", registry=registry),
             rows_rejected=Counter("tradewind_rows_rejected", "Transfer records put in quarantine.", registry=registry),
-            recommendations=Counter(
-                "tradewind_recommendations", "Recommendations, by where they come from.", ["source"], registry=registry
-            ),
+            recommended={source: recommendations.labels(source) for source in AnswerSource},
         )

@@ -54,6 +54,13 @@ def nearest_leaf(leaves: Iterable[Leaf], *, mean_file_bytes: float, file_count: 
     ------
     InvalidValue : there is no leaf.
     """
+    return nearest_with_octaves(leaves, mean_file_bytes=mean_file_bytes, file_count=file_count, load=load)[0]
+
+
+def nearest_with_octaves(
+    leaves: Iterable[Leaf], *, mean_file_bytes: float, file_count: float, load: float
+) -> tuple[Leaf, float]:
+    """The same leaf, and how far its data set centre is (see `Leaf.octaves_from`)."""
     log2_mean_file_bytes, log2_file_count = log2_of(mean_file_bytes), log2_of(file_count)
     found: Leaf | None = None
     nearest = math.inf
@@ -63,7 +70,7 @@ def nearest_leaf(leaves: Iterable[Leaf], *, mean_file_bytes: float, file_count: 
             found, nearest = each, octaves
     if found is None:
         raise InvalidValue("leaves", "a link without leaves has no nearest one")
-    return found
+    return found, nearest
 
 
 def _before(one: Leaf, other: Leaf, load: float) -> bool:

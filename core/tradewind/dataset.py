@@ -114,17 +114,14 @@ def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float) -> tuple[Chunk, ...]
         kind = kind_of(each.total_bytes / each.file_count, bdp_bytes)
         counts[kind] = counts.get(kind, 0) + each.file_count
         totals[kind] = totals.get(kind, 0) + each.total_bytes
-    kinds = [kind for kind in (ChunkKind.SMALL, ChunkKind.MEDIUM, ChunkKind.LARGE) if kind in counts]
-    if not kinds:
+    if not counts:
         raise InvalidValue("dataset", "has no files")
-    return tuple(
-        Chunk(
-            kind,
-            DataSet(file_count=counts[kind], total_bytes=totals[kind]),
-            None if kind is kinds[-1] else _upper_end(kind, bdp_bytes),
-        )
-        for kind in kinds
-    )
+    chunks: list[Chunk] = []
+    for kind in (ChunkKind.LARGE, ChunkKind.MEDIUM, ChunkKind.SMALL):
+        if kind in counts:
+            upper_end = _upper_end(kind, bdp_bytes) if chunks else None
+            chunks.insert(0, Chunk(kind, DataSet(file_count=counts[kind], total_bytes=totals[kind]), upper_end))
+    return tuple(chunks)
 
 
 def bins_of_sizes(sizes_bytes: Iterable[int]) -> tuple[SizeBin, ...]:

@@ -181,21 +181,13 @@ def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes
     )
     merits = table.merits(quantity, sla.energy_basis)
     z = z_of(sla.confidence)
-    for i in order:
+    promised = [i for i in order if settings[i].certified]
+    likeliest, best = order[0], -math.inf
+    for i in promised or order:
         mean, sd = merits[i]
-        if mean - z * sd >= needed and settings[i].certified:
+        if promised and mean - z * sd >= needed:
             return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=True)
-    likeliest = _likeliest(order, settings, merits, needed)
+        score = (mean - needed) / sd if sd > 0 else math.copysign(math.inf, mean - needed)  # so that tails still rank
+        if score > best:
+            likeliest, best = i, score
     return Choice(setting=settings[likeliest], probability=probability_of(merits[likeliest], needed), feasible=False)
-
-
-def _likeliest(
-    permitted: Sequence[int], settings: tuple[PredictedSetting, ...], merits: tuple[Gaussian, ...], needed: float
-) -> int:
-    """Certified settings first; among them the highest probability, by its z-score so that tails still rank."""
-
-    def rank(i: int) -> tuple[bool, float]:
-        margin, sd = merits[i].mean - needed, merits[i].sd
-        return (settings[i].certified, margin / sd if sd > 0 else math.copysign(math.inf, margin))
-
-    return max(permitted, key=rank)

@@ -36,6 +36,8 @@ def round_up_confidence(confidence: float) -> float:
     ------
     InvalidValue : not within (0, 0.99].
     """
+    if confidence in CONFIDENCES:
+        return confidence
     if not 0 < confidence <= CONFIDENCES[-1]:
         raise InvalidValue("sla.confidence", f"must be above 0 and at most {CONFIDENCES[-1]}, got {confidence}")
     return next(kept for kept in CONFIDENCES if confidence <= kept)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from tradewind.parameters import Parameters
 from tradewind.prediction import ROUNDING, PredictedSetting
@@ -22,8 +22,7 @@ MOVED_BY = 0.02
 _BOUNDED_ABOVE = frozenset({SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionKey:
+class PartitionKey(NamedTuple):
     """Where partitions of one cluster are looked up; a deadline is looked up as throughput_at_least."""
 
     kind: SlaKind

@@ -30,7 +30,7 @@ router = APIRouter(prefix="/v1", tags=["recommend"], responses=PROBLEM_RESPONSES
 async def recommend_parameters(asked: RecommendRequest, parts: Parts, principal: AgentKey) -> Response:
     """Parameters for each chunk of a data set, what to expect of them, and a table to go on tuning with alone."""
     offer = await _offer(enquiry_of(asked), parts, principal.tenant_id)
-    parts.metrics.recommendations.labels(offer.recommendation.source).inc()
+    parts.metrics.recommended[offer.recommendation.source].inc()
     return Response(rendered(offer), media_type="application/json")
 
 

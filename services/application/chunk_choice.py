@@ -146,8 +146,10 @@ def kept_together(
     Each chunk keeps its share as if it had the pipe alone; a rate or a deadline must also hold for what is predicted
     of all of them together.
     """
-    probability = min(choice.probability for choice in choices)
-    feasible = all(choice.feasible for choice in choices)
+    probability, feasible = 1.0, True
+    for choice in choices:
+        probability = min(probability, choice.probability)
+        feasible = feasible and choice.feasible
     if len(choices) == 1 or sla.target is None or QUANTITY_OF.get(sla.kind) is not Quantity.THROUGHPUT:
         return probability, feasible
     needed_bps = unit_target(sla, dataset_bytes=dataset.total_bytes, certifiable_bps=None)

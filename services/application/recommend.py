@@ -50,8 +50,11 @@ def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable
         path = path.completed_by(snapshot.known_path(enquiry.link))
     load = model.load_median if enquiry.load is None else enquiry.load
     chunks = enquiry.chunks(path)
-    leaves = [model.nearest(chunk.dataset, load) for chunk in chunks]
-    octaves = max(map(_octaves, leaves, chunks))
+    leaves, octaves = [], 0.0
+    for chunk in chunks:
+        leaf, away = model.nearest(chunk.dataset, load)
+        leaves.append(leaf)
+        octaves = max(octaves, away)
     choices = _choose(enquiry, chunks, leaves) if octaves <= MAX_OCTAVES else None
     if choices is None:
         return recommend_unseen(replace(enquiry, path=path, load=load), snapshot, new_transfer_id)
@@ -59,7 +62,7 @@ def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable
     predicted = together(choices, enquiry.dataset, enquiry.sla, _ceiling_bps(model, path, load))
     probability, feasible = kept_together(choices, predicted, enquiry.dataset, enquiry.sla)
     predicted = within_pipe(predicted, path.bandwidth_bps)
-    weightiest = max(choices, key=_bytes)  # its tier stands for the whole
+    weightiest = choices[0] if len(choices) == 1 else max(choices, key=_bytes)  # its tier stands for the whole
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
         plan=plan,
@@ -92,10 +95,6 @@ def _bytes(choice: ChunkChoice) -> int:
     return choice.chunk.dataset.total_bytes
 
 
-def _octaves(leaf: ServedLeaf, chunk: Chunk) -> float:
-    return leaf.model.leaf.octaves_from(chunk.dataset.mean_file_bytes, chunk.dataset.file_count)
-
-
 def _ceiling_bps(model: ServedModel, path: Path, load: float) -> float:
     """What all chunks together cannot exceed: the pipe less the load, or the fastest setting of any leaf if it is more.
 
@@ -113,23 +112,21 @@ def _choose(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLe
         return None
     whole = max(enquiry.dataset.total_bytes, 1)
     shares = [chunk.dataset.total_bytes / whole for chunk in chunks]
-    agreements = [
-        share_of(enquiry.sla, share, leaf.model.table.base_power_w) for share, leaf in zip(shares, leaves, strict=True)
-    ]
-    choices = _choose_within(chunks, leaves, agreements, [enquiry.caps] * len(chunks))
-    if choices is None or enquiry.caps is NO_CAPS or within_together(choices, enquiry.caps):
+    caps = enquiry.caps
+    choices = _choose_within(enquiry.sla, chunks, leaves, shares, [caps] * len(chunks))
+    if choices is None or caps is NO_CAPS or within_together(choices, caps):
         return choices
-    return _choose_within(
-        chunks, leaves, agreements, [share_of_caps(enquiry.caps, share, len(chunks)) for share in shares]
-    )
+    parts = [share_of_caps(caps, share, len(chunks)) for share in shares]
+    return _choose_within(enquiry.sla, chunks, leaves, shares, parts)
 
 
 def _choose_within(
-    chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf], agreements: Sequence[Sla], caps: Sequence[Caps]
+    sla: Sla, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf], shares: Sequence[float], caps: Sequence[Caps]
 ) -> list[ChunkChoice] | None:
+    """Each chunk's choice for its share of the agreement, within its caps."""
     choices = []
-    for each in zip(chunks, leaves, agreements, caps, strict=True):
-        choice = _choose_one(*each)
+    for chunk, leaf, share, permitted in zip(chunks, leaves, shares, caps, strict=True):
+        choice = _choose_one(chunk, leaf, share_of(sla, share, leaf.model.table.base_power_w), permitted)
         if choice is None:
             return None
         choices.append(choice)
@@ -140,7 +137,7 @@ def _choose_one(chunk: Chunk, leaf: ServedLeaf, sla: Sla, caps: Caps) -> ChunkCh
     """The partition solved beforehand where its setting is permitted, else solved now on the permitted lattice."""
     table, partitions = leaf.model.table, leaf.partitions.get(PartitionKey.of(sla), ())
     found = serving(partitions, sla, dataset_bytes=chunk.dataset.total_bytes)
-    if found is None or not caps.allow(found.setting.parameters):
+    if found is None or (caps is not NO_CAPS and not caps.allow(found.setting.parameters)):
         return solve(table, chunk, sla, caps)
     return ChunkChoice(
         chunk=chunk,

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from uuid import UUID
 
 from services.application.learned import IndexedModel, StoredModel, Tier
-from tradewind.cluster import Leaf, nearest_leaf
+from tradewind.cluster import Leaf, nearest_with_octaves
 from tradewind.dataset import DataSet
 from tradewind.model import LeafModel
 from tradewind.path import UNKNOWN_PATH, Path
@@ -95,15 +95,15 @@ class ServedModel:
         leaves = tuple(ServedLeaf.of(each.cluster_id, each.model, each.tiers) for each in stored.leaves)
         return cls(stored.path, stored.load_median, leaves)
 
-    def nearest(self, dataset: DataSet, load: float) -> ServedLeaf:
-        """The leaf for a data set under this load."""
-        centre = nearest_leaf(
+    def nearest(self, dataset: DataSet, load: float) -> tuple[ServedLeaf, float]:
+        """The leaf for a data set under this load, and how many doublings it is away."""
+        centre, octaves = nearest_with_octaves(
             self._by_centre,
             mean_file_bytes=dataset.mean_file_bytes,
             file_count=dataset.file_count,
             load=load,
         )
-        return self._by_centre[centre]
+        return self._by_centre[centre], octaves
 
     @cached_property
     def fastest_bps(self) -> float:
@@ -166,7 +166,8 @@ class Snapshot:
 
     def indexed(self, asked: LinkKey) -> IndexedModel | None:
         """The link between two endpoints under any of their names, if it has a model."""
-        return self.index.models.get(LinkKey(*self._own_names(asked), asked.network, asked.mover))
+        models = self.index.models
+        return models.get(asked) or models.get(LinkKey(*self._own_names(asked), asked.network, asked.mover))
 
     def other_movers(self, asked: LinkKey) -> tuple[str, ...]:
         """Movers that have a model of the same path, in order of their names; not the one asked with."""

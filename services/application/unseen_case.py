@@ -24,7 +24,8 @@ def unseen_case(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], l
         return (
             f"no logs of this path by {enquiry.link.mover}; logs exist for mover {', '.join(movers)}: ask with {these}"
         )
-    leaves = [snapshot.model(indexed).nearest(chunk.dataset, load).model for chunk in chunks]
+    found = [snapshot.model(indexed).nearest(chunk.dataset, load) for chunk in chunks]
+    leaves = [leaf.model for leaf, _ in found]
     if needs_power(enquiry.sla) and not all(leaf.table.knows_power for leaf in leaves):
         return f"the logs of this path have no energy, which {enquiry.sla.kind} needs"
     whole = max(enquiry.dataset.total_bytes, 1)
@@ -32,8 +33,5 @@ def unseen_case(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], l
         caps = share_of_caps(enquiry.caps, chunk.dataset.total_bytes / whole, len(chunks))
         if not any(caps.allow(setting.parameters) for setting in leaf.table.settings):
             return "the caps are below every setting in the logs of this path"
-    octaves = max(
-        leaf.leaf.octaves_from(chunk.dataset.mean_file_bytes, chunk.dataset.file_count)
-        for chunk, leaf in zip(chunks, leaves, strict=True)
-    )
+    octaves = max(away for _, away in found)
     return f"the data set is {octaves:.1f} octaves away from the nearest in the logs of this path"
