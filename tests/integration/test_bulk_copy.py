@@ -32,7 +32,7 @@ def test_any_text_and_number_comes_back_as_it_was(tenant: Tenant, rows: list[tup
                 mover={"name": "m", "version": name},
                 sla=sla,
                 quote=quote,
-                path={"rtt_s": number, "buffer_bytes": number},
+                parameters={"disk_bps": number, "nic_bps": number},
                 dataset={"file_count": 1, "total_bytes": count, "sd_file_bytes": number},
             )
         ).encode()
@@ -43,7 +43,7 @@ def test_any_text_and_number_comes_back_as_it_was(tenant: Tenant, rows: list[tup
         block = uow.transfers.render(accepted, batch_id=uuid4(), received_at=datetime.now(UTC))
         assert uow.transfers.store(block).result() == set()
         query = text(
-            "SELECT protocol, mover_version, sla, quote, rtt_s, buffer_bytes, total_bytes, sd_file_bytes"
+            "SELECT protocol, mover_version, sla, quote, disk_bps, nic_bps, total_bytes, sd_file_bytes"
             " FROM transfer_logs ORDER BY started_at"
         )
         found = [tuple(row) for row in uow.connection.execute(query)]
