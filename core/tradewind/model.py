@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from tradewind.cluster import Leaf
+from tradewind.load_effect import LoadEffect
 from tradewind.parameters import Lattice, Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
@@ -34,7 +35,9 @@ class ObservedSetting:
 class LeafModel:
     """One cluster with its surfaces on a lattice.
 
-    ``table`` holds the lattice's settings in C order of ``lattice``. ``accuracy`` is on held-out rows, by name.
+    ``table`` holds the lattice's settings in C order of ``lattice``, at the leaf's median load; ``partitions`` are
+    solved on it, and ``load_effect`` shifts both to other loads (``None`` where load was not known or never varied).
+    ``accuracy`` is on held-out rows, by name.
     """
 
     leaf: Leaf
@@ -45,6 +48,7 @@ class LeafModel:
     accuracy: Mapping[str, float]
     queueing_delay_p90_s: Mapping[int, float] = field(default_factory=dict)
     loss_baseline: float | None = None
+    load_effect: LoadEffect | None = None
 
     def compact(self) -> CompactTable:
         """The table that goes out with a recommendation."""

@@ -11,6 +11,7 @@ from tradewind.learning.leaf_prediction import LatticeTable, LeafPrediction
 from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.learning.plane import Plane
 from tradewind.learning.surface import Surface, fit_surface, mean_of_lognormal, smearing_factor
+from tradewind.load_effect import LoadEffect
 from tradewind.parameters import Lattice
 from tradewind.units import BITS_PER_BYTE
 
@@ -91,6 +92,18 @@ class LeafSurfaces:
             else:
                 settings[:, column] = self._median(axis)
         return LatticeTable(lattice, load, self.predict(settings, np.full(len(lattice), load)))
+
+    def load_effect(self) -> LoadEffect | None:
+        """What load does to all settings alike, over the loads that the rows saw; ``None`` where load was not known."""
+        term = self.throughput.plane.load
+        if term is None:
+            return None
+        loads = term.tabulated()
+        return LoadEffect(
+            loads=tuple(loads.tolist()),
+            log_throughput=tuple(self.throughput.load_effect(loads).tolist()),
+            log_power=None if self.power is None else tuple(self.power.load_effect(loads).tolist()),
+        )
 
     def _median(self, axis: str) -> float:
         bases = self.throughput.plane.design.axes

@@ -15,6 +15,7 @@ from services.application.learned import IndexedModel, ModelOverview, StoredLeaf
 from services.persistence.tables import clusters, link_models, release_links, sla_partitions, surfaces
 from tradewind.cluster import Leaf
 from tradewind.errors import NotFound
+from tradewind.load_effect import LoadEffect
 from tradewind.model import LeafModel, LinkModel, ObservedSetting
 from tradewind.parameters import Lattice, Parameters
 from tradewind.path import Path
@@ -200,6 +201,7 @@ def _surface(leaf: LeafModel) -> dict[str, Any]:
             for each in leaf.observed
         ],
         "base_power_w": leaf.table.base_power_w,
+        "load_effect": None if leaf.load_effect is None else asdict(leaf.load_effect),
     }
 
 
@@ -264,8 +266,15 @@ def _stored_leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> StoredLeaf:
         accuracy=row.accuracy,
         queueing_delay_p90_s={int(streams): delay for streams, delay in row.queueing_delay_p90_s.items()},
         loss_baseline=row.loss_baseline,
+        load_effect=_load_effect(row.load_effect),
     )
     return StoredLeaf(row.id, model, tuple(Tier(each.tier_id, each.needs_review) for each in partitions))
+
+
+def _load_effect(stored: Mapping[str, list[float] | None] | None) -> LoadEffect | None:
+    if stored is None:
+        return None
+    return LoadEffect(**{name: None if values is None else tuple(values) for name, values in stored.items()})  # type: ignore[arg-type]  # as it was written
 
 
 def _settings(row: Row[Any], lattice: Lattice) -> tuple[PredictedSetting, ...]:
