@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from tradewind.cluster import Leaf
-from tradewind.load_effect import LoadEffect
+from tradewind.load_effect import NO_SHIFT, LoadEffect, LoadShift
 from tradewind.parameters import Lattice, Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
@@ -49,6 +49,10 @@ class LeafModel:
     queueing_delay_p90_s: Mapping[int, float] = field(default_factory=dict)
     loss_baseline: float | None = None
     load_effect: LoadEffect | None = None
+
+    def shift(self, load: float) -> LoadShift:
+        """What a load 0 … 1 adds to the logarithms of ``table``; nothing where its effect is not known."""
+        return NO_SHIFT if self.load_effect is None else self.table.within_base_power(self.load_effect.at(load))
 
     def compact(self) -> CompactTable:
         """The table that goes out with a recommendation."""

@@ -21,7 +21,8 @@ from services.application.chunk_choice import (
     within_pipe,
 )
 from services.application.enquiry import Enquiry, Offer
-from services.application.snapshot import ServedLeaf, Snapshot
+from services.application.served_model import ServedLeaf
+from services.application.snapshot import Snapshot
 from services.application.unseen_case import unseen_case
 from tradewind import heuristics, prior
 from tradewind.dataset import Chunk, DataSet

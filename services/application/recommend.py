@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from services.application.assumed_load import AssumedLoad
 from services.application.chunk_choice import (
     ChunkChoice,
     channels_of,
@@ -21,7 +22,8 @@ from services.application.chunk_choice import (
 )
 from services.application.enquiry import Enquiry, Offer
 from services.application.fresh_path import recommend_unseen
-from services.application.snapshot import ServedLeaf, ServedModel, Snapshot
+from services.application.served_model import ServedLeaf, ServedModel
+from services.application.snapshot import Snapshot
 from tradewind.dataset import Chunk
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import Path
@@ -48,16 +50,16 @@ def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable
     path = enquiry.path.completed_by(model.path)
     if path.bdp_bytes is None:
         path = path.completed_by(snapshot.known_path(enquiry.link))
-    load = model.load_median if enquiry.load is None else enquiry.load
+    load = model.load(enquiry.load)
     chunks = enquiry.chunks(path)
     leaves, octaves = [], 0.0
     for chunk in chunks:
-        leaf, away = model.nearest(chunk.dataset, load)
-        leaves.append(leaf)
+        leaf, away = model.nearest(chunk.dataset, load.share)
+        leaves.append(snapshot.shelf.under(leaf, load))
         octaves = max(octaves, away)
     choices = _choose(enquiry, chunks, leaves) if octaves <= MAX_OCTAVES else None
     if choices is None:
-        return recommend_unseen(replace(enquiry, path=path, load=load), snapshot, new_transfer_id)
+        return recommend_unseen(replace(enquiry, path=path, load=load.share), snapshot, new_transfer_id)
     plan = tuple(choice.plan() for choice in choices)
     predicted = together(choices, enquiry.dataset, enquiry.sla, _ceiling_bps(model, path, load))
     probability, feasible = kept_together(choices, predicted, enquiry.dataset, enquiry.sla)
@@ -95,12 +97,12 @@ def _bytes(choice: ChunkChoice) -> int:
     return choice.chunk.dataset.total_bytes
 
 
-def _ceiling_bps(model: ServedModel, path: Path, load: float) -> float:
+def _ceiling_bps(model: ServedModel, path: Path, load: AssumedLoad) -> float:
     """What all chunks together cannot exceed: the pipe less the load, or the fastest setting of any leaf if it is more.
 
     The load of a link is an upper bound where transfers did not fill the pipe, so what was reached counts too.
     """
-    return max(model.fastest_bps, (path.bandwidth_bps or 0.0) * (1 - load))
+    return max(model.fastest_bps(load), (path.bandwidth_bps or 0.0) * (1 - load.share))
 
 
 def _choose(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf]) -> list[ChunkChoice] | None:
@@ -135,15 +137,14 @@ def _choose_within(
 
 def _choose_one(chunk: Chunk, leaf: ServedLeaf, sla: Sla, caps: Caps) -> ChunkChoice | None:
     """The partition solved beforehand where its setting is permitted, else solved now on the permitted lattice."""
-    table, partitions = leaf.model.table, leaf.partitions.get(PartitionKey.of(sla), ())
-    found = serving(partitions, sla, dataset_bytes=chunk.dataset.total_bytes)
+    found = serving(leaf.partitions(PartitionKey.of(sla)), sla, dataset_bytes=chunk.dataset.total_bytes)
     if found is None or (caps is not NO_CAPS and not caps.allow(found.setting.parameters)):
-        return solve(table, chunk, sla, caps)
+        return solve(leaf.table, chunk, sla, caps)
     return ChunkChoice(
         chunk=chunk,
         setting=found.setting,
         per_byte=found.per_byte,
-        base_power_w=table.base_power_w,
+        base_power_w=leaf.model.table.base_power_w,
         probability=found.probability,
         feasible=True,
         tier_id=found.tier_id,
@@ -157,7 +158,7 @@ def _rationale(
     leaves: Sequence[ServedLeaf],
     plan: Sequence[ChunkPlan],
     feasible: bool,
-    load: float,
+    load: AssumedLoad,
     octaves: float,
     mean_bps: float,
 ) -> str:
@@ -165,5 +166,5 @@ def _rationale(
     kept = "" if feasible else "; cannot be certified, this is the likeliest setting"
     return (
         f"release {snapshot.release}: {channels_of(plan)} from {rows} logs {octaves:.1f} octaves away"
-        f" at load {load:.2f}; expects {format_bps(mean_bps)}{kept}"
+        f" at {load.told(leaf.model.load_effect for leaf in leaves)}; expects {format_bps(mean_bps)}{kept}"
     )

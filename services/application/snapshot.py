@@ -4,27 +4,25 @@ Models never change once stored, so one shelf of them serves every release; what
 recommendation first needs it.
 """
 
-import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import MappingProxyType
 from uuid import UUID
 
-from services.application.learned import IndexedModel, StoredModel, Tier
-from tradewind.cluster import Leaf, nearest_with_octaves
-from tradewind.dataset import DataSet
-from tradewind.model import LeafModel
+from services.application.assumed_load import AssumedLoad
+from services.application.learned import IndexedModel, StoredModel
+from services.application.served_model import ServedLeaf, ServedModel
 from tradewind.path import UNKNOWN_PATH, Path
-from tradewind.prediction import PredictedSetting, Prediction, predict
-from tradewind.sla_partitions import Partition, PartitionKey, tier_name
 from tradewind.transfer import LinkKey
-from tradewind.wire.recommendations import WireTable
 
 MAX_MODELS = 2_000
 """Models kept in memory; about 0.3 MB each."""
+
+
+MAX_SHIFTED = 2_000
+"""Leaves under another load than their median kept in memory; 30 kB each, 0.6 MB where agreements were solved anew."""
 
 
 class NotInMemory(Exception):
@@ -35,92 +33,14 @@ class NotInMemory(Exception):
         self.model_id = model_id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedPartition:
-    """A partition with the identity of its tier, which providers price, and what its setting does to a byte."""
-
-    lower: float
-    upper: float
-    setting: PredictedSetting
-    probability: float
-    per_byte: Prediction
-    tier_id: UUID
-    tier: str
-
-    @classmethod
-    def of(cls, partition: Partition, tier: Tier, base_power_w: float | None) -> "ServedPartition":
-        return cls(
-            lower=partition.lower,
-            upper=partition.upper,
-            setting=partition.setting,
-            probability=partition.probability,
-            per_byte=predict(
-                partition.setting, dataset_bytes=1.0, basis=partition.energy_basis, base_power_w=base_power_w
-            ),
-            tier_id=tier.id,
-            tier=tier_name(partition),
-        )
-
-
-@dataclass(frozen=True)
-class ServedLeaf:
-    """A leaf ready to answer: partitions by key, ascending, and its compact table as the JSON that goes out."""
-
-    cluster_id: UUID
-    model: LeafModel
-    partitions: Mapping[PartitionKey, tuple[ServedPartition, ...]]
-    table_json: bytes
-
-    @classmethod
-    def of(cls, cluster_id: UUID, model: LeafModel, tiers: Iterable[Tier]) -> "ServedLeaf":
-        by_key: dict[PartitionKey, list[ServedPartition]] = {}
-        for partition, tier in zip(model.partitions, tiers, strict=True):
-            served = ServedPartition.of(partition, tier, model.table.base_power_w)
-            by_key.setdefault(partition.key, []).append(served)
-        ordered = {key: tuple(sorted(group, key=lambda served: served.lower)) for key, group in by_key.items()}
-        table_json = WireTable.of(model.compact()).to_json()
-        return cls(cluster_id, model, MappingProxyType(ordered), table_json)
-
-
-@dataclass(frozen=True)
-class ServedModel:
-    """The model of one link, ready to answer."""
-
-    path: Path
-    load_median: float
-    leaves: tuple[ServedLeaf, ...]
-
-    @classmethod
-    def of(cls, stored: StoredModel) -> "ServedModel":
-        leaves = tuple(ServedLeaf.of(each.cluster_id, each.model, each.tiers) for each in stored.leaves)
-        return cls(stored.path, stored.load_median, leaves)
-
-    def nearest(self, dataset: DataSet, load: float) -> tuple[ServedLeaf, float]:
-        """The leaf for a data set under this load, and how many doublings it is away."""
-        centre, octaves = nearest_with_octaves(
-            self._by_centre,
-            mean_file_bytes=dataset.mean_file_bytes,
-            file_count=dataset.file_count,
-            load=load,
-        )
-        return self._by_centre[centre], octaves
-
-    @cached_property
-    def fastest_bps(self) -> float:
-        """Throughput of the fastest setting of any leaf."""
-        return math.exp(max(each.log_throughput_mean for leaf in self.leaves for each in leaf.model.table.settings))
-
-    @cached_property
-    def _by_centre(self) -> Mapping[Leaf, ServedLeaf]:
-        return {served.model.leaf: served for served in self.leaves}
-
-
 class Shelf:
-    """Models in memory, the least recently used given up first; safe to use from several threads."""
+    """Models and shifted leaves in memory, the least recently used given up first; safe to use from several threads."""
 
-    def __init__(self, capacity: int = MAX_MODELS) -> None:
+    def __init__(self, capacity: int = MAX_MODELS, shifted: int = MAX_SHIFTED) -> None:
         self._capacity = capacity
         self._models: OrderedDict[UUID, ServedModel] = OrderedDict()
+        self._shifted_capacity = shifted
+        self._shifted: OrderedDict[tuple[UUID, float], ServedLeaf] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, model_id: UUID) -> ServedModel:
@@ -137,6 +57,21 @@ class Shelf:
             self._models[model_id] = model
             if len(self._models) > self._capacity:
                 self._models.popitem(last=False)
+
+    def under(self, leaf: ServedLeaf, load: AssumedLoad) -> ServedLeaf:
+        """The leaf under a load; the same as long as it is kept."""
+        if leaf.model.load_effect is None:
+            return leaf
+        key = leaf.cluster_id, load.share
+        with self._lock:
+            found = self._shifted.get(key)
+            if found is None:
+                found = self._shifted[key] = leaf.under(load.share)
+                if len(self._shifted) > self._shifted_capacity:
+                    self._shifted.popitem(last=False)
+            else:
+                self._shifted.move_to_end(key)
+            return found
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ import math
 from uuid import UUID, uuid5
 
 from services.application.learned import IndexedModel, Tier
-from services.application.snapshot import Index, ServedLeaf, ServedModel, Snapshot
+from services.application.served_model import ServedLeaf, ServedModel
+from services.application.snapshot import Index, Snapshot
 from tradewind import prior
 from tradewind.cluster import Leaf
 from tradewind.dataset import DataSet
