@@ -67,7 +67,8 @@ class LeafModel:
 class LinkModel:
     """All leaves of one link, and the link's own figures.
 
-    ``load_median`` : median external load, 0..1. ``unknown_bps`` : the last known rate of traffic that no log tells.
+    ``load_median`` : median external load, 0..1. ``unknown_bps`` : the last known rate of traffic that no log tells;
+    ``None`` where every transfer was too slow by itself to show it.
     ``rows`` : log rows that the model stands on.
     """
 

@@ -61,7 +61,7 @@ def fit_link(log: ReducedLog, rng: np.random.Generator) -> model.LinkModel:
         leaves=tuple(leaves),
         rows=log.rows,
         load_median=log.load_median,
-        unknown_bps=log.present_unknown_bps,
+        unknown_bps=log.present_unknown_bps if np.isfinite(log.present_unknown_bps) else None,
         failures=tuple(failures),
     )
 
