@@ -100,6 +100,35 @@ def test_two_transfers_share_idle_and_dynamic_power_by_their_bytes_and_call_that
     run(story)
 
 
+def test_what_others_moved_before_the_transfer_came_is_none_of_its_business():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        nameless = meters.begin(None)
+        nameless.moved_bytes += 10**9
+        meters.end(nameless)
+        meters.begin(str(A)).moved_bytes += 1000
+        report = await meters.report(A)
+        assert report.total_j == pytest.approx(WATTS * report.duration_s)
+        assert report.quality is EnergyQuality.CALIBRATED
+
+    run(story)
+
+
+def test_a_transfer_that_was_reported_leaves_the_host_to_the_others():
+    async def story(meters: TransferMeters, clock: Clock) -> None:
+        for transfer_id in (A, B):
+            account = meters.begin(str(transfer_id))
+            account.moved_bytes += 1000
+            meters.end(account)
+        first = await meters.report(A)
+        again = await meters.report(A)
+        assert again == first
+        last = await meters.report(B)
+        alone_s = last.duration_s - first.duration_s
+        assert last.total_j == pytest.approx(first.total_j + WATTS * alone_s)
+
+    run(story)
+
+
 def test_a_base_power_that_nobody_knows_leaves_the_dynamic_part_unknown(tmp_path: Path):
     battery = tmp_path / "class" / "power_supply" / "BAT0"
     battery.mkdir(parents=True)

@@ -36,6 +36,8 @@ class TransferMeters:
         self._host, self._clock = meter, clock
         self._accounts: dict[str, Account] = {}
         self._others = Account()
+        self._party: list[Account] = []  # those that share what the host takes now
+        self._interval = Interval()  # since the party is the same
         self._base_w: float | None = None
         self._task: asyncio.Task[None] | None = None
         self._due = asyncio.Event()
@@ -64,6 +66,7 @@ class TransferMeters:
         account = self._others if named is None else self._accounts.get(named) or self._opened(named)
         account.open_requests += 1
         account.active_s = self._clock()
+        account.over = False
         if account is not self._others and not self._sampling:
             self._task = asyncio.get_running_loop().create_task(self._sample_while_live())
         return account
@@ -73,14 +76,21 @@ class TransferMeters:
         account.active_s = self._clock()
 
     async def report(self, transfer_id: UUID) -> EndReport | str | None:
-        """What a transfer took until now; why that is not known; or ``None`` for one that never came by."""
+        """What a transfer took, which is over now; why that is not known; or ``None`` for one that never came by."""
         account = self._accounts.get(str(transfer_id))
         if account is None:
             return None
         wanted = self._begun + 1
-        while self._sampling and (self._done < wanted or not account.duration_s) and account.failure is None:
+        while (
+            self._sampling
+            and not account.over
+            and account.failure is None
+            and (self._done < wanted or not account.duration_s)
+        ):
             self._due.set()
             await self._sampled.wait()
+        account.over = True
+        self._due.set()
         if account.failure is not None or not account.duration_s:
             return account.failure or "it could not be metered"
         return self._reported(transfer_id, account)
@@ -127,7 +137,11 @@ class TransferMeters:
 
     def _live(self) -> list[Account]:
         since_s = self._clock() - LIVE_S
-        return [each for each in self._accounts.values() if each.open_requests or each.active_s > since_s]
+        return [
+            each
+            for each in self._accounts.values()
+            if each.open_requests or (each.active_s > since_s and not each.over)
+        ]
 
     # Samples
 
@@ -136,7 +150,7 @@ class TransferMeters:
         return self._task is not None and not self._task.done()
 
     async def _sample_while_live(self) -> None:
-        self._last = None
+        self._last, self._party = None, []
         try:
             while self._live():
                 await self._sample()
@@ -148,20 +162,32 @@ class TransferMeters:
             self._tell()
 
     async def _sample(self) -> None:
+        cut = self._due.is_set()
         self._due.clear()
         self._begun += 1
         try:
             counters, energy_j = await asyncio.to_thread(self._read)
         except (MeterUnavailable, OSError) as error:
-            self._last = None
+            self._last, self._party = None, []
             for account in self._live():
                 account.failure = account.failure or str(error)
         else:
             if self._last is not None and counters.at_s > self._last[0].at_s:
-                settle(_between(self._last, (counters, energy_j)), self._live(), self._others)
+                self._interval += _between(self._last, (counters, energy_j))
             self._last, self._logical_cpus = (counters, energy_j), counters.logical_cpus
+            self._form_party(cut=cut)
         self._done += 1
         self._tell()
+
+    def _form_party(self, *, cut: bool) -> None:
+        """Share out the interval where it ends here, because it is asked for or others share what comes."""
+        live = self._live()
+        if cut or live != self._party:
+            party = [each for each in self._party if not each.over]
+            if party and self._interval.duration_s:
+                settle(self._interval, party, self._others)
+            self._party, self._interval = live, Interval()
+            self._others.settled_bytes = self._others.moved_bytes
 
     def _read(self) -> tuple[HostCounters, float]:
         counters = self._host.reader.read()
