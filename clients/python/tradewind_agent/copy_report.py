@@ -30,7 +30,8 @@ class CopyReport:
 
     ``bytes_moved`` : on the network now, without what was there already.
     ``energy`` : one reading an end that was metered; an absent one was not measured, never zero.
-    ``work`` : duration and CPU time, from which the CPU model's energy follows for any coefficients.
+    ``work`` : duration and CPU time at this end, from which the CPU model's energy follows for any coefficients;
+    ``other_work`` at the other end, where that was metered.
     ``log`` : what became of the transfer's records: uploaded, spooled, or nothing to log.
     """
 
@@ -47,6 +48,7 @@ class CopyReport:
     energy: tuple[EnergyReading, ...]
     usage: Usage | None
     work: CpuWork | None
+    other_work: CpuWork | None
     records: tuple[TransferRecord, ...]
     log: str
     notes: tuple[str, ...] = ()
@@ -102,6 +104,7 @@ class CopyReport:
             "energy": [_document(reading) for reading in self.energy],
             "usage": _document(self.usage),
             "work": _document(self.work),
+            "other_work": _document(self.other_work),
             "path": _document(self.path),
             "parameters": self.parameters.known(),
             "plan": plan_document(self.plan),

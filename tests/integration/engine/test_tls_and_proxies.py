@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.engine.certificates import Certificates, make_certificates
+from tests.integration.certificates import Certificates, make_certificates
 from tests.integration.engine.http_proxy import HttpProxy
 from tests.integration.engine.rough_server import RoughServer, plain, redirect
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, transfer

@@ -55,9 +55,7 @@ def copy(
     rtt: options.Rtt = None,
     load: Annotated[float | None, typer.Option(min=0, max=1, help="Share of the path that others use.")] = None,
     power_profile: options.PowerProfileText = None,
-    base_power_s: Annotated[
-        float, typer.Option("--base-power", min=0, metavar="SECONDS", help="Measure the idle power first for so long.")
-    ] = 1.0,
+    base_power_s: options.BasePower = 1.0,
     ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="Authorities to trust.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be copied, and how.")] = False,

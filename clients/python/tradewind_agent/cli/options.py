@@ -34,6 +34,9 @@ PowerProfileText = Annotated[
         help="Power of this host idle and at full load, such as 35W,90W, for the model where nothing can be metered.",
     ),
 ]
+BasePower = Annotated[
+    float, typer.Option("--base-power", min=0, metavar="SECONDS", help="Measure the idle power first for so long.")
+]
 
 if TYPE_CHECKING:
     from tradewind_agent.meters import PowerProfile

@@ -30,15 +30,20 @@ def serve_files(
     certificate_key: Annotated[Path | None, typer.Option(metavar="PEM", help="Key of the certificate.")] = None,
     quota: Annotated[str | None, typer.Option(metavar="SIZE", help="Most that uploads may leave in DIR.")] = None,
     max_connections: Annotated[int, typer.Option(min=1, help="More are answered 503.")] = 1024,
+    metered: Annotated[bool, typer.Option("--meter/--no-meter", help="Tell transfers what they take here.")] = True,
+    power_profile: options.PowerProfileText = None,
+    base_power_s: options.BasePower = 1.0,
     as_json: options.Json = False,
 ) -> None:
     """Serve a folder over HTTP until Ctrl-C; TRADEWIND_SERVE_TOKEN asks clients for a bearer token."""
+    from tradewind_agent.metering import HostMeter
     from tradewind_agent.serve import Limits, ServeOptions, TlsFiles, serve_forever
 
     terminal = Terminal(as_json)
     if (certificate is None) != (certificate_key is None):
         raise typer.BadParameter("go together", param_hint="--certificate and --certificate-key")
     tls = TlsFiles(certificate, certificate_key) if certificate and certificate_key else None
+    profile = options.power_profile(power_profile)
     settings = ServeOptions(
         root=folder,
         host=host,
@@ -47,6 +52,7 @@ def serve_files(
         tls=tls,
         bearer_token=os.environ.get(TOKEN_VARIABLE) or None,
         limits=Limits(max_connections=max_connections, quota_bytes=options.size_if("--quota", quota)),
+        meter=HostMeter.of_this_host(profile, base_power_s=base_power_s) if metered else None,
     )
     try:
         counters = serve_forever(settings, on_ready=lambda server: _tell_address(terminal, folder, server))
