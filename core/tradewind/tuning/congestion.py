@@ -1,0 +1,134 @@
+"""Fairness: when do others suffer from this transfer's streams, and how many does it then give up?
+
+The sane form of paper 001's Algorithm 2, which is inverted in print (see `tradewind.tuning.reference.algorithms_1_2`).
+
+Notation
+--------
+Q    queueing delay, srtt − min_rtt, s
+Q_e  what Q is without rivals: one CUBIC flow alone fills the queue, so it is the 90th percentile of the cluster's
+     history at that number of streams; without history one shortest round trip, the usual depth of a buffer
+L    share of the bytes that were sent again
+
+Congested by loss where L > max(0.1 %, 3 · the path's baseline), by delay where Q > Q_e + dead band. Then streams × 0.7
+(multiplicative decrease), at least one; after each quiet dwell one more is allowed (additive increase). A queue that two
+cuts in a row have not shortened is not of our making: the cuts are taken back and its length becomes the expectation.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Self
+
+from tradewind.recommendation import CompactTable
+
+DECREASE = 0.7
+LEAST_LOSS = 1e-3
+LOSS_OVER_BASELINE = 3.0
+
+DEAD_BAND = 0.25
+"""Share of the expected delay that is ignored; delays jitter."""
+
+DEAD_BAND_S = 0.005
+"""Least dead band, s: below it delay is the scheduler of a host, not a queue."""
+
+LEAST_DEFAULT_DELAY_S = 0.05
+"""Least expectation without history, s: access links buffer some 50 ms however short the path."""
+
+LEAST_BYTES_FOR_LOSS = 200_000
+"""Bytes sent within the tick below which a share of losses says nothing (a download sends only requests)."""
+
+FUTILE_CUTS = 2
+_SHORTENED = 0.9
+"""A queue is shorter after a cut if it has at most this share of its length before."""
+
+ROOM_SHARE = 0.25
+"""A queue below this share of what is expected leaves room: the pipe is not full."""
+
+
+class Signal(StrEnum):
+    QUIET = "quiet"
+    DELAY = "delay"
+    LOSS = "loss"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLimit:
+    """Memory of the fairness control: what congestion permits, and what its cuts have shown.
+
+    ``streams`` : most streams at present; ``None`` where congestion sets no limit.
+    ``before`` : streams at the first cut; regained, the limit is lifted.
+    ``delay_s`` : queueing delay at the last cut for delay. ``futile`` : cuts in a row that did not shorten it.
+    ``accepted_delay_s`` : queue that turned out not to be of our making, 0 where none.
+    ``limited_s`` : elapsed time of the last cut or raise.
+    """
+
+    streams: int | None = None
+    before: int = 0
+    delay_s: float = 0.0
+    futile: int = 0
+    accepted_delay_s: float = 0.0
+    limited_s: float = 0.0
+
+    def after_cut(self, signal: Signal, streams: int, delay_s: float, elapsed_s: float) -> Self:
+        """Give up streams: × 0.7, at least one; or take all cuts back where they have proved futile.
+
+        ``streams`` are those in force. ``delay_s`` is 0 where unknown.
+        """
+        by_delay = signal is Signal.DELAY
+        futile = self.futile + 1 if by_delay and self.delay_s and delay_s > _SHORTENED * self.delay_s else 0
+        if futile >= FUTILE_CUTS:
+            return type(self)(accepted_delay_s=delay_s, limited_s=elapsed_s)
+        return replace(
+            self,
+            streams=max(1, int(DECREASE * streams)),
+            before=max(self.before, streams),
+            delay_s=delay_s if by_delay else self.delay_s,
+            futile=futile,
+            limited_s=elapsed_s,
+        )
+
+    def after_quiet(self, elapsed_s: float, dwell_s: float) -> Self:
+        """One more stream after each quiet dwell; no limit once those of the first cut are regained."""
+        if self.streams is None or elapsed_s - self.limited_s < dwell_s:
+            return self
+        if self.streams + 1 >= self.before:
+            return type(self)(accepted_delay_s=self.accepted_delay_s, limited_s=elapsed_s)
+        return replace(self, streams=self.streams + 1, delay_s=0.0, futile=0, limited_s=elapsed_s)
+
+
+def expected_delay_s(tables: Iterable[CompactTable], streams: int, min_rtt_s: float) -> float:
+    """Q_e: history's 90th percentile at this number of streams, the highest over chunks; else a default."""
+    told = [_at(table.queueing_delay_p90_s, streams) for table in tables if table.queueing_delay_p90_s]
+    return max(told, default=max(min_rtt_s, LEAST_DEFAULT_DELAY_S))
+
+
+def _at(delays_s: Mapping[int, float], streams: int) -> float:
+    """Linear between the logged stream counts, the nearest beyond them."""
+    counts = sorted(delays_s)
+    above = next((count for count in counts if count >= streams), counts[-1])
+    below = next((count for count in reversed(counts) if count <= streams), counts[0])
+    if above <= below:
+        return delays_s[above]
+    share = (streams - below) / (above - below)
+    return delays_s[below] + share * (delays_s[above] - delays_s[below])
+
+
+def dead_band_s(expected_s: float) -> float:
+    return max(DEAD_BAND_S, DEAD_BAND * expected_s)
+
+
+def signal_of(
+    *, delay_s: float | None, expected_s: float, loss: float | None, loss_baseline: float, limit: StreamLimit
+) -> Signal:
+    """What the path says; loss is the graver signal (001 §IV-B) and comes first."""
+    if loss is not None and loss > max(LEAST_LOSS, LOSS_OVER_BASELINE * loss_baseline):
+        return Signal.LOSS
+    tolerated_s = max(expected_s, limit.accepted_delay_s)
+    if delay_s is not None and delay_s > tolerated_s + dead_band_s(tolerated_s):
+        return Signal.DELAY
+    return Signal.QUIET
+
+
+def has_room(delay_s: float | None, expected_s: float) -> bool:
+    """Whether more streams can carry more: the queue is short, or nobody can tell."""
+    return delay_s is None or delay_s <= max(DEAD_BAND_S, ROOM_SHARE * expected_s)

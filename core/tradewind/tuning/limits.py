@@ -1,0 +1,114 @@
+"""No decision leaves its limits: files left, caps, and what congestion permits; by channels, streams and requests.
+
+Streams are given up or gained along one axis first. Loss is eased by fewer files at once (concurrency), a long queue by
+fewer streams a file (parallelism), as paper 001 §IV-B has it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from tradewind.parameters import Caps, Parameters
+
+
+class First(StrEnum):
+    """The axis that gives way first."""
+
+    CONCURRENCY = "concurrency"
+    PARALLELISM = "parallelism"
+
+
+MAX_PARALLELISM = 16
+"""Streams of one file that are tried beyond the plan; most tools take no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``caps`` of the whole transfer, ``files`` left in each chunk, ``streams`` that congestion permits in all."""
+
+    caps: Caps
+    files: tuple[int, ...]
+    streams: int | None = None
+
+    @property
+    def most_streams(self) -> int | None:
+        known = [each for each in (self.caps.streams, self.streams) if each is not None]
+        return max(min(known), len(self.files)) if known else None
+
+    def allow(self, settings: Sequence[Parameters]) -> bool:
+        return (
+            all(self.caps.allow(each) for each in settings)
+            and all((each.concurrency or 1) <= files for each, files in zip(settings, self.files, strict=True))
+            and (self.most_streams is None or sum(each.streams for each in settings) <= self.most_streams)
+            and (self.caps.concurrency is None or _channels(settings) <= self.caps.concurrency)
+        )
+
+
+def fitted(settings: Sequence[Parameters], limits: Limits, first: First = First.PARALLELISM) -> tuple[Parameters, ...]:
+    """The settings cut to the limits: each by itself, then all in proportion for what the sums may be.
+
+    Every chunk keeps one channel, so that the sums hold if there are no more chunks than channels permitted.
+    """
+    within = tuple(
+        _within_files(limits.caps.clamp(each), files) for each, files in zip(settings, limits.files, strict=True)
+    )
+    most_channels = limits.caps.concurrency
+    if most_channels is not None and _channels(within) > most_channels:
+        channels = shares([each.concurrency or 1 for each in within], most_channels)
+        within = tuple(replace(each, concurrency=count) for each, count in zip(within, channels, strict=True))
+    most = limits.most_streams
+    if most is None or sum(each.streams for each in within) <= most:
+        return within
+    budgets = shares([each.streams for each in within], most)
+    return tuple(
+        with_streams(each, budget, files=files, caps=limits.caps, first=first)
+        for each, budget, files in zip(within, budgets, limits.files, strict=True)
+    )
+
+
+def shares(wanted: Sequence[int], total: int) -> tuple[int, ...]:
+    """``total`` split in proportion to ``wanted``, at least one each, none above what it wants (largest remainder)."""
+    count = len(wanted)
+    if sum(wanted) <= total or total <= count:
+        return tuple(wanted) if sum(wanted) <= total else (1,) * count
+    spare, above = total - count, sum(each - 1 for each in wanted)
+    exact = [spare * (each - 1) / above for each in wanted]
+    dealt = [1 + int(each) for each in exact]
+    by_remainder = sorted(range(count), key=lambda i: (-(exact[i] % 1), i))
+    for i in by_remainder[: total - sum(dealt)]:
+        dealt[i] += 1
+    return tuple(dealt)
+
+
+def with_streams(
+    parameters: Parameters, streams: int, *, files: int, caps: Caps, first: First = First.CONCURRENCY
+) -> Parameters:
+    """The setting with at most ``streams`` streams, as near to them as ``first`` and then the other axis come.
+
+    Where concurrency is out of files or caps, streams are gained by parallelism.
+    """
+    concurrency, parallelism = parameters.concurrency or 1, parameters.parallelism or 1
+    most_channels = min(files, caps.concurrency or files)
+    if first is First.PARALLELISM:
+        parallelism = max(1, min(parallelism, streams // concurrency))
+        concurrency = max(1, min(most_channels, concurrency, streams // parallelism))
+    else:
+        parallelism = min(parallelism, max(streams, 1))
+        concurrency = max(1, min(most_channels, streams // parallelism))
+    if concurrency == most_channels and first is First.CONCURRENCY:
+        highest = min(caps.parallelism or MAX_PARALLELISM, max(MAX_PARALLELISM, parallelism))
+        parallelism = max(1, min(highest, streams // concurrency))
+    return replace(parameters, concurrency=concurrency, parallelism=parallelism)
+
+
+def _channels(settings: Sequence[Parameters]) -> int:
+    return sum(each.concurrency or 1 for each in settings)
+
+
+def _within_files(parameters: Parameters, files: int) -> Parameters:
+    """No more channels than files, and no more requests in flight than files a channel can get."""
+    concurrency = min(parameters.concurrency or 1, files)
+    pipelining = parameters.pipelining
+    if pipelining is not None and pipelining > 1:
+        pipelining = min(pipelining, max(1, -(-files // concurrency)))
+    return replace(parameters, concurrency=concurrency, pipelining=pipelining)
