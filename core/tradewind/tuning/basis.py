@@ -1,4 +1,4 @@
-"""What stays the same while a transfer runs: the agreement, the plan it began with, and what was learned of its path."""
+"""What stays the same while a transfer runs: the agreement, the plan it began with, what was learned of its path."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -70,7 +70,7 @@ class Belief:
 
     path: Gain
     chunks: Mapping[ChunkKind, Gain] = field(default_factory=dict)
-    power: Gain = Gain(0.0, POWER_PRIOR_SD**2)
+    power: Gain = field(default_factory=lambda: Gain(0.0, POWER_PRIOR_SD**2))
     noise: float = FIRST_NOISE**2
     ticks: int = 0
 

@@ -22,7 +22,7 @@ _HIGHEST_Z = 6.0
 
 @dataclass(frozen=True, slots=True)
 class ChangeDetector:
-    """Sums of innovations; ``repeats`` counts changes that followed one another soon, ``ticks`` those since the last."""
+    """Sums of innovations; ``repeats`` counts changes soon after one another, ``ticks`` those since the last."""
 
     up: float = 0.0
     down: float = 0.0

@@ -68,8 +68,10 @@ def _options(
     yield settings
     here = settings[index]
     entries = forecaster.expectations[index].entries
+    files = limits.files[index]
     for parameters, _ in entries:
-        option = (*settings[:index], _moved(here, parameters), *settings[index + 1 :])
+        moved = limits.requests(_moved(here, parameters), files)
+        option = (*settings[:index], moved, *settings[index + 1 :])
         if limits.allow(option):
             yield option
     fastest = max(entries, key=lambda entry: entry[1].throughput_bps)[0]

@@ -10,8 +10,11 @@ Q_e  what Q is without rivals: one CUBIC flow alone fills the queue, so it is th
 L    share of the bytes that were sent again
 
 Congested by loss where L > max(0.1 %, 3 · the path's baseline), by delay where Q > Q_e + dead band. Then streams × 0.7
-(multiplicative decrease), at least one; after each quiet dwell one more is allowed (additive increase). A queue that two
-cuts in a row have not shortened is not of our making: the cuts are taken back and its length becomes the expectation.
+(multiplicative decrease), at least one; after each quiet dwell one more is allowed (additive increase).
+
+A cut that eases nothing was in vain: a deep buffer stays full, a radio goes on losing, and the rivals of a rival gain.
+Loss of one's own making falls with the square of the streams (Mathis at a full pipe), to a half; where a cut leaves
+more than 80 % of it, or 90 % of the queue, that cut is taken back and what is left becomes the expectation.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,9 +40,12 @@ LEAST_DEFAULT_DELAY_S = 0.05
 LEAST_BYTES_FOR_LOSS = 200_000
 """Bytes sent within the tick below which a share of losses says nothing (a download sends only requests)."""
 
-FUTILE_CUTS = 2
-_SHORTENED = 0.9
-"""A queue is shorter after a cut if it has at most this share of its length before."""
+DELAY_NOT_EASED = 0.9
+LOSS_NOT_EASED = 0.8
+"""Shares left after a cut from which on it was in vain."""
+
+ACCEPTED_MARGIN = 1.5
+"""Loss accepted as the path's own may grow by half before it is a signal again."""
 
 ROOM_SHARE = 0.25
 """A queue below this share of what is expected leaves room: the pipe is not full."""
@@ -55,45 +61,58 @@ class Signal(StrEnum):
 class StreamLimit:
     """Memory of the fairness control: what congestion permits, and what its cuts have shown.
 
-    ``streams`` : most streams at present; ``None`` where congestion sets no limit.
-    ``before`` : streams at the first cut; regained, the limit is lifted.
-    ``delay_s`` : queueing delay at the last cut for delay. ``futile`` : cuts in a row that did not shorten it.
-    ``accepted_delay_s`` : queue that turned out not to be of our making, 0 where none.
-    ``limited_s`` : elapsed time of the last cut or raise.
+    ``streams`` : most streams at present; ``None`` where congestion sets no limit. ``before`` : streams at the first
+    cut; regained, the limit is lifted. ``before_last`` : those at the last cut. ``cut_delay_s``, ``cut_loss`` : what the
+    last cut was for, 0 where not for that.
+    ``accepted_delay_s``, ``accepted_loss`` : what turned out not to be of our making. ``limited_s`` : elapsed time of
+    the last cut or raise.
     """
 
     streams: int | None = None
     before: int = 0
-    delay_s: float = 0.0
-    futile: int = 0
+    before_last: int = 0
+    cut_delay_s: float = 0.0
+    cut_loss: float = 0.0
     accepted_delay_s: float = 0.0
+    accepted_loss: float = 0.0
     limited_s: float = 0.0
 
-    def after_cut(self, signal: Signal, streams: int, delay_s: float, elapsed_s: float) -> Self:
-        """Give up streams: × 0.7, at least one; or take all cuts back where they have proved futile.
+    def after_cut(self, signal: Signal, streams: int, *, delay_s: float, loss: float, elapsed_s: float) -> Self:
+        """Give up streams: × 0.7 of those in force, at least one; or take the last cut back where it was in vain.
 
-        ``streams`` are those in force. ``delay_s`` is 0 where unknown.
+        ``delay_s`` and ``loss`` are 0 where unknown.
         """
-        by_delay = signal is Signal.DELAY
-        futile = self.futile + 1 if by_delay and self.delay_s and delay_s > _SHORTENED * self.delay_s else 0
-        if futile >= FUTILE_CUTS:
-            return type(self)(accepted_delay_s=delay_s, limited_s=elapsed_s)
+        if signal is Signal.LOSS and self.cut_loss and loss > LOSS_NOT_EASED * self.cut_loss:
+            return replace(self, accepted_loss=loss).taken_back(elapsed_s)
+        if signal is Signal.DELAY and self.cut_delay_s and delay_s > DELAY_NOT_EASED * self.cut_delay_s:
+            return replace(self, accepted_delay_s=delay_s).taken_back(elapsed_s)
         return replace(
             self,
             streams=max(1, int(DECREASE * streams)),
             before=max(self.before, streams),
-            delay_s=delay_s if by_delay else self.delay_s,
-            futile=futile,
+            before_last=streams,
+            cut_delay_s=delay_s if signal is Signal.DELAY else 0.0,
+            cut_loss=loss if signal is Signal.LOSS else 0.0,
             limited_s=elapsed_s,
         )
+
+    def taken_back(self, elapsed_s: float) -> Self:
+        """With the streams of before the last cut again; without a limit if it was the first."""
+        if self.before_last >= self.before:
+            return self.lifted()
+        return replace(self, streams=self.before_last, cut_delay_s=0.0, cut_loss=0.0, limited_s=elapsed_s)
 
     def after_quiet(self, elapsed_s: float, dwell_s: float) -> Self:
         """One more stream after each quiet dwell; no limit once those of the first cut are regained."""
         if self.streams is None or elapsed_s - self.limited_s < dwell_s:
             return self
         if self.streams + 1 >= self.before:
-            return type(self)(accepted_delay_s=self.accepted_delay_s, limited_s=elapsed_s)
-        return replace(self, streams=self.streams + 1, delay_s=0.0, futile=0, limited_s=elapsed_s)
+            return self.lifted()
+        return replace(self, streams=self.streams + 1, cut_delay_s=0.0, cut_loss=0.0, limited_s=elapsed_s)
+
+    def lifted(self) -> Self:
+        """Without a limit: what made it necessary is gone."""
+        return type(self)(accepted_delay_s=self.accepted_delay_s, accepted_loss=self.accepted_loss)
 
 
 def expected_delay_s(tables: Iterable[CompactTable], streams: int, min_rtt_s: float) -> float:
@@ -121,7 +140,8 @@ def signal_of(
     *, delay_s: float | None, expected_s: float, loss: float | None, loss_baseline: float, limit: StreamLimit
 ) -> Signal:
     """What the path says; loss is the graver signal (001 §IV-B) and comes first."""
-    if loss is not None and loss > max(LEAST_LOSS, LOSS_OVER_BASELINE * loss_baseline):
+    tolerated_loss = max(LEAST_LOSS, LOSS_OVER_BASELINE * loss_baseline, ACCEPTED_MARGIN * limit.accepted_loss)
+    if loss is not None and loss > tolerated_loss:
         return Signal.LOSS
     tolerated_s = max(expected_s, limit.accepted_delay_s)
     if delay_s is not None and delay_s > tolerated_s + dead_band_s(tolerated_s):

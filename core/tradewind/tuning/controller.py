@@ -23,7 +23,7 @@ from tradewind.tuning.belief import Belief, Gain, prior
 from tradewind.tuning.change import ChangeDetector
 from tradewind.tuning.congestion import Signal
 from tradewind.tuning.decision import Decision, DecisionKind
-from tradewind.tuning.exploring import begin_search, explore, octaves_to_regain
+from tradewind.tuning.exploring import begin_search, explore, octaves_to_regain, restored
 from tradewind.tuning.following import follow_table
 from tradewind.tuning.forecast import ActiveChunk
 from tradewind.tuning.gradient import start
@@ -102,31 +102,43 @@ def step(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningState,
 
 
 def _propose(basis: Basis, state: TuningState, seen: Observation) -> Proposal:
+    early = _nothing_runs(basis, state, seen)
+    if early is not None:
+        return early
+    if seen.signal is not Signal.QUIET:
+        return _ease(state, seen)
+    state = replace(state, limit=state.limit.after_quiet(state.elapsed_s, dwell_s(seen)))
+    redealt = _redistributed(basis, state, seen)
+    if redealt is not None:
+        return redealt
+    aim, before = _goal(basis, state, seen), state
+    state = _learned(state, seen)
+    return (
+        _within_limits(basis, state, seen)
+        or _too_soon_or_too_late(state, seen)
+        or _changed(basis, state, seen, aim, before)
+        or _tuned(basis, state, seen, aim)
+    )
+
+
+def _nothing_runs(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
     here = asked(state, seen.active)
     if not seen.active:
         return Proposal(state, DecisionKind.FINISH, "nothing is left to move", here)
     if seen.interval_s == 0:
         return _within_limits(basis, state, seen) or Proposal(state, DecisionKind.HOLD, "before the first byte", here)
-    if seen.signal is not Signal.QUIET:
-        return _ease(state, seen)
-    state = replace(state, limit=state.limit.after_quiet(state.elapsed_s, dwell_s(seen)))
-    if (redealt := _redistributed(basis, state, seen)) is not None:
-        return redealt
     if seen.throughput_bps <= 0:
         return Proposal(state, DecisionKind.HOLD, f"nothing has moved for {seen.interval_s:.3g} s", here)
-    aim = _goal(basis, state, seen)
-    expected_bps, was_building = _expected_bps(state, seen), max(state.change.up, state.change.down) > BUILDING_UP
-    state = _learned(state, seen)
-    if (shrunk := _within_limits(basis, state, seen)) is not None:
-        return shrunk
-    if state.changed_s is not None and state.elapsed_s - state.changed_s < dwell_s(seen):
-        return Proposal(state, DecisionKind.DWELL, f"the last change has {dwell_s(seen):.3g} s to show itself", here)
-    if seen.remaining_s < 2 * dwell_s(seen):
-        reason = f"{seen.remaining_s:.3g} s to go: no change pays any more"
-        return Proposal(state, DecisionKind.FINISH, reason, here)
-    if state.change.direction:
-        return _changed(basis, state, seen, aim, expected_bps=expected_bps, trusted=was_building)
-    return _tuned(basis, state, seen, aim)
+    return None
+
+
+def _too_soon_or_too_late(state: TuningState, seen: Observation) -> Proposal | None:
+    here, dwell = asked(state, seen.active), dwell_s(seen)
+    if state.changed_s is not None and state.elapsed_s - state.changed_s < dwell:
+        return Proposal(state, DecisionKind.DWELL, f"the last change has {dwell:.3g} s to show itself", here)
+    if seen.remaining_s < 2 * dwell:
+        return Proposal(state, DecisionKind.FINISH, f"{seen.remaining_s:.3g} s to go: no change pays any more", here)
+    return None
 
 
 def _tuned(basis: Basis, state: TuningState, seen: Observation, aim: Goal) -> Proposal:
@@ -140,26 +152,37 @@ def _tuned(basis: Basis, state: TuningState, seen: Observation, aim: Goal) -> Pr
 
 def _ease(state: TuningState, seen: Observation) -> Proposal:
     """Give up streams, unless the last cut has not had its dwell yet; nothing else is decided meanwhile."""
-    here = asked(state, seen.active)
-    delay_s = seen.sample.queueing_delay_s or 0.0
-    what = (
-        f"{100 * (seen.loss or 0):.2g} % of the bytes were sent again"
-        if seen.signal is Signal.LOSS
-        else f"queueing delay {1e3 * delay_s:.3g} ms where {1e3 * seen.expected_delay_s:.3g} ms is usual"
-    )
-    if state.limit.streams is not None and state.elapsed_s - state.limit.limited_s < dwell_s(seen):
+    here, limit = asked(state, seen.active), state.limit
+    what = _congestion_told(seen)
+    least = len(seen.active)
+    if limit.streams is not None and (
+        state.elapsed_s - limit.limited_s < dwell_s(seen) or seen.streams > max(limit.streams, least)
+    ):
         return Proposal(state, DecisionKind.DWELL, f"{what}; the last cut has not shown itself yet", here)
-    streams = sum(each.streams for each in here)
-    limit = state.limit.after_cut(seen.signal, streams, delay_s, state.elapsed_s)
-    if limit.streams is None:
-        reason = f"{what}, and fewer streams did not shorten it: the queue is not of this transfer's making"
-        return Proposal(replace(state, limit=limit), DecisionKind.RESTORE, reason, here)
+    eased = limit.after_cut(
+        seen.signal,
+        seen.streams,
+        delay_s=seen.sample.queueing_delay_s or 0.0,
+        loss=seen.loss or 0.0,
+        elapsed_s=state.elapsed_s,
+    )
+    if eased.streams is None or eased.streams == limit.before_last:
+        reason = f"{what}, and fewer streams have not eased it: it is not of this transfer's making"
+        settings = restored(state, seen, limit.before_last)
+        return Proposal(replace(state, limit=eased, reopened=True), DecisionKind.RESTORE, reason, settings)
     search = state.search
     if search is not None:
-        search = replace(search, best_streams=max(limit.before, 1), best_utility=None, settled=True)
+        search = replace(search, best_streams=eased.before, best_utility=None, settled=True)
     first = First.CONCURRENCY if seen.signal is Signal.LOSS else First.PARALLELISM
-    reason = f"{what}: from {streams} to at most {max(limit.streams, len(here))} streams"
-    return Proposal(replace(state, limit=limit, search=search), DecisionKind.CONGESTION, reason, here, first)
+    reason = f"{what}: from {seen.streams} to at most {max(eased.streams, least)} streams"
+    return Proposal(replace(state, limit=eased, search=search), DecisionKind.CONGESTION, reason, here, first)
+
+
+def _congestion_told(seen: Observation) -> str:
+    if seen.signal is Signal.LOSS:
+        return f"{100 * (seen.loss or 0.0):.2g} % of the bytes were sent again"
+    delay_s = seen.sample.queueing_delay_s or 0.0
+    return f"queueing delay {1e3 * delay_s:.3g} ms where {1e3 * seen.expected_delay_s:.3g} ms is usual"
 
 
 def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
@@ -178,25 +201,31 @@ def _within_limits(basis: Basis, state: TuningState, seen: Observation) -> Propo
     """Where files, caps or congestion now permit less than was asked for, that at once."""
     here = asked(state, seen.active)
     allowed = fitted(here, limits_of(basis, state, seen))
-    if allowed == here:
+    if [each.streams for each in allowed] == [each.streams for each in here]:
         return None
     reason = f"files left and limits permit {told(allowed)}"
     return Proposal(state, DecisionKind.REDISTRIBUTE, reason, allowed)
 
 
-def _changed(
-    basis: Basis, state: TuningState, seen: Observation, aim: Goal, *, expected_bps: float, trusted: bool
-) -> Proposal:
-    """The path is another one: with room on it more streams are tried, else the table is asked again."""
-    slower = state.change.direction < 0
-    restarted = state.change.restarted()
-    state = replace(state, change=restarted, belief=state.belief.reopened(REOPENED_SD), reopened=True)
+def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, before: TuningState) -> Proposal | None:
+    """The path is another one: with room on it more streams are tried, else the table is asked again.
+
+    ``before`` is the state before this tick was learned.
+    """
+    if not state.change.direction:
+        return None
+    expected_bps = _expected_bps(before, seen)
     gap = f"{format_bps(seen.throughput_bps)} where {format_bps(expected_bps)} was expected"
-    if restarted.distrusts_table and state.search is None:
-        found = begin_search(basis, state, seen, aim, octaves=1.0, trusted=trusted)
+    trusted = max(before.change.up, before.change.down) > BUILDING_UP
+    octaves = octaves_to_regain(expected_bps, seen.throughput_bps) if state.change.direction < 0 else 1.0
+    change = state.change.restarted()
+    state = replace(state, change=change, belief=state.belief.reopened(REOPENED_SD), reopened=True)
+    if seen.has_room:
+        state = replace(state, limit=state.limit.lifted())
+    if change.distrusts_table and state.search is None:
+        found = begin_search(basis, state, seen, aim, octaves=octaves, trusted=trusted)
         return replace(found, kind=DecisionKind.FALLBACK, reason=f"{gap}, again: the table is left; {found.reason}")
     if seen.has_room and (state.search is not None or aim.floor_bps is None):
-        octaves = octaves_to_regain(expected_bps, seen.throughput_bps) if slower else 1.0
         found = begin_search(basis, state, seen, aim, octaves=octaves, trusted=trusted)
     else:
         found = _tuned(basis, state, seen, aim)

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from tradewind.parameters import Parameters
+from tradewind.parameters import NO_CAPS, Parameters
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
@@ -23,6 +23,9 @@ MOST_WAITS = 2
 
 LONG_SLOW_START = 0.3
 """Share of a tick: where slow start takes longer, a try lasts two ticks and the first is not judged."""
+
+POLITE_STREAMS = 16
+"""Streams up to which a transfer may grow on a pipe that is full: what the usual tools open without asking."""
 
 AGAIN_TICKS = 12
 """Ticks a settled search rests before it tries again to do with less."""
@@ -58,8 +61,8 @@ def begin_search(
 def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Search, value: float) -> Proposal:
     limits = limits_of(basis, state, seen)
     lowest, highest = len(seen.active), _highest(limits)
-    if seen.is_full:
-        highest = max(lowest, min(highest, seen.streams, search.best_streams))
+    if seen.is_full and seen.streams >= POLITE_STREAMS:
+        highest = min(highest, max(seen.streams, search.best_streams))
     search = search.advanced(value, lowest, highest)
     settings = scaled(basis, state, seen, search.streams, limits)
     reached = sum(each.streams for each in settings)
@@ -116,6 +119,17 @@ def scaled(basis: Basis, state: TuningState, seen: Observation, streams: int, li
     return tuple(
         with_streams(each, budget, files=files, caps=basis.caps, first=First.CONCURRENCY)
         for each, budget, files in zip(now, budgets, limits.files, strict=True)
+    )
+
+
+def restored(state: TuningState, seen: Observation, streams: int) -> tuple[Parameters, ...]:
+    """The plan with ``streams`` again, those that its last cut has taken given back by concurrency."""
+    now = asked(state, seen.active)
+    files = tuple(chunk.files_left for chunk in seen.active)
+    budgets = shares([streams * each.streams for each in now], streams)
+    return tuple(
+        with_streams(each, max(budget, each.streams), files=count, caps=NO_CAPS)
+        for each, budget, count in zip(now, budgets, files, strict=True)
     )
 
 

@@ -44,13 +44,29 @@ class Limits:
         )
 
 
+    def requests(self, parameters: Parameters, files: int) -> Parameters:
+        """No more requests in flight than leave each channel its part of the files; by powers of two, to stay calm."""
+        pipelining = parameters.pipelining
+        part = max(files // (parameters.concurrency or 1), 1)
+        if pipelining is None or pipelining <= part:
+            return parameters
+        return replace(parameters, pipelining=1 << (part.bit_length() - 1))
+
+
 def fitted(settings: Sequence[Parameters], limits: Limits, first: First = First.PARALLELISM) -> tuple[Parameters, ...]:
     """The settings cut to the limits: each by itself, then all in proportion for what the sums may be.
 
     Every chunk keeps one channel, so that the sums hold if there are no more chunks than channels permitted.
     """
+    cut = _streams_fitted(settings, limits, first)
+    return tuple(limits.requests(each, files) for each, files in zip(cut, limits.files, strict=True))
+
+
+def _streams_fitted(settings: Sequence[Parameters], limits: Limits, first: First) -> tuple[Parameters, ...]:
+    permitted = [limits.caps.clamp(each) for each in settings]
     within = tuple(
-        _within_files(limits.caps.clamp(each), files) for each, files in zip(settings, limits.files, strict=True)
+        replace(each, concurrency=min(each.concurrency or 1, files))
+        for each, files in zip(permitted, limits.files, strict=True)
     )
     most_channels = limits.caps.concurrency
     if most_channels is not None and _channels(within) > most_channels:
@@ -103,12 +119,3 @@ def with_streams(
 
 def _channels(settings: Sequence[Parameters]) -> int:
     return sum(each.concurrency or 1 for each in settings)
-
-
-def _within_files(parameters: Parameters, files: int) -> Parameters:
-    """No more channels than files, and no more requests in flight than files a channel can get."""
-    concurrency = min(parameters.concurrency or 1, files)
-    pipelining = parameters.pipelining
-    if pipelining is not None and pipelining > 1:
-        pipelining = min(pipelining, max(1, -(-files // concurrency)))
-    return replace(parameters, concurrency=concurrency, pipelining=pipelining)

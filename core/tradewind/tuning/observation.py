@@ -150,9 +150,9 @@ def active_chunks(basis: Basis, state: TuningState, sample: Sample) -> tuple[Act
     ------
     InvalidValue : a chunk that is not in the basis.
     """
-    for i, progress in enumerate(sample.chunks):
-        if progress.kind not in basis.by_kind:
-            raise InvalidValue(f"chunks.{i}.chunk", f"{progress.kind} is not in the plan of this transfer")
+    for i, each in enumerate(sample.chunks):
+        if each.kind not in basis.by_kind:
+            raise InvalidValue(f"chunks.{i}.chunk", f"{each.kind} is not in the plan of this transfer")
     told = {chunk.kind: chunk for chunk in sample.chunks or _split(basis, state, sample)}
     chunks = tuple(
         ActiveChunk(

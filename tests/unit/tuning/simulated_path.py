@@ -26,6 +26,9 @@ WATTS_AT_FULL_RATE = 25.0
 OVERLOAD = 4.0
 """Demand over capacity beyond which the buffer overflows."""
 
+COST_OF_A_STREAM = 5e-4
+"""Share of the throughput that a stream costs its host, so that more is not always as good."""
+
 LATTICE = Lattice(
     {"concurrency": (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64), "parallelism": (1, 2, 4), "pipelining": (1, 4, 16)}
 )
@@ -33,12 +36,13 @@ LATTICE = Lattice(
 
 @dataclass(frozen=True)
 class SimulatedPath:
-    """`stream_bps` of windows and loss as in Mathis; the pipe is shared by demand; the queue is one round trip deep."""
+    """Streams are bound by windows and loss as in Mathis, the pipe is shared by demand, its buffer is in bytes."""
 
     bandwidth_bps: float = 100e6
     rtt_s: float = 0.06
     loss_rate: float = 2e-4
     buffer_bytes: float = 4e6
+    queue_bytes: float = 750e3
 
     @property
     def path(self) -> Path:
@@ -62,13 +66,16 @@ class SimulatedPath:
         return demand_bps / (1 + (demand_bps / self.bandwidth_bps) ** 4) ** 0.25
 
     def queueing_delay_s(self, demand_bps: float) -> float:
-        return self.rtt_s * min(max(demand_bps / self.bandwidth_bps - 0.7, 0.0), 1.0)
+        """Empty below 70 % of the capacity, full at 170 %."""
+        filled = min(max(demand_bps / self.bandwidth_bps - 0.7, 0.0), 1.0)
+        return filled * 8 * self.queue_bytes / self.bandwidth_bps
 
     def lost_share(self, demand_bps: float) -> float:
         return self.loss_rate + 5e-4 * max(demand_bps / self.bandwidth_bps - OVERLOAD, 0.0)
 
     def throughput_bps(self, parameters: Parameters, mean_file_bytes: float) -> float:
-        return self.carried_bps(self.demand_bps(parameters, mean_file_bytes))
+        carried = self.carried_bps(self.demand_bps(parameters, mean_file_bytes))
+        return carried * (1 - COST_OF_A_STREAM * parameters.streams)
 
     def power_w(self, streams: int, throughput_bps: float) -> float:
         return BASE_W + WATTS_A_STREAM * streams + WATTS_AT_FULL_RATE * throughput_bps / self.bandwidth_bps
@@ -92,7 +99,7 @@ class SimulatedPath:
         settings = tuple(self.predicted(setting, mean_file_bytes, log_sd) for setting in LATTICE.settings())
         return CompactTable(
             predicted=SettingTable(compacted(settings), BASE_W),
-            queueing_delay_p90_s={1: self.rtt_s, 64: self.rtt_s},
+            queueing_delay_p90_s={1: self.queueing_delay_s(math.inf), 64: self.queueing_delay_s(math.inf)},
             loss_baseline=self.loss_rate,
         )
 
@@ -152,9 +159,7 @@ class Transfer:
 
     def _sample(self, path, rate, moved, delay_s, power_w) -> Sample:
         plan = {each.chunk: each.parameters for each in self.decision.chunks}
-        files = sum(
-            -(-self.remaining[chunk.kind] // max(chunk.mean_file_bytes, 1)) for chunk in self.basis.chunks
-        )
+        files = sum(-(-self.remaining[chunk.kind] // max(chunk.mean_file_bytes, 1)) for chunk in self.basis.chunks)
         return Sample(
             sequence=self.sequence,
             at_s=self.at_s,
@@ -192,7 +197,9 @@ def run(
             break
         share = path.carried_bps(demand) / demand
         for transfer, each in zip(transfers, demands, strict=True):
-            rates = {kind: rate * share * (1 + rng.uniform(-noise, noise)) for kind, rate in each.items()}
+            own = sum(plan.parameters.streams for plan in transfer.decision.chunks)
+            kept = share * (1 - COST_OF_A_STREAM * own)
+            rates = {kind: rate * kept * (1 + rng.uniform(-noise, noise)) for kind, rate in each.items()}
             transfer.tick(path, rates, path.queueing_delay_s(demand), path.lost_share(demand))
     return transfers
 
