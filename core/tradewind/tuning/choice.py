@@ -6,12 +6,13 @@ throughput goes to fewer streams: 1.5 % are given up for them (HARP's parameter 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tradewind.parameters import Parameters
 from tradewind.selection import Objective
 from tradewind.tuning.bank import Goal
+from tradewind.tuning.expectation import Point
 from tradewind.tuning.forecast import Forecaster, Outlook
 from tradewind.tuning.limits import Limits, fitted
 
@@ -43,48 +44,59 @@ def best(forecaster: Forecaster, goal: Goal, limits: Limits) -> Chosen:
     """The best settings within the limits, however far away."""
     present = fitted([chunk.parameters for chunk in forecaster.active], limits)
     settings = present
-    rounds = ROUNDS if len(settings) > 1 else 1
-    for index in [*range(len(settings))] * rounds:
-        settings = _best_of_one(forecaster, goal, limits, settings, index)
-    return Chosen(settings, forecaster.outlook(settings), forecaster.outlook(present))
+    for _ in range(ROUNDS):
+        before = settings
+        for index in range(len(settings)):
+            settings = _best_of_one(forecaster, goal, limits, settings, index)
+        if len(settings) == 1 or settings == before:
+            break
+    return Chosen(settings, _outlook(forecaster, settings), _outlook(forecaster, present))
+
+
+def _outlook(forecaster: Forecaster, settings: Sequence[Parameters]) -> Outlook:
+    found = [forecaster.expected(i, parameters) for i, parameters in enumerate(settings)]
+    tried = all(now == chunk.parameters for now, chunk in zip(settings, forecaster.active, strict=True))
+    return forecaster.outlook(found, sum(each.streams for each in settings), tried=tried)
 
 
 def _best_of_one(
     forecaster: Forecaster, goal: Goal, limits: Limits, settings: tuple[Parameters, ...], index: int
 ) -> tuple[Parameters, ...]:
-    options = [(option, forecaster.outlook(option)) for option in _options(forecaster, limits, settings, index)]
-    leader, leading = min(options, key=lambda each: _rank(goal, each[1]))
-    if goal.objective is not Objective.SLOWNESS or _shortfall(goal, leading) > 0:
-        return leader
-    enough = (1 - RELAXATION) * leading.throughput_bps
-    relaxed = [each for each in options if each[1].throughput_bps >= enough and _shortfall(goal, each[1]) == 0]
-    return min(relaxed, key=lambda each: (each[1].streams, -each[1].throughput_bps))[0]
-
-
-def _options(
-    forecaster: Forecaster, limits: Limits, settings: tuple[Parameters, ...], index: int
-) -> Iterator[tuple[Parameters, ...]]:
-    """Settings with those of one chunk replaced: as they are, by the table's permitted entries, by its cut fastest."""
-    yield settings
     here = settings[index]
-    entries = forecaster.expectations[index].entries
-    files = limits.files[index]
-    for parameters, _ in entries:
-        moved = limits.requests(_moved(here, parameters), files)
-        option = (*settings[:index], moved, *settings[index + 1 :])
-        if limits.allow(option):
-            yield option
-    fastest = max(entries, key=lambda entry: entry[1].throughput_bps)[0]
-    yield fitted((*settings[:index], _moved(here, fastest), *settings[index + 1 :]), limits)
+    options = [(None, _outlook(forecaster, settings)), *_entries(forecaster, limits, settings, index)]
+    leading = min((outlook for _, outlook in options), key=lambda outlook: _rank(goal, outlook))
+    if goal.objective is Objective.SLOWNESS and _shortfall(goal, leading) == 0:
+        enough = (1 - RELAXATION) * leading.throughput_bps
+        relaxed = [each for each in options if each[1].throughput_bps >= enough and _shortfall(goal, each[1]) == 0]
+        point, _ = min(relaxed, key=lambda each: (each[1].streams, -each[1].throughput_bps))
+    else:
+        point = next(point for point, outlook in options if outlook is leading)
+    return settings if point is None else (*settings[:index], _moved(here, point), *settings[index + 1 :])
 
 
-def _moved(here: Parameters, entry: Parameters) -> Parameters:
-    """A table's entry for a running transfer: what the entry leaves open, or cannot be changed, stays."""
+def _entries(
+    forecaster: Forecaster, limits: Limits, settings: tuple[Parameters, ...], index: int
+) -> Iterator[tuple[Point | None, Outlook]]:
+    """Outlooks with the setting of one chunk replaced: by the table's permitted entries, and by its fastest, cut."""
+    expectation = forecaster.expectations[index]
+    found = [forecaster.expected(i, parameters) for i, parameters in enumerate(settings)]
+    streams_of_others = sum(each.streams for i, each in enumerate(settings) if i != index)
+    room = limits.room(settings, index)
+    points = [point for point in expectation.entries if room.allows(point)]
+    for point in (*points, room.cut(expectation.fastest)):
+        asked = room.with_requests(point)
+        found[index] = expectation.at(*asked)
+        yield asked, forecaster.outlook(found, streams_of_others + asked[0] * asked[1])
+
+
+def _moved(here: Parameters, point: Point) -> Parameters:
+    """A running transfer's setting at another point; what cannot be changed stays, and a tool without pp has none."""
+    concurrency, parallelism, pipelining = point
     return replace(
         here,
-        concurrency=entry.concurrency or here.concurrency,
-        parallelism=entry.parallelism or here.parallelism,
-        pipelining=here.pipelining if entry.pipelining is None else entry.pipelining,
+        concurrency=concurrency,
+        parallelism=parallelism,
+        pipelining=None if here.pipelining is None else pipelining,
     )
 
 

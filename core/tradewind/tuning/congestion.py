@@ -62,10 +62,9 @@ class StreamLimit:
     """Memory of the fairness control: what congestion permits, and what its cuts have shown.
 
     ``streams`` : most streams at present; ``None`` where congestion sets no limit. ``before`` : streams at the first
-    cut; regained, the limit is lifted. ``before_last`` : those at the last cut. ``cut_delay_s``, ``cut_loss`` : what the
-    last cut was for, 0 where not for that.
-    ``accepted_delay_s``, ``accepted_loss`` : what turned out not to be of our making. ``limited_s`` : elapsed time of
-    the last cut or raise.
+    cut; regained, the limit is lifted. ``before_last`` : those at the last cut. ``cut_delay_s``, ``cut_loss`` : what
+    the last cut was for, 0 where not for that. ``accepted_delay_s``, ``accepted_loss`` : what turned out not to be of
+    our making. ``limited_s`` : elapsed time of the last cut or raise.
     """
 
     streams: int | None = None

@@ -23,6 +23,7 @@ from tradewind.tuning.belief import Belief, Gain, prior
 from tradewind.tuning.change import ChangeDetector
 from tradewind.tuning.congestion import Signal
 from tradewind.tuning.decision import Decision, DecisionKind
+from tradewind.tuning.expectation import point_of
 from tradewind.tuning.exploring import begin_search, explore, octaves_to_regain, restored
 from tradewind.tuning.following import follow_table
 from tradewind.tuning.forecast import ActiveChunk
@@ -191,7 +192,10 @@ def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Propo
     if [chunk.basis.kind for chunk in seen.active] == planned_kinds:
         return None
     settings = fitted(dealt(seen.active, state.decision.streams), limits_of(basis, state, seen))
-    search = state.search if state.search is None else start(sum(each.streams for each in settings))
+    streams = sum(each.streams for each in settings)
+    search = state.search
+    if search is not None:
+        search = replace(search, streams=streams, best_streams=streams) if search.settled else start(streams)
     left = ", ".join(chunk.basis.kind.value for chunk in seen.active)
     reason = f"left to move: {left}; its channels now are {told(settings)}"
     return Proposal(replace(state, search=search, reopened=True), DecisionKind.REDISTRIBUTE, reason, settings)
@@ -295,7 +299,7 @@ def _tables_are_known(basis: Basis) -> bool:
 def _prior(basis: Basis) -> Belief:
     tables = [chunk.expectation for chunk in basis.chunks]
     sds = [
-        table.at(chunk.plan.parameters).log_sd
+        table.at(*point_of(chunk.plan.parameters)).log_sd
         for chunk, table in zip(basis.chunks, tables, strict=True)
         if table is not None
     ]

@@ -2,15 +2,20 @@
 
 import heapq
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tradewind.parameters import Parameters
 from tradewind.selection import SettingTable
 
 NEIGHBOURS = 4
 """Entries that a setting between them is interpolated from: the corners of its cell in two axes."""
+
+
+Point: TypeAlias = tuple[int, int, int]
+"""(cc, p, pp): what can be changed while a transfer runs."""
 
 
 class Expected(NamedTuple):
@@ -28,18 +33,20 @@ class Expectation:
     table: SettingTable
 
     @cached_property
-    def entries(self) -> tuple[tuple[Parameters, Expected], ...]:
-        return tuple(
-            (
-                setting.parameters,
-                Expected(
-                    math.exp(setting.log_throughput_mean),
-                    setting.log_throughput_sd,
-                    None if setting.log_power_mean is None else math.exp(setting.log_power_mean),
-                ),
+    def entries(self) -> Mapping[Point, Expected]:
+        """By (cc, p, pp); of entries that differ only in what a running transfer cannot change, the fastest."""
+        entries: dict[Point, Expected] = {}
+        for setting in self.table.settings:
+            power = setting.log_power_mean
+            expected = Expected(
+                math.exp(setting.log_throughput_mean),
+                setting.log_throughput_sd,
+                None if power is None else math.exp(power),
             )
-            for setting in self.table.settings
-        )
+            point = point_of(setting.parameters)
+            if expected.throughput_bps > entries.get(point, expected).throughput_bps or point not in entries:
+                entries[point] = expected
+        return entries
 
     @cached_property
     def is_certified(self) -> bool:
@@ -47,52 +54,47 @@ class Expectation:
         return any(setting.certified for setting in self.table.settings)
 
     @cached_property
-    def knows_power(self) -> bool:
-        return all(expected.power_w is not None for _, expected in self.entries)
+    def fastest(self) -> Point:
+        return max(self.entries, key=lambda point: self.entries[point].throughput_bps)
 
-    @cached_property
+    @property
     def fastest_bps(self) -> float:
-        return max(expected.throughput_bps for _, expected in self.entries)
+        return self.entries[self.fastest].throughput_bps
 
     @cached_property
-    def _exact(self) -> dict[tuple[int, int, int], Expected]:
-        """The faster of entries that differ only in what a transfer cannot change while it runs."""
-        exact: dict[tuple[int, int, int], Expected] = {}
-        for parameters, expected in self.entries:
-            kept = exact.setdefault(_triple(parameters), expected)
-            if expected.throughput_bps > kept.throughput_bps:
-                exact[_triple(parameters)] = expected
-        return exact
+    def _knows_power(self) -> bool:
+        return all(expected.power_w is not None for expected in self.entries.values())
 
     @cached_property
-    def _points(self) -> tuple[tuple[tuple[float, ...], Expected], ...]:
-        return tuple((_position(triple), expected) for triple, expected in self._exact.items())
+    def _octaves(self) -> tuple[tuple[tuple[float, ...], Expected], ...]:
+        return tuple((_octaves_of(point), expected) for point, expected in self.entries.items())
 
-    def at(self, parameters: Parameters) -> Expected:
-        """Expectation at any cc, p and pp: the entry itself, else its nearest four by inverse squared distance.
+    def at(self, concurrency: int, parallelism: int, pipelining: int) -> Expected:
+        """Expectation anywhere: the entry itself, else its nearest four by inverse squared distance.
 
         Distances are in octaves of cc, p and pp + 1, means are geometric; outside the table the nearest edge holds.
         """
-        triple = _triple(parameters)
-        if (known := self._exact.get(triple)) is not None:
+        point = (concurrency, parallelism, pipelining)
+        if (known := self.entries.get(point)) is not None:
             return known
-        here = _position(triple)
-        nearest = heapq.nsmallest(NEIGHBOURS, self._points, key=lambda point: math.dist(point[0], here))
-        weights = [1.0 / math.dist(position, here) ** 2 for position, _ in nearest]
+        here = _octaves_of(point)
+        nearest = heapq.nsmallest(NEIGHBOURS, self._octaves, key=lambda entry: math.dist(entry[0], here))
+        weights = [1.0 / math.dist(there, here) ** 2 for there, _ in nearest]
         found = [expected for _, expected in nearest]
         return Expected(
             _geometric_mean([each.throughput_bps for each in found], weights),
             sum(w * each.log_sd for w, each in zip(weights, found, strict=True)) / sum(weights),
-            _geometric_mean([each.power_w or 1.0 for each in found], weights) if self.knows_power else None,
+            _geometric_mean([each.power_w or 1.0 for each in found], weights) if self._knows_power else None,
         )
 
 
-def _triple(parameters: Parameters) -> tuple[int, int, int]:
+def point_of(parameters: Parameters) -> Point:
+    """A setting's place in a table; unknown counts as one."""
     return (parameters.concurrency or 1, parameters.parallelism or 1, parameters.pipelining or 1)
 
 
-def _position(triple: tuple[int, int, int]) -> tuple[float, ...]:
-    concurrency, parallelism, pipelining = triple
+def _octaves_of(point: Point) -> tuple[float, ...]:
+    concurrency, parallelism, pipelining = point
     return (math.log2(concurrency), math.log2(parallelism), math.log2(pipelining + 1))
 
 

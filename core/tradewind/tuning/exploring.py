@@ -76,10 +76,12 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
 def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, search: Search) -> Proposal:
     limits = limits_of(basis, state, seen)
     wanted = min(search.best_streams, _highest(limits))
-    if seen.streams < wanted and _streams_asked(state, seen) < wanted:
+    if seen.streams < wanted:
         settings = scaled(basis, state, seen, wanted, limits)
-        reason = f"the path has been quiet: {wanted} streams again"
-        return Proposal(replace(state, search=replace(search, streams=wanted)), DecisionKind.RESTORE, reason, settings)
+        if (reached := sum(each.streams for each in settings)) > _streams_asked(state, seen):
+            search = replace(search, streams=reached)
+            reason = f"the path has been quiet: {reached} streams again"
+            return Proposal(replace(state, search=search), DecisionKind.RESTORE, reason, settings)
     rate = seen.throughput_bps
     if not goal.kept_by(rate, seen.power_on_basis_w(basis), seen.j_per_byte(basis)) and search.ticks > 0:
         octaves = 1.0 if goal.floor_bps is not None else -FINEST_OCTAVES
@@ -117,8 +119,8 @@ def scaled(basis: Basis, state: TuningState, seen: Observation, streams: int, li
     now = asked(state, seen.active)
     budgets = shares([streams * each.streams for each in now], streams)
     return tuple(
-        with_streams(each, budget, files=files, caps=basis.caps, first=First.CONCURRENCY)
-        for each, budget, files in zip(now, budgets, limits.files, strict=True)
+        with_streams(each, budget, files=channels, caps=basis.caps, first=First.CONCURRENCY)
+        for each, budget, channels in zip(now, budgets, limits.channels(), strict=True)
     )
 
 

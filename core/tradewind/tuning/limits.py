@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from tradewind.parameters import Caps, Parameters
+from tradewind.tuning.expectation import Point
 
 
 class First(StrEnum):
@@ -35,22 +36,62 @@ class Limits:
         known = [each for each in (self.caps.streams, self.streams) if each is not None]
         return max(min(known), len(self.files)) if known else None
 
-    def allow(self, settings: Sequence[Parameters]) -> bool:
-        return (
-            all(self.caps.allow(each) for each in settings)
-            and all((each.concurrency or 1) <= files for each, files in zip(settings, self.files, strict=True))
-            and (self.most_streams is None or sum(each.streams for each in settings) <= self.most_streams)
-            and (self.caps.concurrency is None or _channels(settings) <= self.caps.concurrency)
+    def room(self, settings: Sequence[Parameters], index: int) -> "Room":
+        """What is left for one chunk if the others keep their settings."""
+        others = [each for i, each in enumerate(settings) if i != index]
+        files = self.files[index]
+        channels = files if self.caps.concurrency is None else min(files, self.caps.concurrency - _channels(others))
+        most = self.most_streams
+        return Room(
+            channels=max(channels, 1),
+            parallelism=self.caps.parallelism,
+            pipelining=self.caps.pipelining,
+            streams=None if most is None else max(most - sum(each.streams for each in others), 1),
+            files=files,
         )
 
+    def channels(self) -> tuple[int, ...]:
+        """Most channels of each chunk: its files, or its part of those permitted."""
+        return self.files if self.caps.concurrency is None else shares(self.files, self.caps.concurrency)
 
-    def requests(self, parameters: Parameters, files: int) -> Parameters:
-        """No more requests in flight than leave each channel its part of the files; by powers of two, to stay calm."""
-        pipelining = parameters.pipelining
-        part = max(files // (parameters.concurrency or 1), 1)
-        if pipelining is None or pipelining <= part:
-            return parameters
-        return replace(parameters, pipelining=1 << (part.bit_length() - 1))
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Limits of one chunk: most channels, streams a file, requests in flight and streams, and the files it has left."""
+
+    channels: int
+    parallelism: int | None
+    pipelining: int | None
+    streams: int | None
+    files: int
+
+    def allows(self, point: Point) -> bool:
+        concurrency, parallelism, pipelining = point
+        return (
+            concurrency <= self.channels
+            and (self.parallelism is None or parallelism <= self.parallelism)
+            and (self.pipelining is None or pipelining <= self.pipelining)
+            and (self.streams is None or concurrency * parallelism <= self.streams)
+        )
+
+    def cut(self, point: Point) -> Point:
+        """The nearest point within: each axis cut, then parallelism given up before concurrency."""
+        concurrency, parallelism, pipelining = point
+        concurrency = min(concurrency, self.channels, self.streams or concurrency)
+        parallelism = min(parallelism, self.parallelism or parallelism)
+        if self.streams is not None:
+            parallelism = max(1, min(parallelism, self.streams // concurrency))
+        return (concurrency, parallelism, min(pipelining, self.pipelining or pipelining))
+
+    def with_requests(self, point: Point) -> Point:
+        concurrency, parallelism, pipelining = point
+        return (concurrency, parallelism, requests(pipelining, concurrency, self.files))
+
+
+def requests(pipelining: int, channels: int, files: int) -> int:
+    """No more requests in flight than leave each channel its part of the files; by powers of two, to stay calm."""
+    part = max(files // channels, 1)
+    return pipelining if pipelining <= part else 1 << (part.bit_length() - 1)
 
 
 def fitted(settings: Sequence[Parameters], limits: Limits, first: First = First.PARALLELISM) -> tuple[Parameters, ...]:
@@ -59,7 +100,12 @@ def fitted(settings: Sequence[Parameters], limits: Limits, first: First = First.
     Every chunk keeps one channel, so that the sums hold if there are no more chunks than channels permitted.
     """
     cut = _streams_fitted(settings, limits, first)
-    return tuple(limits.requests(each, files) for each, files in zip(cut, limits.files, strict=True))
+    return tuple(
+        each
+        if each.pipelining is None
+        else replace(each, pipelining=requests(each.pipelining, each.concurrency or 1, files))
+        for each, files in zip(cut, limits.files, strict=True)
+    )
 
 
 def _streams_fitted(settings: Sequence[Parameters], limits: Limits, first: First) -> tuple[Parameters, ...]:
