@@ -82,7 +82,7 @@ def _entries(
     found = [forecaster.expected(i, parameters) for i, parameters in enumerate(settings)]
     streams_of_others = sum(each.streams for i, each in enumerate(settings) if i != index)
     room = limits.room(settings, index)
-    points = [point for point in expectation.entries if room.allows(point)]
+    points = [point for point in expectation.useful if room.allows(point)]
     for point in (*points, room.cut(expectation.fastest)):
         asked = room.with_requests(point)
         found[index] = expectation.at(*asked)

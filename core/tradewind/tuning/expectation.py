@@ -49,6 +49,21 @@ class Expectation:
         return entries
 
     @cached_property
+    def useful(self) -> tuple[Point, ...]:
+        """Entries worth choosing from: no other does at least as well with no more of cc, p and pp."""
+        return tuple(point for point in self.entries if not any(self._beats(other, point) for other in self.entries))
+
+    def _beats(self, other: Point, point: Point) -> bool:
+        if other == point or other[0] > point[0] or other[1] > point[1] or other[2] > point[2]:
+            return False
+        theirs, ours = self.entries[other], self.entries[point]
+        return (
+            theirs.throughput_bps >= ours.throughput_bps
+            and theirs.log_sd <= ours.log_sd
+            and (theirs.power_w or 0.0) <= (ours.power_w or 0.0)
+        )
+
+    @cached_property
     def is_certified(self) -> bool:
         """Whether logs of this path stand behind any of it."""
         return any(setting.certified for setting in self.table.settings)
