@@ -1,7 +1,7 @@
 """Has the path changed? Two one-sided cumulative sums of standardised innovations (Page 1954).
 
 up ← max(0, up + z − k), down ← max(0, down − z − k); a change where either exceeds h. With k = 0.5 and h = 5 a false
-alarm comes once in about 900 ticks of Gaussian noise, and a shift of 2 sd is found within 4 ticks.
+alarm comes once in about 460 ticks of Gaussian noise, and a shift of 2 sd is found within 4 ticks.
 """
 
 from dataclasses import dataclass, replace

@@ -44,10 +44,14 @@ class Constraint(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PrintedState:
-    """``sla`` as tightened so far (W or bit/s), ``parameters`` in force, counters of the last sample."""
+    """``sla`` as tightened so far (W or bit/s), ``parameters`` in force, counters of the last sample.
+
+    ``overruled`` : what fairness_control has decided at the last check, and line 7 or 15 has overwritten.
+    """
 
     sla: float
     parameters: Parameters
+    overruled: Parameters | None = None
     sent_bytes: int = 0
     retransmitted_bytes: int = 0
 
@@ -83,7 +87,7 @@ class Algorithms12:
         return PrintedState(self.sla, self.plan.parameters), (self.plan,)
 
     def step(self, state: PrintedState, sample: Sample) -> tuple[PrintedState, Plan]:
-        parameters, sla = state.parameters, state.sla
+        sla, overruled = state.sla, None
         if self.constraint is Constraint.ENERGY:
             violated, tightened = measured_power_w(sample) > sla, sla * (1 - TIGHTENING)
         else:
@@ -91,9 +95,9 @@ class Algorithms12:
         if not violated:
             sla = tightened
         elif (sample.queueing_delay_s or 0.0) > self.expected_delay_s:
-            parameters = self._fairness_control(state, sample)  # overwritten by the next line, as in print
+            overruled = self._fairness_control(state, sample)
         parameters = self.precomputed(sla)
-        now = PrintedState(sla, parameters, sample.sent_bytes or 0, sample.retransmitted_bytes or 0)
+        now = PrintedState(sla, parameters, overruled, sample.sent_bytes or 0, sample.retransmitted_bytes or 0)
         return now, (replace(self.plan, parameters=parameters),)
 
     def _fairness_control(self, state: PrintedState, sample: Sample) -> Parameters:

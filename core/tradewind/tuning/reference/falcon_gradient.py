@@ -1,4 +1,4 @@
-"""Falcon's gradient search (Arifuzzaman and Arslan, SC'21): probe n − 1 and n + 1, then move, faster while it goes well.
+"""Falcon's gradient search (Arifuzzaman and Arslan, SC'21): probe n − 1 and n + 1, then move, faster if going well.
 
 U = T/K^n − T · B · L with K = 1.02, B = 10: at a constant rate a worker it is highest at n = 1/ln K, about 50 workers.
 The step is θ · ⌈n · |∂U| / U⌉, where θ counts moves in the same direction. A probe is a tick here, 3 s in the paper.
