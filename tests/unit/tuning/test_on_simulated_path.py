@@ -1,4 +1,4 @@
-"""What the controller promises, held on the simulated path with fixed seeds: properties of the algorithm, not figures."""
+"""What the controller promises, held on the simulated path with fixed seeds: properties of the algorithm alone."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 """SLAEE, called FlexibleThr in paper 002 §4.4: from one channel to the target by proportion, then by one a check."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tradewind.dataset import Chunk
 from tradewind.heuristics import MAX_CHANNELS, flexible_throughput_concurrency, min_energy
@@ -19,7 +19,7 @@ class FlexibleState:
 
 @dataclass(frozen=True, slots=True)
 class SLAEE:
-    """``target_bps`` is the share of the maximum that was agreed; channels go to small files first, as in MinE."""
+    """``target_bps`` is the share of the maximum that was agreed; channels go to small files first."""
 
     chunks: tuple[Chunk, ...]
     path: Path
@@ -27,7 +27,7 @@ class SLAEE:
     channels: int = MAX_CHANNELS
 
     def begin(self) -> tuple[FlexibleState, Plan]:
-        return FlexibleState(), min_energy(self.chunks, self.path, 1)
+        return FlexibleState(), self._plan(self.chunks, 1)
 
     def step(self, state: FlexibleState, sample: Sample) -> tuple[FlexibleState, Plan]:
         wanted = state.channels
@@ -36,4 +36,14 @@ class SLAEE:
             if not state.jumped and sample.throughput_bps > 0:
                 wanted = flexible_throughput_concurrency(self.target_bps, sample.throughput_bps, state.channels)
         now = FlexibleState(min(wanted, self.channels), jumped=True)
-        return now, min_energy(chunks_left(self.chunks, sample) or self.chunks, self.path, now.channels)
+        return now, self._plan(chunks_left(self.chunks, sample) or self.chunks, now.channels)
+
+    def _plan(self, chunks: tuple[Chunk, ...], channels: int) -> Plan:
+        """One channel for each chunk, all others to the smallest files that can take them."""
+        spare = max(channels - len(chunks), 0)
+        plan = []
+        for chunk, rule in zip(chunks, min_energy(chunks, self.path, len(chunks)), strict=True):
+            taken = min(spare, chunk.dataset.file_count - 1)
+            spare -= taken
+            plan.append(replace(rule, parameters=replace(rule.parameters, concurrency=1 + taken)))
+        return tuple(plan)
