@@ -76,15 +76,14 @@ class StreamLimit:
     accepted_loss: float = 0.0
     limited_s: float = 0.0
 
-    def after_cut(self, signal: Signal, streams: int, *, delay_s: float, loss: float, elapsed_s: float) -> Self:
-        """Give up streams: × 0.7 of those in force, at least one; or take the last cut back where it was in vain.
+    def was_in_vain(self, signal: Signal, *, delay_s: float, loss: float) -> bool:
+        """Whether the last cut was for the same signal and has not eased it; 0 stands for unknown."""
+        if signal is Signal.LOSS:
+            return self.cut_loss > 0 and loss > LOSS_NOT_EASED * self.cut_loss
+        return self.cut_delay_s > 0 and delay_s > DELAY_NOT_EASED * self.cut_delay_s
 
-        ``delay_s`` and ``loss`` are 0 where unknown.
-        """
-        if signal is Signal.LOSS and self.cut_loss and loss > LOSS_NOT_EASED * self.cut_loss:
-            return replace(self, accepted_loss=loss).taken_back(elapsed_s)
-        if signal is Signal.DELAY and self.cut_delay_s and delay_s > DELAY_NOT_EASED * self.cut_delay_s:
-            return replace(self, accepted_delay_s=delay_s).taken_back(elapsed_s)
+    def cut(self, signal: Signal, streams: int, *, delay_s: float, loss: float, elapsed_s: float) -> Self:
+        """Give up streams: × 0.7 of those in force, at least one."""
         return replace(
             self,
             streams=max(1, int(DECREASE * streams)),
@@ -95,11 +94,14 @@ class StreamLimit:
             limited_s=elapsed_s,
         )
 
-    def taken_back(self, elapsed_s: float) -> Self:
-        """With the streams of before the last cut again; without a limit if it was the first."""
+    def taken_back(self, signal: Signal, *, delay_s: float, loss: float, elapsed_s: float) -> Self:
+        """The last cut undone, the first one with its limit; the signal as it is now counts as the path's own."""
+        accepted = (
+            replace(self, accepted_loss=loss) if signal is Signal.LOSS else replace(self, accepted_delay_s=delay_s)
+        )
         if self.before_last >= self.before:
-            return self.lifted()
-        return replace(self, streams=self.before_last, cut_delay_s=0.0, cut_loss=0.0, limited_s=elapsed_s)
+            return accepted.lifted()
+        return replace(accepted, streams=self.before_last, cut_delay_s=0.0, cut_loss=0.0, limited_s=elapsed_s)
 
     def after_quiet(self, elapsed_s: float, dwell_s: float) -> Self:
         """One more stream after each quiet dwell; no limit once those of the first cut are regained."""

@@ -3,7 +3,7 @@
 Once a tick, in this order; the first that has something to say decides:
 
 1. nothing begun, nothing left, nothing moved          leave things as they are
-2. others suffer                                        give up streams, and stand by it      `congestion`
+2. others suffer                                        give up streams, and stand by it      `easing`
 3. a chunk is done, or the limits have shrunk           deal channels anew                    `redistribution`
 4. the last change is younger than max(3 s, 10 RTT)     wait
 5. the path has changed                                 believe less, and look around         `change`
@@ -14,36 +14,25 @@ Everything is a value: `begin` and `resume` make a state, `step` a new one. No c
 service and a lone agent decide alike.
 """
 
-import math
 from dataclasses import replace
 
 from tradewind.tuning.bank import Goal, balance, estimated, goal
 from tradewind.tuning.basis import Basis
-from tradewind.tuning.belief import Belief, Gain, prior
-from tradewind.tuning.change import ChangeDetector
 from tradewind.tuning.congestion import Signal
 from tradewind.tuning.decision import Decision, DecisionKind
-from tradewind.tuning.expectation import point_of
-from tradewind.tuning.exploring import begin_search, explore, octaves_to_regain, restored
+from tradewind.tuning.easing import ease
+from tradewind.tuning.exploring import begin_search, explore, octaves_to_regain
 from tradewind.tuning.following import follow_table
-from tradewind.tuning.forecast import ActiveChunk
+from tradewind.tuning.forecast import UNTRIED_SHARE, ActiveChunk
 from tradewind.tuning.gradient import start
-from tradewind.tuning.limits import First, Limits, fitted
-from tradewind.tuning.observation import Observation, log_ratios, observe, with_channels
+from tradewind.tuning.inference import REOPENED_SD, expected_by, learned, prior_of
+from tradewind.tuning.limits import Limits, fitted
+from tradewind.tuning.observation import Observation, observe, with_channels
 from tradewind.tuning.proposal import Proposal, asked, dwell_s, limits_of, planned, told
 from tradewind.tuning.redistribution import dealt
 from tradewind.tuning.sample import Sample
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps
-
-UNKNOWN_SD = 20.0
-"""sd of ln T before the first tick of a transfer without a table: anything."""
-
-REOPENED_SD = 0.5
-"""sd of the path's log-gain after a change: a factor of 1.6 either way."""
-
-SHAPE_SHARE = 0.25
-"""Share of a table's log sd by which it may be wrong from one setting to the next."""
 
 BUILDING_UP = 1.5
 """Sum of innovations above which the tick before a detected change already belonged to it."""
@@ -60,7 +49,7 @@ def begin(basis: Basis) -> TuningState:
     plan = planned(basis, kept, fitted([chunk.parameters for chunk in kept], limits))
     decision = Decision(chunks=plan, changed=False, reason="the recommended plan", kind=DecisionKind.HOLD)
     search = None if _tables_are_known(basis) else start(decision.streams)
-    return TuningState(decision=decision, belief=_prior(basis), search=search)
+    return TuningState(decision=decision, belief=prior_of(basis), search=search)
 
 
 def resume(basis: Basis, sample: Sample) -> TuningState:
@@ -107,13 +96,13 @@ def _propose(basis: Basis, state: TuningState, seen: Observation) -> Proposal:
     if early is not None:
         return early
     if seen.signal is not Signal.QUIET:
-        return _ease(state, seen)
+        return ease(state, seen)
     state = replace(state, limit=state.limit.after_quiet(state.elapsed_s, dwell_s(seen)))
     redealt = _redistributed(basis, state, seen)
     if redealt is not None:
         return redealt
     aim, before = _goal(basis, state, seen), state
-    state = _learned(state, seen)
+    state = learned(state, seen)
     return (
         _within_limits(basis, state, seen)
         or _too_soon_or_too_late(state, seen)
@@ -127,7 +116,7 @@ def _nothing_runs(basis: Basis, state: TuningState, seen: Observation) -> Propos
     if not seen.active:
         return Proposal(state, DecisionKind.FINISH, "nothing is left to move", here)
     if seen.interval_s == 0:
-        return _within_limits(basis, state, seen) or Proposal(state, DecisionKind.HOLD, "before the first byte", here)
+        return _within_limits(basis, state, seen) or Proposal(state, DecisionKind.HOLD, "no time has passed yet", here)
     if seen.throughput_bps <= 0:
         return Proposal(state, DecisionKind.HOLD, f"nothing has moved for {seen.interval_s:.3g} s", here)
     return None
@@ -149,41 +138,6 @@ def _tuned(basis: Basis, state: TuningState, seen: Observation, aim: Goal) -> Pr
     if view is None:  # begin starts a search without tables; this is a chunk that came back without one
         return begin_search(basis, state, seen, aim, octaves=1.0, trusted=True)
     return follow_table(basis, state, seen, aim, replace(view, belief=state.belief))
-
-
-def _ease(state: TuningState, seen: Observation) -> Proposal:
-    """Give up streams, unless the last cut has not had its dwell yet; nothing else is decided meanwhile."""
-    here, limit = asked(state, seen.active), state.limit
-    what = _congestion_told(seen)
-    least = len(seen.active)
-    if limit.streams is not None and (
-        state.elapsed_s - limit.limited_s < dwell_s(seen) or seen.streams > max(limit.streams, least)
-    ):
-        return Proposal(state, DecisionKind.DWELL, f"{what}; the last cut has not shown itself yet", here)
-    eased = limit.after_cut(
-        seen.signal,
-        seen.streams,
-        delay_s=seen.sample.queueing_delay_s or 0.0,
-        loss=seen.loss or 0.0,
-        elapsed_s=state.elapsed_s,
-    )
-    if eased.streams is None or eased.streams == limit.before_last:
-        reason = f"{what}, and fewer streams have not eased it: it is not of this transfer's making"
-        settings = restored(state, seen, limit.before_last)
-        return Proposal(replace(state, limit=eased, reopened=True), DecisionKind.RESTORE, reason, settings)
-    search = state.search
-    if search is not None:
-        search = replace(search, best_streams=eased.before, best_utility=None, settled=True)
-    first = First.CONCURRENCY if seen.signal is Signal.LOSS else First.PARALLELISM
-    reason = f"{what}: from {seen.streams} to at most {max(eased.streams, least)} streams"
-    return Proposal(replace(state, limit=eased, search=search), DecisionKind.CONGESTION, reason, here, first)
-
-
-def _congestion_told(seen: Observation) -> str:
-    if seen.signal is Signal.LOSS:
-        return f"{100 * (seen.loss or 0.0):.2g} % of the bytes were sent again"
-    delay_s = seen.sample.queueing_delay_s or 0.0
-    return f"queueing delay {1e3 * delay_s:.3g} ms where {1e3 * seen.expected_delay_s:.3g} ms is usual"
 
 
 def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
@@ -218,7 +172,7 @@ def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, bef
     """
     if not state.change.direction:
         return None
-    expected_bps = _expected_bps(before, seen)
+    expected_bps = expected_by(before, seen)
     gap = f"{format_bps(seen.throughput_bps)} where {format_bps(expected_bps)} was expected"
     trusted = max(before.change.up, before.change.down) > BUILDING_UP
     octaves = octaves_to_regain(expected_bps, seen.throughput_bps) if state.change.direction < 0 else 1.0
@@ -234,26 +188,6 @@ def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, bef
     else:
         found = _tuned(basis, state, seen, aim)
     return replace(found, kind=DecisionKind.CHANGE_DETECTED, reason=f"{gap}; {found.reason}")
-
-
-def _learned(state: TuningState, seen: Observation) -> TuningState:
-    """Beliefs and change detection after this tick; while streams are being tried nothing is expected of it."""
-    log_ratio, chunk_ratios = log_ratios(seen)
-    extra = seen.slow_start**2
-    belief = state.belief
-    change = state.change.seen(belief.surprise(log_ratio, extra))
-    belief = belief.learned(log_ratio, chunk_ratios, extra)
-    if seen.sample.power_w and seen.forecaster is not None and (expected_w := seen.forecaster.bare_power_w()):
-        belief = belief.learned_power(math.log(seen.sample.power_w / expected_w))
-    if state.search is not None and not (state.search.settled and state.search.ticks):
-        belief, change = belief.reopened(REOPENED_SD), ChangeDetector(repeats=change.repeats)
-    return replace(state, belief=belief, change=change)
-
-
-def _expected_bps(state: TuningState, seen: Observation) -> float:
-    """What the belief before this tick expected of it."""
-    log_ratio, _ = log_ratios(seen)
-    return seen.throughput_bps * math.exp(min(state.belief.path.mean - log_ratio, 50.0))
 
 
 def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[TuningState, Decision]:
@@ -273,7 +207,7 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
     if _streams(decision) != _streams(before):
         belief = state.belief
         if state.search is None and seen.forecaster is not None:
-            belief = belief.moved(SHAPE_SHARE * seen.forecaster.log_sd())
+            belief = belief.moved(UNTRIED_SHARE * seen.forecaster.log_sd())
         state = replace(state, changed_s=state.elapsed_s, belief=belief)
     return state.deciding(decision), decision
 
@@ -294,13 +228,3 @@ def _goal(basis: Basis, state: TuningState, seen: Observation) -> Goal:
 
 def _tables_are_known(basis: Basis) -> bool:
     return all(chunk.expectation is not None and chunk.expectation.is_certified for chunk in basis.chunks)
-
-
-def _prior(basis: Basis) -> Belief:
-    tables = [chunk.expectation for chunk in basis.chunks]
-    sds = [
-        table.at(*point_of(chunk.plan.parameters)).log_sd
-        for chunk, table in zip(basis.chunks, tables, strict=True)
-        if table is not None
-    ]
-    return prior(max(sds)) if len(sds) == len(tables) else Belief(path=Gain(0.0, UNKNOWN_SD**2))

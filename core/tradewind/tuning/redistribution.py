@@ -1,15 +1,11 @@
-"""Channels, requests and streams of chunks that are done, drained or slow, dealt anew."""
+"""Channels of chunks that are done, and streams that are slow, dealt anew."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
 from tradewind.parameters import Parameters
-from tradewind.path import Path
 from tradewind.tuning.forecast import ActiveChunk
-
-MAX_PIPELINING = 100
-"""Requests in flight beyond which servers close the connection (HARP's cap)."""
 
 SLOW_SHARE = 0.25
 """A stream is slow below this share of the median of its siblings in other chunks."""
@@ -31,13 +27,6 @@ def dealt(chunks: Sequence[ActiveChunk], streams: int) -> tuple[Parameters, ...]
         channels[neediest] += 1
         free -= widths[neediest]
     return tuple(replace(chunk.parameters, concurrency=count) for chunk, count in zip(chunks, channels, strict=True))
-
-
-def pipelining(path: Path, mean_file_bytes: float) -> int | None:
-    """Requests in flight that cover the round trip, ⌈BDP/mean⌉ within 1 … 100; ``None`` where the path is unknown."""
-    if path.bdp_bytes is None:
-        return None
-    return max(1, min(-int(-path.bdp_bytes // max(mean_file_bytes, 1.0)), MAX_PIPELINING))
 
 
 def without_slow_streams(chunks: Sequence[ActiveChunk]) -> tuple[Parameters, ...]:

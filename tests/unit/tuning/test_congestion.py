@@ -64,8 +64,11 @@ def test_a_short_queue_leaves_room_and_a_long_one_none():
     assert not has_room(0.03, 0.06)
 
 
-def cut(limit: StreamLimit, signal: Signal, streams: int, *, delay_s=0.1, loss=0.01, at_s=0.0) -> StreamLimit:
-    return limit.after_cut(signal, streams, delay_s=delay_s, loss=loss, elapsed_s=at_s)
+def cut(limit: StreamLimit, why: Signal, streams: int, *, delay_s=0.1, loss=0.01, at_s=0.0) -> StreamLimit:
+    """The limit after one more tick with this signal."""
+    if limit.was_in_vain(why, delay_s=delay_s, loss=loss):
+        return limit.taken_back(why, delay_s=delay_s, loss=loss, elapsed_s=at_s)
+    return limit.cut(why, streams, delay_s=delay_s, loss=loss, elapsed_s=at_s)
 
 
 @given(st.integers(1, 500), st.sampled_from([Signal.DELAY, Signal.LOSS]))

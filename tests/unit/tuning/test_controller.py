@@ -206,6 +206,21 @@ def test_channels_of_a_chunk_that_is_done_go_to_the_others():
     assert before - 1 <= decision.streams <= before
 
 
+def test_streams_that_carry_next_to_nothing_are_retired():
+    transfer = mixed(tabled=True)
+    rates = {ChunkKind.SMALL: 50e6, ChunkKind.MEDIUM: 2e6, ChunkKind.LARGE: 45e6}
+    for _ in range(6):
+        told_of = tuple(
+            ChunkProgress(
+                kind=each.chunk, parameters=each.parameters, throughput_bps=rates[each.chunk], remaining_bytes=3 * 10**8
+            )
+            for each in transfer.decision.chunks
+        )
+        transfer.state, transfer.decision = stepped(transfer, sample(transfer, throughput_bps=97e6, chunks=told_of))
+    medium = next(each for each in transfer.decision.chunks if each.chunk is ChunkKind.MEDIUM)
+    assert medium.parameters.parallelism == 1
+
+
 def test_a_lost_state_is_rebuilt_from_the_next_sample():
     transfer = warm(BIG, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=50e6))
     run(P, [transfer], 10)
