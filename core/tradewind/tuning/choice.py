@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from tradewind.parameters import Parameters
 from tradewind.selection import Objective
 from tradewind.tuning.bank import Goal
-from tradewind.tuning.expectation import Point
+from tradewind.tuning.expectation import RELAXATION
 from tradewind.tuning.forecast import Forecaster, Outlook
-from tradewind.tuning.limits import Limits, fitted
-
-RELAXATION = 0.015
-"""Share of the throughput that is given up for fewer streams."""
+from tradewind.tuning.limits import Limits, Point, fitted
 
 HYSTERESIS = 0.05
 """A change must gain this much beyond what it costs."""
 
 ROUNDS = 2
+
+FASTEST = Goal(objective=Objective.SLOWNESS)
+"""Nothing to keep but speed."""
 
 SLOW_START_ROUND_TRIPS = 10
 """Round trips that a new connection takes to its share, and that its throughput is about halved in."""
@@ -44,6 +44,10 @@ def best(forecaster: Forecaster, goal: Goal, limits: Limits) -> Chosen:
     """The best settings within the limits, however far away."""
     present = fitted([chunk.parameters for chunk in forecaster.active], limits)
     settings = present
+    if len(settings) == 1 and goal == FASTEST:  # whatever the path's gain: no other point changes places with it
+        point = forecaster.expectations[0].fastest_within(limits.room(settings, 0))
+        settings = (_moved(present[0], point),)
+        return Chosen(settings, _outlook(forecaster, settings), _outlook(forecaster, present))
     for _ in range(ROUNDS):
         before = settings
         for index in range(len(settings)):
@@ -81,12 +85,9 @@ def _entries(
     expectation = forecaster.expectations[index]
     found = [forecaster.expected(i, parameters) for i, parameters in enumerate(settings)]
     streams_of_others = sum(each.streams for i, each in enumerate(settings) if i != index)
-    room = limits.room(settings, index)
-    points = [point for point in expectation.useful if room.allows(point)]
-    for point in (*points, room.cut(expectation.fastest)):
-        asked = room.with_requests(point)
-        found[index] = expectation.at(*asked)
-        yield asked, forecaster.outlook(found, streams_of_others + asked[0] * asked[1])
+    for point in expectation.within(limits.room(settings, index)):
+        found[index] = expectation.at(*point)
+        yield point, forecaster.outlook(found, streams_of_others + point[0] * point[1])
 
 
 def _moved(here: Parameters, point: Point) -> Parameters:

@@ -3,19 +3,19 @@
 import heapq
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from tradewind.parameters import Parameters
 from tradewind.selection import SettingTable
+from tradewind.tuning.limits import Point, Room
+
+RELAXATION = 0.015
+"""Share of the throughput that is given up for fewer streams (HARP's parameter relaxation)."""
 
 NEIGHBOURS = 4
 """Entries that a setting between them is interpolated from: the corners of its cell in two axes."""
-
-
-Point: TypeAlias = tuple[int, int, int]
-"""(cc, p, pp): what can be changed while a transfer runs."""
 
 
 class Expected(NamedTuple):
@@ -31,6 +31,7 @@ class Expectation:
     """A table made ready for looking up, once a transfer."""
 
     table: SettingTable
+    _fastest_within: dict[Room, Point] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def entries(self) -> Mapping[Point, Expected]:
@@ -49,21 +50,6 @@ class Expectation:
         return entries
 
     @cached_property
-    def useful(self) -> tuple[Point, ...]:
-        """Entries worth choosing from: no other does at least as well with no more of cc, p and pp."""
-        return tuple(point for point in self.entries if not any(self._beats(other, point) for other in self.entries))
-
-    def _beats(self, other: Point, point: Point) -> bool:
-        if other == point or other[0] > point[0] or other[1] > point[1] or other[2] > point[2]:
-            return False
-        theirs, ours = self.entries[other], self.entries[point]
-        return (
-            theirs.throughput_bps >= ours.throughput_bps
-            and theirs.log_sd <= ours.log_sd
-            and (theirs.power_w or 0.0) <= (ours.power_w or 0.0)
-        )
-
-    @cached_property
     def is_certified(self) -> bool:
         """Whether logs of this path stand behind any of it."""
         return any(setting.certified for setting in self.table.settings)
@@ -71,6 +57,27 @@ class Expectation:
     @cached_property
     def fastest(self) -> Point:
         return max(self.entries, key=lambda point: self.entries[point].throughput_bps)
+
+    def within(self, room: Room) -> list[Point]:
+        """Points to choose from: permitted entries and the fastest one, cut; no more requests than files allow."""
+        points = [point for point in self.entries if room.allows(point)]
+        return [room.with_requests(point) for point in (*points, room.cut(self.fastest))]
+
+    def fastest_within(self, room: Room) -> Point:
+        """Fewest streams that reach the permitted maximum but for `RELAXATION`; kept, as every tick asks for it."""
+        room = room.no_wider_than(self._widest)
+        if (known := self._fastest_within.get(room)) is None:
+            rates = {point: self.at(*point).throughput_bps for point in self.within(room)}
+            enough = (1 - RELAXATION) * max(rates.values())
+            relaxed = [point for point, rate in rates.items() if rate >= enough]
+            known = min(relaxed, key=lambda point: (point[0] * point[1], -rates[point]))
+            self._fastest_within[room] = known
+        return known
+
+    @cached_property
+    def _widest(self) -> Point:
+        concurrency, parallelism, pipelining = zip(*self.entries, strict=True)
+        return (max(concurrency), max(parallelism), max(pipelining))
 
     @property
     def fastest_bps(self) -> float:

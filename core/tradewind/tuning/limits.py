@@ -7,9 +7,12 @@ fewer streams a file (parallelism), as paper 001 §IV-B has it.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeAlias
 
 from tradewind.parameters import Caps, Parameters
-from tradewind.tuning.expectation import Point
+
+Point: TypeAlias = tuple[int, int, int]
+"""(cc, p, pp): what can be changed while a transfer runs."""
 
 
 class First(StrEnum):
@@ -83,6 +86,11 @@ class Room:
             parallelism = max(1, min(parallelism, self.streams // concurrency))
         return (concurrency, parallelism, min(pipelining, self.pipelining or pipelining))
 
+    def no_wider_than(self, point: Point) -> "Room":
+        """The same room for points up to this one: what exceeds it makes no difference."""
+        concurrency, _, pipelining = point
+        return replace(self, channels=min(self.channels, concurrency), files=min(self.files, concurrency * pipelining))
+
     def with_requests(self, point: Point) -> Point:
         concurrency, parallelism, pipelining = point
         return (concurrency, parallelism, requests(pipelining, concurrency, self.files))
@@ -100,18 +108,20 @@ def fitted(settings: Sequence[Parameters], limits: Limits, first: First = First.
     Every chunk keeps one channel, so that the sums hold if there are no more chunks than channels permitted.
     """
     cut = _streams_fitted(settings, limits, first)
-    return tuple(
-        each
-        if each.pipelining is None
-        else replace(each, pipelining=requests(each.pipelining, each.concurrency or 1, files))
-        for each, files in zip(cut, limits.files, strict=True)
-    )
+    return tuple(_with_requests(each, files) for each, files in zip(cut, limits.files, strict=True))
+
+
+def _with_requests(parameters: Parameters, files: int) -> Parameters:
+    if parameters.pipelining is None:
+        return parameters
+    allowed = requests(parameters.pipelining, parameters.concurrency or 1, files)
+    return parameters if allowed == parameters.pipelining else replace(parameters, pipelining=allowed)
 
 
 def _streams_fitted(settings: Sequence[Parameters], limits: Limits, first: First) -> tuple[Parameters, ...]:
-    permitted = [limits.caps.clamp(each) for each in settings]
+    permitted = [each if limits.caps.allow(each) else limits.caps.clamp(each) for each in settings]
     within = tuple(
-        replace(each, concurrency=min(each.concurrency or 1, files))
+        each if 1 <= (each.concurrency or 0) <= files else replace(each, concurrency=min(each.concurrency or 1, files))
         for each, files in zip(permitted, limits.files, strict=True)
     )
     most_channels = limits.caps.concurrency

@@ -11,7 +11,8 @@ from tradewind.selection import Objective
 from tradewind.tuning import Basis
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.belief import Gain, prior
-from tradewind.tuning.choice import RELAXATION, best, pays, toward
+from tradewind.tuning.choice import best, pays, toward
+from tradewind.tuning.expectation import RELAXATION
 from tradewind.tuning.forecast import ActiveChunk, forecaster
 from tradewind.tuning.limits import Limits
 

@@ -208,6 +208,7 @@ def test_channels_of_a_chunk_that_is_done_go_to_the_others():
 
 def test_streams_that_carry_next_to_nothing_are_retired():
     transfer = mixed(tabled=True)
+    reasons = []
     rates = {ChunkKind.SMALL: 50e6, ChunkKind.MEDIUM: 2e6, ChunkKind.LARGE: 45e6}
     for _ in range(6):
         told_of = tuple(
@@ -217,6 +218,8 @@ def test_streams_that_carry_next_to_nothing_are_retired():
             for each in transfer.decision.chunks
         )
         transfer.state, transfer.decision = stepped(transfer, sample(transfer, throughput_bps=97e6, chunks=told_of))
+        reasons.append(transfer.decision.reason)
+    assert any("retired" in reason for reason in reasons)
     medium = next(each for each in transfer.decision.chunks if each.chunk is ChunkKind.MEDIUM)
     assert medium.parameters.parallelism == 1
 

@@ -8,7 +8,8 @@ from tests.unit.lattices import tables
 from tests.unit.tuning.simulated_path import SimulatedPath
 from tradewind.parameters import Parameters
 from tradewind.selection import SettingTable
-from tradewind.tuning.expectation import Expectation
+from tradewind.tuning.expectation import RELAXATION, Expectation
+from tradewind.tuning.limits import Room
 
 PATH = SimulatedPath()
 EXPECTATION = Expectation(PATH.table(1e7).predicted)
@@ -35,13 +36,20 @@ def test_between_settings_the_expectation_is_near_the_path(concurrency):
     assert EXPECTATION.at(concurrency, 1, 1).throughput_bps == pytest.approx(true, rel=0.25)
 
 
-@given(tables(powered=True))
-def test_the_useful_entries_hold_the_fastest_and_the_cheapest(table):
+@given(tables(), st.integers(1, 12), st.integers(1, 12))
+def test_the_fastest_within_a_room_is_fast_and_permitted_however_often_it_is_asked(table, channels, streams):
     expectation = Expectation(table)
-    useful = [expectation.entries[point] for point in expectation.useful]
-    everything = list(expectation.entries.values())
-    assert max(e.throughput_bps for e in useful) == max(e.throughput_bps for e in everything)
-    assert min(e.power_w for e in useful) == min(e.power_w for e in everything)
+    room = Room(channels=channels, parallelism=None, pipelining=None, streams=streams, files=1000)
+    point = expectation.fastest_within(room)
+    assert room.allows(point)
+    permitted = [e.throughput_bps for p, e in expectation.entries.items() if room.allows(p)]
+    assert expectation.at(*point).throughput_bps >= (1 - RELAXATION) * max(permitted, default=0.0)
+    assert expectation.fastest_within(room) == point
+
+
+def test_more_files_than_a_table_can_use_make_no_difference():
+    rooms = [Room(channels=n, parallelism=None, pipelining=None, streams=None, files=n) for n in (2000, 5000)]
+    assert len({EXPECTATION.fastest_within(room) for room in rooms}) == 1
 
 
 def test_a_table_without_certified_settings_is_not_known_to_hold_here():
