@@ -10,14 +10,36 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.types import Lifespan
 
-from services.api import endpoints, keys, links, logs, middleware, probes, problems, recommend, releases
+from services.api import (
+    endpoints,
+    keys,
+    limits,
+    links,
+    logs,
+    middleware,
+    probes,
+    problems,
+    recommend,
+    releases,
+    transfers,
+)
 from services.bootstrap import Container, container
 from services.settings import Settings
 from tradewind.errors import InvalidValue
 
 TITLE = "Tradewind"
 VERSION = "1.0"
-ROUTERS = (recommend.router, logs.router, endpoints.router, links.router, releases.router, keys.router, probes.router)
+ROUTERS = (
+    transfers.router,
+    recommend.router,
+    logs.router,
+    endpoints.router,
+    limits.router,
+    links.router,
+    releases.router,
+    keys.router,
+    probes.router,
+)
 """In the order in which a request is matched: the most frequent first."""
 
 
@@ -54,6 +76,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
             yield
         finally:
             parts.notices.stop()
+            await parts.session_client.aclose()
             if closing is not None:
                 closing.close()
 

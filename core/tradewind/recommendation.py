@@ -1,6 +1,6 @@
 """What the service answers: a plan per chunk, a prediction with its interval, and a table to tune with alone."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -78,16 +78,21 @@ class Recommendation:
 
     @property
     def parameters(self) -> Parameters:
-        """One setting for tools that take only one: the chunks' concurrency added up, the widest chunk's p and pp."""
-        if len(self.plan) == 1:
-            return self.plan[0].parameters
-        widest = max(self.plan, key=lambda chunk: chunk.parameters.streams).parameters
-        total = sum(chunk.parameters.concurrency or 1 for chunk in self.plan)
-        return Parameters(
-            concurrency=total,
-            parallelism=widest.parallelism,
-            pipelining=widest.pipelining,
-            io_block_bytes=widest.io_block_bytes,
-            cores=widest.cores,
-            frequency_hz=widest.frequency_hz,
-        )
+        """One setting for tools that take only one, see `whole_setting`."""
+        return whole_setting(self.plan)
+
+
+def whole_setting(plan: Sequence[ChunkPlan]) -> Parameters:
+    """One setting for all chunks: their concurrency added up, the widest chunk's other values."""
+    if len(plan) == 1:
+        return plan[0].parameters
+    widest = max(plan, key=lambda chunk: chunk.parameters.streams).parameters
+    total = sum(chunk.parameters.concurrency or 1 for chunk in plan)
+    return Parameters(
+        concurrency=total,
+        parallelism=widest.parallelism,
+        pipelining=widest.pipelining,
+        io_block_bytes=widest.io_block_bytes,
+        cores=widest.cores,
+        frequency_hz=widest.frequency_hz,
+    )

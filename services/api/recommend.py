@@ -13,7 +13,7 @@ from services.api.dependencies import AgentKey, Parts
 from services.api.problems import PROBLEM_RESPONSES
 from services.application.enquiry import Enquiry, Offer
 from services.application.recommend import recommend
-from services.application.snapshot import NotInMemory
+from services.application.snapshot import NotInMemory, Snapshot
 from services.bootstrap import Container
 from tradewind.cluster import LOAD_MAX
 from tradewind.errors import InvalidValue
@@ -29,23 +29,29 @@ router = APIRouter(prefix="/v1", tags=["recommend"], responses=PROBLEM_RESPONSES
 @router.post("/recommend", response_model=RecommendResponse)
 async def recommend_parameters(asked: RecommendRequest, parts: Parts, principal: AgentKey) -> Response:
     """Parameters for each chunk of a data set, what to expect of them, and a table to go on tuning with alone."""
-    offer = await _offer(enquiry_of(asked), parts, principal.tenant_id)
+    offer = await offer_for(enquiry_of(asked), parts, principal.tenant_id)
     parts.metrics.recommended[offer.recommendation.source].inc()
     return Response(rendered(offer), media_type="application/json")
 
 
-async def _offer(enquiry: Enquiry, parts: Container, tenant_id: UUID) -> Offer:
+async def offer_for(enquiry: Enquiry, parts: Container, tenant_id: UUID) -> Offer:
     """Ask until no model is missing; each round fetches one that was. Others are answered meanwhile."""
     snapshots, lookups = parts.snapshots, parts.lookups
     while True:
-        snapshot = snapshots.held(tenant_id)
-        if snapshot is None:
-            snapshot = await lookups.run(("index", tenant_id), partial(snapshots.load, tenant_id))
+        snapshot = snapshots.held(tenant_id) or await snapshot_for(parts, tenant_id)
         try:
             return recommend(enquiry, snapshot, new_transfer_id=uuid4)
         except NotInMemory as missing:
             model_id = missing.model_id
             await lookups.run(("model", model_id), partial(snapshots.fetch, tenant_id, model_id))
+
+
+async def snapshot_for(parts: Container, tenant_id: UUID) -> Snapshot:
+    """The tenant's snapshot, read anew where none is fresh."""
+    held = parts.snapshots.held(tenant_id)
+    if held is not None:
+        return held
+    return await parts.lookups.run(("index", tenant_id), partial(parts.snapshots.load, tenant_id))
 
 
 def enquiry_of(asked: RecommendRequest) -> Enquiry:

@@ -43,6 +43,9 @@ def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable
     ------
     NotInMemory : a model has to be fetched first.
     """
+    caps = snapshot.permitted(enquiry.link, enquiry.caps)
+    if caps is not enquiry.caps:
+        enquiry = replace(enquiry, caps=caps)
     indexed = snapshot.indexed(enquiry.link)
     if indexed is None:
         return recommend_unseen(enquiry, snapshot, new_transfer_id)

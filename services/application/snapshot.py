@@ -13,7 +13,10 @@ from uuid import UUID
 
 from services.application.assumed_load import AssumedLoad
 from services.application.learned import IndexedModel, StoredModel
+from services.application.limits import NO_LIMITS, Limits
 from services.application.served_model import ServedLeaf, ServedModel
+from services.application.tuning_sessions import Claim
+from tradewind.parameters import Caps
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import LinkKey
 
@@ -86,6 +89,7 @@ class Index:
     models: Mapping[LinkKey, IndexedModel]
     aliases: Mapping[str, str]
     known_paths: Mapping[tuple[str, str], Path] = field(default_factory=dict)
+    limits: Limits = NO_LIMITS
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,16 @@ class Snapshot:
     def known_path(self, asked: LinkKey) -> Path:
         """What the owner of the source says of the path to the destination."""
         return self.index.known_paths.get(self._own_names(asked), UNKNOWN_PATH)
+
+    def permitted(self, asked: LinkKey, caps: Caps) -> Caps:
+        """``caps`` and the limits that a transfer between two endpoints falls under."""
+        limits = self.index.limits
+        return caps.tightened_by(limits.caps(*self._own_names(asked))) if limits else caps
+
+    def claims(self, asked: LinkKey) -> tuple[Claim, ...]:
+        """What a live transfer has to claim its share of."""
+        limits = self.index.limits
+        return limits.claims(*self._own_names(asked)) if limits else ()
 
     def _own_names(self, asked: LinkKey) -> tuple[str, str]:
         aliases = self.index.aliases

@@ -6,6 +6,7 @@
 from tradewind.tuning.basis import Basis, ChunkBasis
 from tradewind.tuning.controller import begin, resume, step
 from tradewind.tuning.decision import Decision, DecisionKind
+from tradewind.tuning.opening import opened
 from tradewind.tuning.sample import ChunkProgress, Sample
 from tradewind.tuning.state import TuningState
 
@@ -18,6 +19,7 @@ __all__ = [
     "Sample",
     "TuningState",
     "begin",
+    "opened",
     "resume",
     "step",
 ]
