@@ -108,8 +108,10 @@ def goal(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float, kn
     """What to aim at from now on."""
     kind, target = basis.sla.kind, basis.target
     objective = _objective(kind, knows_power=knows_power)
-    if target is None or QUANTITY_OF.get(kind) is None:
+    if QUANTITY_OF.get(kind) is None:
         return Goal(objective=objective)
+    if target is None:  # a share of a maximum that nobody knows, or nothing to move
+        return Goal(objective=Objective.SLOWNESS)
     if kind is SlaKind.THROUGHPUT_AT_LEAST:
         limit = bank_limit_bits(basis, target)
         return Goal(objective=objective, floor_bps=target * (1 + KAPPA * (1 - bank.bits / limit)))

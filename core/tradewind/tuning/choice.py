@@ -139,18 +139,13 @@ def pays(chosen: Chosen, goal: Goal, *, remaining_s: float, rtt_s: float) -> boo
     A switch costs the slow start of its new connections, spread over the rest of the transfer.
     """
     missed_now, missed_then = _shortfall(goal, chosen.present), _shortfall(goal, chosen.outlook)
-    if missed_now > 0:
-        return missed_now - missed_then > 0.0 and _differs(chosen, goal, missed_now - missed_then)
+    if missed_now > 0:  # mended whatever it costs, but what no setting keeps is not chased for little
+        return missed_then <= 0 or missed_now - missed_then > HYSTERESIS
     new = max(chosen.outlook.streams - chosen.present.streams, 0)
     slow_start_s = SLOW_START_ROUND_TRIPS * rtt_s * new / max(chosen.outlook.streams, 1) / 2
     lost = slow_start_s / max(remaining_s, slow_start_s, 1e-9)
     gained = cost(goal.objective, chosen.present) - cost(goal.objective, chosen.outlook)
     return missed_then <= 0 and gained > HYSTERESIS + lost
-
-
-def _differs(chosen: Chosen, goal: Goal, nearer: float) -> bool:
-    """A goal that no setting keeps is not chased for less than the hysteresis."""
-    return _shortfall(goal, chosen.outlook) <= 0 or nearer > HYSTERESIS
 
 
 def toward(here: Parameters, there: Parameters) -> Parameters:

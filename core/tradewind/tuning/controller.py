@@ -44,7 +44,7 @@ def begin(basis: Basis) -> TuningState:
         ActiveChunk(chunk, chunk.plan.parameters, 0.0, chunk.total_bytes, max(chunk.file_count, 1))
         for chunk in basis.chunks
     )
-    kept = with_channels(chunks, basis.caps)
+    kept = with_channels(chunks, basis.caps, basis.by_kind)
     limits = Limits(basis.caps, tuple(chunk.files_left for chunk in kept))
     plan = planned(basis, kept, fitted([chunk.parameters for chunk in kept], limits))
     decision = Decision(chunks=plan, changed=False, reason="the recommended plan", kind=DecisionKind.HOLD)

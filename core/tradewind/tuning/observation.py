@@ -1,7 +1,7 @@
 """What one sample tells: how long it lasted, what each chunk did, what the path says, how it compares to the table."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from tradewind.dataset import ChunkKind
@@ -165,16 +165,18 @@ def active_chunks(basis: Basis, state: TuningState, sample: Sample) -> tuple[Act
         for chunk in basis.chunks
         if (progress := told.get(chunk.kind)) is not None and progress.remaining_bytes > 0
     )
-    return with_channels(chunks, basis.caps)
+    return with_channels(chunks, basis.caps, {each.chunk for each in state.decision.chunks})
 
 
-def with_channels(chunks: tuple[ActiveChunk, ...], caps: Caps) -> tuple[ActiveChunk, ...]:
-    """Those with most bytes, where the caps leave fewer channels than there are chunks; they take the others' files."""
+def with_channels(
+    chunks: tuple[ActiveChunk, ...], caps: Caps, in_plan: Collection[ChunkKind]
+) -> tuple[ActiveChunk, ...]:
+    """Where caps leave fewer channels than chunks: those in the plan, with most bytes first; they take all files."""
     channels = min((cap for cap in (caps.concurrency, caps.streams) if cap is not None), default=len(chunks))
     if channels >= len(chunks):
         return chunks
-    most = sorted(range(len(chunks)), key=lambda i: -chunks[i].remaining_bytes)[:channels]
-    return tuple(chunks[i] for i in sorted(most))
+    order = sorted(range(len(chunks)), key=lambda i: (chunks[i].basis.kind not in in_plan, -chunks[i].remaining_bytes))
+    return tuple(chunks[i] for i in sorted(order[:channels]))
 
 
 def _split(basis: Basis, state: TuningState, sample: Sample) -> tuple[ChunkProgress, ...]:

@@ -99,6 +99,14 @@ def test_what_is_minimised_once_the_agreement_is_kept(kind, target, knows_power,
     assert aim(basis(kind, target), Bank(), knows_power=knows_power).objective is objective
 
 
+def test_a_share_of_a_maximum_that_nobody_knows_asks_for_speed():
+    sla = Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, fraction=0.9)
+    unknown = Basis(sla, (chunk_basis(GIGABYTE, UNTUNED),))
+    assert aim(unknown, Bank()).objective is Objective.SLOWNESS
+    known = Basis(sla, (chunk_basis(GIGABYTE, UNTUNED, SimulatedPath().table(1e7)),))
+    assert aim(known, Bank()).floor_bps > 0.9 * 1e8 * 0.7
+
+
 def test_the_balance_is_told_in_the_unit_of_the_agreement():
     def told(kind, target, bank, elapsed_s):
         return balance(bank, basis(kind, target), remaining_bytes=5 * 10**8, elapsed_s=elapsed_s)

@@ -190,6 +190,18 @@ def test_fewer_channels_than_chunks_move_the_largest_chunks_and_give_them_all_fi
     assert [(each.chunk, each.max_file_bytes) for each in one] == [(ChunkKind.LARGE, None)]
 
 
+def test_a_chunk_that_gave_its_files_away_does_not_come_and_go():
+    transfer = mixed(tabled=True, caps=Caps(concurrency=1))
+    for large, small in ((9, 5), (6, 8), (4, 9)):
+        left = {ChunkKind.LARGE: large * 10**8, ChunkKind.SMALL: small * 10**8}
+        told_of = tuple(
+            ChunkProgress(kind=kind, parameters=UNTUNED, throughput_bps=1e7, remaining_bytes=nbytes)
+            for kind, nbytes in left.items()
+        )
+        transfer.state, transfer.decision = stepped(transfer, sample(transfer, chunks=told_of))
+        assert [each.chunk for each in transfer.decision.chunks] == [ChunkKind.LARGE]
+
+
 def test_channels_of_a_chunk_that_is_done_go_to_the_others():
     transfer = mixed(tabled=False)
     run(P, [transfer], 3)
