@@ -5,6 +5,7 @@ from dataclasses import replace
 from tradewind.tuning.congestion import Signal
 from tradewind.tuning.decision import DecisionKind
 from tradewind.tuning.exploring import restored
+from tradewind.tuning.gradient import start
 from tradewind.tuning.limits import First
 from tradewind.tuning.observation import Observation
 from tradewind.tuning.proposal import Proposal, asked, dwell_s
@@ -24,8 +25,10 @@ def ease(state: TuningState, seen: Observation) -> Proposal:
     if limit.was_in_vain(seen.signal, delay_s=delay_s, loss=loss):
         kept = limit.taken_back(seen.signal, delay_s=delay_s, loss=loss, elapsed_s=state.elapsed_s)
         reason = f"{what}, and fewer streams have not eased it: it is not of this transfer's making"
-        settings = restored(state, seen, limit.before_last)
-        return Proposal(replace(state, limit=kept, reopened=True), DecisionKind.RESTORE, reason, settings)
+        interrupted = state.search is not None and seen.has_room
+        search = start(limit.before_last) if interrupted else state.search
+        anew = replace(state, limit=kept, search=search, reopened=True)
+        return Proposal(anew, DecisionKind.RESTORE, reason, restored(state, seen, limit.before_last))
     cut = limit.cut(seen.signal, seen.streams, delay_s=delay_s, loss=loss, elapsed_s=state.elapsed_s)
     search = state.search
     if search is not None:

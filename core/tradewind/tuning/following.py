@@ -1,10 +1,11 @@
 """Tuning by the table: the best setting under what was learned of the path, reached in steps it can be trusted for."""
 
+import math
 from dataclasses import replace
 
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.basis import Basis
-from tradewind.tuning.choice import Chosen, best, pays, toward
+from tradewind.tuning.choice import FASTEST, Chosen, best, pays, toward
 from tradewind.tuning.decision import DecisionKind
 from tradewind.tuning.exploring import begin_search
 from tradewind.tuning.forecast import Forecaster
@@ -13,6 +14,11 @@ from tradewind.tuning.proposal import Proposal, asked, limits_of, told
 from tradewind.tuning.redistribution import without_slow_streams
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps
+
+MISMATCH = 0.15
+"""Log-gain of the path above which its best setting need not be the table's."""
+
+SURE_TICKS = 3
 
 
 def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal, forecaster: Forecaster) -> Proposal:
@@ -28,7 +34,19 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
     if goal.floor_bps is not None and chosen.present.throughput_bps < goal.floor_bps and seen.has_room:
         more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
         return replace(more, kind=DecisionKind.SLA_BELOW, reason=f"the table knows nothing faster; {more.reason}")
+    if goal == FASTEST and _leaves_room(state, seen):
+        more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+        gain = math.exp(forecaster.belief.path.mean)
+        return replace(more, reason=f"{gain:.2g} times what the table knows, and a pipe not full; {more.reason}")
     return _stay(state, seen, chosen)
+
+
+def _leaves_room(state: TuningState, seen: Observation) -> bool:
+    """Whether the path is surely another one than the table's, and its queue shows that more would fit in."""
+    if seen.sample.queueing_delay_s is None or not seen.has_room or state.belief.ticks < SURE_TICKS:
+        return False
+    gain = state.belief.path
+    return abs(gain.mean) > MISMATCH + 2 * gain.sd or state.limit.accepted_loss > 0
 
 
 def _stay(state: TuningState, seen: Observation, chosen: Chosen) -> Proposal:

@@ -70,6 +70,25 @@ def test_after_a_step_of_the_path_90_per_cent_of_the_new_oracle_within_5_ticks(s
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("log_sd", [0.1, 0.3])
+@pytest.mark.parametrize(
+    "path",
+    [
+        SimulatedPath(loss_rate=2e-3),
+        SimulatedPath(bandwidth_bps=50e6),
+        SimulatedPath(bandwidth_bps=300e6),
+        SimulatedPath(bandwidth_bps=300e6, loss_rate=1.5e-3),
+        SimulatedPath(rtt_s=0.29),
+    ],
+    ids=["lossier", "slower", "faster", "faster and lossier", "farther"],
+)
+def test_a_table_of_another_path_costs_no_more_than_12_ticks(path, log_sd, seed):
+    transfer = warm(BIG, start=Parameters(concurrency=12, parallelism=1, pipelining=4), log_sd=log_sd)
+    run(path, [transfer], 20, seed=seed)
+    assert mean(transfer.rates[12:]) >= 0.85 * path.oracle_bps(BIG.mean_file_bytes)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("tabled", [True, False], ids=["table", "search"])
 def test_equal_transfers_share_a_bottleneck_fairly_within_12_ticks(tabled, count, seed):

@@ -15,10 +15,15 @@ GIGABYTE = DataSet(file_count=100, total_bytes=10**9)
 
 
 def warm(
-    dataset: DataSet, sla: Sla = MAX_THROUGHPUT, *, start: Parameters | None = None, caps: Caps = NO_CAPS
+    dataset: DataSet,
+    sla: Sla = MAX_THROUGHPUT,
+    *,
+    start: Parameters | None = None,
+    caps: Caps = NO_CAPS,
+    log_sd: float = 0.15,
 ) -> Transfer:
     """With the path's own table, from its choice or from ``start``; metered."""
-    table = P.table(dataset.mean_file_bytes)
+    table = P.table(dataset.mean_file_bytes, log_sd)
     if start is None:
         choice = choose(table.predicted, sla, dataset_bytes=dataset.total_bytes)
         assert choice is not None
