@@ -68,12 +68,12 @@ def bank_limit_bits(basis: Basis, target_bps: float) -> float:
 
 
 def credited(bank: Bank, basis: Basis, *, throughput_bps: float, power_w: float | None, interval_s: float) -> Bank:
-    """The account after a tick of ``interval_s`` seconds; ``power_w`` is total power, measured or expected."""
+    """The account after ``interval_s`` seconds at this rate; ``power_w`` is total power, ``None`` if nobody knows."""
     bits = bank.bits
     if basis.sla.kind is SlaKind.THROUGHPUT_AT_LEAST and basis.target is not None:
         limit = bank_limit_bits(basis, basis.target)
         bits = max(-limit, min(bits + (throughput_bps - basis.target) * interval_s, limit))
-    spent_w = above_base_w(basis, power_w or 0.0)
+    spent_w = 0.0 if power_w is None else above_base_w(basis, power_w)
     return Bank(bits, bank.used_j + spent_w * interval_s)
 
 

@@ -68,6 +68,7 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
     reached = sum(each.streams for each in settings)
     if not search.settled and reached in (seen.streams, search.best_streams):  # files or caps leave nothing to try
         search = Search(reached, reached, search.best_utility, settled=True)
+    search = replace(search, capped=search.settled and reached >= _highest(limits))
     measured = f"{seen.streams} streams reach {format_bps(seen.throughput_bps)}"
     reason = f"{measured}; {reached} have done best and stay" if search.settled else f"{measured}; trying {reached}"
     return Proposal(replace(state, search=search), DecisionKind.EXPLORE, reason, settings)
@@ -82,6 +83,9 @@ def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, se
             search = replace(search, streams=reached)
             reason = f"the path has been quiet: {reached} streams again"
             return Proposal(replace(state, search=search), DecisionKind.RESTORE, reason, settings)
+    if search.capped and search.best_streams < _highest(limits):
+        more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+        return replace(more, reason=f"more than {search.best_streams} streams are permitted now; {more.reason}")
     rate = seen.throughput_bps
     if not goal.kept_by(rate, seen.power_on_basis_w(basis), seen.j_per_byte(basis)) and search.ticks > 0:
         octaves = 1.0 if goal.floor_bps is not None else -FINEST_OCTAVES

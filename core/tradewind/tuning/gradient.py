@@ -35,6 +35,7 @@ class Search:
     """Where the search stands: ``streams`` are being tried, ``best_streams`` did best so far.
 
     ``step_octaves`` is the signed step from the best to the present try. ``ticks`` counts those at the present try.
+    ``capped`` : the best was the most that was permitted.
     """
 
     streams: int
@@ -43,6 +44,7 @@ class Search:
     step_octaves: float = 1.0
     settled: bool = False
     ticks: int = 0
+    capped: bool = False
 
     def waited(self) -> Self:
         """One more tick at the present try: its slow start is not over."""

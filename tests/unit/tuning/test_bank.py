@@ -80,6 +80,7 @@ def test_watts_saved_may_be_spent_within_a_fifth_of_the_agreed_power():
 def test_the_dynamic_basis_counts_power_above_the_base():
     of = basis(SlaKind.ENERGY_AT_MOST, 5000.0, energy_basis=EnergyBasis.DYNAMIC)
     assert credited(Bank(), of, throughput_bps=1e6, power_w=BASE_W + 10, interval_s=5.0).used_j == pytest.approx(50)
+    assert credited(Bank(), of, throughput_bps=1e6, power_w=None, interval_s=5.0).used_j == 0
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,15 @@ def test_a_cap_that_shrinks_is_obeyed_at_once():
     assert decision.streams == 5
 
 
+@pytest.mark.parametrize("transfer", [warm(BIG, caps=Caps(streams=4)), searching(BIG, 8, caps=Caps(streams=4))])
+def test_a_cap_that_is_lifted_is_used(transfer):
+    run(P, [transfer], 6)
+    assert transfer.decision.streams <= 4
+    transfer.basis = replace(transfer.basis, caps=Caps())
+    run(P, [transfer], 6)
+    assert transfer.decision.streams >= 8
+
+
 def test_fewer_channels_than_chunks_move_the_largest_chunks_and_give_them_all_files():
     transfer = mixed(tabled=True, caps=Caps(concurrency=2))
     chunks = transfer.state.decision.chunks
