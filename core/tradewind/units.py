@@ -104,6 +104,11 @@ def format_joules(value: float) -> str:
     return _engineering(value, "J")
 
 
+def format_count(number: int, one: str, several: str | None = None) -> str:
+    """A number with its noun, such as ``1 row``, ``2 rows``; ``several`` where that is not ``one`` with an s."""
+    return f"{number} {one if number == 1 else several or one + 's'}"
+
+
 def throughput_bps(moved_bytes: float, duration_s: float) -> float:
     """Mean rate of ``moved_bytes`` in ``duration_s`` > 0 seconds, bit/s."""
     return BITS_PER_BYTE * moved_bytes / duration_s

@@ -82,3 +82,10 @@ def test_a_formatted_rate_is_read_back_within_its_three_digits(rate_bps):
 
 def test_throughput_turns_bytes_into_bits():
     assert units.throughput_bps(1000, 2.0) == 4000.0
+
+
+def test_counts_agree_with_their_nouns():
+    told = [units.format_count(number, "row") for number in (0, 1, 2)]
+    assert told == ["0 rows", "1 row", "2 rows"]
+    assert units.format_count(3, "batch", "batches") == "3 batches"
+    assert units.format_count(1, "batch", "batches") == "1 batch"

@@ -157,17 +157,26 @@ class Client:
         return UploadReport(tuple(receipts))
 
     def upload_batch(self, batch: LogBatch, *, idempotency_key: str | None = None) -> BatchReceipt:
-        """Upload one batch under its content's hash, or the key given."""
-        response = self._send(
-            "POST",
-            "/v1/logs",
-            content=batch.compressed,
-            headers={
-                "Content-Type": "application/x-ndjson",
-                "Content-Encoding": "zstd",
-                "Idempotency-Key": idempotency_key or batch.sha256,
-            },
-        )
+        """Upload one batch under its content's hash, or the key given.
+
+        A batch of which no row is valid has a receipt too: the service keeps its rows in quarantine.
+        """
+        try:
+            response = self._send(
+                "POST",
+                "/v1/logs",
+                content=batch.compressed,
+                headers={
+                    "Content-Type": "application/x-ndjson",
+                    "Content-Encoding": "zstd",
+                    "Idempotency-Key": idempotency_key or batch.sha256,
+                },
+            )
+        except RequestRefused as refusal:
+            receipt = _receipt_in(refusal)
+            if receipt is None:
+                raise
+            return receipt
         return self._parse(response, TypeAdapter(BatchReceipt))
 
     def batch(self, batch_id: UUID) -> BatchReceipt:
@@ -298,6 +307,14 @@ class Client:
             again = asked_s is not None if status == TOO_MANY_REQUESTS else repeatable or status == 503
             return away, again
         return problem_of(status, _problem(response)), False
+
+
+def _receipt_in(refusal: RequestRefused) -> BatchReceipt | None:
+    """The receipt that comes with the problem of a batch without a valid row; ``None`` of any other problem."""
+    try:
+        return BatchReceipt.model_validate(refusal.problem)
+    except ValidationError:
+        return None
 
 
 def _problem(response: httpx.Response) -> dict[str, Any]:

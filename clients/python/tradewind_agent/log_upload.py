@@ -8,8 +8,9 @@ from typing import IO, Any
 from pydantic import ValidationError
 
 from tradewind.errors import InvalidValue
+from tradewind.units import format_count
 from tradewind.wire.base import reason_of
-from tradewind.wire.logs import Rejection
+from tradewind.wire.logs import BatchReceipt
 from tradewind.wire.records import WireRecord
 from tradewind_agent.client import UploadReport
 from tradewind_agent.importers.importing import import_file
@@ -67,7 +68,7 @@ class FileReport:
             yield f"{self.name}: {self.failure}"
         if self.report is None:
             return
-        records, rows = counted(self.imported, "record"), counted(self.refused, "row")
+        records, rows = format_count(self.imported, "record"), format_count(self.refused, "row")
         yield f"{self.name}: {self.report.format}, {records}, {rows} refused"
         for (field, reason), number in self.report.refused.most_common(SHOWN_REASONS):
             first = self.report.refused_rows.get((field, reason), [])
@@ -105,16 +106,18 @@ def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> t
     lines = [line for report in reports for line in report.lines()]
     document: dict[str, Any] = {"files": [report.document() for report in reports], "dry_run": uploaded is None}
     if uploaded is None:
-        lines.append(f"dry run: {counted(sum(report.imported for report in reports), 'record')} would be uploaded")
+        lines.append(f"dry run: {format_count(sum(report.imported for report in reports), 'record')} would be uploaded")
     else:
         again = sum(receipt.accepted for receipt in uploaded.receipts if receipt.duplicate)
-        known = f" ({again} of them were known)" if again else ""
-        lines.append(
-            f"uploaded in {counted(len(uploaded.receipts), 'batch', 'batches')}: {uploaded.accepted} accepted{known}, "
-            f"{uploaded.rejected} rejected"
-        )
-        rejections = [rejection for receipt in uploaded.receipts for rejection in receipt.rejections]
-        lines += _grouped(rejections)
+        known = f" ({again} known before)" if again else ""
+        batches = format_count(len(uploaded.receipts), "batch", "batches")
+        lines.append(f"uploaded in {batches}: {uploaded.accepted} accepted{known}, {uploaded.rejected} rejected")
+        lines += _grouped(uploaded.receipts)
+        rejections = [
+            {"batch_id": str(receipt.batch_id)} | each.model_dump()
+            for receipt in uploaded.receipts
+            for each in receipt.rejections
+        ]
         if uploaded.rejected > len(rejections):
             lines.append(
                 f"  rejected {uploaded.rejected - len(rejections)} more, which the service keeps in quarantine"
@@ -123,14 +126,9 @@ def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> t
             "accepted": uploaded.accepted,
             "rejected": uploaded.rejected,
             "batches": [str(receipt.batch_id) for receipt in uploaded.receipts],
-            "rejections": [each.model_dump() for each in rejections],
+            "rejections": rejections,
         }
     return "\n".join(lines), document
-
-
-def counted(number: int, one: str, several: str | None = None) -> str:
-    """A number with its noun: ``1 record``, ``2 records``."""
-    return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def rows_named(first: Sequence[int], total: int) -> str:
@@ -139,14 +137,17 @@ def rows_named(first: Sequence[int], total: int) -> str:
     return f"{'row' if total == 1 else 'rows'} {', '.join(map(str, first))}{more}"
 
 
-def _grouped(rejections: Sequence[Rejection]) -> Iterator[str]:
-    """A line a kind of rejection, with its first rows; the commonest first."""
+def _grouped(receipts: Sequence[BatchReceipt]) -> Iterator[str]:
+    """A line a kind of rejection, with its first rows, counted through all batches; the commonest first."""
     kinds: dict[tuple[str, str], list[int]] = {}
-    for each in rejections:
-        kinds.setdefault((each.field, each.reason), []).append(each.row)
+    rows_before = 0
+    for receipt in receipts:
+        for each in receipt.rejections:
+            kinds.setdefault((each.field, each.reason), []).append(rows_before + each.row)
+        rows_before += receipt.accepted + receipt.rejected
     commonest = sorted(kinds.items(), key=lambda kind: -len(kind[1]))
     for (wrong, reason), rows in commonest[:SHOWN_REASONS]:
-        yield f"  rejected {len(rows)} ({rows_named(rows[:SHOWN_ROWS], len(rows))} of the batch): {wrong}: {reason}"
+        yield f"  rejected {len(rows)} ({rows_named(rows[:SHOWN_ROWS], len(rows))} of the upload): {wrong}: {reason}"
 
 
 def _line(item: Imported, told: FileReport) -> bytes | None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tradewind.transfer import TransferRecord
-from tradewind.units import MIB, format_bytes
+from tradewind.units import MIB, format_bytes, format_count
 from tradewind.wire.logs import BatchReceipt
 from tradewind.wire.records import WireRecord
 from tradewind_agent.batches import MAX_BATCH_BYTES, LogBatch, line_of
@@ -216,9 +216,13 @@ class Spool:
             refused.append(self._set_aside(segment, "it is damaged on disk"))
             return
         try:
-            receipts.append(service.upload_batch(LogBatch.of_ndjson(content), idempotency_key=segment.sha256))
+            receipt = service.upload_batch(LogBatch.of_ndjson(content), idempotency_key=segment.sha256)
         except _REFUSED_FOR_GOOD as refusal:
             refused.append(self._set_aside(segment, str(refusal)))
+            return
+        receipts.append(receipt)
+        if receipt.rejected and not receipt.accepted:
+            refused.append(self._set_aside(segment, _none_accepted(receipt)))
             return
         segment.path.unlink(missing_ok=True)
         sync_folder(self.folder)
@@ -259,6 +263,11 @@ class Spool:
                 path = folder / name
                 with contextlib.suppress(FileNotFoundError):
                     yield Segment(path, int(sequence), sha256, path.stat().st_size)
+
+
+def _none_accepted(receipt: BatchReceipt) -> str:
+    first = "".join(f"; first {each.field}: {each.reason}" for each in receipt.rejections[:1])
+    return f"the service accepted none of {format_count(receipt.rejected, 'row')}{first}"
 
 
 def _contents(records: Iterable[WireRecord | TransferRecord | bytes]) -> Iterator[bytes]:

@@ -157,8 +157,23 @@ def test_a_folder_of_logs_is_uploaded_with_a_report(logged_in, service, tmp_path
     assert second["imported"] == 2
     again = run("logs", "upload", str(logs), env=logged_in)
     assert "0 rejected" in again.out
-    assert "were known" in again.out
+    assert "5 known before" in again.out
     assert len(service.rows) == 5
+
+
+def test_an_upload_of_which_nothing_is_accepted_ends_with_1_and_says_why(logged_in, service):
+    service.refused_rows = {1, 2}
+    outcome = run("logs", "upload", "-", env=logged_in, stdin=b"".join(lines(2)))
+    assert outcome.code == 1
+    assert "0 accepted, 2 rejected" in outcome.out
+    assert "rejected 2 (rows 1, 2 of the upload): source: is refused" in outcome.out
+
+
+def test_an_upload_of_which_some_is_accepted_ends_with_0(logged_in, service):
+    service.refused_rows = {2}
+    outcome = run("logs", "upload", "-", "--json", env=logged_in, stdin=b"".join(lines(2)))
+    assert outcome.code == 0
+    assert (outcome.document["accepted"], outcome.document["rejected"]) == (1, 1)
 
 
 def test_an_upload_names_an_empty_folder(logged_in, tmp_path):

@@ -13,8 +13,9 @@ from tradewind.sla import SlaKind
 from tradewind.wire.inventory import EndpointChange, KnownPair, NewEndpoint, NewKey
 from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
 from tradewind.wire.records import WirePath
+from tradewind_agent.batches import MAX_BATCH_ROWS
 from tradewind_agent.client import Client
-from tradewind_agent.errors import Contradiction, KeyRefused, RequestRefused, ScopeMissing, UnknownThing
+from tradewind_agent.errors import Contradiction, KeyRefused, ScopeMissing, UnknownThing
 from tradewind_agent.spool import Spool
 
 
@@ -35,12 +36,21 @@ def test_uploaded_logs_are_stored_once_however_often_they_are_sent(client):
     assert (link.source, link.destination, link.mover, link.rows) == ("alpha", "beta", "tradewind", 30)
 
 
-def test_bad_rows_are_named_and_a_batch_without_a_valid_row_is_refused(client):
+def test_bad_rows_are_named(client):
     report = client.upload_logs([*lines(2), b'{"id": 1}'])
     assert (report.accepted, report.rejected) == (2, 1)
     assert report.receipts[0].rejections[0].row == 3
-    with pytest.raises(RequestRefused, match="none of the 1 rows is valid; they are in the quarantine; first "):
-        client.upload_logs([b'{"id": 1}'])
+
+
+def test_a_batch_without_a_valid_row_has_a_receipt_and_the_rest_of_the_upload_goes_on(client):
+    report = client.upload_logs([*[b'{"id": 1}'] * MAX_BATCH_ROWS, *lines(2)])
+    assert (report.accepted, report.rejected) == (2, MAX_BATCH_ROWS)
+    bad, good = report.receipts
+    assert (bad.accepted, bad.rejected, good.accepted) == (0, MAX_BATCH_ROWS, 2)
+    assert bad.rejections[0].row == 1
+    kept = client.batch(bad.batch_id)
+    assert (kept.rejected, kept.rejections[0]) == (MAX_BATCH_ROWS, bad.rejections[0])
+    assert client.upload_logs([b'{"id": 1}'] * MAX_BATCH_ROWS).receipts[0].batch_id == bad.batch_id
 
 
 def test_a_key_used_for_other_content_is_a_contradiction(client):
@@ -64,7 +74,9 @@ def test_a_refused_batch_does_not_hold_up_the_spool(client, tmp_path):
     spool.append(records(2))
     drained = spool.drain(client)
     assert drained.accepted == 2
-    assert len(drained.refused) == 1
+    (refused,) = drained.refused
+    assert "the service accepted none of 1 row; first " in refused
+    assert spool.state().refused_segments == 1
 
 
 def test_keys_are_made_used_and_revoked(api, client):

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from tradewind.units import parse_seconds
+from tradewind.units import format_count, parse_seconds
 from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.progress import counting
 from tradewind_agent.cli.terminal import Terminal
@@ -80,7 +80,8 @@ def upload(
             receipts = client.upload_logs(lines, on_receipt=lambda receipt: count(receipt.accepted + receipt.rejected))
     text, document = upload_report(reports, receipts)
     terminal.result(text, document)
-    if any(report.failure for report in reports) or not any(report.imported for report in reports):
+    nothing_accepted = receipts is not None and not receipts.accepted
+    if nothing_accepted or any(report.failure for report in reports) or not any(report.imported for report in reports):
         raise typer.Exit(1)
 
 
@@ -106,7 +107,6 @@ def watch(
     """Follow the logs in a folder and upload what is new, through rotation and restarts, until told to stop."""
     from tradewind_agent.folders import state_folder
     from tradewind_agent.log_reader import ImportingReader
-    from tradewind_agent.log_upload import counted
     from tradewind_agent.watch_state import sole_watcher, state_path
     from tradewind_agent.watching import Watch, WatchOptions
 
@@ -146,8 +146,8 @@ def watch(
             client.close()
     document = {"records": tally.records, "refused": tally.refused, "accepted": tally.accepted}
     terminal.result(
-        f"{counted(tally.records, 'record')} read, {counted(tally.refused, 'row')} refused, "
-        f"{counted(tally.accepted, 'record')} taken by the service",
+        f"{format_count(tally.records, 'record')} read, {format_count(tally.refused, 'row')} refused, "
+        f"{format_count(tally.accepted, 'record')} taken by the service",
         document,
     )
 
