@@ -155,3 +155,29 @@ def test_a_copy_is_logged_in_the_service(api, tenant, client, tmp_path):
     doctor = run("doctor", "--json", env=env)
     told = {finding["subject"]: finding for finding in doctor.document["findings"]}
     assert {told[subject]["health"] for subject in ("service", "clock", "key", "scopes", "spool")} == {"good"}
+
+
+def test_a_log_uploaded_again_with_a_corrected_end_feeds_the_right_link(api, tenant, tmp_path):
+    log = tmp_path / "history.csv"
+    log.write_text("file size (B),concurrency,bandwidth (Mbps),throughput (Mbps)\n1000000,4,100,80\n1000000,8,100,90\n")
+    env = environment(tmp_path / "home", TRADEWIND_URL=api, TRADEWIND_KEY=tenant.secret)
+    wrong, right, again = (
+        run("logs", "upload", str(log), "--source", "alpha", "--destination", end, "--json", env=env)
+        for end in ("gamma", "beta", "beta")
+    )
+    assert (wrong.code, right.code, again.code) == (0, 0, 0)
+    assert (right.document["accepted"], right.document["rejected"]) == (2, 0)
+    assert again.document["batches"] == right.document["batches"]
+    with Client(api, tenant.secret) as client:
+        assert sorted((link.destination, link.rows) for link in client.links()) == [("beta", 2), ("gamma", 2)]
+
+
+def test_an_upload_of_what_is_there_already_is_no_failure(api, tenant, tmp_path):
+    log = tmp_path / "log.ndjson"
+    env = environment(tmp_path / "home", TRADEWIND_URL=api, TRADEWIND_KEY=tenant.secret)
+    log.write_bytes(b"".join(lines(3)))
+    assert run("logs", "upload", str(log), env=env).code == 0
+    log.write_bytes(b"".join(lines(2)))
+    outcome = run("logs", "upload", str(log), env=env)
+    assert outcome.code == 0, outcome.out
+    assert "rejected 2 (rows 1, 2 of the upload): id: is already stored" in outcome.out

@@ -1,11 +1,14 @@
 """What is said at the end of an upload."""
 
+from io import BytesIO
 from uuid import UUID
 
 from tradewind.wire.logs import BatchReceipt, Rejection
 from tradewind_agent.client import UploadReport
-from tradewind_agent.importers.ports import ImportReport
-from tradewind_agent.log_upload import FileReport, upload_report
+from tradewind_agent.importers.ports import ImportContext
+from tradewind_agent.log_upload import read_logs, upload_report
+
+HEADER = "file size (B),concurrency,bandwidth (Mbps),throughput (Mbps)"
 
 
 def receipt(batch, accepted, *rejections, rejected=None, duplicate=False):
@@ -57,12 +60,34 @@ def test_what_was_stored_before_is_told():
     assert text == "uploaded in 2 batches: 5 accepted (3 known before), 0 rejected"
 
 
-def test_one_of_a_thing_is_told_in_the_singular():
-    report = ImportReport(format="csv", rows_read=2, imported=1)
-    report.refuse(7, "row", "is no CSV row")
-    text, _ = upload_report([FileReport("log.csv", report)], None)
-    assert text.splitlines() == [
-        "log.csv: csv, 1 record, 1 row refused",
-        "  refused 1 (row 7): row: is no CSV row",
-        "dry run: 1 record would be uploaded",
+def read(text, **context):
+    reports = []
+    context = ImportContext(**({"source": "alpha", "destination": "beta"} | context))
+    lines = list(read_logs([("log.csv", BytesIO(text.encode()))], format_name="auto", context=context, reports=reports))
+    return lines, reports
+
+
+def test_the_links_that_will_learn_are_named_before_anything_is_sent():
+    lines, reports = read(f"{HEADER}\n10000000,4,100,80\n10000000,4,100,90\n", network="wan", mover="rclone")
+    text, document = upload_report(reports, None)
+    assert len(lines) == 2
+    assert "  alpha to beta over wan, moved by rclone: 2 records" in text.splitlines()
+    assert "2 records would be uploaded; check the links above" in text
+    assert document["files"][0]["links"] == [
+        {"source": "alpha", "destination": "beta", "network": "wan", "mover": "rclone", "records": 2}
     ]
+
+
+def test_of_many_links_the_commonest_are_named_and_the_others_counted():
+    rows = "".join(f"10000000,4,100,80,{name}\n" for name in "aabcdefg")
+    _, reports = read(f"{HEADER},destination\n{rows}")
+    text, _ = upload_report(reports, None)
+    assert "  alpha to a, moved by unknown: 2 records" in text
+    assert "  and 2 more links" in text
+
+
+def test_one_of_a_thing_is_told_in_the_singular():
+    _, reports = read(f"{HEADER}\n10000000,4,100,80\n10000000,4,100\n")
+    text, _ = upload_report(reports, None)
+    assert text.startswith("log.csv: csv, 1 record, 1 row refused\n  alpha to beta, moved by unknown: 1 record\n")
+    assert "  refused 1 (row 3): row: has 3 fields where the header has 4" in text

@@ -54,7 +54,11 @@ def upload(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be uploaded.")] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Upload transfer logs; the same log uploaded twice is stored once."""
+    """Upload transfer logs; the same log uploaded twice is stored once.
+
+    Rows are kept a link (source, destination, network, mover). A log uploaded again with other ends is stored anew for
+    the link that they name; what the first upload brought stays apart, under the link that it named.
+    """
     from tradewind_agent.log_upload import read_logs, upload_report
 
     terminal = Terminal(as_json)
@@ -80,8 +84,8 @@ def upload(
             receipts = client.upload_logs(lines, on_receipt=lambda receipt: count(receipt.accepted + receipt.rejected))
     text, document = upload_report(reports, receipts)
     terminal.result(text, document)
-    nothing_accepted = receipts is not None and not receipts.accepted
-    if nothing_accepted or any(report.failure for report in reports) or not any(report.imported for report in reports):
+    nothing_stored = receipts is not None and not receipts.stored_any
+    if nothing_stored or any(report.failure for report in reports) or not any(report.imported for report in reports):
         raise typer.Exit(1)
 
 

@@ -109,7 +109,7 @@ class _RowReader:
         ended_at = instant("ended_at", started_at + timedelta(seconds=duration_s))
         self._clock.ran_until(ended_at)
         record = TransferRecord(
-            id=record_id(ends.mover.name, number, text),
+            id=record_id(ends.link, number, text),
             started_at=started_at,
             ended_at=ended_at,
             source=ends.source,

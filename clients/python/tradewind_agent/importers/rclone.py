@@ -16,7 +16,7 @@ from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
+from tradewind.transfer import Direction, LinkKey, Mover, Outcome, Status, TransferRecord
 from tradewind.units import throughput_bps
 from tradewind_agent.importers.fields import MAX_SETTING, bounded, instant, number, possible_rate, required
 from tradewind_agent.importers.identity import record_id
@@ -170,12 +170,14 @@ def _record(run: _Run, line: Line, context: ImportContext, report: ImportReport)
     possible_rate(rate_bps, context.bandwidth_bps)
     complete = run.copied == files and run.smallest_bytes is not None
     mover = Mover(context.mover or "rclone", run.version)
+    source = required("source", "--source", context.source)
+    destination = required("destination", "--destination", context.destination)
     return TransferRecord(
-        id=record_id(mover.name, line.number, line.text),
+        id=record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
         started_at=instant("started_at", run.ended_at - timedelta(seconds=duration_s)),
         ended_at=instant("ended_at", run.ended_at),
-        source=required("source", "--source", context.source),
-        destination=required("destination", "--destination", context.destination),
+        source=source,
+        destination=destination,
         mover=mover,
         protocol=run.source_kind if run.source_kind not in (None, _LOCAL) else "unknown",
         direction=_direction(run, report),
