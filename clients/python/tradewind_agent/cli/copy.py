@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis
+from tradewind.units import parse_seconds
 from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.progress import transferring
 from tradewind_agent.cli.terminal import Terminal
@@ -55,7 +56,7 @@ def copy(
     rtt: options.Rtt = None,
     load: Annotated[float | None, typer.Option(min=0, max=1, help="Share of the path that others use.")] = None,
     power_profile: options.PowerProfileText = None,
-    base_power_s: options.BasePower = 1.0,
+    base_power: options.BasePower = "1s",
     ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="Authorities to trust.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be copied, and how.")] = False,
@@ -94,7 +95,9 @@ def copy(
         resume=resume,
         engine=_engine_options(checksum=checksum, ca_file=ca_file, insecure=insecure),
     )
-    meter = HostMeter.of_this_host(options.power_profile(power_profile), base_power_s=base_power_s)
+    meter = HostMeter.of_this_host(
+        options.power_profile(power_profile), base_power_s=options.read("--base-power", parse_seconds, base_power)
+    )
     client = surroundings.open_client_if_configured(BRIEF_RETRIES)
     # A stop of the service manager ends a copy as cleanly as the user's Ctrl-C does.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))

@@ -35,7 +35,7 @@ PowerProfileText = Annotated[
     ),
 ]
 BasePower = Annotated[
-    float, typer.Option("--base-power", min=0, metavar="SECONDS", help="Measure the idle power first for so long.")
+    str, typer.Option(metavar="TIME", help="Measure the idle power first for so long; 0s for not at all.")
 ]
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tradewind.units import parse_seconds
 from tradewind_agent.cli import options
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import CannotServe
@@ -32,7 +33,7 @@ def serve_files(
     max_connections: Annotated[int, typer.Option(min=1, help="More are answered 503.")] = 1024,
     metered: Annotated[bool, typer.Option("--meter/--no-meter", help="Tell transfers what they take here.")] = True,
     power_profile: options.PowerProfileText = None,
-    base_power_s: options.BasePower = 1.0,
+    base_power: options.BasePower = "1s",
     as_json: options.Json = False,
 ) -> None:
     """Serve a folder over HTTP until Ctrl-C; TRADEWIND_SERVE_TOKEN asks clients for a bearer token."""
@@ -44,6 +45,7 @@ def serve_files(
         raise typer.BadParameter("go together", param_hint="--certificate and --certificate-key")
     tls = TlsFiles(certificate, certificate_key) if certificate and certificate_key else None
     profile = options.power_profile(power_profile)
+    base_power_s = options.read("--base-power", parse_seconds, base_power)
     settings = ServeOptions(
         root=folder,
         host=host,
