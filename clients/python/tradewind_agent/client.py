@@ -38,10 +38,12 @@ from tradewind_agent.batches import LogBatch, split_into_batches
 from tradewind_agent.config import check_url
 from tradewind_agent.errors import RequestRefused, ScopeMissing, ServiceAway, ServiceBroken, UnknownThing, problem_of
 from tradewind_agent.retries import AWAY_STATUSES, TOO_MANY_REQUESTS, RetryPolicy, retry_after_s
+from tradewind_agent.system_errors import Plain, in_words, system_error_behind
 
 DEFAULT_TIMEOUT_S = 30.0
 LONGEST_CONNECT_S = 5.0
 
+_CHECK_ADDRESS = "check the address and that the service runs"
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _SCOPE_PROBES = (
     ("agent", "POST", "/v1/recommend"),
@@ -300,8 +302,9 @@ class Client:
             self._pause(wait_s)
 
     def _unreached(self, failure: httpx.TransportError) -> ServiceAway:
-        told = str(failure) or type(failure).__name__
-        return ServiceAway(f"{self._base_url} does not answer ({told}); check the address and that the service runs")
+        cause = system_error_behind(failure)
+        told = in_words(cause) if cause is not None else Plain(str(failure) or type(failure).__name__, _CHECK_ADDRESS)
+        return ServiceAway(f"{self._base_url} does not answer: {told}")
 
     def _refused(self, response: httpx.Response, asked_s: float | None, *, repeatable: bool) -> tuple[Exception, bool]:
         """What to raise for an error status, and whether the request may be sent again."""

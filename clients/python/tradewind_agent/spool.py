@@ -26,6 +26,7 @@ from tradewind.wire.records import WireRecord
 from tradewind_agent.batches import MAX_BATCH_BYTES, LogBatch, line_of
 from tradewind_agent.errors import BodyTooLarge, Contradiction, RequestRefused, SpoolFailed
 from tradewind_agent.folders import make_private, replace_durably, sync_folder
+from tradewind_agent.system_errors import in_words
 
 DEFAULT_MAX_BYTES = 256 * MIB
 """About 400,000 records: months of one busy host's transfers."""
@@ -100,7 +101,7 @@ class Spool:
             make_private(self.folder)
             return tuple(self._seal(content) for content in _contents(records))
         except OSError as failure:
-            raise SpoolFailed(f"logs cannot be spooled to {self.folder}: {failure.strerror}; make room there") from None
+            raise SpoolFailed(f"logs cannot be spooled to {self.folder}: {in_words(failure)}") from None
 
     def drain(self, service: Uploads, *, keep_going: Callable[[], bool] = lambda: True) -> Drained:
         """Upload segments, oldest first, until none is left or ``keep_going`` says no.
@@ -121,7 +122,7 @@ class Spool:
                 for segment in self._waiting(keep_going):
                     self._deliver(segment, service, receipts, refused)
         except OSError as failure:
-            raise SpoolFailed(f"the spool {self.folder} cannot be used: {failure.strerror}") from None
+            raise SpoolFailed(f"the spool {self.folder} cannot be used: {in_words(failure)}") from None
         return Drained(tuple(receipts), tuple(refused))
 
     def segments(self) -> tuple[Segment, ...]:

@@ -20,6 +20,7 @@ from tradewind.transfer import TransferRecord
 from tradewind_agent.errors import ServiceAway, ServiceBroken, WatchFailed
 from tradewind_agent.log_tail import MAX_PART_BYTES, LogFile, Part, Position, file_id, logs_in
 from tradewind_agent.spool import Spool, Uploads
+from tradewind_agent.system_errors import in_words
 from tradewind_agent.watch_state import Followed, Pending, WatchState
 
 LONGEST_BACKOFF_S = 300.0
@@ -191,7 +192,7 @@ class Watch:
             everything = list(logs_in(self.options.folder, "*"))
             wanted = {path for path, _ in logs_in(self.options.folder, self.options.pattern)}
         except OSError as failure:
-            raise WatchFailed(f"{self.options.folder} cannot be listed: {failure.strerror}") from None
+            raise WatchFailed(f"{self.options.folder} cannot be listed: {in_words(failure)}") from None
         return [(path, status) for path, status in everything if path in wanted or file_id(status) in self._state.files]
 
     def _spool_is_half_full(self) -> bool:
@@ -211,7 +212,7 @@ class Watch:
             except FileNotFoundError:
                 return _Reading.SETTLED
             except OSError as failure:
-                self._tell_once(name, f"{path}: {failure.strerror}; its lines wait")
+                self._tell_once(name, f"{path} cannot be read: {in_words(failure)}; its lines wait")
                 return _Reading.WAITING
             except InvalidValue as wrong:
                 self._tell_once(name, f"{path.name} is left alone: {wrong}")

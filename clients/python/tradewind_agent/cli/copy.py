@@ -139,12 +139,13 @@ def _engine_options(*, checksum: bool, ca_file: Path | None, insecure: bool) -> 
     from tradewind_agent.engine.credentials import Credentials
     from tradewind_agent.engine.options import EngineOptions, tls_context
     from tradewind_agent.engine.proxy import Proxies
+    from tradewind_agent.system_errors import in_words
 
     netrc = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
     try:
         tls = tls_context(ca_file=ca_file, insecure=insecure)
     except OSError as failure:
-        raise typer.BadParameter(f"{ca_file}: {failure.strerror or failure}", param_hint="--ca-file") from None
+        raise typer.BadParameter(f"{ca_file}: {in_words(failure).what}", param_hint="--ca-file") from None
     return EngineOptions(
         tls=tls,
         proxies=Proxies.from_environment(os.environ),

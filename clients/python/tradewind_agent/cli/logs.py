@@ -210,9 +210,10 @@ def _opened(logs: list[str]) -> Iterator[tuple[str, Any]]:
 
 def _files_below(folder: Path) -> list[Path]:
     """All files in a folder and below it, by path; one that holds none, or that may not be read, is told."""
+    from tradewind_agent.system_errors import in_words
 
     def unreadable(failure: OSError) -> None:
-        reason = f"{failure.filename} cannot be read: {failure.strerror or failure}"
+        reason = f"{failure.filename} cannot be read: {in_words(failure)}"
         raise typer.BadParameter(reason, param_hint="FILE|DIR|-") from None
 
     found = [Path(inside, name) for inside, _, names in os.walk(folder, onerror=unreadable) for name in names]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradewind.units import parse_seconds
+from tradewind.units import format_count, parse_seconds
 from tradewind_agent.cli import options
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import CannotServe
@@ -58,10 +58,21 @@ def serve_files(
     )
     try:
         counters = serve_forever(settings, on_ready=lambda server: _tell_address(terminal, folder, server))
-    except OSError as failure:  # ssl.SSLError is one too
-        where = f"{folder} cannot be served on {host}:{port}"
-        raise CannotServe(f"{where}: {failure.strerror or failure}; choose another --port or --certificate") from None
-    terminal.note(f"stopped after {counters.requests} requests")
+    except OSError as failure:
+        raise CannotServe(f"{folder} cannot be served on {host}:{port}: {_why(failure)}") from None
+    terminal.note(f"stopped after {format_count(counters.requests, 'request')}")
+
+
+def _why(failure: OSError) -> str:
+    import ssl
+
+    from tradewind_agent.system_errors import in_words
+
+    if isinstance(failure, ssl.SSLError):
+        return "--certificate and --certificate-key are no PEM files that belong together"
+    if isinstance(failure, FileNotFoundError):
+        return "--certificate or --certificate-key does not exist; check the names"
+    return f"{in_words(failure).what}; choose another --port or --host"
 
 
 def _tell_address(terminal: Terminal, folder: Path, server: "Server") -> None:

@@ -1,5 +1,6 @@
 """What a command says, and where: results on standard output, everything else on standard error."""
 
+import contextlib
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +24,13 @@ class Terminal:
     def result(self, text: str, document: Mapping[str, Any]) -> None:
         """The outcome of the command: ``text`` for people, ``document`` for programs."""
         print(json.dumps(document, default=str) if self.json else text, flush=True)
+
+    def failure(self, line: str, exit_code: int) -> None:
+        """Why there is no result; the document of a program holds the same line."""
+        if self.json:
+            with contextlib.suppress(BrokenPipeError):
+                self.result("", {"error": one_line(line), "exit_code": exit_code})
+        self.note(line)
 
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], document: Mapping[str, Any]) -> None:
         """Rows under heads, columns aligned."""

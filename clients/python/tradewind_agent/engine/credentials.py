@@ -8,6 +8,7 @@ from typing import Self
 from tradewind_agent.engine.address import Origin, Url
 from tradewind_agent.engine.proxy import basic
 from tradewind_agent.errors import UnusableSource
+from tradewind_agent.system_errors import in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,9 @@ class Credentials:
             entries = netrc.netrc(str(path)).hosts
         except FileNotFoundError:
             return cls()
-        except (OSError, netrc.NetrcParseError) as error:
+        except OSError as error:
+            raise UnusableSource(f"cannot read {path}: {in_words(error)}") from error
+        except netrc.NetrcParseError as error:
             raise UnusableSource(f"cannot read {path}: {error}") from error
         return cls({host: (login, password or "") for host, (login, _, password) in entries.items()})
 
