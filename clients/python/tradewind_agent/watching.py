@@ -17,6 +17,7 @@ from typing import IO, NamedTuple, Protocol
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import TransferRecord
+from tradewind.units import format_count
 from tradewind_agent.errors import ServiceAway, ServiceBroken, WatchFailed
 from tradewind_agent.log_tail import MAX_PART_BYTES, LogFile, Part, Position, file_id, logs_in
 from tradewind_agent.spool import Spool, Uploads
@@ -112,6 +113,7 @@ class Watch:
     note : called with one line for what the user should know.
     stop : ends the watch between two parts or two uploads.
     now_s : the clock that file times are of.
+    on_progress : called with what was done so far, after each part that was spooled and each upload.
     """
 
     options: WatchOptions
@@ -123,6 +125,7 @@ class Watch:
     stop: threading.Event
     jitter: Random
     now_s: Callable[[], float]
+    on_progress: Callable[[Tally], None] = lambda _: None
     tally: Tally = field(default_factory=Tally)
     _state: WatchState = field(init=False)
     _backoff: _Backoff = field(init=False)
@@ -147,6 +150,7 @@ class Watch:
         while not self.stop.is_set():
             all_read = self.read()
             self.upload()
+            self.on_progress(self.tally)
             if not once:
                 self.stop.wait(self.options.interval_s)
                 self._backoff.left_s -= self.options.interval_s
@@ -260,8 +264,11 @@ class Watch:
         self._waiting_since_s.pop(log.id, None)
         self.tally.records += len(imports.records)
         self.tally.refused += imports.refused
+        self.on_progress(self.tally)
         if imports.refused:
-            self._tell_once(log.id, f"{log.path.name}: {imports.refused} rows refused, {imports.first_reason}")
+            self._tell_once(
+                log.id, f"{log.path.name}: {format_count(imports.refused, 'row')} refused, {imports.first_reason}"
+            )
 
     def _import(self, log: LogFile, part: Part, format_name: str | None) -> Imports:
         if part.is_empty or format_name is None:

@@ -269,6 +269,55 @@ def test_the_command_line_starts_without_loading_what_it_does_not_need(env):
     assert out.strip() == "set()"
 
 
+def test_without_a_terminal_a_copy_tells_how_far_it_is_in_plain_lines(origin, env, tmp_path):
+    often = env | {"TRADEWIND_PROGRESS": "0s"}
+    outcome = run("copy", origin.url, str(tmp_path / "copy"), env=often)
+    assert outcome.code == 0
+    assert "tradewind: 150 kB of 150 kB (100 %), 3 of 3 files, " in outcome.err
+    assert "\r" not in outcome.err
+    assert "\x1b" not in outcome.err
+    assert outcome.out.count("\n") == 1
+    for silent in ("--json", "--quiet"):
+        assert run("copy", origin.url, str(tmp_path / silent), silent, env=often).err == ""
+
+
+def test_a_wrong_interval_of_progress_is_wrong_usage(origin, env, tmp_path):
+    outcome = run("copy", origin.url, str(tmp_path / "copy"), env=env | {"TRADEWIND_PROGRESS": "often"})
+    assert outcome.code == 2
+    assert "TRADEWIND_PROGRESS" in outcome.error
+
+
+def test_an_upload_without_a_terminal_tells_how_many_rows_are_through(logged_in, service):
+    often = logged_in | {"TRADEWIND_PROGRESS": "0s"}
+    outcome = run("logs", "upload", "-", env=often, stdin=b"".join(lines(3)))
+    assert outcome.error.startswith("tradewind: uploading: 3 rows after ")
+
+
+def test_a_watch_tells_what_it_has_done_when_there_is_news(logged_in, service, tmp_path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "log.ndjson").write_bytes(b"".join(lines(3)))
+    often = logged_in | {"TRADEWIND_PROGRESS": "0s"}
+    outcome = run("logs", "watch", str(tmp_path / "logs"), "--once", env=often)
+    told = outcome.err.splitlines()
+    assert told[0] == "tradewind: 3 records read, 0 rows refused, 0 records taken by the service"
+    assert told[-1] == "tradewind: 3 records read, 0 rows refused, 3 records taken by the service"
+    assert len(set(told)) == len(told)
+    assert run("logs", "watch", str(tmp_path / "logs"), "--once", env=often).err == ""
+
+
+def test_serve_files_tells_what_it_has_served(env, tmp_path):
+    (tmp_path / "file").write_bytes(b"content")
+    often = env | {"TRADEWIND_PROGRESS": "0s"}
+    with start("serve-files", str(tmp_path), "--port", "0", env=often) as server:
+        address = server.stdout.readline().decode().split(" at ")[1].strip()
+        assert run("copy", f"{address}file", str(tmp_path / "copy"), env=env).code == 0
+        told = server.stderr.readline().decode()
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=30)
+    assert told.startswith("tradewind: ")
+    assert "received, " in told
+
+
 def test_on_a_terminal_a_bar_is_shown_and_the_result_stays_alone(origin, env, tmp_path):
     controller, terminal = pty.openpty()
     try:

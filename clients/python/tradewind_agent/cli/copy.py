@@ -60,6 +60,7 @@ def copy(
     ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="Authorities to trust.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be copied, and how.")] = False,
+    quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
     """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
@@ -70,7 +71,7 @@ def copy(
     from tradewind_agent.metering import HostMeter
     from tradewind_agent.retries import BRIEF_RETRIES
 
-    terminal = Terminal(as_json)
+    terminal = Terminal(as_json, quiet)
     if len(places) < 2 and manifest is None:
         raise typer.BadParameter("needs at least one source and a destination", param_hint="SRC... DEST")
     _check_places(places)

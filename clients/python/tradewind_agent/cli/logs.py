@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +15,13 @@ import typer
 
 from tradewind.units import format_count, parse_seconds
 from tradewind_agent.cli import options, surroundings
-from tradewind_agent.cli.progress import counting
+from tradewind_agent.cli.progress import counting, plain_lines
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from tradewind_agent.importers.ports import ImportContext
     from tradewind_agent.log_upload import FileReport
+    from tradewind_agent.watching import Tally
 
 Format = Annotated[
     str, typer.Option("--format", help="gridftp, rclone, fts, aria2, csv, ndjson, or auto to tell it by the content.")
@@ -52,6 +53,7 @@ def upload(
     mover: Mover = None,
     network: options.Network = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be uploaded.")] = False,
+    quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
     """Upload transfer logs; the same log uploaded twice is stored once.
@@ -61,7 +63,7 @@ def upload(
     """
     from tradewind_agent.log_upload import read_logs, upload_report
 
-    terminal = Terminal(as_json)
+    terminal = Terminal(as_json, quiet)
     _check_format(format_name)
     context = _context(
         source=source,
@@ -75,12 +77,12 @@ def upload(
     reports: list[FileReport] = []
     lines = read_logs(_opened(logs), format_name=format_name, context=context, reports=reports)
     if dry_run:
-        with counting(terminal, "reading", "rows") as count:
+        with counting(terminal, "reading", "row") as count:
             for _ in lines:
                 count(1)
         receipts = None
     else:
-        with surroundings.open_client() as client, counting(terminal, "uploading", "rows") as count:
+        with surroundings.open_client() as client, counting(terminal, "uploading", "row") as count:
             receipts = client.upload_logs(lines, on_receipt=lambda receipt: count(receipt.accepted + receipt.rejected))
     text, document = upload_report(reports, receipts)
     terminal.result(text, document)
@@ -102,10 +104,11 @@ def watch(
     network: options.Network = None,
     pattern: Annotated[str, typer.Option(metavar="GLOB", help="Names of logs to take up.")] = "*",
     interval: Annotated[str, typer.Option(metavar="TIME", help="Time between two looks.")] = "5s",
-    quiet: Annotated[
+    quiet_after: Annotated[
         str, typer.Option(metavar="TIME", help="Lines that belong together are taken when a log was quiet so long.")
     ] = "60s",
     once: Annotated[bool, typer.Option("--once", help="Read what is there, upload it, and end.")] = False,
+    quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
     """Follow the logs in a folder and upload what is new, through rotation and restarts, until told to stop."""
@@ -114,10 +117,10 @@ def watch(
     from tradewind_agent.watch_state import sole_watcher, state_path
     from tradewind_agent.watching import Watch, WatchOptions
 
-    terminal = Terminal(as_json)
+    terminal = Terminal(as_json, quiet)
     _check_format(format_name)
     interval_s = options.duration("--interval", interval)
-    quiet_s = options.read("--quiet", parse_seconds, quiet)
+    quiet_s = options.read("--quiet-after", parse_seconds, quiet_after)
     context = _context(
         source=source,
         destination=destination,
@@ -144,16 +147,28 @@ def watch(
                 stop=stop,
                 jitter=Random(),  # noqa: S311 -- spreads retries, guards nothing
                 now_s=time.time,
+                on_progress=_telling(terminal),
             ).run(once=once)
     finally:
         if client is not None:
             client.close()
     document = {"records": tally.records, "refused": tally.refused, "accepted": tally.accepted}
-    terminal.result(
+    terminal.result(_told(tally), document)
+
+
+def _told(tally: "Tally") -> str:
+    return (
         f"{format_count(tally.records, 'record')} read, {format_count(tally.refused, 'row')} refused, "
-        f"{format_count(tally.accepted, 'record')} taken by the service",
-        document,
+        f"{format_count(tally.accepted, 'record')} taken by the service"
     )
+
+
+def _telling(terminal: Terminal) -> "Callable[[Tally], None]":
+    """Tells what a watch has done, when there is something new to tell."""
+    from tradewind_agent.watching import Tally
+
+    lines = plain_lines(terminal, known=_told(Tally()))
+    return lambda tally: None if lines is None else lines.offer(lambda: _told(tally))
 
 
 def _context(

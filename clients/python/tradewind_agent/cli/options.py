@@ -12,6 +12,7 @@ from tradewind.units import parse_bps, parse_bytes, parse_seconds
 from tradewind_agent.agreement_text import parse_agreement
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Do not tell how far it is.")]
 Agreement = Annotated[
     str,
     typer.Option(

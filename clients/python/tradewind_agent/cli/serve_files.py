@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradewind.units import format_count, parse_seconds
+from tradewind.units import format_bytes, format_count, parse_seconds
 from tradewind_agent.cli import options
+from tradewind_agent.cli.progress import plain_lines
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import CannotServe
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tradewind_agent.serve import Server
+    from tradewind_agent.serve.counters import Counters
 
 TOKEN_VARIABLE = "TRADEWIND_SERVE_TOKEN"  # noqa: S105 -- the name of a variable
 
@@ -34,13 +38,14 @@ def serve_files(
     metered: Annotated[bool, typer.Option("--meter/--no-meter", help="Tell transfers what they take here.")] = True,
     power_profile: options.PowerProfileText = None,
     base_power: options.BasePower = "1s",
+    quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
     """Serve a folder over HTTP until Ctrl-C; TRADEWIND_SERVE_TOKEN asks clients for a bearer token."""
     from tradewind_agent.metering import HostMeter
     from tradewind_agent.serve import Limits, ServeOptions, TlsFiles, serve_forever
 
-    terminal = Terminal(as_json)
+    terminal = Terminal(as_json, quiet)
     if (certificate is None) != (certificate_key is None):
         raise typer.BadParameter("go together", param_hint="--certificate and --certificate-key")
     tls = TlsFiles(certificate, certificate_key) if certificate and certificate_key else None
@@ -57,10 +62,28 @@ def serve_files(
         meter=HostMeter.of_this_host(profile, base_power_s=base_power_s) if metered else None,
     )
     try:
-        counters = serve_forever(settings, on_ready=lambda server: _tell_address(terminal, folder, server))
+        counters = serve_forever(
+            settings,
+            on_ready=lambda server: _tell_address(terminal, folder, server),
+            on_look=_telling(terminal),
+        )
     except OSError as failure:
         raise CannotServe(f"{folder} cannot be served on {host}:{port}: {_why(failure)}") from None
     terminal.note(f"stopped after {format_count(counters.requests, 'request')}")
+
+
+def _telling(terminal: Terminal) -> "Callable[[Counters], None] | None":
+    """Tells what was served, when there is something new to tell."""
+    from tradewind_agent.serve.counters import Counters
+
+    lines = plain_lines(terminal, known=_told(Counters()))
+    return None if lines is None else lambda counters: lines.offer(lambda: _told(counters))
+
+
+def _told(counters: "Counters") -> str:
+    moved = f"{format_bytes(counters.sent_bytes)} sent, {format_bytes(counters.received_bytes)} received"
+    connections = format_count(counters.open_connections, "connection")
+    return f"{format_count(counters.requests, 'request')}, {moved}, {connections} open"
 
 
 def _why(failure: OSError) -> str:

@@ -12,14 +12,24 @@ PROGRAM = "tradewind"
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The output of one command; with ``json`` its result is one JSON document and nothing else."""
+    """The output of one command.
+
+    ``json`` : its result is one JSON document and nothing else.
+    ``quiet`` : nobody wants to know how far it is.
+    """
 
     json: bool = False
+    quiet: bool = False
+
+    @property
+    def tells_progress(self) -> bool:
+        """Whether to say how far a long work is."""
+        return not (self.json or self.quiet)
 
     @property
     def interactive(self) -> bool:
         """Whether a person is watching, so that a progress bar makes sense."""
-        return not self.json and sys.stderr.isatty()
+        return self.tells_progress and sys.stderr.isatty()
 
     def result(self, text: str, document: Mapping[str, Any]) -> None:
         """The outcome of the command: ``text`` for people, ``document`` for programs."""
