@@ -20,7 +20,7 @@ from benchmarks.report import ROOT, table
 from tradewind.dataset import ChunkKind
 from tradewind.errors import TradewindError
 from tradewind.parameters import UNKNOWN_PARAMETERS, UNTUNED, Parameters
-from tradewind.transfer import TransferRecord
+from tradewind.transfer import Status, TransferRecord
 from tradewind.units import format_bps, format_bytes, parse_bps, parse_seconds
 from tradewind_agent.client import Client
 from tradewind_agent.copy_options import CopyOptions
@@ -150,6 +150,8 @@ class Demo:
             client=self._client if ask else None,
             meter=self._meter,
         )
+        if report.status is Status.CANCELLED:
+            raise KeyboardInterrupt  # the copy ended cleanly, and with it ends the demo
         if not report.succeeded:
             raise TradewindError(report.line())
         return report

@@ -83,7 +83,7 @@ class CopyReport:
             done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {self.duration_s:.1f} s: {rate}"
             done += _against(self.plan, self.throughput_bps)
             done += "".join(f"; {_energy(reading)}" for reading in self.energy) or "; energy not measured"
-        begin = "interrupted; run again to go on; " if self.status is Status.CANCELLED else ""
+        begin = "interrupted; run the same command again to go on; " if self.status is Status.CANCELLED else ""
         return f"{begin}{done}{_failed(self.failures)}; log {self.log}"
 
     def document(self) -> dict[str, Any]:
