@@ -2,6 +2,7 @@ import gzip
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -115,6 +116,13 @@ def test_copy_tells_everything_as_json_and_uploads_its_log(origin, logged_in, se
     assert (row["source"], row["destination"], row["network"]) == ("alpha", "beta", "wan")
     assert row["path"] == {"bandwidth_bps": 1e9, "rtt_s": 0.06}
     assert row["energy"][0]["host"] == "destination"
+
+
+def test_one_file_is_told_in_the_singular(origin, env, tmp_path):
+    planned = run("copy", f"{origin.url}file0", str(tmp_path / "copy"), "--dry-run", env=env)
+    assert planned.out.startswith("download of 1 file, 50 kB: ")
+    done = run("copy", f"{origin.url}file0", str(tmp_path / "copy"), env=env)
+    assert done.out.startswith("moved 50 kB in 1 file in ")
 
 
 def test_a_dry_run_moves_nothing_and_shows_the_plan(origin, env, tmp_path):
@@ -234,6 +242,12 @@ def test_the_meter_tells_method_and_quality(env):
     assert {"method", "quality", "refusals", "usage"} <= set(outcome.document)
 
 
+def test_the_meter_tells_the_power_when_idle(env):
+    outcome = run("meter", "--duration", "200ms", "--power-profile", "35W,90W", env=env)
+    assert outcome.code == 0
+    assert re.search(r", \d+\.\d\d W on average, \d+\.\d\d W when idle\n$", outcome.out)
+
+
 def test_the_doctor_says_what_to_do(env, origin, tmp_path, service):
     run("copy", origin.url, str(tmp_path / "copy"), env=env)
     alone = run("doctor", "--json", env=env)
@@ -241,7 +255,7 @@ def test_the_doctor_says_what_to_do(env, origin, tmp_path, service):
     subjects = {finding["subject"]: finding for finding in alone.document["findings"]}
     assert "tradewind login" in subjects["service"]["advice"]
     assert {"receive buffer", "congestion control", "meter", "spool disk"} <= set(subjects)
-    assert "1 segments" in subjects["spool"]["told"]
+    assert subjects["spool"]["told"].startswith("1 segment to upload, ")
     run("login", service.url, "--key", "k", env=env)
     key_file = tmp_path / "home" / ".config" / "tradewind" / "service.json"
     key_file.chmod(0o644)

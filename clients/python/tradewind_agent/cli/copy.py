@@ -165,14 +165,14 @@ def _shown_by(show: "Show") -> "Callable[[Snapshot, PreparedCopy], None]":
 
 
 def _tell_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
-    from tradewind.units import format_bytes
+    from tradewind.units import format_bytes, format_count
     from tradewind_agent.copy_report import describe, plan_document
 
     listing = prepared.listing
     total_bytes = sum(listing.sizes_bytes)
     about = "" if listing.sizes_are_exact else "about "
     files = len(listing.jobs)
-    head = f"{listing.direction} of {files} files, {about}{format_bytes(total_bytes)}: "
+    head = f"{listing.direction} of {format_count(files, 'file')}, {about}{format_bytes(total_bytes)}: "
     document = {
         "dry_run": True,
         "direction": str(listing.direction),

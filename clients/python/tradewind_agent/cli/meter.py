@@ -94,4 +94,6 @@ def _summary(result: "MeterResult") -> str:
     if result.energy is None:
         return f"not measured: {result.failure}"
     mean_w = result.energy.total_j / result.work.duration_s
-    return f"{format_joules(result.energy.total_j)} in {result.work.duration_s:.1f} s, {mean_w:.2f} W on average"
+    idle = "idle power not known" if result.energy.base_w is None else f"{result.energy.base_w:.2f} W when idle"
+    spent = f"{format_joules(result.energy.total_j)} in {result.work.duration_s:.1f} s"
+    return f"{spent}, {mean_w:.2f} W on average, {idle}"
