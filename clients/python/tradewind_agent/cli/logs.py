@@ -15,6 +15,7 @@ import typer
 
 from tradewind.units import format_count, parse_seconds
 from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.progress import counting, plain_lines
 from tradewind_agent.cli.terminal import Terminal
 
@@ -34,17 +35,8 @@ Timezone = Annotated[
 Mover = Annotated[str | None, typer.Option(help="Program that moved the bytes, where the log does not tell.")]
 
 
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(help="Upload transfer logs, once or for ever.")
-    group.command()(upload)
-    group.command()(watch)
-    app.add_typer(group, name="logs")
-
-
-def upload(
-    logs: Annotated[list[str], typer.Argument(metavar="FILE|DIR|-", help="Logs; - reads standard input.")],
+def import_context(
     *,
-    format_name: Format = "auto",
     source: Source = None,
     destination: Destination = None,
     bandwidth: options.Bandwidth = None,
@@ -52,6 +44,37 @@ def upload(
     timezone: Timezone = None,
     mover: Mover = None,
     network: options.Network = None,
+) -> "ImportContext":
+    """What old logs lack."""
+    from tradewind_agent.importers.ports import ImportContext
+
+    return ImportContext(
+        source=source,
+        destination=destination,
+        bandwidth_bps=options.bandwidth_bps(bandwidth),
+        rtt_s=options.rtt_s(rtt),
+        timezone=_zone(timezone),
+        mover=mover,
+        network=network,
+    )
+
+
+Context = Annotated["ImportContext", GroupOf(import_context)]
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(help="Upload transfer logs, once or for ever.")
+    group.command()(upload)
+    group.command()(watch)
+    app.add_typer(group, name="logs")
+
+
+@grouped
+def upload(
+    logs: Annotated[list[str], typer.Argument(metavar="FILE|DIR|-", help="Logs; - reads standard input.")],
+    *,
+    format_name: Format = "auto",
+    context: Context,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be uploaded.")] = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -65,15 +88,6 @@ def upload(
 
     terminal = Terminal(as_json, quiet)
     _check_format(format_name)
-    context = _context(
-        source=source,
-        destination=destination,
-        bandwidth=bandwidth,
-        rtt=rtt,
-        timezone=timezone,
-        mover=mover,
-        network=network,
-    )
     reports: list[FileReport] = []
     lines = read_logs(_opened(logs), format_name=format_name, context=context, reports=reports)
     if dry_run:
@@ -91,17 +105,12 @@ def upload(
         raise typer.Exit(1)
 
 
+@grouped
 def watch(
     folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="Folder of logs.")],
     *,
     format_name: Format = "auto",
-    source: Source = None,
-    destination: Destination = None,
-    bandwidth: options.Bandwidth = None,
-    rtt: options.Rtt = None,
-    timezone: Timezone = None,
-    mover: Mover = None,
-    network: options.Network = None,
+    context: Context,
     pattern: Annotated[str, typer.Option(metavar="GLOB", help="Names of logs to take up.")] = "*",
     interval: Annotated[str, typer.Option(metavar="TIME", help="Time between two looks.")] = "5s",
     quiet_after: Annotated[
@@ -121,15 +130,6 @@ def watch(
     _check_format(format_name)
     interval_s = options.duration("--interval", interval)
     quiet_s = options.read("--quiet-after", parse_seconds, quiet_after)
-    context = _context(
-        source=source,
-        destination=destination,
-        bandwidth=bandwidth,
-        rtt=rtt,
-        timezone=timezone,
-        mover=mover,
-        network=network,
-    )
     state = state_path(state_folder(os.environ), folder)
     stop = _stop_on_signals()
     client = surroundings.open_client_if_configured(pause=stop.wait)
@@ -169,29 +169,6 @@ def _telling(terminal: Terminal) -> "Callable[[Tally], None]":
 
     lines = plain_lines(terminal, known=_told(Tally()))
     return lambda tally: None if lines is None else lines.offer(lambda: _told(tally))
-
-
-def _context(
-    *,
-    source: str | None,
-    destination: str | None,
-    bandwidth: str | None,
-    rtt: str | None,
-    timezone: str | None,
-    mover: str | None,
-    network: str | None,
-) -> "ImportContext":
-    from tradewind_agent.importers.ports import ImportContext
-
-    return ImportContext(
-        source=source,
-        destination=destination,
-        bandwidth_bps=options.bandwidth(bandwidth),
-        rtt_s=options.rtt(rtt),
-        timezone=_zone(timezone),
-        mover=mover,
-        network=network,
-    )
 
 
 def _check_format(name: str) -> None:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradewind.units import format_bytes, format_count, parse_seconds
+from tradewind.units import format_bytes, format_count
 from tradewind_agent.cli import options
+from tradewind_agent.cli.option_groups import grouped
 from tradewind_agent.cli.progress import plain_lines
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import CannotServe
@@ -25,6 +26,7 @@ def register(app: typer.Typer) -> None:
     app.command("serve-files")(serve_files)
 
 
+@grouped
 def serve_files(
     folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="Folder to serve.")],
     *,
@@ -36,21 +38,17 @@ def serve_files(
     quota: Annotated[str | None, typer.Option(metavar="SIZE", help="Most that uploads may leave in DIR.")] = None,
     max_connections: Annotated[int, typer.Option(min=1, help="More are answered 503.")] = 1024,
     metered: Annotated[bool, typer.Option("--meter/--no-meter", help="Tell transfers what they take here.")] = True,
-    power_profile: options.PowerProfileText = None,
-    base_power: options.BasePower = "1s",
+    meter: options.Meter,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
     """Serve a folder over HTTP until Ctrl-C; TRADEWIND_SERVE_TOKEN asks clients for a bearer token."""
-    from tradewind_agent.metering import HostMeter
     from tradewind_agent.serve import Limits, ServeOptions, TlsFiles, serve_forever
 
     terminal = Terminal(as_json, quiet)
     if (certificate is None) != (certificate_key is None):
         raise typer.BadParameter("go together", param_hint="--certificate and --certificate-key")
     tls = TlsFiles(certificate, certificate_key) if certificate and certificate_key else None
-    profile = options.power_profile(power_profile)
-    base_power_s = options.read("--base-power", parse_seconds, base_power)
     settings = ServeOptions(
         root=folder,
         host=host,
@@ -59,7 +57,7 @@ def serve_files(
         tls=tls,
         bearer_token=os.environ.get(TOKEN_VARIABLE) or None,
         limits=Limits(max_connections=max_connections, quota_bytes=options.size_if("--quota", quota)),
-        meter=HostMeter.of_this_host(profile, base_power_s=base_power_s) if metered else None,
+        meter=meter if metered else None,
     )
     try:
         counters = serve_forever(
