@@ -12,6 +12,7 @@ from starlette.types import Lifespan
 
 from services.api import (
     endpoints,
+    front,
     keys,
     limits,
     links,
@@ -39,6 +40,7 @@ ROUTERS = (
     releases.router,
     keys.router,
     probes.router,
+    front.router,
 )
 """In the order in which a request is matched: the most frequent first."""
 
@@ -94,7 +96,14 @@ def openapi_document() -> dict[str, Any]:
 
 
 def _described_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
-    app = FastAPI(title=TITLE, version=VERSION, lifespan=lifespan, description="Transfer tuning as a service.")
+    app = FastAPI(
+        title=TITLE,
+        version=VERSION,
+        lifespan=lifespan,
+        description="Transfer tuning as a service.",
+        docs_url=None,  # the framework's pages load scripts from elsewhere; ``api.front`` has one that does not
+        redoc_url=None,
+    )
     for router in ROUTERS:
         app.include_router(router)
     problems.describe(app)

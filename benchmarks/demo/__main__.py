@@ -20,8 +20,8 @@ from benchmarks.report import ROOT, table
 from tradewind.dataset import ChunkKind
 from tradewind.errors import TradewindError
 from tradewind.parameters import UNKNOWN_PARAMETERS, UNTUNED, Parameters
-from tradewind.transfer import TransferRecord
-from tradewind.units import format_bps, format_bytes, parse_bps, parse_seconds
+from tradewind.transfer import Status, TransferRecord
+from tradewind.units import format_bps, format_bytes, format_count, parse_bps, parse_seconds
 from tradewind_agent.client import Client
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_report import CopyReport
@@ -119,7 +119,7 @@ class Demo:
             current = [release for release in self._client.releases() if release.current]
             if current:
                 release = current[0]
-                say(f"release {release.id}: {release.clusters} clusters, gate {release.gate}")
+                say(f"release {release.id}: {format_count(release.clusters, 'cluster')}, gate {release.gate}")
                 return release.id
             time.sleep(0.2)
         raise TradewindError(f"no release after {RELEASE_PATIENCE_S:.0f} s; see {FOLDER / 'service.log'}")
@@ -150,6 +150,8 @@ class Demo:
             client=self._client if ask else None,
             meter=self._meter,
         )
+        if report.status is Status.CANCELLED:
+            raise KeyboardInterrupt  # the copy ended cleanly, and with it ends the demo
         if not report.succeeded:
             raise TradewindError(report.line())
         return report

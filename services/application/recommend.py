@@ -30,7 +30,7 @@ from tradewind.path import Path
 from tradewind.recommendation import AnswerSource, ChunkPlan, Recommendation, SlaAnswer
 from tradewind.sla import Sla
 from tradewind.sla_partitions import PartitionKey, serving
-from tradewind.units import format_bps
+from tradewind.units import format_bps, format_count
 
 MAX_OCTAVES = 3.0
 """A data set farther than this from every leaf (doublings of size and count together) is answered as an unseen one."""
@@ -168,6 +168,6 @@ def _rationale(
     rows = sum({leaf.cluster_id: leaf.model.leaf.row_count for leaf in leaves}.values())
     kept = "" if feasible else "; cannot be certified, this is the likeliest setting"
     return (
-        f"release {snapshot.release}: {channels_of(plan)} from {rows} logs {octaves:.1f} octaves away"
+        f"release {snapshot.release}: {channels_of(plan)} from {format_count(rows, 'log')} {octaves:.1f} octaves away"
         f" at {load.told(leaf.model.load_effect for leaf in leaves)}; expects {format_bps(mean_bps)}{kept}"
     )

@@ -9,7 +9,7 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.prediction import Interval, Prediction
 from tradewind.transfer import Status, TransferRecord, Usage
-from tradewind.units import format_bps, format_bytes, format_joules
+from tradewind.units import format_bps, format_bytes, format_count, format_joules
 from tradewind.units import throughput_bps as mean_rate_bps
 from tradewind.wire.records import WireRecord
 from tradewind_agent.meters import CpuWork
@@ -72,7 +72,7 @@ class CopyReport:
 
     def line(self) -> str:
         """The closing line: what it got, against the prediction, the energy and how it was measured."""
-        files = f"{self.files_done} {'file' if self.files_done == 1 else 'files'}"
+        files = format_count(self.files_done, "file")
         skipped = f" ({self.files_skipped} already there)" if self.files_skipped else ""
         if not self.files_done:
             # A rate of parts that nobody can use says nothing of the setting.
@@ -83,7 +83,7 @@ class CopyReport:
             done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {self.duration_s:.1f} s: {rate}"
             done += _against(self.plan, self.throughput_bps)
             done += "".join(f"; {_energy(reading)}" for reading in self.energy) or "; energy not measured"
-        begin = "interrupted; run again to go on; " if self.status is Status.CANCELLED else ""
+        begin = "interrupted; run the same command again to go on; " if self.status is Status.CANCELLED else ""
         return f"{begin}{done}{_failed(self.failures)}; log {self.log}"
 
     def document(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from tradewind.learning.plane import Plane
 from tradewind.learning.surface import Surface, fit_surface, mean_of_lognormal, smearing_factor
 from tradewind.load_effect import LoadEffect
 from tradewind.parameters import Lattice
-from tradewind.units import BITS_PER_BYTE
+from tradewind.units import BITS_PER_BYTE, format_count
 
 MIN_ROWS = 8
 """Fewer rows cannot tell a surface from noise, even along a single axis; the same for metered rows and power."""
@@ -156,7 +156,7 @@ def fit_leaf(
 def _check(observations: Observations) -> None:
     n = len(observations)
     if n < MIN_ROWS:
-        raise CannotFit(f"{n} rows: a surface needs at least {MIN_ROWS}; send more logs of this link")
+        raise CannotFit(f"{format_count(n, 'row')}: a surface needs at least {MIN_ROWS}; send more logs of this link")
     positive = np.isfinite(observations.throughput_bps) & (observations.throughput_bps > 0)
     if not positive.all():
         raise CannotFit(

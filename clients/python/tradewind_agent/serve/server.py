@@ -164,17 +164,29 @@ async def serve(
     return server
 
 
-def serve_forever(options: ServeOptions, *, on_ready: Callable[[Server], None] | None = None) -> Counters:
+def serve_forever(
+    options: ServeOptions,
+    *,
+    on_ready: Callable[[Server], None] | None = None,
+    on_look: Callable[[Counters], None] | None = None,
+    look_interval_s: float = 1.0,
+) -> Counters:
     """Serve until SIGINT or SIGTERM, stop gracefully, and tell what was done.
 
     Parameters
     ----------
     on_ready : called with the listening server, whose port and address are known.
+    on_look : called with the counters every ``look_interval_s`` seconds.
     """
-    return asyncio.run(_serve_until_told(options, on_ready))
+    return asyncio.run(_serve_until_told(options, on_ready, on_look, look_interval_s))
 
 
-async def _serve_until_told(options: ServeOptions, on_ready: Callable[[Server], None] | None) -> Counters:
+async def _serve_until_told(
+    options: ServeOptions,
+    on_ready: Callable[[Server], None] | None,
+    on_look: Callable[[Counters], None] | None,
+    look_interval_s: float,
+) -> Counters:
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -184,7 +196,12 @@ async def _serve_until_told(options: ServeOptions, on_ready: Callable[[Server], 
     try:
         if on_ready is not None:
             on_ready(server)
-        await told.wait()
+        while not told.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(None if on_look is None else look_interval_s):
+                    await told.wait()
+            if on_look is not None:
+                on_look(server.counters)
     finally:
         await server.close()
     return server.counters
