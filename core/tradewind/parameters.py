@@ -82,6 +82,26 @@ class Caps:
         }
         return replace(self, **merged)
 
+    @property
+    def channels(self) -> int | None:
+        """Most channels that may be open at once: the stricter of concurrency and streams."""
+        if self.concurrency is None or self.streams is None:
+            return self.concurrency if self.streams is None else self.streams
+        return min(self.concurrency, self.streams)
+
+    def part(self, share: float, chunks: int) -> Self:
+        """A chunk's part of the caps that hold for all ``chunks`` together: one each, and its share of what is left.
+
+        Parts add up to no more than the cap, which must be at least the number of chunks.
+        """
+        if chunks == 1:
+            return self
+
+        def part(cap: int | None) -> int | None:
+            return None if cap is None else 1 + math.floor((cap - chunks) * share)
+
+        return replace(self, concurrency=part(self.concurrency), streams=part(self.streams))
+
     def allow(self, parameters: Parameters) -> bool:
         """Whether ``parameters`` stay within every cap; unknown values count as one."""
         return (

@@ -15,7 +15,6 @@ from services.application.chunk_choice import (
     channels_of,
     needs_power,
     share_of,
-    share_of_caps,
     solve,
     together,
     within_pipe,
@@ -24,15 +23,16 @@ from services.application.enquiry import Enquiry, Offer
 from services.application.served_model import ServedLeaf
 from services.application.snapshot import Snapshot
 from services.application.unseen_case import unseen_case
-from tradewind import heuristics, prior
+from tradewind import prior
+from tradewind.cold_start import assuming, cold_start, completed
 from tradewind.dataset import Chunk, DataSet
 from tradewind.model import compacted
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting, Quantity, predict
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Recommendation, SlaAnswer
-from tradewind.selection import QUANTITY_OF, SettingTable, unit_target
-from tradewind.sla import Sla, SlaKind
+from tradewind.selection import QUANTITY_OF, SettingTable
+from tradewind.sla import Sla
 from tradewind.transfer import LinkKey
 from tradewind.units import format_bps
 from tradewind.wire.recommendations import WireTable
@@ -42,9 +42,6 @@ NEIGHBOURS = 3
 
 MAX_NEIGHBOUR_DISTANCE = 3.0
 """Farthest leaf that still says something, in doublings of RTT, bandwidth and BDP/mean file size (Euclidean)."""
-
-ASSUMED_PATH = Path(bandwidth_bps=1e9, rtt_s=0.05)
-"""Taken for what neither caller nor logs know of a path; every use of it is told in the rationale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ class _Neighbour:
 def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callable[[], UUID]) -> Offer:
     """Answer without history of this very path or data set."""
     enquiry = replace(enquiry, path=enquiry.path.completed_by(snapshot.known_path(enquiry.link)))
-    path = enquiry.path.completed_by(ASSUMED_PATH)
+    path = completed(enquiry.path)
     load = enquiry.load or 0.0
     chunks = enquiry.chunks(path)
     powered = needs_power(enquiry.sla)
@@ -69,9 +66,12 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         source = AnswerSource.NEIGHBOUR
         tables = [_borrowed(found, path, chunk.dataset, load) for found, chunk in zip(nearest, chunks, strict=True)]
         choices = _solve_each(enquiry, chunks, tables)
+        origin = _borrowed_from(nearest, enquiry.path)
     else:
         source, tables = AnswerSource.HEURISTIC, [prior.table(path, chunk.dataset, load=load) for chunk in chunks]
-        choices = _by_rule(enquiry, chunks, path, load)
+        ruled = cold_start(enquiry.sla, chunks, enquiry.path, enquiry.caps, enquiry.load)
+        choices = _by_rule(enquiry, chunks, ruled.plan, path)
+        origin = f"none to borrow from; {ruled.rationale}"
     plan = tuple(choice.plan() for choice in choices)
     bandwidth_bps = path.bandwidth_bps or math.inf
     predicted = together(choices, enquiry.dataset, enquiry.sla, bandwidth_bps * (1 - load))
@@ -83,13 +83,9 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         sla=SlaAnswer(agreement=enquiry.sla, probability=min(choice.probability for choice in choices), feasible=False),
         tables={},
         source=source,
-        rationale=_rationale(
-            unseen_case(enquiry, snapshot, chunks, load),
-            source=source,
-            enquiry=enquiry,
-            nearest=nearest,
-            plan=plan,
-            mean_bps=predicted.throughput_bps.mean,
+        rationale=(
+            f"{unseen_case(enquiry, snapshot, chunks, load)}, {origin}: {channels_of(plan)};"
+            f" expects about {format_bps(predicted.throughput_bps.mean)}, not certified"
         ),
         release=snapshot.release if source is AnswerSource.NEIGHBOUR else None,
         nearest_data_distance=max(found[0].distance for found in nearest) if all(nearest) else None,
@@ -156,7 +152,7 @@ def _solve_each(enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[Sett
     choices = []
     for chunk, table in zip(chunks, tables, strict=True):
         share = chunk.dataset.total_bytes / whole
-        caps = share_of_caps(enquiry.caps, share, len(chunks))
+        caps = enquiry.caps.part(share, len(chunks))
         sla = share_of(enquiry.sla, share, table.base_power_w)
         choice = solve(table, chunk, sla, caps) or solve(table, chunk, sla)
         assert choice is not None, "a neighbour's table has settings"
@@ -165,45 +161,30 @@ def _solve_each(enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[Sett
     return choices
 
 
-def _by_rule(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path, load: float) -> list[ChunkChoice]:
-    """The plan of the closed-form rule for the kind of agreement, with the prior's prediction of it."""
-    plans = _rule_plan(enquiry, chunks, path)
+def _by_rule(enquiry: Enquiry, chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path) -> list[ChunkChoice]:
+    """The plan of the closed-form rule with the prior's prediction of it."""
     whole = max(enquiry.dataset.total_bytes, 1)
     choices = []
-    for chunk, plan in zip(chunks, plans, strict=True):
-        share = chunk.dataset.total_bytes / whole
-        caps = share_of_caps(enquiry.caps, share, len(chunks))
-        parameters = caps.clamp(plan.parameters)
+    for chunk, planned in zip(chunks, plan, strict=True):
+        expected_bps = prior.throughput_bps(path, chunk.dataset, planned.parameters, enquiry.load or 0.0)
         setting = PredictedSetting(
-            parameters=parameters,
-            log_throughput_mean=math.log(prior.throughput_bps(path, chunk.dataset, parameters, load)),
+            parameters=planned.parameters,
+            log_throughput_mean=math.log(expected_bps),
             log_throughput_sd=prior.PRIOR_LOG_SD,
             certified=False,
         )
+        agreed = share_of(enquiry.sla, chunk.dataset.total_bytes / whole, None)
         choices.append(
             ChunkChoice(
                 chunk=chunk,
                 setting=setting,
                 per_byte=predict(setting, dataset_bytes=1.0),
                 base_power_w=None,
-                probability=_rate_probability(setting, chunk, share_of(enquiry.sla, share, None)),
+                probability=_rate_probability(setting, chunk, agreed),
                 feasible=False,
             )
         )
     return choices
-
-
-def _rule_plan(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path) -> tuple[ChunkPlan, ...]:
-    """MaxThr, MinE, EE or FlexibleThr of paper 002, by what is agreed."""
-    sla, channels = enquiry.sla, heuristics.channels_allowed(enquiry.caps)
-    if sla.kind is SlaKind.MAX_THROUGHPUT:
-        return heuristics.max_throughput(chunks, path, channels)
-    if sla.kind is SlaKind.ENERGY_EFFICIENCY:
-        return heuristics.energy_efficiency(chunks, path, channels)
-    if sla.kind in {SlaKind.THROUGHPUT_AT_LEAST, SlaKind.DEADLINE}:
-        wanted = unit_target(sla, dataset_bytes=enquiry.dataset.total_bytes, certifiable_bps=path.bandwidth_bps)
-        return heuristics.flexible_throughput(chunks, path, wanted or 1.0, channels)
-    return heuristics.min_energy(chunks, path, channels)
 
 
 def _rate_probability(setting: PredictedSetting, chunk: Chunk, sla: Sla) -> float:
@@ -216,28 +197,7 @@ def _rate_probability(setting: PredictedSetting, chunk: Chunk, sla: Sla) -> floa
     return choice.probability if choice is not None else 0.0
 
 
-def _rationale(
-    case: str,
-    *,
-    source: AnswerSource,
-    enquiry: Enquiry,
-    nearest: Sequence[Sequence[_Neighbour]],
-    plan: Sequence[ChunkPlan],
-    mean_bps: float,
-) -> str:
-    if source is AnswerSource.NEIGHBOUR:
-        links = dict.fromkeys(each.link for found in nearest for each in found)
-        names = (f"{link.source} → {link.destination}" for link in links)
-        origin = f"{case}; residuals of the nearest links ({', '.join(names)}) on the prior"
-    else:
-        origin = f"{case}, none to borrow from; closed-form rule for {enquiry.sla.kind}"
-    assumed = [
-        f"{name} {text}"
-        for name, known, text in (
-            ("bandwidth", enquiry.path.bandwidth_bps, format_bps(ASSUMED_PATH.bandwidth_bps or 0.0)),
-            ("RTT", enquiry.path.rtt_s, f"{1000 * (ASSUMED_PATH.rtt_s or 0.0):.0f} ms"),
-        )
-        if known is None
-    ]
-    assuming = f", assuming {' and '.join(assumed)}" if assumed else ""
-    return f"{origin}{assuming}: {channels_of(plan)}; expects about {format_bps(mean_bps)}, not certified"
+def _borrowed_from(nearest: Sequence[Sequence[_Neighbour]], path: Path) -> str:
+    links = dict.fromkeys(each.link for found in nearest for each in found)
+    names = (f"{link.source} → {link.destination}" for link in links)
+    return f"residuals of the nearest links ({', '.join(names)}) on the prior{assuming(path)}"

@@ -14,7 +14,6 @@ from services.application.chunk_choice import (
     kept_together,
     needs_power,
     share_of,
-    share_of_caps,
     solve,
     together,
     within_pipe,
@@ -121,7 +120,7 @@ def _choose(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLe
     choices = _choose_within(enquiry.sla, chunks, leaves, shares, [caps] * len(chunks))
     if choices is None or caps is NO_CAPS or within_together(choices, caps):
         return choices
-    parts = [share_of_caps(caps, share, len(chunks)) for share in shares]
+    parts = [caps.part(share, len(chunks)) for share in shares]
     return _choose_within(enquiry.sla, chunks, leaves, shares, parts)
 
 

@@ -48,6 +48,23 @@ def test_the_stricter_of_two_caps_allows_what_both_allow(setting, one, other):
     assert one.tightened_by(other).allow(setting) == (one.allow(setting) and other.allow(setting))
 
 
+@given(
+    st.lists(st.integers(min_value=0, max_value=10**12), min_size=1, max_size=3).filter(any),
+    st.integers(min_value=3, max_value=40),
+)
+def test_parts_of_a_cap_add_up_to_no_more_than_it(chunk_bytes, cap):
+    shares = [each / sum(chunk_bytes) for each in chunk_bytes]
+    parts = [Caps(concurrency=cap, streams=cap).part(share, len(shares)) for share in shares]
+    assert sum(part.concurrency for part in parts) <= cap
+    assert sum(part.streams for part in parts) <= cap
+    assert min(part.concurrency for part in parts) >= 1
+
+
+def test_channels_are_bounded_by_files_and_by_streams():
+    caps = (Caps(concurrency=8, streams=6), Caps(concurrency=4), Caps(streams=5), Caps())
+    assert [each.channels for each in caps] == [6, 4, 5, None]
+
+
 def test_parallelism_is_given_up_before_concurrency():
     clamped = Caps(streams=8).clamp(Parameters(concurrency=8, parallelism=4, pipelining=2))
     assert (clamped.concurrency, clamped.parallelism, clamped.pipelining) == (8, 1, 2)

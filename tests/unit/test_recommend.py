@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.application.assumed_load import AssumedLoad, LoadOrigin
-from services.application.chunk_choice import share_of_caps, shared_duration_s
+from services.application.chunk_choice import shared_duration_s
 from services.application.enquiry import Enquiry
 from services.application.recommend import recommend
 from services.application.snapshot import EMPTY_SNAPSHOT, NotInMemory, Shelf
@@ -135,18 +135,6 @@ def test_an_impossible_target_without_history_opens_no_more_channels_than_any_ru
     made = answer(asked, EMPTY_SNAPSHOT).recommendation
     assert made.plan[0].parameters.concurrency <= MAX_CHANNELS
     assert made.sla.probability == 0
-
-
-@given(
-    st.lists(st.integers(min_value=0, max_value=10**12), min_size=1, max_size=3).filter(any),
-    st.integers(min_value=3, max_value=40),
-)
-def test_parts_of_a_cap_add_up_to_no_more_than_it(chunk_bytes, cap):
-    shares = [each / sum(chunk_bytes) for each in chunk_bytes]
-    parts = [share_of_caps(Caps(concurrency=cap, streams=cap), share, len(shares)) for share in shares]
-    assert sum(part.concurrency for part in parts) <= cap
-    assert sum(part.streams for part in parts) <= cap
-    assert min(part.concurrency for part in parts) >= 1
 
 
 def test_a_capped_request_is_solved_again_not_clamped():
