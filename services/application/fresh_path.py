@@ -5,9 +5,7 @@ Nothing here is certified: the probability is the model's own, ``feasible`` is f
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
-from operator import itemgetter
+from dataclasses import replace
 from uuid import UUID
 
 from services.application.chunk_choice import (
@@ -20,7 +18,8 @@ from services.application.chunk_choice import (
     within_pipe,
 )
 from services.application.enquiry import Enquiry, Offer
-from services.application.served_model import ServedLeaf
+from services.application.neighbours import Neighbour, position
+from services.application.served_model import ServedModel
 from services.application.snapshot import Snapshot
 from services.application.unseen_case import unseen_case
 from tradewind import prior
@@ -33,25 +32,8 @@ from tradewind.prediction import PredictedSetting, Quantity, predict
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Recommendation, SlaAnswer
 from tradewind.selection import QUANTITY_OF, SettingTable
 from tradewind.sla import Sla
-from tradewind.transfer import LinkKey
 from tradewind.units import format_bps
 from tradewind.wire.recommendations import WireTable
-
-NEIGHBOURS = 3
-"""Leaves that lend their residuals (algorithms: the k nearest clusters)."""
-
-MAX_NEIGHBOUR_DISTANCE = 3.0
-"""Farthest leaf that still says something, in doublings of RTT, bandwidth and BDP/mean file size (Euclidean)."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Neighbour:
-    """A leaf of another link and its distance, in doublings."""
-
-    distance: float
-    link: LinkKey
-    path: Path
-    leaf: ServedLeaf
 
 
 def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callable[[], UUID]) -> Offer:
@@ -60,11 +42,14 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
     path = completed(enquiry.path)
     load = enquiry.load or 0.0
     chunks = enquiry.chunks(path)
-    powered = needs_power(enquiry.sla)
-    nearest = [_nearest(snapshot, path, chunk.dataset, enquiry.link.mover, powered=powered) for chunk in chunks]
+    nearest = [_nearest(enquiry, snapshot, path, chunk) for chunk in chunks]
     if all(nearest):
         source = AnswerSource.NEIGHBOUR
-        tables = [_borrowed(found, path, chunk.dataset, load) for found, chunk in zip(nearest, chunks, strict=True)]
+        models = snapshot.require(each.model for found in nearest for each in found)
+        tables = [
+            _borrowed([(each, models[each.model.id]) for each in found], path, chunk.dataset, load)
+            for found, chunk in zip(nearest, chunks, strict=True)
+        ]
         choices = _solve_each(enquiry, chunks, tables)
         origin = _borrowed_from(nearest, enquiry.path)
     else:
@@ -97,50 +82,27 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
     return Offer(recommendation, compact)
 
 
-def _nearest(snapshot: Snapshot, path: Path, dataset: DataSet, mover: str, *, powered: bool) -> list[_Neighbour]:
-    """The nearest leaves of the same mover in log2 RTT, bandwidth and BDP over mean file size, nearest first.
-
-    ``powered`` leaves out those without energy in their logs.
-    """
-    here = _position(path, dataset.mean_file_bytes)
-    near = sorted(
-        (
-            (distance, i, key)
-            for key, indexed in snapshot.index.models.items()
-            if key.mover == mover and indexed.path.bdp_bytes is not None
-            for i, leaf in enumerate(indexed.leaves)
-            if (distance := math.dist(here, _position(indexed.path, 2.0**leaf.log2_mean_file_bytes)))
-            <= MAX_NEIGHBOUR_DISTANCE
-        ),
-        key=itemgetter(0),
-    )
-    models = snapshot.index.models
-    found = (
-        _Neighbour(distance, key, models[key].path, snapshot.model(models[key]).leaves[i]) for distance, i, key in near
-    )
-    usable = (each for each in found if each.leaf.model.table.knows_power or not powered)
-    return list(islice(usable, NEIGHBOURS))
+def _nearest(enquiry: Enquiry, snapshot: Snapshot, path: Path, chunk: Chunk) -> list[Neighbour]:
+    """The nearest leaves of the same mover that can tell what the agreement needs."""
+    leaves = snapshot.index.neighbourhoods.get(enquiry.link.mover)
+    if leaves is None:
+        return []
+    return leaves.nearest(position(path, chunk.dataset.mean_file_bytes), powered=needs_power(enquiry.sla))
 
 
-def _position(path: Path, mean_file_bytes: float) -> tuple[float, float, float]:
-    bdp_bytes = path.bdp_bytes or 1.0
-    return (
-        math.log2(path.rtt_s or 1.0),
-        math.log2(path.bandwidth_bps or 1.0),
-        math.log2(max(bdp_bytes / max(mean_file_bytes, 1.0), 1e-6)),
-    )
-
-
-def _borrowed(neighbours: Sequence[_Neighbour], path: Path, dataset: DataSet, load: float) -> SettingTable:
+def _borrowed(
+    neighbours: Sequence[tuple[Neighbour, ServedModel]], path: Path, dataset: DataSet, load: float
+) -> SettingTable:
     """The prior of this path plus the residuals that the neighbours show against their own prior."""
     entries: dict[Parameters, list[tuple[float, PredictedSetting, float]]] = {}
-    for each in neighbours:
-        centre = each.leaf.model.leaf
+    for each, served in neighbours:
+        leaf = served.leaves[each.ordinal]
+        centre = leaf.model.leaf
         files = max(round(2.0**centre.log2_file_count), 1)
         theirs = DataSet(file_count=files, total_bytes=round(files * 2.0**centre.log2_mean_file_bytes))
-        for setting in each.leaf.model.table.settings:
+        for setting in leaf.model.table.settings:
             if setting.certified:
-                own = prior.throughput_bps(each.path, theirs, setting.parameters, centre.load)
+                own = prior.throughput_bps(served.path, theirs, setting.parameters, centre.load)
                 lent = (1 / (1 + each.distance), setting, math.log(own))
                 entries.setdefault(setting.parameters, []).append(lent)
     return prior.transferred(entries, path, dataset, load)
@@ -197,7 +159,7 @@ def _rate_probability(setting: PredictedSetting, chunk: Chunk, sla: Sla) -> floa
     return choice.probability if choice is not None else 0.0
 
 
-def _borrowed_from(nearest: Sequence[Sequence[_Neighbour]], path: Path) -> str:
+def _borrowed_from(nearest: Sequence[Sequence[Neighbour]], path: Path) -> str:
     links = dict.fromkeys(each.link for found in nearest for each in found)
     names = (f"{link.source} → {link.destination}" for link in links)
     return f"residuals of the nearest links ({', '.join(names)}) on the prior{assuming(path)}"

@@ -6,14 +6,16 @@ recommendation first needs it.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from uuid import UUID
 
 from services.application.assumed_load import AssumedLoad
 from services.application.learned import IndexedModel, StoredModel
 from services.application.limits import NO_LIMITS, Limits
+from services.application.neighbours import Neighbourhood, by_mover
 from services.application.served_model import ServedLeaf, ServedModel
 from services.application.tuning_sessions import Claim
 from tradewind.parameters import Caps
@@ -29,11 +31,11 @@ MAX_SHIFTED = 2_000
 
 
 class NotInMemory(Exception):
-    """A model is needed that is not on the shelf; fetch it and ask again."""
+    """Models are needed that are not on the shelf; fetch all of them and ask again."""
 
-    def __init__(self, model_id: UUID) -> None:
-        super().__init__(f"model {model_id} is not in memory")
-        self.model_id = model_id
+    def __init__(self, model_ids: Sequence[UUID]) -> None:
+        super().__init__(f"not in memory: {', '.join(map(str, model_ids))}")
+        self.model_ids = model_ids
 
 
 class Shelf:
@@ -51,7 +53,7 @@ class Shelf:
         with self._lock:
             found = self._models.get(model_id)
             if found is None:
-                raise NotInMemory(model_id)
+                raise NotInMemory((model_id,))
             self._models.move_to_end(model_id)
             return found
 
@@ -91,13 +93,22 @@ class Index:
     known_paths: Mapping[tuple[str, str], Path] = field(default_factory=dict)
     limits: Limits = NO_LIMITS
 
+    @cached_property
+    def neighbourhoods(self) -> Mapping[str, Neighbourhood]:
+        """Leaves to search for neighbours, by mover."""
+        return by_mover(self.models)
+
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything one tenant's recommendations need."""
+    """Everything one tenant's recommendations need.
+
+    ``at_hand`` : models fetched for this very request, which count as in memory even if the shelf has given them up.
+    """
 
     index: Index
     shelf: Shelf = field(default_factory=Shelf)
+    at_hand: Mapping[UUID, ServedModel] = field(default_factory=dict)
 
     @property
     def release(self) -> int | None:
@@ -139,7 +150,19 @@ class Snapshot:
 
     def model(self, indexed: IndexedModel) -> ServedModel:
         """The link's model; raises ``NotInMemory``."""
-        return self.shelf.get(indexed.id)
+        return self.at_hand.get(indexed.id) or self.shelf.get(indexed.id)
+
+    def require(self, indexed: Iterable[IndexedModel]) -> Mapping[UUID, ServedModel]:
+        """All these models by their ids; raises ``NotInMemory`` of all that are missing."""
+        models, missing = {}, []
+        for model_id in dict.fromkeys(each.id for each in indexed):
+            try:
+                models[model_id] = self.at_hand.get(model_id) or self.shelf.get(model_id)
+            except NotInMemory:
+                missing.append(model_id)
+        if missing:
+            raise NotInMemory(missing)
+        return models
 
 
 EMPTY_SNAPSHOT = Snapshot(Index(None, MappingProxyType({}), MappingProxyType({})))
@@ -153,6 +176,7 @@ class Snapshots:
     load_index : of a tenant, from the store.
     load_model : one model of a tenant, from the store.
     monotonic : seconds of a clock that never goes back.
+    capacity : models kept in memory, of all tenants together.
     """
 
     def __init__(
@@ -162,12 +186,13 @@ class Snapshots:
         monotonic: Callable[[], float],
         *,
         fresh_for_s: float = 30.0,
+        capacity: int = MAX_MODELS,
     ) -> None:
         self._load_index = load_index
         self._load_model = load_model
         self._monotonic = monotonic
         self._fresh_for_s = fresh_for_s
-        self._shelf = Shelf()
+        self._shelf = Shelf(capacity)
         self._held: dict[UUID, tuple[Snapshot, float]] = {}
         self._forgotten = 0
 
@@ -186,9 +211,11 @@ class Snapshots:
             self._held[tenant_id] = (snapshot, asked_at + self._fresh_for_s)
         return snapshot
 
-    def fetch(self, tenant_id: UUID, model_id: UUID) -> None:
-        """Put a model on the shelf."""
-        self._shelf.put(model_id, ServedModel.of(self._load_model(tenant_id, model_id)))
+    def fetch(self, tenant_id: UUID, model_id: UUID) -> ServedModel:
+        """Put a model on the shelf, and return it, because the shelf may give it up before it is asked for."""
+        model = ServedModel.of(self._load_model(tenant_id, model_id))
+        self._shelf.put(model_id, model)
+        return model
 
     def forget(self, tenant_id: UUID) -> None:
         """Another release is in force, or names have changed."""

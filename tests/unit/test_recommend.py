@@ -62,7 +62,7 @@ def test_a_model_that_is_not_in_memory_is_asked_for_by_name():
     cold = replace(LEARNED, shelf=Shelf())
     with pytest.raises(NotInMemory) as missing:
         answer(enquiry(), cold)
-    assert missing.value.model_id == LEARNED.index.models[LINK].id
+    assert missing.value.model_ids == (LEARNED.index.models[LINK].id,)
 
 
 def test_the_shelf_gives_up_what_was_not_used_for_longest():
