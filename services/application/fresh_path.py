@@ -5,7 +5,7 @@ Nothing here is certified: the probability is the model's own, ``feasible`` is f
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from services.application.chunk_choice import (
@@ -23,43 +23,44 @@ from services.application.served_model import ServedModel
 from services.application.snapshot import Snapshot
 from services.application.unseen_case import unseen_case
 from tradewind import prior
+from tradewind.borrowing import Lender, borrowed
 from tradewind.cold_start import assuming, cold_start, completed
-from tradewind.dataset import Chunk, DataSet
+from tradewind.dataset import Chunk
 from tradewind.model import compacted
-from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting, Quantity, predict
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Recommendation, SlaAnswer
 from tradewind.selection import QUANTITY_OF, SettingTable
 from tradewind.sla import Sla
 from tradewind.units import format_bps
-from tradewind.wire.recommendations import WireTable
+from tradewind.wire.recommendations import table_json
+
+
+@dataclass(frozen=True, slots=True)
+class _Grounds:
+    """What an answer stands on: a choice and a table for each chunk, and where they come from, in words."""
+
+    source: AnswerSource
+    choices: Sequence[ChunkChoice]
+    tables: Sequence[SettingTable]
+    origin: str
+    distance: float | None = None
 
 
 def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callable[[], UUID]) -> Offer:
-    """Answer without history of this very path or data set."""
+    """Answer without history of this very path or data set.
+
+    Raises
+    ------
+    NotInMemory : models have to be fetched first.
+    """
     enquiry = replace(enquiry, path=enquiry.path.completed_by(snapshot.known_path(enquiry.link)))
-    path = completed(enquiry.path)
-    load = enquiry.load or 0.0
+    path, load = completed(enquiry.path), enquiry.load or 0.0
     chunks = enquiry.chunks(path)
-    nearest = [_nearest(enquiry, snapshot, path, chunk) for chunk in chunks]
-    if all(nearest):
-        source = AnswerSource.NEIGHBOUR
-        models = snapshot.require(each.model for found in nearest for each in found)
-        tables = [
-            _borrowed([(each, models[each.model.id]) for each in found], path, chunk.dataset, load)
-            for found, chunk in zip(nearest, chunks, strict=True)
-        ]
-        choices = _solve_each(enquiry, chunks, tables)
-        origin = _borrowed_from(nearest, enquiry.path)
-    else:
-        source, tables = AnswerSource.HEURISTIC, [prior.table(path, chunk.dataset, load=load) for chunk in chunks]
-        ruled = cold_start(enquiry.sla, chunks, enquiry.path, enquiry.caps, enquiry.load)
-        choices = _by_rule(enquiry, chunks, ruled.plan, path)
-        origin = f"none to borrow from; {ruled.rationale}"
+    grounds = _by_neighbours(enquiry, snapshot, chunks, path) or _by_rules(enquiry, chunks, path)
+    choices = grounds.choices
     plan = tuple(choice.plan() for choice in choices)
-    bandwidth_bps = path.bandwidth_bps or math.inf
-    predicted = together(choices, enquiry.dataset, enquiry.sla, bandwidth_bps * (1 - load))
+    predicted = together(choices, enquiry.dataset, enquiry.sla, (path.bandwidth_bps or math.inf) * (1 - load))
     predicted = within_pipe(predicted, path.bandwidth_bps)
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
@@ -67,19 +68,43 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         predicted=predicted,
         sla=SlaAnswer(agreement=enquiry.sla, probability=min(choice.probability for choice in choices), feasible=False),
         tables={},
-        source=source,
+        source=grounds.source,
         rationale=(
-            f"{unseen_case(enquiry, snapshot, chunks, load)}, {origin}: {channels_of(plan)};"
+            f"{unseen_case(enquiry, snapshot, chunks, load)}, {grounds.origin}: {channels_of(plan)};"
             f" expects about {format_bps(predicted.throughput_bps.mean)}, not certified"
         ),
-        release=snapshot.release if source is AnswerSource.NEIGHBOUR else None,
-        nearest_data_distance=max(found[0].distance for found in nearest) if all(nearest) else None,
+        release=snapshot.release if grounds.source is AnswerSource.NEIGHBOUR else None,
+        nearest_data_distance=grounds.distance,
     )
     compact = {
-        chunk.kind: WireTable.of(CompactTable(predicted=SettingTable(compacted(table.settings)))).to_json()
-        for chunk, table in zip(chunks, tables, strict=True)
+        chunk.kind: table_json(CompactTable(predicted=SettingTable(compacted(table.settings))))
+        for chunk, table in zip(chunks, grounds.tables, strict=True)
     }
     return Offer(recommendation, compact)
+
+
+def _by_neighbours(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], path: Path) -> _Grounds | None:
+    """From the nearest leaves of each chunk; ``None`` where a chunk has none that certifies any setting."""
+    nearest = [_nearest(enquiry, snapshot, path, chunk) for chunk in chunks]
+    if not all(nearest):
+        return None
+    models = snapshot.require(each.model for found in nearest for each in found)
+    load = enquiry.load or 0.0
+    tables = [
+        borrowed([_lender(each, models[each.model.id]) for each in found], path, chunk.dataset, load)
+        for found, chunk in zip(nearest, chunks, strict=True)
+    ]
+    if not all(table.settings for table in tables):
+        return None
+    links = dict.fromkeys(each.link for found in nearest for each in found)
+    names = ", ".join(f"{link.source} → {link.destination}" for link in links)
+    return _Grounds(
+        AnswerSource.NEIGHBOUR,
+        _solve_each(enquiry, chunks, tables),
+        tables,
+        f"residuals of the nearest links ({names}) on the prior{assuming(enquiry.path)}",
+        max(found[0].distance for found in nearest),
+    )
 
 
 def _nearest(enquiry: Enquiry, snapshot: Snapshot, path: Path, chunk: Chunk) -> list[Neighbour]:
@@ -90,22 +115,9 @@ def _nearest(enquiry: Enquiry, snapshot: Snapshot, path: Path, chunk: Chunk) -> 
     return leaves.nearest(position(path, chunk.dataset.mean_file_bytes), powered=needs_power(enquiry.sla))
 
 
-def _borrowed(
-    neighbours: Sequence[tuple[Neighbour, ServedModel]], path: Path, dataset: DataSet, load: float
-) -> SettingTable:
-    """The prior of this path plus the residuals that the neighbours show against their own prior."""
-    entries: dict[Parameters, list[tuple[float, PredictedSetting, float]]] = {}
-    for each, served in neighbours:
-        leaf = served.leaves[each.ordinal]
-        centre = leaf.model.leaf
-        files = max(round(2.0**centre.log2_file_count), 1)
-        theirs = DataSet(file_count=files, total_bytes=round(files * 2.0**centre.log2_mean_file_bytes))
-        for setting in leaf.model.table.settings:
-            if setting.certified:
-                own = prior.throughput_bps(served.path, theirs, setting.parameters, centre.load)
-                lent = (1 / (1 + each.distance), setting, math.log(own))
-                entries.setdefault(setting.parameters, []).append(lent)
-    return prior.transferred(entries, path, dataset, load)
+def _lender(neighbour: Neighbour, model: ServedModel) -> Lender:
+    leaf = model.leaves[neighbour.ordinal]
+    return Lender(leaf.model, leaf.lendable, model.path, 1 / (1 + neighbour.distance))
 
 
 def _solve_each(enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[SettingTable]) -> list[ChunkChoice]:
@@ -123,30 +135,36 @@ def _solve_each(enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[Sett
     return choices
 
 
-def _by_rule(enquiry: Enquiry, chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path) -> list[ChunkChoice]:
-    """The plan of the closed-form rule with the prior's prediction of it."""
-    whole = max(enquiry.dataset.total_bytes, 1)
-    choices = []
-    for chunk, planned in zip(chunks, plan, strict=True):
-        expected_bps = prior.throughput_bps(path, chunk.dataset, planned.parameters, enquiry.load or 0.0)
-        setting = PredictedSetting(
-            parameters=planned.parameters,
-            log_throughput_mean=math.log(expected_bps),
-            log_throughput_sd=prior.PRIOR_LOG_SD,
-            certified=False,
-        )
-        agreed = share_of(enquiry.sla, chunk.dataset.total_bytes / whole, None)
-        choices.append(
-            ChunkChoice(
-                chunk=chunk,
-                setting=setting,
-                per_byte=predict(setting, dataset_bytes=1.0),
-                base_power_w=None,
-                probability=_rate_probability(setting, chunk, agreed),
-                feasible=False,
-            )
-        )
-    return choices
+def _by_rules(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path) -> _Grounds:
+    """The closed-form rule for what is agreed, with the prior's prediction of its plan."""
+    ruled = cold_start(enquiry.sla, chunks, enquiry.path, enquiry.caps, enquiry.load)
+    load = enquiry.load or 0.0
+    return _Grounds(
+        AnswerSource.HEURISTIC,
+        [_expected(enquiry, chunk, plan, path) for chunk, plan in zip(chunks, ruled.plan, strict=True)],
+        [prior.table(path, chunk.dataset, load=load) for chunk in chunks],
+        f"none to borrow from; {ruled.rationale}",
+    )
+
+
+def _expected(enquiry: Enquiry, chunk: Chunk, plan: ChunkPlan, path: Path) -> ChunkChoice:
+    """A chunk's plan with the prior's prediction of it."""
+    expected_bps = prior.throughput_bps(path, chunk.dataset, plan.parameters, enquiry.load or 0.0)
+    setting = PredictedSetting(
+        parameters=plan.parameters,
+        log_throughput_mean=math.log(expected_bps),
+        log_throughput_sd=prior.PRIOR_LOG_SD,
+        certified=False,
+    )
+    share = chunk.dataset.total_bytes / max(enquiry.dataset.total_bytes, 1)
+    return ChunkChoice(
+        chunk=chunk,
+        setting=setting,
+        per_byte=predict(setting, dataset_bytes=1.0),
+        base_power_w=None,
+        probability=_rate_probability(setting, chunk, share_of(enquiry.sla, share, None)),
+        feasible=False,
+    )
 
 
 def _rate_probability(setting: PredictedSetting, chunk: Chunk, sla: Sla) -> float:
@@ -157,9 +175,3 @@ def _rate_probability(setting: PredictedSetting, chunk: Chunk, sla: Sla) -> floa
         return 0.0
     choice = solve(SettingTable((setting,)), chunk, sla)
     return choice.probability if choice is not None else 0.0
-
-
-def _borrowed_from(nearest: Sequence[Sequence[Neighbour]], path: Path) -> str:
-    links = dict.fromkeys(each.link for found in nearest for each in found)
-    names = (f"{link.source} → {link.destination}" for link in links)
-    return f"residuals of the nearest links ({', '.join(names)}) on the prior{assuming(path)}"

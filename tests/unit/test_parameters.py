@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,6 +83,17 @@ def test_a_lattice_spans_the_observed_range_and_keeps_observed_values():
     assert lattice.values["pipelining"] == (0, 1, 2, 4)
     assert lattice.values["frequency_hz"] == (1.2e9, 2.3e9)
     assert lattice.axes == ("concurrency", "pipelining", "frequency_hz")
+
+
+def test_a_lattice_knows_the_place_of_each_of_its_settings_and_of_no_other():
+    lattice = Lattice.spanning({"concurrency": (1, 5, 16), "pipelining": (0, 4), "frequency_hz": (1.2e9, 2.3e9)})
+    place = lattice.places()
+    assert [place(each) for each in lattice.settings()] == list(range(len(lattice)))
+    inside = Parameters(concurrency=4, pipelining=2, frequency_hz=1.2e9)
+    beside = Parameters(concurrency=7), Parameters(parallelism=2), Parameters(frequency_hz=None)
+    assert place(inside) is not None
+    assert [place(replace(inside, **each.known())) for each in beside] == [None, None, place(inside)]
+    assert place(replace(inside, frequency_hz=None)) is None
 
 
 def test_lattice_settings_run_in_c_order():

@@ -16,7 +16,7 @@ from tests.unit.models import LINK, PATH, leaf_model, snapshot
 from tradewind.dataset import ChunkKind, DataSet, SizeBin
 from tradewind.heuristics import MAX_CHANNELS
 from tradewind.load_effect import LoadEffect
-from tradewind.parameters import Caps
+from tradewind.parameters import Caps, Lattice
 from tradewind.path import Path
 from tradewind.recommendation import AnswerSource
 from tradewind.sla import EnergyBasis, Sla, SlaKind
@@ -184,7 +184,9 @@ def test_a_data_set_far_from_all_history_is_not_answered_as_a_known_one():
 
 def test_caps_below_every_setting_seen_are_named_as_the_reason():
     narrow = leaf_model(300, 100_000)
-    wide = replace(narrow, table=replace(narrow.table, settings=narrow.table.settings[-1:]))
+    widest = narrow.table.settings[-1]
+    lattice = Lattice({axis: (value,) for axis, value in widest.parameters.known().items()})
+    wide = replace(narrow, lattice=lattice, table=replace(narrow.table, settings=(widest,)))
     made = answer(enquiry(caps=Caps(concurrency=1)), snapshot(wide)).recommendation
     assert made.source is not AnswerSource.RELEASE
     assert "the caps are below every setting" in made.rationale
