@@ -36,7 +36,14 @@ async def recommend_parameters(asked: RecommendRequest, parts: Parts, principal:
 
 async def offer_for(enquiry: Enquiry, parts: Container, tenant_id: UUID) -> Offer:
     """The answer, after the look-ups that it needs."""
-    return await answer(enquiry, tenant_id, snapshots=parts.snapshots, lookups=parts.lookups, new_transfer_id=uuid4)
+    return await answer(
+        enquiry,
+        tenant_id,
+        snapshots=parts.snapshots,
+        lookups=parts.lookups,
+        unseen_turns=parts.unseen_turns,
+        new_transfer_id=uuid4,
+    )
 
 
 async def snapshot_for(parts: Container, tenant_id: UUID) -> Snapshot:

@@ -7,7 +7,8 @@ from functools import partial
 from uuid import UUID
 
 from services.application.enquiry import Enquiry, Offer
-from services.application.recommend import recommend
+from services.application.fresh_path import recommend_unseen
+from services.application.recommend import recommend_seen
 from services.application.served_model import ServedModel
 from services.application.single_flight import SingleFlight
 from services.application.snapshot import NotInMemory, Snapshot, Snapshots
@@ -19,12 +20,18 @@ async def answer(
     *,
     snapshots: Snapshots,
     lookups: SingleFlight,
+    unseen_turns: asyncio.Lock,
     new_transfer_id: Callable[[], UUID],
 ) -> Offer:
     """Recommend, and fetch together all models that are missing, until none is; others are answered meanwhile.
 
     Two rounds at most for one release: the link's own model, then those of all neighbours. What was fetched stays at
     hand, so that the request ends even where other requests drive its models off the shelf.
+
+    Parameters
+    ----------
+    unseen_turns : lets requests without history of their own be worked out one at a time. Each takes as long as a
+        hundred others; between two of them those others have their turn.
     """
     at_hand: dict[UUID, ServedModel] = {}
     while True:
@@ -32,7 +39,12 @@ async def answer(
         if at_hand:
             snapshot = replace(snapshot, at_hand=at_hand)
         try:
-            return recommend(enquiry, snapshot, new_transfer_id=new_transfer_id)
+            found = recommend_seen(enquiry, snapshot, new_transfer_id)
+            if isinstance(found, Offer):
+                return found
+            async with unseen_turns:
+                await asyncio.sleep(0)  # with the turn in hand, so that no two follow each other at once
+                return recommend_unseen(found, snapshot, new_transfer_id)
         except NotInMemory as missing:
             wanted = missing.model_ids
         fetched = await asyncio.gather(

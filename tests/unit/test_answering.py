@@ -70,16 +70,32 @@ class Tenant:
         return self.models[model_id]
 
     def answers(self, *enquiries: Enquiry) -> list[Offer]:
-        async def all_at_once() -> list[Offer]:
-            lookups = SingleFlight()
-            return await asyncio.gather(
-                *(
-                    answer(each, UUID(int=1), snapshots=self.snapshots, lookups=lookups, new_transfer_id=uuid4)
-                    for each in enquiries
-                )
-            )
+        """Of requests that come at once, in the order of the enquiries."""
+        by_enquiry = dict(self.in_turn(*enquiries))
+        return [by_enquiry[n] for n in range(len(enquiries))]
 
-        return asyncio.run(all_at_once())
+    def in_turn(self, *enquiries: Enquiry) -> list[tuple[int, Offer]]:
+        """The same in the order in which they are answered, each with its number."""
+        answered: list[tuple[int, Offer]] = []
+
+        async def all_at_once() -> None:
+            lookups, turns = SingleFlight(), asyncio.Lock()
+
+            async def one(number: int, enquiry: Enquiry) -> None:
+                offer = await answer(
+                    enquiry,
+                    UUID(int=1),
+                    snapshots=self.snapshots,
+                    lookups=lookups,
+                    unseen_turns=turns,
+                    new_transfer_id=uuid4,
+                )
+                answered.append((number, offer))
+
+            await asyncio.gather(*(one(number, each) for number, each in enumerate(enquiries)))
+
+        asyncio.run(all_at_once())
+        return answered
 
 
 def test_an_unseen_path_fetches_all_its_neighbours_in_one_round():
@@ -113,3 +129,13 @@ def test_requests_that_drive_each_others_models_out_of_memory_all_end(capacity):
     far = replace(UNSEEN, path=replace(PATH, rtt_s=0.06 * 1.07))
     offers = tenant.answers(UNSEEN, far, ON_ENERGY, replace(UNSEEN, link=replace(LINK, destination="end0")))
     assert [offer.recommendation.source for offer in offers] == [AnswerSource.NEIGHBOUR] * 3 + [AnswerSource.RELEASE]
+
+
+def test_a_burst_of_unseen_requests_leaves_the_others_their_turn():
+    tenant = Tenant(unpowered=0, powered=4, capacity=100)
+    known = replace(UNSEEN, link=replace(LINK, destination="end0"))
+    tenant.answers(UNSEEN, known)
+    order = [number for number, _ in tenant.in_turn(*[UNSEEN] * 20, known, known)]
+    assert order.index(20) < 2
+    assert order.index(21) < 3
+    assert [number for number in order if number < 20] == list(range(20))
