@@ -23,6 +23,10 @@ BEST, GRID = 24, 48
 """Settings that each leaf offers: of its best, and of its lattice."""
 
 
+OTHER_MOVER_LOG_SD = 0.35
+"""Between two movers at the same setting of one path: a factor of 1.4 either way. A judgement, not a measurement."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lendable:
     """Certified settings of a leaf: those to try on any path near by, and, in groups of as many streams each, those
@@ -70,12 +74,14 @@ class Lender:
     """A leaf near an unseen path, and how much its word counts.
 
     ``path`` : of the leaf's link, bandwidth or RTT known. ``weight`` : above 0, relative to the other lenders'.
+    ``log_variance`` : what is added to the leaf's own, because it is less alike than its distance tells.
     """
 
     leaf: LeafModel
     lendable: Lendable
     path: Path
     weight: float
+    log_variance: float = 0.0
 
     def dataset(self) -> DataSet:
         """The data set at the leaf's centre."""
@@ -100,6 +106,7 @@ def borrowed(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: floa
     known = [
         (
             each.weight,
+            each.log_variance,
             each.leaf.table.settings,
             each.leaf.lattice.places(),
             prior.rate(each.path, each.dataset(), each.leaf.leaf.load),
@@ -109,8 +116,8 @@ def borrowed(lenders: Sequence[Lender], path: Path, dataset: DataSet, load: floa
     settings = []
     for candidate in _candidates(lenders, expected_bps):
         lent = [
-            (weight, theirs[place], theirs[place].log_throughput_mean - math.log(their_bps(candidate)))
-            for weight, theirs, place_of, their_bps in known
+            (weight, variance, theirs[place], theirs[place].log_throughput_mean - math.log(their_bps(candidate)))
+            for weight, variance, theirs, place_of, their_bps in known
             if (place := place_of(candidate)) is not None and theirs[place].certified
         ]
         settings.append(_borrowed_setting(candidate, lent, math.log(expected_bps(candidate))))
@@ -129,15 +136,15 @@ def _candidates(lenders: Sequence[Lender], expected_bps: Callable[[Parameters], 
 
 
 def _borrowed_setting(
-    setting: Parameters, lent: Sequence[tuple[float, PredictedSetting, float]], log_prior: float
+    setting: Parameters, lent: Sequence[tuple[float, float, PredictedSetting, float]], log_prior: float
 ) -> PredictedSetting:
-    """From (weight, the leaf's entry, its residual) of each lender of this setting."""
+    """From (weight, variance added, the leaf's entry, its residual) of each lender of this setting."""
     total = mean = squares = own = powered = log_power = 0.0
-    for weight, entry, residual in lent:
+    for weight, variance, entry, residual in lent:
         total += weight
         mean += weight * residual
         squares += weight * residual * residual
-        own += weight * entry.log_throughput_sd**2
+        own += weight * (entry.log_throughput_sd**2 + variance)
         if entry.log_power_mean is not None:
             powered += weight
             log_power += weight * entry.log_power_mean

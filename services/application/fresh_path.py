@@ -18,12 +18,12 @@ from services.application.chunk_choice import (
     within_pipe,
 )
 from services.application.enquiry import Enquiry, Offer
-from services.application.neighbours import Neighbour, position
+from services.application.neighbours import Neighbour, Neighbourhood, nearest_with_other_movers, position
 from services.application.served_model import ServedModel
 from services.application.snapshot import Snapshot
 from services.application.unseen_case import unseen_case
 from tradewind import prior
-from tradewind.borrowing import Lender, borrowed
+from tradewind.borrowing import OTHER_MOVER_LOG_SD, Lender, borrowed
 from tradewind.cold_start import assuming, cold_start, completed
 from tradewind.dataset import Chunk
 from tradewind.model import compacted
@@ -54,7 +54,7 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
     ------
     NotInMemory : models have to be fetched first.
     """
-    enquiry = replace(enquiry, path=enquiry.path.completed_by(snapshot.known_path(enquiry.link)))
+    enquiry = replace(enquiry, path=_told(enquiry, snapshot))
     path, load = completed(enquiry.path), enquiry.load or 0.0
     chunks = enquiry.chunks(path)
     grounds = _by_neighbours(enquiry, snapshot, chunks, path) or _by_rules(enquiry, chunks, path)
@@ -83,21 +83,41 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
     return Offer(recommendation, compact)
 
 
+def _told(enquiry: Enquiry, snapshot: Snapshot) -> Path:
+    """What the caller, the owner of the source, and the logs of other movers tell of the path.
+
+    Their socket buffers are their own.
+    """
+    path = enquiry.path.completed_by(snapshot.known_path(enquiry.link))
+    for model in snapshot.by_other_movers(enquiry.link).values():
+        path = path.completed_by(replace(model.path, buffer_bytes=None))
+    return path
+
+
 def _by_neighbours(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], path: Path) -> _Grounds | None:
     """From the nearest leaves of each chunk; ``None`` where a chunk has none that certifies any setting."""
-    nearest = [_nearest(enquiry, snapshot, path, chunk) for chunk in chunks]
+    of_mover = snapshot.index.neighbourhoods.get(enquiry.link.mover)
+    others = Neighbourhood(snapshot.by_other_movers(enquiry.link).items())
+    powered = needs_power(enquiry.sla)
+    nearest = [
+        nearest_with_other_movers(of_mover, others, position(path, chunk.dataset.mean_file_bytes), powered=powered)
+        for chunk in chunks
+    ]
     if not all(nearest):
         return None
     models = snapshot.require(each.model for found in nearest for each in found)
     load = enquiry.load or 0.0
     tables = [
-        borrowed([_lender(each, models[each.model.id]) for each in found], path, chunk.dataset, load)
+        borrowed([_lender(each, models[each.model.id], enquiry) for each in found], path, chunk.dataset, load)
         for found, chunk in zip(nearest, chunks, strict=True)
     ]
     if not all(table.settings for table in tables):
         return None
     links = dict.fromkeys(each.link for found in nearest for each in found)
-    names = ", ".join(f"{link.source} → {link.destination}" for link in links)
+    names = ", ".join(
+        f"{link.source} → {link.destination}{'' if link.mover == enquiry.link.mover else f' by {link.mover}'}"
+        for link in links
+    )
     return _Grounds(
         AnswerSource.NEIGHBOUR,
         _solve_each(enquiry, chunks, tables),
@@ -107,17 +127,12 @@ def _by_neighbours(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk]
     )
 
 
-def _nearest(enquiry: Enquiry, snapshot: Snapshot, path: Path, chunk: Chunk) -> list[Neighbour]:
-    """The nearest leaves of the same mover that can tell what the agreement needs."""
-    leaves = snapshot.index.neighbourhoods.get(enquiry.link.mover)
-    if leaves is None:
-        return []
-    return leaves.nearest(position(path, chunk.dataset.mean_file_bytes), powered=needs_power(enquiry.sla))
-
-
-def _lender(neighbour: Neighbour, model: ServedModel) -> Lender:
+def _lender(neighbour: Neighbour, model: ServedModel, enquiry: Enquiry) -> Lender:
     leaf = model.leaves[neighbour.ordinal]
-    return Lender(leaf.model, leaf.lendable, model.path, 1 / (1 + neighbour.distance))
+    own = neighbour.link.mover == enquiry.link.mover
+    return Lender(
+        leaf.model, leaf.lendable, model.path, 1 / (1 + neighbour.distance), 0.0 if own else OTHER_MOVER_LOG_SD**2
+    )
 
 
 def _solve_each(enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[SettingTable]) -> list[ChunkChoice]:

@@ -6,7 +6,7 @@ A leaf lies at (log2 RTT, log2 bandwidth, log2 of BDP over mean file size); dist
 import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from services.application.learned import IndexedModel
 from tradewind.path import Path
@@ -17,6 +17,9 @@ NEIGHBOURS = 3
 
 MAX_DISTANCE = 3.0
 """Farthest leaf that still says something, in doublings."""
+
+OTHER_MOVER_DISTANCE = 1.0
+"""What another mover on the same path counts in doublings: as little alike as a path of twice the RTT. A judgement."""
 
 Position = tuple[float, float, float]
 
@@ -74,6 +77,16 @@ class Neighbourhood:
                 del found[NEIGHBOURS:]
                 if len(found) == NEIGHBOURS:
                     reach = found[-1][0]
+
+
+def nearest_with_other_movers(
+    of_mover: Neighbourhood | None, others: Neighbourhood, here: Position, *, powered: bool
+) -> list[Neighbour]:
+    """At most ``NEIGHBOURS`` leaves, nearest first: of the mover's own links, and of others on the very path."""
+    found = [] if of_mover is None else of_mover.nearest(here, powered=powered)
+    lent = others.nearest(here, powered=powered)
+    found += (replace(each, distance=each.distance + OTHER_MOVER_DISTANCE) for each in lent)
+    return sorted(found, key=lambda each: each.distance)[:NEIGHBOURS]
 
 
 def by_mover(models: Mapping[LinkKey, IndexedModel]) -> Mapping[str, Neighbourhood]:

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
 from uuid import UUID
 
@@ -93,10 +94,22 @@ class Index:
     known_paths: Mapping[tuple[str, str], Path] = field(default_factory=dict)
     limits: Limits = NO_LIMITS
 
+    def prepare(self) -> None:
+        """Make now what searches over all links need, rather than while a request waits for it."""
+        _ = self.neighbourhoods, self.by_path
+
     @cached_property
     def neighbourhoods(self) -> Mapping[str, Neighbourhood]:
         """Leaves to search for neighbours, by mover."""
         return by_mover(self.models)
+
+    @cached_property
+    def by_path(self) -> Mapping[tuple[str, str, str | None], Sequence[LinkKey]]:
+        """The links between two endpoints on a network, in the order of their movers."""
+        grouped: dict[tuple[str, str, str | None], list[LinkKey]] = {}
+        for key in sorted(self.models, key=attrgetter("mover")):
+            grouped.setdefault((key.source, key.destination, key.network), []).append(key)
+        return grouped
 
 
 @dataclass(frozen=True)
@@ -119,16 +132,10 @@ class Snapshot:
         models = self.index.models
         return models.get(asked) or models.get(LinkKey(*self._own_names(asked), asked.network, asked.mover))
 
-    def other_movers(self, asked: LinkKey) -> tuple[str, ...]:
-        """Movers that have a model of the same path, in order of their names; not the one asked with."""
-        path = (*self._own_names(asked), asked.network)
-        return tuple(
-            sorted(
-                key.mover
-                for key in self.index.models
-                if (key.source, key.destination, key.network) == path and key.mover != asked.mover
-            )
-        )
+    def by_other_movers(self, asked: LinkKey) -> Mapping[LinkKey, IndexedModel]:
+        """Models of the same path with other movers than the one asked with, in the order of their names."""
+        links = self.index.by_path.get((*self._own_names(asked), asked.network), ())
+        return {each: self.index.models[each] for each in links if each.mover != asked.mover}
 
     def known_path(self, asked: LinkKey) -> Path:
         """What the owner of the source says of the path to the destination."""
@@ -206,7 +213,9 @@ class Snapshots:
     def load(self, tenant_id: UUID) -> Snapshot:
         """Read the index again; notices may be lost, so this also happens after a while."""
         forgotten, asked_at = self._forgotten, self._monotonic()
-        snapshot = Snapshot(self._load_index(tenant_id), self._shelf)
+        index = self._load_index(tenant_id)
+        index.prepare()
+        snapshot = Snapshot(index, self._shelf)
         if self._forgotten == forgotten:  # else another release came into force meanwhile, perhaps of this tenant
             self._held[tenant_id] = (snapshot, asked_at + self._fresh_for_s)
         return snapshot

@@ -17,7 +17,7 @@ def unseen_case(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], l
     """
     indexed = snapshot.indexed(enquiry.link)
     if indexed is None:
-        movers = snapshot.other_movers(enquiry.link)
+        movers = [link.mover for link in snapshot.by_other_movers(enquiry.link)]
         if not movers:
             return "no logs of this path"
         these = "that mover" if len(movers) == 1 else "one of them"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from services.application.assumed_load import AssumedLoad, LoadOrigin
 from services.application.chunk_choice import shared_duration_s
 from services.application.enquiry import Enquiry
+from services.application.neighbours import OTHER_MOVER_DISTANCE
 from services.application.recommend import recommend
 from services.application.snapshot import EMPTY_SNAPSHOT, NotInMemory, Shelf
 from tests.unit.models import LINK, PATH, leaf_model, snapshot
@@ -169,11 +170,42 @@ def test_an_unseen_path_like_a_known_one_borrows_from_it():
     assert 0 < made.nearest_data_distance < 1
 
 
-def test_another_movers_history_says_nothing():
+def test_the_same_path_with_another_mover_is_a_neighbour_that_counts_less_than_one_with_its_own():
+    other = answer(enquiry(link=replace(LINK, mover="rclone"))).recommendation
+    assert other.source is AnswerSource.NEIGHBOUR
+    assert not other.sla.feasible
+    assert "logs exist for mover tradewind: ask with that mover" in other.rationale
+    assert "nearest links (origin → laptop by tradewind)" in other.rationale
+    assert "assuming" not in other.rationale
+    own = answer(enquiry(link=replace(LINK, destination="elsewhere"), path=PATH)).recommendation
+    assert other.nearest_data_distance == pytest.approx(own.nearest_data_distance + OTHER_MOVER_DISTANCE)
+    widths = [made.predicted.throughput_bps.mean / made.predicted.throughput_bps.low for made in (other, own)]
+    assert widths[0] > widths[1] * 1.1
+
+
+def test_what_another_mover_showed_of_a_path_counts_against_the_prior():
+    slow = leaf_model(300, 100_000)
+    settings = tuple(replace(each, log_throughput_mean=each.log_throughput_mean - 1) for each in slow.table.settings)
+    slow = replace(slow, table=replace(slow.table, settings=settings))
     asked = enquiry(link=replace(LINK, mover="rclone"), path=PATH)
-    made = answer(asked).recommendation
+    rates = [
+        answer(asked, learned).recommendation.predicted.throughput_bps.mean for learned in (snapshot(slow), LEARNED)
+    ]
+    assert rates[0] < 0.5 * rates[1]
+
+
+def test_another_mover_on_another_path_says_nothing():
+    asked = enquiry(link=replace(LINK, mover="rclone", destination="elsewhere"), path=PATH)
+    assert answer(asked).recommendation.source is AnswerSource.HEURISTIC
+
+
+def test_another_mover_without_energy_does_not_answer_an_agreement_on_it():
+    unmetered = snapshot(leaf_model(300, 100_000, powered=False))
+    asked = enquiry(kind=SlaKind.MIN_ENERGY, link=replace(LINK, mover="rclone"))
+    made = answer(asked, unmetered).recommendation
     assert made.source is AnswerSource.HEURISTIC
-    assert "logs exist for mover tradewind: ask with that mover" in made.rationale
+    assert "logs exist for mover tradewind" in made.rationale
+    assert "assuming" not in made.rationale
 
 
 def test_a_data_set_far_from_all_history_is_not_answered_as_a_known_one():
