@@ -1,5 +1,6 @@
 """Puts the parts of a process together: the one place that knows which part fills which port."""
 
+import asyncio
 import sys
 import time
 from collections.abc import Iterator
@@ -43,6 +44,7 @@ class Container:
     keyring: Keyring
     snapshots: Snapshots
     lookups: SingleFlight
+    unseen_turns: asyncio.Lock
     client: redis.Redis
     session_client: redis.asyncio.Redis
     tuner: Tuner
@@ -91,6 +93,7 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
             keyring=keyring,
             snapshots=snapshots,
             lookups=SingleFlight(),
+            unseen_turns=asyncio.Lock(),
             client=client,
             session_client=session_client,
             tuner=Tuner(RedisSessions(session_client)),

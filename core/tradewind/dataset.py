@@ -95,10 +95,15 @@ def _upper_end(kind: ChunkKind, bdp_bytes: float) -> int | None:
     return math.floor(bdp_bytes if kind is ChunkKind.SMALL else LARGE_BDPS * bdp_bytes)
 
 
-def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float) -> tuple[Chunk, ...]:
+def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float, most: int | None = None) -> tuple[Chunk, ...]:
     """Chunks of a data set by file size against the bandwidth-delay product, small first, empty ones left out.
 
     A bin belongs where its mean file size falls. The last chunk has no upper end, so that every file has a home.
+
+    Parameters
+    ----------
+    most : chunks; where there would be more, all files are one whole. Chunks run together, so that there must be a
+        channel for each.
 
     Raises
     ------
@@ -121,6 +126,9 @@ def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float) -> tuple[Chunk, ...]
         if kind in counts:
             upper_end = _upper_end(kind, bdp_bytes) if chunks else None
             chunks.insert(0, Chunk(kind, DataSet(file_count=counts[kind], total_bytes=totals[kind]), upper_end))
+    if most is not None and len(chunks) > most:
+        whole = DataSet(file_count=sum(counts.values()), total_bytes=sum(totals.values()))
+        return (Chunk(ChunkKind.WHOLE, whole, None),)
     return tuple(chunks)
 
 

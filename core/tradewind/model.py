@@ -85,6 +85,8 @@ def compacted(settings: tuple[PredictedSetting, ...], limit: int = COMPACT_SETTI
     """At most ``limit`` settings: first those that no other beats in throughput with as few streams or watts, then the
     fastest of each number of streams, then the fastest of all; in the order of ``settings``.
     """
+    if len(settings) <= limit:
+        return settings
     ranked = sorted(range(len(settings)), key=lambda i: _preference(settings[i]))
     kept: list[int] = []
     best_cost = float("inf")

@@ -1,7 +1,7 @@
 """``POST /v1/recommend``: answered from memory; a database is asked only for a model that is not there yet."""
 
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,9 +11,9 @@ from fastapi.responses import Response
 
 from services.api.dependencies import AgentKey, Parts
 from services.api.problems import PROBLEM_RESPONSES
+from services.application.answering import answer, snapshot_of
 from services.application.enquiry import Enquiry, Offer
-from services.application.recommend import recommend
-from services.application.snapshot import NotInMemory, Snapshot
+from services.application.snapshot import Snapshot
 from services.bootstrap import Container
 from tradewind.cluster import LOAD_MAX
 from tradewind.errors import InvalidValue
@@ -35,23 +35,20 @@ async def recommend_parameters(asked: RecommendRequest, parts: Parts, principal:
 
 
 async def offer_for(enquiry: Enquiry, parts: Container, tenant_id: UUID) -> Offer:
-    """Ask until no model is missing; each round fetches one that was. Others are answered meanwhile."""
-    snapshots, lookups = parts.snapshots, parts.lookups
-    while True:
-        snapshot = snapshots.held(tenant_id) or await snapshot_for(parts, tenant_id)
-        try:
-            return recommend(enquiry, snapshot, new_transfer_id=uuid4)
-        except NotInMemory as missing:
-            model_id = missing.model_id
-            await lookups.run(("model", model_id), partial(snapshots.fetch, tenant_id, model_id))
+    """The answer, after the look-ups that it needs."""
+    return await answer(
+        enquiry,
+        tenant_id,
+        snapshots=parts.snapshots,
+        lookups=parts.lookups,
+        unseen_turns=parts.unseen_turns,
+        new_transfer_id=uuid4,
+    )
 
 
 async def snapshot_for(parts: Container, tenant_id: UUID) -> Snapshot:
     """The tenant's snapshot, read anew where none is fresh."""
-    held = parts.snapshots.held(tenant_id)
-    if held is not None:
-        return held
-    return await parts.lookups.run(("index", tenant_id), partial(parts.snapshots.load, tenant_id))
+    return await snapshot_of(tenant_id, snapshots=parts.snapshots, lookups=parts.lookups)
 
 
 def enquiry_of(asked: RecommendRequest) -> Enquiry:

@@ -1,6 +1,5 @@
 """What a caller asks before a transfer, and the offer that answers it."""
 
-import math
 from dataclasses import dataclass
 
 from tradewind.cluster import LOAD_MAX
@@ -36,13 +35,10 @@ class Enquiry:
 
         One whole also where the caps do not leave each chunk a channel of its own: chunks run together.
         """
-        whole = (Chunk(ChunkKind.WHOLE, self.dataset, None),)
         bdp_bytes = path.bdp_bytes
         if bdp_bytes is None:
-            return whole
-        chunks = split_by_bdp(self.bins, bdp_bytes)
-        channels = min(self.caps.concurrency or math.inf, self.caps.streams or math.inf)
-        return chunks if len(chunks) <= channels else whole
+            return (Chunk(ChunkKind.WHOLE, self.dataset, None),)
+        return split_by_bdp(self.bins, bdp_bytes, self.caps.channels)
 
 
 @dataclass(frozen=True, slots=True)

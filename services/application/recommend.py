@@ -14,7 +14,6 @@ from services.application.chunk_choice import (
     kept_together,
     needs_power,
     share_of,
-    share_of_caps,
     solve,
     together,
     within_pipe,
@@ -41,14 +40,25 @@ def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable
 
     Raises
     ------
-    NotInMemory : a model has to be fetched first.
+    NotInMemory : models have to be fetched first.
+    """
+    found = recommend_seen(enquiry, snapshot, new_transfer_id)
+    return found if isinstance(found, Offer) else recommend_unseen(found, snapshot, new_transfer_id)
+
+
+def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callable[[], UUID]) -> Offer | Enquiry:
+    """Answer from the link's own history; where that cannot tell, the enquiry with what is known of path and load.
+
+    Raises
+    ------
+    NotInMemory : the link's model has to be fetched first.
     """
     caps = snapshot.permitted(enquiry.link, enquiry.caps)
     if caps is not enquiry.caps:
         enquiry = replace(enquiry, caps=caps)
     indexed = snapshot.indexed(enquiry.link)
     if indexed is None:
-        return recommend_unseen(enquiry, snapshot, new_transfer_id)
+        return enquiry
     model = snapshot.model(indexed)
     path = enquiry.path.completed_by(model.path)
     if path.bdp_bytes is None:
@@ -62,7 +72,7 @@ def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable
         octaves = max(octaves, away)
     choices = _choose(enquiry, chunks, leaves) if octaves <= MAX_OCTAVES else None
     if choices is None:
-        return recommend_unseen(replace(enquiry, path=path, load=load.share), snapshot, new_transfer_id)
+        return replace(enquiry, path=path, load=load.share)
     plan = tuple(choice.plan() for choice in choices)
     predicted = together(choices, enquiry.dataset, enquiry.sla, _ceiling_bps(model, path, load))
     probability, feasible = kept_together(choices, predicted, enquiry.dataset, enquiry.sla)
@@ -121,7 +131,7 @@ def _choose(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLe
     choices = _choose_within(enquiry.sla, chunks, leaves, shares, [caps] * len(chunks))
     if choices is None or caps is NO_CAPS or within_together(choices, caps):
         return choices
-    parts = [share_of_caps(caps, share, len(chunks)) for share in shares]
+    parts = [caps.part(share, len(chunks)) for share in shares]
     return _choose_within(enquiry.sla, chunks, leaves, shares, parts)
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from services.application.assumed_load import AssumedLoad, LoadOrigin
 from services.application.learned import StoredModel, Tier
+from tradewind.borrowing import Lendable
 from tradewind.cluster import Leaf, load_share, nearest_with_octaves
 from tradewind.dataset import DataSet
 from tradewind.load_effect import NO_SHIFT, LoadShift
@@ -17,7 +18,7 @@ from tradewind.prediction import PredictedSetting, Prediction, predict
 from tradewind.recommendation import CompactTable
 from tradewind.selection import SettingTable
 from tradewind.sla_partitions import Partition, PartitionKey, tier_name
-from tradewind.wire.recommendations import WireTable
+from tradewind.wire.recommendations import table_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,12 @@ class ServedLeaf:
     @cached_property
     def table_json(self) -> bytes:
         """The compact table as it goes out."""
-        return WireTable.of(replace(self.compact, predicted=self.compact.predicted.under(self.shift))).to_json()
+        return table_json(replace(self.compact, predicted=self.compact.predicted.under(self.shift)))
+
+    @cached_property
+    def lendable(self) -> Lendable:
+        """Settings to try on an unseen path near by."""
+        return Lendable.of(self.model, self.compact)
 
     @cached_property
     def fastest_log(self) -> float:

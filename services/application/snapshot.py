@@ -6,14 +6,17 @@ recommendation first needs it.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
 from uuid import UUID
 
 from services.application.assumed_load import AssumedLoad
 from services.application.learned import IndexedModel, StoredModel
 from services.application.limits import NO_LIMITS, Limits
+from services.application.neighbours import Neighbourhood, by_mover
 from services.application.served_model import ServedLeaf, ServedModel
 from services.application.tuning_sessions import Claim
 from tradewind.parameters import Caps
@@ -29,11 +32,11 @@ MAX_SHIFTED = 2_000
 
 
 class NotInMemory(Exception):
-    """A model is needed that is not on the shelf; fetch it and ask again."""
+    """Models are needed that are not on the shelf; fetch all of them and ask again."""
 
-    def __init__(self, model_id: UUID) -> None:
-        super().__init__(f"model {model_id} is not in memory")
-        self.model_id = model_id
+    def __init__(self, model_ids: Sequence[UUID]) -> None:
+        super().__init__(f"not in memory: {', '.join(map(str, model_ids))}")
+        self.model_ids = model_ids
 
 
 class Shelf:
@@ -51,7 +54,7 @@ class Shelf:
         with self._lock:
             found = self._models.get(model_id)
             if found is None:
-                raise NotInMemory(model_id)
+                raise NotInMemory((model_id,))
             self._models.move_to_end(model_id)
             return found
 
@@ -91,13 +94,34 @@ class Index:
     known_paths: Mapping[tuple[str, str], Path] = field(default_factory=dict)
     limits: Limits = NO_LIMITS
 
+    def prepare(self) -> None:
+        """Make now what searches over all links need, rather than while a request waits for it."""
+        _ = self.neighbourhoods, self.by_path
+
+    @cached_property
+    def neighbourhoods(self) -> Mapping[str, Neighbourhood]:
+        """Leaves to search for neighbours, by mover."""
+        return by_mover(self.models)
+
+    @cached_property
+    def by_path(self) -> Mapping[tuple[str, str, str | None], Sequence[LinkKey]]:
+        """The links between two endpoints on a network, in the order of their movers."""
+        grouped: dict[tuple[str, str, str | None], list[LinkKey]] = {}
+        for key in sorted(self.models, key=attrgetter("mover")):
+            grouped.setdefault((key.source, key.destination, key.network), []).append(key)
+        return grouped
+
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything one tenant's recommendations need."""
+    """Everything one tenant's recommendations need.
+
+    ``at_hand`` : models fetched for this very request, which count as in memory even if the shelf has given them up.
+    """
 
     index: Index
     shelf: Shelf = field(default_factory=Shelf)
+    at_hand: Mapping[UUID, ServedModel] = field(default_factory=dict)
 
     @property
     def release(self) -> int | None:
@@ -108,16 +132,10 @@ class Snapshot:
         models = self.index.models
         return models.get(asked) or models.get(LinkKey(*self._own_names(asked), asked.network, asked.mover))
 
-    def other_movers(self, asked: LinkKey) -> tuple[str, ...]:
-        """Movers that have a model of the same path, in order of their names; not the one asked with."""
-        path = (*self._own_names(asked), asked.network)
-        return tuple(
-            sorted(
-                key.mover
-                for key in self.index.models
-                if (key.source, key.destination, key.network) == path and key.mover != asked.mover
-            )
-        )
+    def by_other_movers(self, asked: LinkKey) -> Mapping[LinkKey, IndexedModel]:
+        """Models of the same path with other movers than the one asked with, in the order of their names."""
+        links = self.index.by_path.get((*self._own_names(asked), asked.network), ())
+        return {each: self.index.models[each] for each in links if each.mover != asked.mover}
 
     def known_path(self, asked: LinkKey) -> Path:
         """What the owner of the source says of the path to the destination."""
@@ -139,7 +157,19 @@ class Snapshot:
 
     def model(self, indexed: IndexedModel) -> ServedModel:
         """The link's model; raises ``NotInMemory``."""
-        return self.shelf.get(indexed.id)
+        return self.at_hand.get(indexed.id) or self.shelf.get(indexed.id)
+
+    def require(self, indexed: Iterable[IndexedModel]) -> Mapping[UUID, ServedModel]:
+        """All these models by their ids; raises ``NotInMemory`` of all that are missing."""
+        models, missing = {}, []
+        for model_id in dict.fromkeys(each.id for each in indexed):
+            try:
+                models[model_id] = self.at_hand.get(model_id) or self.shelf.get(model_id)
+            except NotInMemory:
+                missing.append(model_id)
+        if missing:
+            raise NotInMemory(missing)
+        return models
 
 
 EMPTY_SNAPSHOT = Snapshot(Index(None, MappingProxyType({}), MappingProxyType({})))
@@ -153,6 +183,7 @@ class Snapshots:
     load_index : of a tenant, from the store.
     load_model : one model of a tenant, from the store.
     monotonic : seconds of a clock that never goes back.
+    capacity : models kept in memory, of all tenants together.
     """
 
     def __init__(
@@ -162,12 +193,13 @@ class Snapshots:
         monotonic: Callable[[], float],
         *,
         fresh_for_s: float = 30.0,
+        capacity: int = MAX_MODELS,
     ) -> None:
         self._load_index = load_index
         self._load_model = load_model
         self._monotonic = monotonic
         self._fresh_for_s = fresh_for_s
-        self._shelf = Shelf()
+        self._shelf = Shelf(capacity)
         self._held: dict[UUID, tuple[Snapshot, float]] = {}
         self._forgotten = 0
 
@@ -181,14 +213,18 @@ class Snapshots:
     def load(self, tenant_id: UUID) -> Snapshot:
         """Read the index again; notices may be lost, so this also happens after a while."""
         forgotten, asked_at = self._forgotten, self._monotonic()
-        snapshot = Snapshot(self._load_index(tenant_id), self._shelf)
+        index = self._load_index(tenant_id)
+        index.prepare()
+        snapshot = Snapshot(index, self._shelf)
         if self._forgotten == forgotten:  # else another release came into force meanwhile, perhaps of this tenant
             self._held[tenant_id] = (snapshot, asked_at + self._fresh_for_s)
         return snapshot
 
-    def fetch(self, tenant_id: UUID, model_id: UUID) -> None:
-        """Put a model on the shelf."""
-        self._shelf.put(model_id, ServedModel.of(self._load_model(tenant_id, model_id)))
+    def fetch(self, tenant_id: UUID, model_id: UUID) -> ServedModel:
+        """Put a model on the shelf, and return it, because the shelf may give it up before it is asked for."""
+        model = ServedModel.of(self._load_model(tenant_id, model_id))
+        self._shelf.put(model_id, model)
+        return model
 
     def forget(self, tenant_id: UUID) -> None:
         """Another release is in force, or names have changed."""

@@ -111,8 +111,10 @@ def test_a_path_unlike_all_others_is_answered_by_rule(client: httpx.Client) -> N
     RecommendResponse.model_validate(made, extra="forbid")
 
 
-def test_another_mover_learns_for_itself(client: httpx.Client) -> None:
-    assert recommended(client, mover="rclone")["source"] == "heuristic"
+def test_another_mover_borrows_from_the_one_with_logs_of_the_path(client: httpx.Client) -> None:
+    made = recommended(client, mover="rclone")
+    assert (made["source"], made["sla"]["feasible"]) == ("neighbour", False)
+    assert f"{SOURCE} → {DESTINATION} by tradewind" in made["rationale"]
 
 
 def test_another_tenants_links_are_unseen(api: str, learned: Tenant, tenant: Tenant) -> None:

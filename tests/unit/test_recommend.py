@@ -8,15 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.application.assumed_load import AssumedLoad, LoadOrigin
-from services.application.chunk_choice import share_of_caps, shared_duration_s
+from services.application.chunk_choice import shared_duration_s
 from services.application.enquiry import Enquiry
+from services.application.neighbours import OTHER_MOVER_DISTANCE
 from services.application.recommend import recommend
 from services.application.snapshot import EMPTY_SNAPSHOT, NotInMemory, Shelf
 from tests.unit.models import LINK, PATH, leaf_model, snapshot
 from tradewind.dataset import ChunkKind, DataSet, SizeBin
 from tradewind.heuristics import MAX_CHANNELS
 from tradewind.load_effect import LoadEffect
-from tradewind.parameters import Caps
+from tradewind.parameters import Caps, Lattice
 from tradewind.path import Path
 from tradewind.recommendation import AnswerSource
 from tradewind.sla import EnergyBasis, Sla, SlaKind
@@ -62,7 +63,7 @@ def test_a_model_that_is_not_in_memory_is_asked_for_by_name():
     cold = replace(LEARNED, shelf=Shelf())
     with pytest.raises(NotInMemory) as missing:
         answer(enquiry(), cold)
-    assert missing.value.model_id == LEARNED.index.models[LINK].id
+    assert missing.value.model_ids == (LEARNED.index.models[LINK].id,)
 
 
 def test_the_shelf_gives_up_what_was_not_used_for_longest():
@@ -137,18 +138,6 @@ def test_an_impossible_target_without_history_opens_no_more_channels_than_any_ru
     assert made.sla.probability == 0
 
 
-@given(
-    st.lists(st.integers(min_value=0, max_value=10**12), min_size=1, max_size=3).filter(any),
-    st.integers(min_value=3, max_value=40),
-)
-def test_parts_of_a_cap_add_up_to_no_more_than_it(chunk_bytes, cap):
-    shares = [each / sum(chunk_bytes) for each in chunk_bytes]
-    parts = [share_of_caps(Caps(concurrency=cap, streams=cap), share, len(shares)) for share in shares]
-    assert sum(part.concurrency for part in parts) <= cap
-    assert sum(part.streams for part in parts) <= cap
-    assert min(part.concurrency for part in parts) >= 1
-
-
 def test_a_capped_request_is_solved_again_not_clamped():
     made = answer(enquiry(caps=Caps(streams=4))).recommendation
     allowed = [s for s in HTML.table.settings if s.parameters.streams <= 4]
@@ -181,11 +170,42 @@ def test_an_unseen_path_like_a_known_one_borrows_from_it():
     assert 0 < made.nearest_data_distance < 1
 
 
-def test_another_movers_history_says_nothing():
+def test_the_same_path_with_another_mover_is_a_neighbour_that_counts_less_than_one_with_its_own():
+    other = answer(enquiry(link=replace(LINK, mover="rclone"))).recommendation
+    assert other.source is AnswerSource.NEIGHBOUR
+    assert not other.sla.feasible
+    assert "logs exist for mover tradewind: ask with that mover" in other.rationale
+    assert "nearest links (origin → laptop by tradewind)" in other.rationale
+    assert "assuming" not in other.rationale
+    own = answer(enquiry(link=replace(LINK, destination="elsewhere"), path=PATH)).recommendation
+    assert other.nearest_data_distance == pytest.approx(own.nearest_data_distance + OTHER_MOVER_DISTANCE)
+    widths = [made.predicted.throughput_bps.mean / made.predicted.throughput_bps.low for made in (other, own)]
+    assert widths[0] > widths[1] * 1.1
+
+
+def test_what_another_mover_showed_of_a_path_counts_against_the_prior():
+    slow = leaf_model(300, 100_000)
+    settings = tuple(replace(each, log_throughput_mean=each.log_throughput_mean - 1) for each in slow.table.settings)
+    slow = replace(slow, table=replace(slow.table, settings=settings))
     asked = enquiry(link=replace(LINK, mover="rclone"), path=PATH)
-    made = answer(asked).recommendation
+    rates = [
+        answer(asked, learned).recommendation.predicted.throughput_bps.mean for learned in (snapshot(slow), LEARNED)
+    ]
+    assert rates[0] < 0.5 * rates[1]
+
+
+def test_another_mover_on_another_path_says_nothing():
+    asked = enquiry(link=replace(LINK, mover="rclone", destination="elsewhere"), path=PATH)
+    assert answer(asked).recommendation.source is AnswerSource.HEURISTIC
+
+
+def test_another_mover_without_energy_does_not_answer_an_agreement_on_it():
+    unmetered = snapshot(leaf_model(300, 100_000, powered=False))
+    asked = enquiry(kind=SlaKind.MIN_ENERGY, link=replace(LINK, mover="rclone"))
+    made = answer(asked, unmetered).recommendation
     assert made.source is AnswerSource.HEURISTIC
-    assert "logs exist for mover tradewind: ask with that mover" in made.rationale
+    assert "logs exist for mover tradewind" in made.rationale
+    assert "assuming" not in made.rationale
 
 
 def test_a_data_set_far_from_all_history_is_not_answered_as_a_known_one():
@@ -196,7 +216,9 @@ def test_a_data_set_far_from_all_history_is_not_answered_as_a_known_one():
 
 def test_caps_below_every_setting_seen_are_named_as_the_reason():
     narrow = leaf_model(300, 100_000)
-    wide = replace(narrow, table=replace(narrow.table, settings=narrow.table.settings[-1:]))
+    widest = narrow.table.settings[-1]
+    lattice = Lattice({axis: (value,) for axis, value in widest.parameters.known().items()})
+    wide = replace(narrow, lattice=lattice, table=replace(narrow.table, settings=(widest,)))
     made = answer(enquiry(caps=Caps(concurrency=1)), snapshot(wide)).recommendation
     assert made.source is not AnswerSource.RELEASE
     assert "the caps are below every setting" in made.rationale

@@ -88,16 +88,24 @@ class Models:
         return found[0]
 
     def index(self, release_id: int) -> Mapping[UUID, IndexedModel]:
-        """Of each link that a release holds: its model, the model's path, and the centres of its leaves."""
+        """Of each link that a release holds: its model, the model's path, its leaves' centres and who knows power."""
         rows = self._connection.execute(
-            select(link_models, clusters.c.rows.label("leaf_rows"), *(clusters.c[name] for name in _CENTRE))
+            select(
+                link_models,
+                clusters.c.rows.label("leaf_rows"),
+                *(clusters.c[name] for name in _CENTRE),
+                surfaces.c.log_power_mean.is_not(None).label("powered"),
+            )
             .join(release_links, release_links.c.link_model_id == link_models.c.id)
             .join(clusters, clusters.c.link_model_id == link_models.c.id)
+            .join(surfaces, surfaces.c.cluster_id == clusters.c.id)
             .where(release_links.c.release_id == release_id)
             .order_by(link_models.c.id, clusters.c.ordinal)
         )
         return {
-            link_id: IndexedModel(group[0].id, _path(group[0]), tuple(map(_centre, group)))
+            link_id: IndexedModel(
+                group[0].id, _path(group[0]), tuple(map(_centre, group)), tuple(row.powered for row in group)
+            )
             for link_id, group in ((key, list(rows)) for key, rows in groupby(rows, key=lambda row: row.link_id))
         }
 

@@ -133,7 +133,7 @@ def test_a_dry_run_moves_nothing_and_shows_the_plan(origin, env, tmp_path):
     assert outcome.document["plan"]["source"] == "heuristic"
     assert not (tmp_path / "copy").exists()
     text = run("copy", origin.url, str(tmp_path / "copy"), "--dry-run", env=env).out
-    assert "closed-form rules for max_throughput" in text
+    assert "closed-form rule MaxThr for max_throughput" in text
 
 
 def test_a_copy_that_fails_for_a_file_ends_with_1_and_says_which(origin, env, tmp_path):

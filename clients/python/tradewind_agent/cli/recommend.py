@@ -71,7 +71,7 @@ def recommend(
             client.close()
     if isinstance(plan, str):
         bins = (SizeBin(max(-(-total_bytes // files), 1), files, total_bytes),)
-        plan = plan_by_rules(uuid4(), bins, path, agreement, because=plan)
+        plan = plan_by_rules(uuid4(), bins, path, agreement, load=load, because=plan)
     _tell(terminal, plan, flags)
 
 
