@@ -99,9 +99,17 @@ class Testbed:
         """What the link has carried, dropped and lost since the set-up."""
         return self.link.control.counters()
 
-    def start(self, host: Host, argv: Sequence[str | Path], **options: Any) -> subprocess.Popen[bytes]:
-        """Start a program on a host; ``options`` are those of `subprocess.Popen`. It ends with the testbed."""
-        return subprocess.Popen(host.command(argv), **options)
+    def start(
+        self, host: Host, argv: Sequence[str | Path], *, log: Path | None = None, **options: Any
+    ) -> subprocess.Popen[bytes]:
+        """Start a program on a host, without input; its output goes to ``log``, or nowhere.
+
+        It ends with the testbed at the latest. ``options`` are those of `subprocess.Popen`.
+        """
+        with (log if log is not None else Path(os.devnull)).open("wb") as output:
+            streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": output}
+            program: subprocess.Popen[bytes] = subprocess.Popen(host.command(argv), **(streams | options))
+            return program
 
     def run(self, host: Host, argv: Sequence[str | Path], *, timeout_s: float | None = None) -> str:
         """Run a program on a host to its end; its output.
