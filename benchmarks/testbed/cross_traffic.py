@@ -47,24 +47,28 @@ class CrossTraffic:
 def cross_traffic(bed: Testbed, client: Host, traffic: CrossTraffic) -> Iterator[Path]:
     """Run it during the block; the value is the file that its reports go to, see `received`."""
     report = bed.folder / f"cross-traffic-{client.namespace}.ndjson"
-    module = [sys.executable, "-P", "-m", _MODULE]
-    server = bed.start(bed.server, [*module, "serve", bed.server.address, str(PORT)], stdout=subprocess.PIPE)
-    try:
-        assert server.stdout is not None
-        server.stdout.readline()  # it listens
-        options = ["--flows", traffic.flows, "--on", traffic.on_s, "--off", traffic.off_s, "--seed", traffic.seed]
-        fetch = [*module, "fetch", bed.server.address, PORT, *options]
+    options = ["--flows", traffic.flows, "--on", traffic.on_s, "--off", traffic.off_s, "--seed", traffic.seed]
+    fetch = [sys.executable, "-P", "-m", _MODULE, "fetch", bed.server.address, PORT, *options]
+    with traffic_source(bed):
         fetcher = bed.start(client, [str(part) for part in fetch], log=report)
         try:
             yield report
         finally:
             fetcher.terminate()
             fetcher.wait()
-    finally:
-        server.terminate()
-        server.wait()
-        if server.stdout is not None:
-            server.stdout.close()
+
+
+@contextmanager
+def traffic_source(bed: Testbed) -> Iterator[None]:
+    """A program on the server that sends without end to whoever connects to `PORT`."""
+    command = [sys.executable, "-P", "-m", _MODULE, "serve", bed.server.address, str(PORT)]
+    with bed.start(bed.server, command, stdout=subprocess.PIPE) as source:
+        try:
+            assert source.stdout is not None
+            source.stdout.readline()  # it listens
+            yield
+        finally:
+            source.terminate()
 
 
 def received(report: Path) -> list[tuple[float, float]]:

@@ -4,7 +4,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -27,14 +27,14 @@ class State:
     """A standing testbed as other processes see it.
 
     ``owner``, ``owner_started`` : process id and start time in clock ticks, which together never come again.
-    ``description`` : for people.
+    ``purpose`` : what it stands for.
     """
 
     name: str
     owner: int
     owner_started: int
     namespaces: Sequence[str]
-    description: Mapping[str, object]
+    purpose: str
 
     @property
     def folder(self) -> Path:

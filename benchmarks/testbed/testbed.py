@@ -26,6 +26,7 @@ class Testbed:
     path : may be changed later, see `change`.
     clients : how many, all sharing the bottleneck.
     seed : of the random losses.
+    purpose : what other processes are told it stands for.
 
     Attributes
     ----------
@@ -35,7 +36,7 @@ class Testbed:
 
     __test__ = False  # a name that starts with Test is no reason to collect it
 
-    def __init__(self, path: PathSpec, *, clients: int = 1, seed: int = 1) -> None:
+    def __init__(self, path: PathSpec, *, clients: int = 1, seed: int = 1, purpose: str = "run") -> None:
         if not 1 <= clients <= MOST_CLIENTS:
             raise InvalidValue("clients", f"must be within 1 and {MOST_CLIENTS}, got {clients}")
         name = unique_name()
@@ -48,7 +49,7 @@ class Testbed:
             owner=os.getpid(),
             owner_started=started(os.getpid()) or 0,
             namespaces=[host.namespace for host in self.hosts],
-            description=self._description(),
+            purpose=purpose,
         )
         self._standing = ExitStack()
         self.link: Link
@@ -124,10 +125,3 @@ class Testbed:
     def tcp(self) -> dict[str, str]:
         """Settings of TCP, the same on all hosts, to be named with every figure."""
         return dict(tcp_settings(self.server))
-
-    def _description(self) -> dict[str, object]:
-        return {
-            "path": str(self.path),
-            "server": self.server.address,
-            "clients": [client.address for client in self.clients],
-        }
