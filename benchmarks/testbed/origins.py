@@ -51,6 +51,7 @@ http {{
 @contextmanager
 def nginx(bed: Testbed, root: Path, *, keepalive_requests: int = NGINX_KEEPALIVE_REQUESTS) -> Iterator[str]:
     """Debian's nginx serves ``root``; the value is its URL, with a slash at the end."""
+    _require_free(bed, HTTP_PORT)
     configuration = bed.folder / "nginx.conf"
     configuration.write_text(
         _NGINX.format(
@@ -71,6 +72,7 @@ def nginx(bed: Testbed, root: Path, *, keepalive_requests: int = NGINX_KEEPALIVE
 @contextmanager
 def serve_files(bed: Testbed, root: Path) -> Iterator[str]:
     """Our own server of files serves ``root``; the value is its URL, with a slash at the end."""
+    _require_free(bed, HTTP_PORT)
     log = bed.folder / "serve-files.log"
     command = [sys.executable, "-P", "-m", "tradewind_agent", "serve-files", str(root)]
     command += ["--host", bed.server.address, "--port", str(HTTP_PORT)]
@@ -82,6 +84,7 @@ def serve_files(bed: Testbed, root: Path) -> Iterator[str]:
 @contextmanager
 def gridftp(bed: Testbed, root: Path) -> Iterator[str]:
     """A Globus GridFTP server serves ``root`` to anyone; the value is its URL of that folder, with a slash."""
+    _require_free(bed, GRIDFTP_PORT)
     # The server asks for the name of its own address; a name server that cannot be reached would keep it waiting.
     hosts = bed.folder / "hosts"
     hosts.write_text(_HOSTS.read_text(encoding="utf-8") + f"\n{bed.server.address} {bed.server.namespace}\n")
@@ -120,11 +123,21 @@ def _serving(bed: Testbed, program: subprocess.Popen[bytes], port: int, log: Pat
 
 
 def _wait_until_listening(bed: Testbed, program: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    """Look at the sockets of the server's namespace, so that no connection disturbs the path."""
-    wanted = f":{port:04X} 00000000:0000 0A"  # of /proc/net/tcp: any address, this port, no peer, state LISTEN
     deadline = time.monotonic() + PATIENCE_S
-    while wanted not in Path(f"/proc/{bed.link.process.pid}/net/tcp").read_text(encoding="ascii"):
+    while not _is_listening(bed, port):
         if program.poll() is not None or time.monotonic() > deadline:
             said = log.read_text(errors="replace").strip().splitlines() or ["nothing said"]
             raise EmulationBroke(f"the server on port {port} did not start: {said[-1]}")
         time.sleep(_POLL_S)
+
+
+def _require_free(bed: Testbed, port: int) -> None:
+    """Refuse a second server of a port, which would fail while the first one answers for it."""
+    if _is_listening(bed, port):
+        raise EmulationBroke(f"port {port} of {bed.server.namespace} has a server already")
+
+
+def _is_listening(bed: Testbed, port: int) -> bool:
+    """Look at the sockets of the server's namespace, where the link lives: no connection disturbs the path."""
+    wanted = f":{port:04X} 00000000:0000 0A"  # of /proc/net/tcp: any address, this port, no peer, state LISTEN
+    return wanted in Path(f"/proc/{bed.link.process.pid}/net/tcp").read_text(encoding="ascii")
