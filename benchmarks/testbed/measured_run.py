@@ -23,6 +23,8 @@ from tradewind_agent.meters.cpu_model import modelled_energy_j
 CUT_S = 60.0
 """A run that is not done by then is stopped and scored over the bytes it has."""
 
+GRACE_S = 5.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredRun:
@@ -90,6 +92,11 @@ def measured_run(
             used_s = cpu_s(psutil.Process(program.pid))
             done = bytes_in(destination)
         path = bed.counters().since(before)
+        if not ended:
+            # Then asked to end, so that a log of what it did may be written.
+            os.killpg(program.pid, signal.SIGTERM)
+            os.killpg(program.pid, signal.SIGCONT)
+            _ends_within(program.pid, GRACE_S)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(program.pid, signal.SIGKILL)

@@ -24,12 +24,14 @@ class Job:
     """Files to fetch: ``names`` below ``url`` (which ends with a slash) into ``destination``.
 
     ``scratch`` : an empty folder of the run, for lists and configurations.
+    ``source`` : what the sender is called in our own logs; paths are emulated at the same address, one after another.
     """
 
     url: str
     names: Sequence[str]
     destination: Path
     scratch: Path
+    source: str = "origin"
 
     def listed(self, lines: Iterable[str]) -> Path:
         """A file of the scratch folder with these lines."""
@@ -114,17 +116,8 @@ def _globus_url_copy(job: Job, setting: Parameters | None) -> list[str]:
 
 def _tradewind(job: Job, setting: Parameters | None) -> list[str]:
     """Our engine: at a static setting, or as it chooses by itself."""
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "tradewind_agent",
-        "copy",
-        job.url,
-        str(job.destination),
-        "--base-power",
-        "0",
-    ]
+    command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", job.url, str(job.destination), "--json"]
+    command += ["--base-power", "0", "--source", job.source, "--destination", "client"]
     if setting is not None:
         for axis in ("concurrency", "parallelism", "pipelining"):
             command += [f"--{axis}", str(getattr(setting, axis) or 1)]

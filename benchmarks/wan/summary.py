@@ -1,0 +1,74 @@
+"""The table and its summary, from the rows of finished cells."""
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from benchmarks.report import Value
+from benchmarks.testbed.peers import PEERS
+from benchmarks.wan.cell_run import OURS, OURS_MIN_ENERGY
+from benchmarks.wan.runs import Row
+
+Figures = Mapping[str, Any]
+HTML_60_MS = "100M-60ms/html"
+
+
+def best_default(row: Row, figure: str, best: Callable[[Iterable[float]], float]) -> float:
+    """The best figure that any peer reached at its defaults."""
+    values = (row["contenders"][peer.name][figure] for peer in PEERS if peer.name in row["contenders"])
+    return best(value for value in values if value is not None)
+
+
+def oracle_bps(row: Row) -> float:
+    """Throughput of the best static setting of our engine and of the peers, run afresh."""
+    return max(_bps(row, name) for name in row["contenders"] if name.startswith("best "))
+
+
+def result(row: Row) -> dict[str, Value]:
+    """A cell as a line of the table: Mbit/s, and modelled Joule a gigabyte."""
+    contenders: Mapping[str, Figures] = row["contenders"]
+    line: dict[str, Value] = {"case": row["cell"]}
+    line |= {name: each["throughput_bps"] / 1e6 for name, each in contenders.items()}
+    line |= {f"{name} J/GB": each["modelled_j_per_gb"] for name, each in contenders.items() if name[:5] != "best "}
+    line["oracle_fraction"] = _bps(row, OURS) / oracle_bps(row)
+    line["vs_best_default"] = _bps(row, OURS) / best_default(row, "throughput_bps", max)
+    return line
+
+
+def summary(rows: Sequence[Row]) -> dict[str, Value]:
+    """The figures to judge by, of the cells that are finished; energies are modelled, at equal bytes."""
+    fractions = [_bps(row, OURS) / oracle_bps(row) for row in rows]
+    margins = [_bps(row, OURS) / best_default(row, "throughput_bps", max) for row in rows]
+    html = next((row for row in rows if row["cell"] == HTML_60_MS), None)
+    return {
+        "cells": len(rows),
+        "oracle_fraction_min": min(fractions),
+        "oracle_fraction_median": statistics.median(fractions),
+        "vs_best_default_min": min(margins),
+        "cells_above_best_default": sum(margin > 1 for margin in margins),
+        "energy_vs_best_default_max": max(
+            _energy(row, OURS_MIN_ENERGY) / best_default(row, "modelled_j_per_gb", min) for row in rows
+        ),
+        "energy_vs_rclone_median": _median_energy_ratio(rows, "rclone"),
+        "energy_vs_wget_median": _median_energy_ratio(rows, "wget"),
+        "html_60ms_vs_rclone": _ratio(html, "rclone"),
+        "html_60ms_vs_wget": _ratio(html, "wget"),
+    }
+
+
+def _bps(row: Row, contender: str) -> float:
+    return float(row["contenders"][contender]["throughput_bps"])
+
+
+def _energy(row: Row, contender: str) -> float:
+    joules = row["contenders"][contender]["modelled_j_per_gb"]
+    return float("inf") if joules is None else float(joules)
+
+
+def _median_energy_ratio(rows: Sequence[Row], peer: str) -> float | None:
+    ratios = [_energy(row, OURS_MIN_ENERGY) / _energy(row, peer) for row in rows if peer in row["contenders"]]
+    return statistics.median(ratios) if ratios else None
+
+
+def _ratio(row: Row | None, peer: str) -> float | None:
+    return _bps(row, OURS) / _bps(row, peer) if row is not None and peer in row["contenders"] else None
