@@ -53,12 +53,20 @@ class MeasuredRun:
 
     def modelled_energy_j(self) -> float:
         """By the agent's CPU model at its assumed constants, for the client alone."""
-        cpus = psutil.cpu_count() or 1
-        return modelled_energy_j(assumed_profile(cpus), self.duration_s, self.cpu_s, cpus)
+        return self._modelled_j(self.duration_s, self.cpu_s)
 
-    def modelled_j_per_gb(self) -> float:
-        """Energy by the bytes done, which runs that were cut can be compared by; infinite when nothing was done."""
-        return 1e9 * self.modelled_energy_j() / self.bytes_done if self.bytes_done else float("inf")
+    def modelled_dynamic_energy_j(self) -> float:
+        """What the idle client would not have taken anyway."""
+        return self._modelled_j(0.0, self.cpu_s)
+
+    def per_gb(self, energy_j: float) -> float | None:
+        """Energy by the bytes done, which runs that were cut can be compared by; ``None`` when nothing was done."""
+        return 1e9 * energy_j / self.bytes_done if self.bytes_done else None
+
+    @staticmethod
+    def _modelled_j(duration_s: float, cpu_s: float) -> float:
+        cpus = psutil.cpu_count() or 1
+        return modelled_energy_j(assumed_profile(cpus), duration_s, cpu_s, cpus)
 
 
 def measured_run(

@@ -110,8 +110,8 @@ def _globus_url_copy(job: Job, setting: Parameters | None) -> list[str]:
     command = ["globus-url-copy", "-f", str(pairs)]
     if setting is None:
         return command
-    command += ["-cc", str(setting.concurrency), "-p", str(setting.parallelism)]
-    return [*command, "-pp"] if (setting.pipelining or 1) > 1 else command
+    # Pipelining is a switch there; whoever sets the others for speed has it on.
+    return [*command, "-cc", str(setting.concurrency), "-p", str(setting.parallelism), "-pp"]
 
 
 def _tradewind(job: Job, setting: Parameters | None) -> list[str]:
@@ -143,7 +143,7 @@ PEERS = (
         program="globus-url-copy",
         package="globus-gass-copy-progs globus-gridftp-server-progs",
         command=_globus_url_copy,
-        axes=("concurrency", "parallelism", "pipelining"),
+        axes=("concurrency", "parallelism"),
         over_gridftp=True,
     ),
 )

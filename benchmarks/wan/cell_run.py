@@ -46,9 +46,8 @@ def run_cell(arena: Arena, peers: Sequence[Peer], log: RunLog, plan: Plan) -> Ro
     """Measure what is not in ``log`` yet; the cell's row."""
     measure = _Measuring(arena, log, plan)
     oracles: list[Contender] = []
-    tried = {}
     for peer in (TRADEWIND, *plan.searched):
-        setting, tried[peer.name] = best_setting(peer.axes, partial(measure.ranked, peer))
+        setting = best_setting(peer.axes, partial(measure.ranked, peer))
         oracles.append(Contender(name=f"best {peer.name}", peer=peer, setting=setting))
     contenders = [
         *(Contender(name=peer.name, peer=peer) for peer in peers),
@@ -60,7 +59,7 @@ def run_cell(arena: Arena, peers: Sequence[Peer], log: RunLog, plan: Plan) -> Ro
         # In turn, and from another one on each time, so that slow times of the machine hit all alike.
         for contender in contenders[repeat % len(contenders) :] + contenders[: repeat % len(contenders)]:
             runs[contender.name].append(measure.repeated(contender, repeat))
-    return _row(arena, plan, runs, tried)
+    return _row(arena, plan, runs, measure.searched)
 
 
 def _tuned(variables: Mapping[str, str]) -> list[Contender]:
@@ -76,11 +75,13 @@ class _Measuring:
 
     def __init__(self, arena: Arena, log: RunLog, plan: Plan) -> None:
         self._arena, self._log, self._plan = arena, log, plan
+        self.searched: dict[str, list[Row]] = {}
 
     def ranked(self, peer: Peer, setting: Parameters) -> float:
         """Throughput of a static setting, bit/s."""
-        contender = Contender(name=f"search {peer.name}", peer=peer, setting=setting)
-        return float(self._run(contender, "search", self._plan.search_cut_s)["throughput_bps"])
+        row = self._run(Contender(name=peer.name, peer=peer, setting=setting), "search", self._plan.search_cut_s)
+        self.searched.setdefault(peer.name, []).append(row)
+        return float(row["throughput_bps"])
 
     def repeated(self, contender: Contender, repeat: int) -> Row:
         return self._run(contender, f"repeat {repeat}", self._plan.cut_s)
@@ -127,7 +128,8 @@ def _run_row(arena: Arena, contender: Contender, role: str, run: MeasuredRun) ->
         "throughput_bps": run.throughput_bps,
         "cpu_s": run.cpu_s,
         "modelled_energy_j": run.modelled_energy_j(),
-        "modelled_j_per_gb": run.modelled_j_per_gb() if run.bytes_done else None,
+        "modelled_j_per_gb": run.per_gb(run.modelled_energy_j()),
+        "dynamic_j_per_gb": run.per_gb(run.modelled_dynamic_energy_j()),
         "cut": run.cut,
         "exit_code": run.exit_code,
         "dropped": run.path.down.dropped,
@@ -136,7 +138,7 @@ def _run_row(arena: Arena, contender: Contender, role: str, run: MeasuredRun) ->
     }
 
 
-def _row(arena: Arena, plan: Plan, runs: Mapping[str, Sequence[Row]], tried: Mapping[str, int]) -> Row:
+def _row(arena: Arena, plan: Plan, runs: Mapping[str, Sequence[Row]], searched: Mapping[str, Sequence[Row]]) -> Row:
     """Medians of each contender over the repeats, with the runs themselves."""
     return {
         "cell": arena.cell.name,
@@ -149,18 +151,38 @@ def _row(arena: Arena, plan: Plan, runs: Mapping[str, Sequence[Row]], tried: Map
         "cut_s": plan.cut_s,
         "search_cut_s": plan.search_cut_s,
         "hashes": dict(plan.hashes),
-        "settings_tried": dict(tried),
+        "settings_tried": {name: len(rows) for name, rows in searched.items()},
+        "least_dynamic_energy": _least_energy(searched[TRADEWIND.name]),
         "contenders": {name: _medians(rows) for name, rows in runs.items()},
     }
 
 
 def _medians(rows: Sequence[Row]) -> dict[str, Any]:
-    energies = [row["modelled_j_per_gb"] for row in rows]
     return {
         "setting": rows[0]["setting"],
         "throughput_bps": statistics.median(row["throughput_bps"] for row in rows),
-        "modelled_j_per_gb": statistics.median(energies) if None not in energies else None,
+        "modelled_j_per_gb": _median_or_none([row["modelled_j_per_gb"] for row in rows]),
+        "dynamic_j_per_gb": _median_or_none([row["dynamic_j_per_gb"] for row in rows]),
         "failed": sum(row["exit_code"] not in (0, None) for row in rows),
         "cut": sum(row["cut"] for row in rows),
         "throughputs_bps": [round(row["throughput_bps"]) for row in rows],
+    }
+
+
+def _median_or_none(values: Sequence[float | None]) -> float | None:
+    """The median; ``None`` where a run did nothing, whose energy by the byte has no number."""
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if len(known) == len(values) else None
+
+
+def _least_energy(searched: Sequence[Row]) -> dict[str, Any]:
+    """Of the static settings tried: what the fastest takes above idle for a gigabyte, and the least that any takes."""
+    worked = [row for row in searched if row["dynamic_j_per_gb"] is not None]
+    fastest = max(worked, key=lambda row: row["throughput_bps"])
+    least = min(worked, key=lambda row: row["dynamic_j_per_gb"])
+    return {
+        "setting": least["setting"],
+        "dynamic_j_per_gb": least["dynamic_j_per_gb"],
+        "throughput_bps": least["throughput_bps"],
+        "of_fastest_j_per_gb": fastest["dynamic_j_per_gb"],
     }

@@ -50,8 +50,8 @@ def _setting(axes: Sequence[str], values: Sequence[int]) -> Parameters:
     return Parameters(**dict(zip(axes, values, strict=True)))  # type: ignore[arg-type]  # all of them are numbers
 
 
-def best_setting(axes: Sequence[str], score: Score) -> tuple[Parameters, int]:
-    """The setting with the highest score, and how many were tried.
+def best_setting(axes: Sequence[str], score: Score) -> Parameters:
+    """The setting with the highest score.
 
     Parameters
     ----------
@@ -63,6 +63,6 @@ def best_setting(axes: Sequence[str], score: Score) -> tuple[Parameters, int]:
         leaders = sorted(tried, key=lambda setting: -tried[setting])[:REFINED]
         untried = {near for leader in leaders for near in neighbours(leader, axes)} - tried.keys()
         if not untried:
-            return leaders[0], len(tried)
+            return leaders[0]
         for setting in sorted(untried, key=lambda setting: tuple(getattr(setting, axis) for axis in axes)):
             tried[setting] = score(setting)

@@ -5,11 +5,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.report import Value
-from benchmarks.testbed.peers import PEERS
+from benchmarks.testbed.peers import PEERS, TRADEWIND
 from benchmarks.wan.cell_run import OURS, OURS_MIN_ENERGY
 from benchmarks.wan.runs import Row
 
+LESS_ENERGY = 0.7
+"""Of the fastest setting's dynamic energy: where brute force shows a setting with so little, there is much to save."""
+
 Figures = Mapping[str, Any]
+FASTEST = f"best {TRADEWIND.name}"
 HTML_60_MS = "100M-60ms/html"
 
 
@@ -39,6 +43,7 @@ def summary(rows: Sequence[Row]) -> dict[str, Value]:
     """The figures to judge by, of the cells that are finished; energies are modelled, at equal bytes."""
     fractions = [_bps(row, OURS) / oracle_bps(row) for row in rows]
     margins = [_bps(row, OURS) / best_default(row, "throughput_bps", max) for row in rows]
+    saving = [row for row in rows if _can_save(row)]
     html = next((row for row in rows if row["cell"] == HTML_60_MS), None)
     return {
         "cells": len(rows),
@@ -51,6 +56,8 @@ def summary(rows: Sequence[Row]) -> dict[str, Value]:
         ),
         "energy_vs_rclone_median": _median_energy_ratio(rows, "rclone"),
         "energy_vs_wget_median": _median_energy_ratio(rows, "wget"),
+        "cells_with_30_percent_to_save": len(saving),
+        "dynamic_saving_min": min((_dynamic_saving(row) for row in saving), default=None),
         "html_60ms_vs_rclone": _ratio(html, "rclone"),
         "html_60ms_vs_wget": _ratio(html, "wget"),
     }
@@ -63,6 +70,18 @@ def _bps(row: Row, contender: str) -> float:
 def _energy(row: Row, contender: str) -> float:
     joules = row["contenders"][contender]["modelled_j_per_gb"]
     return float("inf") if joules is None else float(joules)
+
+
+def _can_save(row: Row) -> bool:
+    least = row["least_dynamic_energy"]
+    return bool(least["dynamic_j_per_gb"] <= LESS_ENERGY * least["of_fastest_j_per_gb"])
+
+
+def _dynamic_saving(row: Row) -> float:
+    """Of our transfers under ``min_energy`` (dynamic basis), against our fastest static setting; both run afresh."""
+    contenders: Mapping[str, Figures] = row["contenders"]
+    ours, fastest = (contenders[name]["dynamic_j_per_gb"] for name in (OURS_MIN_ENERGY, FASTEST))
+    return 1 - ours / fastest if ours is not None and fastest else float("-inf")
 
 
 def _median_energy_ratio(rows: Sequence[Row], peer: str) -> float | None:
