@@ -19,7 +19,7 @@ HTML_60_MS = "100M-60ms/html"
 
 def best_default(row: Row, figure: str, best: Callable[[Iterable[float]], float]) -> float:
     """The best figure that any peer reached at its defaults."""
-    values = (row["contenders"][peer.name][figure] for peer in PEERS if peer.name in row["contenders"])
+    values = (row["contenders"][peer.name][figure] for peer in PEERS)
     return best(value for value in values if value is not None)
 
 
@@ -43,7 +43,9 @@ def summary(rows: Sequence[Row]) -> dict[str, Value]:
     """The figures to judge by, of the cells that are finished; energies are modelled, at equal bytes."""
     fractions = [_bps(row, OURS) / oracle_bps(row) for row in rows]
     margins = [_bps(row, OURS) / best_default(row, "throughput_bps", max) for row in rows]
+    energies = [_over(_energy(row, OURS_MIN_ENERGY), best_default(row, "modelled_j_per_gb", min)) for row in rows]
     saving = [row for row in rows if _can_save(row)]
+    savings = [_dynamic_saving(row) for row in saving]
     html = next((row for row in rows if row["cell"] == HTML_60_MS), None)
     return {
         "cells": len(rows),
@@ -51,13 +53,11 @@ def summary(rows: Sequence[Row]) -> dict[str, Value]:
         "oracle_fraction_median": statistics.median(fractions),
         "vs_best_default_min": min(margins),
         "cells_above_best_default": sum(margin > 1 for margin in margins),
-        "energy_vs_best_default_max": max(
-            _energy(row, OURS_MIN_ENERGY) / best_default(row, "modelled_j_per_gb", min) for row in rows
-        ),
+        "energy_vs_best_default_max": _if_all_known(max, energies),
         "energy_vs_rclone_median": _median_energy_ratio(rows, "rclone"),
         "energy_vs_wget_median": _median_energy_ratio(rows, "wget"),
         "cells_with_30_percent_to_save": len(saving),
-        "dynamic_saving_min": min((_dynamic_saving(row) for row in saving), default=None),
+        "dynamic_saving_min": _if_all_known(min, savings),
         "html_60ms_vs_rclone": _ratio(html, "rclone"),
         "html_60ms_vs_wget": _ratio(html, "wget"),
     }
@@ -67,9 +67,20 @@ def _bps(row: Row, contender: str) -> float:
     return float(row["contenders"][contender]["throughput_bps"])
 
 
-def _energy(row: Row, contender: str) -> float:
-    joules = row["contenders"][contender]["modelled_j_per_gb"]
-    return float("inf") if joules is None else float(joules)
+def _energy(row: Row, contender: str) -> float | None:
+    joules: float | None = row["contenders"][contender]["modelled_j_per_gb"]
+    return joules
+
+
+def _over(ours: float | None, theirs: float | None) -> float | None:
+    """A ratio; ``None`` where there is none, such as with a tool that had not a byte at the cut."""
+    return ours / theirs if ours is not None and theirs else None
+
+
+def _if_all_known(pick: Callable[[Sequence[float]], float], values: Sequence[float | None]) -> float | None:
+    """The extreme of the cells; ``None`` with none, and where one has no number, which may be the extreme."""
+    known = [value for value in values if value is not None]
+    return pick(known) if known and len(known) == len(values) else None
 
 
 def _can_save(row: Row) -> bool:
@@ -77,17 +88,18 @@ def _can_save(row: Row) -> bool:
     return bool(least["dynamic_j_per_gb"] <= LESS_ENERGY * least["of_fastest_j_per_gb"])
 
 
-def _dynamic_saving(row: Row) -> float:
+def _dynamic_saving(row: Row) -> float | None:
     """Of our transfers under ``min_energy`` (dynamic basis), against our fastest static setting; both run afresh."""
     contenders: Mapping[str, Figures] = row["contenders"]
-    ours, fastest = (contenders[name]["dynamic_j_per_gb"] for name in (OURS_MIN_ENERGY, FASTEST))
-    return 1 - ours / fastest if ours is not None and fastest else float("-inf")
+    share = _over(*(contenders[name]["dynamic_j_per_gb"] for name in (OURS_MIN_ENERGY, FASTEST)))
+    return None if share is None else 1 - share
 
 
 def _median_energy_ratio(rows: Sequence[Row], peer: str) -> float | None:
-    ratios = [_energy(row, OURS_MIN_ENERGY) / _energy(row, peer) for row in rows if peer in row["contenders"]]
-    return statistics.median(ratios) if ratios else None
+    ratios = [_over(_energy(row, OURS_MIN_ENERGY), _energy(row, peer)) for row in rows]
+    known = [ratio for ratio in ratios if ratio is not None]
+    return statistics.median(known) if known else None
 
 
 def _ratio(row: Row | None, peer: str) -> float | None:
-    return _bps(row, OURS) / _bps(row, peer) if row is not None and peer in row["contenders"] else None
+    return _over(_bps(row, OURS), _bps(row, peer)) if row is not None else None

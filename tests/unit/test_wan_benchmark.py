@@ -103,3 +103,12 @@ def test_the_summary_compares_with_the_oracle_and_the_best_default():
     assert figures["cells_with_30_percent_to_save"] == 1
     assert figures["dynamic_saving_min"] == pytest.approx(1 - 40 / 50)
     assert result(rows[0])["vs_best_default"] == pytest.approx(1.6)
+
+
+def test_a_tool_without_a_byte_at_the_cut_has_no_ratio_and_breaks_nothing():
+    row = a_cell("100M-60ms/html", 80.0, 100.0, rclone=0.0)
+    row["contenders"]["rclone"]["modelled_j_per_gb"] = None
+    figures = summary([row])
+    assert figures["html_60ms_vs_rclone"] is None
+    assert figures["energy_vs_rclone_median"] is None
+    assert figures["energy_vs_best_default_max"] == pytest.approx(0.4)
