@@ -41,20 +41,25 @@ def test_a_round_trip_takes_as_long_as_the_path_is_and_a_change_is_felt_at_once(
         assert 2 * RTT_S - GRAIN_S <= round_trip_s(bed) < 3 * RTT_S
 
 
-def test_downloads_never_exceed_the_rate_and_several_streams_come_near_it(stand, tmp_path):
+def test_a_download_never_exceeds_the_rate_nor_the_queue(stand, tmp_path):
     bed = stand(PATH)
     (tmp_path / "served").mkdir()
     (tmp_path / "got").mkdir()
     for i in range(8):
         (tmp_path / "served" / str(i)).write_bytes(bytes(3_000_000))
     with origins.nginx(bed, tmp_path / "served") as url:
-        runs_bps = [8 * 24_000_000 / download_s(bed, url, 8, tmp_path / "got") for _ in range(3)]
-    assert max(runs_bps) <= PATH.rate_bps
-    assert max(runs_bps) >= 0.6 * PATH.rate_bps  # the best, since the machine may have been busy
+        duration_s = download_s(bed, url, 8, tmp_path / "got")
+    assert 8 * 24_000_000 / duration_s <= PATH.rate_bps
     down = bed.counters().down
     assert down.bytes > 24_000_000
     assert down.queued_peak_bytes <= PATH.queue_limit_bytes
     assert down.lost == 0
+
+
+def test_several_streams_come_near_the_rate(stand):
+    bed = stand(PATH)
+    with cross_traffic(bed, bed.clients[0], CrossTraffic(flows=8)) as report:
+        eventually(lambda: max((bps for _, bps in received(report)), default=0.0) >= 0.6 * PATH.rate_bps)
 
 
 def test_losses_come_as_often_as_asked_for(stand):
