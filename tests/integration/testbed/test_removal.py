@@ -62,23 +62,23 @@ def test_what_a_killed_testbed_leaves_is_removed_and_a_living_one_is_left_alone(
         sleeper = subprocess.Popen(["ip", "netns", "exec", f"{name}-client0", "sleep", "1000"])
         link = int(subprocess.run(["ip", "netns", "pids", f"{name}-server"], capture_output=True, check=True).stdout)
         process.kill()
-    assert name in namespaces()
     eventually(lambda: not is_running(link))  # it never outlives its owner
-    assert name in leftovers.remove_leftovers()
+    leftovers.remove_leftovers()
+    # Whoever sets a testbed up elsewhere removes leftovers too, and may be at it: in the end they are gone.
+    eventually(lambda: name not in namespaces() and not (leftovers.FOLDER / name).exists())
     assert sleeper.wait(10) == -signal.SIGTERM
-    assert name not in namespaces()
-    assert not (leftovers.FOLDER / name).exists()
     assert living.counters().down.forwarded == 0
     assert living.name in namespaces()
 
 
-def test_a_process_with_the_id_of_a_dead_owner_does_not_keep_its_leftovers(tmp_path):
+def test_a_process_with_the_id_of_a_dead_owner_does_not_keep_its_leftovers():
     state = leftovers.State(
         name=f"tw{os.getpid()}-0000", owner=os.getpid(), owner_started=1, namespaces=[], purpose="test"
     )
     state.write()
     assert not state.is_alive
-    assert state.name in leftovers.remove_leftovers()
+    leftovers.remove_leftovers()
+    eventually(lambda: not state.folder.exists())
 
 
 def test_up_show_set_and_down_from_other_processes():
