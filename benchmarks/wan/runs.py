@@ -14,9 +14,21 @@ Row = dict[str, Any]
 _PARTS: Mapping[str, tuple[str, ...]] = {
     "engine": ("clients/python/tradewind_agent/engine", "clients/python/tradewind_agent/moving.py"),
     "controller": ("core/tradewind", "clients/python/tradewind_agent"),
-    "testbed": ("benchmarks/testbed/link", "benchmarks/testbed/data_sets.py", "benchmarks/testbed/namespaces.py"),
+    "testbed": (
+        "benchmarks/testbed/link",
+        "benchmarks/testbed/data_sets.py",
+        "benchmarks/testbed/measured_run.py",
+        "benchmarks/testbed/namespaces.py",
+        "benchmarks/testbed/origins.py",
+        "benchmarks/testbed/peers.py",
+    ),
+    "harness": ("benchmarks/wan/cell_run.py", "benchmarks/wan/search.py"),
 }
-"""What a figure depends on: of static settings the engine, of tuned ones all that decides, of all the emulation."""
+"""What a figure depends on.
+
+A run at a static setting: engine and testbed; one of ours that chooses: controller and testbed; a peer's: the testbed. A
+cell's row depends on all, and on what makes it of the runs.
+"""
 
 _HASH_DIGITS = 12
 

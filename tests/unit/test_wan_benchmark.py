@@ -66,7 +66,7 @@ def test_an_interrupted_log_goes_on_without_its_torn_line(tmp_path):
 def test_digests_tell_the_parts_apart_and_repeat():
     first = hashes()
     assert first == hashes()
-    assert set(first) == {"engine", "controller", "testbed"}
+    assert set(first) == {"engine", "controller", "testbed", "harness"}
     assert all(a != b for a, b in pairwise(first.values()))
 
 
