@@ -26,8 +26,8 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
 }
 """What a figure depends on.
 
-A run at a static setting: engine and testbed; one of ours that chooses: controller and testbed; a peer's: the testbed. A
-cell's row depends on all, and on what makes it of the runs.
+A run at a static setting: engine and testbed; one of ours that chooses: controller and testbed; a peer's: the testbed.
+A cell's row depends on all, and on what makes it of the runs.
 """
 
 _HASH_DIGITS = 12
