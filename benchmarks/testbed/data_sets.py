@@ -60,9 +60,9 @@ def _read_sizes(path: Path) -> list[int]:
     return sizes
 
 
-def needed_bytes(path: PathSpec) -> float:
-    """Bytes that keep a well-tuned transfer busy for `TUNED_S`."""
-    return TUNED_S * TUNED_SHARE * path.rate_bps / BITS_PER_BYTE
+def needed_bytes(path: PathSpec, tuned_s: float = TUNED_S) -> float:
+    """Bytes that keep a well-tuned transfer busy for so long."""
+    return tuned_s * TUNED_SHARE * path.rate_bps / BITS_PER_BYTE
 
 
 def draw_sizes(kind: Kind, lists: SizeLists, at_least_bytes: float, seed: int) -> list[int]:

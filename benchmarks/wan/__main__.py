@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.report import ROOT, arguments, write
-from benchmarks.testbed.data_sets import SizeLists, read_size_lists
+from benchmarks.testbed.data_sets import TUNED_S, SizeLists, needed_bytes, read_size_lists
 from benchmarks.testbed.measured_run import CUT_S
 from benchmarks.testbed.peers import PEERS, missing_packages
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
@@ -27,7 +27,7 @@ RECORDS = ROOT / "benchmarks" / "records" / "wan.ndjson"
 VAR = ROOT / "var" / "bench"
 SEARCH_CUT_S = 12.0
 REPEATS = 3
-QUICK_CUT_S, QUICK_SEARCH_CUT_S, QUICK_REPEATS = 12.0, 4.0, 1
+QUICK_CUT_S, QUICK_SEARCH_CUT_S, QUICK_TUNED_S, QUICK_REPEATS = 12.0, 4.0, 5.0, 1
 SIZES_FOLDER = "file_sizes"
 
 
@@ -93,13 +93,22 @@ def _measure_missing(options: argparse.Namespace, records: RunLog, current: dict
     options.scratch.mkdir(parents=True, exist_ok=True)
     for cell in cells:
         if (row := records.find(cell.name)) is None or row["hashes"] != current:
-            records.add(cell.name, _measured(cell, lists, log, plan, options.scratch))
+            records.add(cell.name, _measured(cell, lists, log, plan, options))
             records.rewrite()
 
 
-def _measured(cell: Cell, lists: SizeLists, log: RunLog, plan: Plan, scratch: Path) -> dict[str, object]:
+def _measured(cell: Cell, lists: SizeLists, log: RunLog, plan: Plan, options: argparse.Namespace) -> dict[str, object]:
     spools = VAR / "wan-logs" / cell.name
-    with arena(cell, lists, seed=plan.seed, folder=scratch, spools=spools, with_gridftp=True) as standing:
+    at_least_bytes = needed_bytes(cell.path, QUICK_TUNED_S if options.quick else TUNED_S)
+    with arena(
+        cell,
+        lists,
+        at_least_bytes=at_least_bytes,
+        seed=plan.seed,
+        folder=options.scratch,
+        spools=spools,
+        with_gridftp=True,
+    ) as standing:
         return run_cell(standing, PEERS, log, plan)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.testbed import origins
-from benchmarks.testbed.data_sets import SizeLists, draw_sizes, needed_bytes, write_files
+from benchmarks.testbed.data_sets import SizeLists, draw_sizes, write_files
 from benchmarks.testbed.measured_run import MeasuredRun, measured_run
 from benchmarks.testbed.peers import Job, Peer, environment
 from benchmarks.testbed.testbed import Testbed
@@ -75,16 +75,17 @@ class Arena:
 
 @contextmanager
 def arena(
-    cell: Cell, lists: SizeLists, *, seed: int, folder: Path, spools: Path, with_gridftp: bool
+    cell: Cell, lists: SizeLists, *, at_least_bytes: float, seed: int, folder: Path, spools: Path, with_gridftp: bool
 ) -> Iterator[Arena]:
     """Set a cell up: its files, the path, nginx and, where there are peers for it, a GridFTP server.
 
     Parameters
     ----------
+    at_least_bytes : how much there is to move.
     folder : for the files served and received; what this writes there is removed.
     spools : where the logs of our own runs are kept.
     """
-    sizes = draw_sizes(cell.kind, lists, needed_bytes(cell.path), seed)
+    sizes = draw_sizes(cell.kind, lists, at_least_bytes, seed)
     with tempfile.TemporaryDirectory(dir=folder, prefix="cell-") as name:
         served = Path(name) / "served"
         write_files(served, sizes, seed)

@@ -104,6 +104,7 @@ class _Measuring:
             self._arena.cell.name,
             role,
             contender.name,
+            f"{sum(self._arena.sizes)} bytes",
             f"{cut_s:g} s",
             f"seed {self._plan.seed}",
             hashes["testbed"],
