@@ -11,9 +11,10 @@ from operator import itemgetter
 from uuid import UUID
 
 from services.application.chunk_choice import (
-    ChunkChoice,
+    Solution,
     channels_of,
     needs_power,
+    planned,
     share_of,
     share_of_caps,
     solve,
@@ -67,19 +68,19 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
     if all(nearest):
         source = AnswerSource.NEIGHBOUR
         tables = [_borrowed(found, path, chunk.dataset, load) for found, chunk in zip(nearest, chunks, strict=True)]
-        choices = _solve_each(enquiry, chunks, tables)
+        solutions = _solve_each(enquiry, chunks, tables)
     else:
         source, tables = AnswerSource.HEURISTIC, [prior.table(path, chunk.dataset, load=load) for chunk in chunks]
-        choices = _by_rule(enquiry, chunks, path, load)
-    plan = tuple(choice.plan() for choice in choices)
+        solutions = _by_rule(enquiry, chunks, path, load)
+    plan = tuple(map(planned, chunks, solutions))
     bandwidth_bps = path.bandwidth_bps or math.inf
-    predicted = together(choices, enquiry.dataset, enquiry.sla, bandwidth_bps * (1 - load))
+    predicted = together(chunks, solutions, enquiry.dataset, enquiry.sla, bandwidth_bps * (1 - load))
     predicted = within_pipe(predicted, path.bandwidth_bps)
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
         plan=plan,
         predicted=predicted,
-        sla=SlaAnswer(agreement=enquiry.sla, probability=min(choice.probability for choice in choices), feasible=False),
+        sla=SlaAnswer(agreement=enquiry.sla, probability=min(each.probability for each in solutions), feasible=False),
         tables={},
         source=source,
         rationale=_rationale(
@@ -149,26 +150,26 @@ def _borrowed(neighbours: Sequence[_Neighbour], path: Path, dataset: DataSet, lo
     return prior.transferred(entries, path, dataset, load)
 
 
-def _solve_each(enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[SettingTable]) -> list[ChunkChoice]:
+def _solve_each(enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[SettingTable]) -> list[Solution]:
     """Each chunk solved on its share of the caps; where they permit nothing that was seen, the likeliest clamped."""
     whole = max(enquiry.dataset.total_bytes, 1)
-    choices = []
+    solutions = []
     for chunk, table in zip(chunks, tables, strict=True):
         share = chunk.dataset.total_bytes / whole
         caps = share_of_caps(enquiry.caps, share, len(chunks))
         sla = share_of(enquiry.sla, share, table.base_power_w)
-        choice = solve(table, chunk, sla, caps) or solve(table, chunk, sla)
-        assert choice is not None, "a neighbour's table has settings"
-        clamped = replace(choice.setting, parameters=caps.clamp(choice.setting.parameters))
-        choices.append(replace(choice, setting=clamped, feasible=False))
-    return choices
+        solution = solve(table, chunk, sla, caps) or solve(table, chunk, sla)
+        assert solution is not None, "a neighbour's table has settings"
+        clamped = replace(solution.setting, parameters=caps.clamp(solution.setting.parameters))
+        solutions.append(replace(solution, setting=clamped, feasible=False))
+    return solutions
 
 
-def _by_rule(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path, load: float) -> list[ChunkChoice]:
+def _by_rule(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path, load: float) -> list[Solution]:
     """The plan of the closed-form rule for the kind of agreement, with the prior's prediction of it."""
     plans = _rule_plan(enquiry, chunks, path)
     whole = max(enquiry.dataset.total_bytes, 1)
-    choices = []
+    solutions = []
     for chunk, plan in zip(chunks, plans, strict=True):
         share = chunk.dataset.total_bytes / whole
         caps = share_of_caps(enquiry.caps, share, len(chunks))
@@ -179,9 +180,8 @@ def _by_rule(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path, load: float)
             log_throughput_sd=prior.PRIOR_LOG_SD,
             certified=False,
         )
-        choices.append(
-            ChunkChoice(
-                chunk=chunk,
+        solutions.append(
+            Solution(
                 setting=setting,
                 per_byte=predict(setting, dataset_bytes=1.0),
                 base_power_w=None,
@@ -189,7 +189,7 @@ def _by_rule(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path, load: float)
                 feasible=False,
             )
         )
-    return choices
+    return solutions
 
 
 def _rule_plan(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path) -> tuple[ChunkPlan, ...]:

@@ -13,12 +13,13 @@ from functools import cached_property
 from types import MappingProxyType
 from uuid import UUID
 
+from services.application.chunk_choice import Solution
 from services.application.learned import IndexedModel, StoredModel, Tier
-from tradewind.cluster import Leaf, nearest_with_octaves
+from tradewind.cluster import Leaf, nearest_leaf
 from tradewind.dataset import DataSet
 from tradewind.model import LeafModel
 from tradewind.path import UNKNOWN_PATH, Path
-from tradewind.prediction import PredictedSetting, Prediction, predict
+from tradewind.prediction import predict
 from tradewind.sla_partitions import Partition, PartitionKey, tier_name
 from tradewind.transfer import LinkKey
 from tradewind.wire.recommendations import WireTable
@@ -36,16 +37,11 @@ class NotInMemory(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServedPartition:
-    """A partition with the identity of its tier, which providers price, and what its setting does to a byte."""
+class ServedPartition(Solution):
+    """A partition as the solution of all its targets, with the identity of its tier, which providers price."""
 
     lower: float
     upper: float
-    setting: PredictedSetting
-    probability: float
-    per_byte: Prediction
-    tier_id: UUID
-    tier: str
 
     @classmethod
     def of(cls, partition: Partition, tier: Tier, base_power_w: float | None) -> "ServedPartition":
@@ -57,6 +53,8 @@ class ServedPartition:
             per_byte=predict(
                 partition.setting, dataset_bytes=1.0, basis=partition.energy_basis, base_power_w=base_power_w
             ),
+            base_power_w=base_power_w,
+            feasible=True,
             tier_id=tier.id,
             tier=tier_name(partition),
         )
@@ -97,13 +95,10 @@ class ServedModel:
 
     def nearest(self, dataset: DataSet, load: float) -> tuple[ServedLeaf, float]:
         """The leaf for a data set under this load, and how many doublings it is away."""
-        centre, octaves = nearest_with_octaves(
-            self._by_centre,
-            mean_file_bytes=dataset.mean_file_bytes,
-            file_count=dataset.file_count,
-            load=load,
+        position, octaves = nearest_leaf(
+            self._centres, mean_file_bytes=dataset.mean_file_bytes, file_count=dataset.file_count, load=load
         )
-        return self._by_centre[centre], octaves
+        return self.leaves[position], octaves
 
     @cached_property
     def fastest_bps(self) -> float:
@@ -111,8 +106,8 @@ class ServedModel:
         return math.exp(max(each.log_throughput_mean for leaf in self.leaves for each in leaf.model.table.settings))
 
     @cached_property
-    def _by_centre(self) -> Mapping[Leaf, ServedLeaf]:
-        return {served.model.leaf: served for served in self.leaves}
+    def _centres(self) -> tuple[Leaf, ...]:
+        return tuple(served.model.leaf for served in self.leaves)
 
 
 class Shelf:
