@@ -4,9 +4,11 @@ Ranges are half-open, [lower, upper), the last of its key closed. Bounds are in 
 partition is a tier that a provider names and prices, so it keeps its identity from one release to the next.
 """
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -93,6 +95,8 @@ class Bounds(Protocol):
     def upper(self) -> float: ...
 
 
+_lower, _upper = attrgetter("lower"), attrgetter("upper")
+
 BoundedT = TypeVar("BoundedT", bound=Bounds)
 
 
@@ -107,18 +111,18 @@ def serving(partitions: Sequence[BoundedT], sla: Sla, *, dataset_bytes: float) -
     """
     if not partitions:
         return None
-    easiest_first = partitions if sla.kind not in _BOUNDED_ABOVE else partitions[::-1]
-    hardest = easiest_first[-1]
-    target = unit_target(sla, dataset_bytes=dataset_bytes, certifiable_bps=hardest.upper)
+    last = partitions[-1]
+    target = unit_target(sla, dataset_bytes=dataset_bytes, certifiable_bps=last.upper)
     if target is None:
-        return hardest
+        return last
     if sla.kind in _BOUNDED_ABOVE:
-        if target < hardest.lower - ROUNDING * abs(hardest.lower):
+        lowest = partitions[0].lower
+        if target < lowest - ROUNDING * abs(lowest):
             return None
-        return next((each for each in easiest_first if target >= each.lower), hardest)
-    if target > hardest.upper * (1 + ROUNDING):
+        return partitions[max(bisect_right(partitions, target, key=_lower) - 1, 0)]
+    if target > last.upper * (1 + ROUNDING):
         return None
-    return next((each for each in easiest_first if target < each.upper), hardest)
+    return partitions[min(bisect_right(partitions, target, key=_upper), len(partitions) - 1)]
 
 
 @dataclass(frozen=True, slots=True)
