@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
+from typing import NamedTuple, Self
 
 from tradewind.errors import InvalidValue
 
@@ -72,8 +72,7 @@ class SizeBin:
     total_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """Files of one size class, tuned as one: those above the chunk before and up to ``max_file_bytes``."""
 
     kind: ChunkKind

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 from tradewind.dataset import ChunkKind
@@ -52,8 +53,7 @@ class Price:
     basis: EnergyBasis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlaAnswer:
+class SlaAnswer(NamedTuple):
     """How the agreement stands: its tier, the price in force, and the probability that it is kept."""
 
     agreement: Sla
@@ -64,8 +64,7 @@ class SlaAnswer:
     price: Price | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recommendation:
+class Recommendation(NamedTuple):
     transfer_id: UUID
     plan: tuple[ChunkPlan, ...]
     predicted: Prediction

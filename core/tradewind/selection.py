@@ -70,9 +70,17 @@ class SettingTable:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
+    _bounds: dict[tuple[Quantity, EnergyBasis, float], float] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
     @cached_property
     def knows_power(self) -> bool:
         return all(setting.log_power_mean is not None for setting in self.settings)
+
+    @cached_property
+    def certified_count(self) -> int:
+        return sum(setting.certified for setting in self.settings)
 
     def merits(self, quantity: Quantity, basis: EnergyBasis) -> tuple[Gaussian, ...]:
         """Merit of each setting, in the order of ``settings``."""
@@ -111,13 +119,20 @@ class SettingTable:
             order = self._orders[objective, basis] = tuple(sorted(range(len(settings)), key=rank))
         return order
 
+    def certifiable_merit(self, quantity: Quantity, basis: EnergyBasis, confidence: float) -> float:
+        """The highest merit that some setting keeps with this probability; −∞ if none is certified."""
+        known = self._bounds.get((quantity, basis, confidence))
+        if known is None:
+            z = z_of(confidence)
+            merits = zip(self.merits(quantity, basis), self.settings, strict=True)
+            known = max((own.lower(z) for own, setting in merits if setting.certified), default=-math.inf)
+            self._bounds[quantity, basis, confidence] = known
+        return known
+
     def certifiable_throughput_bps(self, confidence: float) -> float | None:
         """The highest throughput that some setting keeps with this probability; ``None`` if none is certified."""
-        z = z_of(confidence)
-        merits = self.merits(Quantity.THROUGHPUT, EnergyBasis.TOTAL)
-        bounds = (m.lower(z) for m, setting in zip(merits, self.settings, strict=True) if setting.certified)
-        best = max(bounds, default=None)
-        return None if best is None else math.exp(best)
+        best = self.certifiable_merit(Quantity.THROUGHPUT, EnergyBasis.TOTAL, confidence)
+        return None if best == -math.inf else math.exp(best)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,8 +179,9 @@ def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes
     """
     settings = table.settings
     order: Sequence[int] = table.best_first(table.objective(sla.kind), sla.energy_basis)
+    promised = order[: table.certified_count]
     if caps != NO_CAPS:
-        order = [i for i in order if caps.allow(settings[i].parameters)]
+        order, promised = ([i for i in each if caps.allow(settings[i].parameters)] for each in (order, promised))
     if not order:
         return None
     first = Choice(setting=settings[order[0]], probability=sla.confidence, feasible=settings[order[0]].certified)
@@ -180,14 +196,21 @@ def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes
         merit_of_target(target, quantity, sla.energy_basis), linear=is_linear(quantity, sla.energy_basis)
     )
     merits = table.merits(quantity, sla.energy_basis)
-    z = z_of(sla.confidence)
-    promised = [i for i in order if settings[i].certified]
-    likeliest, best = order[0], -math.inf
-    for i in promised or order:
+    if table.certifiable_merit(quantity, sla.energy_basis, sla.confidence) >= needed:
+        z = z_of(sla.confidence)
+        for i in promised:
+            if merits[i].lower(z) >= needed:
+                return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=True)
+    i = _likeliest(promised or order, merits, needed)
+    return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=False)
+
+
+def _likeliest(candidates: Sequence[int], merits: Sequence[Gaussian], needed: float) -> int:
+    """The candidate whose merit most probably reaches ``needed``, by the standard score, so that tails still rank."""
+    likeliest, best = candidates[0], -math.inf
+    for i in candidates:
         mean, sd = merits[i]
-        if promised and mean - z * sd >= needed:
-            return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=True)
-        score = (mean - needed) / sd if sd > 0 else math.copysign(math.inf, mean - needed)  # so that tails still rank
+        score = (mean - needed) / sd if sd > 0 else math.copysign(math.inf, mean - needed)
         if score > best:
             likeliest, best = i, score
-    return Choice(setting=settings[likeliest], probability=probability_of(merits[likeliest], needed), feasible=False)
+    return likeliest

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tradewind.cluster import LOAD_MAX
 from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, split_by_bdp
@@ -45,8 +46,7 @@ class Enquiry:
         return chunks if len(chunks) <= channels else whole
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """A recommendation, and its chunks' compact tables as the JSON that goes out with it."""
 
     recommendation: Recommendation
