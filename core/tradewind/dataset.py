@@ -63,8 +63,7 @@ class DataSet:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SizeBin:
+class SizeBin(NamedTuple):
     """Files of at most ``max_file_bytes`` (and above the bin before): how many and how big together."""
 
     max_file_bytes: int

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from functools import lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
 
@@ -80,13 +82,18 @@ class Recommendation(NamedTuple):
         """One setting for tools that take only one: the chunks' concurrency added up, the widest chunk's p and pp."""
         if len(self.plan) == 1:
             return self.plan[0].parameters
-        widest = max(self.plan, key=lambda chunk: chunk.parameters.streams).parameters
-        total = sum(chunk.parameters.concurrency or 1 for chunk in self.plan)
-        return Parameters(
-            concurrency=total,
-            parallelism=widest.parallelism,
-            pipelining=widest.pipelining,
-            io_block_bytes=widest.io_block_bytes,
-            cores=widest.cores,
-            frequency_hz=widest.frequency_hz,
-        )
+        return _joined(tuple([chunk.parameters for chunk in self.plan]))
+
+
+@lru_cache(maxsize=4096)
+def _joined(settings: tuple[Parameters, ...]) -> Parameters:
+    """The settings of several chunks as one; kept, because settings are few and come again and again."""
+    widest = max(settings, key=attrgetter("streams"))
+    return Parameters(
+        concurrency=sum(each.concurrency or 1 for each in settings),
+        parallelism=widest.parallelism,
+        pipelining=widest.pipelining,
+        io_block_bytes=widest.io_block_bytes,
+        cores=widest.cores,
+        frequency_hz=widest.frequency_hz,
+    )

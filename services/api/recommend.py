@@ -15,7 +15,6 @@ from services.application.enquiry import Enquiry, Offer
 from services.application.recommend import recommend
 from services.application.snapshot import NotInMemory
 from services.bootstrap import Container
-from tradewind.cluster import LOAD_MAX
 from tradewind.errors import InvalidValue
 from tradewind.flags import tool_flags
 from tradewind.parameters import NO_CAPS, Parameters
@@ -64,7 +63,7 @@ def enquiry_of(asked: RecommendRequest) -> Enquiry:
         bins=asked.dataset.bins(),
         sla=asked.sla.to_sla(),
         path=asked.to_path(),
-        load=None if asked.load is None else min(asked.load, LOAD_MAX),
+        load=asked.load,
         caps=asked.limits.to_caps() if asked.limits else NO_CAPS,
     )
 

@@ -175,11 +175,11 @@ def within_pipe(predicted: Prediction, bandwidth_bps: float | None) -> Predictio
 def _widened(mean: float, parts: Sequence[Interval], weights: Sequence[float]) -> Interval:
     """An interval around ``mean`` whose relative ends are the weighted means of the parts'."""
     low = high = 0.0
-    for weight, part in zip(weights, parts, strict=True):
-        if part.mean:
-            scale = weight / part.mean
-            low += scale * part.low
-            high += scale * part.high
+    for weight, (part_mean, part_low, part_high) in zip(weights, parts, strict=True):
+        if part_mean:
+            scale = weight / part_mean
+            low += scale * part_low
+            high += scale * part_high
     return Interval(mean, mean * low, mean * high)
 
 

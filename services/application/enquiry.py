@@ -37,13 +37,12 @@ class Enquiry:
 
         One whole also where the caps do not leave each chunk a channel of its own: chunks run together.
         """
-        whole = (Chunk(ChunkKind.WHOLE, self.dataset, None),)
         bdp_bytes = path.bdp_bytes
-        if bdp_bytes is None:
-            return whole
-        chunks = split_by_bdp(self.bins, bdp_bytes)
-        channels = min(self.caps.concurrency or math.inf, self.caps.streams or math.inf)
-        return chunks if len(chunks) <= channels else whole
+        if bdp_bytes is not None:
+            chunks = split_by_bdp(self.bins, bdp_bytes)
+            if len(chunks) <= min(self.caps.concurrency or math.inf, self.caps.streams or math.inf):
+                return chunks
+        return (Chunk(ChunkKind.WHOLE, self.dataset, None),)
 
 
 class Offer(NamedTuple):
