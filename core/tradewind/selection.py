@@ -157,13 +157,16 @@ def unit_target(sla: Sla, *, dataset_bytes: float, certifiable_bps: float | None
     """
     if sla.fraction is not None:
         return sla.fraction * (certifiable_bps or 0.0)
-    if sla.target is None:
-        return None
-    if sla.kind is SlaKind.DEADLINE:
-        return BITS_PER_BYTE * dataset_bytes / sla.target
-    if sla.kind is SlaKind.ENERGY_AT_MOST:
-        return sla.target / max(dataset_bytes, 1.0)
-    return sla.target
+    return None if sla.target is None else in_unit(sla.target, sla.kind, dataset_bytes)
+
+
+def in_unit(target: float, kind: SlaKind, dataset_bytes: float) -> float:
+    """A target for a data set in the unit of its quantity: bit/s, J per byte or W."""
+    if kind is SlaKind.DEADLINE:
+        return BITS_PER_BYTE * dataset_bytes / target
+    if kind is SlaKind.ENERGY_AT_MOST:
+        return target / max(dataset_bytes, 1.0)
+    return target
 
 
 def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes: float) -> Choice | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from tradewind.parameters import Parameters
 from tradewind.prediction import ROUNDING, PredictedSetting
-from tradewind.selection import unit_target
+from tradewind.selection import in_unit, unit_target
 from tradewind.sla import EnergyBasis, Sla, SlaKind
 from tradewind.units import format_bps, format_joules
 
@@ -100,19 +100,26 @@ _lower, _upper = attrgetter("lower"), attrgetter("upper")
 BoundedT = TypeVar("BoundedT", bound=Bounds)
 
 
-def serving(partitions: Sequence[BoundedT], sla: Sla, *, dataset_bytes: float) -> BoundedT | None:
+def serving(
+    partitions: Sequence[BoundedT], sla: Sla, *, dataset_bytes: float, part_of_target: float | None = None
+) -> BoundedT | None:
     """The partition that serves an agreement, or ``None`` where its target cannot be certified.
 
     Parameters
     ----------
     partitions : all of the key of ``sla`` (`PartitionKey.of`), ascending; anything that has their bounds.
+    dataset_bytes : of what is to be served, which may be a chunk of the whole.
+    part_of_target : what stands for the agreement's target where the chunk has to keep a part of it alone.
 
     A target easier than the whole range goes to the easiest partition, which keeps it all the more.
     """
     if not partitions:
         return None
     last = partitions[-1]
-    target = unit_target(sla, dataset_bytes=dataset_bytes, certifiable_bps=last.upper)
+    if part_of_target is not None:
+        target: float | None = in_unit(part_of_target, sla.kind, dataset_bytes)
+    else:
+        target = unit_target(sla, dataset_bytes=dataset_bytes, certifiable_bps=last.upper)
     if target is None:
         return last
     if sla.kind in _BOUNDED_ABOVE:

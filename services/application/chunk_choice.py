@@ -48,16 +48,23 @@ def needs_power(sla: Sla) -> bool:
 
 
 def share_of(sla: Sla, share: float, base_power_w: float | None) -> Sla:
-    """A chunk's part of an agreement on the whole: rates and energies by bytes, power above the base by bytes.
+    """A chunk's part of an agreement on the whole, see `target_share`."""
+    target = target_share(sla, share, base_power_w)
+    return sla if target is None else sla.with_target(target)
 
-    Deadlines and fractions hold for each chunk as they stand, because all chunks start together.
+
+def target_share(sla: Sla, share: float, base_power_w: float | None) -> float | None:
+    """A chunk's part of the target: of rates and energies by bytes, of power above the base by bytes.
+
+    ``None`` where the agreement holds for each chunk as it stands: deadlines and fractions, because all chunks start
+    together, and kinds without a target.
     """
     if sla.target is None or sla.kind is SlaKind.DEADLINE or not 0 < share < 1:
-        return sla
+        return None
     if sla.kind is SlaKind.POWER_AT_MOST:
         base_w = min(base_power_w or 0.0, sla.target)
-        return sla.with_target(base_w + (sla.target - base_w) * share)
-    return sla.with_target(sla.target * share)
+        return base_w + (sla.target - base_w) * share
+    return sla.target * share
 
 
 def share_of_caps(caps: Caps, share: float, chunks: int) -> Caps:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tradewind.cluster import LOAD_MAX
-from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, split_by_bdp
+from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, kind_of, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.recommendation import Recommendation
@@ -39,6 +39,8 @@ class Enquiry:
         """
         bdp_bytes = path.bdp_bytes
         if bdp_bytes is not None:
+            if len(self.bins) == 1:
+                return (Chunk(kind_of(self.dataset.mean_file_bytes, bdp_bytes), self.dataset, None),)
             chunks = split_by_bdp(self.bins, bdp_bytes)
             if len(chunks) <= min(self.caps.concurrency or math.inf, self.caps.streams or math.inf):
                 return chunks

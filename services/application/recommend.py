@@ -16,6 +16,7 @@ from services.application.chunk_choice import (
     share_of,
     share_of_caps,
     solve,
+    target_share,
     together,
     within_pipe,
     within_together,
@@ -27,7 +28,6 @@ from tradewind.dataset import Chunk
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import Path
 from tradewind.recommendation import AnswerSource, ChunkPlan, Recommendation, SlaAnswer
-from tradewind.selection import SettingTable
 from tradewind.sla import Sla
 from tradewind.sla_partitions import PartitionKey, serving
 from tradewind.units import format_bps
@@ -128,25 +128,29 @@ def _solve_within(
     sla: Sla, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf], shares: Sequence[float], caps: Sequence[Caps]
 ) -> list[Solution] | None:
     """Each chunk's solution for its share of the agreement, within its caps."""
-    key = PartitionKey.of(sla)  # that of each share too
-    solutions = []
+    key = PartitionKey.of(sla)
+    solutions: list[Solution] = []
     for chunk, leaf, share, permitted in zip(chunks, leaves, shares, caps, strict=True):
-        part = share_of(sla, share, leaf.model.table.base_power_w)
-        solution = _solve_one(chunk, leaf.model.table, leaf.partitions.get(key, ()), part, permitted)
+        solution = _solved_beforehand(key, chunk, leaf, sla, share)
+        if solution is None or (permitted is not NO_CAPS and not permitted.allow(solution.setting.parameters)):
+            table = leaf.model.table
+            solution = solve(table, chunk, share_of(sla, share, table.base_power_w), permitted)
         if solution is None:
             return None
         solutions.append(solution)
     return solutions
 
 
-def _solve_one(
-    chunk: Chunk, table: SettingTable, partitions: Sequence[ServedPartition], sla: Sla, caps: Caps
-) -> Solution | None:
-    """The partition solved beforehand where its setting is permitted, else solved now on the permitted lattice."""
-    found = serving(partitions, sla, dataset_bytes=chunk.dataset.total_bytes)
-    if found is None or (caps is not NO_CAPS and not caps.allow(found.setting.parameters)):
-        return solve(table, chunk, sla, caps)
-    return found
+def _solved_beforehand(
+    key: PartitionKey, chunk: Chunk, leaf: ServedLeaf, sla: Sla, share: float
+) -> ServedPartition | None:
+    """The partition that serves a chunk's share of the agreement, if it can be certified."""
+    return serving(
+        leaf.partitions.get(key, ()),
+        sla,
+        dataset_bytes=chunk.dataset.total_bytes,
+        part_of_target=target_share(sla, share, leaf.model.table.base_power_w),
+    )
 
 
 def _rationale(
