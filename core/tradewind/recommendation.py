@@ -24,8 +24,7 @@ class AnswerSource(StrEnum):
     HEURISTIC = "heuristic"
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkPlan:
+class ChunkPlan(NamedTuple):
     """Parameters of one chunk: files above the chunk before and up to ``max_file_bytes`` (``None``: no upper end)."""
 
     chunk: ChunkKind

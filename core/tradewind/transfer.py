@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 from tradewind.dataset import ChunkKind, DataSet
@@ -80,8 +81,7 @@ class TransferRecord:
         return (self.ended_at - self.started_at).total_seconds()
 
 
-@dataclass(frozen=True, slots=True)
-class LinkKey:
+class LinkKey(NamedTuple):
     """What models are fitted per: source, destination, network label and mover."""
 
     source: str

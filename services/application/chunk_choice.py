@@ -113,16 +113,14 @@ def together(
     """
     if len(solutions) == 1:
         return solutions[0].per_byte.for_bytes(dataset.total_bytes)
-    parts = [solution.per_byte for solution in solutions]
-    sizes = [chunk.dataset.total_bytes for chunk in chunks]
-    weights = [size / max(dataset.total_bytes, 1) for size in sizes]
-    rates = [part.throughput_bps.mean for part in parts]
-    duration_s = shared_duration_s(sizes, rates, ceiling_bps)
-    throughput = BITS_PER_BYTE * dataset.total_bytes / duration_s if duration_s else sum(rates)
-    throughput_bps = _widened(throughput, [part.throughput_bps for part in parts], weights)
-    powers = [part.power_w for part in parts if part.power_w is not None]
-    energies = [part.energy_j for part in parts if part.energy_j is not None]
-    if len(powers) < len(parts):
+    rates, energies, powers = zip(*[solution.per_byte for solution in solutions], strict=True)
+    sizes, whole = [chunk.dataset.total_bytes for chunk in chunks], max(dataset.total_bytes, 1)
+    weights = [size / whole for size in sizes]
+    rates_bps = [rate.mean for rate in rates]
+    duration_s = shared_duration_s(sizes, rates_bps, ceiling_bps)
+    throughput = BITS_PER_BYTE * dataset.total_bytes / duration_s if duration_s else sum(rates_bps)
+    throughput_bps = _widened(throughput, rates, weights)
+    if None in powers:
         return Prediction(throughput_bps=throughput_bps, energy_j=None, power_w=None)
     base_w = solutions[0].base_power_w or 0.0
     shared_w = 0.0 if sla.energy_basis is EnergyBasis.DYNAMIC else base_w
@@ -192,7 +190,7 @@ def _widened(mean: float, parts: Sequence[Interval], weights: Sequence[float]) -
 
 def channels_of(plan: Sequence[ChunkPlan]) -> str:
     """The settings in words, such as ``small cc=8 p=1 pp=16``."""
-    return ", ".join(f"{each.chunk} {words(each.parameters)}" for each in plan)
+    return ", ".join([f"{each.chunk} {words(each.parameters)}" for each in plan])
 
 
 @lru_cache(maxsize=4096)

@@ -23,7 +23,7 @@ from services.application.chunk_choice import (
 )
 from services.application.enquiry import Enquiry, Offer
 from services.application.fresh_path import recommend_unseen
-from services.application.snapshot import ServedLeaf, ServedModel, ServedPartition, Snapshot
+from services.application.snapshot import ServedLeaf, ServedModel, Snapshot
 from tradewind.dataset import Chunk
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import Path
@@ -143,7 +143,7 @@ def _solve_within(
 
 def _solved_beforehand(
     key: PartitionKey, chunk: Chunk, leaf: ServedLeaf, sla: Sla, share: float
-) -> ServedPartition | None:
+) -> Solution | None:
     """The partition that serves a chunk's share of the agreement, if it can be certified."""
     return serving(
         leaf.partitions.get(key, ()),

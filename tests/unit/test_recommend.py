@@ -77,7 +77,7 @@ def test_the_shelf_gives_up_what_was_not_used_for_longest():
 
 
 def test_an_alias_leads_to_the_same_link():
-    alias = replace(LINK, source="origin.example.org")
+    alias = LINK._replace(source="origin.example.org")
     assert answer(enquiry(link=alias)).recommendation.source is AnswerSource.RELEASE
 
 
@@ -122,7 +122,7 @@ def test_no_answer_exceeds_its_caps(kind, files, streams, learned):
 
 @pytest.mark.parametrize("learned", [LEARNED, EMPTY_SNAPSHOT])
 def test_a_path_that_others_fill_is_answered_too(learned):
-    made = answer(enquiry(path=PATH, load=1.0, link=replace(LINK, network="other")), learned).recommendation
+    made = answer(enquiry(path=PATH, load=1.0, link=LINK._replace(network="other")), learned).recommendation
     assert 0 < made.predicted.throughput_bps.mean < 0.1 * PATH.bandwidth_bps
 
 
@@ -180,7 +180,7 @@ def test_an_unseen_path_like_a_known_one_borrows_from_it():
 
 
 def test_another_movers_history_says_nothing():
-    asked = enquiry(link=replace(LINK, mover="rclone"), path=PATH)
+    asked = enquiry(link=LINK._replace(mover="rclone"), path=PATH)
     made = answer(asked).recommendation
     assert made.source is AnswerSource.HEURISTIC
     assert "logs exist for mover tradewind: ask with that mover" in made.rationale

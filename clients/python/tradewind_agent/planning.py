@@ -106,7 +106,7 @@ def plan_by_rules(
     """
     known, assumed = _with_assumptions(path)
     chunks = split_by_bdp(bins, max(known.bdp_bytes or 0.0, 1.0))
-    plans = tuple(replace(each, parameters=caps.clamp(each.parameters)) for each in _rule(sla, chunks, known, caps))
+    plans = tuple(each._replace(parameters=caps.clamp(each.parameters)) for each in _rule(sla, chunks, known, caps))
     mean_bps = _prior_bps(chunks, plans, known)
     spread = math.exp(z_of((1 + BAND) / 2) * prior.PRIOR_LOG_SD)
     band = Interval(mean_bps, mean_bps / spread, max(min(mean_bps * spread, known.bandwidth_bps or math.inf), mean_bps))
@@ -128,12 +128,12 @@ def with_overrides(plan: Plan, wanted: Parameters) -> Plan:
     if wanted.concurrency is not None:
         shares = _split(wanted.concurrency, [chunk.parameters.concurrency or 1 for chunk in chunks])
         chunks = tuple(
-            replace(chunk, parameters=replace(chunk.parameters, concurrency=share))
+            chunk._replace(parameters=replace(chunk.parameters, concurrency=share))
             for chunk, share in zip(chunks, shares, strict=True)
         )
     others = {name: value for name, value in known.items() if name != "concurrency"}
     chunks = tuple(
-        replace(chunk, parameters=replace(chunk.parameters, **others))  # type: ignore[arg-type]  # keys are field names
+        chunk._replace(parameters=replace(chunk.parameters, **others))  # type: ignore[arg-type]  # keys are field names
         for chunk in chunks
     )
     told = ", ".join(f"{name} {value}" for name, value in known.items())
