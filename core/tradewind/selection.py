@@ -9,7 +9,7 @@ throughput: the fewest that keep the target. (Paper 001 eqs 1 and 2; chance cons
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -69,8 +69,10 @@ class SettingTable:
     _orders: dict[tuple[Objective, EnergyBasis], tuple[int, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-
     _bounds: dict[tuple[Quantity, EnergyBasis, float], float] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _contenders: dict[tuple[Quantity, EnergyBasis], tuple[int, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -127,6 +129,15 @@ class SettingTable:
             merits = zip(self.merits(quantity, basis), self.settings, strict=True)
             known = max((own.lower(z) for own, setting in merits if setting.certified), default=-math.inf)
             self._bounds[quantity, basis, confidence] = known
+        return known
+
+    def contenders(self, quantity: Quantity, basis: EnergyBasis) -> tuple[int, ...]:
+        """Indices of the settings that are the likeliest to reach some merit: certified ones if there are any."""
+        known = self._contenders.get((quantity, basis))
+        if known is None:
+            certified = [i for i, setting in enumerate(self.settings) if setting.certified]
+            known = _likeliest_somewhere(certified or range(len(self.settings)), self.merits(quantity, basis))
+            self._contenders[quantity, basis] = known
         return known
 
     def certifiable_throughput_bps(self, confidence: float) -> float | None:
@@ -204,7 +215,8 @@ def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes
         for i in promised:
             if merits[i].lower(z) >= needed:
                 return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=True)
-    i = _likeliest(promised or order, merits, needed)
+    contenders = table.contenders(quantity, sla.energy_basis) if caps == NO_CAPS else promised or order
+    i = _likeliest(contenders, merits, needed)
     return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=False)
 
 
@@ -217,3 +229,26 @@ def _likeliest(candidates: Sequence[int], merits: Sequence[Gaussian], needed: fl
         if score > best:
             likeliest, best = i, score
     return likeliest
+
+
+def _likeliest_somewhere(candidates: Iterable[int], merits: Sequence[Gaussian]) -> tuple[int, ...]:
+    """Candidates that no others surpass at every merit: the upper envelope of their standard scores, which are lines.
+
+    Few of a table are. Ascending in spread: the narrowest is the likeliest to reach little, the widest to reach much.
+    """
+    envelope: list[int] = []
+    for i in sorted(candidates, key=lambda i: (merits[i].sd, merits[i].mean)):
+        if envelope and merits[envelope[-1]].sd == merits[i].sd:
+            envelope.pop()
+        while len(envelope) > 1:
+            before, last = merits[envelope[-2]], merits[envelope[-1]]
+            if _overtaken(before, merits[i]) > _overtaken(before, last):
+                break
+            envelope.pop()
+        envelope.append(i)
+    return tuple(envelope)
+
+
+def _overtaken(narrow: Gaussian, wide: Gaussian) -> float:
+    """The merit above which the wider of two is the likelier to be reached."""
+    return (narrow.mean * wide.sd - wide.mean * narrow.sd) / (wide.sd - narrow.sd)
