@@ -1,10 +1,9 @@
 """What the service answers: a plan per chunk, a prediction with its interval, and a table to tune with alone."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
@@ -76,17 +75,11 @@ class Recommendation(NamedTuple):
     release: int | None = None
     nearest_data_distance: float | None = None
 
-    @property
-    def parameters(self) -> Parameters:
-        """One setting for tools that take only one: the chunks' concurrency added up, the widest chunk's p and pp."""
-        if len(self.plan) == 1:
-            return self.plan[0].parameters
-        return _joined(tuple([chunk.parameters for chunk in self.plan]))
 
-
-@lru_cache(maxsize=4096)
-def _joined(settings: tuple[Parameters, ...]) -> Parameters:
-    """The settings of several chunks as one; kept, because settings are few and come again and again."""
+def joined(settings: Sequence[Parameters]) -> Parameters:
+    """One setting for tools that take only one: the chunks' concurrency added up, the widest chunk's p and pp."""
+    if len(settings) == 1:
+        return settings[0]
     widest = max(settings, key=attrgetter("streams"))
     return Parameters(
         concurrency=sum(each.concurrency or 1 for each in settings),

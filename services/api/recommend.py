@@ -19,7 +19,7 @@ from tradewind.errors import InvalidValue
 from tradewind.flags import tool_flags
 from tradewind.parameters import NO_CAPS, Parameters
 from tradewind.prediction import Interval, Prediction
-from tradewind.recommendation import ChunkPlan, SlaAnswer
+from tradewind.recommendation import SlaAnswer, joined
 from tradewind.transfer import LinkKey
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 
@@ -71,11 +71,14 @@ def enquiry_of(asked: RecommendRequest) -> Enquiry:
 def rendered(offer: Offer) -> bytes:
     """The answer as JSON, in the form of ``RecommendResponse``; tables are put in as they are."""
     made = offer.recommendation
-    setting = _written(made.parameters)
+    settings = _written(tuple([each.parameters for each in made.plan]))
     body = {
         "transfer_id": made.transfer_id,
-        "parameters": setting.parameters,
-        "chunks": [_chunk(each) for each in made.plan],
+        "parameters": settings.joined,
+        "chunks": [
+            {"chunk": each.chunk, "max_file_bytes": each.max_file_bytes, "parameters": parameters}
+            for each, parameters in zip(made.plan, settings.of_chunks, strict=True)
+        ],
         "predicted": _prediction(made.predicted),
         "sla": _agreement(made.sla),
         "table": {chunk.value: orjson.Fragment(table) for chunk, table in offer.table_json.items()},
@@ -83,34 +86,37 @@ def rendered(offer: Offer) -> bytes:
         "release": made.release,
         "source": made.source,
         "nearest_data_distance": made.nearest_data_distance,
-        "flags": setting.flags,
-        "not_expressible": setting.not_expressible,
+        "flags": settings.flags,
+        "not_expressible": settings.not_expressible,
     }
     return orjson.dumps(body)
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A setting as JSON, and as flags of tools."""
+    """The settings of a plan as JSON: each of the chunks', all in one, and that one as flags of tools."""
 
-    parameters: orjson.Fragment
+    of_chunks: tuple[orjson.Fragment, ...]
+    joined: orjson.Fragment
     flags: orjson.Fragment
     not_expressible: orjson.Fragment
 
 
 @lru_cache(maxsize=4096)
-def _written(parameters: Parameters) -> _Written:
+def _written(settings: tuple[Parameters, ...]) -> _Written:
     """Kept, because settings are few and come again and again."""
-    flags, not_expressible = tool_flags(parameters)
-    return _Written(*(orjson.Fragment(orjson.dumps(each)) for each in (parameters.known(), flags, not_expressible)))
+    one = joined(settings)
+    flags, not_expressible = tool_flags(one)
+    return _Written(
+        of_chunks=tuple(_json(each.known()) for each in settings),
+        joined=_json(one.known()),
+        flags=_json(flags),
+        not_expressible=_json(not_expressible),
+    )
 
 
-def _chunk(plan: ChunkPlan) -> dict[str, Any]:
-    return {
-        "chunk": plan.chunk,
-        "max_file_bytes": plan.max_file_bytes,
-        "parameters": _written(plan.parameters).parameters,
-    }
+def _json(value: Any) -> orjson.Fragment:
+    return orjson.Fragment(orjson.dumps(value))
 
 
 def _prediction(predicted: Prediction) -> dict[str, Any]:
