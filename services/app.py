@@ -17,8 +17,8 @@ from tradewind.errors import InvalidValue
 
 TITLE = "Tradewind"
 VERSION = "1.0"
-ROUTERS = (recommend.router, logs.router, endpoints.router, links.router, releases.router, keys.router, probes.router)
-"""In the order in which a request is matched: the most frequent first."""
+ROUTERS = (logs.router, endpoints.router, links.router, releases.router, keys.router, probes.router)
+"""In the order in which a request is matched: the most frequent first, after recommendations."""
 
 
 def app_from_environment() -> FastAPI:
@@ -71,7 +71,13 @@ def openapi_document() -> dict[str, Any]:
 
 
 def _described_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
-    app = FastAPI(title=TITLE, version=VERSION, lifespan=lifespan, description="Transfer tuning as a service.")
+    app = FastAPI(
+        title=TITLE,
+        version=VERSION,
+        lifespan=lifespan,
+        description="Transfer tuning as a service.",
+        routes=list(recommend.router.routes),  # matched before all others, and without a router in between
+    )
     for router in ROUTERS:
         app.include_router(router)
     problems.describe(app)
