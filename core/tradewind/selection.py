@@ -242,9 +242,9 @@ def _likeliest_somewhere(candidates: Iterable[int], merits: Sequence[Gaussian]) 
             envelope.pop()
         while len(envelope) > 1:
             before, last = merits[envelope[-2]], merits[envelope[-1]]
-            if _overtaken(before, merits[i]) > _overtaken(before, last):
+            if _overtaken(last, merits[i]) > _overtaken(before, last):
                 break
-            envelope.pop()
+            envelope.pop()  # overtaken before it overtakes
         envelope.append(i)
     return tuple(envelope)
 

@@ -141,9 +141,7 @@ def _solve_within(
     return solutions
 
 
-def _solved_beforehand(
-    key: PartitionKey, chunk: Chunk, leaf: ServedLeaf, sla: Sla, share: float
-) -> Solution | None:
+def _solved_beforehand(key: PartitionKey, chunk: Chunk, leaf: ServedLeaf, sla: Sla, share: float) -> Solution | None:
     """The partition that serves a chunk's share of the agreement, if it can be certified."""
     return serving(
         leaf.partitions.get(key, ()),

@@ -12,7 +12,7 @@ from services.application.enquiry import Enquiry
 from services.application.recommend import recommend
 from services.application.snapshot import EMPTY_SNAPSHOT, NotInMemory, Shelf
 from tests.unit.models import LINK, PATH, leaf_model, snapshot
-from tradewind.dataset import ChunkKind, DataSet, SizeBin
+from tradewind.dataset import ChunkKind, DataSet, SizeBin, split_by_bdp
 from tradewind.heuristics import MAX_CHANNELS
 from tradewind.parameters import Caps
 from tradewind.path import Path
@@ -264,3 +264,27 @@ def test_a_chunk_that_is_done_leaves_its_room_to_the_others():
     assert shared_duration_s([10**6, 9 * 10**6], [8e6, 8e6], 8e6) == pytest.approx(10.0)
     assert shared_duration_s([10**6, 10**6], [8e6, 8e6], 1e9) == pytest.approx(1.0)
     assert shared_duration_s([0, 10**6], [8e6, 8e6], 8e6) == pytest.approx(1.0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 10**10), st.floats(1e5, 1e10)), min_size=1, max_size=4),
+    st.floats(1e6, 1e10),
+)
+def test_chunks_share_the_pipe_as_if_watched_step_by_step(chunks, ceiling_bps):
+    left_bits, taken_s = {i: 8.0 * size for i, (size, _) in enumerate(chunks)}, 0.0
+    while left_bits:
+        scale = min(1.0, ceiling_bps / sum(chunks[i][1] for i in left_bits))
+        pace_bps = {i: scale * chunks[i][1] for i in left_bits}
+        soonest = min(left_bits, key=lambda i: left_bits[i] / pace_bps[i])
+        step_s = left_bits.pop(soonest) / pace_bps[soonest]
+        left_bits = {i: bits - step_s * pace_bps[i] for i, bits in left_bits.items()}
+        taken_s += step_s
+    sizes, rates = zip(*chunks, strict=True)
+    assert shared_duration_s(sizes, rates, ceiling_bps) == pytest.approx(taken_s, rel=1e-6)
+
+
+def test_a_data_set_of_one_size_class_is_its_own_chunk():
+    asked = enquiry()
+    (chunk,) = asked.chunks(PATH)
+    assert chunk.dataset is asked.dataset
+    assert (chunk,) == split_by_bdp(asked.bins, PATH.bdp_bytes)
