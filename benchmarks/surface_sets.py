@@ -11,6 +11,7 @@ from tradewind.learning.cells import Index
 from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.parameters import AXES
 from tradewind.transfer import TransferRecord
+from tradewind.units import format_count
 from tradewind_agent.importers.importing import import_file
 from tradewind_agent.importers.ports import ImportContext, Imported
 
@@ -98,7 +99,8 @@ def _sets_of(path: Path) -> list[SurfaceSet]:
     except InvalidValue as invalid:
         print(f"{path.name}: passed over, {str(invalid)[:80]}")
         return []
-    print(f"{path.name}: {sum(map(len, groups.values()))} rows in {len(groups)} sets, {refused} refused")
+    rows, sets = format_count(sum(map(len, groups.values())), "row"), format_count(len(groups), "set")
+    print(f"{path.name}: {rows} in {sets}, {refused} refused")
     return [
         _set_of(f"{path.stem}:{group}" if group else path.stem, records)
         for group, records in sorted(groups.items())

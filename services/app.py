@@ -10,15 +10,40 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.types import Lifespan
 
-from services.api import endpoints, keys, links, logs, middleware, probes, problems, recommend, releases
+from services.api import (
+    endpoints,
+    front,
+    keys,
+    limits,
+    links,
+    logs,
+    middleware,
+    probes,
+    problems,
+    recommend,
+    releases,
+    transfers,
+)
 from services.bootstrap import Container, container
 from services.settings import Settings
 from tradewind.errors import InvalidValue
 
 TITLE = "Tradewind"
 VERSION = "1.0"
-ROUTERS = (logs.router, endpoints.router, links.router, releases.router, keys.router, probes.router)
-"""In the order in which a request is matched: the most frequent first, after recommendations."""
+HOT_ROUTERS = (transfers.router, recommend.router)
+"""Of the most frequent requests: their routes are matched before all others, and without a router in between."""
+
+ROUTERS = (
+    logs.router,
+    endpoints.router,
+    limits.router,
+    links.router,
+    releases.router,
+    keys.router,
+    probes.router,
+    front.router,
+)
+"""In the order in which a request is matched: the more frequent first."""
 
 
 def app_from_environment() -> FastAPI:
@@ -54,6 +79,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
             yield
         finally:
             parts.notices.stop()
+            await parts.session_client.aclose()
             if closing is not None:
                 closing.close()
 
@@ -76,7 +102,9 @@ def _described_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
         version=VERSION,
         lifespan=lifespan,
         description="Transfer tuning as a service.",
-        routes=list(recommend.router.routes),  # matched before all others, and without a router in between
+        routes=[route for router in HOT_ROUTERS for route in router.routes],
+        docs_url=None,  # the framework's pages load scripts from elsewhere; ``api.front`` has one that does not
+        redoc_url=None,
     )
     for router in ROUTERS:
         app.include_router(router)

@@ -1,5 +1,6 @@
 """Puts the parts of a process together: the one place that knows which part fills which port."""
 
+import asyncio
 import sys
 import time
 from collections.abc import Iterator
@@ -8,18 +9,24 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import redis
+import redis.asyncio
 from structlog.typing import FilteringBoundLogger
 
 from services.application.authenticate import Keyring
-from services.application.jobs import KeyRevoked, Notice, ReleaseChanged
+from services.application.jobs import KeyRevoked, LimitsChanged, Notice, ReleaseChanged
 from services.application.log_lines import BodyLimits
 from services.application.ports import Clock
 from services.application.single_flight import SingleFlight
 from services.application.snapshot import Snapshots
+from services.application.tune_transfer import Tuner
 from services.persistence.store import Store
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
 from services.queue.notices import NoticeListener
+from services.queue.sessions import RedisSessions
 from services.telemetry import Metrics, logger
+
+SESSION_PATIENCE_S = 1.0
+"""How long a heartbeat waits for a store of sessions that does not answer, before it is answered without."""
 
 
 class SystemClock:
@@ -37,7 +44,10 @@ class Container:
     keyring: Keyring
     snapshots: Snapshots
     lookups: SingleFlight
+    unseen_turns: asyncio.Lock
     client: redis.Redis
+    session_client: redis.asyncio.Redis
+    tuner: Tuner
     notices: NoticeListener
     clock: Clock
     metrics: Metrics
@@ -58,6 +68,9 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
     client = redis.Redis.from_url(
         redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S, health_check_interval=30
     )
+    session_client = redis.asyncio.Redis.from_url(
+        redis_url, socket_timeout=SESSION_PATIENCE_S, socket_connect_timeout=SESSION_PATIENCE_S
+    )
     dispatcher = Dispatcher(celery, client, log)
     with Store(database_url, dispatcher) as store:
         keyring = Keyring(store.registry.find_key, time.monotonic)
@@ -68,7 +81,7 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
             match notice:
                 case KeyRevoked():
                     keyring.forget(notice.key_id)
-                case ReleaseChanged():
+                case ReleaseChanged() | LimitsChanged():
                     snapshots.forget(notice.tenant_id)
 
         def on_subscribed() -> None:
@@ -80,7 +93,10 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
             keyring=keyring,
             snapshots=snapshots,
             lookups=SingleFlight(),
+            unseen_turns=asyncio.Lock(),
             client=client,
+            session_client=session_client,
+            tuner=Tuner(RedisSessions(session_client)),
             notices=NoticeListener(client, on_notice=on_notice, on_subscribed=on_subscribed, log=log),
             clock=SystemClock(),
             metrics=Metrics.create(),

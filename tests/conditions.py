@@ -9,7 +9,7 @@ T = TypeVar("T")
 POLL_S = 0.05
 
 
-def eventually(condition: Callable[[], T], *, patience_s: float = 20.0) -> T:
+def eventually(condition: Callable[[], T], *, patience_s: float = 60.0) -> T:
     """The first true value of ``condition``; fails when it is still false after ``patience_s``."""
     deadline = time.monotonic() + patience_s
     while not (value := condition()):

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 
 from tradewind.cluster import Leaf
+from tradewind.load_effect import LoadEffect
 from tradewind.model import LeafModel, LinkModel, ObservedSetting
 from tradewind.parameters import Lattice, Parameters
 from tradewind.path import Path
@@ -59,6 +60,11 @@ def leaf_model(dataset_tier: int, *, metered: bool) -> LeafModel:
         accuracy={"accuracy": 0.87, "coverage90": 0.9},
         queueing_delay_p90_s={1: 0.01, 4: 0.02},
         loss_baseline=1e-5,
+        load_effect=LoadEffect(
+            loads=(0.05, 0.2, 0.6),
+            log_throughput=(0.15, 0.0, -0.65),
+            log_power=(0.02, 0.0, -0.1) if metered else None,
+        ),
     )
 
 

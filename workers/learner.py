@@ -32,10 +32,11 @@ class Learner:
             whole = whole.merged(KnownBytesCurve.of_transfers(start_s, end_s, _column(batch, "bytes_moved")))
         return Curve(array("d", whole.times_s.tobytes()), array("d", whole.rate_steps.tobytes()))
 
-    def fit(self, rows: Iterable[pa.RecordBatch], curves: EndCurves, *, unknown_before_bps: float) -> LinkModel:
+    def fit(self, rows: Iterable[pa.RecordBatch], curves: EndCurves, *, unknown_before_bps: float | None) -> LinkModel:
         """The model of a link; raises ``CannotFit``."""
         known = EndpointCurves(_merged(curves.source), _merged(curves.destination), _merged(curves.between))
-        reduced = reduce_log(map(link_log, rows), known, unknown_before_bps=unknown_before_bps)
+        before_bps = np.nan if unknown_before_bps is None else unknown_before_bps
+        reduced = reduce_log(map(link_log, rows), known, unknown_before_bps=before_bps)
         return fit_link(reduced, np.random.default_rng(self._seed))
 
 

@@ -1,7 +1,7 @@
 """Run the demo: ``./run demo``. Prints what it does, writes ``var/demo/report.json``.
 
 The origin stands behind an emulated path in user space (see ``benchmarks.emulation``); transfers, logs, fits and the
-recommendation are real. Energy is the CPU model's, and is called modelled.
+recommendation are real. Energy is the CPU model's at both ends, and is called modelled.
 """
 
 import json
@@ -13,15 +13,15 @@ import time
 from contextlib import ExitStack
 
 from benchmarks.demo import stack
-from benchmarks.demo.comparison import Run, compared, holds_at_any_constants
+from benchmarks.demo.comparison import Run, common_ends, compared
 from benchmarks.demo.files import PAGES, PHOTOS, write_folder
 from benchmarks.demo.history import trials
 from benchmarks.report import ROOT, table
 from tradewind.dataset import ChunkKind
 from tradewind.errors import TradewindError
 from tradewind.parameters import UNKNOWN_PARAMETERS, UNTUNED, Parameters
-from tradewind.transfer import TransferRecord
-from tradewind.units import format_bps, format_bytes, parse_bps, parse_seconds
+from tradewind.transfer import Status, TransferRecord
+from tradewind.units import format_bps, format_bytes, format_count, parse_bps, parse_seconds
 from tradewind_agent.client import Client
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_report import CopyReport
@@ -95,7 +95,6 @@ class Demo:
             "clusters": sum(link.clusters for link in links),
             "release": release,
             "recommendation_source": runs["tuned"][-1].report.plan.source,
-            "less_modelled_energy_at_any_constants": holds_at_any_constants(runs),
             "path": {"rate": RATE, "rtt": RTT, "loss": LOSS, "seed": SEED, "kind": "user-space emulation"},
         }
         self._tell(report, runs)
@@ -120,7 +119,7 @@ class Demo:
             current = [release for release in self._client.releases() if release.current]
             if current:
                 release = current[0]
-                say(f"release {release.id}: {release.clusters} clusters, gate {release.gate}")
+                say(f"release {release.id}: {format_count(release.clusters, 'cluster')}, gate {release.gate}")
                 return release.id
             time.sleep(0.2)
         raise TradewindError(f"no release after {RELEASE_PATIENCE_S:.0f} s; see {FOLDER / 'service.log'}")
@@ -151,12 +150,15 @@ class Demo:
             client=self._client if ask else None,
             meter=self._meter,
         )
+        if report.status is Status.CANCELLED:
+            raise KeyboardInterrupt  # the copy ended cleanly, and with it ends the demo
         if not report.succeeded:
             raise TradewindError(report.line())
         return report
 
     def _tell(self, report: dict[str, object], runs: dict[str, list[Run]]) -> None:
         tuned = runs["tuned"][-1].report.plan
+        ends = common_ends(runs)
         say(f"\nrecommendation ({tuned.source}): {tuned.rationale}")
         for chunk in tuned.chunks:
             upto = "all others" if chunk.max_file_bytes is None else f"files up to {format_bytes(chunk.max_file_bytes)}"
@@ -170,7 +172,7 @@ class Demo:
                         "transfer": name,
                         "Mbit/s": statistics.median(run.report.throughput_bps for run in each) / 1e6,
                         "seconds": statistics.median(run.report.duration_s for run in each),
-                        "modelled J": statistics.median(run.modelled_j() for run in each),
+                        "modelled J": statistics.median(run.modelled_j(ends) for run in each),
                     }
                     for name, each in runs.items()
                 ]
@@ -178,7 +180,8 @@ class Demo:
         )
         say(
             f"\nspeedup {report['speedup']:.2f} over untuned, {report['speedup_vs_default']:.2f} over cc = 4; "
-            f"modelled energy saved {report['energy_saving']:.0%} and {report['energy_saving_vs_default']:.0%}; "
+            f"modelled energy of {' and '.join(ends)} saved {report['energy_saving']:.0%} and "
+            f"{report['energy_saving_vs_default']:.0%}; "
             f"at −50 % to +50 % of the power constants: {report['less_modelled_energy_at_any_constants']}"
         )
 

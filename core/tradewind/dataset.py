@@ -96,10 +96,15 @@ def _upper_end(kind: ChunkKind, bdp_bytes: float) -> int | None:
     return math.floor(bdp_bytes if kind is ChunkKind.SMALL else LARGE_BDPS * bdp_bytes)
 
 
-def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float) -> tuple[Chunk, ...]:
+def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float, most: int | None = None) -> tuple[Chunk, ...]:
     """Chunks of a data set by file size against the bandwidth-delay product, small first, empty ones left out.
 
     A bin belongs where its mean file size falls. The last chunk has no upper end, so that every file has a home.
+
+    Parameters
+    ----------
+    most : chunks; where there would be more, all files are one whole. Chunks run together, so that there must be a
+        channel for each.
 
     Raises
     ------
@@ -116,6 +121,11 @@ def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float) -> tuple[Chunk, ...]
     if not sums:
         raise InvalidValue("dataset", "has no files")
     kinds = [kind for kind in _SMALL_FIRST if kind in sums]
+    if most is not None and len(kinds) > most:
+        whole = DataSet(
+            file_count=sum(files for files, _ in sums.values()), total_bytes=sum(size for _, size in sums.values())
+        )
+        return (Chunk(ChunkKind.WHOLE, whole, None),)
     chunks = []
     for kind in kinds:
         files, size = sums[kind]

@@ -9,6 +9,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from tradewind.errors import InvalidTrace
+from tradewind.units import format_count
 
 
 class Host(StrEnum):
@@ -55,7 +56,9 @@ def total_energy_j(time_s: Sequence[float], power_w: Sequence[float]) -> float:
     InvalidTrace : fewer than two samples, lengths that differ, or time that does not increase.
     """
     if len(time_s) != len(power_w):
-        raise InvalidTrace("power_w", f"has {len(power_w)} samples for {len(time_s)} times")
+        raise InvalidTrace(
+            "power_w", f"has {format_count(len(power_w), 'sample')} for {format_count(len(time_s), 'time')}"
+        )
     if len(time_s) < 2:
         raise InvalidTrace("time_s", "needs at least two samples")
     if any(later <= earlier for earlier, later in pairwise(time_s)):

@@ -189,4 +189,4 @@ def throughput_per_joule(throughput_bps: float, power_w: float, total_bytes: int
 
 def channels_allowed(caps: Caps = NO_CAPS) -> int:
     """Channels to deal under ``caps``: the stricter of concurrency and streams, else the default."""
-    return min(cap for cap in (caps.concurrency, caps.streams, MAX_CHANNELS) if cap is not None)
+    return min(caps.channels or MAX_CHANNELS, MAX_CHANNELS)

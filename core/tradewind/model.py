@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from tradewind.cluster import Leaf
+from tradewind.load_effect import NO_SHIFT, LoadEffect, LoadShift
 from tradewind.parameters import Lattice, Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
@@ -34,7 +35,9 @@ class ObservedSetting:
 class LeafModel:
     """One cluster with its surfaces on a lattice.
 
-    ``table`` holds the lattice's settings in C order of ``lattice``. ``accuracy`` is on held-out rows, by name.
+    ``table`` holds the lattice's settings in C order of ``lattice``, at the leaf's median load; ``partitions`` are
+    solved on it, and ``load_effect`` shifts both to other loads (``None`` where load was not known or never varied).
+    ``accuracy`` is on held-out rows, by name.
     """
 
     leaf: Leaf
@@ -45,6 +48,11 @@ class LeafModel:
     accuracy: Mapping[str, float]
     queueing_delay_p90_s: Mapping[int, float] = field(default_factory=dict)
     loss_baseline: float | None = None
+    load_effect: LoadEffect | None = None
+
+    def shift(self, load: float) -> LoadShift:
+        """What a load 0 … 1 adds to the logarithms of ``table``; nothing where its effect is not known."""
+        return NO_SHIFT if self.load_effect is None else self.table.within_base_power(self.load_effect.at(load))
 
     def compact(self) -> CompactTable:
         """The table that goes out with a recommendation."""
@@ -59,7 +67,8 @@ class LeafModel:
 class LinkModel:
     """All leaves of one link, and the link's own figures.
 
-    ``load_median`` : median external load, 0..1. ``unknown_bps`` : the last known rate of traffic that no log tells.
+    ``load_median`` : median external load, 0..1. ``unknown_bps`` : the last known rate of traffic that no log tells;
+    ``None`` where every transfer was too slow by itself to show it.
     ``rows`` : log rows that the model stands on.
     """
 
@@ -76,6 +85,8 @@ def compacted(settings: tuple[PredictedSetting, ...], limit: int = COMPACT_SETTI
     """At most ``limit`` settings: first those that no other beats in throughput with as few streams or watts, then the
     fastest of each number of streams, then the fastest of all; in the order of ``settings``.
     """
+    if len(settings) <= limit:
+        return settings
     ranked = sorted(range(len(settings)), key=lambda i: _preference(settings[i]))
     kept: list[int] = []
     best_cost = float("inf")

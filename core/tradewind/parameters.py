@@ -5,9 +5,10 @@ in flight on one connection (papers 001 §II, 002 §2). Total streams are cc · 
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Self
 
@@ -16,6 +17,7 @@ from tradewind.errors import InvalidValue
 AXES = ("concurrency", "parallelism", "pipelining", "cores", "frequency_hz", "io_block_bytes")
 """Numeric parameters that surfaces may be fitted over, in their fixed order."""
 
+_on_axes = attrgetter(*AXES)
 _SETTING_AXES = ("concurrency", "parallelism", "pipelining")
 _LOWEST = tuple((name, 0 if name == "pipelining" else 1) for name in (*AXES, "memory_bytes", "disk_bps", "nic_bps"))
 
@@ -81,6 +83,26 @@ class Caps:
             for f in fields(self)
         }
         return replace(self, **merged)
+
+    @property
+    def channels(self) -> int | None:
+        """Most channels that may be open at once: the stricter of concurrency and streams."""
+        if self.concurrency is None or self.streams is None:
+            return self.concurrency if self.streams is None else self.streams
+        return min(self.concurrency, self.streams)
+
+    def part(self, share: float, chunks: int) -> Self:
+        """A chunk's part of the caps that hold for all ``chunks`` together: one each, and its share of what is left.
+
+        Parts add up to no more than the cap, which must be at least the number of chunks.
+        """
+        if chunks == 1:
+            return self
+
+        def part(cap: int | None) -> int | None:
+            return None if cap is None else 1 + math.floor((cap - chunks) * share)
+
+        return replace(self, concurrency=part(self.concurrency), streams=part(self.streams))
 
     def allow(self, parameters: Parameters) -> bool:
         """Whether ``parameters`` stay within every cap; unknown values count as one."""
@@ -168,6 +190,26 @@ class Lattice:
         """Every setting, the last axis running fastest: the order of a raveled C array of shape ``self.shape``."""
         for point in product(*(self.values[axis] for axis in self.axes)):
             yield Parameters(**{axis: _typed(axis, value) for axis, value in zip(self.axes, point, strict=True)})  # type: ignore[arg-type]  # keys are field names
+
+    def places(self) -> Callable[[Parameters], int | None]:
+        """Tells of any setting its place in ``settings()``; ``None`` beside the grid, or if it is set on other axes."""
+        on_axes: list[dict[float | None, int]] = []
+        stride = 1
+        for axis in reversed(AXES):
+            values = self.values.get(axis)
+            on_axes.insert(0, {None: 0} if values is None else {value: n * stride for n, value in enumerate(values)})
+            stride *= 1 if values is None else len(values)
+
+        def place(parameters: Parameters) -> int | None:
+            total = 0
+            for value, on_axis in zip(_on_axes(parameters), on_axes, strict=True):
+                offset = on_axis.get(value)
+                if offset is None:
+                    return None
+                total += offset
+            return total
+
+        return place
 
     @property
     def shape(self) -> tuple[int, ...]:

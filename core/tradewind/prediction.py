@@ -14,12 +14,13 @@ merit.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import NormalDist
 from typing import NamedTuple
 
 from tradewind.errors import InvalidValue
+from tradewind.load_effect import LoadShift
 from tradewind.parameters import Parameters
 from tradewind.sla import EnergyBasis
 from tradewind.units import BITS_PER_BYTE
@@ -57,6 +58,14 @@ class PredictedSetting:
     log_power_sd: float = 0.0
     log_covariance: float = 0.0
     certified: bool = True
+
+    def under(self, shift: LoadShift) -> "PredictedSetting":
+        """The setting under another load, which moves its means and leaves their spread."""
+        return replace(
+            self,
+            log_throughput_mean=self.log_throughput_mean + shift.log_throughput,
+            log_power_mean=None if self.log_power_mean is None else self.log_power_mean + shift.log_power,
+        )
 
 
 class Gaussian(NamedTuple):
@@ -174,6 +183,13 @@ def target_of_merit(value: float, quantity: Quantity, basis: EnergyBasis) -> flo
 def within_rounding(target_merit: float, *, linear: bool) -> float:
     """The target's merit less the slack of rounding: what a bound must reach to keep the target."""
     return target_merit - ROUNDING * (abs(target_merit) if linear else 1.0)
+
+
+def log_change(quantity: Quantity, shift: LoadShift) -> float:
+    """What another load adds to the logarithm of a quantity of every setting; of energy and power the total."""
+    if quantity is Quantity.THROUGHPUT:
+        return shift.log_throughput
+    return shift.log_power if quantity is Quantity.POWER else shift.log_power - shift.log_throughput
 
 
 def probability_of(merit_of_setting: Gaussian, needed: float) -> float:

@@ -11,7 +11,7 @@ Notation (rates bit/s, sizes bytes)::
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
@@ -34,12 +34,14 @@ PRIOR_LOG_SD = 0.7
 STREAM_COST = 1e-3
 """Relative cost of one more stream, so that of settings equal in the model the smaller one is preferred."""
 
-_LATTICE = Lattice(
-    {
-        "concurrency": (1, 2, 4, 8, 12, 16, 24, 32),
-        "parallelism": (1, 2, 4, 8),
-        "pipelining": (1, 2, 4, 8, 16, 32),
-    }
+_SETTINGS = tuple(
+    Lattice(
+        {
+            "concurrency": (1, 2, 4, 8, 12, 16, 24, 32),
+            "parallelism": (1, 2, 4, 8),
+            "pipelining": (1, 2, 4, 8, 16, 32),
+        }
+    ).settings()
 )
 
 
@@ -60,22 +62,30 @@ def throughput_bps(path: Path, dataset: DataSet, parameters: Parameters, load: f
     ------
     InvalidValue : neither bandwidth nor RTT of the path is known, so that nothing bounds the rate.
     """
-    stream = stream_rate_bps(path)
+    return rate(path, dataset, load)(parameters)
+
+
+def rate(path: Path, dataset: DataSet, load: float = 0.0) -> Callable[[Parameters], float]:
+    """The same for any number of settings: what does not depend on the setting is computed once."""
     pipe = (path.bandwidth_bps or math.inf) * (1 - load)
-    if not math.isfinite(min(stream, pipe)):
+    stream = min(stream_rate_bps(path), pipe)
+    if not math.isfinite(stream):
         raise InvalidValue("path", "nothing is known of it: give bandwidth_bps, or rtt_s, or both")
-    stream = min(stream, pipe)
-    streams_a_file = parameters.parallelism or 1
-    files = min(parameters.concurrency or 1, dataset.file_count)
+    file_count, rtt_s = dataset.file_count, path.rtt_s or 0.0
     file_bits = BITS_PER_BYTE * max(dataset.mean_file_bytes, 1.0)
-    start_s = (path.rtt_s or 0.0) / max(parameters.pipelining or 1, 1)
-    file_s = file_bits / min(streams_a_file * stream, pipe) + start_s
-    return min(pipe, files * streams_a_file * stream, files * file_bits / file_s)
+
+    def at(parameters: Parameters) -> float:
+        files = min(parameters.concurrency or 1, file_count)
+        file_bps = (parameters.parallelism or 1) * stream
+        file_s = file_bits / min(file_bps, pipe) + rtt_s / (parameters.pipelining or 1)
+        return min(pipe, files * file_bps, files * file_bits / file_s)
+
+    return at
 
 
 def settings(caps: Caps = NO_CAPS) -> Iterable[Parameters]:
     """The prior's lattice of settings within ``caps``."""
-    return (setting for setting in _LATTICE.settings() if caps.allow(setting))
+    return (setting for setting in _SETTINGS if caps.allow(setting))
 
 
 def table(path: Path, dataset: DataSet, caps: Caps = NO_CAPS, load: float = 0.0) -> SettingTable:
@@ -83,59 +93,15 @@ def table(path: Path, dataset: DataSet, caps: Caps = NO_CAPS, load: float = 0.0)
 
     Nothing in it is certified, so no SLA is promised on it.
     """
-    return SettingTable(settings=tuple(_prior_setting(path, dataset, setting, load) for setting in settings(caps)))
-
-
-def _prior_setting(path: Path, dataset: DataSet, setting: Parameters, load: float) -> PredictedSetting:
-    mean = throughput_bps(path, dataset, setting, load) * (1 - STREAM_COST * math.log2(setting.streams))
-    return PredictedSetting(
-        parameters=setting,
-        log_throughput_mean=math.log(mean),
-        log_throughput_sd=PRIOR_LOG_SD,
-        certified=False,
-    )
-
-
-def transferred(
-    neighbours: Mapping[Parameters, list[tuple[float, PredictedSetting, float]]],
-    path: Path,
-    dataset: DataSet,
-    load: float,
-) -> SettingTable:
-    """Table of an unseen path from tables of its neighbours: prior of the new path times their residual.
-
-    Parameters
-    ----------
-    neighbours : for each setting, (weight > 0, the neighbour's entry, log of the neighbour's own prior mean).
-
-    Notes
-    -----
-    log T_new(x) = log prior_new(x) + Σ w·(log T_nb(x) − log prior_nb(x)) / Σ w; the variance is the neighbours' plus
-    their disagreement plus half of the prior's, so that the interval is wider than any neighbour's.
-    """
+    expected_bps = rate(path, dataset, load)
     return SettingTable(
         settings=tuple(
-            _transferred_setting(setting, entries, math.log(throughput_bps(path, dataset, setting, load)))
-            for setting, entries in neighbours.items()
+            PredictedSetting(
+                parameters=setting,
+                log_throughput_mean=math.log(expected_bps(setting) * (1 - STREAM_COST * math.log2(setting.streams))),
+                log_throughput_sd=PRIOR_LOG_SD,
+                certified=False,
+            )
+            for setting in settings(caps)
         )
-    )
-
-
-def _transferred_setting(
-    setting: Parameters, entries: list[tuple[float, PredictedSetting, float]], log_prior: float
-) -> PredictedSetting:
-    total = sum(weight for weight, _, _ in entries)
-    residuals = [(weight, entry.log_throughput_mean - own_prior) for weight, entry, own_prior in entries]
-    residual = sum(weight * value for weight, value in residuals) / total
-    disagreement = sum(weight * (value - residual) ** 2 for weight, value in residuals) / total
-    own = sum(weight * entry.log_throughput_sd**2 for weight, entry, _ in entries) / total
-    power = [(weight, entry.log_power_mean) for weight, entry, _ in entries if entry.log_power_mean is not None]
-    log_power = sum(weight * value for weight, value in power) / sum(w for w, _ in power) if power else None
-    return PredictedSetting(
-        parameters=setting,
-        log_throughput_mean=log_prior + residual,
-        log_throughput_sd=math.sqrt(own + disagreement + PRIOR_LOG_SD**2 / 2),
-        log_power_mean=log_power,
-        log_power_sd=0.0 if log_power is None else PRIOR_LOG_SD,
-        certified=False,
     )

@@ -76,8 +76,8 @@ class Recommendation(NamedTuple):
     nearest_data_distance: float | None = None
 
 
-def joined(settings: Sequence[Parameters]) -> Parameters:
-    """One setting for tools that take only one: the chunks' concurrency added up, the widest chunk's p and pp."""
+def whole_setting(settings: Sequence[Parameters]) -> Parameters:
+    """One setting for all chunks: their concurrency added up, the widest chunk's other values."""
     if len(settings) == 1:
         return settings[0]
     widest = max(settings, key=attrgetter("streams"))

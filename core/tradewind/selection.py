@@ -15,6 +15,7 @@ from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
 
+from tradewind.load_effect import LoadShift
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.prediction import (
     Gaussian,
@@ -29,6 +30,15 @@ from tradewind.prediction import (
 )
 from tradewind.sla import EnergyBasis, Sla, SlaKind
 from tradewind.units import BITS_PER_BYTE
+
+LEVEL_OF: Mapping[SlaKind, Quantity] = MappingProxyType(
+    {
+        SlaKind.MAX_THROUGHPUT: Quantity.THROUGHPUT,
+        SlaKind.MIN_ENERGY: Quantity.ENERGY,
+        SlaKind.ENERGY_EFFICIENCY: Quantity.ENERGY,
+    }
+)
+"""The quantity by whose certified level a kind without a target is told."""
 
 QUANTITY_OF: Mapping[SlaKind, Quantity] = MappingProxyType(
     {
@@ -91,6 +101,21 @@ class SettingTable:
             known = tuple(merit(setting, quantity, basis, self.base_power_w) for setting in self.settings)
             self._merits[quantity, basis] = known
         return known
+
+    def within_base_power(self, shift: LoadShift) -> LoadShift:
+        """The shift, of which no more power is taken than leaves every certified setting the base power.
+
+        So energy keeps its floor, base power · 8 · bytes / T, and all settings still shift alike.
+        """
+        powers = [each.log_power_mean for each in self.settings if each.certified and each.log_power_mean is not None]
+        if shift.log_power >= 0 or not self.base_power_w or not powers:
+            return shift
+        room = min(powers) - math.log(self.base_power_w)
+        return shift._replace(log_power=max(shift.log_power, -max(room, 0.0)))
+
+    def under(self, shift: LoadShift) -> "SettingTable":
+        """The table under another load."""
+        return SettingTable(tuple(setting.under(shift) for setting in self.settings), self.base_power_w)
 
     def objective(self, kind: SlaKind) -> Objective:
         if kind in _FASTEST_FIRST:

@@ -4,17 +4,19 @@ Ranges are half-open, [lower, upper), the last of its key closed. Bounds are in 
 partition is a tier that a provider names and prices, so it keeps its identity from one release to the next.
 """
 
+import math
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
+from tradewind.load_effect import LoadShift
 from tradewind.parameters import Parameters
-from tradewind.prediction import ROUNDING, PredictedSetting
-from tradewind.selection import in_unit, unit_target
+from tradewind.prediction import ROUNDING, PredictedSetting, log_change
+from tradewind.selection import LEVEL_OF, QUANTITY_OF, in_unit, unit_target
 from tradewind.sla import EnergyBasis, Sla, SlaKind
 from tradewind.units import format_bps, format_joules
 
@@ -63,6 +65,17 @@ class Partition:
     @property
     def key(self) -> PartitionKey:
         return PartitionKey(self.kind, self.confidence, self.energy_basis)
+
+    def under(self, shift: LoadShift) -> "Partition | None":
+        """The partition under another load, as if it had been solved there.
+
+        On logarithms all settings shift alike, and their order, their probabilities and the cuts between them stay.
+        Dynamic energy is linear, so that what rests on it has to be solved anew: ``None``.
+        """
+        if self.energy_basis is EnergyBasis.DYNAMIC and self.kind is not SlaKind.MAX_THROUGHPUT:
+            return None
+        factor = math.exp(log_change(QUANTITY_OF.get(self.kind) or LEVEL_OF[self.kind], shift))
+        return replace(self, lower=self.lower * factor, upper=self.upper * factor, setting=self.setting.under(shift))
 
     def __contains__(self, target: float) -> bool:
         return self.lower <= target < self.upper or (self.closed and target == self.upper)

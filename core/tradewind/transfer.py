@@ -52,6 +52,15 @@ class Usage:
     nic: float | None = None
 
 
+class LinkKey(NamedTuple):
+    """What models are fitted per: source, destination, network label and mover."""
+
+    source: str
+    destination: str
+    network: str | None
+    mover: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferRecord:
     """One row of the log. Chunk rows of a transfer and its whole are joined by ``transfer_id``."""
@@ -80,11 +89,6 @@ class TransferRecord:
     def duration_s(self) -> float:
         return (self.ended_at - self.started_at).total_seconds()
 
-
-class LinkKey(NamedTuple):
-    """What models are fitted per: source, destination, network label and mover."""
-
-    source: str
-    destination: str
-    network: str | None
-    mover: str
+    @property
+    def link(self) -> LinkKey:
+        return LinkKey(self.source, self.destination, self.network, self.mover.name)

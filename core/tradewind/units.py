@@ -1,7 +1,8 @@
 """SI units in and out: the only place where a quantity is converted or read from text.
 
 Names carry their unit: ``_s`` seconds, ``_bytes``, ``_bps`` bits per second, ``_j`` joules, ``_w`` watts, ``_hz``.
-Sizes take decimal (kB, MB) and binary (KiB, MiB) suffixes; rates are decimal and in bits unless they end in B/s.
+Sizes take decimal (kB, MB) and binary (KiB, MiB) suffixes; rates are decimal and in bits unless they end in B/s. Only a
+size may be a bare number: of any other quantity two units are as likely as one.
 """
 
 import math
@@ -17,25 +18,30 @@ GIB = 1024 * MIB
 _DECIMAL = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
 _BINARY = {"ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40, "pi": 2.0**50}
 _PREFIX = _DECIMAL | _BINARY
-_DURATION_S = {"": 1.0, "ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION_S = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _NUMBER_AND_UNIT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z/%]*)\s*")
 
 
-def _split(text: str, quantity: str) -> tuple[float, str]:
+def _split(text: str, quantity: str, example: str) -> tuple[float, str]:
     match = _NUMBER_AND_UNIT.fullmatch(text)
     if match is None:
-        raise InvalidUnit(quantity, f"{text!r} is not a number with a unit")
+        raise InvalidUnit(quantity, f"{text!r} is not a number with a unit; write it like {example}")
     value = float(match[1])
     if not math.isfinite(value) or value < 0:
         raise InvalidUnit(quantity, f"{text!r} is not finite and non-negative")
     return value, match[2]
 
 
+def _unknown(quantity: str, text: str, unit: str, example: str) -> InvalidUnit:
+    wrong = f"unknown unit in {text!r}" if unit else f"{text!r} has no unit"
+    return InvalidUnit(quantity, f"{wrong}; write it like {example}")
+
+
 def _scaled(text: str, quantity: str, unit_pattern: str, example: str) -> float:
-    value, unit = _split(text, quantity)
+    value, unit = _split(text, quantity, example)
     match = re.fullmatch(rf"([kmgtp]i?)?(?:{unit_pattern})", unit, re.IGNORECASE)
     if match is None:
-        raise InvalidUnit(quantity, f"unknown unit in {text!r}; write it like {example}")
+        raise _unknown(quantity, text, unit, example)
     return value * _PREFIX[(match[1] or "").lower()]
 
 
@@ -45,17 +51,18 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_bps(text: str) -> float:
-    """Rate such as ``500Mbps``, ``10Gbit/s``, ``12.5MB/s`` (bytes) in bits per second; a bare number is bit/s."""
+    """Rate such as ``500Mbps``, ``10Gbit/s``, ``12.5MB/s`` (bytes) in bits per second."""
     if text.strip().endswith(("B/s", "Bps")):
         return BITS_PER_BYTE * _scaled(text, "rate", "b/s|bps", "12.5MB/s")
-    return _scaled(text, "rate", "bps|b/s|bit/s|bits/s|bit|", "500Mbps or 12.5MB/s")
+    return _scaled(text, "rate", "bps|b/s|bit/s|bits/s|bit", "500Mbps or 12.5MB/s")
 
 
 def parse_seconds(text: str) -> float:
-    """Duration such as ``90``, ``60ms``, ``2h`` in seconds."""
-    value, unit = _split(text, "duration")
+    """Duration such as ``90s``, ``60ms``, ``2h`` in seconds."""
+    example = "60ms, 90s or 2h"
+    value, unit = _split(text, "duration", example)
     if unit.lower() not in _DURATION_S:
-        raise InvalidUnit("duration", f"unknown unit in {text!r}; write it like 60ms, 90s or 2h")
+        raise _unknown("duration", text, unit, example)
     return value * _DURATION_S[unit.lower()]
 
 
@@ -63,19 +70,21 @@ def parse_joules(text: str) -> float:
     """Energy such as ``4kJ``, ``500J``, ``0.2Wh``, ``1kWh`` in joules."""
     if text.strip().lower().endswith("wh"):
         return 3600.0 * _scaled(text, "energy", "wh", "1kWh")
-    return _scaled(text, "energy", "j|", "4kJ")
+    if text.strip().endswith("mJ"):
+        return 1e-3 * _scaled(text.strip().removesuffix("mJ") + "J", "energy", "j", "800mJ")
+    return _scaled(text, "energy", "j", "4kJ")
 
 
 def parse_watts(text: str) -> float:
     """Power such as ``15W`` or ``800mW`` in watts."""
     if text.strip().endswith("mW"):
-        return 1e-3 * _split(text.strip().removesuffix("mW"), "power")[0]
-    return _scaled(text, "power", "w|", "15W")
+        return 1e-3 * _scaled(text.strip().removesuffix("mW") + "W", "power", "w", "800mW")
+    return _scaled(text, "power", "w", "15W")
 
 
 def parse_fraction(text: str) -> float:
     """``90%`` or ``0.9`` as a fraction in (0, 1]."""
-    value, unit = _split(text, "fraction")
+    value, unit = _split(text, "fraction", "90%")
     fraction = value / 100 if unit == "%" else value
     if unit not in ("", "%") or not 0 < fraction <= 1:
         raise InvalidUnit("fraction", f"{text!r} is not within (0 %, 100 %]")
@@ -102,6 +111,11 @@ def format_bytes(value: float) -> str:
 def format_joules(value: float) -> str:
     """Energy for people, such as ``1.2 kJ``."""
     return _engineering(value, "J")
+
+
+def format_count(number: int, one: str, several: str | None = None) -> str:
+    """A number with its noun, such as ``1 row``, ``2 rows``; ``several`` where that is not ``one`` with an s."""
+    return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def throughput_bps(moved_bytes: float, duration_s: float) -> float:

@@ -1,9 +1,13 @@
 """Every distribution that requirements.txt installs must be under a licence that lets Tradewind be Apache-2.0.
 
+So must files of others that are committed, which lie in a folder with their licence and an ``ORIGIN.json``.
+
 Permissive licences are, and MPL-2.0 and LGPL-3.0 for libraries that we use unmodified; GPL and AGPL are not. What a
 distribution says in its metadata is believed, in this order: licence expression, licence field, classifiers.
 """
 
+import hashlib
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -11,6 +15,8 @@ from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+COMMITTED = ROOT / "services" / "api" / "static"
+ORIGIN = "ORIGIN.json"
 PERMITTED = {
     "0BSD",
     "Apache 2.0",
@@ -80,6 +86,20 @@ def is_permitted_distribution(facts: metadata.PackageMetadata) -> bool:
     return any(name.casefold() in PERMITTED_FOLDED or is_permitted(name) for name in stated_licences(facts))
 
 
+def offences_of_committed(folder: Path) -> Iterator[str]:
+    """Say what is wrong with a folder of others' files: its licence, or files that are not as they were published."""
+    origin = json.loads((folder / ORIGIN).read_text(encoding="utf-8"))
+    if not is_permitted(origin["licence"]):
+        yield f"{folder.name}: {origin['licence']}"
+    if "LICENSE" not in origin["sha256"]:
+        yield f"{folder.name}: its licence is not with it"
+    there = {path.name for path in folder.iterdir()} - {ORIGIN}
+    for name in sorted(there | origin["sha256"].keys()):
+        path = folder / name
+        if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != origin["sha256"].get(name):
+            yield f"{folder.name}/{name}: is not what {origin['name']} {origin['version']} has"
+
+
 def main() -> int:
     requirements = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     offenders = 0
@@ -90,6 +110,10 @@ def main() -> int:
             continue  # its marker leaves it out on this system
         if not is_permitted_distribution(facts):
             print(f"{name}: {' / '.join(stated_licences(facts)) or 'no licence stated'}")
+            offenders += 1
+    for origin in sorted(COMMITTED.rglob(ORIGIN)):
+        for offence in offences_of_committed(origin.parent):
+            print(offence)
             offenders += 1
     return 1 if offenders else 0
 

@@ -148,7 +148,8 @@ SURFACES = """
         log_covariance double precision[],
         certified boolean[] NOT NULL,
         observed jsonb NOT NULL,
-        base_power_w double precision
+        base_power_w double precision,
+        load_effect jsonb
     )
 """
 

@@ -17,7 +17,7 @@ from services.application.log_lines import Encoding, UploadedBody
 from services.bootstrap import Container
 from services.telemetry import Event
 from tradewind.errors import InvalidValue, NotFound, TooLarge, Unavailable
-from tradewind.units import GIB, MIB
+from tradewind.units import GIB, MIB, format_count
 from tradewind.wire.logs import BatchReceipt
 
 router = APIRouter(prefix="/v1/logs", tags=["logs"], responses=PROBLEM_RESPONSES)
@@ -137,7 +137,7 @@ def _answer(receipt: IngestReceipt) -> Response:
         return problem(
             422,
             "Nothing valid",
-            f"none of the {receipt.rejected} rows is valid; they are in the quarantine",
+            f"no row is valid; {format_count(receipt.rejected, 'row')} went to the quarantine",
             fields=tuple(FieldProblem(field=each.field, reason=each.reason) for each in receipt.rejections[:1]),
             **wire.model_dump(mode="json"),
         )

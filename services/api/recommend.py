@@ -1,7 +1,7 @@
 """``POST /v1/recommend``: answered from memory; a database is asked only for a model that is not there yet."""
 
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,15 +11,15 @@ from fastapi.responses import Response
 
 from services.api.dependencies import AgentKey, Parts
 from services.api.problems import PROBLEM_RESPONSES
+from services.application.answering import answer, snapshot_of
 from services.application.enquiry import Enquiry, Offer
-from services.application.recommend import recommend
-from services.application.snapshot import NotInMemory
+from services.application.snapshot import Snapshot
 from services.bootstrap import Container
 from tradewind.errors import InvalidValue
 from tradewind.flags import tool_flags
 from tradewind.parameters import NO_CAPS, Parameters
 from tradewind.prediction import Interval, Prediction
-from tradewind.recommendation import SlaAnswer, joined
+from tradewind.recommendation import SlaAnswer, whole_setting
 from tradewind.transfer import LinkKey
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 
@@ -29,23 +29,26 @@ router = APIRouter(prefix="/v1", tags=["recommend"], responses=PROBLEM_RESPONSES
 @router.post("/recommend", response_model=RecommendResponse)
 async def recommend_parameters(asked: RecommendRequest, parts: Parts, principal: AgentKey) -> Response:
     """Parameters for each chunk of a data set, what to expect of them, and a table to go on tuning with alone."""
-    offer = await _offer(enquiry_of(asked), parts, principal.tenant_id)
+    offer = await offer_for(enquiry_of(asked), parts, principal.tenant_id)
     parts.metrics.recommended[offer.recommendation.source].inc()
     return Response(rendered(offer), media_type="application/json")
 
 
-async def _offer(enquiry: Enquiry, parts: Container, tenant_id: UUID) -> Offer:
-    """Ask until no model is missing; each round fetches one that was. Others are answered meanwhile."""
-    snapshots, lookups = parts.snapshots, parts.lookups
-    while True:
-        snapshot = snapshots.held(tenant_id)
-        if snapshot is None:
-            snapshot = await lookups.run(("index", tenant_id), partial(snapshots.load, tenant_id))
-        try:
-            return recommend(enquiry, snapshot, new_transfer_id=uuid4)
-        except NotInMemory as missing:
-            model_id = missing.model_id
-            await lookups.run(("model", model_id), partial(snapshots.fetch, tenant_id, model_id))
+async def offer_for(enquiry: Enquiry, parts: Container, tenant_id: UUID) -> Offer:
+    """The answer, after the look-ups that it needs."""
+    return await answer(
+        enquiry,
+        tenant_id,
+        snapshots=parts.snapshots,
+        lookups=parts.lookups,
+        unseen_turns=parts.unseen_turns,
+        new_transfer_id=uuid4,
+    )
+
+
+async def snapshot_for(parts: Container, tenant_id: UUID) -> Snapshot:
+    """The tenant's snapshot, read anew where none is fresh."""
+    return await snapshot_of(tenant_id, snapshots=parts.snapshots, lookups=parts.lookups)
 
 
 def enquiry_of(asked: RecommendRequest) -> Enquiry:
@@ -74,7 +77,7 @@ def rendered(offer: Offer) -> bytes:
     settings = _written(tuple([each.parameters for each in made.plan]))
     body = {
         "transfer_id": made.transfer_id,
-        "parameters": settings.joined,
+        "parameters": settings.whole,
         "chunks": [
             {"chunk": each.chunk, "max_file_bytes": each.max_file_bytes, "parameters": parameters}
             for each, parameters in zip(made.plan, settings.of_chunks, strict=True)
@@ -97,7 +100,7 @@ class _Written:
     """The settings of a plan as JSON: each of the chunks', all in one, and that one as flags of tools."""
 
     of_chunks: tuple[orjson.Fragment, ...]
-    joined: orjson.Fragment
+    whole: orjson.Fragment
     flags: orjson.Fragment
     not_expressible: orjson.Fragment
 
@@ -105,11 +108,11 @@ class _Written:
 @lru_cache(maxsize=4096)
 def _written(settings: tuple[Parameters, ...]) -> _Written:
     """Kept, because settings are few and come again and again."""
-    one = joined(settings)
-    flags, not_expressible = tool_flags(one)
+    whole = whole_setting(settings)
+    flags, not_expressible = tool_flags(whole)
     return _Written(
         of_chunks=tuple(_json(each.known()) for each in settings),
-        joined=_json(one.known()),
+        whole=_json(whole.known()),
         flags=_json(flags),
         not_expressible=_json(not_expressible),
     )

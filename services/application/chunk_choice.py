@@ -1,6 +1,5 @@
 """One chunk's share of an agreement, the setting chosen for it, and what all chunks give together."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -65,20 +64,6 @@ def target_share(sla: Sla, share: float, base_power_w: float | None) -> float | 
         base_w = min(base_power_w or 0.0, sla.target)
         return base_w + (sla.target - base_w) * share
     return sla.target * share
-
-
-def share_of_caps(caps: Caps, share: float, chunks: int) -> Caps:
-    """A chunk's part of the caps that hold for all ``chunks`` together: one each, and its share of what is left.
-
-    Parts add up to no more than the cap, which is at least the number of chunks (see ``Enquiry.chunks``).
-    """
-    if chunks == 1:
-        return caps
-
-    def part(cap: int | None) -> int | None:
-        return None if cap is None else 1 + math.floor((cap - chunks) * share)
-
-    return replace(caps, concurrency=part(caps.concurrency), streams=part(caps.streams))
 
 
 def within_together(solutions: Sequence[Solution], caps: Caps) -> bool:

@@ -1,6 +1,5 @@
 """What a caller asks before a transfer, and the offer that answers it."""
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,13 +37,11 @@ class Enquiry:
         One whole also where the caps do not leave each chunk a channel of its own: chunks run together.
         """
         bdp_bytes = path.bdp_bytes
-        if bdp_bytes is not None:
-            if len(self.bins) == 1:
-                return (Chunk(kind_of(self.dataset.mean_file_bytes, bdp_bytes), self.dataset, None),)
-            chunks = split_by_bdp(self.bins, bdp_bytes)
-            if len(chunks) <= min(self.caps.concurrency or math.inf, self.caps.streams or math.inf):
-                return chunks
-        return (Chunk(ChunkKind.WHOLE, self.dataset, None),)
+        if bdp_bytes is None:
+            return (Chunk(ChunkKind.WHOLE, self.dataset, None),)
+        if len(self.bins) == 1:
+            return (Chunk(kind_of(self.dataset.mean_file_bytes, bdp_bytes), self.dataset, None),)
+        return split_by_bdp(self.bins, bdp_bytes, self.caps.channels)
 
 
 class Offer(NamedTuple):

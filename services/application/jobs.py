@@ -42,6 +42,13 @@ class KeyRevoked:
     key_id: UUID
 
 
+@dataclass(frozen=True, slots=True)
+class LimitsChanged:
+    """Caps of the tenant have changed: snapshots in memory are to be replaced."""
+
+    tenant_id: UUID
+
+
 Job = RefreshModels | FitLink
-Notice = ReleaseChanged | KeyRevoked
+Notice = ReleaseChanged | KeyRevoked | LimitsChanged
 Event = Job | Notice

@@ -53,11 +53,15 @@ class ModelOverview:
 
 @dataclass(frozen=True, slots=True)
 class IndexedModel:
-    """What an index of a release holds of a link's model: enough to find it, or a neighbour, by."""
+    """What an index of a release holds of a link's model: enough to find it, or a neighbour, by.
+
+    ``powered`` : for each leaf, whether its logs tell power, so that energy can be agreed on it.
+    """
 
     id: UUID
     path: Path
     leaves: tuple[Leaf, ...]
+    powered: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

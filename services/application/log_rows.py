@@ -11,12 +11,11 @@ from tradewind.errors import InvalidValue
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import LinkKey
 from tradewind.units import KIB
+from tradewind.wire.logs import ALREADY_STORED
 from tradewind.wire.records import RATE_TOLERANCE, WirePath, WireRecord, parse_row
 
 RAW_KEPT_BYTES = 64 * KIB
 """Of a rejected line, for the quarantine."""
-
-ALREADY_STORED = "is already stored"
 
 
 @dataclass(frozen=True, slots=True)

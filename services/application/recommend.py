@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from services.application.assumed_load import AssumedLoad
 from services.application.chunk_choice import (
     Solution,
     channels_of,
@@ -14,7 +15,6 @@ from services.application.chunk_choice import (
     needs_power,
     planned,
     share_of,
-    share_of_caps,
     solve,
     target_share,
     together,
@@ -23,14 +23,15 @@ from services.application.chunk_choice import (
 )
 from services.application.enquiry import Enquiry, Offer
 from services.application.fresh_path import recommend_unseen
-from services.application.snapshot import ServedLeaf, ServedModel, Snapshot
+from services.application.served_model import ServedLeaf, ServedModel
+from services.application.snapshot import Snapshot
 from tradewind.dataset import Chunk
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import Path
 from tradewind.recommendation import AnswerSource, ChunkPlan, Recommendation, SlaAnswer
 from tradewind.sla import Sla
 from tradewind.sla_partitions import PartitionKey, serving
-from tradewind.units import format_bps
+from tradewind.units import format_bps, format_count
 
 MAX_OCTAVES = 3.0
 """A data set farther than this from every leaf (doublings of size and count together) is answered as an unseen one."""
@@ -41,25 +42,39 @@ def recommend(enquiry: Enquiry, snapshot: Snapshot, *, new_transfer_id: Callable
 
     Raises
     ------
-    NotInMemory : a model has to be fetched first.
+    NotInMemory : models have to be fetched first.
     """
+    found = recommend_seen(enquiry, snapshot, new_transfer_id)
+    return found if isinstance(found, Offer) else recommend_unseen(found, snapshot, new_transfer_id)
+
+
+def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callable[[], UUID]) -> Offer | Enquiry:
+    """Answer from the link's own history; where that cannot tell, the enquiry with what is known of path and load.
+
+    Raises
+    ------
+    NotInMemory : the link's model has to be fetched first.
+    """
+    caps = snapshot.permitted(enquiry.link, enquiry.caps)
+    if caps is not enquiry.caps:
+        enquiry = replace(enquiry, caps=caps)
     indexed = snapshot.indexed(enquiry.link)
     if indexed is None:
-        return recommend_unseen(enquiry, snapshot, new_transfer_id)
+        return enquiry
     model = snapshot.model(indexed)
     path = enquiry.path.completed_by(model.path)
     if path.bdp_bytes is None:
         path = path.completed_by(snapshot.known_path(enquiry.link))
-    load = model.load_median if enquiry.load is None else enquiry.load
+    load = model.load(enquiry.load)
     chunks = enquiry.chunks(path)
     leaves, octaves = [], 0.0
     for chunk in chunks:
-        leaf, away = model.nearest(chunk.dataset, load)
-        leaves.append(leaf)
+        leaf, away = model.nearest(chunk.dataset, load.share)
+        leaves.append(snapshot.shelf.under(leaf, load))
         octaves = max(octaves, away)
     solutions = _solve(enquiry, chunks, leaves) if octaves <= MAX_OCTAVES else None
     if solutions is None:
-        return recommend_unseen(replace(enquiry, path=path, load=load), snapshot, new_transfer_id)
+        return replace(enquiry, path=path, load=load.share)
     plan = tuple(map(planned, chunks, solutions))
     predicted = together(chunks, solutions, enquiry.dataset, enquiry.sla, _ceiling_bps(model, path, load))
     probability, feasible = kept_together(solutions, predicted, enquiry.dataset, enquiry.sla)
@@ -99,12 +114,12 @@ def _weightiest(chunks: Sequence[Chunk], solutions: Sequence[Solution]) -> Solut
     return solutions[sizes.index(max(sizes))]
 
 
-def _ceiling_bps(model: ServedModel, path: Path, load: float) -> float:
+def _ceiling_bps(model: ServedModel, path: Path, load: AssumedLoad) -> float:
     """What all chunks together cannot exceed: the pipe less the load, or the fastest setting of any leaf if it is more.
 
     The load of a link is an upper bound where transfers did not fill the pipe, so what was reached counts too.
     """
-    return max(model.fastest_bps, (path.bandwidth_bps or 0.0) * (1 - load))
+    return max(model.fastest_bps(load), (path.bandwidth_bps or 0.0) * (1 - load.share))
 
 
 def _solve(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf]) -> list[Solution] | None:
@@ -120,7 +135,7 @@ def _solve(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLea
     solutions = _solve_within(enquiry.sla, chunks, leaves, shares, [caps] * len(chunks))
     if solutions is None or caps is NO_CAPS or within_together(solutions, caps):
         return solutions
-    parts = [share_of_caps(caps, share, len(chunks)) for share in shares]
+    parts = [caps.part(share, len(chunks)) for share in shares]
     return _solve_within(enquiry.sla, chunks, leaves, shares, parts)
 
 
@@ -133,8 +148,8 @@ def _solve_within(
     for chunk, leaf, share, permitted in zip(chunks, leaves, shares, caps, strict=True):
         solution = _solved_beforehand(key, chunk, leaf, sla, share)
         if solution is None or (permitted is not NO_CAPS and not permitted.allow(solution.setting.parameters)):
-            table = leaf.model.table
-            solution = solve(table, chunk, share_of(sla, share, table.base_power_w), permitted)
+            part = share_of(sla, share, leaf.model.table.base_power_w)
+            solution = solve(leaf.table, chunk, part, permitted)
         if solution is None:
             return None
         solutions.append(solution)
@@ -144,7 +159,7 @@ def _solve_within(
 def _solved_beforehand(key: PartitionKey, chunk: Chunk, leaf: ServedLeaf, sla: Sla, share: float) -> Solution | None:
     """The partition that serves a chunk's share of the agreement, if it can be certified."""
     return serving(
-        leaf.partitions.get(key, ()),
+        leaf.partitions(key),
         sla,
         dataset_bytes=chunk.dataset.total_bytes,
         part_of_target=target_share(sla, share, leaf.model.table.base_power_w),
@@ -157,13 +172,13 @@ def _rationale(
     leaves: Sequence[ServedLeaf],
     plan: Sequence[ChunkPlan],
     feasible: bool,
-    load: float,
+    load: AssumedLoad,
     octaves: float,
     mean_bps: float,
 ) -> str:
     rows = sum({leaf.cluster_id: leaf.model.leaf.row_count for leaf in leaves}.values())
     kept = "" if feasible else "; cannot be certified, this is the likeliest setting"
     return (
-        f"release {snapshot.release}: {channels_of(plan)} from {rows} logs {octaves:.1f} octaves away"
-        f" at load {load:.2f}; expects {format_bps(mean_bps)}{kept}"
+        f"release {snapshot.release}: {channels_of(plan)} from {format_count(rows, 'log')} {octaves:.1f} octaves away"
+        f" at {load.told(leaf.model.load_effect for leaf in leaves)}; expects {format_bps(mean_bps)}{kept}"
     )

@@ -45,7 +45,9 @@ class Learner(Protocol):
     def curve(self, rows: Iterable["pa.RecordBatch"]) -> Curve:
         """Known bytes of rows with ``start_s``, ``end_s``, ``bytes_moved``."""
 
-    def fit(self, rows: Iterable["pa.RecordBatch"], curves: EndCurves, *, unknown_before_bps: float) -> LinkModel:
+    def fit(
+        self, rows: Iterable["pa.RecordBatch"], curves: EndCurves, *, unknown_before_bps: float | None
+    ) -> LinkModel:
         """The model of a link from its rows in order of start; raises ``CannotFit``."""
 
 
@@ -206,7 +208,7 @@ class Refresh:
         curves = EndCurves(source, destination, (between,))
         unknown_bps = before.unknown_bps if before else None
         with self.logs.fit_rows(job.tenant_id, link.id) as batches:
-            return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps or 0.0)
+            return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps)
 
     def _publish_if_complete(self, tenant_id: UUID, release_id: int) -> None:
         """Make a release current whose links are all done, tell every process, and ask for what came in meanwhile."""

@@ -4,118 +4,49 @@ Models never change once stored, so one shelf of them serves every release; what
 recommendation first needs it.
 """
 
-import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
 from uuid import UUID
 
-from services.application.chunk_choice import Solution
-from services.application.learned import IndexedModel, StoredModel, Tier
-from tradewind.cluster import Leaf, nearest_leaf
-from tradewind.dataset import DataSet
-from tradewind.model import LeafModel
+from services.application.assumed_load import AssumedLoad
+from services.application.learned import IndexedModel, StoredModel
+from services.application.limits import NO_LIMITS, Limits
+from services.application.neighbours import Neighbourhood, by_mover
+from services.application.served_model import ServedLeaf, ServedModel
+from services.application.tuning_sessions import Claim
+from tradewind.parameters import Caps
 from tradewind.path import UNKNOWN_PATH, Path
-from tradewind.prediction import predict
-from tradewind.sla_partitions import Partition, PartitionKey, tier_name
 from tradewind.transfer import LinkKey
-from tradewind.wire.recommendations import WireTable
 
 MAX_MODELS = 2_000
 """Models kept in memory; about 0.3 MB each."""
 
 
+MAX_SHIFTED = 2_000
+"""Leaves under another load than their median kept in memory; 30 kB each, 0.6 MB where agreements were solved anew."""
+
+
 class NotInMemory(Exception):
-    """A model is needed that is not on the shelf; fetch it and ask again."""
+    """Models are needed that are not on the shelf; fetch all of them and ask again."""
 
-    def __init__(self, model_id: UUID) -> None:
-        super().__init__(f"model {model_id} is not in memory")
-        self.model_id = model_id
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServedPartition(Solution):
-    """A partition as the solution of all its targets, with the identity of its tier, which providers price."""
-
-    lower: float
-    upper: float
-
-    @classmethod
-    def of(cls, partition: Partition, tier: Tier, base_power_w: float | None) -> "ServedPartition":
-        return cls(
-            lower=partition.lower,
-            upper=partition.upper,
-            setting=partition.setting,
-            probability=partition.probability,
-            per_byte=predict(
-                partition.setting, dataset_bytes=1.0, basis=partition.energy_basis, base_power_w=base_power_w
-            ),
-            base_power_w=base_power_w,
-            feasible=True,
-            tier_id=tier.id,
-            tier=tier_name(partition),
-        )
-
-
-@dataclass(frozen=True)
-class ServedLeaf:
-    """A leaf ready to answer: partitions by key, ascending, and its compact table as the JSON that goes out."""
-
-    cluster_id: UUID
-    model: LeafModel
-    partitions: Mapping[PartitionKey, tuple[ServedPartition, ...]]
-    table_json: bytes
-
-    @classmethod
-    def of(cls, cluster_id: UUID, model: LeafModel, tiers: Iterable[Tier]) -> "ServedLeaf":
-        by_key: dict[PartitionKey, list[ServedPartition]] = {}
-        for partition, tier in zip(model.partitions, tiers, strict=True):
-            served = ServedPartition.of(partition, tier, model.table.base_power_w)
-            by_key.setdefault(partition.key, []).append(served)
-        ordered = {key: tuple(sorted(group, key=lambda served: served.lower)) for key, group in by_key.items()}
-        table_json = WireTable.of(model.compact()).to_json()
-        return cls(cluster_id, model, MappingProxyType(ordered), table_json)
-
-
-@dataclass(frozen=True)
-class ServedModel:
-    """The model of one link, ready to answer."""
-
-    path: Path
-    load_median: float
-    leaves: tuple[ServedLeaf, ...]
-
-    @classmethod
-    def of(cls, stored: StoredModel) -> "ServedModel":
-        leaves = tuple(ServedLeaf.of(each.cluster_id, each.model, each.tiers) for each in stored.leaves)
-        return cls(stored.path, stored.load_median, leaves)
-
-    def nearest(self, dataset: DataSet, load: float) -> tuple[ServedLeaf, float]:
-        """The leaf for a data set under this load, and how many doublings it is away."""
-        position, octaves = nearest_leaf(
-            self._centres, mean_file_bytes=dataset.mean_file_bytes, file_count=dataset.file_count, load=load
-        )
-        return self.leaves[position], octaves
-
-    @cached_property
-    def fastest_bps(self) -> float:
-        """Throughput of the fastest setting of any leaf."""
-        return math.exp(max(each.log_throughput_mean for leaf in self.leaves for each in leaf.model.table.settings))
-
-    @cached_property
-    def _centres(self) -> tuple[Leaf, ...]:
-        return tuple(served.model.leaf for served in self.leaves)
+    def __init__(self, model_ids: Sequence[UUID]) -> None:
+        super().__init__(f"not in memory: {', '.join(map(str, model_ids))}")
+        self.model_ids = model_ids
 
 
 class Shelf:
-    """Models in memory, the least recently used given up first; safe to use from several threads."""
+    """Models and shifted leaves in memory, the least recently used given up first; safe to use from several threads."""
 
-    def __init__(self, capacity: int = MAX_MODELS) -> None:
+    def __init__(self, capacity: int = MAX_MODELS, shifted: int = MAX_SHIFTED) -> None:
         self._capacity = capacity
         self._models: OrderedDict[UUID, ServedModel] = OrderedDict()
+        self._shifted_capacity = shifted
+        self._shifted: OrderedDict[tuple[UUID, float], ServedLeaf] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, model_id: UUID) -> ServedModel:
@@ -123,7 +54,7 @@ class Shelf:
         with self._lock:
             found = self._models.get(model_id)
             if found is None:
-                raise NotInMemory(model_id)
+                raise NotInMemory((model_id,))
             self._models.move_to_end(model_id)
             return found
 
@@ -132,6 +63,21 @@ class Shelf:
             self._models[model_id] = model
             if len(self._models) > self._capacity:
                 self._models.popitem(last=False)
+
+    def under(self, leaf: ServedLeaf, load: AssumedLoad) -> ServedLeaf:
+        """The leaf under a load; the same as long as it is kept."""
+        if leaf.model.load_effect is None:
+            return leaf
+        key = leaf.cluster_id, load.share
+        with self._lock:
+            found = self._shifted.get(key)
+            if found is None:
+                found = self._shifted[key] = leaf.under(load.share)
+                if len(self._shifted) > self._shifted_capacity:
+                    self._shifted.popitem(last=False)
+            else:
+                self._shifted.move_to_end(key)
+            return found
 
 
 @dataclass(frozen=True)
@@ -146,14 +92,36 @@ class Index:
     models: Mapping[LinkKey, IndexedModel]
     aliases: Mapping[str, str]
     known_paths: Mapping[tuple[str, str], Path] = field(default_factory=dict)
+    limits: Limits = NO_LIMITS
+
+    def prepare(self) -> None:
+        """Make now what searches over all links need, rather than while a request waits for it."""
+        _ = self.neighbourhoods, self.by_path
+
+    @cached_property
+    def neighbourhoods(self) -> Mapping[str, Neighbourhood]:
+        """Leaves to search for neighbours, by mover."""
+        return by_mover(self.models)
+
+    @cached_property
+    def by_path(self) -> Mapping[tuple[str, str, str | None], Sequence[LinkKey]]:
+        """The links between two endpoints on a network, in the order of their movers."""
+        grouped: dict[tuple[str, str, str | None], list[LinkKey]] = {}
+        for key in sorted(self.models, key=attrgetter("mover")):
+            grouped.setdefault((key.source, key.destination, key.network), []).append(key)
+        return grouped
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything one tenant's recommendations need."""
+    """Everything one tenant's recommendations need.
+
+    ``at_hand`` : models fetched for this very request, which count as in memory even if the shelf has given them up.
+    """
 
     index: Index
     shelf: Shelf = field(default_factory=Shelf)
+    at_hand: Mapping[UUID, ServedModel] = field(default_factory=dict)
 
     @property
     def release(self) -> int | None:
@@ -164,20 +132,24 @@ class Snapshot:
         models = self.index.models
         return models.get(asked) or models.get(LinkKey(*self._own_names(asked), asked.network, asked.mover))
 
-    def other_movers(self, asked: LinkKey) -> tuple[str, ...]:
-        """Movers that have a model of the same path, in order of their names; not the one asked with."""
-        path = (*self._own_names(asked), asked.network)
-        return tuple(
-            sorted(
-                key.mover
-                for key in self.index.models
-                if (key.source, key.destination, key.network) == path and key.mover != asked.mover
-            )
-        )
+    def by_other_movers(self, asked: LinkKey) -> Mapping[LinkKey, IndexedModel]:
+        """Models of the same path with other movers than the one asked with, in the order of their names."""
+        links = self.index.by_path.get((*self._own_names(asked), asked.network), ())
+        return {each: self.index.models[each] for each in links if each.mover != asked.mover}
 
     def known_path(self, asked: LinkKey) -> Path:
         """What the owner of the source says of the path to the destination."""
         return self.index.known_paths.get(self._own_names(asked), UNKNOWN_PATH)
+
+    def permitted(self, asked: LinkKey, caps: Caps) -> Caps:
+        """``caps`` and the limits that a transfer between two endpoints falls under."""
+        limits = self.index.limits
+        return caps.tightened_by(limits.caps(*self._own_names(asked))) if limits else caps
+
+    def claims(self, asked: LinkKey) -> tuple[Claim, ...]:
+        """What a live transfer has to claim its share of."""
+        limits = self.index.limits
+        return limits.claims(*self._own_names(asked)) if limits else ()
 
     def _own_names(self, asked: LinkKey) -> tuple[str, str]:
         aliases = self.index.aliases
@@ -185,7 +157,19 @@ class Snapshot:
 
     def model(self, indexed: IndexedModel) -> ServedModel:
         """The link's model; raises ``NotInMemory``."""
-        return self.shelf.get(indexed.id)
+        return self.at_hand.get(indexed.id) or self.shelf.get(indexed.id)
+
+    def require(self, indexed: Iterable[IndexedModel]) -> Mapping[UUID, ServedModel]:
+        """All these models by their ids; raises ``NotInMemory`` of all that are missing."""
+        models, missing = {}, []
+        for model_id in dict.fromkeys(each.id for each in indexed):
+            try:
+                models[model_id] = self.at_hand.get(model_id) or self.shelf.get(model_id)
+            except NotInMemory:
+                missing.append(model_id)
+        if missing:
+            raise NotInMemory(missing)
+        return models
 
 
 EMPTY_SNAPSHOT = Snapshot(Index(None, MappingProxyType({}), MappingProxyType({})))
@@ -199,6 +183,7 @@ class Snapshots:
     load_index : of a tenant, from the store.
     load_model : one model of a tenant, from the store.
     monotonic : seconds of a clock that never goes back.
+    capacity : models kept in memory, of all tenants together.
     """
 
     def __init__(
@@ -208,12 +193,13 @@ class Snapshots:
         monotonic: Callable[[], float],
         *,
         fresh_for_s: float = 30.0,
+        capacity: int = MAX_MODELS,
     ) -> None:
         self._load_index = load_index
         self._load_model = load_model
         self._monotonic = monotonic
         self._fresh_for_s = fresh_for_s
-        self._shelf = Shelf()
+        self._shelf = Shelf(capacity)
         self._held: dict[UUID, tuple[Snapshot, float]] = {}
         self._forgotten = 0
 
@@ -227,14 +213,18 @@ class Snapshots:
     def load(self, tenant_id: UUID) -> Snapshot:
         """Read the index again; notices may be lost, so this also happens after a while."""
         forgotten, asked_at = self._forgotten, self._monotonic()
-        snapshot = Snapshot(self._load_index(tenant_id), self._shelf)
+        index = self._load_index(tenant_id)
+        index.prepare()
+        snapshot = Snapshot(index, self._shelf)
         if self._forgotten == forgotten:  # else another release came into force meanwhile, perhaps of this tenant
             self._held[tenant_id] = (snapshot, asked_at + self._fresh_for_s)
         return snapshot
 
-    def fetch(self, tenant_id: UUID, model_id: UUID) -> None:
-        """Put a model on the shelf."""
-        self._shelf.put(model_id, ServedModel.of(self._load_model(tenant_id, model_id)))
+    def fetch(self, tenant_id: UUID, model_id: UUID) -> ServedModel:
+        """Put a model on the shelf, and return it, because the shelf may give it up before it is asked for."""
+        model = ServedModel.of(self._load_model(tenant_id, model_id))
+        self._shelf.put(model_id, model)
+        return model
 
     def forget(self, tenant_id: UUID) -> None:
         """Another release is in force, or names have changed."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.application.chunk_choice import needs_power, share_of_caps
+from services.application.chunk_choice import needs_power
 from services.application.enquiry import Enquiry
 from services.application.snapshot import Snapshot
 from tradewind.dataset import Chunk
@@ -17,7 +17,7 @@ def unseen_case(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], l
     """
     indexed = snapshot.indexed(enquiry.link)
     if indexed is None:
-        movers = snapshot.other_movers(enquiry.link)
+        movers = [link.mover for link in snapshot.by_other_movers(enquiry.link)]
         if not movers:
             return "no logs of this path"
         these = "that mover" if len(movers) == 1 else "one of them"
@@ -30,7 +30,7 @@ def unseen_case(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], l
         return f"the logs of this path have no energy, which {enquiry.sla.kind} needs"
     whole = max(enquiry.dataset.total_bytes, 1)
     for chunk, leaf in zip(chunks, leaves, strict=True):
-        caps = share_of_caps(enquiry.caps, chunk.dataset.total_bytes / whole, len(chunks))
+        caps = enquiry.caps.part(chunk.dataset.total_bytes / whole, len(chunks))
         if not any(caps.allow(setting.parameters) for setting in leaf.table.settings):
             return "the caps are below every setting in the logs of this path"
     octaves = max(away for _, away in found)

@@ -4,6 +4,7 @@ from typing import Self
 from uuid import UUID
 
 from services.application.learned import StoredModel
+from services.application.limits import Limits
 from services.application.ports import Outbox
 from services.application.snapshot import Index
 from services.persistence import migrate
@@ -43,13 +44,16 @@ class Store:
             models = uow.models.index(release) if release is not None else {}
             keys = {link.id: link.key for link in uow.links.all()}
             endpoints = uow.endpoints.all()
+            limits = Limits(uow.limits.all())
         aliases = {alias: endpoint.name for endpoint in endpoints for alias in endpoint.aliases}
         known_paths = {
             (endpoint.name, pair.destination): Path(**pair.model_dump(exclude={"destination"}))
             for endpoint in endpoints
             for pair in endpoint.known_pairs
         }
-        return Index(release, {keys[link_id]: indexed for link_id, indexed in models.items()}, aliases, known_paths)
+        return Index(
+            release, {keys[link_id]: indexed for link_id, indexed in models.items()}, aliases, known_paths, limits
+        )
 
     def model(self, tenant_id: UUID, model_id: UUID) -> StoredModel:
         """One model of a tenant."""

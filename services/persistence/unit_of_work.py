@@ -18,6 +18,7 @@ from services.persistence.repositories.batches import Batches, Quarantine
 from services.persistence.repositories.curves import Curves
 from services.persistence.repositories.endpoints import Endpoints
 from services.persistence.repositories.keys import Keys
+from services.persistence.repositories.limits import LimitsOfTenant
 from services.persistence.repositories.links import Links
 from services.persistence.repositories.models import Models
 from services.persistence.repositories.release_work import ReleaseWork
@@ -92,6 +93,10 @@ class UnitOfWork:
     @cached_property
     def links(self) -> Links:
         return Links(self.connection, self.tenant_id)
+
+    @cached_property
+    def limits(self) -> LimitsOfTenant:
+        return LimitsOfTenant(self.connection, self.tenant_id)
 
     @cached_property
     def endpoints(self) -> Endpoints:

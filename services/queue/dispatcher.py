@@ -10,7 +10,7 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 from structlog.typing import FilteringBoundLogger
 
-from services.application.jobs import Event, Job, KeyRevoked, ReleaseChanged
+from services.application.jobs import Event, Job, KeyRevoked, LimitsChanged, ReleaseChanged
 from services.queue.notices import CHANNEL, encode
 
 PATIENCE_S = 2.0
@@ -39,7 +39,7 @@ class Dispatcher:
 
     def send(self, event: Event) -> None:
         try:
-            if isinstance(event, ReleaseChanged | KeyRevoked):
+            if isinstance(event, ReleaseChanged | KeyRevoked | LimitsChanged):
                 self._client.publish(CHANNEL, encode(event))
             else:
                 self._send_job(event)

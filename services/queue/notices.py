@@ -12,7 +12,7 @@ import orjson
 import redis
 from structlog.typing import FilteringBoundLogger
 
-from services.application.jobs import KeyRevoked, Notice, ReleaseChanged
+from services.application.jobs import KeyRevoked, LimitsChanged, Notice, ReleaseChanged
 
 CHANNEL = "tradewind:notices"
 POLL_S = 0.5
@@ -25,6 +25,8 @@ def encode(notice: Notice) -> bytes:
             return orjson.dumps({"kind": "release_changed", "tenant_id": tenant_id, "release_id": release_id})
         case KeyRevoked(tenant_id, key_id):
             return orjson.dumps({"kind": "key_revoked", "tenant_id": tenant_id, "key_id": key_id})
+        case LimitsChanged(tenant_id):
+            return orjson.dumps({"kind": "limits_changed", "tenant_id": tenant_id})
 
 
 def decode(message: bytes) -> Notice | None:
@@ -35,6 +37,8 @@ def decode(message: bytes) -> Notice | None:
             return ReleaseChanged(UUID(fields["tenant_id"]), fields["release_id"])
         case "key_revoked":
             return KeyRevoked(UUID(fields["tenant_id"]), UUID(fields["key_id"]))
+        case "limits_changed":
+            return LimitsChanged(UUID(fields["tenant_id"]))
     return None
 
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,15 +18,6 @@ from services.queue.dispatcher import job_publisher
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
-
-
-def eventually(condition: Callable[[], Any]) -> Any:
-    """What ``condition`` gives once it holds."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it never came to pass"
-        time.sleep(0.02)
-    return found
 
 
 @dataclass(frozen=True)

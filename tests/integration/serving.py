@@ -82,10 +82,14 @@ class Wire:
             name, _, value = line.decode("latin-1").partition(":")
             headers[name.strip().lower()] = value.strip()
         length = int(headers.get("content-length", 0))
-        body = b"" if bodiless else self._file.read(length)
-        if not bodiless and len(body) < length:
-            raise ConnectionError(f"{len(body)} bytes of {length}")
-        return Answer(int(status_line.split()[1]), headers, body)
+        return Answer(int(status_line.split()[1]), headers, b"" if bodiless else self.read(length))
+
+    def read(self, count: int) -> bytes:
+        """The next bytes as they come."""
+        data = self._file.read(count)
+        if len(data) < count:
+            raise ConnectionError(f"{len(data)} bytes of {count}")
+        return data
 
     def ask(self, method: str, target: str, body: bytes | None = None, /, **headers: str) -> Answer:
         self.send(method, target, body, **headers)

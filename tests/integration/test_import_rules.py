@@ -57,6 +57,30 @@ def test_a_violation_of_each_rule_is_reported(sources):
         assert f"{importer} -> {imported} " in report
 
 
+LOADED = """
+import importlib, pkgutil, sys
+import services.app, services.api
+importlib.import_module(sys.argv[1])
+for module in pkgutil.walk_packages(services.api.__path__, "services.api."):
+    importlib.import_module(module.name)
+heavy = {"numpy", "scipy", "fastcluster", "sklearn", "pandas", "pyarrow"}
+print(sorted(name for name in sys.modules if name.split(".")[0] in heavy or name.startswith("tradewind.learning")))
+"""
+
+
+def loaded_beside_the_api(module):
+    """What of the numerics a process has loaded after the whole API and one module more."""
+    command = [sys.executable, "-P", "-c", LOADED, module]
+    environment = {"PYTHONPATH": f"{ROOT / 'core'}:{ROOT}"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_the_api_runs_without_numerics():
+    assert loaded_beside_the_api("services.app") == "[]"
+    assert "tradewind.learning.link" in loaded_beside_the_api("workers.learner")
+
+
 def test_a_module_without_a_place_is_reported(sources):
     (sources / "tradewind" / "newcomer.py").touch()
     (sources / "services" / "newcomer.py").touch()

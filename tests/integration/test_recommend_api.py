@@ -1,8 +1,7 @@
 """``/v1/recommend`` over HTTP, on a release that a real refresh made of uploaded logs."""
 
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -18,6 +17,7 @@ from services.application.learned import StoredModel
 from services.application.snapshot import Index, Snapshots
 from services.bootstrap import Container, container
 from services.persistence.log_reader import LogReader
+from tests.conditions import eventually
 from tests.integration.test_refresh import Fixture as Refreshes
 from tests.stack import PATIENCE_S, Tenant, new_tenant, serving
 from tradewind.wire.recommendations import RecommendResponse
@@ -57,12 +57,6 @@ def recommended(client: httpx.Client, **changes: Any) -> dict[str, Any]:
     assert answer.status_code == 200, answer.text
     made: dict[str, Any] = answer.json()
     return made
-
-
-def until(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not reached():
-        assert time.monotonic() < deadline, "waited in vain"
 
 
 @pytest.mark.parametrize("dataset", [SMALL, MIXED], ids=["alike", "mixed"])
@@ -117,8 +111,10 @@ def test_a_path_unlike_all_others_is_answered_by_rule(client: httpx.Client) -> N
     RecommendResponse.model_validate(made, extra="forbid")
 
 
-def test_another_mover_learns_for_itself(client: httpx.Client) -> None:
-    assert recommended(client, mover="rclone")["source"] == "heuristic"
+def test_another_mover_borrows_from_the_one_with_logs_of_the_path(client: httpx.Client) -> None:
+    made = recommended(client, mover="rclone")
+    assert (made["source"], made["sla"]["feasible"]) == ("neighbour", False)
+    assert f"{SOURCE} → {DESTINATION} by tradewind" in made["rationale"]
 
 
 def test_another_tenants_links_are_unseen(api: str, learned: Tenant, tenant: Tenant) -> None:
@@ -256,13 +252,13 @@ def test_a_rollback_and_a_publication_change_the_answer_at_once(api: str, learne
     with learned.client(api) as client:
         second = recommended(client)["release"]
         first = client.post(f"/v1/releases/{second}/rollback").json()["id"]
-        until(lambda: recommended(client)["release"] == first)
+        eventually(lambda: recommended(client)["release"] == first)
         client.post("/v1/logs", content=b"".join(log_lines(3, (DESTINATION,))))
         third = refreshes.run()
         assert third not in {first, second}
         (notice,) = (event for event in refreshes.sent if isinstance(event, ReleaseChanged))
         learned.parts.store._outbox.send(notice)
-        until(lambda: recommended(client)["release"] == third)
+        eventually(lambda: recommended(client)["release"] == third)
 
 
 def test_an_alias_and_what_is_known_of_a_path_count_at_once(api: str, learned: Tenant) -> None:

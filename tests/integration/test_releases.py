@@ -79,6 +79,8 @@ def test_a_model_is_read_back_as_it_was_written(api: str, tenant: Tenant) -> Non
         (indexed,) = uow.models.index(release_id).values()
         stored = uow.models.get(indexed.id)
     assert stored.model() == link_model()
+    assert indexed.leaves == tuple(leaf.leaf for leaf in link_model().leaves)
+    assert indexed.powered == (True, False)
     assert [tier.needs_review for tier in stored.leaves[0].tiers] == [False, True]
 
 

@@ -13,11 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.certificates import make_certificates
 from tests.integration.serving import Wire, ask, event_loop, serving, sha256
 from tradewind_agent.serve import Access, Limits, TlsFiles, serve
-
-TLS_FOLDER = Path(__file__).with_name("tls")
-TLS = TlsFiles(TLS_FOLDER / "certificate.pem", TLS_FOLDER / "key.pem")
 
 
 @pytest.fixture
@@ -130,9 +128,10 @@ def test_the_token_is_asked_of_every_request(root: Path):
         assert "s3cret" not in repr(server.options)
 
 
-def test_tls_serves_the_same_files(root: Path):
-    context = ssl.create_default_context(cafile=TLS.certificate)
-    with serving(root, tls=TLS) as server:
+def test_tls_serves_the_same_files(root: Path, tmp_path_factory: pytest.TempPathFactory):
+    made = make_certificates(tmp_path_factory.mktemp("certificates"))
+    context = ssl.create_default_context(cafile=made.authority)
+    with serving(root, tls=TlsFiles(made.certificate, made.key)) as server:
         assert server.url.startswith("https://")
         connection = http.client.HTTPSConnection("localhost", server.port, context=context)
         for name in ("small", "large", "large"):
@@ -190,7 +189,7 @@ def test_a_stop_does_not_wait_longer_than_its_grace(root: Path):
             assert stuck._file.readline().startswith(b"HTTP/1.1 200")
             run(server.close(grace_s=0.05))
             with pytest.raises(ConnectionError):
-                stuck.receive()
+                stuck.read(64_000_000)
 
 
 def test_serve_forever_stops_on_sigterm_with_success(root: Path):

@@ -16,7 +16,8 @@ from services.application.jobs import FitLink, RefreshModels
 from services.application.refresh_models import MAX_ATTEMPTS
 from services.embedded.valkey import EmbeddedValkey
 from services.queue.dispatcher import job_publisher
-from tests.integration.celery_worker import ROOT, eventually, worker
+from tests.conditions import eventually
+from tests.integration.celery_worker import ROOT, worker
 from tests.integration.test_refresh import rows, upload
 from tests.stack import Tenant
 

@@ -4,7 +4,8 @@ import math
 from uuid import UUID, uuid5
 
 from services.application.learned import IndexedModel, Tier
-from services.application.snapshot import Index, ServedLeaf, ServedModel, Snapshot
+from services.application.served_model import ServedLeaf, ServedModel
+from services.application.snapshot import Index, Snapshot
 from tradewind import prior
 from tradewind.cluster import Leaf
 from tradewind.dataset import DataSet
@@ -87,7 +88,8 @@ def snapshot(*models: LeafModel, key: LinkKey = LINK, path: Path = PATH) -> Snap
         )
         for model in models
     )
-    indexed = IndexedModel(model_id, path, tuple(model.leaf for model in models))
+    powered = tuple(model.table.knows_power for model in models)
+    indexed = IndexedModel(model_id, path, tuple(model.leaf for model in models), powered)
     made = Snapshot(Index(7, {key: indexed}, {"origin.example.org": "origin"}))
     made.shelf.put(model_id, ServedModel(path, 0.1, leaves))
     return made

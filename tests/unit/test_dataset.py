@@ -50,6 +50,14 @@ def test_a_mixed_data_set_has_one_chunk_a_size_class():
     ]
 
 
+def test_more_size_classes_than_may_run_together_are_one_whole():
+    bins = (SizeBin(131_072, 300, 30_000_000), SizeBin(2**27, 1, 100_000_000))
+    assert len(split_by_bdp(bins, 1e6, 2)) == 2
+    (whole,) = split_by_bdp(bins, 1e6, 1)
+    assert (whole.kind, whole.max_file_bytes) == (ChunkKind.WHOLE, None)
+    assert (whole.dataset.file_count, whole.dataset.total_bytes) == (301, 130_000_000)
+
+
 def test_an_empty_data_set_is_refused():
     with pytest.raises(InvalidValue, match="file_count"):
         DataSet(file_count=0, total_bytes=0)

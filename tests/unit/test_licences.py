@@ -1,8 +1,10 @@
+import json
+import shutil
 from email.message import Message
 
 import pytest
 
-from infra.checks.licences import is_permitted, is_permitted_distribution
+from infra.checks.licences import COMMITTED, ORIGIN, is_permitted, is_permitted_distribution, offences_of_committed
 
 
 @pytest.mark.parametrize(
@@ -52,3 +54,35 @@ def test_a_classifier_is_enough():
 
 def test_a_distribution_that_says_nothing_is_not_permitted():
     assert not is_permitted_distribution(facts(Name="unknown"))
+
+
+@pytest.fixture
+def committed(tmp_path):
+    """A copy of the files of others that are committed."""
+    (origin,) = COMMITTED.rglob(ORIGIN)
+    return shutil.copytree(origin.parent, tmp_path / origin.parent.name)
+
+
+def test_committed_files_of_others_are_as_they_were_published(committed):
+    assert list(offences_of_committed(committed)) == []
+
+
+def test_a_changed_an_added_and_a_missing_file_are_told(committed):
+    with (committed / "swagger-ui.css").open("a") as changed:
+        changed.write("/**/")
+    (committed / "added.js").touch()
+    (committed / "NOTICE").unlink()
+    offences = list(offences_of_committed(committed))
+    assert [each.split(":")[0].rpartition("/")[2] for each in offences] == ["NOTICE", "added.js", "swagger-ui.css"]
+
+
+def test_committed_files_need_a_permitted_licence_beside_them(committed):
+    origin = json.loads((committed / ORIGIN).read_text())
+    origin["licence"] = "AGPL-3.0-only"
+    del origin["sha256"]["LICENSE"]
+    (committed / "LICENSE").unlink()
+    (committed / ORIGIN).write_text(json.dumps(origin))
+    assert list(offences_of_committed(committed)) == [
+        "swagger-ui: AGPL-3.0-only",
+        "swagger-ui: its licence is not with it",
+    ]

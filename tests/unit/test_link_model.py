@@ -135,6 +135,27 @@ def test_observed_settings_count_every_row(learned):
         assert leaf.queueing_delay_p90_s[1] == pytest.approx(0.005)
 
 
+def test_what_others_take_shows_in_the_model_of_a_link():
+    quiet = link_log(1200)
+    others = np.where(np.arange(1200) // 50 % 2 == 0, 0.1, 0.6)
+    throughput = np.minimum(quiet.throughput_bps, 1e9 * (1 - others))
+    moved = np.full(1200, 5e9)
+    busy = replace(
+        quiet,
+        throughput_bps=throughput,
+        moved_bytes=moved,
+        mean_file_bytes=moved / quiet.file_count,
+        end_s=quiet.start_s + 8 * moved / throughput,
+    )
+    learned = fit(busy)
+    effects = [leaf.load_effect for leaf in learned.leaves]
+    assert all(effects)
+    assert learned.unknown_bps is not None
+    for leaf, effect in zip(learned.leaves, effects, strict=True):
+        assert effect.at(effect.loads[-1]).log_throughput < effect.at(effect.loads[0]).log_throughput
+        assert leaf.shift(0.0) == leaf.shift(effect.loads[0]), "nothing is told of loads that no row saw"
+
+
 def test_a_link_whose_settings_never_vary_says_why_it_has_no_model():
     log = link_log(200)
     constant = np.full_like(log.settings, np.nan)

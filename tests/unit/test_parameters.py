@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,6 +50,23 @@ def test_the_stricter_of_two_caps_allows_what_both_allow(setting, one, other):
     assert one.tightened_by(other).allow(setting) == (one.allow(setting) and other.allow(setting))
 
 
+@given(
+    st.lists(st.integers(min_value=0, max_value=10**12), min_size=1, max_size=3).filter(any),
+    st.integers(min_value=3, max_value=40),
+)
+def test_parts_of_a_cap_add_up_to_no_more_than_it(chunk_bytes, cap):
+    shares = [each / sum(chunk_bytes) for each in chunk_bytes]
+    parts = [Caps(concurrency=cap, streams=cap).part(share, len(shares)) for share in shares]
+    assert sum(part.concurrency for part in parts) <= cap
+    assert sum(part.streams for part in parts) <= cap
+    assert min(part.concurrency for part in parts) >= 1
+
+
+def test_channels_are_bounded_by_files_and_by_streams():
+    caps = (Caps(concurrency=8, streams=6), Caps(concurrency=4), Caps(streams=5), Caps())
+    assert [each.channels for each in caps] == [6, 4, 5, None]
+
+
 def test_parallelism_is_given_up_before_concurrency():
     clamped = Caps(streams=8).clamp(Parameters(concurrency=8, parallelism=4, pipelining=2))
     assert (clamped.concurrency, clamped.parallelism, clamped.pipelining) == (8, 1, 2)
@@ -64,6 +83,17 @@ def test_a_lattice_spans_the_observed_range_and_keeps_observed_values():
     assert lattice.values["pipelining"] == (0, 1, 2, 4)
     assert lattice.values["frequency_hz"] == (1.2e9, 2.3e9)
     assert lattice.axes == ("concurrency", "pipelining", "frequency_hz")
+
+
+def test_a_lattice_knows_the_place_of_each_of_its_settings_and_of_no_other():
+    lattice = Lattice.spanning({"concurrency": (1, 5, 16), "pipelining": (0, 4), "frequency_hz": (1.2e9, 2.3e9)})
+    place = lattice.places()
+    assert [place(each) for each in lattice.settings()] == list(range(len(lattice)))
+    inside = Parameters(concurrency=4, pipelining=2, frequency_hz=1.2e9)
+    beside = Parameters(concurrency=7), Parameters(parallelism=2), Parameters(frequency_hz=None)
+    assert place(inside) is not None
+    assert [place(replace(inside, **each.known())) for each in beside] == [None, None, place(inside)]
+    assert place(replace(inside, frequency_hz=None)) is None
 
 
 def test_lattice_settings_run_in_c_order():

@@ -10,7 +10,6 @@ from tradewind.errors import InvalidValue
 from tradewind.flags import tool_flags
 from tradewind.parameters import Caps, Parameters
 from tradewind.path import Path
-from tradewind.prediction import PredictedSetting
 
 PATH = Path(bandwidth_bps=1e8, rtt_s=0.06, loss_rate=2e-4)
 HTML = DataSet(file_count=300, total_bytes=30_000_000)
@@ -58,18 +57,6 @@ def test_the_prior_table_keeps_to_its_caps_and_certifies_nothing():
     assert table.settings
     assert all(entry.parameters.streams <= 8 for entry in table.settings)
     assert not any(entry.certified for entry in table.settings)
-
-
-def test_a_neighbour_lends_its_residual_and_the_interval_widens():
-    setting = Parameters(concurrency=8, parallelism=1, pipelining=4)
-    own = math.log(prior.throughput_bps(PATH, HTML, setting))
-    entry = PredictedSetting(
-        parameters=setting, log_throughput_mean=own - 0.5, log_throughput_sd=0.1, log_power_mean=3.0
-    )
-    table = prior.transferred({setting: [(1.0, entry, own)]}, PATH, HTML, load=0.0)
-    assert table.settings[0].log_throughput_mean == pytest.approx(own - 0.5)
-    assert table.settings[0].log_throughput_sd > prior.PRIOR_LOG_SD / 2
-    assert table.settings[0].log_power_mean == pytest.approx(3.0)
 
 
 def test_flags_say_what_each_tool_can_and_what_it_cannot():

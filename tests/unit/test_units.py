@@ -8,7 +8,14 @@ from tradewind.errors import InvalidUnit
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("500Mbps", 5e8), ("10Gbit/s", 1e10), ("12.5MB/s", 1e8), ("1000", 1000.0), ("56kbps", 56e3), ("1.5MBps", 12e6)],
+    [
+        ("500Mbps", 5e8),
+        ("10Gbit/s", 1e10),
+        ("12.5MB/s", 1e8),
+        ("1000bit/s", 1000.0),
+        ("56kbps", 56e3),
+        ("1.5MBps", 12e6),
+    ],
 )
 def test_a_rate_is_read_in_bits_unless_it_says_bytes(text, expected):
     assert units.parse_bps(text) == pytest.approx(expected)
@@ -22,12 +29,14 @@ def test_a_size_takes_decimal_and_binary_prefixes(text, expected):
     assert units.parse_bytes(text) == expected
 
 
-@pytest.mark.parametrize(("text", "expected"), [("60ms", 0.06), ("90", 90.0), ("2h", 7200.0), ("1.5min", 90.0)])
+@pytest.mark.parametrize(("text", "expected"), [("60ms", 0.06), ("90s", 90.0), ("2h", 7200.0), ("1.5min", 90.0)])
 def test_a_duration_is_read_in_seconds(text, expected):
     assert units.parse_seconds(text) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("4kJ", 4000.0), ("500", 500.0), ("0.5Wh", 1800.0), ("1kWh", 3.6e6)])
+@pytest.mark.parametrize(
+    ("text", "expected"), [("4kJ", 4000.0), ("500J", 500.0), ("0.5Wh", 1800.0), ("1kWh", 3.6e6), ("800mJ", 0.8)]
+)
 def test_an_energy_takes_joules_and_watt_hours(text, expected):
     assert units.parse_joules(text) == pytest.approx(expected)
 
@@ -35,6 +44,21 @@ def test_an_energy_takes_joules_and_watt_hours(text, expected):
 @pytest.mark.parametrize(("text", "expected"), [("800mW", 0.8), ("15W", 15.0), ("2kW", 2000.0)])
 def test_a_power_is_read_in_watts(text, expected):
     assert units.parse_watts(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("parse", "example"),
+    [
+        (units.parse_bps, "500Mbps"),
+        (units.parse_seconds, "90s"),
+        (units.parse_joules, "4kJ"),
+        (units.parse_watts, "15W"),
+    ],
+)
+@pytest.mark.parametrize("text", ["100", " 1e3 ", "0"])
+def test_a_number_without_a_unit_is_refused_with_an_example(parse, example, text):
+    with pytest.raises(InvalidUnit, match=f"has no unit; write it like .*{example}"):
+        parse(text)
 
 
 @pytest.mark.parametrize(
@@ -82,3 +106,10 @@ def test_a_formatted_rate_is_read_back_within_its_three_digits(rate_bps):
 
 def test_throughput_turns_bytes_into_bits():
     assert units.throughput_bps(1000, 2.0) == 4000.0
+
+
+def test_counts_agree_with_their_nouns():
+    told = [units.format_count(number, "row") for number in (0, 1, 2)]
+    assert told == ["0 rows", "1 row", "2 rows"]
+    assert units.format_count(3, "batch", "batches") == "3 batches"
+    assert units.format_count(1, "batch", "batches") == "1 batch"

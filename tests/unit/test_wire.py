@@ -14,7 +14,7 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord, Usage
 from tradewind.wire.heartbeats import Heartbeat
-from tradewind.wire.recommendations import RecommendRequest, WireTable
+from tradewind.wire.recommendations import RecommendRequest, WireTable, table_json
 from tradewind.wire.records import WireRecord, parse_row
 
 FULL = TransferRecord(
@@ -190,7 +190,7 @@ def test_a_compact_table_survives_the_wire():
         "base_power_w": 12.0,
     }
     table = WireTable.model_validate(raw).to_table()
-    assert WireTable.of(table) == WireTable.model_validate(raw)
+    assert WireTable.model_validate_json(table_json(table)) == WireTable.model_validate(raw)
     assert table.predicted.base_power_w == 12.0
     assert table.predicted.settings[0].log_power_mean == pytest.approx(math.log(20.0) - 0.1**2 / 2)  # that of a mean
     assert table.queueing_delay_p90_s == {4: 0.02}

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from tradewind.errors import InvalidValue
+from tradewind.errors import InvalidUnit, InvalidValue
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
 from tradewind.units import parse_bps, parse_fraction, parse_joules, parse_seconds, parse_watts
 
@@ -47,7 +47,14 @@ def parse_agreement(
         raise InvalidValue("sla", f"{kind} needs a value, such as {_EXAMPLES[kind]}")
     if kind is SlaKind.THROUGHPUT_AT_LEAST and value.strip().endswith("%"):
         return Sla(kind=kind, fraction=parse_fraction(value), confidence=confidence, energy_basis=energy_basis)
-    return Sla(kind=kind, target=_PARSE_TARGET[kind](value), confidence=confidence, energy_basis=energy_basis)
+    return Sla(kind=kind, target=_target(kind, value.strip()), confidence=confidence, energy_basis=energy_basis)
+
+
+def _target(kind: SlaKind, value: str) -> float:
+    try:
+        return _PARSE_TARGET[kind](value)
+    except InvalidUnit:
+        raise InvalidValue("sla", f"{kind} cannot be {value!r}; write it like {_EXAMPLES[kind]}") from None
 
 
 def write_agreement(sla: Sla) -> str:

@@ -31,17 +31,19 @@ from tradewind.wire.inventory import (
     Release,
     Surface,
 )
-from tradewind.wire.logs import BatchReceipt
+from tradewind.wire.logs import ALREADY_STORED, BatchReceipt
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 from tradewind.wire.records import WireRecord
 from tradewind_agent.batches import LogBatch, split_into_batches
 from tradewind_agent.config import check_url
 from tradewind_agent.errors import RequestRefused, ScopeMissing, ServiceAway, ServiceBroken, UnknownThing, problem_of
 from tradewind_agent.retries import AWAY_STATUSES, TOO_MANY_REQUESTS, RetryPolicy, retry_after_s
+from tradewind_agent.system_errors import Plain, in_words, system_error_behind
 
 DEFAULT_TIMEOUT_S = 30.0
 LONGEST_CONNECT_S = 5.0
 
+_CHECK_ADDRESS = "check the address and that the service runs"
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _SCOPE_PROBES = (
     ("agent", "POST", "/v1/recommend"),
@@ -64,6 +66,12 @@ class UploadReport:
     @property
     def rejected(self) -> int:
         return sum(receipt.rejected for receipt in self.receipts)
+
+    @property
+    def stored_any(self) -> bool:
+        """Whether the service has any of it, be it from before."""
+        rejections = (each for receipt in self.receipts for each in receipt.rejections)
+        return bool(self.accepted) or any(each.reason == ALREADY_STORED for each in rejections)
 
 
 class Client:
@@ -157,17 +165,26 @@ class Client:
         return UploadReport(tuple(receipts))
 
     def upload_batch(self, batch: LogBatch, *, idempotency_key: str | None = None) -> BatchReceipt:
-        """Upload one batch under its content's hash, or the key given."""
-        response = self._send(
-            "POST",
-            "/v1/logs",
-            content=batch.compressed,
-            headers={
-                "Content-Type": "application/x-ndjson",
-                "Content-Encoding": "zstd",
-                "Idempotency-Key": idempotency_key or batch.sha256,
-            },
-        )
+        """Upload one batch under its content's hash, or the key given.
+
+        A batch of which no row is valid has a receipt too: the service keeps its rows in quarantine.
+        """
+        try:
+            response = self._send(
+                "POST",
+                "/v1/logs",
+                content=batch.compressed,
+                headers={
+                    "Content-Type": "application/x-ndjson",
+                    "Content-Encoding": "zstd",
+                    "Idempotency-Key": idempotency_key or batch.sha256,
+                },
+            )
+        except RequestRefused as refusal:
+            receipt = _receipt_in(refusal)
+            if receipt is None:
+                raise
+            return receipt
         return self._parse(response, TypeAdapter(BatchReceipt))
 
     def batch(self, batch_id: UUID) -> BatchReceipt:
@@ -285,8 +302,9 @@ class Client:
             self._pause(wait_s)
 
     def _unreached(self, failure: httpx.TransportError) -> ServiceAway:
-        told = str(failure) or type(failure).__name__
-        return ServiceAway(f"{self._base_url} does not answer ({told}); check the address and that the service runs")
+        cause = system_error_behind(failure)
+        told = in_words(cause) if cause is not None else Plain(str(failure) or type(failure).__name__, _CHECK_ADDRESS)
+        return ServiceAway(f"{self._base_url} does not answer: {told}")
 
     def _refused(self, response: httpx.Response, asked_s: float | None, *, repeatable: bool) -> tuple[Exception, bool]:
         """What to raise for an error status, and whether the request may be sent again."""
@@ -298,6 +316,14 @@ class Client:
             again = asked_s is not None if status == TOO_MANY_REQUESTS else repeatable or status == 503
             return away, again
         return problem_of(status, _problem(response)), False
+
+
+def _receipt_in(refusal: RequestRefused) -> BatchReceipt | None:
+    """The receipt that comes with the problem of a batch without a valid row; ``None`` of any other problem."""
+    try:
+        return BatchReceipt.model_validate(refusal.problem)
+    except ValidationError:
+        return None
 
 
 def _problem(response: httpx.Response) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from tradewind_agent.errors import NotConfigured
 from tradewind_agent.folders import config_folder, make_private, replace_durably
+from tradewind_agent.system_errors import in_words
 
 URL_VARIABLE = "TRADEWIND_URL"
 KEY_VARIABLE = "TRADEWIND_KEY"
@@ -87,8 +88,10 @@ def _kept(path: Path) -> tuple[dict[str, str], Path]:
         content = json.loads(path.read_bytes())
     except FileNotFoundError:
         return {}, path
-    except (OSError, ValueError) as failure:
-        raise NotConfigured(f"{path} cannot be read ({failure}); run `tradewind login URL --key KEY` again") from None
+    except OSError as failure:
+        raise NotConfigured(f"{path} cannot be read: {in_words(failure)}") from None
+    except ValueError:
+        raise NotConfigured(f"{path} is damaged; run `tradewind login URL --key KEY` again") from None
     if not isinstance(content, dict) or not all(isinstance(content.get(name), str) for name in ("url", "key")):
         raise NotConfigured(f"{path} holds no address and key; run `tradewind login URL --key KEY` again")
     return content, path

@@ -14,6 +14,7 @@ from tradewind_agent.engine.jobs import DownloadJob, Job, SizeTrust
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.source import list_downloads, list_manifest, list_uploads
 from tradewind_agent.errors import CopyFailed, FileFault
+from tradewind_agent.system_errors import in_words
 
 MOST_SIZES_ASKED = 64
 """Files without a known size that are asked for it one by one; from these the others are judged."""
@@ -123,8 +124,10 @@ def _check_any(jobs: Sequence[Job]) -> None:
 def _read(manifest: str) -> str:
     try:
         return Path(manifest).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as failure:
-        raise CopyFailed(f"the manifest {manifest} cannot be read: {failure}") from None
+    except OSError as failure:
+        raise CopyFailed(f"the manifest {manifest} cannot be read: {in_words(failure)}") from None
+    except UnicodeDecodeError:
+        raise CopyFailed(f"the manifest {manifest} is no text in UTF-8; write it as such") from None
 
 
 async def _with_sizes(jobs: Sequence[DownloadJob], options: EngineOptions) -> list[DownloadJob]:

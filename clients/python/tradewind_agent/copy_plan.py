@@ -40,7 +40,7 @@ def plan_copy(
     except (KeyRefused, ScopeMissing) as refused:
         plan, notes = str(refused), (str(refused),)
     if isinstance(plan, str):
-        plan = plan_by_rules(uuid4(), bins, path, options.sla, options.limits, because=plan)
+        plan = plan_by_rules(uuid4(), bins, path, options.sla, options.limits, load=options.load, because=plan)
     return with_overrides(plan, by_hand), notes
 
 

@@ -9,7 +9,7 @@ from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.prediction import Interval, Prediction
 from tradewind.transfer import Status, TransferRecord, Usage
-from tradewind.units import format_bps, format_bytes, format_joules
+from tradewind.units import format_bps, format_bytes, format_count, format_joules
 from tradewind.units import throughput_bps as mean_rate_bps
 from tradewind.wire.records import WireRecord
 from tradewind_agent.meters import CpuWork
@@ -30,7 +30,8 @@ class CopyReport:
 
     ``bytes_moved`` : on the network now, without what was there already.
     ``energy`` : one reading an end that was metered; an absent one was not measured, never zero.
-    ``work`` : duration and CPU time, from which the CPU model's energy follows for any coefficients.
+    ``work`` : duration and CPU time at this end, from which the CPU model's energy follows for any coefficients;
+    ``other_work`` at the other end, where that was metered.
     ``log`` : what became of the transfer's records: uploaded, spooled, or nothing to log.
     """
 
@@ -47,6 +48,7 @@ class CopyReport:
     energy: tuple[EnergyReading, ...]
     usage: Usage | None
     work: CpuWork | None
+    other_work: CpuWork | None
     records: tuple[TransferRecord, ...]
     log: str
     notes: tuple[str, ...] = ()
@@ -70,7 +72,7 @@ class CopyReport:
 
     def line(self) -> str:
         """The closing line: what it got, against the prediction, the energy and how it was measured."""
-        files = f"{self.files_done} {'file' if self.files_done == 1 else 'files'}"
+        files = format_count(self.files_done, "file")
         skipped = f" ({self.files_skipped} already there)" if self.files_skipped else ""
         if not self.files_done:
             # A rate of parts that nobody can use says nothing of the setting.
@@ -81,7 +83,7 @@ class CopyReport:
             done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {self.duration_s:.1f} s: {rate}"
             done += _against(self.plan, self.throughput_bps)
             done += "".join(f"; {_energy(reading)}" for reading in self.energy) or "; energy not measured"
-        begin = "interrupted; run again to go on; " if self.status is Status.CANCELLED else ""
+        begin = "interrupted; run the same command again to go on; " if self.status is Status.CANCELLED else ""
         return f"{begin}{done}{_failed(self.failures)}; log {self.log}"
 
     def document(self) -> dict[str, Any]:
@@ -102,6 +104,7 @@ class CopyReport:
             "energy": [_document(reading) for reading in self.energy],
             "usage": _document(self.usage),
             "work": _document(self.work),
+            "other_work": _document(self.other_work),
             "path": _document(self.path),
             "parameters": self.parameters.known(),
             "plan": plan_document(self.plan),

@@ -90,7 +90,7 @@ def copy_files(
     sources : http(s) addresses of files or folders, or local paths when ``destination`` is an http(s) address.
     client : of the service that is asked; without one the closed-form rules decide.
     logbook : where the records go; ``None`` keeps them in the report alone.
-    meter : of this host's energy and utilisation.
+    meter : of this host's energy and utilisation; the server is then asked for that of its own end.
     manifest : list of files to copy instead of what the sources' indexes say.
 
     Raises
@@ -147,6 +147,7 @@ def run(
         prepared.options.engine,
         meter=meter,
         host=Host.SOURCE if prepared.listing.direction is Direction.UPLOAD else Host.DESTINATION,
+        transfer_id=prepared.plan.transfer_id,
         on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
     )
     path = _path_seen(prepared.path, movement, prepared.options)
@@ -169,6 +170,7 @@ def run(
         energy=movement.energy,
         usage=movement.usage,
         work=movement.metered.work if movement.metered else None,
+        other_work=movement.other_end.work if movement.other_end else None,
         records=records,
         log=_log(logbook, records),
         notes=(*prepared.notes, *_notes(movement)),

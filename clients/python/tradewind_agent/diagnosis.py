@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from tradewind.energy import EnergyQuality
-from tradewind.units import MIB, format_bytes
+from tradewind.units import MIB, format_bytes, format_count
 from tradewind_agent.client import Client
 from tradewind_agent.config import Service, config_file, find_service
 from tradewind_agent.errors import KeyRefused, NotConfigured, ServiceAway, ServiceProblem
@@ -180,10 +180,14 @@ def examine_spool(spool: Spool) -> list[Finding]:
     ]
     if state.segments:
         findings = [
-            note("spool", f"{state.segments} segments, {format_bytes(state.bytes)}, wait", "they go with the next copy")
+            note(
+                "spool",
+                f"{format_count(state.segments, 'segment')} to upload, {format_bytes(state.bytes)}",
+                "the next copy does it",
+            )
         ]
     if state.refused_segments:
-        told = f"{state.refused_segments} segments were refused by the service"
+        told = f"{format_count(state.refused_segments, 'segment')} refused by the service"
         findings.append(bad("refused logs", told, f"look at {spool.folder / 'refused'}, then remove them"))
     if state.lost_segments:
         told = f"{format_bytes(state.lost_bytes)} of logs were given up when the spool was full"

@@ -1,21 +1,25 @@
 """History on its way to the service: logs of any known format as NDJSON lines, and what is to be said about them."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
 from pydantic import ValidationError
 
 from tradewind.errors import InvalidValue
+from tradewind.transfer import LinkKey
+from tradewind.units import format_count
 from tradewind.wire.base import reason_of
-from tradewind.wire.logs import Rejection
+from tradewind.wire.logs import BatchReceipt
 from tradewind.wire.records import WireRecord
 from tradewind_agent.client import UploadReport
 from tradewind_agent.importers.importing import import_file
 from tradewind_agent.importers.ports import SHOWN_ROWS, ImportContext, Imported, ImportReport
 
 SHOWN_REASONS = 5
+SHOWN_LINKS = 5
 
 
 @dataclass(slots=True)
@@ -25,12 +29,12 @@ class FileReport:
     name: str
     report: ImportReport | None = None
     failure: str | None = None
-    unsendable: int = 0
-    """Imported records that the wire does not take; they count as refused."""
+    links: Counter[LinkKey] = field(default_factory=Counter)
+    """Records that were sent, or would be, by the link that learns from them."""
 
     @property
     def imported(self) -> int:
-        return (self.report.imported if self.report else 0) - self.unsendable
+        return self.links.total()
 
     @property
     def refused(self) -> int:
@@ -45,14 +49,15 @@ class FileReport:
             "rows_read": report.rows_read if report else 0,
             "imported": self.imported,
             "refused": self.refused,
+            "links": [link._asdict() | {"records": records} for link, records in self.links.most_common()],
             "reasons": [
                 {
-                    "field": field,
+                    "field": wrong,
                     "reason": reason,
                     "rows": rows,
-                    "first_rows": report.refused_rows.get((field, reason), []) if report else [],
+                    "first_rows": report.refused_rows.get((wrong, reason), []) if report else [],
                 }
-                for (field, reason), rows in (report.refused.most_common() if report else ())
+                for (wrong, reason), rows in (report.refused.most_common() if report else ())
             ],
             "units": [
                 {"column": unit.column, "unit": unit.unit, "evidence": unit.evidence}
@@ -67,11 +72,15 @@ class FileReport:
             yield f"{self.name}: {self.failure}"
         if self.report is None:
             return
-        records, rows = counted(self.imported, "record"), counted(self.refused, "row")
+        records, rows = format_count(self.imported, "record"), format_count(self.refused, "row")
         yield f"{self.name}: {self.report.format}, {records}, {rows} refused"
-        for (field, reason), number in self.report.refused.most_common(SHOWN_REASONS):
-            first = self.report.refused_rows.get((field, reason), [])
-            yield f"  refused {number} ({rows_named(first, number)}): {field}: {reason}"
+        for link, number in self.links.most_common(SHOWN_LINKS):
+            yield f"  {_named(link)}: {format_count(number, 'record')}"
+        if len(self.links) > SHOWN_LINKS:
+            yield f"  and {format_count(len(self.links) - SHOWN_LINKS, 'more link', 'more links')}"
+        for (wrong, reason), number in self.report.refused.most_common(SHOWN_REASONS):
+            first = self.report.refused_rows.get((wrong, reason), [])
+            yield f"  refused {number} ({rows_named(first, number)}): {wrong}: {reason}"
         yield from (f"  unit {unit}" for unit in self.report.units)
         yield from (f"  assumed {assumption}" for assumption in self.report.assumptions)
 
@@ -94,7 +103,8 @@ def read_logs(
             imported = import_file(log, format=format_name, context=context)
             told.report = imported.report
             for item in imported:
-                if isinstance(item, Imported) and (line := _line(item, told)) is not None:
+                if isinstance(item, Imported) and (line := _line(item, imported.report)) is not None:
+                    told.links[item.record.link] += 1
                     yield line
         except InvalidValue as wrong:
             told.failure = str(wrong)
@@ -105,16 +115,19 @@ def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> t
     lines = [line for report in reports for line in report.lines()]
     document: dict[str, Any] = {"files": [report.document() for report in reports], "dry_run": uploaded is None}
     if uploaded is None:
-        lines.append(f"dry run: {counted(sum(report.imported for report in reports), 'record')} would be uploaded")
+        records = format_count(sum(report.imported for report in reports), "record")
+        lines.append(f"dry run: {records} would be uploaded; check the links above, for what is uploaded stays")
     else:
         again = sum(receipt.accepted for receipt in uploaded.receipts if receipt.duplicate)
-        known = f" ({again} of them were known)" if again else ""
-        lines.append(
-            f"uploaded in {counted(len(uploaded.receipts), 'batch', 'batches')}: {uploaded.accepted} accepted{known}, "
-            f"{uploaded.rejected} rejected"
-        )
-        rejections = [rejection for receipt in uploaded.receipts for rejection in receipt.rejections]
-        lines += _grouped(rejections)
+        known = f" ({again} known before)" if again else ""
+        batches = format_count(len(uploaded.receipts), "batch", "batches")
+        lines.append(f"uploaded in {batches}: {uploaded.accepted} accepted{known}, {uploaded.rejected} rejected")
+        lines += _grouped(uploaded.receipts)
+        rejections = [
+            {"batch_id": str(receipt.batch_id)} | each.model_dump()
+            for receipt in uploaded.receipts
+            for each in receipt.rejections
+        ]
         if uploaded.rejected > len(rejections):
             lines.append(
                 f"  rejected {uploaded.rejected - len(rejections)} more, which the service keeps in quarantine"
@@ -123,14 +136,9 @@ def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> t
             "accepted": uploaded.accepted,
             "rejected": uploaded.rejected,
             "batches": [str(receipt.batch_id) for receipt in uploaded.receipts],
-            "rejections": [each.model_dump() for each in rejections],
+            "rejections": rejections,
         }
     return "\n".join(lines), document
-
-
-def counted(number: int, one: str, several: str | None = None) -> str:
-    """A number with its noun: ``1 record``, ``2 records``."""
-    return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def rows_named(first: Sequence[int], total: int) -> str:
@@ -139,22 +147,28 @@ def rows_named(first: Sequence[int], total: int) -> str:
     return f"{'row' if total == 1 else 'rows'} {', '.join(map(str, first))}{more}"
 
 
-def _grouped(rejections: Sequence[Rejection]) -> Iterator[str]:
-    """A line a kind of rejection, with its first rows; the commonest first."""
+def _grouped(receipts: Sequence[BatchReceipt]) -> Iterator[str]:
+    """A line a kind of rejection, with its first rows, counted through all batches; the commonest first."""
     kinds: dict[tuple[str, str], list[int]] = {}
-    for each in rejections:
-        kinds.setdefault((each.field, each.reason), []).append(each.row)
+    rows_before = 0
+    for receipt in receipts:
+        for each in receipt.rejections:
+            kinds.setdefault((each.field, each.reason), []).append(rows_before + each.row)
+        rows_before += receipt.accepted + receipt.rejected
     commonest = sorted(kinds.items(), key=lambda kind: -len(kind[1]))
     for (wrong, reason), rows in commonest[:SHOWN_REASONS]:
-        yield f"  rejected {len(rows)} ({rows_named(rows[:SHOWN_ROWS], len(rows))} of the batch): {wrong}: {reason}"
+        yield f"  rejected {len(rows)} ({rows_named(rows[:SHOWN_ROWS], len(rows))} of the upload): {wrong}: {reason}"
 
 
-def _line(item: Imported, told: FileReport) -> bytes | None:
+def _named(link: LinkKey) -> str:
+    network = f" over {link.network}" if link.network else ""
+    return f"{link.source} to {link.destination}{network}, moved by {link.mover}"
+
+
+def _line(item: Imported, report: ImportReport) -> bytes | None:
     try:
         return WireRecord.of(item.record).to_line()
     except ValidationError as invalid:
         wrong = reason_of(invalid.errors(include_url=False, include_context=False)[0])
-        told.unsendable += 1
-        assert told.report is not None
-        told.report.refuse(item.row, wrong.field, wrong.reason)
+        report.refuse(item.row, wrong.field, wrong.reason)
         return None

@@ -44,11 +44,15 @@ class HostMeter:
 
     async def session(self, host: Host) -> MeterSession:
         """A session for one transfer at this end of it; to be started when the transfer begins."""
+        base_w = await self.base_power_w()
+        return MeterSession(self.choice.meter, self.reader.read, host=host, base_w=base_w, interval_s=SAMPLE_INTERVAL_S)
+
+    async def base_power_w(self) -> float | None:
+        """Power without a transfer: the meter's own, else as measured now for ``base_power_s``."""
         meter = self.choice.meter
-        base_w = meter.base_w
-        if base_w is None and self.base_power_s > 0:
-            base_w = await measure_base_power(meter, self.reader.read, duration_s=self.base_power_s)
-        return MeterSession(meter, self.reader.read, host=host, base_w=base_w, interval_s=SAMPLE_INTERVAL_S)
+        if meter.base_w is not None or self.base_power_s <= 0:
+            return meter.base_w
+        return await measure_base_power(meter, self.reader.read, duration_s=self.base_power_s)
 
 
 def parse_power_profile(text: str) -> PowerProfile:

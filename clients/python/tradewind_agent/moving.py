@@ -1,10 +1,11 @@
-"""The engine at work: run a plan, watch it, meter this host, and tell what each chunk came to."""
+"""The engine at work: run a plan, watch it, meter both ends, and tell what each chunk came to."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 from tradewind.dataset import ChunkKind
 from tradewind.energy import EnergyReading, Host
@@ -16,6 +17,7 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.meters import MeterResult, MeterSession
+from tradewind_agent.other_end import EndReading, OtherEnd
 
 LOOK_INTERVAL_S = 0.05
 """Between two looks at a running transfer: the error of a chunk's end."""
@@ -36,12 +38,14 @@ class Movement:
     started_at: datetime
     chunk_ended_s: Mapping[ChunkKind, float]
     metered: MeterResult | None
+    other_end: EndReading | None
     cancelled: bool
 
     @property
     def energy(self) -> tuple[EnergyReading, ...]:
-        """The reading of this end, if it was metered."""
-        return (self.metered.energy,) if self.metered is not None and self.metered.energy is not None else ()
+        """A reading of each end that was metered, this one first."""
+        ends = (self.metered, self.other_end)
+        return tuple(end.energy for end in ends if end is not None and end.energy is not None)
 
     @property
     def usage(self) -> Usage | None:
@@ -59,6 +63,7 @@ def move(
     *,
     meter: HostMeter | None = None,
     host: Host = Host.DESTINATION,
+    transfer_id: UUID | None = None,
     on_snapshot: Callable[[Snapshot], None] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Movement:
@@ -67,14 +72,35 @@ def move(
     Parameters
     ----------
     meter : of this host, which is the ``host`` end of the transfer.
+    transfer_id : named to the server, which then meters the other end if it can; without a ``meter`` neither end is.
     on_snapshot : called some twenty times a second while it runs, and once at the end.
     """
 
     async def moving() -> Movement:
-        session = None if meter is None else await meter.session(host)
-        return await _move(jobs, TransferEngine(plan, options), session, on_snapshot, now)
+        if meter is None:
+            return await _move(jobs, TransferEngine(plan, options), None, on_snapshot, now)
+        session, other = await asyncio.gather(meter.session(host), _other_end(jobs, transfer_id, options, host))
+        engine = TransferEngine(plan, options if other is None else other.options)
+        movement = await _move(jobs, engine, session, on_snapshot, now)
+        return movement if other is None else await _with_other_end(movement, other)
 
     return asyncio.run(moving())
+
+
+async def _other_end(
+    jobs: Sequence[Job], transfer_id: UUID | None, options: EngineOptions, here: Host
+) -> OtherEnd | None:
+    if transfer_id is None:
+        return None
+    there = Host.SOURCE if here is Host.DESTINATION else Host.DESTINATION
+    return await OtherEnd.found(jobs, transfer_id, there, options)
+
+
+async def _with_other_end(movement: Movement, other: OtherEnd) -> Movement:
+    if movement.metered is None or not movement.result.bytes_moved:
+        return movement
+    reading = await other.reading(movement.result.bytes_moved, movement.metered.work.duration_s)
+    return replace(movement, other_end=reading)
 
 
 async def _move(
@@ -111,6 +137,7 @@ async def _move(
             chunk.chunk: last.elapsed_s if chunk.ended_s is None else chunk.ended_s for chunk in last.chunks
         },
         metered=metered,
+        other_end=None,
         cancelled=result is None,
     )
 

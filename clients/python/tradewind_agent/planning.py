@@ -9,29 +9,20 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from uuid import UUID
 
-from tradewind import heuristics, prior
+from tradewind import prior
+from tradewind.cold_start import cold_start, completed, expected_bps
 from tradewind.dataset import Chunk, ChunkKind, SizeBin, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.path import Path
 from tradewind.prediction import BAND, Interval, Prediction, z_of
 from tradewind.recommendation import ChunkPlan
-from tradewind.sla import Sla, SlaKind
-from tradewind.units import BITS_PER_BYTE, format_bps
+from tradewind.sla import Sla
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse, WireInterval, WirePrediction
 from tradewind_agent.client import Client
 from tradewind_agent.errors import KeyRefused, ScopeMissing, ServiceAway, ServiceProblem
 
-ASSUMED_BANDWIDTH_BPS = 1e9
-"""Where neither the user nor the network interface tells: the commonest access rate of a server."""
-
-ASSUMED_RTT_S = 0.05
-"""Where no connection could be timed: half-way between a continent's and an ocean's round trip."""
-
 LEAST_RTT_S = 1e-4
 """Below this (the same host or rack) a timed connection measures the machine, not the path."""
-
-EFFICIENT_SHARE = 0.9
-"""Energy efficiency from a cold start: the fewest channels that the prior gives this share of its best level."""
 
 GIVEN, HEURISTIC = "given", "heuristic"
 """Sources of a plan beside those of the service."""
@@ -95,28 +86,44 @@ def plan_given(transfer_id: UUID, parameters: Parameters) -> Plan:
 
 
 def plan_by_rules(
-    transfer_id: UUID, bins: Sequence[SizeBin], path: Path, sla: Sla, caps: Caps = NO_CAPS, *, because: str
+    transfer_id: UUID,
+    bins: Sequence[SizeBin],
+    path: Path,
+    sla: Sla,
+    caps: Caps = NO_CAPS,
+    *,
+    load: float | None = None,
+    because: str,
 ) -> Plan:
     """The closed-form plan (paper 002 §4) for a path of which the agent alone must judge.
 
     Parameters
     ----------
     bins : sizes of the files, at least one file.
+    load : share of the path that others use, 0..1, where known.
     because : why the service was not asked or did not answer; told in the rationale.
     """
-    known, assumed = _with_assumptions(path)
-    chunks = split_by_bdp(bins, max(known.bdp_bytes or 0.0, 1.0))
-    plans = tuple(each._replace(parameters=caps.clamp(each.parameters)) for each in _rule(sla, chunks, known, caps))
-    mean_bps = _prior_bps(chunks, plans, known)
-    spread = math.exp(z_of((1 + BAND) / 2) * prior.PRIOR_LOG_SD)
-    band = Interval(mean_bps, mean_bps / spread, max(min(mean_bps * spread, known.bandwidth_bps or math.inf), mean_bps))
+    if path.rtt_s is not None:
+        path = replace(path, rtt_s=max(path.rtt_s, LEAST_RTT_S))
+    bdp_bytes = completed(path).bdp_bytes
+    assert bdp_bytes is not None, "a completed path has a bandwidth and a round trip"
+    chunks = split_by_bdp(bins, max(bdp_bytes, 1.0), caps.channels)
+    ruled = cold_start(sla, chunks, path, caps, load)
     return Plan(
         transfer_id=transfer_id,
-        chunks=plans,
+        chunks=ruled.plan,
         source=HEURISTIC,
-        rationale=f"{because}; closed-form rules for {sla.kind}{assumed}",
-        predicted=Prediction(throughput_bps=band, energy_j=None, power_w=None),
+        rationale=f"{because}; {ruled.rationale}",
+        predicted=Prediction(throughput_bps=_band(chunks, ruled.plan, path, load), energy_j=None, power_w=None),
     )
+
+
+def _band(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: float | None) -> Interval:
+    """What the prior expects with its spread, within the path's rate."""
+    mean_bps = expected_bps(chunks, plan, path, load)
+    spread = math.exp(z_of((1 + BAND) / 2) * prior.PRIOR_LOG_SD)
+    most_bps = max(completed(path).bandwidth_bps or math.inf, mean_bps)
+    return Interval(mean_bps, mean_bps / spread, min(mean_bps * spread, most_bps))
 
 
 def with_overrides(plan: Plan, wanted: Parameters) -> Plan:
@@ -161,56 +168,6 @@ def _prediction(wire: WirePrediction) -> Prediction:
 
 def _interval(wire: WireInterval) -> Interval:
     return Interval(wire.mean, wire.low, wire.high)
-
-
-def _with_assumptions(path: Path) -> tuple[Path, str]:
-    """``path`` with what the rules cannot do without, and the phrase that admits it."""
-    admitted = []
-    if path.bandwidth_bps is None:
-        admitted.append(f"bandwidth assumed {format_bps(ASSUMED_BANDWIDTH_BPS)}")
-    if path.rtt_s is None:
-        admitted.append(f"RTT assumed {1e3 * ASSUMED_RTT_S:g} ms")
-    known = replace(
-        path,
-        bandwidth_bps=path.bandwidth_bps or ASSUMED_BANDWIDTH_BPS,
-        rtt_s=max(path.rtt_s or ASSUMED_RTT_S, LEAST_RTT_S),
-    )
-    return known, f" ({', '.join(admitted)})" if admitted else ""
-
-
-def _rule(sla: Sla, chunks: Sequence[Chunk], path: Path, caps: Caps) -> tuple[ChunkPlan, ...]:
-    channels = heuristics.channels_allowed(caps)
-    if sla.kind is SlaKind.MAX_THROUGHPUT:
-        return heuristics.max_throughput(chunks, path, channels)
-    if sla.kind in (SlaKind.THROUGHPUT_AT_LEAST, SlaKind.DEADLINE):
-        return heuristics.flexible_throughput(chunks, path, _target_bps(sla, chunks, path), channels)
-    if sla.kind is SlaKind.ENERGY_EFFICIENCY:
-        return _efficient(chunks, path, channels)
-    return heuristics.min_energy(chunks, path, channels)
-
-
-def _efficient(chunks: Sequence[Chunk], path: Path, channels: int) -> tuple[ChunkPlan, ...]:
-    levels = [heuristics.energy_efficiency(chunks, path, level) for level in heuristics.efficiency_levels(channels)]
-    expected = [_prior_bps(chunks, plans, path) for plans in levels]
-    enough = EFFICIENT_SHARE * max(expected)
-    return next(plans for plans, bps in zip(levels, expected, strict=True) if bps >= enough)
-
-
-def _target_bps(sla: Sla, chunks: Sequence[Chunk], path: Path) -> float:
-    if sla.fraction is not None:
-        return sla.fraction * (path.bandwidth_bps or ASSUMED_BANDWIDTH_BPS)
-    target = sla.target or 0.0
-    if sla.kind is SlaKind.DEADLINE:
-        return max(BITS_PER_BYTE * sum(chunk.dataset.total_bytes for chunk in chunks) / target, 1.0)
-    return target
-
-
-def _prior_bps(chunks: Sequence[Chunk], plans: Sequence[ChunkPlan], path: Path) -> float:
-    """Prior of the chunks moved side by side: their rates added up, within the path's."""
-    rates = (
-        prior.throughput_bps(path, chunk.dataset, plan.parameters) for chunk, plan in zip(chunks, plans, strict=True)
-    )
-    return min(sum(rates), path.bandwidth_bps or math.inf)
 
 
 def _split(total: int, weights: Sequence[int]) -> list[int]:

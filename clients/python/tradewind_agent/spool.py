@@ -20,12 +20,13 @@ from pathlib import Path
 from typing import Protocol
 
 from tradewind.transfer import TransferRecord
-from tradewind.units import MIB, format_bytes
+from tradewind.units import MIB, format_bytes, format_count
 from tradewind.wire.logs import BatchReceipt
 from tradewind.wire.records import WireRecord
 from tradewind_agent.batches import MAX_BATCH_BYTES, LogBatch, line_of
 from tradewind_agent.errors import BodyTooLarge, Contradiction, RequestRefused, SpoolFailed
 from tradewind_agent.folders import make_private, replace_durably, sync_folder
+from tradewind_agent.system_errors import in_words
 
 DEFAULT_MAX_BYTES = 256 * MIB
 """About 400,000 records: months of one busy host's transfers."""
@@ -100,7 +101,7 @@ class Spool:
             make_private(self.folder)
             return tuple(self._seal(content) for content in _contents(records))
         except OSError as failure:
-            raise SpoolFailed(f"logs cannot be spooled to {self.folder}: {failure.strerror}; make room there") from None
+            raise SpoolFailed(f"logs cannot be spooled to {self.folder}: {in_words(failure)}") from None
 
     def drain(self, service: Uploads, *, keep_going: Callable[[], bool] = lambda: True) -> Drained:
         """Upload segments, oldest first, until none is left or ``keep_going`` says no.
@@ -121,7 +122,7 @@ class Spool:
                 for segment in self._waiting(keep_going):
                     self._deliver(segment, service, receipts, refused)
         except OSError as failure:
-            raise SpoolFailed(f"the spool {self.folder} cannot be used: {failure.strerror}") from None
+            raise SpoolFailed(f"the spool {self.folder} cannot be used: {in_words(failure)}") from None
         return Drained(tuple(receipts), tuple(refused))
 
     def segments(self) -> tuple[Segment, ...]:
@@ -216,9 +217,13 @@ class Spool:
             refused.append(self._set_aside(segment, "it is damaged on disk"))
             return
         try:
-            receipts.append(service.upload_batch(LogBatch.of_ndjson(content), idempotency_key=segment.sha256))
+            receipt = service.upload_batch(LogBatch.of_ndjson(content), idempotency_key=segment.sha256)
         except _REFUSED_FOR_GOOD as refusal:
             refused.append(self._set_aside(segment, str(refusal)))
+            return
+        receipts.append(receipt)
+        if receipt.rejected and not receipt.accepted:
+            refused.append(self._set_aside(segment, _none_accepted(receipt)))
             return
         segment.path.unlink(missing_ok=True)
         sync_folder(self.folder)
@@ -259,6 +264,11 @@ class Spool:
                 path = folder / name
                 with contextlib.suppress(FileNotFoundError):
                     yield Segment(path, int(sequence), sha256, path.stat().st_size)
+
+
+def _none_accepted(receipt: BatchReceipt) -> str:
+    first = "".join(f"; first {each.field}: {each.reason}" for each in receipt.rejections[:1])
+    return f"the service accepted none of {format_count(receipt.rejected, 'row')}{first}"
 
 
 def _contents(records: Iterable[WireRecord | TransferRecord | bytes]) -> Iterator[bytes]:

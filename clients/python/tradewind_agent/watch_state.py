@@ -13,6 +13,7 @@ from typing import Any, Self
 from tradewind_agent.errors import WatchFailed
 from tradewind_agent.folders import make_private, replace_durably
 from tradewind_agent.log_tail import Position
+from tradewind_agent.system_errors import in_words
 
 _VERSION = 1
 
@@ -57,8 +58,10 @@ class WatchState:
             document = json.loads(path.read_bytes())
         except FileNotFoundError:
             return cls()
-        except (OSError, ValueError) as failure:
-            raise WatchFailed(f"{path} cannot be read ({failure}); remove it to read all logs anew") from None
+        except OSError as failure:
+            raise WatchFailed(f"{path} cannot be read: {in_words(failure)}") from None
+        except ValueError:
+            raise WatchFailed(f"{path} is damaged; remove it to read all logs anew") from None
         try:
             if document["version"] != _VERSION:
                 raise WatchFailed(f"{path} is of version {document['version']}; update this program")
@@ -66,8 +69,8 @@ class WatchState:
                 {name: _followed(each) for name, each in document["files"].items()},
                 Pending(**document["pending"]) if document["pending"] else None,
             )
-        except (KeyError, TypeError, AttributeError) as failure:
-            raise WatchFailed(f"{path} is damaged ({failure!r}); remove it to read all logs anew") from None
+        except (KeyError, TypeError, AttributeError):
+            raise WatchFailed(f"{path} is damaged; remove it to read all logs anew") from None
 
     def write(self, path: Path) -> None:
         """Keep the state, atomically and durably."""

@@ -17,9 +17,11 @@ from typing import IO, NamedTuple, Protocol
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import TransferRecord
+from tradewind.units import format_count
 from tradewind_agent.errors import ServiceAway, ServiceBroken, WatchFailed
 from tradewind_agent.log_tail import MAX_PART_BYTES, LogFile, Part, Position, file_id, logs_in
 from tradewind_agent.spool import Spool, Uploads
+from tradewind_agent.system_errors import in_words
 from tradewind_agent.watch_state import Followed, Pending, WatchState
 
 LONGEST_BACKOFF_S = 300.0
@@ -111,6 +113,7 @@ class Watch:
     note : called with one line for what the user should know.
     stop : ends the watch between two parts or two uploads.
     now_s : the clock that file times are of.
+    on_progress : called with what was done so far, after each part that was spooled and each upload.
     """
 
     options: WatchOptions
@@ -122,6 +125,7 @@ class Watch:
     stop: threading.Event
     jitter: Random
     now_s: Callable[[], float]
+    on_progress: Callable[[Tally], None] = lambda _: None
     tally: Tally = field(default_factory=Tally)
     _state: WatchState = field(init=False)
     _backoff: _Backoff = field(init=False)
@@ -146,6 +150,7 @@ class Watch:
         while not self.stop.is_set():
             all_read = self.read()
             self.upload()
+            self.on_progress(self.tally)
             if not once:
                 self.stop.wait(self.options.interval_s)
                 self._backoff.left_s -= self.options.interval_s
@@ -191,7 +196,7 @@ class Watch:
             everything = list(logs_in(self.options.folder, "*"))
             wanted = {path for path, _ in logs_in(self.options.folder, self.options.pattern)}
         except OSError as failure:
-            raise WatchFailed(f"{self.options.folder} cannot be listed: {failure.strerror}") from None
+            raise WatchFailed(f"{self.options.folder} cannot be listed: {in_words(failure)}") from None
         return [(path, status) for path, status in everything if path in wanted or file_id(status) in self._state.files]
 
     def _spool_is_half_full(self) -> bool:
@@ -211,7 +216,7 @@ class Watch:
             except FileNotFoundError:
                 return _Reading.SETTLED
             except OSError as failure:
-                self._tell_once(name, f"{path}: {failure.strerror}; its lines wait")
+                self._tell_once(name, f"{path} cannot be read: {in_words(failure)}; its lines wait")
                 return _Reading.WAITING
             except InvalidValue as wrong:
                 self._tell_once(name, f"{path.name} is left alone: {wrong}")
@@ -259,8 +264,11 @@ class Watch:
         self._waiting_since_s.pop(log.id, None)
         self.tally.records += len(imports.records)
         self.tally.refused += imports.refused
+        self.on_progress(self.tally)
         if imports.refused:
-            self._tell_once(log.id, f"{log.path.name}: {imports.refused} rows refused, {imports.first_reason}")
+            self._tell_once(
+                log.id, f"{log.path.name}: {format_count(imports.refused, 'row')} refused, {imports.first_reason}"
+            )
 
     def _import(self, log: LogFile, part: Part, format_name: str | None) -> Imports:
         if part.is_empty or format_name is None:

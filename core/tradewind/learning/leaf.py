@@ -11,8 +11,9 @@ from tradewind.learning.leaf_prediction import LatticeTable, LeafPrediction
 from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.learning.plane import Plane
 from tradewind.learning.surface import Surface, fit_surface, mean_of_lognormal, smearing_factor
+from tradewind.load_effect import LoadEffect
 from tradewind.parameters import Lattice
-from tradewind.units import BITS_PER_BYTE
+from tradewind.units import BITS_PER_BYTE, format_count
 
 MIN_ROWS = 8
 """Fewer rows cannot tell a surface from noise, even along a single axis; the same for metered rows and power."""
@@ -92,6 +93,18 @@ class LeafSurfaces:
                 settings[:, column] = self._median(axis)
         return LatticeTable(lattice, load, self.predict(settings, np.full(len(lattice), load)))
 
+    def load_effect(self) -> LoadEffect | None:
+        """What load does to all settings alike, over the loads that the rows saw; ``None`` where load was not known."""
+        term = self.throughput.plane.load
+        if term is None:
+            return None
+        loads = term.tabulated()
+        return LoadEffect(
+            loads=tuple(loads.tolist()),
+            log_throughput=tuple(self.throughput.load_effect(loads).tolist()),
+            log_power=None if self.power is None else tuple(self.power.load_effect(loads).tolist()),
+        )
+
     def _median(self, axis: str) -> float:
         bases = self.throughput.plane.design.axes
         return next((basis.reference for basis in bases if basis.name == axis and not basis.indicator), float("nan"))
@@ -143,7 +156,7 @@ def fit_leaf(
 def _check(observations: Observations) -> None:
     n = len(observations)
     if n < MIN_ROWS:
-        raise CannotFit(f"{n} rows: a surface needs at least {MIN_ROWS}; send more logs of this link")
+        raise CannotFit(f"{format_count(n, 'row')}: a surface needs at least {MIN_ROWS}; send more logs of this link")
     positive = np.isfinite(observations.throughput_bps) & (observations.throughput_bps > 0)
     if not positive.all():
         raise CannotFit(

@@ -61,7 +61,7 @@ def fit_link(log: ReducedLog, rng: np.random.Generator) -> model.LinkModel:
         leaves=tuple(leaves),
         rows=log.rows,
         load_median=log.load_median,
-        unknown_bps=log.present_unknown_bps,
+        unknown_bps=log.present_unknown_bps if np.isfinite(log.present_unknown_bps) else None,
         failures=tuple(failures),
     )
 
@@ -115,6 +115,7 @@ def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator) -> model.LeafMode
         table=table,
         observed=_observed(axes, rows, columns, power_w),
         partitions=solve_partitions(table),
+        load_effect=fitted.load_effect(),
         accuracy=validation.to_dict(),
         queueing_delay_p90_s=_delays(axes, observations.settings, columns["queueing_delay_s"]),
         loss_baseline=_quantile(columns["loss"], QUIET_QUANTILE),

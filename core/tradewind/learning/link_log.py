@@ -70,6 +70,7 @@ class LinkLog:
     def rates(self) -> LinkRows:
         """The columns that external load is computed from."""
         cc, p, pp = (self.settings[:, AXES.index(axis)] for axis in ("concurrency", "parallelism", "pipelining"))
+        files_at_once = np.fmin(np.nan_to_num(cc, nan=1.0), self.file_count)  # fmin passes over a count not logged
         return LinkRows(
             start_s=self.start_s,
             end_s=self.end_s,
@@ -78,10 +79,12 @@ class LinkLog:
             bandwidth_bps=self.bandwidth_bps,
             rtt_s=self.rtt_s,
             buffer_bytes=self.buffer_bytes,
-            streams=np.nan_to_num(cc, nan=1.0) * np.nan_to_num(p, nan=1.0),
+            streams=files_at_once * np.nan_to_num(p, nan=1.0),
             retransmitted_bytes=self.retransmitted_bytes,
             utilisation=self.utilisation,
-            request_limit_bps=request_limit_bps(self.bandwidth_bps, self.rtt_s, self.mean_file_bytes, cc, pp),
+            request_limit_bps=request_limit_bps(
+                self.bandwidth_bps, self.rtt_s, self.mean_file_bytes, files_at_once, pp
+            ),
         )
 
 
@@ -96,7 +99,7 @@ class EndpointCurves:
 
 @dataclass(frozen=True, slots=True)
 class ReducedLog:
-    """All that is kept of a link's log, whatever its length."""
+    """All that is kept of a link's log, whatever its length; NaN for what is not known."""
 
     digest: Digest
     rows: int
@@ -109,12 +112,12 @@ class ReducedLog:
     ends_s: float
 
 
-def reduce_log(batches: Iterable[LinkLog], curves: EndpointCurves, *, unknown_before_bps: float = 0.0) -> ReducedLog:
+def reduce_log(batches: Iterable[LinkLog], curves: EndpointCurves, *, unknown_before_bps: float = np.nan) -> ReducedLog:
     """One pass over the log in order of start; memory depends on the batch, not on the log.
 
     Parameters
     ----------
-    unknown_before_bps : unknown traffic that the last release found, for the rows before any other.
+    unknown_before_bps : unknown traffic that the last release found, for the rows before any other; NaN if it did not.
 
     Raises
     ------

@@ -27,8 +27,18 @@ BoolArray = npt.NDArray[np.bool_]
 
 BUSY_HOST = 0.85
 """Above this utilisation of CPU or disk the host, not the network, may have set the rate."""
+START_UP_SHARE = 0.1
+"""Most of an idle path's capacity that a transfer's start may cost before its residual says more of it than of others.
+
+The cost is reckoned for doubling windows, the fastest that TCP opens them; at twice that cost, as with delayed
+acknowledgements, the load of an idle path comes out at no more than this."""
+START_UP_ROUND_TRIPS = 2
+"""Before the first byte: one to connect, one to ask."""
 RECENT_ROWS = 5
-"""Rows of the link whose median residual stands for present unknown traffic."""
+"""Rows of the link that are looked back at for present unknown traffic.
+
+Each gives an upper bound: a slow setting leaves capacity unused that a faster one, a little earlier or later, shows to
+have been free. So the lowest are nearest the truth; the very lowest may be a broken row with too high a throughput."""
 INITIAL_WINDOW_BYTES = 10 * 1460
 """TCP's first window, ten segments (RFC 6928)."""
 
@@ -42,7 +52,7 @@ class Load:
     known_bps, unknown_bps : (n,) T_known and the row's own T_unknown, which must not become an input of a model.
     upper_bound : (n,) true where T_unknown is only an upper bound, because something else than the path was the limit.
     feature : (n,) ℓ, the load that models may use.
-    present_unknown_bps : T_unknown after the last row, what a transfer that starts now has to expect.
+    present_unknown_bps : T_unknown after the last row, what a transfer that starts now has to expect; NaN if not known.
     """
 
     known_bps: FloatArray
@@ -86,18 +96,31 @@ def congestion_bps(
     rtt_s: FloatArray,
     streams: FloatArray,
 ) -> FloatArray:
-    """Capacity lost to congestion and slow start, δ = 8 · retransmitted / duration + slow-start deficit.
+    """Capacity lost to congestion and to the start, δ = 8 · (retransmitted + start-up) / duration.
 
-    A stream that ends up with window W = T · RTT / (8 · streams) starts with IW and doubles it each round, so in its
-    n = log2(W / IW) rounds it sends about n · W − (W − IW) bytes less than at full rate; connections are kept open, so
-    each pays once. What was not logged counts as no loss.
+    What was not logged counts as no loss.
     """
-    resent = np.nan_to_num(retransmitted_bytes)
+    lost_bytes = np.nan_to_num(retransmitted_bytes) + np.nan_to_num(start_up_bytes(throughput_bps, rtt_s, streams))
+    return lost_bytes * BITS_PER_BYTE / duration_s
+
+
+def start_up_bytes(rate_bps: FloatArray, rtt_s: FloatArray, streams: FloatArray) -> FloatArray:
+    """Bytes by which new connections fall short of a rate until their windows carry it.
+
+    Two round trips pass before the first byte. A stream whose share of the rate needs window W = rate · RTT / (8 ·
+    streams) starts with IW and doubles it each round, so in its n = log2(W / IW) rounds it sends about
+    n · W − (W − IW) bytes less than at that rate; connections are kept open, so each pays once.
+
+    Returns
+    -------
+    (n,) bytes, a lower bound: losses, delayed acknowledgements and TLS make it more. NaN where RTT was not logged.
+    """
     count = np.maximum(np.nan_to_num(streams, nan=1.0), 1.0)
-    window = np.nan_to_num(throughput_bps * rtt_s) / BITS_PER_BYTE / count
-    ratio: FloatArray = np.maximum(window / INITIAL_WINDOW_BYTES, 1.0)
-    deficit = INITIAL_WINDOW_BYTES * (ratio * np.log2(ratio) - (ratio - 1.0))
-    return (resent + count * deficit) * BITS_PER_BYTE / duration_s
+    window = rate_bps * rtt_s / BITS_PER_BYTE / count
+    ratio = np.maximum(window / INITIAL_WINDOW_BYTES, 1.0)
+    slow_start = INITIAL_WINDOW_BYTES * (ratio * np.log2(ratio) - (ratio - 1.0))
+    fallen_short: FloatArray = count * (START_UP_ROUND_TRIPS * window + slow_start)
+    return fallen_short
 
 
 def unknown_rate_bps(
@@ -116,14 +139,23 @@ def is_upper_bound(
     streams: FloatArray,
     utilisation: FloatArray,
     request_limit_bps: FloatArray,
+    moved_bytes: FloatArray,
 ) -> BoolArray:
     """Where the path may have been idle although the transfer was slow, so that T_unknown is too high.
 
     Either the host was the limit (the higher of CPU and disk utilisation above 0.85), or the socket windows were,
-    8 · streams · buffer / RTT < BW, or the round trips between requests were. What was not logged raises no flag.
+    8 · streams · buffer / RTT < BW, or the round trips between requests were, or the transfer was so short that its
+    start would have cost more than a tenth of the capacity. What was not logged raises no flag, and none but the
+    first depends on how fast the transfer was: else slow ones alone would be looked back at.
     """
     window_bps = BITS_PER_BYTE * np.nan_to_num(streams, nan=1.0) * buffer_bytes / rtt_s
-    return np.asarray((utilisation > BUSY_HOST) | (window_bps < bandwidth_bps) | (request_limit_bps < bandwidth_bps))
+    start_bytes = start_up_bytes(bandwidth_bps, rtt_s, streams)
+    return np.asarray(
+        (utilisation > BUSY_HOST)
+        | (window_bps < bandwidth_bps)
+        | (request_limit_bps < bandwidth_bps)
+        | (start_bytes > START_UP_SHARE * (start_bytes + moved_bytes))
+    )
 
 
 def request_limit_bps(
@@ -149,20 +181,22 @@ def recent_unknown_bps(
     unknown_bps: FloatArray,
     usable: BoolArray,
     *,
-    before_any_bps: float = 0.0,
+    before_any_bps: float = np.nan,
 ) -> FloatArray:
-    """Median T_unknown of the last rows of the link that had ended at each moment, such as when a row began.
+    """T_unknown at each moment, such as when a row began: the lowest but one of the last rows that had ended.
 
     Parameters
     ----------
     moment_s : (k,) where it is wanted.
     end_s, unknown_bps : (n,) of the link's rows.
     usable : (n,) rows that may be looked back at: unflagged and, while a model is judged, in the training set.
-    before_any_bps : what stands in for moments that nothing usable precedes, such as the last release's value.
+    before_any_bps : what stands in for moments that nothing usable precedes, such as the last release's value; NaN if
+        nothing is known.
 
     Returns
     -------
-    (k,) bit/s. Depends on neither the order of the rows nor, at a row's start, on its own throughput. O(n log n).
+    (k,) bit/s; of a single row its own. Depends on neither the order of the rows nor, at a row's start, on its own
+    throughput. O(n log n).
     """
     usable = usable & np.isfinite(unknown_bps)
     ends, residuals = end_s[usable], unknown_bps[usable]
@@ -172,7 +206,8 @@ def recent_unknown_bps(
     result = np.full(len(moment_s), float(before_any_bps))
     some = seen > 0
     window = np.lib.stride_tricks.sliding_window_view(padded, RECENT_ROWS)
-    result[some] = np.nanmedian(window[seen[some]], axis=1)
+    lowest_first = np.sort(window[seen[some]], axis=1)  # NaN comes last
+    result[some] = np.where(np.isfinite(lowest_first[:, 1]), lowest_first[:, 1], lowest_first[:, 0])
     return result
 
 
@@ -186,8 +221,8 @@ def load_of(bandwidth_bps: FloatArray, known_bps: FloatArray, unknown_bps: Float
 class LinkRows:
     """What the load of a link's rows is computed from; all (n,), NaN where not logged.
 
-    ``streams`` is cc · p; ``utilisation`` the higher of CPU and disk utilisation, 0 … 1; ``request_limit_bps`` is
-    explained by the function of that name.
+    ``streams`` is cc · p, cc no more than there are files; ``utilisation`` the higher of CPU and disk utilisation,
+    0 … 1; ``request_limit_bps`` is explained by the function of that name.
     """
 
     start_s: FloatArray
@@ -210,7 +245,7 @@ def external_load(
     destination: KnownBytesCurve,
     both: KnownBytesCurve,
     training: BoolArray | None = None,
-    before_any_bps: float = 0.0,
+    before_any_bps: float = np.nan,
 ) -> Load:
     """Load of all rows of one link.
 
@@ -218,7 +253,7 @@ def external_load(
     ----------
     source, destination, both : curves of known bytes, see `known_rate_bps`.
     training : (n,) rows whose residuals others may look back at; all if not given.
-    before_any_bps : unknown traffic before the first usable row.
+    before_any_bps : unknown traffic before the first usable row; NaN if not known, which counts as none.
     """
     known = known_rate_bps(
         rows.start_s, rows.end_s, rows.moved_bytes, source=source, destination=destination, both=both
@@ -234,9 +269,10 @@ def external_load(
         streams=rows.streams,
         utilisation=rows.utilisation,
         request_limit_bps=rows.request_limit_bps,
+        moved_bytes=rows.moved_bytes,
     )
     usable = ~flagged if training is None else ~flagged & training
     moments = np.append(rows.start_s, np.inf)
     recent = recent_unknown_bps(moments, rows.end_s, unknown, usable, before_any_bps=before_any_bps)
-    feature = load_of(rows.bandwidth_bps, known, recent[:-1])
+    feature = load_of(rows.bandwidth_bps, known, np.nan_to_num(recent[:-1]))
     return Load(known, unknown, flagged, feature, float(recent[-1]))

@@ -29,7 +29,7 @@ from tradewind.prediction import (
     target_of_merit,
     z_of,
 )
-from tradewind.selection import QUANTITY_OF, Objective, SettingTable
+from tradewind.selection import LEVEL_OF, QUANTITY_OF, Objective, SettingTable
 from tradewind.sla import CONFIDENCES, EnergyBasis, SlaKind
 from tradewind.sla_partitions import Partition, PartitionKey
 
@@ -38,13 +38,6 @@ MAX_PARTITIONS = 12
 
 PARTITIONED = (SlaKind.THROUGHPUT_AT_LEAST, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST)
 """Kinds with a range of targets; a deadline is served by the partitions of throughput_at_least."""
-
-_LEVEL_OF = {
-    SlaKind.MAX_THROUGHPUT: Quantity.THROUGHPUT,
-    SlaKind.MIN_ENERGY: Quantity.ENERGY,
-    SlaKind.ENERGY_EFFICIENCY: Quantity.ENERGY,
-}
-"""Kinds without a target and the quantity whose certified level tells how good their one partition is."""
 
 
 def bases_of(table: SettingTable) -> tuple[EnergyBasis, ...]:
@@ -88,7 +81,7 @@ def solve_partitions(
 
 
 def _is_known(table: SettingTable, kind: SlaKind) -> bool:
-    quantity = QUANTITY_OF.get(kind) or _LEVEL_OF[kind]
+    quantity = QUANTITY_OF.get(kind) or LEVEL_OF[kind]
     return quantity is Quantity.THROUGHPUT or table.knows_power
 
 
@@ -103,7 +96,7 @@ class _Solver:
         return [self._single(kind, confidence, basis)]
 
     def _single(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Partition:
-        quantity = _LEVEL_OF[kind]
+        quantity = LEVEL_OF[kind]
         best = self.table.best_first(self.table.objective(kind), basis)[0]
         bound = self.table.merits(quantity, basis)[best].lower(z_of(confidence))
         level = target_of_merit(bound, quantity, basis)
@@ -134,7 +127,7 @@ class _Solver:
     def _partition(
         self, key: PartitionKey, edges: tuple[float, float], setting: int, bound: float, regret: float = 0.0
     ) -> Partition:
-        own = self.table.merits(QUANTITY_OF.get(key.kind) or _LEVEL_OF[key.kind], key.energy_basis)[setting]
+        own = self.table.merits(QUANTITY_OF.get(key.kind) or LEVEL_OF[key.kind], key.energy_basis)[setting]
         return Partition(
             kind=key.kind,
             confidence=key.confidence,

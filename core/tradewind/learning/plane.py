@@ -12,6 +12,8 @@ from tradewind.learning.robust import nearest_cells
 
 MIN_LOADS = 8
 MIN_LOAD_RANGE = 0.02
+TABULATED_LOADS = 20
+"""Loads at which the effect is tabulated, evenly spaced where the spline lives: in log2(1 − ℓ)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,12 @@ class LoadTerm:
     def columns(self, load: Floats) -> Floats:
         """(n, columns); an unknown load counts as the median one."""
         return self.basis.columns(self.basis.coordinate(1.0 - load[:, None]))
+
+    def tabulated(self) -> Floats:
+        """Loads (r,) from the lowest to the highest seen, ascending."""
+        grid = self.basis.grid
+        loads: Floats = 1.0 - 2.0 ** np.linspace(grid[-1], grid[0], TABULATED_LOADS)
+        return loads
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,15 @@ class Surface:
         fit_sd, noise_sd = np.sqrt(variance), np.sqrt(self.noise.at(x))
         return SurfacePrediction(log_mean, fit_sd[of_row], noise_sd[of_row], certified[of_row])
 
+    def load_effect(self, load: Floats) -> Floats:
+        """What L adds to the log mean (r,) under load (r,), against the median load; the same at all settings."""
+        term = self.plane.load
+        if term is None:
+            return np.zeros(len(load))
+        q = self.plane.columns.shape[1]
+        effect: Floats = (term.columns(load) - term.columns(np.full(1, np.nan))) @ self.fit.coefficients[q:]
+        return effect
+
     def deviation(self, prediction: SurfacePrediction) -> Floats:
         """Calibrated deviation (r,) of one new row around the log mean."""
         return self.calibration * np.hypot(prediction.fit_sd, prediction.noise_sd)

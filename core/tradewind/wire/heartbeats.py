@@ -1,11 +1,22 @@
-"""``POST /v1/transfers/{id}/heartbeats``: a sample of a live transfer, and the answer to it."""
+"""``POST /v1/transfers/{id}/heartbeats`` and ``…/complete``: samples of a live transfer, the answers, and its end."""
 
-from pydantic import Field
+from datetime import datetime
+from typing import Self
+
+from pydantic import Field, model_validator
 
 from tradewind.dataset import ChunkKind
 from tradewind.energy import EnergyMethod, EnergyQuality
-from tradewind.wire.base import Count, Instant, NonNegative, Open, Positive, Strict, Text
-from tradewind.wire.records import WireParameters, WireUsage
+from tradewind.errors import InvalidValue
+from tradewind.parameters import Parameters
+from tradewind.tuning import ChunkProgress, Sample
+from tradewind.wire.base import Count, Instant, NonNegative, Open, Positive, Strict
+from tradewind.wire.recommendations import RecommendRequest
+from tradewind.wire.records import WireParameters, WireRecord, WireUsage
+
+MAX_CHUNKS = 4
+MAX_LATE_HEARTBEATS = 20_000
+"""Heartbeats that may come with a completion: more than a day of them."""
 
 
 class ChunkSample(Strict):
@@ -16,7 +27,11 @@ class ChunkSample(Strict):
 
 
 class Heartbeat(Strict):
-    """One tick; sequence 0 precedes the first byte and claims the share. Top-level concurrency sums the chunks."""
+    """One tick; sequence 0 precedes the first byte and claims the share. Top-level concurrency sums the chunks.
+
+    ``enquiry`` is what the recommendation answered. With it each heartbeat stands for itself: a session that the
+    service lost is made again from it.
+    """
 
     sequence: Count
     at: Instant
@@ -34,7 +49,39 @@ class Heartbeat(Strict):
     power_method: EnergyMethod | None = None
     power_quality: EnergyQuality | None = None
     usage: WireUsage | None = None
-    chunks: tuple[ChunkSample, ...] = Field(default=(), max_length=4)
+    chunks: tuple[ChunkSample, ...] = Field(default=(), max_length=MAX_CHUNKS)
+    enquiry: RecommendRequest | None = None
+
+    def to_sample(self) -> Sample:
+        """The tick in the words of the controller.
+
+        Raises
+        ------
+        InvalidValue : a value that no transfer can have.
+        """
+        return Sample(
+            sequence=self.sequence,
+            at_s=self.at.timestamp(),
+            interval_s=self.interval_s,
+            bytes_moved=self.bytes_moved,
+            throughput_bps=self.throughput_bps,
+            remaining_bytes=self.remaining_bytes,
+            remaining_files=self.remaining_files,
+            rtt_s=self.rtt_s,
+            min_rtt_s=self.min_rtt_s,
+            sent_bytes=self.sent_bytes,
+            retransmitted_bytes=self.retransmitted_bytes,
+            power_w=self.power_w,
+            chunks=tuple(
+                ChunkProgress(
+                    kind=chunk.chunk,
+                    parameters=Parameters(**dict(chunk.parameters)),
+                    throughput_bps=chunk.throughput_bps,
+                    remaining_bytes=chunk.remaining_bytes,
+                )
+                for chunk in self.chunks
+            ),
+        )
 
 
 class ChunkDecision(Open):
@@ -43,11 +90,52 @@ class ChunkDecision(Open):
 
 
 class HeartbeatAnswer(Open):
+    """What to do until the next tick.
+
+    ``granted`` : whether the transfer may run; until then it waits before its first byte.
+    ``journalled_sequence`` : every heartbeat up to this one is stored for good; −1 for none. Later ones are kept by the
+    agent and come again with the completion.
+    """
+
+    sequence: int
     parameters: WireParameters
     chunks: tuple[ChunkDecision, ...]
     changed: bool
-    reason: Text
+    kind: str
+    reason: str
     sla_bank: float
     granted: bool
     journalled_sequence: int
     next_heartbeat_s: float
+
+
+class SpooledHeartbeat(Strict):
+    """A heartbeat that the service may not have stored, and what was decided on it, by whomever."""
+
+    heartbeat: Heartbeat
+    chunks: tuple[ChunkDecision, ...] = Field(default=(), max_length=MAX_CHUNKS)
+    changed: bool = False
+    kind: str = Field(default="hold", max_length=40)
+    reason: str = Field(default="", max_length=2000)
+
+
+class Completion(Strict):
+    """The end of a transfer: its records, of the chunks and of the whole, and the heartbeats not stored for good."""
+
+    records: tuple[WireRecord, ...] = Field(min_length=1, max_length=MAX_CHUNKS + 1)
+    heartbeats: tuple[SpooledHeartbeat, ...] = Field(default=(), max_length=MAX_LATE_HEARTBEATS)
+
+    @model_validator(mode="after")
+    def _of_one_transfer(self) -> Self:
+        if len({record.transfer_id for record in self.records}) > 1:
+            raise InvalidValue("records", "are of more than one transfer")
+        return self
+
+
+class CompletionReceipt(Open):
+    """What was stored: ``accepted`` records and ``heartbeats`` that were new."""
+
+    accepted: int
+    rejected: int
+    heartbeats: int
+    ended_at: datetime

@@ -8,6 +8,9 @@ from tradewind.wire.base import Open
 MAX_REJECTIONS_SHOWN = 100
 """Rejections named in a receipt; the rest are in the quarantine with the same field and reason."""
 
+ALREADY_STORED = "is already stored"
+"""Reason of a row whose id is that of a stored one: nothing is lost by its rejection."""
+
 
 class Rejection(Open):
     """One row that was refused: its number (1 is the first line), the dotted field, the reason."""

@@ -6,6 +6,7 @@ from typing import Self
 from uuid import UUID
 
 from pydantic import Field, model_validator
+from pydantic_core import to_json
 
 from tradewind.dataset import ChunkKind, DataSet, SizeBin
 from tradewind.errors import InvalidValue
@@ -178,19 +179,6 @@ class WireTableSetting(Open):
     log_covariance: float | None = None
     certified: bool = True
 
-    @classmethod
-    def of(cls, setting: PredictedSetting) -> Self:
-        log_power = setting.log_power_mean
-        return cls(
-            parameters=wire_parameters(setting.parameters),
-            log_throughput_mean=round(setting.log_throughput_mean, 5),
-            log_throughput_sd=round(setting.log_throughput_sd, 5),
-            power_w_mean=None if log_power is None else round(math.exp(log_power + setting.log_power_sd**2 / 2), 4),
-            power_log_sd=None if log_power is None else round(setting.log_power_sd, 5),
-            log_covariance=None if log_power is None else round(setting.log_covariance, 6),
-            certified=setting.certified,
-        )
-
     def to_setting(self) -> PredictedSetting:
         power_sd = self.power_log_sd or 0.0
         return PredictedSetting(
@@ -210,22 +198,6 @@ class WireTable(Open):
     queueing_delay_p90_s: dict[int, float] = Field(default_factory=dict)
     loss_baseline: float | None = None
     bank_limit_bits: float | None = None
-
-    @classmethod
-    def of(cls, table: CompactTable) -> Self:
-        return cls(
-            settings=tuple(WireTableSetting.of(setting) for setting in table.predicted.settings),
-            base_power_w=table.predicted.base_power_w,
-            queueing_delay_p90_s=dict(table.queueing_delay_p90_s),
-            loss_baseline=table.loss_baseline,
-            bank_limit_bits=table.bank_limit_bits,
-        )
-
-    def to_json(self) -> bytes:
-        """JSON with every field of the table; of its settings only what is known."""
-        known = self.model_dump_json(exclude={"settings"})
-        settings = b",".join(setting.model_dump_json(exclude_none=True).encode() for setting in self.settings)
-        return known.removesuffix("}").encode() + b',"settings":[' + settings + b"]}"
 
     def to_table(self) -> CompactTable:
         settings = tuple(setting.to_setting() for setting in self.settings)
@@ -255,3 +227,33 @@ class RecommendResponse(Open):
 def wire_parameters(parameters: Parameters) -> WireParameters:
     """The wire form of domain parameters, trusted as they are."""
     return WireParameters.model_construct(None, **parameters.known())  # type: ignore[arg-type]  # keys are field names
+
+
+def table_json(table: CompactTable) -> bytes:
+    """The JSON of a ``WireTable`` with every field of the table; of its settings only what is known.
+
+    Written without the models: an unseen path's table is made for each request, and they took most of its time.
+    """
+    return to_json(
+        {
+            "settings": [_table_setting(setting) for setting in table.predicted.settings],
+            "base_power_w": table.predicted.base_power_w,
+            "queueing_delay_p90_s": dict(table.queueing_delay_p90_s),
+            "loss_baseline": table.loss_baseline,
+            "bank_limit_bits": table.bank_limit_bits,
+        }
+    )
+
+
+def _table_setting(setting: PredictedSetting) -> dict[str, object]:
+    written: dict[str, object] = {
+        "parameters": setting.parameters.known(),
+        "log_throughput_mean": round(setting.log_throughput_mean, 5),
+        "log_throughput_sd": round(setting.log_throughput_sd, 5),
+        "certified": setting.certified,
+    }
+    if setting.log_power_mean is not None:
+        written["power_w_mean"] = round(math.exp(setting.log_power_mean + setting.log_power_sd**2 / 2), 4)
+        written["power_log_sd"] = round(setting.log_power_sd, 5)
+        written["log_covariance"] = round(setting.log_covariance, 6)
+    return written

@@ -15,6 +15,7 @@ from services.application.learned import IndexedModel, ModelOverview, StoredLeaf
 from services.persistence.tables import clusters, link_models, release_links, sla_partitions, surfaces
 from tradewind.cluster import Leaf
 from tradewind.errors import NotFound
+from tradewind.load_effect import LoadEffect
 from tradewind.model import LeafModel, LinkModel, ObservedSetting
 from tradewind.parameters import Lattice, Parameters
 from tradewind.path import Path
@@ -87,16 +88,24 @@ class Models:
         return found[0]
 
     def index(self, release_id: int) -> Mapping[UUID, IndexedModel]:
-        """Of each link that a release holds: its model, the model's path, and the centres of its leaves."""
+        """Of each link that a release holds: its model, the model's path, its leaves' centres and who knows power."""
         rows = self._connection.execute(
-            select(link_models, clusters.c.rows.label("leaf_rows"), *(clusters.c[name] for name in _CENTRE))
+            select(
+                link_models,
+                clusters.c.rows.label("leaf_rows"),
+                *(clusters.c[name] for name in _CENTRE),
+                surfaces.c.log_power_mean.is_not(None).label("powered"),
+            )
             .join(release_links, release_links.c.link_model_id == link_models.c.id)
             .join(clusters, clusters.c.link_model_id == link_models.c.id)
+            .join(surfaces, surfaces.c.cluster_id == clusters.c.id)
             .where(release_links.c.release_id == release_id)
             .order_by(link_models.c.id, clusters.c.ordinal)
         )
         return {
-            link_id: IndexedModel(group[0].id, _path(group[0]), tuple(map(_centre, group)))
+            link_id: IndexedModel(
+                group[0].id, _path(group[0]), tuple(map(_centre, group)), tuple(row.powered for row in group)
+            )
             for link_id, group in ((key, list(rows)) for key, rows in groupby(rows, key=lambda row: row.link_id))
         }
 
@@ -200,6 +209,7 @@ def _surface(leaf: LeafModel) -> dict[str, Any]:
             for each in leaf.observed
         ],
         "base_power_w": leaf.table.base_power_w,
+        "load_effect": None if leaf.load_effect is None else asdict(leaf.load_effect),
     }
 
 
@@ -264,8 +274,15 @@ def _stored_leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> StoredLeaf:
         accuracy=row.accuracy,
         queueing_delay_p90_s={int(streams): delay for streams, delay in row.queueing_delay_p90_s.items()},
         loss_baseline=row.loss_baseline,
+        load_effect=_load_effect(row.load_effect),
     )
     return StoredLeaf(row.id, model, tuple(Tier(each.tier_id, each.needs_review) for each in partitions))
+
+
+def _load_effect(stored: Mapping[str, list[float] | None] | None) -> LoadEffect | None:
+    if stored is None:
+        return None
+    return LoadEffect(**{name: None if values is None else tuple(values) for name, values in stored.items()})  # type: ignore[arg-type]  # as it was written
 
 
 def _settings(row: Row[Any], lattice: Lattice) -> tuple[PredictedSetting, ...]:

@@ -1,6 +1,6 @@
 """Tables as SQLAlchemy Core; migrations create them, a test compares the two."""
 
-from services.persistence.tables.inventory import endpoint_aliases, endpoint_pairs, endpoints, links
+from services.persistence.tables.inventory import endpoint_aliases, endpoint_pairs, endpoints, limits, links
 from services.persistence.tables.logs import batches, log_quarantine, transfer_logs
 from services.persistence.tables.metadata import METADATA
 from services.persistence.tables.models import (
@@ -26,6 +26,7 @@ __all__ = [
     "endpoint_curves",
     "endpoint_pairs",
     "endpoints",
+    "limits",
     "link_models",
     "links",
     "log_quarantine",

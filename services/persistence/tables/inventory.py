@@ -1,6 +1,6 @@
 """End systems, what is known between them, and the links that logs are grouped by."""
 
-from sqlalchemy import BigInteger, Column, Index, Table, Text, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, Index, Integer, Table, Text, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from services.persistence.tables.metadata import METADATA, instant, label, own_id, quantity, reference, tenant_column
@@ -51,4 +51,17 @@ links = Table(
     UniqueConstraint(
         "tenant_id", "source_id", "destination_id", "network", "mover", postgresql_nulls_not_distinct=True
     ),
+)
+
+limits = Table(
+    "limits",
+    METADATA,
+    own_id(),
+    tenant_column(),
+    label("scope"),
+    reference("source_id", "endpoints", nullable=True),
+    reference("destination_id", "endpoints", nullable=True),
+    Column("concurrency", Integer),
+    Column("streams", Integer),
+    UniqueConstraint("tenant_id", "scope", "source_id", "destination_id", postgresql_nulls_not_distinct=True),
 )

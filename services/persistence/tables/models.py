@@ -120,6 +120,7 @@ surfaces = Table(
     Column("certified", ARRAY(Boolean), nullable=False),
     Column("observed", JSONB, nullable=False),
     quantity("base_power_w"),
+    Column("load_effect", JSONB(none_as_null=True)),
 )
 
 # Bounds are in bit/s, joules a byte or watts by kind; half-open, unless closed.

@@ -1,6 +1,7 @@
 """A small HTTP service for what a good one does not do on request: refuse, stall, break off, forget to answer.
 
-It keeps uploaded batches by their idempotency key, as the real one does.
+It keeps uploaded batches by their idempotency key, as the real one does, and answers 422 with the receipt when it
+accepts no row of one.
 """
 
 import json
@@ -26,13 +27,14 @@ class FaultyService:
     def __init__(self) -> None:
         self.faults: deque[object] = deque()
         self.batches: dict[str, bytes] = {}
+        self.refused_rows: set[int] = set()
         self.uploads = 0
         self.arrived = threading.Condition()
         self.url = ""
 
     @property
     def rows(self) -> list[bytes]:
-        """Every stored row, batch by batch."""
+        """Every row that came, batch by batch."""
         return [line for content in self.batches.values() for line in content.splitlines()]
 
     def store(self, key: str, content: bytes) -> dict[str, object]:
@@ -41,8 +43,17 @@ class FaultyService:
             duplicate = key in self.batches
             assert self.batches.setdefault(key, content) == content, "one key, two contents"
             self.arrived.notify_all()
-        rows = content.count(b"\n")
-        return {"batch_id": str(uuid4()), "accepted": rows, "rejected": 0, "duplicate": duplicate}
+        rows = range(1, content.count(b"\n") + 1)
+        rejections = [
+            {"row": row, "field": "source", "reason": "is refused"} for row in rows if row in self.refused_rows
+        ]
+        return {
+            "batch_id": str(uuid4()),
+            "accepted": len(rows) - len(rejections),
+            "rejected": len(rejections),
+            "rejections": rejections,
+            "duplicate": duplicate,
+        }
 
     def wait_for_rows(self, count: int, timeout_s: float = 30.0) -> None:
         """Until that many rows are stored."""
@@ -70,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
             if fault == STORE_AND_DROP:
                 self._drop()
             else:
-                self._answer(201, receipt, {}, cut=fault == CUT)
+                self._answer(201 if receipt["accepted"] else 422, receipt, {}, cut=fault == CUT)
 
     def do_GET(self) -> None:
         if self.service.faults:

@@ -2,6 +2,7 @@ import gzip
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -117,6 +118,13 @@ def test_copy_tells_everything_as_json_and_uploads_its_log(origin, logged_in, se
     assert row["energy"][0]["host"] == "destination"
 
 
+def test_one_file_is_told_in_the_singular(origin, env, tmp_path):
+    planned = run("copy", f"{origin.url}file0", str(tmp_path / "copy"), "--dry-run", env=env)
+    assert planned.out.startswith("download of 1 file, 50 kB: ")
+    done = run("copy", f"{origin.url}file0", str(tmp_path / "copy"), env=env)
+    assert done.out.startswith("moved 50 kB in 1 file in ")
+
+
 def test_a_dry_run_moves_nothing_and_shows_the_plan(origin, env, tmp_path):
     outcome = run("copy", origin.url, str(tmp_path / "copy"), "--dry-run", "--json", "--sla", "min_energy", env=env)
     assert outcome.code == 0
@@ -125,7 +133,7 @@ def test_a_dry_run_moves_nothing_and_shows_the_plan(origin, env, tmp_path):
     assert outcome.document["plan"]["source"] == "heuristic"
     assert not (tmp_path / "copy").exists()
     text = run("copy", origin.url, str(tmp_path / "copy"), "--dry-run", env=env).out
-    assert "closed-form rules for max_throughput" in text
+    assert "closed-form rule MaxThr for max_throughput" in text
 
 
 def test_a_copy_that_fails_for_a_file_ends_with_1_and_says_which(origin, env, tmp_path):
@@ -157,8 +165,23 @@ def test_a_folder_of_logs_is_uploaded_with_a_report(logged_in, service, tmp_path
     assert second["imported"] == 2
     again = run("logs", "upload", str(logs), env=logged_in)
     assert "0 rejected" in again.out
-    assert "were known" in again.out
+    assert "5 known before" in again.out
     assert len(service.rows) == 5
+
+
+def test_an_upload_of_which_nothing_is_accepted_ends_with_1_and_says_why(logged_in, service):
+    service.refused_rows = {1, 2}
+    outcome = run("logs", "upload", "-", env=logged_in, stdin=b"".join(lines(2)))
+    assert outcome.code == 1
+    assert "0 accepted, 2 rejected" in outcome.out
+    assert "rejected 2 (rows 1, 2 of the upload): source: is refused" in outcome.out
+
+
+def test_an_upload_of_which_some_is_accepted_ends_with_0(logged_in, service):
+    service.refused_rows = {2}
+    outcome = run("logs", "upload", "-", "--json", env=logged_in, stdin=b"".join(lines(2)))
+    assert outcome.code == 0
+    assert (outcome.document["accepted"], outcome.document["rejected"]) == (1, 1)
 
 
 def test_an_upload_names_an_empty_folder(logged_in, tmp_path):
@@ -219,6 +242,12 @@ def test_the_meter_tells_method_and_quality(env):
     assert {"method", "quality", "refusals", "usage"} <= set(outcome.document)
 
 
+def test_the_meter_tells_the_power_when_idle(env):
+    outcome = run("meter", "--duration", "200ms", "--power-profile", "35W,90W", env=env)
+    assert outcome.code == 0
+    assert re.search(r", \d+\.\d\d W on average, \d+\.\d\d W when idle\n$", outcome.out)
+
+
 def test_the_doctor_says_what_to_do(env, origin, tmp_path, service):
     run("copy", origin.url, str(tmp_path / "copy"), env=env)
     alone = run("doctor", "--json", env=env)
@@ -226,7 +255,7 @@ def test_the_doctor_says_what_to_do(env, origin, tmp_path, service):
     subjects = {finding["subject"]: finding for finding in alone.document["findings"]}
     assert "tradewind login" in subjects["service"]["advice"]
     assert {"receive buffer", "congestion control", "meter", "spool disk"} <= set(subjects)
-    assert "1 segments" in subjects["spool"]["told"]
+    assert subjects["spool"]["told"].startswith("1 segment to upload, ")
     run("login", service.url, "--key", "k", env=env)
     key_file = tmp_path / "home" / ".config" / "tradewind" / "service.json"
     key_file.chmod(0o644)
@@ -252,6 +281,55 @@ def test_the_command_line_starts_without_loading_what_it_does_not_need(env):
     )
     out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
     assert out.strip() == "set()"
+
+
+def test_without_a_terminal_a_copy_tells_how_far_it_is_in_plain_lines(origin, env, tmp_path):
+    often = env | {"TRADEWIND_PROGRESS": "0s"}
+    outcome = run("copy", origin.url, str(tmp_path / "copy"), env=often)
+    assert outcome.code == 0
+    assert "tradewind: 150 kB of 150 kB (100 %), 3 of 3 files, " in outcome.err
+    assert "\r" not in outcome.err
+    assert "\x1b" not in outcome.err
+    assert outcome.out.count("\n") == 1
+    for silent in ("--json", "--quiet"):
+        assert run("copy", origin.url, str(tmp_path / silent), silent, env=often).err == ""
+
+
+def test_a_wrong_interval_of_progress_is_wrong_usage(origin, env, tmp_path):
+    outcome = run("copy", origin.url, str(tmp_path / "copy"), env=env | {"TRADEWIND_PROGRESS": "often"})
+    assert outcome.code == 2
+    assert "TRADEWIND_PROGRESS" in outcome.error
+
+
+def test_an_upload_without_a_terminal_tells_how_many_rows_are_through(logged_in, service):
+    often = logged_in | {"TRADEWIND_PROGRESS": "0s"}
+    outcome = run("logs", "upload", "-", env=often, stdin=b"".join(lines(3)))
+    assert outcome.error.startswith("tradewind: uploading: 3 rows after ")
+
+
+def test_a_watch_tells_what_it_has_done_when_there_is_news(logged_in, service, tmp_path):
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "log.ndjson").write_bytes(b"".join(lines(3)))
+    often = logged_in | {"TRADEWIND_PROGRESS": "0s"}
+    outcome = run("logs", "watch", str(tmp_path / "logs"), "--once", env=often)
+    told = outcome.err.splitlines()
+    assert told[0] == "tradewind: 3 records read, 0 rows refused, 0 records taken by the service"
+    assert told[-1] == "tradewind: 3 records read, 0 rows refused, 3 records taken by the service"
+    assert len(set(told)) == len(told)
+    assert run("logs", "watch", str(tmp_path / "logs"), "--once", env=often).err == ""
+
+
+def test_serve_files_tells_what_it_has_served(env, tmp_path):
+    (tmp_path / "file").write_bytes(b"content")
+    often = env | {"TRADEWIND_PROGRESS": "0s"}
+    with start("serve-files", str(tmp_path), "--port", "0", env=often) as server:
+        address = server.stdout.readline().decode().split(" at ")[1].strip()
+        assert run("copy", f"{address}file", str(tmp_path / "copy"), env=env).code == 0
+        told = server.stderr.readline().decode()
+        server.send_signal(signal.SIGTERM)
+        server.communicate(timeout=30)
+    assert told.startswith("tradewind: ")
+    assert "received, " in told
 
 
 def test_on_a_terminal_a_bar_is_shown_and_the_result_stays_alone(origin, env, tmp_path):

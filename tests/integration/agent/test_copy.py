@@ -274,7 +274,7 @@ def test_an_interrupted_copy_is_logged_and_gone_on_with_unless_that_is_unwanted(
             on_snapshot=InterruptWhenMoving(),
         )
     assert first.status is Status.CANCELLED
-    assert first.line().startswith("interrupted; run again to go on; finished no file, ")
+    assert first.line().startswith("interrupted; run the same command again to go on; finished no file, ")
     assert 0 < first.bytes_moved < LARGE
     assert not target.exists()
     assert spooled(spool)[0].outcome.status is Status.CANCELLED

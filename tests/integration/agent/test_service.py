@@ -13,8 +13,9 @@ from tradewind.sla import SlaKind
 from tradewind.wire.inventory import EndpointChange, KnownPair, NewEndpoint, NewKey
 from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
 from tradewind.wire.records import WirePath
+from tradewind_agent.batches import MAX_BATCH_ROWS
 from tradewind_agent.client import Client
-from tradewind_agent.errors import Contradiction, KeyRefused, RequestRefused, ScopeMissing, UnknownThing
+from tradewind_agent.errors import Contradiction, KeyRefused, ScopeMissing, UnknownThing
 from tradewind_agent.spool import Spool
 
 
@@ -35,12 +36,21 @@ def test_uploaded_logs_are_stored_once_however_often_they_are_sent(client):
     assert (link.source, link.destination, link.mover, link.rows) == ("alpha", "beta", "tradewind", 30)
 
 
-def test_bad_rows_are_named_and_a_batch_without_a_valid_row_is_refused(client):
+def test_bad_rows_are_named(client):
     report = client.upload_logs([*lines(2), b'{"id": 1}'])
     assert (report.accepted, report.rejected) == (2, 1)
     assert report.receipts[0].rejections[0].row == 3
-    with pytest.raises(RequestRefused, match="none of the 1 rows is valid; they are in the quarantine; first "):
-        client.upload_logs([b'{"id": 1}'])
+
+
+def test_a_batch_without_a_valid_row_has_a_receipt_and_the_rest_of_the_upload_goes_on(client):
+    report = client.upload_logs([*[b'{"id": 1}'] * MAX_BATCH_ROWS, *lines(2)])
+    assert (report.accepted, report.rejected) == (2, MAX_BATCH_ROWS)
+    bad, good = report.receipts
+    assert (bad.accepted, bad.rejected, good.accepted) == (0, MAX_BATCH_ROWS, 2)
+    assert bad.rejections[0].row == 1
+    kept = client.batch(bad.batch_id)
+    assert (kept.rejected, kept.rejections[0]) == (MAX_BATCH_ROWS, bad.rejections[0])
+    assert client.upload_logs([b'{"id": 1}'] * MAX_BATCH_ROWS).receipts[0].batch_id == bad.batch_id
 
 
 def test_a_key_used_for_other_content_is_a_contradiction(client):
@@ -64,7 +74,9 @@ def test_a_refused_batch_does_not_hold_up_the_spool(client, tmp_path):
     spool.append(records(2))
     drained = spool.drain(client)
     assert drained.accepted == 2
-    assert len(drained.refused) == 1
+    (refused,) = drained.refused
+    assert "the service accepted none of 1 row; first " in refused
+    assert spool.state().refused_segments == 1
 
 
 def test_keys_are_made_used_and_revoked(api, client):
@@ -143,3 +155,29 @@ def test_a_copy_is_logged_in_the_service(api, tenant, client, tmp_path):
     doctor = run("doctor", "--json", env=env)
     told = {finding["subject"]: finding for finding in doctor.document["findings"]}
     assert {told[subject]["health"] for subject in ("service", "clock", "key", "scopes", "spool")} == {"good"}
+
+
+def test_a_log_uploaded_again_with_a_corrected_end_feeds_the_right_link(api, tenant, tmp_path):
+    log = tmp_path / "history.csv"
+    log.write_text("file size (B),concurrency,bandwidth (Mbps),throughput (Mbps)\n1000000,4,100,80\n1000000,8,100,90\n")
+    env = environment(tmp_path / "home", TRADEWIND_URL=api, TRADEWIND_KEY=tenant.secret)
+    wrong, right, again = (
+        run("logs", "upload", str(log), "--source", "alpha", "--destination", end, "--json", env=env)
+        for end in ("gamma", "beta", "beta")
+    )
+    assert (wrong.code, right.code, again.code) == (0, 0, 0)
+    assert (right.document["accepted"], right.document["rejected"]) == (2, 0)
+    assert again.document["batches"] == right.document["batches"]
+    with Client(api, tenant.secret) as client:
+        assert sorted((link.destination, link.rows) for link in client.links()) == [("beta", 2), ("gamma", 2)]
+
+
+def test_an_upload_of_what_is_there_already_is_no_failure(api, tenant, tmp_path):
+    log = tmp_path / "log.ndjson"
+    env = environment(tmp_path / "home", TRADEWIND_URL=api, TRADEWIND_KEY=tenant.secret)
+    log.write_bytes(b"".join(lines(3)))
+    assert run("logs", "upload", str(log), env=env).code == 0
+    log.write_bytes(b"".join(lines(2)))
+    outcome = run("logs", "upload", str(log), env=env)
+    assert outcome.code == 0, outcome.out
+    assert "rejected 2 (rows 1, 2 of the upload): id: is already stored" in outcome.out

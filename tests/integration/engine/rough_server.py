@@ -5,7 +5,8 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Self
+
+from tests.integration.engine.stream_server import StreamServer, read_head
 
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 
@@ -29,9 +30,10 @@ Answer = Callable[[Asked, asyncio.StreamWriter], Awaitable[bool | None]]
 """Writes an answer; returning False closes the connection."""
 
 
-@dataclass
-class RoughServer:
-    """Answers each path by its own function; remembers what was asked and how many connections were open.
+@dataclass(eq=False)
+class RoughServer(StreamServer):
+    """Answers each path by its own function, others by 404; remembers what was asked and how many connections were open
+    at once.
 
     ``requests_per_connection`` : close after so many answers, with ``Connection: close`` on the last if ``says_so``.
     """
@@ -43,28 +45,13 @@ class RoughServer:
     open_now: int = 0
     most_open: int = 0
     connections: int = 0
-    url: str = ""
     _counts: Counter[str] = field(default_factory=Counter)
 
-    async def __aenter__(self) -> Self:
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return self
+    @property
+    def url(self) -> str:
+        return f"http://{self.address}"
 
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._server.wait_closed()
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.open_now += 1
         self.connections += 1
         self.most_open = max(self.most_open, self.open_now)
@@ -75,26 +62,22 @@ class RoughServer:
                 last = served == self.requests_per_connection
                 if last and self.says_so:
                     asked.headers["x-last"] = "yes"
-                goes_on = await self.answers[asked.path](asked, writer)
+                goes_on = await self.answers.get(asked.path, not_found)(asked, writer)
                 await writer.drain()
                 if goes_on is False or last:
                     break
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except ConnectionError:
             pass
         finally:
             self.open_now -= 1
             writer.transport.abort() if writer.transport.get_write_buffer_size() == 0 else writer.close()
 
     async def _read(self, reader: asyncio.StreamReader) -> Asked | None:
-        try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        except asyncio.IncompleteReadError:
+        head = await read_head(reader)
+        if head is None:
             return None
-        request, *lines = head.strip().split("\r\n")
-        method, target, _ = request.split(" ")
-        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-        path = target.partition("?")[0]
-        asked = Asked(method, path, headers, self._counts[path])
+        path = head.target.partition("?")[0]
+        asked = Asked(head.method, path, head.headers, self._counts[path])
         self._counts[path] += 1
         self.asked.append(asked)
         return asked
@@ -106,6 +89,10 @@ def head(status: str, asked: Asked, **fields: object) -> bytes:
     if "x-last" in asked.headers:
         lines.append("Connection: close")
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+async def not_found(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    writer.write(head("404 Not Found", asked, Content_Length=0))
 
 
 def plain(content: bytes, etag: str = '"one"') -> Answer:

@@ -162,7 +162,7 @@ def test_a_full_disk_stops_everything_and_keeps_what_was_received(tmp_path: Path
                 patch.setattr(storage.os, "pwrite", pwrite)
                 stopped = await TransferEngine(plan(2, 2), options()).run(jobs_for(server.url, names, tmp_path))
             assert isinstance(stopped.stopped, StorageFailed)
-            assert "No space left on device; make room and run the same command again" in str(stopped.stopped)
+            assert "no space is left; make room and run the same command again" in str(stopped.stopped)
             assert stopped.files_done == 0
             return await copy(server.url, tmp_path)
 

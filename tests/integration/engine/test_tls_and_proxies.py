@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.engine.certificates import Certificates, make_certificates
+from tests.integration.certificates import Certificates, make_certificates
 from tests.integration.engine.http_proxy import HttpProxy
 from tests.integration.engine.rough_server import RoughServer, plain, redirect
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, transfer
@@ -62,7 +62,8 @@ def test_every_byte_arrives_over_tls(
 def test_an_unknown_authority_is_refused_at_once(https_server: WebServer, tmp_path: Path):
     result = transfer(jobs_for(https_server.url, ["empty.bin"], tmp_path), plan(1))
     (failure,) = result.failures
-    assert failure.reason == "certificate of 127.0.0.1 is not trusted: unable to get local issuer certificate"
+    why = "unable to get local issuer certificate"
+    assert failure.reason == f"the certificate of 127.0.0.1 is not trusted ({why}); name its authority by --ca-file"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from tradewind_agent.cli.app import run
@@ -73,6 +75,38 @@ def test_wrong_usage_is_one_line_and_exit_code_2(arguments, capsys):
     assert told.err.startswith("tradewind: ")
     assert told.err.count("\n") == 1
     assert "pydantic" not in told.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "example"),
+    [
+        (["copy", "http://host/", "/there", "--bandwidth", "100"], "500Mbps"),
+        (["copy", "http://host/", "/there", "--rtt", "60"], "60ms"),
+        (["copy", "http://host/", "/there", "--base-power", "2"], "90s"),
+        (["copy", "http://host/", "/there", "--power-profile", "35,90"], "15W"),
+        (["copy", "http://host/", "/there", "--sla", "throughput_at_least=500"], "=500Mbps or throughput_at_least=90%"),
+        (["recommend", "a", "b", "--bytes", "1GB", "--bandwidth", "100M"], "500Mbps"),
+        (["recommend", "a", "b", "--bytes", "1GB", "--sla", "deadline=2"], "deadline=2h"),
+        (["recommend", "a", "b", "--bytes", "1GB", "--sla", "energy_at_most=4"], "energy_at_most=4kJ"),
+        (["recommend", "a", "b", "--bytes", "1GB", "--sla", "power_at_most=12"], "power_at_most=15W"),
+        (["logs", "upload", "-", "--bandwidth", "100"], "500Mbps"),
+        (["logs", "watch", ".", "--interval", "5"], "90s"),
+        (["meter", "--duration", "10"], "90s"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else value,
+)
+def test_a_number_without_its_unit_is_refused_with_an_example(arguments, example, capsys):
+    assert run(arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert example in told.err
+    assert "write it like" in told.err
+
+
+def test_a_size_may_be_a_bare_number_of_bytes(capsys):
+    assert run(["recommend", "a", "b", "--bytes", "1000000", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["source"] == "heuristic"
 
 
 def test_a_defect_is_one_line_that_says_how_to_see_more(monkeypatch, capsys):

@@ -95,7 +95,7 @@ def test_rules_give_every_size_class_its_own_parameters(kind):
     assert small.parameters.pipelining > large.parameters.pipelining
     assert large.max_file_bytes is None
     assert plan.source == "heuristic"
-    assert plan.rationale.startswith("away; closed-form rules")
+    assert plan.rationale.startswith("away; closed-form rule")
     assert 0 < plan.predicted.throughput_bps.mean <= 1e9
 
 
@@ -113,12 +113,26 @@ def test_rules_serve_every_kind_of_agreement_within_the_caps(sla):
     caps = Caps(concurrency=3, pipelining=5)
     plan = plan_by_rules(ID, MIXED, WAN, sla, caps, because="away")
     assert all(caps.allow(chunk.parameters) for chunk in plan.chunks)
+    assert sum(chunk.parameters.concurrency for chunk in plan.chunks) <= 3
+
+
+def test_caps_too_narrow_for_a_channel_a_size_class_leave_one_class():
+    sla = Sla(kind=SlaKind.MAX_THROUGHPUT)
+    (whole,) = plan_by_rules(ID, MIXED, WAN, sla, Caps(streams=2), because="away").chunks
+    assert (whole.chunk, whole.parameters.streams) == (ChunkKind.WHOLE, 2)
+
+
+def test_what_others_use_of_the_path_is_not_planned_with():
+    sla = Sla(kind=SlaKind.MAX_THROUGHPUT)
+    idle, loaded = (plan_by_rules(ID, MIXED, WAN, sla, load=load, because="away") for load in (None, 0.6))
+    assert loaded.predicted.throughput_bps.mean <= 0.4e9 < idle.predicted.throughput_bps.mean
+    assert loaded.chunks[0].parameters.pipelining < idle.chunks[0].parameters.pipelining
+    assert "at load 0.60" in loaded.rationale
 
 
 def test_rules_admit_what_they_assume():
     plan = plan_by_rules(ID, MIXED, Path(), Sla(kind=SlaKind.MAX_THROUGHPUT), because="away")
-    assert "bandwidth assumed 1 Gbit/s" in plan.rationale
-    assert "RTT assumed 50 ms" in plan.rationale
+    assert "assuming bandwidth 1 Gbit/s and RTT 50 ms" in plan.rationale
 
 
 def test_an_empty_file_and_a_path_within_one_machine_have_a_plan_too():

@@ -172,7 +172,7 @@ def test_rows_that_are_no_records_are_counted_and_told_once(watched):
     watched.write("transfers.log", joined(1) + b'{"outcome": {}, "dataset": {}}\n' + joined(1, 2))
     tally = watched.watch().run(once=True)
     assert (tally.records, tally.refused) == (2, 1)
-    assert len([note for note in watched.notes if "1 rows refused, row 2" in note]) == 1
+    assert len([note for note in watched.notes if "1 row refused, row 2" in note]) == 1
 
 
 def test_a_file_that_is_no_log_is_left_alone_and_told_once(watched):

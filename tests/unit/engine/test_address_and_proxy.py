@@ -1,6 +1,6 @@
 import pytest
 
-from tradewind_agent.engine.address import Origin, Url
+from tradewind_agent.engine.address import Login, Origin, Url
 from tradewind_agent.engine.proxy import Proxies, Proxy
 from tradewind_agent.errors import UnusableSource
 
@@ -22,7 +22,8 @@ def test_urls_are_read_escaped_and_shown_without_a_password(text: str, shown: st
 
 def test_credentials_of_a_url():
     url = Url.parse("http://ann:p%40w@host/x")
-    assert (url.username, url.password) == ("ann", "p@w")
+    assert url.login == Login("ann", "p@w")
+    assert "p@w" not in repr(url)
 
 
 @pytest.mark.parametrize("text", ["ftp://host/x", "host/x", "http://", "http://host:port/", "http://[::1/x", ""])
@@ -33,10 +34,10 @@ def test_what_is_no_http_url_is_refused(text: str):
 
 def test_credentials_stay_with_their_origin():
     url = Url.parse("http://ann:pw@host/a/b")
-    assert url.join("../c").username == "ann"
+    assert url.join("../c").login == Login("ann", "pw")
     assert str(url.join("../c")) == "http://host/c"
-    assert url.join("http://other/c").username is None
-    assert url.join("https://host/c").username is None
+    assert url.join("http://other/c").login is None
+    assert url.join("https://host/c").login is None
 
 
 def test_the_name_of_a_file():

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.unit.learning.made_leaves import AXES, STEPS, metered_leaf, noisy_leaf, true_log_throughput
+from tests.unit.learning.made_leaves import AXES, STEPS, grid, leaf, metered_leaf, noisy_leaf, true_log_throughput
 from tradewind.learning.leaf import UNSEEN_POWER_LOG_SD, fit_leaf
 from tradewind.parameters import Lattice
 
@@ -86,3 +86,42 @@ def test_few_metered_rows_do_not_take_away_the_promise_of_a_rate():
     assert [each.certified for each in with_few] == [each.certified for each in without]
     dearest = np.log(np.nanmax(few.power_w))
     assert all(each.log_power_mean >= dearest - 1e-9 for each in with_few if each.log_power_sd == UNSEEN_POWER_LOG_SD)
+
+
+def loaded_leaf():
+    """Throughput loses what others take, ln(1 − ℓ); power falls by a tenth of that."""
+    rng = np.random.default_rng(5)
+    settings = grid(3)
+    load = rng.uniform(0.1, 0.7, len(settings))
+    left = np.log(1 - load)
+    watts = (40 + 5 * np.log2(settings[:, 0])) * np.exp(0.1 * left + rng.normal(0, 0.03, len(settings)))
+    return leaf(
+        settings, true_log_throughput(settings) + left + rng.normal(0, 0.1, len(settings)), power_w=watts, load=load
+    )
+
+
+def test_the_effect_of_load_is_the_difference_of_the_surfaces_at_any_setting():
+    rows = loaded_leaf()
+    model = fit_leaf(rows)
+    effect = model.load_effect()
+    assert len(effect.loads) == 20
+    assert (effect.loads[0], effect.loads[-1]) == pytest.approx((rows.load.min(), rows.load.max()))
+    for load in (0.1, 0.37, 0.55, 0.7, 0.95):
+        median, at_load = (model.evaluate(LATTICE, each).prediction for each in (np.nan, load))
+        shift = effect.at(load)
+        np.testing.assert_allclose(
+            at_load.log_throughput_mean - median.log_throughput_mean, shift.log_throughput, atol=2e-3
+        )
+        np.testing.assert_allclose(at_load.log_power_mean - median.log_power_mean, shift.log_power, atol=2e-3)
+
+
+def test_the_effect_of_load_is_the_law_that_made_the_rows():
+    effect = fit_leaf(loaded_leaf()).load_effect()
+    gone = effect.at(0.6)
+    here = effect.at(0.2)
+    assert gone.log_throughput - here.log_throughput == pytest.approx(np.log(0.4 / 0.8), abs=0.05)
+    assert gone.log_power - here.log_power == pytest.approx(0.1 * np.log(0.4 / 0.8), abs=0.02)
+
+
+def test_where_load_was_not_known_it_has_no_effect():
+    assert fit_leaf(noisy_leaf()).load_effect() is None

@@ -10,6 +10,7 @@ from tradewind.cluster import load_share
 from tradewind.learning.known_bytes import KnownBytesCurve
 from tradewind.learning.load import (
     RECENT_ROWS,
+    START_UP_SHARE,
     LinkRows,
     congestion_bps,
     external_load,
@@ -92,28 +93,65 @@ def test_chunks_of_one_transfer_are_load_for_each_other():
     assert known == pytest.approx([8 * 2e8, 8 * 1e8])
 
 
-def test_congestion_counts_retransmission_and_the_rounds_of_slow_start():
+def test_congestion_counts_retransmission_and_the_round_trips_of_the_start():
     lost = congestion_bps(np.array([1e6]), np.array([10.0]), np.array([8e6]), np.array([NOT_LOGGED]), np.array([4.0]))
     assert lost == pytest.approx([8e5])
     window_bytes = 16 * 14600  # four doublings from the first window
     rate = 8 * window_bytes / 0.1
     ramp = congestion_bps(np.array([NOT_LOGGED]), np.array([10.0]), np.array([rate]), np.array([0.1]), np.array([1.0]))
     sent = sum(14600 * 2**k for k in range(4))
-    assert ramp == pytest.approx([8 * (4 * window_bytes - sent) / 10])
+    assert ramp == pytest.approx([8 * ((2 + 4) * window_bytes - sent) / 10]), "two to connect and to ask"
+
+
+@given(
+    st.floats(20e6, 2e9),
+    st.floats(0.0, 0.9),
+    st.floats(0.005, 0.2),
+    st.integers(1, 32),
+    st.floats(1e6, 1e10),
+)
+def test_what_an_ideal_transfer_leaves_unexplained_is_what_others_take_unless_it_is_flagged(
+    bandwidth, others, rtt, streams, moved
+):
+    free = bandwidth * (1 - others)
+    duration = ideal_duration_s(free, rtt, streams, moved)
+    start = np.zeros(1)
+    own = curve((start, start + duration, np.array([moved])))
+    known = {"rtt_s": np.array([rtt]), "streams": np.array([float(streams)])}
+    rows = link_rows(start, start + duration, np.array([moved]), bandwidth_bps=bandwidth, **known)
+    load = external_load(rows, source=own, destination=own, both=own)
+    share = load.unknown_bps[0] / bandwidth
+    assert share >= others - 1e-6, "an upper bound"
+    if not load.upper_bound[0]:
+        assert share <= others + START_UP_SHARE + 0.02, "and a near one"
+
+
+def ideal_duration_s(free_bps, rtt_s, streams, moved_bytes):
+    """Two round trips, then rounds in which each stream sends a window that doubles until all fill what is free."""
+    round_bytes, window, elapsed, left = free_bps * rtt_s / 8, 14600.0, 2 * rtt_s, moved_bytes
+    while streams * window < round_bytes and left > streams * window:
+        left -= streams * window
+        window *= 2
+        elapsed += rtt_s
+    sent_a_round = min(streams * window, round_bytes)
+    return elapsed + rtt_s * left / sent_a_round
 
 
 @pytest.mark.parametrize(
-    ("buffer_bytes", "streams", "utilisation", "request_bps", "flagged"),
+    ("buffer_bytes", "streams", "utilisation", "request_bps", "moved_bytes", "flagged"),
     [
-        (1e6, 1.0, 0.1, NOT_LOGGED, True),  # 80 Mbit/s of window on 1 Gbit/s
-        (1e6, 16.0, 0.1, NOT_LOGGED, False),
-        (1e6, 16.0, 0.1, 5e8, True),
-        (NOT_LOGGED, NOT_LOGGED, NOT_LOGGED, NOT_LOGGED, False),
-        (NOT_LOGGED, 4.0, 0.9, NOT_LOGGED, True),
-        (NOT_LOGGED, 4.0, 0.1, 2e9, False),
+        (1e6, 1.0, 0.1, NOT_LOGGED, 1e10, True),  # 80 Mbit/s of window on 1 Gbit/s
+        (1e6, 16.0, 0.1, NOT_LOGGED, 1e10, False),
+        (1e6, 16.0, 0.1, 5e8, 1e10, True),
+        (1e6, 16.0, 0.1, NOT_LOGGED, 5e8, True),  # 4 s at the full rate, and 0.6 s to get there
+        (NOT_LOGGED, NOT_LOGGED, NOT_LOGGED, NOT_LOGGED, 1e10, False),
+        (NOT_LOGGED, 4.0, 0.9, NOT_LOGGED, 1e10, True),
+        (NOT_LOGGED, 4.0, 0.1, 2e9, 1e10, False),
     ],
 )
-def test_a_row_limited_by_window_requests_or_host_is_flagged(buffer_bytes, streams, utilisation, request_bps, flagged):
+def test_a_row_limited_by_window_requests_start_or_host_is_flagged(
+    buffer_bytes, streams, utilisation, request_bps, moved_bytes, flagged
+):
     row = {
         "bandwidth_bps": 1e9,
         "rtt_s": 0.1,
@@ -121,6 +159,7 @@ def test_a_row_limited_by_window_requests_or_host_is_flagged(buffer_bytes, strea
         "streams": streams,
         "utilisation": utilisation,
         "request_limit_bps": request_bps,
+        "moved_bytes": moved_bytes,
     }
     assert is_upper_bound(**{name: np.array([value]) for name, value in row.items()})[0] == flagged
 
@@ -139,14 +178,14 @@ histories = st.lists(
 
 
 @given(histories)
-def test_recent_traffic_is_the_median_of_the_last_usable_rows_that_had_ended(rows):
+def test_recent_traffic_is_the_lowest_but_one_of_the_last_usable_rows_that_had_ended(rows):
     start, length, unknown, usable = (np.array(column) for column in zip(*rows, strict=True))
     end = start + length
     found = recent_unknown_bps(start.astype(float), end.astype(float), unknown.astype(float), usable, before_any_bps=7)
     for i in range(len(rows)):
         earlier = sorted((end[j], unknown[j]) for j in range(len(rows)) if usable[j] and end[j] <= start[i])
-        last = [value for _, value in earlier[-RECENT_ROWS:]]
-        assert found[i] == (np.median(last) if last else 7)
+        last = sorted(value for _, value in earlier[-RECENT_ROWS:])
+        assert found[i] == (last[min(1, len(last) - 1)] if last else 7)
 
 
 @given(histories, st.randoms(use_true_random=False))
@@ -160,6 +199,7 @@ def test_the_order_of_the_rows_does_not_change_their_load(rows, random):
             (start + length)[order].astype(float),
             unknown[order].astype(float),
             usable[order],
+            before_any_bps=7,
         )
 
     assert np.array_equal(found(np.arange(len(rows)))[shuffled], found(np.array(shuffled)))
@@ -222,3 +262,27 @@ def test_unlogged_traffic_that_comes_and_goes_shows_in_the_load_of_later_rows():
     assert load.feature[:20] == pytest.approx(0.1)
     assert load.feature[25:] == pytest.approx(0.6)
     assert load.present_unknown_bps == pytest.approx(6e8)
+
+
+def test_slow_settings_between_fast_ones_do_not_count_as_load():
+    start = np.arange(60) * 100.0
+    settings_bps = np.array([2e8, 9e8, 4e8])[np.arange(60) % 3]
+    rows = link_rows(start, start + 50, settings_bps * 50 / 8)
+    own = curve((start, start + 50, rows.moved_bytes))
+    load = external_load(rows, source=own, destination=own, both=own)
+    assert load.feature[10:].max() <= 0.6
+    assert np.median(load.feature[10:]) == pytest.approx(0.1)
+
+
+def test_where_no_row_tells_of_others_nothing_is_known_of_them():
+    start = np.arange(20) * 100.0
+    moved = np.full(20, 1e8)
+    own = curve((start, start + 50, moved))
+    rows = link_rows(start, start + 50, moved, utilisation=np.full(20, 0.9))
+    load = external_load(rows, source=own, destination=own, both=own)
+    assert load.upper_bound.all()
+    assert np.isnan(load.present_unknown_bps)
+    assert not load.feature.any()
+    before = external_load(rows, source=own, destination=own, both=own, before_any_bps=3e8)
+    assert before.present_unknown_bps == 3e8
+    assert before.feature == pytest.approx(0.3)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tests.unit.lattices import tables
 from tradewind.learning.partition import bases_of, solve_partitions
+from tradewind.load_effect import LoadShift
 from tradewind.parameters import NO_CAPS, Caps, Lattice
 from tradewind.prediction import PredictedSetting, Quantity, merit, merit_of_target, z_of
 from tradewind.selection import QUANTITY_OF, SettingTable, choose
@@ -172,3 +173,33 @@ def test_tiers_follow_what_customers_ask_for():
 
     assert energy(wanted.setting) <= energy(usual.setting)
     assert energy(wanted.setting) <= 1.03 * energy(exact.setting)
+
+
+SHIFTS = st.builds(LoadShift, st.floats(-3, 1), st.floats(-0.3, 0.3))
+
+
+@settings(max_examples=60)
+@given(tables(), SHIFTS)
+def test_partitions_under_another_load_are_those_that_would_be_solved_there(table, shift):
+    shifted = [each for part in solve_partitions(table) if (each := part.under(shift)) is not None]
+    anew = [
+        part
+        for part in solve_partitions(table.under(shift))
+        if part.energy_basis is EnergyBasis.TOTAL or part.kind is SlaKind.MAX_THROUGHPUT
+    ]
+    assert [part.key for part in shifted] == [part.key for part in anew]
+    for one, other in zip(shifted, anew, strict=True):
+        assert one.parameters == other.parameters
+        assert (one.lower, one.upper) == pytest.approx((other.lower, other.upper), rel=1e-9)
+        assert one.probability == pytest.approx(other.probability, abs=1e-9)
+
+
+@settings(max_examples=60)
+@given(tables(), SHIFTS)
+def test_no_load_takes_certified_settings_below_the_base_power_unless_they_were_there(table, shift):
+    bounded = table.within_base_power(shift)
+    assert bounded.log_throughput == shift.log_throughput
+    floor = math.log(table.base_power_w)
+    for before, after in zip(table.settings, table.under(bounded).settings, strict=True):
+        if before.certified:
+            assert after.log_power_mean >= min(floor, before.log_power_mean) - 1e-9

@@ -53,8 +53,14 @@ def run(arguments: list[str]) -> int:
         if os.environ.get(TRACE_VARIABLE):
             traceback.print_exc()
         line, code = _verdict(error)
-        Terminal().note(line)
+        Terminal(json=_wants_json(arguments)).failure(line, code)
         return code
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    """Whether the options say so; they may be what is wrong, so that nothing else of them is read."""
+    own = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--json" in own
 
 
 def _verdict(error: BaseException) -> tuple[str, int]:
@@ -69,6 +75,8 @@ def _verdict(error: BaseException) -> tuple[str, int]:
         case KeyboardInterrupt() | typer.Abort():
             return "stopped", 128 + signal.SIGINT
         case OSError():
-            return f"{error.filename or 'system'}: {error.strerror or error}", FAILURE
+            from tradewind_agent.system_errors import in_words
+
+            return f"{error.filename or 'system'}: {in_words(error)}", FAILURE
         case _:
             return f"internal error: {error!r}; set {TRACE_VARIABLE}=1 and report what it prints", FAILURE

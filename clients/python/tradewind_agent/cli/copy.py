@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis
 from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.progress import transferring
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tradewind.parameters import Parameters
     from tradewind_agent.cli.progress import Show
+    from tradewind_agent.copy_options import CopyOptions
     from tradewind_agent.copying import PreparedCopy
     from tradewind_agent.engine.options import EngineOptions
     from tradewind_agent.engine.progress import Snapshot
@@ -28,75 +30,105 @@ def register(app: typer.Typer) -> None:
     app.command()(copy)
 
 
-def copy(
-    places: Annotated[
-        list[str], typer.Argument(metavar="SRC... DEST", help="What to copy, and where to; one end is http(s)://.")
-    ],
+def by_hand(
     *,
-    sla: options.Agreement = "max_throughput",
-    confidence: options.Confidence = DEFAULT_CONFIDENCE,
-    energy_basis: options.Basis = EnergyBasis.TOTAL,
-    manifest: Annotated[
-        str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
-    ] = None,
-    checksum: Annotated[
-        bool, typer.Option("--checksum", help="Compare SHA-256 sums where the other end has them.")
-    ] = False,
-    resume: Annotated[bool, typer.Option(help="Go on with what an earlier run has left.")] = True,
     concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Files at once, set by hand.")] = None,
     parallelism: Annotated[int | None, typer.Option(min=1, max=32767, help="Streams a file, set by hand.")] = None,
     pipelining: Annotated[int | None, typer.Option(min=1, max=32767, help="Requests in flight, set by hand.")] = None,
     io_block: Annotated[str | None, typer.Option(metavar="SIZE", help="I/O block, set by hand, such as 1MiB.")] = None,
-    max_concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Recommend no more than this.")] = None,
-    source: Annotated[str | None, typer.Option(help="Endpoint name of the sender; by default its host.")] = None,
-    destination: Annotated[str | None, typer.Option(help="Endpoint name of the receiver; by default its host.")] = None,
-    network: options.Network = None,
-    bandwidth: options.Bandwidth = None,
-    rtt: options.Rtt = None,
-    load: Annotated[float | None, typer.Option(min=0, max=1, help="Share of the path that others use.")] = None,
-    power_profile: options.PowerProfileText = None,
-    base_power_s: Annotated[
-        float, typer.Option("--base-power", min=0, metavar="SECONDS", help="Measure the idle power first for so long.")
-    ] = 1.0,
-    ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="Authorities to trust.")] = None,
-    insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be copied, and how.")] = False,
-    as_json: options.Json = False,
-) -> None:
-    """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
-    from tradewind.parameters import Caps, Parameters
-    from tradewind.transfer import Status
-    from tradewind_agent.copy_options import CopyOptions
-    from tradewind_agent.copying import Logbook, prepare, run
-    from tradewind_agent.metering import HostMeter
-    from tradewind_agent.retries import BRIEF_RETRIES
+) -> "Parameters":
+    """What the user sets, so that nobody else is asked for it."""
+    from tradewind.parameters import Parameters
 
-    terminal = Terminal(as_json)
-    if len(places) < 2 and manifest is None:
-        raise typer.BadParameter("needs at least one source and a destination", param_hint="SRC... DEST")
-    _check_places(places)
-    if manifest is not None and (not Path(manifest).exists() or Path(manifest).is_dir()):
-        raise typer.BadParameter(f"{manifest} is no file", param_hint="--manifest")
-    by_hand = Parameters(
+    return Parameters(
         concurrency=concurrency,
         parallelism=parallelism,
         pipelining=pipelining,
         io_block_bytes=options.positive_size_if("--io-block", io_block),
     )
-    wanted = CopyOptions(
-        sla=options.agreement(sla, confidence, energy_basis),
-        by_hand=by_hand,
+
+
+def engine_options(
+    *,
+    checksum: Annotated[
+        bool, typer.Option("--checksum", help="Compare SHA-256 sums where the other end has them.")
+    ] = False,
+    ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="Authorities to trust.")] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate.")] = False,
+) -> "EngineOptions":
+    """The engine as this user's environment has it: proxies, netrc and authorities."""
+    from tradewind_agent.engine.credentials import Credentials
+    from tradewind_agent.engine.options import EngineOptions, tls_context
+    from tradewind_agent.engine.proxy import Proxies
+    from tradewind_agent.system_errors import in_words
+
+    netrc = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
+    try:
+        tls = tls_context(ca_file=ca_file, insecure=insecure)
+    except OSError as failure:
+        raise typer.BadParameter(f"{ca_file}: {in_words(failure).what}", param_hint="--ca-file") from None
+    return EngineOptions(
+        tls=tls,
+        proxies=Proxies.from_environment(os.environ),
+        credentials=Credentials.from_netrc(netrc),
+        checksum=checksum,
+    )
+
+
+def copy_options(
+    *,
+    agreement: options.Agreement,
+    parameters: Annotated["Parameters", GroupOf(by_hand)],
+    max_concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Recommend no more than this.")] = None,
+    source: Annotated[str | None, typer.Option(help="Endpoint name of the sender; by default its host.")] = None,
+    destination: Annotated[str | None, typer.Option(help="Endpoint name of the receiver; by default its host.")] = None,
+    network: options.Network = None,
+    path: options.KnownPath,
+    load: options.Load = None,
+    resume: Annotated[bool, typer.Option(help="Go on with what an earlier run has left.")] = True,
+    engine: Annotated["EngineOptions", GroupOf(engine_options)],
+) -> "CopyOptions":
+    """What the copy is asked for."""
+    from tradewind.parameters import Caps
+    from tradewind_agent.copy_options import CopyOptions
+
+    return CopyOptions(
+        sla=agreement,
+        by_hand=parameters,
         source=source,
         destination=destination,
         network=network,
-        bandwidth_bps=options.bandwidth(bandwidth),
-        rtt_s=options.rtt(rtt),
+        bandwidth_bps=path.bandwidth_bps,
+        rtt_s=path.rtt_s,
         load=load,
         limits=Caps(concurrency=max_concurrency),
         resume=resume,
-        engine=_engine_options(checksum=checksum, ca_file=ca_file, insecure=insecure),
+        engine=engine,
     )
-    meter = HostMeter.of_this_host(options.power_profile(power_profile), base_power_s=base_power_s)
+
+
+@grouped
+def copy(
+    places: Annotated[
+        list[str], typer.Argument(metavar="SRC... DEST", help="What to copy, and where to; one end is http(s)://.")
+    ],
+    *,
+    wanted: Annotated["CopyOptions", GroupOf(copy_options)],
+    manifest: Annotated[
+        str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
+    ] = None,
+    meter: options.Meter,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be copied, and how.")] = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
+    from tradewind.transfer import Status
+    from tradewind_agent.copying import Logbook, prepare, run
+    from tradewind_agent.retries import BRIEF_RETRIES
+
+    terminal = Terminal(as_json, quiet)
+    _check_places(places, manifest)
     client = surroundings.open_client_if_configured(BRIEF_RETRIES)
     # A stop of the service manager ends a copy as cleanly as the user's Ctrl-C does.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
@@ -118,11 +150,15 @@ def copy(
         raise typer.Exit(128 + signal.SIGINT if report.status is Status.CANCELLED else 1)
 
 
-def _check_places(places: list[str]) -> None:
-    """Refuse addresses that cannot be meant; a local path has no scheme."""
+def _check_places(places: list[str], manifest: str | None) -> None:
+    """Refuse places that cannot be meant; a local path has no scheme."""
     from tradewind_agent.engine.address import Url
     from tradewind_agent.errors import UnusableSource
 
+    if len(places) < 2 and manifest is None:
+        raise typer.BadParameter("needs at least one source and a destination", param_hint="SRC... DEST")
+    if manifest is not None and (not Path(manifest).exists() or Path(manifest).is_dir()):
+        raise typer.BadParameter(f"{manifest} is no file", param_hint="--manifest")
     for place in places:
         scheme, separator, _ = place.partition("://")
         if not separator or scheme.lower() == "file" or not scheme.isalnum():
@@ -131,25 +167,6 @@ def _check_places(places: list[str]) -> None:
             Url.parse(place)
         except UnusableSource as wrong:
             raise typer.BadParameter(str(wrong), param_hint="SRC... DEST") from None
-
-
-def _engine_options(*, checksum: bool, ca_file: Path | None, insecure: bool) -> "EngineOptions":
-    """The engine as this user's environment has it: proxies, netrc and authorities."""
-    from tradewind_agent.engine.credentials import Credentials
-    from tradewind_agent.engine.options import EngineOptions, tls_context
-    from tradewind_agent.engine.proxy import Proxies
-
-    netrc = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
-    try:
-        tls = tls_context(ca_file=ca_file, insecure=insecure)
-    except OSError as failure:
-        raise typer.BadParameter(f"{ca_file}: {failure.strerror or failure}", param_hint="--ca-file") from None
-    return EngineOptions(
-        tls=tls,
-        proxies=Proxies.from_environment(os.environ),
-        credentials=Credentials.from_netrc(netrc),
-        checksum=checksum,
-    )
 
 
 def _shown_by(show: "Show") -> "Callable[[Snapshot, PreparedCopy], None]":
@@ -162,14 +179,14 @@ def _shown_by(show: "Show") -> "Callable[[Snapshot, PreparedCopy], None]":
 
 
 def _tell_plan(terminal: Terminal, prepared: "PreparedCopy") -> None:
-    from tradewind.units import format_bytes
+    from tradewind.units import format_bytes, format_count
     from tradewind_agent.copy_report import describe, plan_document
 
     listing = prepared.listing
     total_bytes = sum(listing.sizes_bytes)
     about = "" if listing.sizes_are_exact else "about "
     files = len(listing.jobs)
-    head = f"{listing.direction} of {files} files, {about}{format_bytes(total_bytes)}: "
+    head = f"{listing.direction} of {format_count(files, 'file')}, {about}{format_bytes(total_bytes)}: "
     document = {
         "dry_run": True,
         "direction": str(listing.direction),

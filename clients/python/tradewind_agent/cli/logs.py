@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,14 +13,16 @@ from zoneinfo import ZoneInfo
 
 import typer
 
-from tradewind.units import parse_seconds
+from tradewind.units import format_count, parse_seconds
 from tradewind_agent.cli import options, surroundings
-from tradewind_agent.cli.progress import counting
+from tradewind_agent.cli.option_groups import GroupOf, grouped
+from tradewind_agent.cli.progress import counting, plain_lines
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from tradewind_agent.importers.ports import ImportContext
     from tradewind_agent.log_upload import FileReport
+    from tradewind_agent.watching import Tally
 
 Format = Annotated[
     str, typer.Option("--format", help="gridftp, rclone, fts, aria2, csv, ndjson, or auto to tell it by the content.")
@@ -33,6 +35,33 @@ Timezone = Annotated[
 Mover = Annotated[str | None, typer.Option(help="Program that moved the bytes, where the log does not tell.")]
 
 
+def import_context(
+    *,
+    source: Source = None,
+    destination: Destination = None,
+    bandwidth: options.Bandwidth = None,
+    rtt: options.Rtt = None,
+    timezone: Timezone = None,
+    mover: Mover = None,
+    network: options.Network = None,
+) -> "ImportContext":
+    """What old logs lack."""
+    from tradewind_agent.importers.ports import ImportContext
+
+    return ImportContext(
+        source=source,
+        destination=destination,
+        bandwidth_bps=options.bandwidth_bps(bandwidth),
+        rtt_s=options.rtt_s(rtt),
+        timezone=_zone(timezone),
+        mover=mover,
+        network=network,
+    )
+
+
+Context = Annotated["ImportContext", GroupOf(import_context)]
+
+
 def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Upload transfer logs, once or for ever.")
     group.command()(upload)
@@ -40,89 +69,67 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="logs")
 
 
+@grouped
 def upload(
     logs: Annotated[list[str], typer.Argument(metavar="FILE|DIR|-", help="Logs; - reads standard input.")],
     *,
     format_name: Format = "auto",
-    source: Source = None,
-    destination: Destination = None,
-    bandwidth: options.Bandwidth = None,
-    rtt: options.Rtt = None,
-    timezone: Timezone = None,
-    mover: Mover = None,
-    network: options.Network = None,
+    context: Context,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be uploaded.")] = False,
+    quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Upload transfer logs; the same log uploaded twice is stored once."""
+    """Upload transfer logs; the same log uploaded twice is stored once.
+
+    Rows are kept a link (source, destination, network, mover). A log uploaded again with other ends is stored anew for
+    the link that they name; what the first upload brought stays apart, under the link that it named.
+    """
     from tradewind_agent.log_upload import read_logs, upload_report
 
-    terminal = Terminal(as_json)
+    terminal = Terminal(as_json, quiet)
     _check_format(format_name)
-    context = _context(
-        source=source,
-        destination=destination,
-        bandwidth=bandwidth,
-        rtt=rtt,
-        timezone=timezone,
-        mover=mover,
-        network=network,
-    )
     reports: list[FileReport] = []
     lines = read_logs(_opened(logs), format_name=format_name, context=context, reports=reports)
     if dry_run:
-        with counting(terminal, "reading", "rows") as count:
+        with counting(terminal, "reading", "row") as count:
             for _ in lines:
                 count(1)
         receipts = None
     else:
-        with surroundings.open_client() as client, counting(terminal, "uploading", "rows") as count:
+        with surroundings.open_client() as client, counting(terminal, "uploading", "row") as count:
             receipts = client.upload_logs(lines, on_receipt=lambda receipt: count(receipt.accepted + receipt.rejected))
     text, document = upload_report(reports, receipts)
     terminal.result(text, document)
-    if any(report.failure for report in reports) or not any(report.imported for report in reports):
+    nothing_stored = receipts is not None and not receipts.stored_any
+    if nothing_stored or any(report.failure for report in reports) or not any(report.imported for report in reports):
         raise typer.Exit(1)
 
 
+@grouped
 def watch(
     folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="Folder of logs.")],
     *,
     format_name: Format = "auto",
-    source: Source = None,
-    destination: Destination = None,
-    bandwidth: options.Bandwidth = None,
-    rtt: options.Rtt = None,
-    timezone: Timezone = None,
-    mover: Mover = None,
-    network: options.Network = None,
+    context: Context,
     pattern: Annotated[str, typer.Option(metavar="GLOB", help="Names of logs to take up.")] = "*",
     interval: Annotated[str, typer.Option(metavar="TIME", help="Time between two looks.")] = "5s",
-    quiet: Annotated[
+    quiet_after: Annotated[
         str, typer.Option(metavar="TIME", help="Lines that belong together are taken when a log was quiet so long.")
     ] = "60s",
     once: Annotated[bool, typer.Option("--once", help="Read what is there, upload it, and end.")] = False,
+    quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
     """Follow the logs in a folder and upload what is new, through rotation and restarts, until told to stop."""
     from tradewind_agent.folders import state_folder
     from tradewind_agent.log_reader import ImportingReader
-    from tradewind_agent.log_upload import counted
     from tradewind_agent.watch_state import sole_watcher, state_path
     from tradewind_agent.watching import Watch, WatchOptions
 
-    terminal = Terminal(as_json)
+    terminal = Terminal(as_json, quiet)
     _check_format(format_name)
     interval_s = options.duration("--interval", interval)
-    quiet_s = options.read("--quiet", parse_seconds, quiet)
-    context = _context(
-        source=source,
-        destination=destination,
-        bandwidth=bandwidth,
-        rtt=rtt,
-        timezone=timezone,
-        mover=mover,
-        network=network,
-    )
+    quiet_s = options.read("--quiet-after", parse_seconds, quiet_after)
     state = state_path(state_folder(os.environ), folder)
     stop = _stop_on_signals()
     client = surroundings.open_client_if_configured(pause=stop.wait)
@@ -140,39 +147,28 @@ def watch(
                 stop=stop,
                 jitter=Random(),  # noqa: S311 -- spreads retries, guards nothing
                 now_s=time.time,
+                on_progress=_telling(terminal),
             ).run(once=once)
     finally:
         if client is not None:
             client.close()
     document = {"records": tally.records, "refused": tally.refused, "accepted": tally.accepted}
-    terminal.result(
-        f"{counted(tally.records, 'record')} read, {counted(tally.refused, 'row')} refused, "
-        f"{counted(tally.accepted, 'record')} taken by the service",
-        document,
+    terminal.result(_told(tally), document)
+
+
+def _told(tally: "Tally") -> str:
+    return (
+        f"{format_count(tally.records, 'record')} read, {format_count(tally.refused, 'row')} refused, "
+        f"{format_count(tally.accepted, 'record')} taken by the service"
     )
 
 
-def _context(
-    *,
-    source: str | None,
-    destination: str | None,
-    bandwidth: str | None,
-    rtt: str | None,
-    timezone: str | None,
-    mover: str | None,
-    network: str | None,
-) -> "ImportContext":
-    from tradewind_agent.importers.ports import ImportContext
+def _telling(terminal: Terminal) -> "Callable[[Tally], None]":
+    """Tells what a watch has done, when there is something new to tell."""
+    from tradewind_agent.watching import Tally
 
-    return ImportContext(
-        source=source,
-        destination=destination,
-        bandwidth_bps=options.bandwidth(bandwidth),
-        rtt_s=options.rtt(rtt),
-        timezone=_zone(timezone),
-        mover=mover,
-        network=network,
-    )
+    lines = plain_lines(terminal, known=_told(Tally()))
+    return lambda tally: None if lines is None else lines.offer(lambda: _told(tally))
 
 
 def _check_format(name: str) -> None:
@@ -206,9 +202,10 @@ def _opened(logs: list[str]) -> Iterator[tuple[str, Any]]:
 
 def _files_below(folder: Path) -> list[Path]:
     """All files in a folder and below it, by path; one that holds none, or that may not be read, is told."""
+    from tradewind_agent.system_errors import in_words
 
     def unreadable(failure: OSError) -> None:
-        reason = f"{failure.filename} cannot be read: {failure.strerror or failure}"
+        reason = f"{failure.filename} cannot be read: {in_words(failure)}"
         raise typer.BadParameter(reason, param_hint="FILE|DIR|-") from None
 
     found = [Path(inside, name) for inside, _, names in os.walk(folder, onerror=unreadable) for name in names]

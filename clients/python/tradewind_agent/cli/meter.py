@@ -8,6 +8,7 @@ from tradewind.energy import Host
 from tradewind.transfer import Usage
 from tradewind.units import format_joules
 from tradewind_agent.cli import options
+from tradewind_agent.cli.option_groups import grouped
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -19,21 +20,19 @@ def register(app: typer.Typer) -> None:
     app.command()(meter)
 
 
+@grouped
 def meter(
     *,
     duration: Annotated[str, typer.Option(metavar="TIME", help="How long to meter.")] = "10s",
     interval: Annotated[str, typer.Option(metavar="TIME", help="Time between two lines.")] = "1s",
-    power_profile: options.PowerProfileText = None,
+    host: options.Meter,
     as_json: options.Json = False,
 ) -> None:
     """Show power and utilisation of this host, every figure with its method and quality."""
     import asyncio
 
-    from tradewind_agent.metering import HostMeter
-
     terminal = Terminal(as_json)
     duration_s, interval_s = options.duration("--duration", duration), options.duration("--interval", interval)
-    host = HostMeter.of_this_host(options.power_profile(power_profile))
     terminal.note(host.choice.explanation)
     result = asyncio.run(_metered(terminal, host, duration_s, interval_s))
     document = {
@@ -94,4 +93,6 @@ def _summary(result: "MeterResult") -> str:
     if result.energy is None:
         return f"not measured: {result.failure}"
     mean_w = result.energy.total_j / result.work.duration_s
-    return f"{format_joules(result.energy.total_j)} in {result.work.duration_s:.1f} s, {mean_w:.2f} W on average"
+    idle = "idle power not known" if result.energy.base_w is None else f"{result.energy.base_w:.2f} W when idle"
+    spent = f"{format_joules(result.energy.total_j)} in {result.work.duration_s:.1f} s"
+    return f"{spent}, {mean_w:.2f} W on average, {idle}"

@@ -6,25 +6,17 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from tradewind.errors import InvalidValue
-from tradewind.path import BOUNDS
-from tradewind.sla import EnergyBasis, Sla
+from tradewind.path import BOUNDS, Path
+from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, Sla
 from tradewind.units import parse_bps, parse_bytes, parse_seconds
 from tradewind_agent.agreement_text import parse_agreement
+from tradewind_agent.cli.option_groups import GroupOf
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
-Agreement = Annotated[
-    str,
-    typer.Option(
-        "--sla",
-        metavar="KIND[=VALUE]",
-        help="What to reach: max_throughput, min_energy, energy_efficiency, throughput_at_least=500Mbps or =90%, "
-        "energy_at_most=4kJ, power_at_most=15W, deadline=2h.",
-    ),
-]
-Confidence = Annotated[float, typer.Option(help="Probability wanted; rounded up to 0.5, 0.8, 0.9, 0.95 or 0.99.")]
-Basis = Annotated[EnergyBasis, typer.Option("--energy-basis", help="Energy that the agreement is about.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Do not tell how far it is.")]
 Network = Annotated[str | None, typer.Option(help="Label of the network, such as the name of a VPN or provider.")]
 Bandwidth = Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the path, such as 10Gbps.")]
+Load = Annotated[float | None, typer.Option(min=0, max=1, help="Share of the path that others use.")]
 Rtt = Annotated[str | None, typer.Option(metavar="TIME", help="Round-trip time of the path, such as 60ms.")]
 PowerProfileText = Annotated[
     str | None,
@@ -34,9 +26,12 @@ PowerProfileText = Annotated[
         help="Power of this host idle and at full load, such as 35W,90W, for the model where nothing can be metered.",
     ),
 ]
+BasePower = Annotated[
+    str, typer.Option(metavar="TIME", help="Measure the idle power first for so long; 0s for not at all.")
+]
 
 if TYPE_CHECKING:
-    from tradewind_agent.meters import PowerProfile
+    from tradewind_agent.metering import HostMeter
 
 _Value = TypeVar("_Value")
 
@@ -53,20 +48,45 @@ def read_if(option: str, parse: Callable[[str], _Value], text: str | None) -> _V
     return None if text is None else read(option, parse, text)
 
 
-def agreement(text: str, confidence: float, basis: EnergyBasis) -> Sla:
+def agreement(
+    *,
+    sla: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND[=VALUE]",
+            help="What to reach: max_throughput, min_energy, energy_efficiency, throughput_at_least=500Mbps or =90%, "
+            "energy_at_most=4kJ, power_at_most=15W, deadline=2h.",
+        ),
+    ] = "max_throughput",
+    confidence: Annotated[
+        float, typer.Option(help="Probability wanted; rounded up to 0.5, 0.8, 0.9, 0.95 or 0.99.")
+    ] = DEFAULT_CONFIDENCE,
+    energy_basis: Annotated[EnergyBasis, typer.Option(help="Energy that the agreement is about.")] = EnergyBasis.TOTAL,
+) -> Sla:
     """The SLA that ``--sla``, ``--confidence`` and ``--energy-basis`` say."""
     try:
-        return parse_agreement(text, confidence=confidence, energy_basis=basis)
+        return parse_agreement(sla, confidence=confidence, energy_basis=energy_basis)
     except InvalidValue as wrong:
         hint = "--confidence" if wrong.field == "sla.confidence" else "--sla"
         raise typer.BadParameter(wrong.reason, param_hint=hint) from None
 
 
-def bandwidth(text: str | None) -> float | None:
+Agreement = Annotated[Sla, GroupOf(agreement)]
+
+
+def path(*, bandwidth: Bandwidth = None, rtt: Rtt = None) -> Path:
+    """What the user knows of the path."""
+    return Path(bandwidth_bps=bandwidth_bps(bandwidth), rtt_s=rtt_s(rtt))
+
+
+KnownPath = Annotated[Path, GroupOf(path)]
+
+
+def bandwidth_bps(text: str | None) -> float | None:
     return _of_path("--bandwidth", "bandwidth_bps", read_if("--bandwidth", parse_bps, text))
 
 
-def rtt(text: str | None) -> float | None:
+def rtt_s(text: str | None) -> float | None:
     return _of_path("--rtt", "rtt_s", read_if("--rtt", parse_seconds, text))
 
 
@@ -106,8 +126,16 @@ def _positive(option: str, value: float | None) -> float | None:
     return value
 
 
-def power_profile(text: str | None) -> "PowerProfile | None":
-    """Coefficients of the CPU model."""
-    from tradewind_agent.metering import parse_power_profile
+def host_meter(
+    *,
+    power_profile: PowerProfileText = None,
+    base_power: BasePower = "1s",
+) -> "HostMeter":
+    """The meter of this host."""
+    from tradewind_agent.metering import HostMeter, parse_power_profile
 
-    return read_if("--power-profile", parse_power_profile, text)
+    profile = read_if("--power-profile", parse_power_profile, power_profile)
+    return HostMeter.of_this_host(profile, base_power_s=read("--base-power", parse_seconds, base_power))
+
+
+Meter = Annotated["HostMeter", GroupOf(host_meter)]

@@ -1,34 +1,99 @@
-"""Progress for whoever watches: bars on a terminal, nothing at all elsewhere."""
+"""Progress for whoever watches: bars on a terminal, a plain line now and then elsewhere, nothing for programs."""
 
+import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
+from tradewind.units import format_bps, format_bytes, format_count, parse_seconds, throughput_bps
+from tradewind_agent.cli.options import read
 from tradewind_agent.cli.terminal import Terminal
+
+INTERVAL_VARIABLE = "TRADEWIND_PROGRESS"
+DEFAULT_INTERVAL = "10s"
 
 Show = Callable[[int, int, int, int], None]
 """Shows bytes moved and planned, files over and planned."""
 
 
+@dataclass(slots=True)
+class PlainLines:
+    """A line at most every ``interval_s`` seconds, the first after as long.
+
+    ``known`` : what was said last, or need not be said first; the same line is not said twice in a row.
+    """
+
+    say: Callable[[str], None]
+    interval_s: float
+    now_s: Callable[[], float]
+    known: str = ""
+    _began_s: float = field(init=False)
+    _said_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._began_s = self._said_s = self.now_s()
+
+    @property
+    def elapsed_s(self) -> float:
+        return self.now_s() - self._began_s
+
+    def offer(self, line: Callable[[], str]) -> None:
+        """Say ``line()`` if it is time to."""
+        now_s = self.now_s()
+        if now_s - self._said_s < self.interval_s:
+            return
+        self._said_s = now_s
+        if (text := line()) != self.known:
+            self.known = text
+            self.say(text)
+
+
+def progress_interval_s() -> float:
+    """Time between two plain lines of progress, s."""
+    return read(INTERVAL_VARIABLE, parse_seconds, os.environ.get(INTERVAL_VARIABLE) or DEFAULT_INTERVAL)
+
+
+def plain_lines(terminal: Terminal, *, known: str = "") -> PlainLines | None:
+    """Lines of progress on standard error; ``None`` where nobody wants them."""
+    if not terminal.tells_progress:
+        return None
+    return PlainLines(terminal.note, progress_interval_s(), time.monotonic, known)
+
+
 @contextmanager
 def counting(terminal: Terminal, doing: str, unit: str) -> Iterator[Callable[[int], None]]:
-    """A spinner with a count, for work of unknown length; call it with how many more are done."""
+    """A count, for work of unknown length; call it with how many more are done."""
     if not terminal.interactive:
-        yield lambda _: None
+        yield _counting_plainly(plain_lines(terminal), doing, unit)
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn(f"{doing} {{task.completed:,.0f}} {unit}"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), TextColumn(f"{doing} {{task.completed:,.0f}} {unit}s"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(doing, total=None)
         yield lambda more: progress.update(task, advance=more)
 
 
+def _counting_plainly(lines: PlainLines | None, doing: str, unit: str) -> Callable[[int], None]:
+    done = 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        if lines is not None:
+            lines.offer(lambda: f"{doing}: {format_count(done, unit)} after {lines.elapsed_s:.0f} s")
+
+    return count
+
+
 @contextmanager
 def transferring(terminal: Terminal) -> Iterator[Show | None]:
-    """A bar of bytes with rate and time left; ``None`` where nobody looks."""
+    """Bytes with rate, files and time left; ``None`` where nobody wants them."""
     if not terminal.interactive:
-        yield None
+        lines = plain_lines(terminal)
+        yield None if lines is None else _transferring_plainly(lines)
         return
     from rich.console import Console
     from rich.progress import (
@@ -56,3 +121,16 @@ def transferring(terminal: Terminal) -> Iterator[Show | None]:
             )
 
         yield show
+
+
+def _transferring_plainly(lines: PlainLines) -> Show:
+    def show(done_bytes: int, total_bytes: int, done_files: int, total_files: int) -> None:
+        def line() -> str:
+            share = f" ({100 * done_bytes / total_bytes:.0f} %)" if total_bytes else ""
+            rate = format_bps(throughput_bps(done_bytes, max(lines.elapsed_s, 1e-9)))
+            moved = f"{format_bytes(done_bytes)} of {format_bytes(total_bytes)}{share}"
+            return f"{moved}, {done_files} of {format_count(total_files, 'file')}, {rate}"
+
+        lines.offer(line)
+
+    return show

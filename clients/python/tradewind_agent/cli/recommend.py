@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import typer
 
-from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis
 from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.option_groups import grouped
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -18,26 +18,23 @@ def register(app: typer.Typer) -> None:
     app.command()(recommend)
 
 
+@grouped
 def recommend(
     source: Annotated[str, typer.Argument(help="Name of the endpoint that sends.")],
     destination: Annotated[str, typer.Argument(help="Name of the endpoint that receives.")],
     *,
     total: Annotated[str, typer.Option("--bytes", metavar="SIZE", help="Size of all files together, such as 10GB.")],
     files: Annotated[int, typer.Option(min=1, help="Number of files.")] = 1,
-    sla: options.Agreement = "max_throughput",
-    confidence: options.Confidence = DEFAULT_CONFIDENCE,
-    energy_basis: options.Basis = EnergyBasis.TOTAL,
+    agreement: options.Agreement,
     mover: Annotated[str, typer.Option(help="Program that will move the files.")] = "tradewind",
     network: options.Network = None,
-    bandwidth: options.Bandwidth = None,
-    rtt: options.Rtt = None,
-    load: Annotated[float | None, typer.Option(min=0, max=1, help="Share of the path that others use.")] = None,
+    path: options.KnownPath,
+    load: options.Load = None,
     flags: Annotated[str | None, typer.Option(metavar="TOOL", help="Print only the flags for this tool.")] = None,
     as_json: options.Json = False,
 ) -> None:
     """Recommend parameters for a transfer between two endpoints; by closed-form rules when the service is away."""
     from tradewind.dataset import SizeBin
-    from tradewind.path import Path
     from tradewind.wire.base import BIGINT_MAX
     from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
     from tradewind.wire.records import WirePath
@@ -52,12 +49,10 @@ def recommend(
         ("--network", network),
     ):
         _check_name(argument, name)
-    agreement = options.agreement(sla, confidence, energy_basis)
     total_bytes = options.size("--bytes", total)
     if max(total_bytes, files) > BIGINT_MAX:
         wrong = "--bytes" if total_bytes > BIGINT_MAX else "--files"
         raise typer.BadParameter("is more than any transfer moves", param_hint=wrong)
-    path = Path(bandwidth_bps=options.bandwidth(bandwidth), rtt_s=options.rtt(rtt))
     request = RecommendRequest(
         source=source,
         destination=destination,
@@ -76,7 +71,7 @@ def recommend(
             client.close()
     if isinstance(plan, str):
         bins = (SizeBin(max(-(-total_bytes // files), 1), files, total_bytes),)
-        plan = plan_by_rules(uuid4(), bins, path, agreement, because=plan)
+        plan = plan_by_rules(uuid4(), bins, path, agreement, load=load, because=plan)
     _tell(terminal, plan, flags)
 
 

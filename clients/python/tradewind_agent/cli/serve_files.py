@@ -6,12 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tradewind.units import format_bytes, format_count
 from tradewind_agent.cli import options
+from tradewind_agent.cli.option_groups import grouped
+from tradewind_agent.cli.progress import plain_lines
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import CannotServe
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tradewind_agent.serve import Server
+    from tradewind_agent.serve.counters import Counters
 
 TOKEN_VARIABLE = "TRADEWIND_SERVE_TOKEN"  # noqa: S105 -- the name of a variable
 
@@ -20,6 +26,7 @@ def register(app: typer.Typer) -> None:
     app.command("serve-files")(serve_files)
 
 
+@grouped
 def serve_files(
     folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="Folder to serve.")],
     *,
@@ -30,12 +37,15 @@ def serve_files(
     certificate_key: Annotated[Path | None, typer.Option(metavar="PEM", help="Key of the certificate.")] = None,
     quota: Annotated[str | None, typer.Option(metavar="SIZE", help="Most that uploads may leave in DIR.")] = None,
     max_connections: Annotated[int, typer.Option(min=1, help="More are answered 503.")] = 1024,
+    metered: Annotated[bool, typer.Option("--meter/--no-meter", help="Tell transfers what they take here.")] = True,
+    meter: options.Meter,
+    quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
     """Serve a folder over HTTP until Ctrl-C; TRADEWIND_SERVE_TOKEN asks clients for a bearer token."""
     from tradewind_agent.serve import Limits, ServeOptions, TlsFiles, serve_forever
 
-    terminal = Terminal(as_json)
+    terminal = Terminal(as_json, quiet)
     if (certificate is None) != (certificate_key is None):
         raise typer.BadParameter("go together", param_hint="--certificate and --certificate-key")
     tls = TlsFiles(certificate, certificate_key) if certificate and certificate_key else None
@@ -47,13 +57,43 @@ def serve_files(
         tls=tls,
         bearer_token=os.environ.get(TOKEN_VARIABLE) or None,
         limits=Limits(max_connections=max_connections, quota_bytes=options.size_if("--quota", quota)),
+        meter=meter if metered else None,
     )
     try:
-        counters = serve_forever(settings, on_ready=lambda server: _tell_address(terminal, folder, server))
-    except OSError as failure:  # ssl.SSLError is one too
-        where = f"{folder} cannot be served on {host}:{port}"
-        raise CannotServe(f"{where}: {failure.strerror or failure}; choose another --port or --certificate") from None
-    terminal.note(f"stopped after {counters.requests} requests")
+        counters = serve_forever(
+            settings,
+            on_ready=lambda server: _tell_address(terminal, folder, server),
+            on_look=_telling(terminal),
+        )
+    except OSError as failure:
+        raise CannotServe(f"{folder} cannot be served on {host}:{port}: {_why(failure)}") from None
+    terminal.note(f"stopped after {format_count(counters.requests, 'request')}")
+
+
+def _telling(terminal: Terminal) -> "Callable[[Counters], None] | None":
+    """Tells what was served, when there is something new to tell."""
+    from tradewind_agent.serve.counters import Counters
+
+    lines = plain_lines(terminal, known=_told(Counters()))
+    return None if lines is None else lambda counters: lines.offer(lambda: _told(counters))
+
+
+def _told(counters: "Counters") -> str:
+    moved = f"{format_bytes(counters.sent_bytes)} sent, {format_bytes(counters.received_bytes)} received"
+    connections = format_count(counters.open_connections, "connection")
+    return f"{format_count(counters.requests, 'request')}, {moved}, {connections} open"
+
+
+def _why(failure: OSError) -> str:
+    import ssl
+
+    from tradewind_agent.system_errors import in_words
+
+    if isinstance(failure, ssl.SSLError):
+        return "--certificate and --certificate-key are no PEM files that belong together"
+    if isinstance(failure, FileNotFoundError):
+        return "--certificate or --certificate-key does not exist; check the names"
+    return f"{in_words(failure).what}; choose another --port or --host"
 
 
 def _tell_address(terminal: Terminal, folder: Path, server: "Server") -> None:

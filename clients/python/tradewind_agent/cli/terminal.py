@@ -1,5 +1,6 @@
 """What a command says, and where: results on standard output, everything else on standard error."""
 
+import contextlib
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,18 +12,35 @@ PROGRAM = "tradewind"
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The output of one command; with ``json`` its result is one JSON document and nothing else."""
+    """The output of one command.
+
+    ``json`` : its result is one JSON document and nothing else.
+    ``quiet`` : nobody wants to know how far it is.
+    """
 
     json: bool = False
+    quiet: bool = False
+
+    @property
+    def tells_progress(self) -> bool:
+        """Whether to say how far a long work is."""
+        return not (self.json or self.quiet)
 
     @property
     def interactive(self) -> bool:
         """Whether a person is watching, so that a progress bar makes sense."""
-        return not self.json and sys.stderr.isatty()
+        return self.tells_progress and sys.stderr.isatty()
 
     def result(self, text: str, document: Mapping[str, Any]) -> None:
         """The outcome of the command: ``text`` for people, ``document`` for programs."""
         print(json.dumps(document, default=str) if self.json else text, flush=True)
+
+    def failure(self, line: str, exit_code: int) -> None:
+        """Why there is no result; the document of a program holds the same line."""
+        if self.json:
+            with contextlib.suppress(BrokenPipeError):
+                self.result("", {"error": one_line(line), "exit_code": exit_code})
+        self.note(line)
 
     def table(self, heads: Sequence[str], rows: Iterable[Sequence[str]], document: Mapping[str, Any]) -> None:
         """Rows under heads, columns aligned."""

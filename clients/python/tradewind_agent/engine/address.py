@@ -1,6 +1,7 @@
 """Where a request goes: URL, origin (scheme, host, port) and request target."""
 
-from dataclasses import dataclass
+from base64 import b64encode
+from dataclasses import dataclass, field
 from typing import Self
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
@@ -35,14 +36,26 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Login:
+    """A user name and a password, which is never shown."""
+
+    username: str
+    password: str = field(default="", repr=False)
+
+    @property
+    def basic(self) -> str:
+        """Value of an Authorization header of the Basic scheme (RFC 7617)."""
+        return "Basic " + b64encode(f"{self.username}:{self.password}".encode()).decode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
 class Url:
-    """An absolute http or https URL; user name and password are kept apart and never shown."""
+    """An absolute http or https URL; a login in it is kept apart and never shown."""
 
     origin: Origin
     target: str
     """Path and query, escaped, as it stands in the request line."""
-    username: str | None = None
-    password: str | None = None
+    login: Login | None = None
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -64,19 +77,18 @@ class Url:
         return cls(
             Origin(parts.scheme, parts.hostname, port if port is not None else DEFAULT_PORTS[parts.scheme]),
             path + query,
-            unquote(parts.username) if parts.username else None,
-            unquote(parts.password) if parts.password else None,
+            Login(unquote(parts.username), unquote(parts.password or "")) if parts.username else None,
         )
 
     def join(self, reference: str) -> "Url":
         """The URL that ``reference`` means when met at this one.
 
-        Credentials stay with their host: they go along only to the same origin.
+        A login stays with its host: it goes along only to the same origin.
         """
         joined = Url.parse(urljoin(str(self), reference))
-        if joined.origin != self.origin or joined.username:
+        if joined.origin != self.origin or joined.login:
             return joined
-        return Url(joined.origin, joined.target, self.username, self.password)
+        return Url(joined.origin, joined.target, self.login)
 
     @property
     def path(self) -> str:

@@ -1,4 +1,4 @@
-"""The head of any request: target and headers as options, proxy and credentials want them."""
+"""The head of any request: target and headers as options, proxy, credentials and transfer want them."""
 
 from collections.abc import Mapping
 
@@ -18,6 +18,7 @@ def request_for(method: str, url: Url, options: EngineOptions, headers: Mapping[
             "User-Agent": options.user_agent,
             **options.credentials.headers(url),
             **(proxy.headers() if proxy is not None else {}),
+            **(options.tag.headers(url) if options.tag is not None else {}),
             **headers,
         },
     )

@@ -5,16 +5,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from tradewind_agent.engine.address import Origin, Url
-from tradewind_agent.engine.proxy import basic
+from tradewind_agent.engine.address import Login, Origin, Url
 from tradewind_agent.errors import UnusableSource
+from tradewind_agent.system_errors import in_words
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """Logins by host, as netrc lists them, and bearer tokens by origin."""
 
-    by_host: dict[str, tuple[str, str]] = field(default_factory=dict, repr=False)
+    by_host: dict[str, Login] = field(default_factory=dict, repr=False)
     tokens: dict[Origin, str] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -29,18 +29,20 @@ class Credentials:
             entries = netrc.netrc(str(path)).hosts
         except FileNotFoundError:
             return cls()
-        except (OSError, netrc.NetrcParseError) as error:
+        except OSError as error:
+            raise UnusableSource(f"cannot read {path}: {in_words(error)}") from error
+        except netrc.NetrcParseError as error:
             raise UnusableSource(f"cannot read {path}: {error}") from error
-        return cls({host: (login, password or "") for host, (login, _, password) in entries.items()})
+        return cls({host: Login(name, password or "") for host, (name, _, password) in entries.items()})
 
     def headers(self, url: Url) -> dict[str, str]:
         """``Authorization`` for a request to ``url``, where something is known. The entry ``default`` is not used."""
-        if url.username is not None:
-            return {"Authorization": basic(url.username, url.password or "")}
+        if url.login is not None:
+            return {"Authorization": url.login.basic}
         if (token := self.tokens.get(url.origin)) is not None:
             return {"Authorization": f"Bearer {token}"}
         login = self.by_host.get(url.origin.host)
-        return {"Authorization": basic(*login)} if login else {}
+        return {"Authorization": login.basic} if login else {}
 
 
 NO_CREDENTIALS = Credentials()

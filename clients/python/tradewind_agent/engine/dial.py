@@ -1,6 +1,7 @@
 """Opening connections: straight, through an HTTP proxy, and with TLS."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Callable
 from ipaddress import ip_address
@@ -11,6 +12,7 @@ from tradewind_agent.engine.http1 import Request, ResponseHead, ResponseReader
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.proxy import Proxy
 from tradewind_agent.errors import ConnectionFault, FileFault
+from tradewind_agent.system_errors import in_words
 
 _HAPPY_EYEBALLS_DELAY_S = 0.25  # RFC 8305 §8
 _OK = 200
@@ -26,7 +28,7 @@ async def dial(
     Raises
     ------
     ConnectionFault : refused, unreachable, unknown host, TLS or proxy failure, or too slow; not retryable where the
-        certificate is not trusted.
+        name is not known or the certificate not trusted.
     """
     proxy, timeout_s = options.proxies.leading_to(origin), options.connect_timeout_s
     where = f"{origin.host}:{origin.port}" if proxy is None else f"proxy {proxy.origin.host}:{proxy.origin.port}"
@@ -38,12 +40,14 @@ async def dial(
     except TimeoutError:
         raise ConnectionFault(f"no connection to {where} within {timeout_s:g} s") from None
     except ssl.SSLCertVerificationError as error:
-        reason = f"certificate of {origin.host} is not trusted: {error.verify_message}"
+        why = error.verify_message
+        reason = f"the certificate of {origin.host} is not trusted ({why}); name its authority by --ca-file"
         raise ConnectionFault(reason, retryable=False) from error
     except UnicodeError as error:
         raise ConnectionFault(f"{origin.host!r} is no host name: {error}", retryable=False) from error
     except OSError as error:
-        raise ConnectionFault(f"cannot connect to {where}: {error.strerror or error}") from error
+        unknown_name = isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
+        raise ConnectionFault(f"cannot connect to {where}: {in_words(error)}", retryable=not unknown_name) from error
 
 
 async def _straight(origin: Origin, make: Callable[[], Connection], options: EngineOptions) -> Connection:

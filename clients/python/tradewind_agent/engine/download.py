@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from tradewind.units import format_count
 from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost, refusal, share_bytes
 from tradewind_agent.engine.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
@@ -174,7 +175,7 @@ class FileDownload(FileTransfer):
         """Note size and version that the server tells; another version than before starts the file afresh."""
         told = Identity(size_bytes, head.headers.get("etag"), head.headers.get("last-modified"))
         if self.job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self.job.size_bytes):
-            self.give_up(f"the server has {size_bytes} bytes, the manifest says {self.job.size_bytes}")
+            self.give_up(f"the server has {format_count(size_bytes, 'byte')}, the manifest says {self.job.size_bytes}")
             raise Unwanted("not the file that was wanted")
         if self._identity.contradicts(told):
             self._restart(told)

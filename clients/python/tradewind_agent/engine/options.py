@@ -9,6 +9,7 @@ from pathlib import Path
 from tradewind_agent.engine.credentials import NO_CREDENTIALS, Credentials
 from tradewind_agent.engine.proxy import NO_PROXIES, Proxies
 from tradewind_agent.engine.retry import RetryPolicy
+from tradewind_agent.engine.tag import TransferTag
 
 DEFAULT_IO_BLOCK_BYTES = 256 * 1024
 
@@ -33,6 +34,7 @@ class EngineOptions:
     ``durable`` : sync each file before it gets its name.
     ``checkpoint_interval_s``, ``checkpoint_bytes`` : how often, and after how much of a file at least, it is synced and
     noted what has arrived; a crash costs at most what came since.
+    ``tag`` : names the transfer to a server that meters it.
     ``rng`` : source of the jitter between tries.
     """
 
@@ -48,6 +50,7 @@ class EngineOptions:
     durable: bool = True
     checkpoint_interval_s: float = 2.0
     checkpoint_bytes: int = 8 * 1024 * 1024
+    tag: TransferTag | None = None
     rng: random.Random = field(default_factory=random.Random)
 
     @cached_property

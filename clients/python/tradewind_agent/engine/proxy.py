@@ -1,21 +1,19 @@
 """Which proxy, if any, leads to an origin: an option, or http_proxy, https_proxy and no_proxy of the environment."""
 
-from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from tradewind_agent.engine.address import Origin, Url
+from tradewind_agent.engine.address import Login, Origin, Url
 from tradewind_agent.errors import UnusableSource
 
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """An HTTP proxy and the credentials it wants."""
+    """An HTTP proxy and the login it wants."""
 
     origin: Origin
-    username: str | None = None
-    password: str | None = None
+    login: Login | None = None
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -28,18 +26,11 @@ class Proxy:
         url = Url.parse(text if "://" in text else f"http://{text}")
         if url.origin.secure:
             raise UnusableSource(f"proxy {url.origin} wants TLS, which is not supported; use an http:// proxy")
-        return cls(url.origin, url.username, url.password)
+        return cls(url.origin, url.login)
 
     def headers(self) -> dict[str, str]:
-        """``Proxy-Authorization``, where there are credentials."""
-        if self.username is None:
-            return {}
-        return {"Proxy-Authorization": basic(self.username, self.password or "")}
-
-
-def basic(username: str, password: str) -> str:
-    """Value of an Authorization header of the Basic scheme (RFC 7617)."""
-    return "Basic " + b64encode(f"{username}:{password}".encode()).decode("ascii")
+        """``Proxy-Authorization``, where there is a login."""
+        return {"Proxy-Authorization": self.login.basic} if self.login is not None else {}
 
 
 @dataclass(frozen=True, slots=True)

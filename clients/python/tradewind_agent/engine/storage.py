@@ -16,6 +16,7 @@ from typing import Self
 
 from tradewind_agent.engine.ranges import RangeSet
 from tradewind_agent.errors import FileFault, StorageFailed
+from tradewind_agent.system_errors import in_words
 
 _FORMAT = 1
 _HASH_BLOCK_BYTES = 1 << 20
@@ -64,10 +65,11 @@ def journal_path(destination: Path) -> Path:
 
 def storage_error(error: OSError, path: Path) -> StorageFailed | FileFault:
     """The error to raise: the whole transfer stops where no file could be written, else only this file fails."""
-    reason = f"cannot write {path}: {error.strerror or error}"
+    told = in_words(error)
     if error.errno in _STOPPING:
-        return StorageFailed(f"{reason}; make room and run the same command again, what was received is kept")
-    return FileFault(reason, retryable=False)
+        advice = "make room and run the same command again, what was received is kept"
+        return StorageFailed(f"cannot write {path}: {told.what}; {advice}")
+    return FileFault(f"cannot write {path}: {told}", retryable=False)
 
 
 def read_journal(destination: Path) -> tuple[Identity, RangeSet] | None:

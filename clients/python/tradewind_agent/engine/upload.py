@@ -16,6 +16,7 @@ from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.part_write import FileSlice, UploadExchange
 from tradewind_agent.engine.ranges import RangeSet
 from tradewind_agent.errors import FileFault
+from tradewind_agent.system_errors import in_words
 
 _OK, _CREATED, _ACCEPTED, _NO_CONTENT, _NOT_FOUND = 200, 201, 202, 204, 404
 _STORED = frozenset({_OK, _CREATED, _NO_CONTENT})
@@ -87,7 +88,7 @@ class FileUpload(FileTransfer):
             self._fd = os.open(self.job.source, os.O_RDONLY | os.O_CLOEXEC)
             found = os.fstat(self._fd)
         except OSError as error:
-            self.give_up(f"cannot read {self.job.source}: {error.strerror or error}")
+            self.give_up(f"cannot read {self.job.source}: {in_words(error)}")
             return False
         if (found.st_size, found.st_mtime_ns) != (self.job.size_bytes, self.job.modified_at_ns):
             self.give_up(f"{self.job.source} has changed since it was listed")
@@ -106,7 +107,8 @@ class FileUpload(FileTransfer):
             return
         self._preparing = False
         if (error := outcome.exception()) is not None:
-            self.give_up(f"cannot read {self.job.source}: {error}")
+            told = in_words(error) if isinstance(error, OSError) else error
+            self.give_up(f"cannot read {self.job.source}: {told}")
         else:
             self.host.available(self)
 
@@ -117,7 +119,7 @@ class FileUpload(FileTransfer):
         try:
             block = os.pread(self._fd, length, position)
         except OSError as error:
-            self.give_up(f"cannot read {self.job.source}: {error.strerror or error}")
+            self.give_up(f"cannot read {self.job.source}: {in_words(error)}")
             raise FileFault("the source cannot be read") from error
         if not block:
             self.give_up(f"{self.job.source} became shorter while it was sent")

@@ -14,7 +14,7 @@ from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
+from tradewind.transfer import Direction, LinkKey, Mover, Outcome, Status, TransferRecord
 from tradewind.units import BITS_PER_BYTE, parse_bps, parse_bytes
 from tradewind_agent.importers.fields import MAX_SETTING, bounded, instant, possible_rate, required
 from tradewind_agent.importers.identity import record_id
@@ -180,12 +180,14 @@ def _record(result: re.Match[str], line: Line, log: _Log) -> TransferRecord:
     if not 1e-6 <= duration_s <= _LONGEST_S:
         raise InvalidValue("ended_at", f"is not after started_at by a possible time: {duration_s:g} s")
     mover = Mover(context.mover or "aria2")
+    source = required("source", "--source", context.source)
+    destination = required("destination", "--destination", context.destination)
     return TransferRecord(
-        id=record_id(mover.name, line.number, line.text),
+        id=record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
         started_at=instant("started_at", ended_at - timedelta(seconds=duration_s)),
         ended_at=instant("ended_at", ended_at),
-        source=required("source", "--source", context.source),
-        destination=required("destination", "--destination", context.destination),
+        source=source,
+        destination=destination,
         mover=mover,
         protocol="unknown",
         direction=Direction.DOWNLOAD,

@@ -9,7 +9,7 @@ from tradewind.energy import EnergyMethod, EnergyQuality, EnergyReading
 from tradewind.errors import InvalidValue
 from tradewind.path import Path
 from tradewind.transfer import Direction, Outcome, Status, TransferRecord
-from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes, throughput_bps
+from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes, format_count, throughput_bps
 from tradewind_agent.importers.csv_columns import read_header, require_transfers
 from tradewind_agent.importers.csv_repeated import (
     DATA_SET_COLUMNS,
@@ -99,7 +99,7 @@ class _RowReader:
     def _read(self, number: int, text: str) -> Imported:
         row = self._reading.columns.split(text)
         if len(row) != self._width and (len(row) < self._width or any(row[self._width :])):
-            raise InvalidValue("row", f"has {len(row)} fields where the header has {self._width}")
+            raise InvalidValue("row", f"has {format_count(len(row), 'field')} where the header has {self._width}")
         row[self._width :] = [""]
         path = self._repeated.path(self._path_texts(row))
         dataset = self._repeated.data_set(self._data_set_texts(row))
@@ -109,7 +109,7 @@ class _RowReader:
         ended_at = instant("ended_at", started_at + timedelta(seconds=duration_s))
         self._clock.ran_until(ended_at)
         record = TransferRecord(
-            id=record_id(ends.mover.name, number, text),
+            id=record_id(ends.link, number, text),
             started_at=started_at,
             ended_at=ended_at,
             source=ends.source,

@@ -9,7 +9,7 @@ from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Mover
+from tradewind.transfer import LinkKey, Mover
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.importers.csv_units import CsvReading
 from tradewind_agent.importers.fields import bounded, known_name, name, number, positive, positive_if_known, setting
@@ -37,6 +37,10 @@ class Ends(NamedTuple):
     network: str | None
     protocol: str
     mover: Mover
+
+    @property
+    def link(self) -> LinkKey:
+        return LinkKey(self.source, self.destination, self.network, self.mover.name)
 
 
 class RepeatedFields:

@@ -14,9 +14,15 @@ from tradewind_agent.importers.ports import SYNTHETIC_START, ImportContext, Impo
 
 _DATE = re.compile(r"(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4})")
 _TIME = re.compile(
-    r"(\d{1,2}):(\d{2}):(\d{2})(?:[.,:](\d{1,9}))?\s*([AaPp][Mm])?\s*(Z|[+-]\d{2}:?\d{2})?|(\d{1,2}):(\d{2})([.,]\d+)?"
+    r"(?P<hour>\d{1,2}):(?P<minute>\d{2}):(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9})|:(?P<count>\d{1,9}))?"
+    r"\s*(?P<half>[AaPp][Mm])?\s*(?P<zone>Z|[+-]\d{2}:?\d{2})?"
+    r"|(?P<first>\d{1,2}):(?P<then>\d{2})(?P<rest>[.,]\d+)?"
 )
 _EPOCH = re.compile(r"\d{9,10}(?:\.\d+)?|\d{12,13}")
+_EPOCH_IN_MS = 1e11
+"""Larger numbers are milliseconds since 1970: as seconds they would be of the year 5138."""
+
+_SHORT_COUNT = re.compile(r":\d{2}:\d{2}:\d{1,2}(?!\d)")
 _HOUR = timedelta(hours=1)
 
 
@@ -64,8 +70,9 @@ class TimeColumns:
         if not text:
             return None
         if _EPOCH.fullmatch(text):
-            seconds = float(text)
-            return Moment(datetime.fromtimestamp(seconds / 1e3 if seconds >= 1e11 else seconds, UTC), hour_known=True)
+            number = float(text)
+            seconds = number / 1e3 if number >= _EPOCH_IN_MS else number
+            return Moment(datetime.fromtimestamp(seconds, UTC), hour_known=True)
         date, time = _DATE.match(text), None
         if date is not None:
             time = _TIME.fullmatch(text[date.end() :].strip().removeprefix("T"))
@@ -80,15 +87,17 @@ class TimeColumns:
         year, month, day = (date[place] for place in _PLACES[self.order])
         full_year = int(year) + (2000 if len(year) <= 2 else 0)
         midnight = datetime(full_year, int(month), int(day), tzinfo=self.zone)
-        if time[7] is not None:
-            return self._short(midnight, int(time[7]), int(time[8]), time[9])
-        hour = int(time[1])
-        if time[5]:
-            hour = hour % 12 + (12 if time[5].lower() == "pm" else 0)
-        micro = int((time[4] or "").ljust(6, "0")[:6])
-        at = midnight.replace(hour=hour, minute=int(time[2]), second=int(time[3]), microsecond=micro)
-        if time[6]:
-            at = datetime.fromisoformat(at.replace(tzinfo=None).isoformat() + time[6].replace("Z", "+00:00"))
+        if time["first"] is not None:
+            return self._short(midnight, int(time["first"]), int(time["then"]), time["rest"])
+        hour = int(time["hour"])
+        if time["half"]:
+            hour = hour % 12 + (12 if time["half"].lower() == "pm" else 0)
+        # A number of its own after a colon counts milliseconds and may lack their leading zeros; longer ones are finer.
+        fraction = time["fraction"] or (time["count"] or "").rjust(3, "0")
+        micro = int(fraction.ljust(6, "0")[:6])
+        at = midnight.replace(hour=hour, minute=int(time["minute"]), second=int(time["second"]), microsecond=micro)
+        if time["zone"]:
+            at = datetime.fromisoformat(at.replace(tzinfo=None).isoformat() + time["zone"].replace("Z", "+00:00"))
         return Moment(at, hour_known=True)
 
     @staticmethod
@@ -109,7 +118,12 @@ def time_columns(
     highest = [0, 0]
     year_first = False
     for row in rows:
-        if (date := _DATE.match(undecided.text(row))) is not None:
+        text = undecided.text(row)
+        if _EPOCH.fullmatch(text):
+            report.assume(f"starts are {'milliseconds' if float(text) >= _EPOCH_IN_MS else 'seconds'} since 1970")
+        if _SHORT_COUNT.search(text):
+            report.assume("the last number of times such as 10:00:00:7 counts milliseconds")
+        if (date := _DATE.match(text)) is not None:
             year_first = year_first or len(date[1]) > 2
             highest = [max(highest[0], int(date[1])), max(highest[1], int(date[2]))]
     if year_first or highest == [0, 0]:

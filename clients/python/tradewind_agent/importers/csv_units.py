@@ -5,10 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
 from tradewind_agent.importers.csv_columns import Columns
 from tradewind_agent.importers.csv_samples import (
     RowPair,
+    Sample,
     measured,
     middle,
     sampled_rows,
@@ -27,7 +29,10 @@ from tradewind_agent.importers.units_inference import (
     evidence_of,
     infer_units,
     outside,
+    penalty,
+    rate_by_duration_bps,
     scaled,
+    told_rate_bps,
 )
 
 _FREQUENCY_UNITS: Mapping[str, float] = MappingProxyType({"GHz": 1e9, "MHz": 1e6, "kHz": 1e3, "Hz": 1.0})
@@ -37,6 +42,17 @@ _FREQUENCY_HZ = (1e8, 1e10)
 _BUFFER_BYTES = (2e3, 4e9)
 _RTT_S = (1e-5, 1.5)
 """From one switch to a satellite and back."""
+
+_RTT_UNDECIDED = (0.3, 1.5)
+"""In seconds a satellite's, in milliseconds a campus': no path in between could have been meant by both."""
+
+_SHORTEST_LOGGED_S = 1.0
+"""Shorter transfers are hardly worth a log: where milliseconds would give one, seconds are meant."""
+
+_HABIT = 1.25
+"""Difference of two penalties that comes from how usual their units are, not from what the rows say."""
+
+_DECLARE = "write the unit into the header, such as {title}_ms"
 
 _AGREES = 0.02
 """Share by which throughput · duration may differ from the size for the two to be said to agree."""
@@ -62,7 +78,12 @@ class CsvReading:
 
 
 def settle(columns: Columns, text: LogText, context: ImportContext, report: ImportReport) -> CsvReading:
-    """Sample a whole file and settle what its columns mean; the findings go to the report."""
+    """Sample a whole file and settle what its columns mean; the findings go to the report.
+
+    Raises
+    ------
+    InvalidValue : a column of times is as likely in seconds as in milliseconds.
+    """
     pairs_of_sets = sampled_rows(columns, text.lines())
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
     times = time_columns(columns, (row for row, _ in pairs), context, report)
@@ -71,6 +92,7 @@ def settle(columns: Columns, text: LogText, context: ImportContext, report: Impo
     samples = [sample for group in sets.values() for sample in group]
     evidence = evidence_of(samples, None if "bandwidth" in columns.place else context.bandwidth_bps)
     units = infer_units(evidence, columns)
+    _check_durations(columns, evidence, samples)
     set_sizes = infer_set_sizes(sets, units, repair=context.repair_sizes)
     notes = _Notes(columns, report)
     agreement = notes.rates(units, evidence, set_sizes)
@@ -105,16 +127,15 @@ class _Notes:
 
     def rates(self, units: Units, evidence: Evidence, sizes: SetSizes) -> float | None:
         """Note the units that were judged together; returns throughput · duration over size if the log can tell."""
-        found = evidence.in_total if units.size_is_total else evidence.per_file
-        by_duration_bps = scaled(found.rate, units.bits_per_size / TIME_UNITS[units.duration])
-        told_bps = scaled(evidence.throughput, RATE_UNITS[units.throughput])
-        median_bps = by_duration_bps if told_bps is None else told_bps
-        link_bps = evidence.bandwidth_bps or scaled(evidence.bandwidth, RATE_UNITS[units.bandwidth])
+        found = evidence.of_sizes(units)
+        by_duration_bps = rate_by_duration_bps(units, evidence)
+        median_bps = told_rate_bps(units, evidence)
+        link_bps = evidence.link_bps(units)
         size_bytes = scaled(evidence.size, SIZE_UNITS[units.size])
         per_size = RATE_UNITS[units.throughput] / units.bits_per_size
         agreement = scaled(found.moved, per_size * TIME_UNITS[units.duration])
         rate = "" if median_bps is None else f"median {format_bps(median_bps)}"
-        if told_bps is None and median_bps is not None:
+        if evidence.throughput is None and median_bps is not None:
             rate = f"size over duration has a {rate}" + ("" if link_bps is None else ", which")
         if link_bps is not None and median_bps is not None:
             rate += f" is {median_bps / link_bps:.2g} of the link"
@@ -128,7 +149,7 @@ class _Notes:
         whole = " of the whole data set" if units.size_is_total else " a file"
         self.unit("file_size" if "file_size" in self._columns.place else "total_size", units.size + whole, size)
         self.unit("duration", units.duration, rate)
-        if by_duration_bps is not None and told_bps is None:
+        if by_duration_bps is not None and evidence.throughput is None:
             self._report.assume("there is no throughput: that of a row is its size over its duration")
         elif agreement is None:
             self._report.assume("there is no duration: a row lasts for its size over its throughput")
@@ -145,6 +166,22 @@ class _Notes:
             if size.note:
                 where = f"{column} {written} (type {file_type or '-'}, set {label or '-'})"
                 self._report.units.append(UnitInference(where, size.unit, size.note))
+
+
+def _check_durations(columns: Columns, evidence: Evidence, samples: Sequence[Sample]) -> None:
+    """Refuse durations of which nothing but habit tells whether they are seconds or milliseconds."""
+    title = columns.title("duration")
+    durations = middle([sample.duration for sample in samples if sample.duration is not None])
+    if "duration" in columns.declared or durations is None or durations * TIME_UNITS["ms"] < _SHORTEST_LOGGED_S:
+        return
+    either = [infer_units(evidence, columns, duration=unit) for unit in ("s", "ms")]
+    slow, fast = (penalty(units, evidence) for units in either)
+    if abs(slow - fast) < _HABIT:
+        rates = (told_rate_bps(units, evidence) for units in either)
+        in_s, in_ms = ("" if rate is None else f" ({format_bps(rate)})" for rate in rates)
+        known = evidence.bandwidth is not None or evidence.bandwidth_bps is not None
+        advice = _DECLARE.format(title=title) + ("" if known else ", or give --bandwidth")
+        raise InvalidValue(title, f"may be in s{in_s} or in ms{in_ms}; {advice}")
 
 
 def _median_of(columns: Columns, quantity: str, pairs: Iterable[RowPair]) -> float | None:
@@ -165,6 +202,9 @@ def _rtt_unit(columns: Columns, pairs: Sequence[RowPair], notes: _Notes) -> floa
     value = _median_of(columns, "rtt", pairs)
     if value is None:
         return 1.0
+    if "rtt" not in columns.declared and _RTT_UNDECIDED[0] <= value <= _RTT_UNDECIDED[1]:
+        title = columns.title("rtt")
+        raise InvalidValue(title, f"is {value:g}, which may be s or ms; {_DECLARE.format(title=title)}")
     unit = columns.declared.get("rtt") or next(
         (unit for unit in ("s", "ms", "µs") if outside(value * TIME_UNITS[unit], *_RTT_S) == 0), "s"
     )
@@ -198,5 +238,5 @@ def _buffer_unit(columns: Columns, pairs: Sequence[RowPair], bdp_bytes: float, n
 
 def _bdp_bytes(evidence: Evidence, units: Units, rtt_s: float | None) -> float:
     """Bandwidth-delay product of the path; 1 MB, a common buffer, stands in where it is not known."""
-    bandwidth_bps = evidence.bandwidth_bps or scaled(evidence.bandwidth, RATE_UNITS[units.bandwidth])
+    bandwidth_bps = evidence.link_bps(units)
     return bandwidth_bps * rtt_s / BITS_PER_BYTE if bandwidth_bps and rtt_s else 1e6

@@ -9,7 +9,7 @@ from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
+from tradewind.transfer import Direction, LinkKey, Mover, Outcome, Status, TransferRecord
 from tradewind.units import throughput_bps
 from tradewind_agent.importers.fields import bounded, instant, name, number
 from tradewind_agent.importers.identity import record_id
@@ -55,12 +55,14 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
     if succeeded and moved == 0:
         raise InvalidValue("outcome.bytes_moved", "is zero")
     mover = Mover(context.mover or "fts")
+    source = _host("source", message, ("src_hostname", "src_url"), context.source)
+    destination = _host("destination", message, ("dst_hostname", "dst_url"), context.destination)
     return TransferRecord(
-        id=record_id(mover.name, line.number, line.text),
+        id=record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
         started_at=started_at,
         ended_at=ended_at,
-        source=_host("source", message, ("src_hostname", "src_url"), context.source),
-        destination=_host("destination", message, ("dst_hostname", "dst_url"), context.destination),
+        source=source,
+        destination=destination,
         mover=mover,
         protocol=_protocol(message),
         direction=Direction.THIRD_PARTY,

@@ -13,7 +13,7 @@ from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
+from tradewind.transfer import Direction, LinkKey, Mover, Outcome, Status, TransferRecord
 from tradewind.units import throughput_bps
 from tradewind_agent.importers.fields import bounded, instant, name, number, setting
 from tradewind_agent.importers.identity import record_id
@@ -59,8 +59,9 @@ def _record(line: Line, context: ImportContext) -> TransferRecord | None:
     if complete and moved == 0:
         raise InvalidValue("outcome.bytes_moved", "is zero")
     mover = Mover(context.mover or "gridftp")
+    link = LinkKey(source, destination, context.network, mover.name)
     return TransferRecord(
-        id=record_id(mover.name, line.number, line.text),
+        id=record_id(link, line.number, line.text),
         started_at=started_at,
         ended_at=ended_at,
         source=source,

@@ -3,15 +3,20 @@
 from hashlib import sha1
 from uuid import UUID
 
+from tradewind.transfer import LinkKey
+
 _NAMESPACE = UUID("3f0f1c57-6a8e-5d0a-9a53-5b1f9f2f8d11").bytes
 """Namespace of records that were read from other programs' logs."""
 
 
-def record_id(mover: str, row: int, content: str) -> UUID:
-    """Name-based id (version 5, RFC 9562) of a row: program, line number and text of the line.
+def record_id(link: LinkKey, row: int, content: str) -> UUID:
+    """Name-based id (version 5, RFC 9562) of a row: the link that it tells of, line number and text of the line.
 
-    Compression, line ends and the name of the file leave it alone, so that uploading a log twice stores it once.
+    Compression, line ends and the name of the file leave it alone, so that uploading a log twice stores it once. A log
+    uploaded again with corrected ends, network or mover is another log: its rows are new, and feed the right link.
     """
-    name = f"{mover}\n{row}\n{content}".encode(errors="replace")
+    # A line has no line breaks and a name no control characters: the parts cannot run into one another.
+    ends = (link.source, link.destination, link.network or "", link.mover)
+    name = "\n".join((*ends, str(row), content)).encode(errors="replace")
     digest = sha1(_NAMESPACE + name, usedforsecurity=False).digest()
     return UUID(bytes=digest[:16], version=5)

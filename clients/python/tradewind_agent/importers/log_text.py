@@ -14,6 +14,7 @@ from typing import IO, NamedTuple, Self, cast
 import zstandard
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.system_errors import in_words
 
 MAX_LINE_CHARS = 1 << 20
 """A longer line is refused without being held; a million characters are far beyond any real log row."""
@@ -129,7 +130,7 @@ class LogText:
             try:
                 stream = Path(self._log).open("rb")  # noqa: SIM115  # closed with the log
             except OSError as failed:
-                raise InvalidValue("file", f"cannot read {self._log}: {failed.strerror or failed}") from None
+                raise InvalidValue("file", f"cannot read {self._log}: {in_words(failed)}") from None
             self._closing.enter_context(stream)
         else:
             stream = self._log

@@ -16,8 +16,8 @@ from tradewind.dataset import DataSet
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
-from tradewind.units import throughput_bps
+from tradewind.transfer import Direction, LinkKey, Mover, Outcome, Status, TransferRecord
+from tradewind.units import format_count, throughput_bps
 from tradewind_agent.importers.fields import MAX_SETTING, bounded, instant, number, possible_rate, required
 from tradewind_agent.importers.identity import record_id
 from tradewind_agent.importers.json_messages import message_of, object_at, text_at
@@ -155,8 +155,8 @@ def _finished(run: _Run, context: ImportContext, report: ImportReport) -> Iterat
 
 def _record(run: _Run, line: Line, context: ImportContext, report: ImportReport) -> TransferRecord:
     if run.last_stats is None:
-        copied = f"{run.copied} copied and {run.failed} failed files have an end but no start"
-        raise InvalidValue("started_at", f"is not in the log: {copied}; {ADVICE}")
+        seen = format_count(run.copied + run.failed, "file")
+        raise InvalidValue("started_at", f"is not in the log: {seen} with an end but no start; {ADVICE}")
     if run.ended_at is None:
         raise InvalidValue("ended_at", "is not in the log: its stats lines have no time")
     duration_s = max(_busy_s(run, report), _SHORTEST_RUN_S)
@@ -170,12 +170,14 @@ def _record(run: _Run, line: Line, context: ImportContext, report: ImportReport)
     possible_rate(rate_bps, context.bandwidth_bps)
     complete = run.copied == files and run.smallest_bytes is not None
     mover = Mover(context.mover or "rclone", run.version)
+    source = required("source", "--source", context.source)
+    destination = required("destination", "--destination", context.destination)
     return TransferRecord(
-        id=record_id(mover.name, line.number, line.text),
+        id=record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
         started_at=instant("started_at", run.ended_at - timedelta(seconds=duration_s)),
         ended_at=instant("ended_at", run.ended_at),
-        source=required("source", "--source", context.source),
-        destination=required("destination", "--destination", context.destination),
+        source=source,
+        destination=destination,
         mover=mover,
         protocol=run.source_kind if run.source_kind not in (None, _LOCAL) else "unknown",
         direction=_direction(run, report),

@@ -89,6 +89,16 @@ class Evidence:
     per_file: "SizeEvidence"
     in_total: "SizeEvidence"
 
+    def of_sizes(self, units: Units) -> "SizeEvidence":
+        """The evidence of the size column as these units read it."""
+        return self.in_total if units.size_is_total else self.per_file
+
+    def link_bps(self, units: Units) -> float | None:
+        """Rate of the link, given or in the log."""
+        if self.bandwidth_bps is not None:
+            return self.bandwidth_bps
+        return scaled(self.bandwidth, RATE_UNITS[units.bandwidth])
+
 
 @dataclass(frozen=True, slots=True)
 class SizeEvidence:
@@ -151,9 +161,9 @@ def outside(value: float | None, low: float, high: float) -> float:
     return max(math.log10(low / value), math.log10(value / high), 0.0)
 
 
-def infer_units(evidence: Evidence, columns: Columns) -> Units:
-    """The candidate with the least penalty; a unit that the header declares is believed."""
-    candidates = _candidates(columns)
+def infer_units(evidence: Evidence, columns: Columns, *, duration: str | None = None) -> Units:
+    """The candidate with the least penalty, of those with this unit of the duration; declared units are believed."""
+    candidates = [units for units in _candidates(columns) if duration in (None, units.duration)]
     return min(candidates, key=lambda units: penalty(units, evidence))
 
 
@@ -179,9 +189,7 @@ def _candidates(columns: Columns) -> Iterator[Units]:
 def penalty(units: Units, evidence: Evidence) -> float:
     """How implausible a candidate is, 0 = not at all."""
     rate = RATE_UNITS[units.throughput]
-    link_bps = evidence.bandwidth_bps
-    if link_bps is None and evidence.bandwidth is not None:
-        link_bps = evidence.bandwidth * RATE_UNITS[units.bandwidth]
+    link_bps = evidence.link_bps(units)
     total = sum(_SURPRISE.get(unit, 0.0) for unit in (units.throughput, units.bandwidth, units.size, units.duration))
     total += _DECADE * outside(link_bps, *_LINK_BPS)
     total += _DECADE * outside(scaled(evidence.throughput, rate), *_TRANSFER_BPS)
@@ -191,10 +199,21 @@ def penalty(units: Units, evidence: Evidence) -> float:
     if link_bps is not None and evidence.high_throughput is not None:
         share = evidence.high_throughput * rate / link_bps
         total += _OVERBOOKED * (share > 1.05) + _DECADE * outside(share, _IDLE_LINK, 1.05)
-    found = evidence.in_total if units.size_is_total else evidence.per_file
     if evidence.throughput is None:
-        total += _rate_penalty(scaled(found.rate, units.bits_per_size / TIME_UNITS[units.duration]), link_bps)
-    return total + _size_penalty(units, found)
+        total += _rate_penalty(rate_by_duration_bps(units, evidence), link_bps)
+    return total + _size_penalty(units, evidence.of_sizes(units))
+
+
+def told_rate_bps(units: Units, evidence: Evidence) -> float | None:
+    """Median throughput, bit/s; where the log has none, that of size over duration."""
+    if evidence.throughput is None:
+        return rate_by_duration_bps(units, evidence)
+    return evidence.throughput * RATE_UNITS[units.throughput]
+
+
+def rate_by_duration_bps(units: Units, evidence: Evidence) -> float | None:
+    """Median of size over duration in rows without a throughput, bit/s."""
+    return scaled(evidence.of_sizes(units).rate, units.bits_per_size / TIME_UNITS[units.duration])
 
 
 def _rate_penalty(rate_bps: float | None, link_bps: float | None) -> float:

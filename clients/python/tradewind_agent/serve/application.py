@@ -1,23 +1,28 @@
-"""Which request is answered by what: authorisation, method, then download or upload."""
+"""Which request is answered by what: authorisation, method, then energy report, download or upload."""
 
 import hmac
 from http import HTTPStatus
 
+from tradewind_agent.end_report import TRANSFERS_PATH, transfer_named
 from tradewind_agent.serve.download import answer_download
 from tradewind_agent.serve.folder import ServedFolder, segments_of
-from tradewind_agent.serve.messages import Refused, Request, Response
+from tradewind_agent.serve.messages import Refused, Request, Response, json_response
 from tradewind_agent.serve.options import ServeOptions
 from tradewind_agent.serve.receiver import Receiver
+from tradewind_agent.serve.transfer_meters import TransferMeters
 
 _READ_METHODS = "GET, HEAD, OPTIONS"
 
 
 class Application:
-    """Answers requests on one served folder; without a ``receiver`` it is read-only."""
+    """Answers requests on one served folder; without a ``receiver`` it is read-only, without ``meters`` not metered."""
 
-    def __init__(self, folder: ServedFolder, receiver: Receiver | None, options: ServeOptions) -> None:
+    def __init__(
+        self, folder: ServedFolder, receiver: Receiver | None, meters: TransferMeters | None, options: ServeOptions
+    ) -> None:
         self._folder = folder
         self._receiver = receiver
+        self._meters = meters
         self._token = options.bearer_token
         self._allowed = _READ_METHODS + ("" if receiver is None else ", PUT")
 
@@ -37,6 +42,8 @@ class Application:
         if self._receiver is not None and request.method == "HEAD" and "tradewind-upload" in request.headers:
             return await self._receiver.answer_status(request, segments)
         if request.method in ("GET", "HEAD"):
+            if self._meters is not None and request.target.startswith(TRANSFERS_PATH):
+                return await _answer_report(self._meters, request.target)
             return await answer_download(self._folder, request, segments)
         raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{request.method} is not served here", ("Allow", self._allowed))
 
@@ -49,3 +56,16 @@ class Application:
             raise Refused(
                 HTTPStatus.UNAUTHORIZED, "a bearer token is needed", ("WWW-Authenticate", 'Bearer realm="tradewind"')
             )
+
+
+async def _answer_report(meters: TransferMeters, target: str) -> Response:
+    """What a transfer took here, or what it would be metered with."""
+    if target == TRANSFERS_PATH:
+        return json_response(HTTPStatus.OK, meters.described.model_dump(mode="json"))
+    transfer_id = transfer_named(target)
+    report = None if transfer_id is None else await meters.report(transfer_id)
+    if report is None:
+        raise Refused(HTTPStatus.NOT_FOUND, "no such transfer came by here lately")
+    if isinstance(report, str):
+        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, f"the energy is not known: {report}")
+    return json_response(HTTPStatus.OK, report.model_dump(mode="json", exclude_none=True))

@@ -10,15 +10,19 @@ from http import HTTPStatus
 from typing import cast
 
 from tradewind.units import KIB
+from tradewind_agent.end_report import TRANSFER_HEADER
 from tradewind_agent.serve.body import BodyCutOff, RequestBody
 from tradewind_agent.serve.counters import Counters
 from tradewind_agent.serve.messages import FileSpan, Refused, Request, Response, http_date
 from tradewind_agent.serve.options import Access, ServeOptions
 from tradewind_agent.serve.outbox import Outbox, PeerGone
 from tradewind_agent.serve.reader import RequestReader
+from tradewind_agent.serve.transfer_meters import TransferMeters
 
 DRAIN_UP_TO_BYTES = 256 * KIB  # an unread body up to this size is read and dropped to keep the connection
 LINGER_S = 2.0  # how long a closed connection keeps reading, so that a reset does not overtake the answer
+
+TRANSFER_FIELD = TRANSFER_HEADER.lower()
 
 Handler = Callable[[Request], Awaitable[Response]]
 _LOG = logging.getLogger(__name__)
@@ -38,11 +42,12 @@ class Connection(asyncio.Protocol):
         counters: Counters,
         connections: set["Connection"],
         *,
+        meters: TransferMeters | None,
         wall_clock: Callable[[], float],
     ) -> None:
         self._handler, self._options, self._counters = handler, options, counters
         self._connections = connections
-        self._wall_clock = wall_clock
+        self._meters, self._wall_clock = meters, wall_clock
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
         self._outbox: Outbox
@@ -196,7 +201,7 @@ class Connection(asyncio.Protocol):
         while (request := await self._next_request()) is not None:
             self._busy = True
             self._allow(float("inf") if request.body.complete else self._options.limits.stall_timeout_s)
-            keep_alive = await self._answer(request)
+            keep_alive = await self._answer_metered(request)
             self._busy = False
             self._allow(self._options.limits.idle_timeout_s)
             if not keep_alive:
@@ -214,6 +219,18 @@ class Connection(asyncio.Protocol):
         if len(self._queue) == self._options.limits.max_queued_requests:
             self._resume_reading()
         return self._queue.popleft()
+
+    async def _answer_metered(self, request: Request) -> bool:
+        """Answer one request, its bytes on account of the transfer that it names."""
+        if self._meters is None:
+            return await self._answer(request)
+        account = self._meters.begin(request.headers.get(TRANSFER_FIELD))
+        self._outbox.account = account
+        request.body.book_to(account)
+        try:
+            return await self._answer(request)
+        finally:
+            self._meters.end(account)
 
     async def _answer(self, request: Request) -> bool:
         """Answer one request; whether another may follow on this connection."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tradewind.units import KIB, MIB
+from tradewind_agent.metering import HostMeter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +77,7 @@ class ServeOptions:
     sendfile : let the kernel copy large bodies (plain TCP only); off only to compare.
     grace_s : how long a stop waits for requests under way.
     observer : told of every answered request.
+    meter : of this host's energy, which transfers that name themselves can ask for; None meters nothing.
     """
 
     root: Path
@@ -88,3 +90,4 @@ class ServeOptions:
     sendfile: bool = True
     grace_s: float = 10.0
     observer: AccessObserver | None = None
+    meter: HostMeter | None = None

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 
 from tradewind.units import KIB, MIB
+from tradewind_agent.serve.energy_shares import Account
 from tradewind_agent.serve.messages import FileSpan
 
 SENDFILE_FROM_BYTES = 128 * KIB  # below, one read and one write cost less than sendfile's bookkeeping
@@ -24,6 +25,10 @@ class Outbox:
     ----------
     by_kernel : whether large files may go by ``sendfile``; only a plain TCP transport can.
     on_progress : called before each large piece is sent.
+
+    Attributes
+    ----------
+    account : what is sent of files counts as moved by it.
     """
 
     def __init__(self, transport: asyncio.Transport, *, by_kernel: bool, on_progress: Callable[[], None]) -> None:
@@ -36,6 +41,7 @@ class Outbox:
         self._room = asyncio.Event()
         self._room.set()
         self.in_sendfile = False
+        self.account = Account()
 
     @property
     def full(self) -> bool:
@@ -83,6 +89,7 @@ class Outbox:
         """
         if span.count < SENDFILE_FROM_BYTES:
             self.hold(_read_exactly(span.descriptor, span.count, span.offset))
+            self.account.moved_bytes += span.count
             return
         self.flush()
         if self._by_kernel:
@@ -103,6 +110,7 @@ class Outbox:
                     sent = await loop.sendfile(self._transport, file, offset, count)
                 finally:
                     self.in_sendfile = False
+                self.account.moved_bytes += sent
                 if sent < count:
                     raise PeerGone
 
@@ -111,7 +119,9 @@ class Outbox:
         for offset in range(span.offset, end, COPY_BLOCK_BYTES):
             await self.drained()
             self._on_progress()
-            self._transport.write(_read_exactly(span.descriptor, min(COPY_BLOCK_BYTES, end - offset), offset))
+            block = _read_exactly(span.descriptor, min(COPY_BLOCK_BYTES, end - offset), offset)
+            self._transport.write(block)
+            self.account.moved_bytes += len(block)
 
 
 def _read_exactly(descriptor: int, count: int, offset: int) -> bytes:

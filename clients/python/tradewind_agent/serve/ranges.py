@@ -3,6 +3,7 @@
 import re
 from http import HTTPStatus
 
+from tradewind.units import format_count
 from tradewind_agent.serve.messages import Refused
 
 # No file has more than 2^63 − 1 bytes, which has 19 digits.
@@ -34,7 +35,7 @@ def requested_range(field: str | None, size_bytes: int) -> tuple[int, int] | Non
     if first >= size_bytes:
         raise Refused(
             HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
-            f"the file has {size_bytes} bytes",
+            f"the file has {format_count(size_bytes, 'byte')}",
             ("Content-Range", f"bytes */{size_bytes}"),
         )
     return first, last

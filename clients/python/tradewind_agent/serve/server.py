@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tradewind_agent.metering import HostMeter
 from tradewind_agent.serve.application import Application
 from tradewind_agent.serve.connection import Connection
 from tradewind_agent.serve.counters import Counters
@@ -15,6 +16,7 @@ from tradewind_agent.serve.folder import ServedFolder
 from tradewind_agent.serve.options import AccessObserver, Limits, ServeOptions, TlsFiles
 from tradewind_agent.serve.quota import Space
 from tradewind_agent.serve.receiver import Receiver
+from tradewind_agent.serve.transfer_meters import TransferMeters
 from tradewind_agent.serve.uploads import Uploads
 
 _BACKLOG = 1024
@@ -32,7 +34,8 @@ class Server:
             self._space, boot=_boot_id(), part_expiry_s=options.limits.part_expiry_s, clock=wall_clock
         )
         receiver = Receiver(self._folder, self._uploads, self._space, options.limits)
-        self._application = Application(self._folder, receiver if options.writable else None, options)
+        self._meters = None if options.meter is None else TransferMeters(options.meter, time.monotonic)
+        self._application = Application(self._folder, receiver if options.writable else None, self._meters, options)
         self._connections: set[Connection] = set()
         self._wall_clock = wall_clock
         self._listener: asyncio.Server
@@ -45,6 +48,8 @@ class Server:
             tls = None if self.options.tls is None else _tls_context(self.options.tls)
             if self.options.writable:
                 await asyncio.to_thread(self._space.measure, self._folder.root)
+            if self._meters is not None:
+                await self._meters.start()
             self._listener = await loop.create_server(
                 self._accept, self.options.host, self.options.port, ssl=tls, backlog=_BACKLOG, reuse_address=True
             )
@@ -79,12 +84,19 @@ class Server:
         with contextlib.suppress(asyncio.CancelledError):
             await self._watch
         await self._listener.wait_closed()
+        if self._meters is not None:
+            await self._meters.close()
         self._uploads.close()
         self._folder.close()
 
     def _accept(self) -> Connection:
         return Connection(
-            self._application.answer, self.options, self.counters, self._connections, wall_clock=self._wall_clock
+            self._application.answer,
+            self.options,
+            self.counters,
+            self._connections,
+            meters=self._meters,
+            wall_clock=self._wall_clock,
         )
 
     async def _drop_stalled(self) -> None:
@@ -125,6 +137,7 @@ async def serve(
     limits: Limits | None = None,
     sendfile: bool = True,
     observer: AccessObserver | None = None,
+    meter: HostMeter | None = None,
 ) -> Server:
     """Serve the folder ``root`` in the running event loop until ``close`` is called; see ``ServeOptions``.
 
@@ -144,23 +157,36 @@ async def serve(
             limits=limits or Limits(),
             sendfile=sendfile,
             observer=observer,
+            meter=meter,
         )
     )
     await server.start()
     return server
 
 
-def serve_forever(options: ServeOptions, *, on_ready: Callable[[Server], None] | None = None) -> Counters:
+def serve_forever(
+    options: ServeOptions,
+    *,
+    on_ready: Callable[[Server], None] | None = None,
+    on_look: Callable[[Counters], None] | None = None,
+    look_interval_s: float = 1.0,
+) -> Counters:
     """Serve until SIGINT or SIGTERM, stop gracefully, and tell what was done.
 
     Parameters
     ----------
     on_ready : called with the listening server, whose port and address are known.
+    on_look : called with the counters every ``look_interval_s`` seconds.
     """
-    return asyncio.run(_serve_until_told(options, on_ready))
+    return asyncio.run(_serve_until_told(options, on_ready, on_look, look_interval_s))
 
 
-async def _serve_until_told(options: ServeOptions, on_ready: Callable[[Server], None] | None) -> Counters:
+async def _serve_until_told(
+    options: ServeOptions,
+    on_ready: Callable[[Server], None] | None,
+    on_look: Callable[[Counters], None] | None,
+    look_interval_s: float,
+) -> Counters:
     told = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -170,7 +196,12 @@ async def _serve_until_told(options: ServeOptions, on_ready: Callable[[Server], 
     try:
         if on_ready is not None:
             on_ready(server)
-        await told.wait()
+        while not told.is_set():
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(None if on_look is None else look_interval_s):
+                    await told.wait()
+            if on_look is not None:
+                on_look(server.counters)
     finally:
         await server.close()
     return server.counters

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 
+from tradewind.units import format_count
 from tradewind_agent.serve.folder import PART_PREFIX
 from tradewind_agent.serve.messages import Refused
 from tradewind_agent.serve.quota import Space, check_free_space
@@ -74,7 +75,7 @@ class Uploads:
             if total_bytes not in (None, opened.upload.total_bytes):
                 raise Refused(
                     HTTPStatus.CONFLICT,
-                    f"this upload was begun with {opened.upload.total_bytes} bytes, not {total_bytes}",
+                    f"this upload was begun with {format_count(opened.upload.total_bytes, 'byte')}, not {total_bytes}",
                 )
             yield opened.upload
         finally:

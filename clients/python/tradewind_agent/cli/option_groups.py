@@ -1,0 +1,63 @@
+"""Options that belong together as one value: declared once, taken by several commands.
+
+A command marks a parameter with ``GroupOf(make)``. On the command line the options of ``make`` stand in its place; the
+command gets what ``make`` returns.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOf:
+    """Marks a parameter (in ``Annotated``) whose value ``make`` makes of its own options."""
+
+    make: Callable[..., Any]
+
+    @property
+    def options(self) -> tuple[inspect.Parameter, ...]:
+        """The options on the command line, those of groups within the group among them."""
+        return tuple(_expanded(self.make))
+
+    def value(self, given: dict[str, Any]) -> Any:
+        """What ``make`` makes of its options, which are taken out of ``given``."""
+        return self.make(**_taken(self.make, given))
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """``command`` with the options of its groups in their place, as typer is to see it."""
+
+    @wraps(command)
+    def with_groups(**given: Any) -> None:
+        command(**_taken(command, given))
+
+    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in _expanded(command)]
+    with_groups.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # what `inspect` reads first
+    with_groups.__annotations__ = {option.name: option.annotation for option in options}
+    return with_groups
+
+
+def _declared(function: Callable[..., Any]) -> Iterator[tuple[inspect.Parameter, GroupOf | None]]:
+    """The parameters of a function, with the group that each is marked with."""
+    for parameter in inspect.signature(function).parameters.values():
+        marks = getattr(parameter.annotation, "__metadata__", ())
+        yield parameter, next((mark for mark in marks if isinstance(mark, GroupOf)), None)
+
+
+def _expanded(function: Callable[..., Any]) -> Iterator[inspect.Parameter]:
+    for parameter, group in _declared(function):
+        if group is None:
+            yield parameter
+        else:
+            yield from group.options
+
+
+def _taken(function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a function, out of the values of all options."""
+    return {
+        parameter.name: given.pop(parameter.name) if group is None else group.value(given)
+        for parameter, group in _declared(function)
+    }

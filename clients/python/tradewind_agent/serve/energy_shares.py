@@ -1,0 +1,78 @@
+"""Whose a host's energy is while several transfers are served: shared out by the bytes that each has moved.
+
+Shares are of an interval in which the same transfers are there from its begin to its end; a byte costs the same for all
+of them. Shorter intervals would tell no more: a large file goes out in pieces of megabytes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+ALONE_SHARE = 0.99
+"""A transfer that had at least this share of the host's energy was alone: index pages and reports weigh less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """What the host took between samples of its meter, and the CPU time of the server's processes."""
+
+    duration_s: float = 0.0
+    energy_j: float = 0.0
+    cpu_s: float = 0.0
+
+    def __add__(self, later: "Interval") -> "Interval":
+        return Interval(self.duration_s + later.duration_s, self.energy_j + later.energy_j, self.cpu_s + later.cpu_s)
+
+
+@dataclass(slots=True, eq=False)
+class Account:
+    """One transfer at this end, or all traffic that names none.
+
+    Attributes
+    ----------
+    moved_bytes : of bodies, sent and received; ``settled_bytes`` of them are in intervals shared out already.
+    open_requests : being answered now.
+    active_s : when a request last began or ended.
+    over : its report was asked for; another request would open it again.
+    energy_j, base_s, cpu_s : its part. ``base_s`` is the time in which the host's base power was its own: half the time
+        for one of two equal transfers.
+    duration_s, host_j : how long it was there, and what the host took in that time.
+    failure : why its energy is not known.
+    """
+
+    moved_bytes: int = 0
+    settled_bytes: int = 0
+    open_requests: int = 0
+    active_s: float = 0.0
+    over: bool = False
+    energy_j: float = 0.0
+    base_s: float = 0.0
+    cpu_s: float = 0.0
+    duration_s: float = 0.0
+    host_j: float = 0.0
+    failure: str | None = None
+
+    @property
+    def was_alone(self) -> bool:
+        return self.energy_j >= ALONE_SHARE * self.host_j
+
+    def book(self, interval: Interval, share: float) -> None:
+        self.energy_j += share * interval.energy_j
+        self.base_s += share * interval.duration_s
+        self.cpu_s += share * interval.cpu_s
+        self.duration_s += interval.duration_s
+        self.host_j += interval.energy_j
+
+
+def settle(interval: Interval, party: Sequence[Account], others: Account) -> None:
+    """Share an interval out among the transfers that were there.
+
+    By the bytes that moved in it, those of ``others`` who name no transfer included; where nothing moved the host
+    waited for all of the ``party`` alike.
+    """
+    everybody = (*party, others)
+    moved = [account.moved_bytes - account.settled_bytes for account in everybody]
+    total_bytes = sum(moved)
+    for account, moved_bytes in zip(party, moved, strict=False):
+        account.book(interval, moved_bytes / total_bytes if total_bytes else 1 / len(party))
+    for account, moved_bytes in zip(everybody, moved, strict=True):
+        account.settled_bytes += moved_bytes

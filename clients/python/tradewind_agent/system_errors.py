@@ -1,0 +1,76 @@
+"""Errors of the system, the resolver and TLS in the words of a user, and what to do about them."""
+
+import errno
+import re
+import socket
+import ssl
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class Plain(NamedTuple):
+    """What went wrong, as the end of a sentence, and what to do."""
+
+    what: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.what}; {self.advice}" if self.advice else self.what
+
+
+_ELSEWHERE = "make room there or choose another place"
+_BY_NUMBER: Mapping[int, Plain] = MappingProxyType(
+    {
+        errno.ECONNREFUSED: Plain("the connection was refused", "check the port, and that the server runs"),
+        errno.ECONNRESET: Plain("the connection was dropped", "try again; the server's log may say why"),
+        errno.EPIPE: Plain("the connection was dropped", "try again; the server's log may say why"),
+        errno.ECONNABORTED: Plain("the connection was dropped", "try again; the server's log may say why"),
+        errno.ETIMEDOUT: Plain("there is no answer", "check the address, the network and firewalls"),
+        errno.ENETUNREACH: Plain("no network leads there", "check this machine's network"),
+        errno.EHOSTUNREACH: Plain("no network leads there", "check the address and this machine's network"),
+        errno.EADDRINUSE: Plain("the port is taken", "choose another port"),
+        errno.EADDRNOTAVAIL: Plain("this machine has no such address", "choose another one"),
+        errno.EACCES: Plain("permission denied", "change owner or mode, or choose another place"),
+        errno.EPERM: Plain("permission denied", "change owner or mode, or choose another place"),
+        errno.EROFS: Plain("the file system is read-only", "choose another place"),
+        errno.ENOSPC: Plain("no space is left", _ELSEWHERE),
+        errno.EDQUOT: Plain("the disk quota is used up", _ELSEWHERE),
+        errno.ENOENT: Plain("it does not exist", "check the name"),
+        errno.EMFILE: Plain("too many files are open", "raise `ulimit -n`"),
+        errno.ENFILE: Plain("too many files are open", "close other programs"),
+    }
+)
+_NUMBER = re.compile(r"\[Errno (\d+)\]")
+
+
+def in_words(error: OSError) -> Plain:
+    """An error of the system in words; its own text where there are none for it."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return Plain(f"its certificate is not trusted ({error.verify_message})", "name its authority by SSL_CERT_FILE")
+    if isinstance(error, ssl.SSLError):
+        reason = f" ({error.reason.replace('_', ' ').lower()})" if error.reason else ""
+        return Plain(f"TLS failed{reason}", "check that the address is one of https")
+    if isinstance(error, socket.gaierror):
+        if error.errno == socket.EAI_AGAIN:
+            return Plain("its name cannot be looked up now", "check the name, and this machine's DNS")
+        return Plain("its name is not known", "check the name")
+    if isinstance(error, TimeoutError):
+        return _BY_NUMBER[errno.ETIMEDOUT]
+    return _BY_NUMBER.get(_number(error), Plain(error.strerror or str(error) or type(error).__name__, ""))
+
+
+def system_error_behind(error: BaseException) -> OSError | None:
+    """The system's error that a library's error came from, if there is one."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, OSError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
+
+
+def _number(error: OSError) -> int:
+    """The error's number; where several addresses were tried, asyncio puts those of all into the text."""
+    if error.errno is not None:
+        return error.errno
+    told = _NUMBER.search(str(error))
+    return int(told[1]) if told else 0

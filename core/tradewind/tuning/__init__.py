@@ -1,0 +1,25 @@
+"""The online controller: what a running transfer should do next, decided from one sample a tick.
+
+`begin` a transfer, `step` once a tick, `resume` when the state was lost; see `tradewind.tuning.controller`.
+"""
+
+from tradewind.tuning.basis import Basis, ChunkBasis
+from tradewind.tuning.controller import begin, resume, step
+from tradewind.tuning.decision import Decision, DecisionKind
+from tradewind.tuning.opening import opened
+from tradewind.tuning.sample import ChunkProgress, Sample
+from tradewind.tuning.state import TuningState
+
+__all__ = [
+    "Basis",
+    "ChunkBasis",
+    "ChunkProgress",
+    "Decision",
+    "DecisionKind",
+    "Sample",
+    "TuningState",
+    "begin",
+    "opened",
+    "resume",
+    "step",
+]

@@ -1,0 +1,140 @@
+"""What a transfer is ahead of its agreement, and what it must do from now on to keep it.
+
+Notation
+--------
+b    bank of a throughput agreement, ∫ (T − T_sla) dt, bits, within [−B, B]
+B    95th percentile of past deficits; without history 30 s of the target
+κ    how far above the target an empty bank aims (001 §IV-B, opportunistic increase): T_sla · (1 + κ · (1 − b/B))
+
+Energy has a bank too (opportunistic decrease): what is left of the agreed joules bounds what each byte left may cost.
+"""
+
+from dataclasses import dataclass
+
+from tradewind.selection import QUANTITY_OF, Objective
+from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.tuning.basis import Basis
+from tradewind.units import BITS_PER_BYTE
+
+KAPPA = 0.1
+DEFAULT_BANK_S = 30.0
+
+POWER_HORIZON_S = 60.0
+"""Watts saved or overspent so far are made up for over this time, s …"""
+
+POWER_LEEWAY = 0.2
+"""… but the power allowed stays within this share of the agreed mean."""
+
+DEADLINE_RESERVE = 0.05
+"""Share of the time left that is kept back: last files do not fill all channels."""
+
+LEAST_TIME_LEFT_S = 1.0
+
+_FASTEST = frozenset({SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """Account of the transfer so far: ``bits`` is b, ``used_j`` the energy on the agreement's basis."""
+
+    bits: float = 0.0
+    used_j: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What the next setting must keep, and what it is chosen by among those that do.
+
+    ``floor_bps`` : least throughput. ``ceiling_w`` : most power. ``ceiling_j_per_byte`` : most energy of a byte.
+    """
+
+    objective: Objective
+    floor_bps: float | None = None
+    ceiling_w: float | None = None
+    ceiling_j_per_byte: float | None = None
+
+    def kept_by(self, throughput_bps: float, power_w: float | None, j_per_byte: float | None) -> bool:
+        """Whether such a tick keeps it; what was not measured breaks nothing."""
+        return (
+            (self.floor_bps is None or throughput_bps >= self.floor_bps)
+            and (self.ceiling_w is None or power_w is None or power_w <= self.ceiling_w)
+            and (self.ceiling_j_per_byte is None or j_per_byte is None or j_per_byte <= self.ceiling_j_per_byte)
+        )
+
+
+def bank_limit_bits(basis: Basis, target_bps: float) -> float:
+    """B, bits."""
+    return basis.bank_limit_bits or DEFAULT_BANK_S * target_bps
+
+
+def credited(bank: Bank, basis: Basis, *, throughput_bps: float, power_w: float | None, interval_s: float) -> Bank:
+    """The account after ``interval_s`` seconds at this rate; ``power_w`` is total power, ``None`` if nobody knows."""
+    bits = bank.bits
+    if basis.sla.kind is SlaKind.THROUGHPUT_AT_LEAST and basis.target is not None:
+        limit = bank_limit_bits(basis, basis.target)
+        bits = max(-limit, min(bits + (throughput_bps - basis.target) * interval_s, limit))
+    spent_w = 0.0 if power_w is None else above_base_w(basis, power_w)
+    return Bank(bits, bank.used_j + spent_w * interval_s)
+
+
+def estimated(basis: Basis, *, remaining_bytes: int, elapsed_s: float, power_w: float | None) -> Bank:
+    """The account of a transfer whose books are lost: as if rate and power had always been what they come to."""
+    if elapsed_s <= 0:
+        return Bank()
+    done_bits = BITS_PER_BYTE * max(basis.total_bytes - remaining_bytes, 0)
+    return credited(Bank(), basis, throughput_bps=done_bits / elapsed_s, power_w=power_w, interval_s=elapsed_s)
+
+
+def above_base_w(basis: Basis, power_w: float) -> float:
+    """Power on the agreement's basis."""
+    return power_w - (basis.idle_power_w or 0.0) if basis.sla.energy_basis is EnergyBasis.DYNAMIC else power_w
+
+
+def balance(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float) -> float:
+    """What is told as ``sla_bank``: bits ahead of the agreed throughput or schedule, or J below the agreed spending."""
+    target, kind = basis.target, basis.sla.kind
+    if target is None:
+        return 0.0
+    if kind is SlaKind.THROUGHPUT_AT_LEAST:
+        return bank.bits
+    done_bytes = max(basis.total_bytes - remaining_bytes, 0)
+    if kind is SlaKind.DEADLINE:
+        return BITS_PER_BYTE * done_bytes - target * elapsed_s
+    allowed_j = target * (done_bytes if kind is SlaKind.ENERGY_AT_MOST else elapsed_s)
+    return allowed_j - bank.used_j
+
+
+def goal(bank: Bank, basis: Basis, *, remaining_bytes: int, elapsed_s: float, knows_power: bool) -> Goal:
+    """What to aim at from now on."""
+    kind, target = basis.sla.kind, basis.target
+    objective = _objective(kind, knows_power=knows_power)
+    if QUANTITY_OF.get(kind) is None:
+        return Goal(objective=objective)
+    if target is None:  # a share of a maximum that nobody knows, or nothing to move
+        return Goal(objective=Objective.SLOWNESS)
+    if kind is SlaKind.THROUGHPUT_AT_LEAST:
+        limit = bank_limit_bits(basis, target)
+        return Goal(objective=objective, floor_bps=target * (1 + KAPPA * (1 - bank.bits / limit)))
+    if kind is SlaKind.DEADLINE:
+        assert basis.sla.target is not None
+        left_s = (basis.sla.target - elapsed_s) * (1 - DEADLINE_RESERVE)
+        return Goal(objective=objective, floor_bps=BITS_PER_BYTE * remaining_bytes / max(left_s, LEAST_TIME_LEFT_S))
+    if kind is SlaKind.ENERGY_AT_MOST:
+        left_j = target * basis.total_bytes - bank.used_j
+        return Goal(objective=objective, ceiling_j_per_byte=max(left_j, 0.0) / max(remaining_bytes, 1))
+    saved_w = (target * elapsed_s - bank.used_j) / POWER_HORIZON_S
+    leeway_w = POWER_LEEWAY * target
+    return Goal(objective=objective, ceiling_w=target + max(-leeway_w, min(saved_w, leeway_w)))
+
+
+def _objective(kind: SlaKind, *, knows_power: bool) -> Objective:
+    if kind in _FASTEST:
+        return Objective.SLOWNESS
+    if knows_power:
+        return Objective.ENERGY
+    return Objective.STREAMS if QUANTITY_OF.get(kind) is not None else Objective.SLOWNESS
+
+
+def energy_per_byte(basis: Basis, *, throughput_bps: float, power_w: float) -> float:
+    """J a byte on the agreement's basis at a rate above 0."""
+    return BITS_PER_BYTE * above_base_w(basis, power_w) / throughput_bps

@@ -1,0 +1,107 @@
+"""What stays the same while a transfer runs: the agreement, the plan it began with, what was learned of its path."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from tradewind.dataset import ChunkKind
+from tradewind.errors import InvalidValue
+from tradewind.parameters import NO_CAPS, Caps
+from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.recommendation import ChunkPlan, CompactTable
+from tradewind.selection import unit_target
+from tradewind.sla import Sla
+from tradewind.tuning.expectation import Expectation
+
+
+@dataclass(frozen=True)
+class ChunkBasis:
+    """One chunk: its recommended plan, its files, and the table of what each setting is expected to do.
+
+    Without a table, or with one that certifies nothing, the chunk's shape is unknown: it is tuned by search.
+    """
+
+    plan: ChunkPlan
+    file_count: int
+    total_bytes: int
+    table: CompactTable | None = None
+
+    @property
+    def kind(self) -> ChunkKind:
+        return self.plan.chunk
+
+    @property
+    def mean_file_bytes(self) -> float:
+        return self.total_bytes / max(self.file_count, 1)
+
+    @cached_property
+    def expectation(self) -> Expectation | None:
+        """The table made ready for looking up; ``None`` without one."""
+        if self.table is None or not self.table.predicted.settings:
+            return None
+        return Expectation(self.table.predicted)
+
+    def files_left(self, remaining_bytes: int, remaining_files: int) -> int:
+        """Files that ``remaining_bytes`` of this chunk are likely to be, 1 … ``remaining_files`` (at least 1)."""
+        likely = -(-remaining_bytes // max(int(self.mean_file_bytes), 1))
+        return max(1, min(likely, max(remaining_files, 1)))
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Everything `begin` and `step` need beside state and sample.
+
+    ``caps`` are those granted for the whole transfer: concurrency and streams are held by the sum over its chunks. A
+    new grant is a new basis (``dataclasses.replace``); the next step obeys it.
+    """
+
+    sla: Sla
+    chunks: tuple[ChunkBasis, ...]
+    path: Path = UNKNOWN_PATH
+    caps: Caps = NO_CAPS
+    base_power_w: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.chunks:
+            raise InvalidValue("chunks", "a transfer has at least one")
+        if len({chunk.kind for chunk in self.chunks}) < len(self.chunks):
+            raise InvalidValue("chunks", "has the same chunk twice")
+
+    @cached_property
+    def total_bytes(self) -> int:
+        return sum(chunk.total_bytes for chunk in self.chunks)
+
+    @cached_property
+    def by_kind(self) -> dict[ChunkKind, ChunkBasis]:
+        return {chunk.kind: chunk for chunk in self.chunks}
+
+    @cached_property
+    def target(self) -> float | None:
+        """The agreement's target in bit/s, J a byte or W; ``None`` where it has none."""
+        certifiable = (
+            chunk.table.predicted.certifiable_throughput_bps(self.sla.confidence)
+            for chunk in self.chunks
+            if self.sla.fraction is not None and chunk.table is not None
+        )
+        best = max((bps for bps in certifiable if bps is not None), default=None)
+        return unit_target(self.sla, dataset_bytes=self.total_bytes, certifiable_bps=best) or None
+
+    @cached_property
+    def loss_baseline(self) -> float:
+        """Share of bytes that the path loses without congestion; the path's own figure where no log tells."""
+        told = [chunk.table.loss_baseline for chunk in self.chunks if chunk.table is not None]
+        return max((loss for loss in told if loss is not None), default=self.path.loss_rate or 0.0)
+
+    @cached_property
+    def bank_limit_bits(self) -> float | None:
+        """95th percentile of past deficits, all chunks together; ``None`` where no log tells."""
+        told = [chunk.table.bank_limit_bits for chunk in self.chunks if chunk.table is not None]
+        known = [bits for bits in told if bits is not None]
+        return sum(known) if known else None
+
+    @cached_property
+    def idle_power_w(self) -> float | None:
+        """Base power of the metered hosts: as measured before this transfer, else as in the tables."""
+        if self.base_power_w is not None:
+            return self.base_power_w
+        told = (chunk.table.predicted.base_power_w for chunk in self.chunks if chunk.table is not None)
+        return next((watts for watts in told if watts is not None), None)

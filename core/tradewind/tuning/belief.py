@@ -1,0 +1,119 @@
+"""How far the path at present differs from its table: Kalman filters on log-gains.
+
+Notation
+--------
+T̂_k(x)  what the table of chunk k expects at setting x, bit/s
+T_k     = T̂_k(x) · exp(g + d_k)
+g       log-gain of the path, shared by all chunks: load, time of day, an optimistic table
+d_k     what chunk k differs beyond that; 0 for a transfer of one chunk
+h       log-gain of the hosts' power, likewise
+
+Each is a random walk seen through noise: prior variance + q a tick, then v = y − mean, S = variance + r,
+mean += variance/S · v, variance ·= r/S. The noise r is learned from the innovations themselves.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self
+
+from tradewind.dataset import ChunkKind
+
+DRIFT = 0.02
+"""sd of a gain's walk within a tick."""
+
+FIRST_NOISE = 0.08
+"""sd of ln throughput between ticks of 5 s before anything is known: TCP in steady state shows 5 to 10 %."""
+
+LEAST_NOISE = 0.03
+_NOISE_MEMORY = 0.9
+_OUTLIER_SD = 3.0
+"""An innovation counts towards the noise up to this many sd, so that a change of the path does not pass for noise."""
+
+CHUNK_PRIOR_SD = 0.3
+"""Spread of d_k: chunks share the path, so that they differ less than the table's own sd."""
+
+POWER_PRIOR_SD = 0.3
+
+
+class Gain(NamedTuple):
+    """Gaussian posterior of a log-gain."""
+
+    mean: float
+    variance: float
+
+    @property
+    def sd(self) -> float:
+        return math.sqrt(self.variance)
+
+    def seen(self, value: float, noise_variance: float) -> "Gain":
+        """Posterior after one tick that showed the gain ``value``."""
+        prior = self.variance + DRIFT**2
+        share = prior / (prior + noise_variance)
+        return Gain(self.mean + share * (value - self.mean), (1 - share) * prior)
+
+    def standardised(self, value: float, noise_variance: float) -> float:
+        """Innovation of ``value`` in standard deviations, before it is learned."""
+        return (value - self.mean) / math.sqrt(self.variance + DRIFT**2 + noise_variance)
+
+    def opened(self, sd: float) -> "Gain":
+        """The same mean, known no better than ``sd``: after a change."""
+        return Gain(self.mean, max(self.variance, sd**2))
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """Posteriors of the path's gain, of each chunk's own part and of the power's, with the noise of a tick (variance).
+
+    ``ticks`` counts what has been learned since the start or the last change.
+    """
+
+    path: Gain
+    chunks: Mapping[ChunkKind, Gain] = field(default_factory=dict)
+    power: Gain = field(default_factory=lambda: Gain(0.0, POWER_PRIOR_SD**2))
+    noise: float = FIRST_NOISE**2
+    ticks: int = 0
+
+    def gain_of(self, kind: ChunkKind) -> float:
+        """Factor on the table's rate of a chunk, exp(g + d_k)."""
+        own = self.chunks.get(kind)
+        return math.exp(self.path.mean + (own.mean if own else 0.0))
+
+    def surprise(self, log_ratio: float, extra_variance: float) -> float:
+        """Standardised innovation of ln(measured / expected by the table) of the whole transfer."""
+        return self.path.standardised(log_ratio, self.noise + extra_variance)
+
+    def learned(self, log_ratio: float, chunk_ratios: Mapping[ChunkKind, float], extra_variance: float) -> Self:
+        """After a tick with ln(measured / table) of the whole and of each chunk.
+
+        ``extra_variance`` widens a tick that is known to be poor, such as one with slow start in it.
+        """
+        noise = self.noise + extra_variance
+        innovation = log_ratio - self.path.mean
+        heard = min(innovation**2, _OUTLIER_SD**2 * self.noise)
+        path = self.path.seen(log_ratio, noise)
+        own = dict(self.chunks)
+        if len(chunk_ratios) > 1:
+            for kind, ratio in chunk_ratios.items():
+                known = own.get(kind, Gain(0.0, CHUNK_PRIOR_SD**2))
+                own[kind] = known.seen(ratio - log_ratio, noise)
+        settled = self.ticks > 0 and extra_variance < self.noise
+        learned_noise = _NOISE_MEMORY * self.noise + (1 - _NOISE_MEMORY) * heard if settled else self.noise
+        return replace(self, path=path, chunks=own, noise=max(learned_noise, LEAST_NOISE**2), ticks=self.ticks + 1)
+
+    def learned_power(self, log_ratio: float) -> Self:
+        """After a tick with ln(measured / table's) power."""
+        return replace(self, power=self.power.seen(log_ratio, FIRST_NOISE**2))
+
+    def moved(self, sd: float) -> Self:
+        """After a change of settings: the table may be wrong by ``sd`` from one to the other."""
+        return replace(self, path=Gain(self.path.mean, self.path.variance + sd**2))
+
+    def reopened(self, sd: float) -> Self:
+        """After a change of the path: what was learned of it counts for little, its noise stays."""
+        return replace(self, path=self.path.opened(sd), ticks=0)
+
+
+def prior(table_log_sd: float) -> Belief:
+    """Before the first byte: the table as it is, as sure as it says."""
+    return Belief(path=Gain(0.0, table_log_sd**2))

@@ -1,0 +1,165 @@
+"""The best setting under what is believed now, and whether going there pays.
+
+One chunk's setting at a time is chosen with the others held, twice round: tables of 48 settings need no more. A choice
+that keeps the goal beats one that does not; of those that keep it the cheapest wins, of the others the nearest. Equal
+throughput goes to fewer streams: 1.5 % are given up for them (HARP's parameter relaxation).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tradewind.parameters import Parameters
+from tradewind.selection import Objective
+from tradewind.tuning.bank import Goal
+from tradewind.tuning.expectation import RELAXATION
+from tradewind.tuning.forecast import Forecaster, Outlook
+from tradewind.tuning.limits import Limits, Point, fitted
+
+HYSTERESIS = 0.05
+"""A change must gain this much beyond what it costs."""
+
+ROUNDS = 2
+
+FASTEST = Goal(objective=Objective.SLOWNESS)
+"""Nothing to keep but speed."""
+
+SLOW_START_ROUND_TRIPS = 10
+"""Round trips that a new connection takes to its share, and that its throughput is about halved in."""
+
+_STEP = 2
+"""Trust region: an axis at most doubles or halves in a tick, or moves by this many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Settings of the active chunks in their order, with their outlook and that of the settings in force."""
+
+    settings: tuple[Parameters, ...]
+    outlook: Outlook
+    present: Outlook
+
+
+def best(forecaster: Forecaster, goal: Goal, limits: Limits) -> Chosen:
+    """The best settings within the limits, however far away."""
+    present = fitted([chunk.parameters for chunk in forecaster.active], limits)
+    settings = present
+    if len(settings) == 1 and goal == FASTEST:  # whatever the path's gain: no other point changes places with it
+        point = forecaster.expectations[0].fastest_within(limits.room(settings, 0))
+        settings = (_moved(present[0], point),)
+        return Chosen(settings, _outlook(forecaster, settings), _outlook(forecaster, present))
+    for _ in range(ROUNDS):
+        before = settings
+        for index in range(len(settings)):
+            settings = _best_of_one(forecaster, goal, limits, settings, index)
+        if len(settings) == 1 or settings == before:
+            break
+    return Chosen(settings, _outlook(forecaster, settings), _outlook(forecaster, present))
+
+
+def _outlook(forecaster: Forecaster, settings: Sequence[Parameters]) -> Outlook:
+    found = [forecaster.expected(i, parameters) for i, parameters in enumerate(settings)]
+    tried = all(now == chunk.parameters for now, chunk in zip(settings, forecaster.active, strict=True))
+    return forecaster.outlook(found, sum(each.streams for each in settings), tried=tried)
+
+
+def _best_of_one(
+    forecaster: Forecaster, goal: Goal, limits: Limits, settings: tuple[Parameters, ...], index: int
+) -> tuple[Parameters, ...]:
+    here = settings[index]
+    options = [(None, _outlook(forecaster, settings)), *_entries(forecaster, limits, settings, index)]
+    leading = min((outlook for _, outlook in options), key=lambda outlook: _rank(goal, outlook))
+    if goal.objective is Objective.SLOWNESS and _shortfall(goal, leading) == 0:
+        enough = (1 - RELAXATION) * leading.throughput_bps
+        relaxed = [each for each in options if each[1].throughput_bps >= enough and _shortfall(goal, each[1]) == 0]
+        point, _ = min(relaxed, key=lambda each: (each[1].streams, -each[1].throughput_bps))
+    else:
+        point = next(point for point, outlook in options if outlook is leading)
+    return settings if point is None else (*settings[:index], _moved(here, point), *settings[index + 1 :])
+
+
+def _entries(
+    forecaster: Forecaster, limits: Limits, settings: tuple[Parameters, ...], index: int
+) -> Iterator[tuple[Point | None, Outlook]]:
+    """Outlooks with the setting of one chunk replaced: by the table's permitted entries, and by its fastest, cut."""
+    expectation = forecaster.expectations[index]
+    found = [forecaster.expected(i, parameters) for i, parameters in enumerate(settings)]
+    streams_of_others = sum(each.streams for i, each in enumerate(settings) if i != index)
+    for point in expectation.within(limits.room(settings, index)):
+        found[index] = expectation.at(*point)
+        yield point, forecaster.outlook(found, streams_of_others + point[0] * point[1])
+
+
+def _moved(here: Parameters, point: Point) -> Parameters:
+    """A running transfer's setting at another point; what cannot be changed stays, and a tool without pp has none."""
+    concurrency, parallelism, pipelining = point
+    return replace(
+        here,
+        concurrency=concurrency,
+        parallelism=parallelism,
+        pipelining=None if here.pipelining is None else pipelining,
+    )
+
+
+def _rank(goal: Goal, outlook: Outlook) -> tuple[float, float, int]:
+    return (_shortfall(goal, outlook), cost(goal.objective, outlook), outlook.streams)
+
+
+def _shortfall(goal: Goal, outlook: Outlook) -> float:
+    """How far a goal is missed, as a logarithm; 0 where it is kept."""
+    missed = 0.0
+    if goal.floor_bps is not None:
+        missed = max(missed, _log_ratio(goal.floor_bps, outlook.low_bps))
+    if goal.ceiling_w is not None and outlook.power_w is not None:
+        missed = max(missed, _log_ratio(outlook.power_w, goal.ceiling_w))
+    if goal.ceiling_j_per_byte is not None and outlook.j_per_byte is not None:
+        missed = max(missed, _log_ratio(outlook.j_per_byte, goal.ceiling_j_per_byte))
+    return missed
+
+
+def _log_ratio(value: float, bound: float) -> float:
+    """ln(value / bound); a bound of nothing is missed by the value's own size."""
+    if value <= 0:
+        return 0.0
+    return math.log(value / bound) if bound > 0 else 1e3 + math.log1p(value)
+
+
+def cost(objective: Objective, outlook: Outlook) -> float:
+    """What is minimised, as a logarithm, so that differences are relative gains."""
+    if objective is Objective.ENERGY and outlook.j_per_byte is not None:
+        return math.log(max(outlook.j_per_byte, 1e-300))
+    if objective is Objective.STREAMS:
+        return math.log(outlook.streams)
+    return -math.log(outlook.throughput_bps)
+
+
+def pays(chosen: Chosen, goal: Goal, *, remaining_s: float, rtt_s: float) -> bool:
+    """Whether to go there: it keeps a goal that the present breaks, or gains more than the switch costs and 5 %.
+
+    A switch costs the slow start of its new connections, spread over the rest of the transfer.
+    """
+    missed_now, missed_then = _shortfall(goal, chosen.present), _shortfall(goal, chosen.outlook)
+    if missed_now > 0:  # mended whatever it costs, but what no setting keeps is not chased for little
+        return missed_then <= 0 or missed_now - missed_then > HYSTERESIS
+    new = max(chosen.outlook.streams - chosen.present.streams, 0)
+    slow_start_s = SLOW_START_ROUND_TRIPS * rtt_s * new / max(chosen.outlook.streams, 1) / 2
+    lost = slow_start_s / max(remaining_s, slow_start_s, 1e-9)
+    gained = cost(goal.objective, chosen.present) - cost(goal.objective, chosen.outlook)
+    return missed_then <= 0 and gained > HYSTERESIS + lost
+
+
+def toward(here: Parameters, there: Parameters) -> Parameters:
+    """As far to ``there`` as the trust region lets go in a tick: × 2 or ± 2 on each axis."""
+    return replace(
+        here,
+        concurrency=_axis(here.concurrency or 1, there.concurrency or 1, 1),
+        parallelism=_axis(here.parallelism or 1, there.parallelism or 1, 1),
+        pipelining=there.pipelining
+        if here.pipelining is None or there.pipelining is None
+        else _axis(here.pipelining, there.pipelining, 0),
+    )
+
+
+def _axis(here: int, there: int, lowest: int) -> int:
+    low, high = min(here // 2, here - _STEP), max(2 * here, here + _STEP)
+    return max(lowest, min(max(there, low), high))

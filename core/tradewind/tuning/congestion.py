@@ -1,0 +1,155 @@
+"""Fairness: when do others suffer from this transfer's streams, and how many does it then give up?
+
+The sane form of paper 001's Algorithm 2, which is inverted in print (see `tradewind.tuning.reference.algorithms_1_2`).
+
+Notation
+--------
+Q    queueing delay, srtt − min_rtt, s
+Q_e  what Q is without rivals: one CUBIC flow alone fills the queue, so it is the 90th percentile of the cluster's
+     history at that number of streams; without history one shortest round trip, the usual depth of a buffer
+L    share of the bytes that were sent again
+
+Congested by loss where L > max(0.1 %, 3 · the path's baseline), by delay where Q > Q_e + dead band. Then streams × 0.7
+(multiplicative decrease), at least one; after each quiet dwell one more is allowed (additive increase).
+
+A cut that eases nothing was in vain: a deep buffer stays full, a radio goes on losing, and the rivals of a rival gain.
+Loss of one's own making falls with the square of the streams (Mathis at a full pipe), to a half; where a cut leaves
+more than 80 % of it, or 90 % of the queue, that cut is taken back and what is left becomes the expectation.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Self
+
+from tradewind.recommendation import CompactTable
+
+DECREASE = 0.7
+LEAST_LOSS = 1e-3
+LOSS_OVER_BASELINE = 3.0
+
+DEAD_BAND = 0.25
+"""Share of the expected delay that is ignored; delays jitter."""
+
+DEAD_BAND_S = 0.005
+"""Least dead band, s: below it delay is the scheduler of a host, not a queue."""
+
+LEAST_DEFAULT_DELAY_S = 0.05
+"""Least expectation without history, s: access links buffer some 50 ms however short the path."""
+
+LEAST_BYTES_FOR_LOSS = 200_000
+"""Bytes sent within the tick below which a share of losses says nothing (a download sends only requests)."""
+
+DELAY_NOT_EASED = 0.9
+LOSS_NOT_EASED = 0.8
+"""Shares left after a cut from which on it was in vain."""
+
+ACCEPTED_MARGIN = 1.5
+"""Loss accepted as the path's own may grow by half before it is a signal again."""
+
+ROOM_SHARE = 0.25
+"""A queue below this share of what is expected leaves room: the pipe is not full."""
+
+
+class Signal(StrEnum):
+    QUIET = "quiet"
+    DELAY = "delay"
+    LOSS = "loss"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLimit:
+    """Memory of the fairness control: what congestion permits, and what its cuts have shown.
+
+    ``streams`` : most streams at present; ``None`` where congestion sets no limit. ``before`` : streams at the first
+    cut; regained, the limit is lifted. ``before_last`` : those at the last cut. ``cut_delay_s``, ``cut_loss`` : what
+    the last cut was for, 0 where not for that. ``accepted_delay_s``, ``accepted_loss`` : what turned out not to be of
+    our making. ``limited_s`` : elapsed time of the last cut or raise.
+    """
+
+    streams: int | None = None
+    before: int = 0
+    before_last: int = 0
+    cut_delay_s: float = 0.0
+    cut_loss: float = 0.0
+    accepted_delay_s: float = 0.0
+    accepted_loss: float = 0.0
+    limited_s: float = 0.0
+
+    def was_in_vain(self, signal: Signal, *, delay_s: float, loss: float) -> bool:
+        """Whether the last cut was for the same signal and has not eased it; 0 stands for unknown."""
+        if signal is Signal.LOSS:
+            return self.cut_loss > 0 and loss > LOSS_NOT_EASED * self.cut_loss
+        return self.cut_delay_s > 0 and delay_s > DELAY_NOT_EASED * self.cut_delay_s
+
+    def cut(self, signal: Signal, streams: int, *, delay_s: float, loss: float, elapsed_s: float) -> Self:
+        """Give up streams: × 0.7 of those in force, at least one."""
+        return replace(
+            self,
+            streams=max(1, int(DECREASE * streams)),
+            before=max(self.before, streams),
+            before_last=streams,
+            cut_delay_s=delay_s if signal is Signal.DELAY else 0.0,
+            cut_loss=loss if signal is Signal.LOSS else 0.0,
+            limited_s=elapsed_s,
+        )
+
+    def taken_back(self, signal: Signal, *, delay_s: float, loss: float, elapsed_s: float) -> Self:
+        """The last cut undone, the first one with its limit; the signal as it is now counts as the path's own."""
+        accepted = (
+            replace(self, accepted_loss=loss) if signal is Signal.LOSS else replace(self, accepted_delay_s=delay_s)
+        )
+        if self.before_last >= self.before:
+            return accepted.lifted()
+        return replace(accepted, streams=self.before_last, cut_delay_s=0.0, cut_loss=0.0, limited_s=elapsed_s)
+
+    def after_quiet(self, elapsed_s: float, dwell_s: float) -> Self:
+        """One more stream after each quiet dwell; no limit once those of the first cut are regained."""
+        if self.streams is None or elapsed_s - self.limited_s < dwell_s:
+            return self
+        if self.streams + 1 >= self.before:
+            return self.lifted()
+        return replace(self, streams=self.streams + 1, cut_delay_s=0.0, cut_loss=0.0, limited_s=elapsed_s)
+
+    def lifted(self) -> Self:
+        """Without a limit: what made it necessary is gone."""
+        return type(self)(accepted_delay_s=self.accepted_delay_s, accepted_loss=self.accepted_loss)
+
+
+def expected_delay_s(tables: Iterable[CompactTable], streams: int, min_rtt_s: float) -> float:
+    """Q_e: history's 90th percentile at this number of streams, the highest over chunks; else a default."""
+    told = [_at(table.queueing_delay_p90_s, streams) for table in tables if table.queueing_delay_p90_s]
+    return max(told, default=max(min_rtt_s, LEAST_DEFAULT_DELAY_S))
+
+
+def _at(delays_s: Mapping[int, float], streams: int) -> float:
+    """Linear between the logged stream counts, the nearest beyond them."""
+    counts = sorted(delays_s)
+    above = next((count for count in counts if count >= streams), counts[-1])
+    below = next((count for count in reversed(counts) if count <= streams), counts[0])
+    if above <= below:
+        return delays_s[above]
+    share = (streams - below) / (above - below)
+    return delays_s[below] + share * (delays_s[above] - delays_s[below])
+
+
+def dead_band_s(expected_s: float) -> float:
+    return max(DEAD_BAND_S, DEAD_BAND * expected_s)
+
+
+def signal_of(
+    *, delay_s: float | None, expected_s: float, loss: float | None, loss_baseline: float, limit: StreamLimit
+) -> Signal:
+    """What the path says; loss is the graver signal (001 §IV-B) and comes first."""
+    tolerated_loss = max(LEAST_LOSS, LOSS_OVER_BASELINE * loss_baseline, ACCEPTED_MARGIN * limit.accepted_loss)
+    if loss is not None and loss > tolerated_loss:
+        return Signal.LOSS
+    tolerated_s = max(expected_s, limit.accepted_delay_s)
+    if delay_s is not None and delay_s > tolerated_s + dead_band_s(tolerated_s):
+        return Signal.DELAY
+    return Signal.QUIET
+
+
+def has_room(delay_s: float | None, expected_s: float) -> bool:
+    """Whether more streams can carry more: the queue is short, or nobody can tell."""
+    return delay_s is None or delay_s <= max(DEAD_BAND_S, ROOM_SHARE * expected_s)

@@ -1,0 +1,230 @@
+"""The online controller: one tick in, one decision out (paper 001 Algorithms 1 and 2 in their sane form).
+
+Once a tick, in this order; the first that has something to say decides:
+
+1. nothing begun, nothing left, nothing moved          leave things as they are
+2. others suffer                                        give up streams, and stand by it      `easing`
+3. a chunk is done, or the limits have shrunk           deal channels anew                    `redistribution`
+4. the last change is younger than max(3 s, 10 RTT)     wait
+5. the path has changed                                 believe less, and look around         `change`
+6. no table describes the path                          try                                   `exploring`
+7. the agreement asks for another setting, or one pays  go there within the trust region      `following`
+
+Everything is a value: `begin` and `resume` make a state, `step` a new one. No clock, no I/O, no randomness, so that the
+service and a lone agent decide alike.
+"""
+
+from dataclasses import replace
+
+from tradewind.tuning.bank import Goal, balance, estimated, goal
+from tradewind.tuning.basis import Basis
+from tradewind.tuning.congestion import Signal
+from tradewind.tuning.decision import Decision, DecisionKind
+from tradewind.tuning.easing import ease
+from tradewind.tuning.exploring import begin_search, explore, octaves_to_regain
+from tradewind.tuning.following import follow_table
+from tradewind.tuning.forecast import UNTRIED_SHARE, ActiveChunk
+from tradewind.tuning.gradient import start
+from tradewind.tuning.inference import REOPENED_SD, expected_by, learned, prior_of
+from tradewind.tuning.limits import Limits, fitted
+from tradewind.tuning.observation import Observation, observe, with_channels
+from tradewind.tuning.proposal import Proposal, asked, dwell_s, limits_of, planned, told
+from tradewind.tuning.redistribution import dealt
+from tradewind.tuning.sample import Sample
+from tradewind.tuning.state import TuningState
+from tradewind.units import format_bps
+
+BUILDING_UP = 1.5
+"""Sum of innovations above which the tick before a detected change already belonged to it."""
+
+
+def begin(basis: Basis) -> TuningState:
+    """State before the first byte; its decision is the recommended plan, cut to the caps."""
+    chunks = tuple(
+        ActiveChunk(chunk, chunk.plan.parameters, 0.0, chunk.total_bytes, max(chunk.file_count, 1))
+        for chunk in basis.chunks
+    )
+    kept = with_channels(chunks, basis.caps, basis.by_kind)
+    limits = Limits(basis.caps, tuple(chunk.files_left for chunk in kept))
+    plan = planned(basis, kept, fitted([chunk.parameters for chunk in kept], limits))
+    decision = Decision(chunks=plan, changed=False, reason="the recommended plan", kind=DecisionKind.HOLD)
+    search = None if _tables_are_known(basis) else start(decision.streams)
+    return TuningState(decision=decision, belief=prior_of(basis), search=search)
+
+
+def resume(basis: Basis, sample: Sample) -> TuningState:
+    """State rebuilt from one sample, for a tick whose state was lost: ``step(basis, resume(basis, s), s)``.
+
+    What is in force is taken from the sample, the time so far from its sequence number, the bank from the bytes done.
+    Beliefs begin anew.
+    """
+    state = begin(basis)
+    elapsed_s = max(sample.sequence - 1, 0) * sample.interval_s
+    _, seen = observe(basis, state, sample)
+    in_force = [chunk.parameters for chunk in seen.active]
+    chunks = planned(basis, seen.active, in_force) if in_force else state.decision.chunks
+    decision = replace(state.decision, chunks=chunks, reason="resumed with what is in force")
+    return replace(
+        state,
+        decision=decision,
+        sequence=sample.sequence - 1,
+        at_s=sample.at_s - sample.interval_s,
+        elapsed_s=elapsed_s,
+        bank=estimated(basis, remaining_bytes=sample.remaining_bytes, elapsed_s=elapsed_s, power_w=seen.power_w),
+        search=None if state.search is None else start(decision.streams),
+    )
+
+
+def step(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningState, Decision]:
+    """Decide what to do after one tick.
+
+    A sample that has been seen, or is older than the last, changes nothing and gets the last decision again.
+
+    Raises
+    ------
+    InvalidValue : a sample of a chunk that this transfer does not have.
+    """
+    if sample.sequence <= state.sequence:
+        return state, state.decision
+    accounted, seen = observe(basis, state, sample)
+    proposal = _propose(basis, accounted, seen)
+    return _conclude(basis, proposal, seen)
+
+
+def _propose(basis: Basis, state: TuningState, seen: Observation) -> Proposal:
+    early = _nothing_runs(basis, state, seen)
+    if early is not None:
+        return early
+    if seen.signal is not Signal.QUIET:
+        return ease(state, seen)
+    state = replace(state, limit=state.limit.after_quiet(state.elapsed_s, dwell_s(seen)))
+    redealt = _redistributed(basis, state, seen)
+    if redealt is not None:
+        return redealt
+    aim, before = _goal(basis, state, seen), state
+    state = learned(state, seen)
+    return (
+        _within_limits(basis, state, seen)
+        or _too_soon_or_too_late(state, seen)
+        or _changed(basis, state, seen, aim, before)
+        or _tuned(basis, state, seen, aim)
+    )
+
+
+def _nothing_runs(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
+    here = asked(state, seen.active)
+    if not seen.active:
+        return Proposal(state, DecisionKind.FINISH, "nothing is left to move", here)
+    if seen.interval_s == 0:
+        return _within_limits(basis, state, seen) or Proposal(state, DecisionKind.HOLD, "no time has passed yet", here)
+    if seen.throughput_bps <= 0:
+        return Proposal(state, DecisionKind.HOLD, f"nothing has moved for {seen.interval_s:.3g} s", here)
+    return None
+
+
+def _too_soon_or_too_late(state: TuningState, seen: Observation) -> Proposal | None:
+    here, dwell = asked(state, seen.active), dwell_s(seen)
+    if state.changed_s is not None and state.elapsed_s - state.changed_s < dwell:
+        return Proposal(state, DecisionKind.DWELL, f"the last change has {dwell:.3g} s to show itself", here)
+    if seen.remaining_s < 2 * dwell:
+        return Proposal(state, DecisionKind.FINISH, f"{seen.remaining_s:.3g} s to go: no change pays any more", here)
+    return None
+
+
+def _tuned(basis: Basis, state: TuningState, seen: Observation, aim: Goal) -> Proposal:
+    if state.search is not None:
+        return explore(basis, state, seen, aim)
+    view = seen.forecaster
+    if view is None:  # begin starts a search without tables; this is a chunk that came back without one
+        return begin_search(basis, state, seen, aim, octaves=1.0, trusted=True)
+    return follow_table(basis, state, seen, aim, replace(view, belief=state.belief))
+
+
+def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
+    """Channels of chunks that are done go to the others, as many streams as before."""
+    planned_kinds = [each.chunk for each in state.decision.chunks]
+    if [chunk.basis.kind for chunk in seen.active] == planned_kinds:
+        return None
+    settings = fitted(dealt(seen.active, state.decision.streams), limits_of(basis, state, seen))
+    streams = sum(each.streams for each in settings)
+    search = state.search
+    if search is not None:
+        search = replace(search, streams=streams, best_streams=streams) if search.settled else start(streams)
+    left = ", ".join(chunk.basis.kind.value for chunk in seen.active)
+    reason = f"left to move: {left}; its channels now are {told(settings)}"
+    return Proposal(replace(state, search=search, reopened=True), DecisionKind.REDISTRIBUTE, reason, settings)
+
+
+def _within_limits(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
+    """Where files, caps or congestion now permit less than was asked for, that at once."""
+    here = asked(state, seen.active)
+    allowed = fitted(here, limits_of(basis, state, seen))
+    if [each.streams for each in allowed] == [each.streams for each in here]:
+        return None
+    reason = f"files left and limits permit {told(allowed)}"
+    return Proposal(state, DecisionKind.REDISTRIBUTE, reason, allowed)
+
+
+def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, before: TuningState) -> Proposal | None:
+    """The path is another one: with room on it more streams are tried, else the table is asked again.
+
+    ``before`` is the state before this tick was learned.
+    """
+    if not state.change.direction:
+        return None
+    expected_bps = expected_by(before, seen)
+    gap = f"{format_bps(seen.throughput_bps)} where {format_bps(expected_bps)} was expected"
+    trusted = max(before.change.up, before.change.down) > BUILDING_UP
+    octaves = octaves_to_regain(expected_bps, seen.throughput_bps) if state.change.direction < 0 else 1.0
+    change = state.change.restarted()
+    state = replace(state, change=change, belief=state.belief.reopened(REOPENED_SD), reopened=True)
+    if seen.has_room:
+        state = replace(state, limit=state.limit.lifted())
+    if change.distrusts_table and state.search is None:
+        found = begin_search(basis, state, seen, aim, octaves=octaves, trusted=trusted)
+        return replace(found, kind=DecisionKind.FALLBACK, reason=f"{gap}, again: the table is left; {found.reason}")
+    if seen.has_room and (state.search is not None or aim.floor_bps is None):
+        found = begin_search(basis, state, seen, aim, octaves=octaves, trusted=trusted)
+    else:
+        found = _tuned(basis, state, seen, aim)
+    return replace(found, kind=DecisionKind.CHANGE_DETECTED, reason=f"{gap}; {found.reason}")
+
+
+def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[TuningState, Decision]:
+    """Cut the proposal to the limits and tell it; note when streams change."""
+    state, before = proposal.state, proposal.state.decision
+    chunks = before.chunks
+    if seen.active:
+        limits = limits_of(basis, state, seen)
+        chunks = planned(basis, seen.active, fitted(proposal.settings, limits, proposal.first))
+    decision = Decision(
+        chunks=chunks,
+        changed=chunks != before.chunks,
+        reason=proposal.reason,
+        kind=proposal.kind,
+        sla_bank=balance(state.bank, basis, remaining_bytes=seen.sample.remaining_bytes, elapsed_s=state.elapsed_s),
+    )
+    if _streams(decision) != _streams(before):
+        belief = state.belief
+        if state.search is None and seen.forecaster is not None:
+            belief = belief.moved(UNTRIED_SHARE * seen.forecaster.log_sd())
+        state = replace(state, changed_s=state.elapsed_s, belief=belief)
+    return state.deciding(decision), decision
+
+
+def _streams(decision: Decision) -> list[tuple[int | None, int | None]]:
+    return [(each.parameters.concurrency, each.parameters.parallelism) for each in decision.chunks]
+
+
+def _goal(basis: Basis, state: TuningState, seen: Observation) -> Goal:
+    return goal(
+        state.bank,
+        basis,
+        remaining_bytes=seen.sample.remaining_bytes,
+        elapsed_s=state.elapsed_s,
+        knows_power=seen.power_w is not None,
+    )
+
+
+def _tables_are_known(basis: Basis) -> bool:
+    return all(chunk.expectation is not None and chunk.expectation.is_certified for chunk in basis.chunks)

@@ -1,0 +1,125 @@
+"""What a compact table expects of any setting, those between its entries included."""
+
+import heapq
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from tradewind.parameters import Parameters
+from tradewind.selection import SettingTable
+from tradewind.tuning.limits import Point, Room
+
+RELAXATION = 0.015
+"""Share of the throughput that is given up for fewer streams (HARP's parameter relaxation)."""
+
+NEIGHBOURS = 4
+"""Entries that a setting between them is interpolated from: the corners of its cell in two axes."""
+
+
+class Expected(NamedTuple):
+    """Of a chunk alone on the path: median throughput, bit/s, the sd of its log, and median power, W."""
+
+    throughput_bps: float
+    log_sd: float
+    power_w: float | None
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A table made ready for looking up, once a transfer."""
+
+    table: SettingTable
+    _fastest_within: dict[Room, Point] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @cached_property
+    def entries(self) -> Mapping[Point, Expected]:
+        """By (cc, p, pp); of entries that differ only in what a running transfer cannot change, the fastest."""
+        entries: dict[Point, Expected] = {}
+        for setting in self.table.settings:
+            power = setting.log_power_mean
+            expected = Expected(
+                math.exp(setting.log_throughput_mean),
+                setting.log_throughput_sd,
+                None if power is None else math.exp(power),
+            )
+            point = point_of(setting.parameters)
+            if expected.throughput_bps > entries.get(point, expected).throughput_bps or point not in entries:
+                entries[point] = expected
+        return entries
+
+    @cached_property
+    def is_certified(self) -> bool:
+        """Whether logs of this path stand behind any of it."""
+        return any(setting.certified for setting in self.table.settings)
+
+    @cached_property
+    def fastest(self) -> Point:
+        return max(self.entries, key=lambda point: self.entries[point].throughput_bps)
+
+    def within(self, room: Room) -> list[Point]:
+        """Points to choose from: permitted entries and the fastest one, cut; no more requests than files allow."""
+        points = [point for point in self.entries if room.allows(point)]
+        return [room.with_requests(point) for point in (*points, room.cut(self.fastest))]
+
+    def fastest_within(self, room: Room) -> Point:
+        """Fewest streams that reach the permitted maximum but for `RELAXATION`; kept, as every tick asks for it."""
+        room = room.no_wider_than(self._widest)
+        if (known := self._fastest_within.get(room)) is None:
+            rates = {point: self.at(*point).throughput_bps for point in self.within(room)}
+            enough = (1 - RELAXATION) * max(rates.values())
+            relaxed = [point for point, rate in rates.items() if rate >= enough]
+            known = min(relaxed, key=lambda point: (point[0] * point[1], -rates[point]))
+            self._fastest_within[room] = known
+        return known
+
+    @cached_property
+    def _widest(self) -> Point:
+        concurrency, parallelism, pipelining = zip(*self.entries, strict=True)
+        return (max(concurrency), max(parallelism), max(pipelining))
+
+    @property
+    def fastest_bps(self) -> float:
+        return self.entries[self.fastest].throughput_bps
+
+    @cached_property
+    def _knows_power(self) -> bool:
+        return all(expected.power_w is not None for expected in self.entries.values())
+
+    @cached_property
+    def _octaves(self) -> tuple[tuple[tuple[float, ...], Expected], ...]:
+        return tuple((_octaves_of(point), expected) for point, expected in self.entries.items())
+
+    def at(self, concurrency: int, parallelism: int, pipelining: int) -> Expected:
+        """Expectation anywhere: the entry itself, else its nearest four by inverse squared distance.
+
+        Distances are in octaves of cc, p and pp + 1, means are geometric; outside the table the nearest edge holds.
+        """
+        point = (concurrency, parallelism, pipelining)
+        if (known := self.entries.get(point)) is not None:
+            return known
+        here = _octaves_of(point)
+        nearest = heapq.nsmallest(NEIGHBOURS, self._octaves, key=lambda entry: math.dist(entry[0], here))
+        weights = [1.0 / math.dist(there, here) ** 2 for there, _ in nearest]
+        found = [expected for _, expected in nearest]
+        return Expected(
+            _geometric_mean([each.throughput_bps for each in found], weights),
+            sum(w * each.log_sd for w, each in zip(weights, found, strict=True)) / sum(weights),
+            _geometric_mean([each.power_w or 1.0 for each in found], weights) if self._knows_power else None,
+        )
+
+
+def point_of(parameters: Parameters) -> Point:
+    """A setting's place in a table; unknown counts as one."""
+    return (parameters.concurrency or 1, parameters.parallelism or 1, parameters.pipelining or 1)
+
+
+def _octaves_of(point: Point) -> tuple[float, ...]:
+    concurrency, parallelism, pipelining = point
+    return (math.log2(concurrency), math.log2(parallelism), math.log2(pipelining + 1))
+
+
+def _geometric_mean(values: list[float], weights: list[float]) -> float:
+    logs = sum(weight * math.log(value) for weight, value in zip(weights, values, strict=True))
+    return math.exp(logs / sum(weights))

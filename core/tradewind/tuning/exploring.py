@@ -1,0 +1,152 @@
+"""Tuning without a table that can be believed: the search of `gradient`, one try a tick, spread over the chunks."""
+
+import math
+from dataclasses import replace
+
+from tradewind.parameters import NO_CAPS, Parameters
+from tradewind.tuning.bank import Goal
+from tradewind.tuning.basis import Basis
+from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
+from tradewind.tuning.decision import DecisionKind
+from tradewind.tuning.gradient import FINEST_OCTAVES, Search, start, utility
+from tradewind.tuning.limits import First, Limits, shares, with_streams
+from tradewind.tuning.observation import Observation
+from tradewind.tuning.proposal import Proposal, asked, limits_of
+from tradewind.tuning.state import TuningState
+from tradewind.units import format_bps
+
+MOST_STREAMS = 128
+"""Streams that are tried where no cap says less: twice the concurrency of the largest lattice."""
+
+MOST_WAITS = 2
+"""Ticks that a mover may take to follow, before what it does is taken for its answer."""
+
+LONG_SLOW_START = 0.3
+"""Share of a tick: where slow start takes longer, a try lasts two ticks and the first is not judged."""
+
+POLITE_STREAMS = 16
+"""Streams up to which a transfer may grow on a pipe that is full: what the usual tools open without asking."""
+
+AGAIN_TICKS = 12
+"""Ticks a settled search rests before it tries again to do with less."""
+
+COMFORT = 1.15
+"""So far above its floor a transfer may try fewer streams."""
+
+
+def explore(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal:
+    """The next try, or the best of them once the search has settled."""
+    assert state.search is not None
+    search = state.search
+    if search.settled:
+        return _settled(basis, state, seen, goal, search)
+    if search.streams != seen.streams and search.ticks < MOST_WAITS and search.streams == _streams_asked(state, seen):
+        return _stay(state, seen, search.waited(), f"waiting until {search.streams} streams are in force")
+    slow_start = SLOW_START_ROUND_TRIPS * seen.rtt_s / max(seen.interval_s, 1e-9)
+    if search.ticks == 0 and slow_start > LONG_SLOW_START and seen.slow_start > 0:
+        return _stay(state, seen, search.waited(), f"{seen.streams} streams are still in slow start")
+    return _next_try(basis, state, seen, replace(search, streams=seen.streams), _utility(basis, seen, goal, search))
+
+
+def begin_search(
+    basis: Basis, state: TuningState, seen: Observation, goal: Goal, *, octaves: float, trusted: bool
+) -> Proposal:
+    """Look around from the streams in force; ``trusted`` says that this tick measures them as they are now."""
+    search = start(seen.streams, octaves)
+    if not trusted:
+        return _stay(state, seen, search, f"measuring {seen.streams} streams anew")
+    return _next_try(basis, state, seen, search, _utility(basis, seen, goal, search))
+
+
+def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Search, value: float) -> Proposal:
+    limits = limits_of(basis, state, seen)
+    lowest, highest = len(seen.active), _highest(limits)
+    if seen.is_full and seen.streams >= POLITE_STREAMS:
+        highest = min(highest, max(seen.streams, search.best_streams))
+    search = search.advanced(value, lowest, highest)
+    settings = scaled(basis, state, seen, search.streams, limits)
+    reached = sum(each.streams for each in settings)
+    if not search.settled and reached in (seen.streams, search.best_streams):  # files or caps leave nothing to try
+        search = Search(reached, reached, search.best_utility, settled=True)
+    search = replace(search, capped=search.settled and reached >= _highest(limits))
+    measured = f"{seen.streams} streams reach {format_bps(seen.throughput_bps)}"
+    reason = f"{measured}; {reached} have done best and stay" if search.settled else f"{measured}; trying {reached}"
+    return Proposal(replace(state, search=search), DecisionKind.EXPLORE, reason, settings)
+
+
+def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, search: Search) -> Proposal:
+    limits = limits_of(basis, state, seen)
+    wanted = min(search.best_streams, _highest(limits))
+    if seen.streams < wanted:
+        settings = scaled(basis, state, seen, wanted, limits)
+        if (reached := sum(each.streams for each in settings)) > _streams_asked(state, seen):
+            search = replace(search, streams=reached)
+            reason = f"the path has been quiet: {reached} streams again"
+            return Proposal(replace(state, search=search), DecisionKind.RESTORE, reason, settings)
+    if search.capped and search.best_streams < _highest(limits):
+        more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+        return replace(more, reason=f"more than {search.best_streams} streams are permitted now; {more.reason}")
+    rate = seen.throughput_bps
+    if not goal.kept_by(rate, seen.power_on_basis_w(basis), seen.j_per_byte(basis)) and search.ticks > 0:
+        octaves = 1.0 if goal.floor_bps is not None else -FINEST_OCTAVES
+        if octaves < 0 or not seen.is_full:
+            again = begin_search(basis, state, seen, goal, octaves=octaves, trusted=True)
+            return replace(again, kind=DecisionKind.SLA_BELOW, reason=f"agreement not kept: {again.reason}")
+    if goal.floor_bps is not None and rate > COMFORT * goal.floor_bps and search.ticks >= AGAIN_TICKS:
+        again = begin_search(basis, state, seen, goal, octaves=-FINEST_OCTAVES, trusted=True)
+        return replace(again, kind=DecisionKind.SLA_ABOVE, reason=f"more than agreed: {again.reason}")
+    reason = f"{seen.streams} streams at {format_bps(rate)} are the best found"
+    return _stay(state, seen, search.waited(), reason, DecisionKind.HOLD)
+
+
+def _stay(
+    state: TuningState, seen: Observation, search: Search, reason: str, kind: DecisionKind = DecisionKind.EXPLORE
+) -> Proposal:
+    return Proposal(replace(state, search=search), kind, reason, asked(state, seen.active))
+
+
+def _utility(basis: Basis, seen: Observation, goal: Goal, search: Search) -> float:
+    """Of this tick, with what its new connections lost to slow start added back."""
+    grown = max(seen.streams - search.best_streams, 0) / seen.streams
+    return utility(
+        goal,
+        throughput_bps=seen.throughput_bps / (1 - seen.slow_start * grown),
+        streams=seen.streams,
+        loss=max((seen.loss or 0.0) - basis.loss_baseline, 0.0),
+        power_w=seen.power_on_basis_w(basis),
+        j_per_byte=seen.j_per_byte(basis),
+    )
+
+
+def scaled(basis: Basis, state: TuningState, seen: Observation, streams: int, limits: Limits) -> tuple[Parameters, ...]:
+    """The plan with its streams brought to ``streams``, split as they are now; by concurrency while files last."""
+    now = asked(state, seen.active)
+    budgets = shares([streams * each.streams for each in now], streams)
+    return tuple(
+        with_streams(each, budget, files=channels, caps=basis.caps, first=First.CONCURRENCY)
+        for each, budget, channels in zip(now, budgets, limits.channels(), strict=True)
+    )
+
+
+def restored(state: TuningState, seen: Observation, streams: int) -> tuple[Parameters, ...]:
+    """The plan with ``streams`` again, those that its last cut has taken given back by concurrency."""
+    now = asked(state, seen.active)
+    files = tuple(chunk.files_left for chunk in seen.active)
+    budgets = shares([streams * each.streams for each in now], streams)
+    return tuple(
+        with_streams(each, max(budget, each.streams), files=count, caps=NO_CAPS)
+        for each, budget, count in zip(now, budgets, files, strict=True)
+    )
+
+
+def _streams_asked(state: TuningState, seen: Observation) -> int:
+    return sum(each.streams for each in asked(state, seen.active))
+
+
+def _highest(limits: Limits) -> int:
+    return MOST_STREAMS if limits.most_streams is None else min(limits.most_streams, MOST_STREAMS)
+
+
+def octaves_to_regain(expected_bps: float, measured_bps: float) -> float:
+    """First step of a search after a change: as many octaves as the streams' rate fell by, 1 … 2."""
+    return max(1.0, min(math.log2(expected_bps / measured_bps), 2.0)) if measured_bps > 0 else 1.0

@@ -1,0 +1,80 @@
+"""Tuning by the table: the best setting under what was learned of the path, reached in steps it can be trusted for."""
+
+import math
+from dataclasses import replace
+
+from tradewind.tuning.bank import Goal
+from tradewind.tuning.basis import Basis
+from tradewind.tuning.choice import FASTEST, Chosen, best, pays, toward
+from tradewind.tuning.decision import DecisionKind
+from tradewind.tuning.exploring import begin_search
+from tradewind.tuning.forecast import Forecaster
+from tradewind.tuning.observation import Observation
+from tradewind.tuning.proposal import Proposal, asked, limits_of, told
+from tradewind.tuning.redistribution import without_slow_streams
+from tradewind.tuning.state import TuningState
+from tradewind.units import format_bps
+
+MISMATCH = 0.15
+"""Log-gain of the path above which its best setting need not be the table's."""
+
+SURE_TICKS = 3
+
+
+def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal, forecaster: Forecaster) -> Proposal:
+    """Go to the best setting if it pays, else stay; search where the agreement needs more than the table knows."""
+    chosen = best(forecaster, goal, limits_of(basis, state, seen))
+    here = asked(state, seen.active)
+    if pays(chosen, goal, remaining_s=seen.remaining_s, rtt_s=seen.rtt_s):
+        settings = chosen.settings
+        if not state.reopened:
+            settings = tuple(toward(now, then) for now, then in zip(here, chosen.settings, strict=True))
+        kind, why = _why(seen, goal, chosen)
+        return Proposal(replace(state, reopened=False), kind, f"{why}: {told(settings)}", settings)
+    if goal.floor_bps is not None and chosen.present.throughput_bps < goal.floor_bps and seen.has_room:
+        more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+        return replace(more, kind=DecisionKind.SLA_BELOW, reason=f"the table knows nothing faster; {more.reason}")
+    if goal == FASTEST and _leaves_room(state, seen):
+        more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+        gain = math.exp(forecaster.belief.path.mean)
+        return replace(more, reason=f"{gain:.2g} times what the table knows, and a pipe not full; {more.reason}")
+    return _stay(state, seen, chosen)
+
+
+def _leaves_room(state: TuningState, seen: Observation) -> bool:
+    """Whether the path is surely another one than the table's, and its queue shows that more would fit in."""
+    if seen.sample.queueing_delay_s is None or not seen.has_room or state.belief.ticks < SURE_TICKS:
+        return False
+    gain = state.belief.path
+    return abs(gain.mean) > MISMATCH + 2 * gain.sd or state.limit.accepted_loss > 0
+
+
+def _stay(state: TuningState, seen: Observation, chosen: Chosen) -> Proposal:
+    here = asked(state, seen.active)
+    slimmed = without_slow_streams(seen.active)
+    if len(here) > 1 and here == tuple(chunk.parameters for chunk in seen.active) and slimmed != here:
+        reason = f"streams that carry next to nothing are retired: {told(slimmed)}"
+        return Proposal(state, DecisionKind.REDISTRIBUTE, reason, slimmed)
+    reason = (
+        f"{format_bps(seen.throughput_bps)} with {told(here)}; "
+        f"{format_bps(chosen.outlook.throughput_bps)} expected of the best setting known"
+    )
+    return Proposal(replace(state, reopened=False), DecisionKind.HOLD, reason, here)
+
+
+def _why(seen: Observation, goal: Goal, chosen: Chosen) -> tuple[DecisionKind, str]:
+    present, outlook = chosen.present, chosen.outlook
+    if goal.floor_bps is not None:
+        likely = f"{format_bps(present.low_bps)} sure, {format_bps(goal.floor_bps)} wanted"
+        if present.low_bps < goal.floor_bps:
+            return DecisionKind.SLA_BELOW, likely
+        return DecisionKind.SLA_ABOVE, f"{likely}; less will do"
+    if goal.ceiling_w is not None and present.power_w is not None:
+        kind = DecisionKind.SLA_BELOW if present.power_w > goal.ceiling_w else DecisionKind.SLA_ABOVE
+        return kind, f"{present.power_w:.3g} W, {goal.ceiling_w:.3g} W allowed"
+    if goal.ceiling_j_per_byte is not None and present.j_per_byte is not None:
+        kind = DecisionKind.SLA_BELOW if present.j_per_byte > goal.ceiling_j_per_byte else DecisionKind.SLA_ABOVE
+        allowed = f"{1e6 * goal.ceiling_j_per_byte:.3g} J a MB allowed"
+        return kind, f"{1e6 * present.j_per_byte:.3g} J a MB, {allowed}"
+    gained = f"{format_bps(seen.throughput_bps)} now, {format_bps(outlook.throughput_bps)} expected"
+    return DecisionKind.OPTIMISE, gained

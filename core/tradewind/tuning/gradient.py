@@ -1,0 +1,93 @@
+"""Search by trying, for paths that no table describes: Falcon's idea with steps in octaves.
+
+Falcon (Arifuzzaman and Arslan, SC'21) climbs the utility T/K^n − T·B·L one worker at a time, faster while the direction
+holds. A tick of 5 s leaves 12 tries a minute, so steps here are a doubling at first and halve at each reversal; the
+utility is the logarithm of theirs with a price per octave of streams in place of K^n, which would cap n at 1/ln K = 50:
+
+u = ln T − λ · log2 n − B · L         λ = 0.02, B = 10         under an energy objective −ln(J a byte) for ln T
+
+A floor takes away what T has beyond it; a broken ceiling costs its excess.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Self
+
+from tradewind.selection import Objective
+from tradewind.tuning.bank import Goal
+
+STREAM_PRICE = 0.02
+"""λ: an octave of streams must gain 2 %, and is given up for less."""
+
+LOSS_PRICE = 10.0
+"""B of Falcon's utility."""
+
+FINEST_OCTAVES = 0.5
+"""Steps below this are lost in the noise of a tick."""
+
+_BROKEN_CEILING_PRICE = 10.0
+_ENOUGH = 1.03
+"""A floor is aimed at with 3 % to spare."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Where the search stands: ``streams`` are being tried, ``best_streams`` did best so far.
+
+    ``step_octaves`` is the signed step from the best to the present try. ``ticks`` counts those at the present try.
+    ``capped`` : the best was the most that was permitted.
+    """
+
+    streams: int
+    best_streams: int
+    best_utility: float | None = None
+    step_octaves: float = 1.0
+    settled: bool = False
+    ticks: int = 0
+    capped: bool = False
+
+    def waited(self) -> Self:
+        """One more tick at the present try: its slow start is not over."""
+        return replace(self, ticks=self.ticks + 1)
+
+    def advanced(self, utility: float, lowest: int, highest: int) -> Self:
+        """After the present try has shown ``utility``: the next one within lowest … highest, or settled at the best."""
+        if self.settled:
+            return self
+        if self.best_utility is None or utility > self.best_utility:
+            best, best_utility, step = self.streams, utility, self.step_octaves
+        else:
+            best, best_utility, step = self.best_streams, self.best_utility, -self.step_octaves / 2
+        while abs(step) >= FINEST_OCTAVES:
+            streams = max(lowest, min(round(best * 2**step), highest))
+            if streams != best:
+                return type(self)(streams, best, best_utility, step)
+            step = -step / 2
+        return type(self)(best, best, best_utility, step, settled=True)
+
+
+def start(streams: int, octaves: float = 1.0) -> Search:
+    """A search from the streams in force; the first tick measures them."""
+    return Search(streams=streams, best_streams=streams, step_octaves=octaves)
+
+
+def utility(
+    goal: Goal,
+    *,
+    throughput_bps: float,
+    streams: int,
+    loss: float,
+    power_w: float | None = None,
+    j_per_byte: float | None = None,
+) -> float:
+    """The u of a tick at a throughput above 0; power and energy of a byte are on the agreement's basis."""
+    price = STREAM_PRICE * math.log2(streams) + LOSS_PRICE * loss
+    if goal.ceiling_w is not None and power_w is not None and power_w > goal.ceiling_w:
+        price += _BROKEN_CEILING_PRICE * math.log(power_w / goal.ceiling_w)
+    if goal.ceiling_j_per_byte is not None and j_per_byte is not None and j_per_byte > goal.ceiling_j_per_byte:
+        price += _BROKEN_CEILING_PRICE * math.log(j_per_byte / max(goal.ceiling_j_per_byte, 1e-300))
+    if goal.floor_bps is not None:
+        return math.log(min(throughput_bps, _ENOUGH * goal.floor_bps)) - price
+    if goal.objective is Objective.ENERGY and j_per_byte is not None and j_per_byte > 0:
+        return -math.log(j_per_byte) - price
+    return math.log(throughput_bps) - price

@@ -1,0 +1,177 @@
+"""No decision leaves its limits: files left, caps, and what congestion permits; by channels, streams and requests.
+
+Streams are given up or gained along one axis first. Loss is eased by fewer files at once (concurrency), a long queue by
+fewer streams a file (parallelism), as paper 001 §IV-B has it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TypeAlias
+
+from tradewind.parameters import Caps, Parameters
+
+Point: TypeAlias = tuple[int, int, int]
+"""(cc, p, pp): what can be changed while a transfer runs."""
+
+
+class First(StrEnum):
+    """The axis that gives way first."""
+
+    CONCURRENCY = "concurrency"
+    PARALLELISM = "parallelism"
+
+
+MAX_PARALLELISM = 16
+"""Streams of one file that are tried beyond the plan; most tools take no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``caps`` of the whole transfer, ``files`` left in each chunk, ``streams`` that congestion permits in all."""
+
+    caps: Caps
+    files: tuple[int, ...]
+    streams: int | None = None
+
+    @property
+    def most_streams(self) -> int | None:
+        known = [each for each in (self.caps.streams, self.streams) if each is not None]
+        return max(min(known), len(self.files)) if known else None
+
+    def room(self, settings: Sequence[Parameters], index: int) -> "Room":
+        """What is left for one chunk if the others keep their settings."""
+        others = [each for i, each in enumerate(settings) if i != index]
+        files = self.files[index]
+        channels = files if self.caps.concurrency is None else min(files, self.caps.concurrency - _channels(others))
+        most = self.most_streams
+        return Room(
+            channels=max(channels, 1),
+            parallelism=self.caps.parallelism,
+            pipelining=self.caps.pipelining,
+            streams=None if most is None else max(most - sum(each.streams for each in others), 1),
+            files=files,
+        )
+
+    def channels(self) -> tuple[int, ...]:
+        """Most channels of each chunk: its files, or its part of those permitted."""
+        return self.files if self.caps.concurrency is None else shares(self.files, self.caps.concurrency)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Limits of one chunk: most channels, streams a file, requests in flight and streams, and the files it has left."""
+
+    channels: int
+    parallelism: int | None
+    pipelining: int | None
+    streams: int | None
+    files: int
+
+    def allows(self, point: Point) -> bool:
+        concurrency, parallelism, pipelining = point
+        return (
+            concurrency <= self.channels
+            and (self.parallelism is None or parallelism <= self.parallelism)
+            and (self.pipelining is None or pipelining <= self.pipelining)
+            and (self.streams is None or concurrency * parallelism <= self.streams)
+        )
+
+    def cut(self, point: Point) -> Point:
+        """The nearest point within: each axis cut, then parallelism given up before concurrency."""
+        concurrency, parallelism, pipelining = point
+        concurrency = min(concurrency, self.channels, self.streams or concurrency)
+        parallelism = min(parallelism, self.parallelism or parallelism)
+        if self.streams is not None:
+            parallelism = max(1, min(parallelism, self.streams // concurrency))
+        return (concurrency, parallelism, min(pipelining, self.pipelining or pipelining))
+
+    def no_wider_than(self, point: Point) -> "Room":
+        """The same room for points up to this one: what exceeds it makes no difference."""
+        concurrency, _, pipelining = point
+        return replace(self, channels=min(self.channels, concurrency), files=min(self.files, concurrency * pipelining))
+
+    def with_requests(self, point: Point) -> Point:
+        concurrency, parallelism, pipelining = point
+        return (concurrency, parallelism, requests(pipelining, concurrency, self.files))
+
+
+def requests(pipelining: int, channels: int, files: int) -> int:
+    """No more requests in flight than leave each channel its part of the files; by powers of two, to stay calm."""
+    part = max(files // channels, 1)
+    return pipelining if pipelining <= part else 1 << (part.bit_length() - 1)
+
+
+def fitted(settings: Sequence[Parameters], limits: Limits, first: First = First.PARALLELISM) -> tuple[Parameters, ...]:
+    """The settings cut to the limits: each by itself, then all in proportion for what the sums may be.
+
+    Every chunk keeps one channel, so that the sums hold if there are no more chunks than channels permitted.
+    """
+    cut = _streams_fitted(settings, limits, first)
+    return tuple(_with_requests(each, files) for each, files in zip(cut, limits.files, strict=True))
+
+
+def _with_requests(parameters: Parameters, files: int) -> Parameters:
+    if parameters.pipelining is None:
+        return parameters
+    allowed = requests(parameters.pipelining, parameters.concurrency or 1, files)
+    return parameters if allowed == parameters.pipelining else replace(parameters, pipelining=allowed)
+
+
+def _streams_fitted(settings: Sequence[Parameters], limits: Limits, first: First) -> tuple[Parameters, ...]:
+    permitted = [each if limits.caps.allow(each) else limits.caps.clamp(each) for each in settings]
+    within = tuple(
+        each if 1 <= (each.concurrency or 0) <= files else replace(each, concurrency=min(each.concurrency or 1, files))
+        for each, files in zip(permitted, limits.files, strict=True)
+    )
+    most_channels = limits.caps.concurrency
+    if most_channels is not None and _channels(within) > most_channels:
+        channels = shares([each.concurrency or 1 for each in within], most_channels)
+        within = tuple(replace(each, concurrency=count) for each, count in zip(within, channels, strict=True))
+    most = limits.most_streams
+    if most is None or sum(each.streams for each in within) <= most:
+        return within
+    budgets = shares([each.streams for each in within], most)
+    return tuple(
+        with_streams(each, budget, files=files, caps=limits.caps, first=first)
+        for each, budget, files in zip(within, budgets, limits.files, strict=True)
+    )
+
+
+def shares(wanted: Sequence[int], total: int) -> tuple[int, ...]:
+    """``total`` split in proportion to ``wanted``, at least one each, none above what it wants (largest remainder)."""
+    count = len(wanted)
+    if sum(wanted) <= total or total <= count:
+        return tuple(wanted) if sum(wanted) <= total else (1,) * count
+    spare, above = total - count, sum(each - 1 for each in wanted)
+    exact = [spare * (each - 1) / above for each in wanted]
+    dealt = [1 + int(each) for each in exact]
+    by_remainder = sorted(range(count), key=lambda i: (-(exact[i] % 1), i))
+    for i in by_remainder[: total - sum(dealt)]:
+        dealt[i] += 1
+    return tuple(dealt)
+
+
+def with_streams(
+    parameters: Parameters, streams: int, *, files: int, caps: Caps, first: First = First.CONCURRENCY
+) -> Parameters:
+    """The setting with at most ``streams`` streams, as near to them as ``first`` and then the other axis come.
+
+    Where concurrency is out of files or caps, streams are gained by parallelism.
+    """
+    concurrency, parallelism = parameters.concurrency or 1, parameters.parallelism or 1
+    most_channels = min(files, caps.concurrency or files)
+    if first is First.PARALLELISM:
+        parallelism = max(1, min(parallelism, streams // concurrency))
+        concurrency = max(1, min(most_channels, concurrency, streams // parallelism))
+    else:
+        parallelism = min(parallelism, max(streams, 1))
+        concurrency = max(1, min(most_channels, streams // parallelism))
+    if concurrency == most_channels and first is First.CONCURRENCY:
+        highest = min(caps.parallelism or MAX_PARALLELISM, max(MAX_PARALLELISM, parallelism))
+        parallelism = max(1, min(highest, streams // concurrency))
+    return replace(parameters, concurrency=concurrency, parallelism=parallelism)
+
+
+def _channels(settings: Sequence[Parameters]) -> int:
+    return sum(each.concurrency or 1 for each in settings)

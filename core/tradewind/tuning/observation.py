@@ -1,0 +1,209 @@
+"""What one sample tells: how long it lasted, what each chunk did, what the path says, how it compares to the table."""
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from tradewind.dataset import ChunkKind
+from tradewind.errors import InvalidValue
+from tradewind.parameters import Caps
+from tradewind.prediction import z_of
+from tradewind.tuning import congestion
+from tradewind.tuning.bank import above_base_w, credited, energy_per_byte
+from tradewind.tuning.basis import Basis
+from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
+from tradewind.tuning.congestion import Signal
+from tradewind.tuning.forecast import ActiveChunk, Forecaster, forecaster
+from tradewind.tuning.sample import ChunkProgress, Sample
+from tradewind.tuning.state import TuningState
+
+FULL_SHARE = 0.75
+"""A queue above this share of what is expected: the pipe is full, more streams only take from others."""
+
+_CLOCK_SLACK = 2.0
+"""The clock is believed up to this many times the intervals that have passed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One tick, read.
+
+    ``interval_s`` : time that it stands for, lost ticks included. ``active`` : chunks with bytes left. ``streams`` : of
+    those, in force. ``loss`` : share sent again within the tick. ``slow_start`` : share of the tick's throughput that
+    new connections may have cost. ``power_w`` : total power, measured or else expected; ``j_per_byte`` of it.
+    """
+
+    sample: Sample
+    interval_s: float
+    active: tuple[ActiveChunk, ...]
+    streams: int
+    rtt_s: float
+    expected_delay_s: float
+    loss: float | None
+    signal: Signal
+    slow_start: float
+    forecaster: Forecaster | None
+    power_w: float | None
+
+    @property
+    def throughput_bps(self) -> float:
+        return self.sample.throughput_bps
+
+    @property
+    def has_room(self) -> bool:
+        return congestion.has_room(self.sample.queueing_delay_s, self.expected_delay_s)
+
+    @property
+    def is_full(self) -> bool:
+        delay_s = self.sample.queueing_delay_s
+        return delay_s is not None and delay_s > FULL_SHARE * self.expected_delay_s
+
+    @property
+    def remaining_s(self) -> float:
+        """Time left at the present rate; infinite while nothing moves."""
+        return self.sample.remaining_bits / self.throughput_bps if self.throughput_bps > 0 else math.inf
+
+    def power_on_basis_w(self, basis: Basis) -> float | None:
+        return None if self.power_w is None else above_base_w(basis, self.power_w)
+
+    def j_per_byte(self, basis: Basis) -> float | None:
+        if self.power_w is None or self.throughput_bps <= 0:
+            return None
+        return energy_per_byte(basis, throughput_bps=self.throughput_bps, power_w=self.power_w)
+
+
+def observe(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningState, Observation]:
+    """Read the sample and write it into the state's accounts: clock, counters, bank. Beliefs follow later."""
+    interval_s = _interval_s(state, sample)
+    active = active_chunks(basis, state, sample)
+    streams = max(sum(chunk.parameters.streams for chunk in active), 1)
+    rtt_s = next((rtt for rtt in (sample.rtt_s, basis.path.rtt_s, sample.min_rtt_s) if rtt is not None), 0.0)
+    tables = [chunk.basis.table for chunk in active if chunk.basis.table is not None]
+    expected_delay_s = congestion.expected_delay_s(tables, streams, sample.min_rtt_s or basis.path.min_rtt_s or 0.0)
+    loss = _loss(state, sample)
+    view = forecaster(basis, active, state.belief, z_of(basis.sla.confidence))
+    power_w = sample.power_w
+    if power_w is None and view is not None:
+        power_w = view.expected_power_w()
+    observation = Observation(
+        sample=sample,
+        interval_s=interval_s,
+        active=active,
+        streams=streams,
+        rtt_s=rtt_s,
+        expected_delay_s=expected_delay_s,
+        loss=loss,
+        signal=congestion.signal_of(
+            delay_s=sample.queueing_delay_s,
+            expected_s=expected_delay_s,
+            loss=loss,
+            loss_baseline=basis.loss_baseline,
+            limit=state.limit,
+        ),
+        slow_start=_slow_start(state, interval_s, rtt_s),
+        forecaster=view,
+        power_w=power_w,
+    )
+    bank = credited(state.bank, basis, throughput_bps=sample.throughput_bps, power_w=power_w, interval_s=interval_s)
+    accounted = replace(
+        state,
+        sequence=sample.sequence,
+        at_s=sample.at_s,
+        elapsed_s=state.elapsed_s + interval_s,
+        sent_bytes=sample.sent_bytes,
+        retransmitted_bytes=sample.retransmitted_bytes,
+        bank=bank,
+    )
+    return accounted, observation
+
+
+def _interval_s(state: TuningState, sample: Sample) -> float:
+    """Time since the last tick by the clock where it is plausible, else by the intervals that must have passed."""
+    if state.sequence < 0 or sample.interval_s == 0:
+        return sample.interval_s
+    by_ticks = (sample.sequence - state.sequence) * sample.interval_s
+    by_clock = sample.at_s - state.at_s
+    return by_clock if by_ticks / _CLOCK_SLACK <= by_clock <= by_ticks * _CLOCK_SLACK else by_ticks
+
+
+def _loss(state: TuningState, sample: Sample) -> float | None:
+    """Share of this tick's bytes that were sent again; ``None`` where too few were sent, or counters began anew."""
+    if None in (sample.sent_bytes, sample.retransmitted_bytes, state.sent_bytes, state.retransmitted_bytes):
+        return None
+    sent = (sample.sent_bytes or 0) - (state.sent_bytes or 0)
+    again = (sample.retransmitted_bytes or 0) - (state.retransmitted_bytes or 0)
+    return min(again / sent, 1.0) if sent >= congestion.LEAST_BYTES_FOR_LOSS and again >= 0 else None
+
+
+def _slow_start(state: TuningState, interval_s: float, rtt_s: float) -> float:
+    """Share of a tick that new connections spend below their rate, by half: in the first and after each change."""
+    fresh = state.elapsed_s == 0 or (state.changed_s is not None and state.changed_s >= state.elapsed_s)
+    if not fresh or interval_s <= 0:
+        return 0.0
+    return min(SLOW_START_ROUND_TRIPS * rtt_s / interval_s, 1.0) / 2
+
+
+def active_chunks(basis: Basis, state: TuningState, sample: Sample) -> tuple[ActiveChunk, ...]:
+    """Chunks with bytes left, in the order of the basis, no more than the caps have channels for.
+
+    Raises
+    ------
+    InvalidValue : a chunk that is not in the basis.
+    """
+    for i, each in enumerate(sample.chunks):
+        if each.kind not in basis.by_kind:
+            raise InvalidValue(f"chunks.{i}.chunk", f"{each.kind} is not in the plan of this transfer")
+    told = {chunk.kind: chunk for chunk in sample.chunks or _split(basis, state, sample)}
+    chunks = tuple(
+        ActiveChunk(
+            chunk,
+            progress.parameters,
+            progress.throughput_bps,
+            progress.remaining_bytes,
+            chunk.files_left(progress.remaining_bytes, sample.remaining_files),
+        )
+        for chunk in basis.chunks
+        if (progress := told.get(chunk.kind)) is not None and progress.remaining_bytes > 0
+    )
+    return with_channels(chunks, basis.caps, {each.chunk for each in state.decision.chunks})
+
+
+def with_channels(
+    chunks: tuple[ActiveChunk, ...], caps: Caps, in_plan: Collection[ChunkKind]
+) -> tuple[ActiveChunk, ...]:
+    """Where caps leave fewer channels than chunks: those in the plan, with most bytes first; they take all files."""
+    channels = min((cap for cap in (caps.concurrency, caps.streams) if cap is not None), default=len(chunks))
+    if channels >= len(chunks):
+        return chunks
+    order = sorted(range(len(chunks)), key=lambda i: (chunks[i].basis.kind not in in_plan, -chunks[i].remaining_bytes))
+    return tuple(chunks[i] for i in sorted(order[:channels]))
+
+
+def _split(basis: Basis, state: TuningState, sample: Sample) -> tuple[ChunkProgress, ...]:
+    """Sums of a tool that tells no chunks, shared out by their bytes at the start."""
+    plan = {each.chunk: each.parameters for each in state.decision.chunks}
+    whole = max(basis.total_bytes, 1)
+    return tuple(
+        ChunkProgress(
+            kind=kind,
+            parameters=plan.get(kind, chunk.plan.parameters),
+            throughput_bps=sample.throughput_bps * chunk.total_bytes / whole,
+            remaining_bytes=-(-sample.remaining_bytes * chunk.total_bytes // whole),
+        )
+        for kind, chunk in basis.by_kind.items()
+    )
+
+
+def log_ratios(observation: Observation) -> tuple[float, Mapping[ChunkKind, float]]:
+    """ln(measured / expected by the table alone) of all chunks together and of each; ln T itself without tables."""
+    view = observation.forecaster
+    total_bps = observation.throughput_bps
+    if view is None:
+        return math.log(total_bps), {}
+    bare = view.bare_rates()
+    ratios = {
+        chunk.basis.kind: math.log(chunk.throughput_bps / rate)
+        for chunk, rate in zip(view.active, bare, strict=True)
+        if chunk.throughput_bps > 0
+    }
+    return math.log(total_bps / sum(bare)), ratios if len(ratios) == len(view.active) else {}

@@ -1,0 +1,38 @@
+"""From a recommendation to the basis that a transfer is tuned on: the same for the service and a lone agent."""
+
+from collections.abc import Mapping, Sequence
+
+from tradewind.dataset import ChunkKind, SizeBin
+from tradewind.parameters import NO_CAPS, Caps
+from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.recommendation import ChunkPlan, CompactTable
+from tradewind.sla import Sla
+from tradewind.tuning.basis import Basis, ChunkBasis
+
+
+def opened(
+    *,
+    sla: Sla,
+    plan: Sequence[ChunkPlan],
+    tables: Mapping[ChunkKind, CompactTable],
+    bins: Sequence[SizeBin],
+    path: Path = UNKNOWN_PATH,
+    caps: Caps = NO_CAPS,
+) -> Basis:
+    """The basis of a transfer of the files in ``bins`` that begins with ``plan``.
+
+    A bin belongs to the first chunk whose upper end holds its mean file size, the last chunk has none. Chunks of the
+    plan without any file are left out.
+    """
+    counts, totals = [0] * len(plan), [0] * len(plan)
+    for each in bins:
+        mean = each.total_bytes / max(each.file_count, 1)
+        place = next(i for i, chunk in enumerate(plan) if chunk.max_file_bytes is None or mean <= chunk.max_file_bytes)
+        counts[place] += each.file_count
+        totals[place] += each.total_bytes
+    chunks = tuple(
+        ChunkBasis(chunk, count, total, tables.get(chunk.chunk))
+        for chunk, count, total in zip(plan, counts, totals, strict=True)
+        if count
+    )
+    return Basis(sla=sla, chunks=chunks, path=path, caps=caps)

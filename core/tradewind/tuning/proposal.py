@@ -1,0 +1,61 @@
+"""What one rule of the controller asks for, before it is cut to the limits and told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tradewind.parameters import Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind.tuning.basis import Basis
+from tradewind.tuning.decision import DecisionKind
+from tradewind.tuning.forecast import ActiveChunk
+from tradewind.tuning.limits import First, Limits
+from tradewind.tuning.observation import Observation
+from tradewind.tuning.state import TuningState
+
+DWELL_S = 3.0
+DWELL_ROUND_TRIPS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Settings of the active chunks in their order, why, and what to remember.
+
+    ``first`` is the axis that gives way where the settings exceed the limits.
+    """
+
+    state: TuningState
+    kind: DecisionKind
+    reason: str
+    settings: tuple[Parameters, ...]
+    first: First = First.PARALLELISM
+
+
+def dwell_s(seen: Observation) -> float:
+    """Least time between two changes, and between a change and what is concluded from it."""
+    return max(DWELL_S, DWELL_ROUND_TRIPS * seen.rtt_s)
+
+
+def limits_of(basis: Basis, state: TuningState, seen: Observation) -> Limits:
+    return Limits(basis.caps, tuple(chunk.files_left for chunk in seen.active), state.limit.streams)
+
+
+def asked(state: TuningState, active: Sequence[ActiveChunk]) -> tuple[Parameters, ...]:
+    """What the last decision asked for; where it did not speak of a chunk, what is in force."""
+    plan = {each.chunk: each.parameters for each in state.decision.chunks}
+    return tuple(plan.get(chunk.basis.kind, chunk.parameters) for chunk in active)
+
+
+def planned(basis: Basis, active: Sequence[ActiveChunk], settings: Sequence[Parameters]) -> tuple[ChunkPlan, ...]:
+    """Plan of the active chunks; where the last chunk of the basis is not among them, the last that is has no end."""
+    plans = [
+        ChunkPlan(chunk.basis.kind, chunk.basis.plan.max_file_bytes, parameters)
+        for chunk, parameters in zip(active, settings, strict=True)
+    ]
+    if plans and plans[-1].chunk is not basis.chunks[-1].kind:
+        plans[-1] = ChunkPlan(plans[-1].chunk, None, plans[-1].parameters)
+    return tuple(plans)
+
+
+def told(settings: Sequence[Parameters]) -> str:
+    """Settings for a reason, such as ``8 × 2 streams`` or ``4 × 1 + 2 × 2 streams``."""
+    return " + ".join(f"{each.concurrency or 1} × {each.parallelism or 1}" for each in settings) + " streams"

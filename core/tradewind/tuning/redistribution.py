@@ -1,0 +1,45 @@
+"""Channels of chunks that are done, and streams that are slow, dealt anew."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
+
+from tradewind.parameters import Parameters
+from tradewind.tuning.forecast import ActiveChunk
+
+SLOW_SHARE = 0.25
+"""A stream is slow below this share of the median of its siblings in other chunks."""
+
+
+def dealt(chunks: Sequence[ActiveChunk], streams: int) -> tuple[Parameters, ...]:
+    """Settings in force, with channels added up to ``streams`` in all: each to the chunk with most bytes a channel.
+
+    A chunk takes no more channels than it has files (Promc; 002 §4.2 deals again when a sub-group is done).
+    """
+    channels = [min(chunk.parameters.concurrency or 1, chunk.files_left) for chunk in chunks]
+    widths = [chunk.parameters.parallelism or 1 for chunk in chunks]
+    free = streams - sum(count * width for count, width in zip(channels, widths, strict=True))
+    while True:
+        takers = [i for i, chunk in enumerate(chunks) if channels[i] < chunk.files_left and widths[i] <= free]
+        if not takers:
+            break
+        neediest = max(takers, key=lambda i: chunks[i].remaining_bytes / (channels[i] + 1))
+        channels[neediest] += 1
+        free -= widths[neediest]
+    return tuple(replace(chunk.parameters, concurrency=count) for chunk, count in zip(chunks, channels, strict=True))
+
+
+def without_slow_streams(chunks: Sequence[ActiveChunk]) -> tuple[Parameters, ...]:
+    """Settings in force, one stream a file fewer where streams run far below those of the other chunks.
+
+    Channels stay: a chunk of small files is slow by its nature, and would only be the last to end.
+    """
+    rates = [chunk.throughput_bps / chunk.parameters.streams for chunk in chunks]
+    return tuple(_without_slow(chunk, rates[i], [*rates[:i], *rates[i + 1 :]]) for i, chunk in enumerate(chunks))
+
+
+def _without_slow(chunk: ActiveChunk, rate_bps: float, others_bps: Sequence[float]) -> Parameters:
+    parallelism = chunk.parameters.parallelism or 1
+    if parallelism == 1 or not others_bps or rate_bps >= SLOW_SHARE * median(others_bps):
+        return chunk.parameters
+    return replace(chunk.parameters, parallelism=parallelism - 1)

@@ -1,0 +1,30 @@
+"""EE (paper 002 §4.3): 1, 5, 9 … channels for 5 s each, then the most efficient; split by log size and log count.
+
+The paper says that steps of four halve the search; they quarter it. It ranks by throughput over energy in windows of
+equal length, which is bits a joule.
+"""
+
+from dataclasses import dataclass
+
+from tradewind.dataset import Chunk
+from tradewind.heuristics import MAX_CHANNELS, efficiency_levels, energy_efficiency
+from tradewind.path import Path
+from tradewind.tuning.reference.efficiency_search import EfficiencySearch
+from tradewind.tuning.reference.variant import Plan, chunks_left
+from tradewind.tuning.sample import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class EE:
+    chunks: tuple[Chunk, ...]
+    path: Path
+    channels: int = MAX_CHANNELS
+
+    def begin(self) -> tuple[EfficiencySearch, Plan]:
+        search = EfficiencySearch.over(efficiency_levels(self.channels))
+        return search, energy_efficiency(self.chunks, self.path, search.channels)
+
+    def step(self, state: EfficiencySearch, sample: Sample) -> tuple[EfficiencySearch, Plan]:
+        search = state.seen(sample)
+        left = chunks_left(self.chunks, sample) or self.chunks
+        return search, energy_efficiency(left, self.path, search.channels)

@@ -1,0 +1,32 @@
+"""HTEE (Alan et al., SC'15, as paper 001 §V describes it): as EE, but two channels more each time.
+
+It begins with one channel, adds two at a time up to the user's limit, computes the efficiency of each level and picks
+the best: slower than EE, and twice as fine.
+"""
+
+from dataclasses import dataclass
+
+from tradewind.dataset import Chunk
+from tradewind.heuristics import MAX_CHANNELS, energy_efficiency
+from tradewind.path import Path
+from tradewind.tuning.reference.efficiency_search import EfficiencySearch
+from tradewind.tuning.reference.variant import Plan, chunks_left
+from tradewind.tuning.sample import Sample
+
+STEP = 2
+
+
+@dataclass(frozen=True, slots=True)
+class HTEE:
+    chunks: tuple[Chunk, ...]
+    path: Path
+    channels: int = MAX_CHANNELS
+
+    def begin(self) -> tuple[EfficiencySearch, Plan]:
+        search = EfficiencySearch.over(tuple(range(1, self.channels + 1, STEP)))
+        return search, energy_efficiency(self.chunks, self.path, search.channels)
+
+    def step(self, state: EfficiencySearch, sample: Sample) -> tuple[EfficiencySearch, Plan]:
+        search = state.seen(sample)
+        left = chunks_left(self.chunks, sample) or self.chunks
+        return search, energy_efficiency(left, self.path, search.channels)

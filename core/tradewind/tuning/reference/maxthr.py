@@ -1,0 +1,29 @@
+"""MaxThr (paper 002 §4.2): channels dealt Large–Medium–Small; those of a finished sub-group are dealt again."""
+
+from dataclasses import dataclass
+
+from tradewind.dataset import Chunk
+from tradewind.heuristics import MAX_CHANNELS, max_throughput
+from tradewind.path import Path
+from tradewind.tuning.reference.variant import Plan, chunks_left
+from tradewind.tuning.sample import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class MaxThr:
+    """The state is the plan: it changes only when a chunk is done."""
+
+    chunks: tuple[Chunk, ...]
+    path: Path
+    channels: int = MAX_CHANNELS
+
+    def begin(self) -> tuple[Plan, Plan]:
+        plan = max_throughput(self.chunks, self.path, self.channels)
+        return plan, plan
+
+    def step(self, state: Plan, sample: Sample) -> tuple[Plan, Plan]:
+        left = chunks_left(self.chunks, sample)
+        if not left or [chunk.kind for chunk in left] == [each.chunk for each in state]:
+            return state, state
+        plan = max_throughput(left, self.path, self.channels)
+        return plan, plan

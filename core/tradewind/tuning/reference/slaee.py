@@ -1,0 +1,49 @@
+"""SLAEE, called FlexibleThr in paper 002 §4.4: from one channel to the target by proportion, then by one a check."""
+
+from dataclasses import dataclass, replace
+
+from tradewind.dataset import Chunk
+from tradewind.heuristics import MAX_CHANNELS, flexible_throughput_concurrency, min_energy
+from tradewind.path import Path
+from tradewind.tuning.reference.variant import Plan, chunks_left
+from tradewind.tuning.sample import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class FlexibleState:
+    """``channels`` in use; ``jumped`` once the first check has compared target and throughput."""
+
+    channels: int = 1
+    jumped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SLAEE:
+    """``target_bps`` is the share of the maximum that was agreed; channels go to small files first."""
+
+    chunks: tuple[Chunk, ...]
+    path: Path
+    target_bps: float
+    channels: int = MAX_CHANNELS
+
+    def begin(self) -> tuple[FlexibleState, Plan]:
+        return FlexibleState(), self._plan(self.chunks, 1)
+
+    def step(self, state: FlexibleState, sample: Sample) -> tuple[FlexibleState, Plan]:
+        wanted = state.channels
+        if sample.throughput_bps < self.target_bps:
+            wanted += 1
+            if not state.jumped and sample.throughput_bps > 0:
+                wanted = flexible_throughput_concurrency(self.target_bps, sample.throughput_bps, state.channels)
+        now = FlexibleState(min(wanted, self.channels), jumped=True)
+        return now, self._plan(chunks_left(self.chunks, sample) or self.chunks, now.channels)
+
+    def _plan(self, chunks: tuple[Chunk, ...], channels: int) -> Plan:
+        """One channel for each chunk, all others to the smallest files that can take them."""
+        spare = max(channels - len(chunks), 0)
+        plan = []
+        for chunk, rule in zip(chunks, min_energy(chunks, self.path, len(chunks)), strict=True):
+            taken = min(spare, chunk.dataset.file_count - 1)
+            spare -= taken
+            plan.append(rule._replace(parameters=replace(rule.parameters, concurrency=1 + taken)))
+        return tuple(plan)

@@ -1,0 +1,51 @@
+"""What every reference variant is: a value with a first plan, and a step from one sample to the next plan."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol, TypeAlias, TypeVar
+
+from tradewind.dataset import Chunk
+from tradewind.errors import InvalidValue
+from tradewind.recommendation import ChunkPlan
+from tradewind.tuning.sample import Sample
+
+Plan: TypeAlias = tuple[ChunkPlan, ...]
+
+StateT = TypeVar("StateT")
+
+
+class Variant(Protocol[StateT]):
+    """One algorithm with its settings; ``StateT`` is all it remembers."""
+
+    def begin(self) -> tuple[StateT, Plan]:
+        """State and plan before the first byte."""
+        ...
+
+    def step(self, state: StateT, sample: Sample) -> tuple[StateT, Plan]:
+        """State and plan after one tick."""
+        ...
+
+
+def chunks_left(chunks: Sequence[Chunk], sample: Sample) -> tuple[Chunk, ...]:
+    """The chunks that still have bytes, with as many files as those are likely to be; all where none is told."""
+    if not sample.chunks:
+        return tuple(chunks)
+    remaining = {progress.kind: progress.remaining_bytes for progress in sample.chunks}
+    return tuple(
+        chunk._replace(dataset=replace(chunk.dataset, file_count=files, total_bytes=nbytes))
+        for chunk in chunks
+        if (nbytes := remaining.get(chunk.kind, 0)) > 0
+        and (files := max(1, -(-nbytes // max(int(chunk.dataset.mean_file_bytes), 1))))
+    )
+
+
+def measured_power_w(sample: Sample) -> float:
+    """Power of the tick.
+
+    Raises
+    ------
+    InvalidValue : not measured; algorithms that rank by energy have nothing to go by.
+    """
+    if sample.power_w is None:
+        raise InvalidValue("power_w", "this algorithm ranks by measured power")
+    return sample.power_w

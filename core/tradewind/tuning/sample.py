@@ -1,0 +1,104 @@
+"""One tick of a running transfer, as the end that moves it sees it."""
+
+import math
+from dataclasses import dataclass
+
+from tradewind.dataset import ChunkKind
+from tradewind.errors import InvalidValue
+from tradewind.parameters import Parameters
+from tradewind.units import BITS_PER_BYTE
+
+HIGHEST_BPS = 1e16
+"""Beyond any network: such a figure is damage, not a measurement."""
+
+HIGHEST_S = 1e7
+"""Longest interval or round trip that is believed, about four months."""
+
+_NOT_NEGATIVE = (
+    "sequence",
+    "bytes_moved",
+    "remaining_bytes",
+    "remaining_files",
+    "sent_bytes",
+    "retransmitted_bytes",
+    "power_w",
+)
+_RATES_AND_TIMES = (
+    ("throughput_bps", HIGHEST_BPS),
+    ("interval_s", HIGHEST_S),
+    ("rtt_s", HIGHEST_S),
+    ("min_rtt_s", HIGHEST_S),
+    ("power_w", HIGHEST_BPS),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkProgress:
+    """One chunk of the tick: the parameters in force, its mean rate within the interval, and what is left of it."""
+
+    kind: ChunkKind
+    parameters: Parameters
+    throughput_bps: float
+    remaining_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """One tick.
+
+    Rates are means over the last ``interval_s`` seconds. ``bytes_moved``, ``sent_bytes`` and ``retransmitted_bytes``
+    count from the transfer's start, so that a lost tick loses nothing. ``at_s`` is any clock in seconds: it may jump,
+    the controller then counts intervals. Sequence 0 precedes the first byte and has an interval of 0. Where ``chunks``
+    is empty, as of a tool that tells only sums, the sums are split over the chunks of the plan.
+
+    Raises
+    ------
+    InvalidValue : a value that no transfer can have, by its field.
+    """
+
+    sequence: int
+    at_s: float
+    interval_s: float
+    bytes_moved: int
+    throughput_bps: float
+    remaining_bytes: int
+    remaining_files: int
+    rtt_s: float | None = None
+    min_rtt_s: float | None = None
+    sent_bytes: int | None = None
+    retransmitted_bytes: int | None = None
+    power_w: float | None = None
+    chunks: tuple[ChunkProgress, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.at_s):
+            raise InvalidValue("at", f"must be a time, got {self.at_s}")
+        for name in _NOT_NEGATIVE:
+            if (value := getattr(self, name)) is not None and not value >= 0:
+                raise InvalidValue(name, f"must not be negative, got {value}")
+        for name, highest in _RATES_AND_TIMES:
+            if (value := getattr(self, name)) is not None and not 0 <= value <= highest:
+                raise InvalidValue(name, f"must be within 0 and {highest:g}, got {value:g}")
+        if self.sent_bytes is not None and (self.retransmitted_bytes or 0) > self.sent_bytes:
+            raise InvalidValue("retransmitted_bytes", "is more than sent_bytes")
+        self._check_chunks()
+
+    def _check_chunks(self) -> None:
+        for i, chunk in enumerate(self.chunks):
+            if not 0 <= chunk.throughput_bps <= HIGHEST_BPS:
+                raise InvalidValue(f"chunks.{i}.throughput_bps", f"cannot be {chunk.throughput_bps:g}")
+            if chunk.remaining_bytes < 0:
+                raise InvalidValue(f"chunks.{i}.remaining_bytes", f"must not be negative, got {chunk.remaining_bytes}")
+            if any(chunk.kind is other.kind for other in self.chunks[:i]):
+                raise InvalidValue(f"chunks.{i}.chunk", f"{chunk.kind} is there twice")
+
+    @property
+    def queueing_delay_s(self) -> float | None:
+        """Round trip beyond the shortest one seen; ``None`` where either is unknown."""
+        if self.rtt_s is None or self.min_rtt_s is None:
+            return None
+        return max(self.rtt_s - self.min_rtt_s, 0.0)
+
+    @property
+    def remaining_bits(self) -> int:
+        return BITS_PER_BYTE * self.remaining_bytes

@@ -1,0 +1,135 @@
+"""The controller's memory between two ticks: small, immutable, and JSON for a store that may lose it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
+from typing import Any
+
+from tradewind.dataset import ChunkKind
+from tradewind.errors import InvalidValue
+from tradewind.parameters import Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind.tuning.bank import Bank
+from tradewind.tuning.belief import Belief, Gain
+from tradewind.tuning.change import ChangeDetector
+from tradewind.tuning.congestion import StreamLimit
+from tradewind.tuning.decision import Decision, DecisionKind
+from tradewind.tuning.gradient import Search
+
+VERSION = 1
+"""Raised when the meaning of a stored state changes; an older one is then rebuilt by `resume`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuningState:
+    """What is remembered after the tick ``sequence`` (−1 before the first).
+
+    ``decision`` : the last one; its chunks are the plan that was asked for. ``at_s``, ``sent_bytes``,
+    ``retransmitted_bytes`` : the last sample's. ``elapsed_s`` : time since the start, by intervals.
+    ``changed_s`` : elapsed time when streams were changed last; ``None`` if never. ``search`` : ``None`` while the
+    table is followed. ``reopened`` : the trust region is open for the next move.
+    """
+
+    decision: Decision
+    belief: Belief
+    sequence: int = -1
+    at_s: float = 0.0
+    elapsed_s: float = 0.0
+    changed_s: float | None = None
+    sent_bytes: int | None = None
+    retransmitted_bytes: int | None = None
+    bank: Bank = field(default_factory=Bank)
+    change: ChangeDetector = field(default_factory=ChangeDetector)
+    limit: StreamLimit = field(default_factory=StreamLimit)
+    search: Search | None = None
+    reopened: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form; `from_dict` gives the same state back."""
+        return {
+            "version": VERSION,
+            "decision": _decision_to_dict(self.decision),
+            "belief": _belief_to_dict(self.belief),
+            "sequence": self.sequence,
+            "at_s": self.at_s,
+            "elapsed_s": self.elapsed_s,
+            "changed_s": self.changed_s,
+            "sent_bytes": self.sent_bytes,
+            "retransmitted_bytes": self.retransmitted_bytes,
+            "bank": list(astuple(self.bank)),
+            "change": list(astuple(self.change)),
+            "limit": list(astuple(self.limit)),
+            "search": None if self.search is None else list(astuple(self.search)),
+            "reopened": self.reopened,
+        }
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> "TuningState":
+        """The state that `to_dict` wrote.
+
+        Raises
+        ------
+        InvalidValue : of another version, or damaged; the caller rebuilds it by `resume`.
+        """
+        if stored.get("version") != VERSION:
+            raise InvalidValue("state.version", f"is {stored.get('version')}, not {VERSION}")
+        try:
+            search = stored["search"]
+            return cls(
+                decision=_decision_from_dict(stored["decision"]),
+                belief=_belief_from_dict(stored["belief"]),
+                bank=Bank(*stored["bank"]),
+                change=ChangeDetector(*stored["change"]),
+                limit=StreamLimit(*stored["limit"]),
+                search=None if search is None else Search(*search),
+                **{name: stored[name] for name in _PLAIN},
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidValue("state", f"is damaged: {error!r}") from error
+
+    def deciding(self, decision: Decision) -> "TuningState":
+        """With the decision of this tick."""
+        return replace(self, decision=decision)
+
+
+_PLAIN = ("sequence", "at_s", "elapsed_s", "changed_s", "sent_bytes", "retransmitted_bytes", "reopened")
+
+
+def _decision_to_dict(decision: Decision) -> dict[str, Any]:
+    return {
+        "chunks": [[plan.chunk.value, plan.max_file_bytes, plan.parameters.known()] for plan in decision.chunks],
+        "changed": decision.changed,
+        "reason": decision.reason,
+        "kind": decision.kind.value,
+        "sla_bank": decision.sla_bank,
+    }
+
+
+def _decision_from_dict(stored: Mapping[str, Any]) -> Decision:
+    chunks: Sequence[tuple[str, int | None, dict[str, Any]]] = stored["chunks"]
+    return Decision(
+        chunks=tuple(ChunkPlan(ChunkKind(kind), top, Parameters(**known)) for kind, top, known in chunks),
+        changed=stored["changed"],
+        reason=stored["reason"],
+        kind=DecisionKind(stored["kind"]),
+        sla_bank=stored["sla_bank"],
+    )
+
+
+def _belief_to_dict(belief: Belief) -> dict[str, Any]:
+    return {
+        "path": list(belief.path),
+        "chunks": {kind.value: list(gain) for kind, gain in belief.chunks.items()},
+        "power": list(belief.power),
+        "noise": belief.noise,
+        "ticks": belief.ticks,
+    }
+
+
+def _belief_from_dict(stored: Mapping[str, Any]) -> Belief:
+    return Belief(
+        path=Gain(*stored["path"]),
+        chunks={ChunkKind(kind): Gain(*gain) for kind, gain in stored["chunks"].items()},
+        power=Gain(*stored["power"]),
+        noise=stored["noise"],
+        ticks=stored["ticks"],
+    )

@@ -1,0 +1,62 @@
+"""``/`` and ``/docs``: where someone begins who knows the address alone. Every byte comes from this service."""
+
+from pathlib import Path
+from types import MappingProxyType
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse
+
+from tradewind.errors import NotFound
+
+router = APIRouter(include_in_schema=False)
+
+_STATIC = Path(__file__).with_name("static")
+_FILES = MappingProxyType(
+    {
+        "docs.js": (_STATIC / "docs.js", "text/javascript"),
+        "swagger-ui-bundle.js": (_STATIC / "swagger-ui" / "swagger-ui-bundle.js", "text/javascript"),
+        "swagger-ui.css": (_STATIC / "swagger-ui" / "swagger-ui.css", "text/css"),
+    }
+)
+_LINKS = MappingProxyType(
+    {
+        "documentation": "/docs",
+        "openapi": "/openapi.json",
+        "health": "/healthz",
+        "readiness": "/readyz",
+        "metrics": "/metrics",
+    }
+)
+_HEADERS = MappingProxyType(
+    {
+        # The browser itself keeps the page from asking another origin. Styles are set by its script, images are data.
+        "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer",
+    }
+)
+
+
+@router.get("/")
+async def front(request: Request) -> Response:
+    """What answers here, and where to go on; a browser is sent to the documentation."""
+    if "text/html" in request.headers.get("accept", ""):
+        return RedirectResponse("docs", headers={"Vary": "Accept"})
+    told = {"name": request.app.title, "version": request.app.version, "links": dict(_LINKS)}
+    return JSONResponse(told, headers={"Vary": "Accept"})
+
+
+@router.get("/docs")
+async def documentation() -> Response:
+    """The API's description for people."""
+    return FileResponse(_STATIC / "docs.html", media_type="text/html", headers=dict(_HEADERS))
+
+
+@router.get("/docs/{name}")
+async def documentation_file(name: str) -> Response:
+    """A file that the page is made of."""
+    if name not in _FILES:
+        raise NotFound(f"there is no {name} here")
+    path, media_type = _FILES[name]
+    return FileResponse(path, media_type=media_type, headers=dict(_HEADERS))

@@ -1,0 +1,49 @@
+"""``/v1/limits``: caps that hold over all live transfers together."""
+
+from collections.abc import Sequence
+
+from fastapi import APIRouter
+
+from services.api.dependencies import AnyKey, Parts, ProviderKey
+from services.api.problems import PROBLEM_RESPONSES
+from services.application.limits import Limit, LimitScope, put_limit
+from tradewind.wire.limits import WireLimit
+
+router = APIRouter(prefix="/v1/limits", tags=["limits"], responses=PROBLEM_RESPONSES)
+
+
+@router.get("")
+def list_limits(parts: Parts, principal: AnyKey) -> Sequence[WireLimit]:
+    """All limits: the tenant's, then those of endpoints, then those of links."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        return [_wire(limit) for limit in uow.limits.all()]
+
+
+@router.put("")
+def set_limit(limit: WireLimit, parts: Parts, principal: ProviderKey) -> Sequence[WireLimit]:
+    """Set or replace one limit, or remove it by naming no cap; live transfers obey at their next heartbeat."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        limits = put_limit(_limit(limit), uow=uow)
+    parts.snapshots.forget(principal.tenant_id)
+    return [_wire(each) for each in limits]
+
+
+def _limit(wire: WireLimit) -> Limit:
+    return Limit(
+        scope=LimitScope(wire.scope),
+        source=wire.endpoint or wire.source,
+        destination=wire.destination,
+        concurrency=wire.concurrency,
+        streams=wire.streams,
+    )
+
+
+def _wire(limit: Limit) -> WireLimit:
+    ends = {"endpoint": limit.source} if limit.scope is LimitScope.ENDPOINT else {"source": limit.source}
+    return WireLimit(
+        scope=limit.scope.value,
+        destination=limit.destination,
+        concurrency=limit.concurrency,
+        streams=limit.streams,
+        **ends,
+    )

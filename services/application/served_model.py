@@ -1,0 +1,150 @@
+"""The model of a link as the API holds it: what was solved beforehand, its tables, and both under another load."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from uuid import UUID
+
+from services.application.assumed_load import AssumedLoad, LoadOrigin
+from services.application.chunk_choice import Solution
+from services.application.learned import StoredModel, Tier
+from tradewind.borrowing import Lendable
+from tradewind.cluster import Leaf, load_share, nearest_leaf
+from tradewind.dataset import DataSet
+from tradewind.load_effect import NO_SHIFT, LoadShift
+from tradewind.model import LeafModel
+from tradewind.path import Path
+from tradewind.prediction import predict
+from tradewind.recommendation import CompactTable
+from tradewind.selection import SettingTable
+from tradewind.sla_partitions import Partition, PartitionKey, tier_name
+from tradewind.wire.recommendations import table_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedPartition(Solution):
+    """A partition as the solution of all its targets, with the identity of its tier, which providers price."""
+
+    lower: float
+    upper: float
+
+    @classmethod
+    def of(cls, partition: Partition, tier: Tier, base_power_w: float | None) -> "ServedPartition":
+        return cls(
+            lower=partition.lower,
+            upper=partition.upper,
+            setting=partition.setting,
+            probability=partition.probability,
+            per_byte=predict(
+                partition.setting, dataset_bytes=1.0, basis=partition.energy_basis, base_power_w=base_power_w
+            ),
+            base_power_w=base_power_w,
+            feasible=True,
+            tier_id=tier.id,
+            tier=tier_name(partition),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ServedLeaf:
+    """A leaf ready to answer under one load, its median unless shifted; what is asked for is made once and kept.
+
+    ``compact`` is the compact table at the median.
+    """
+
+    cluster_id: UUID
+    model: LeafModel
+    tiers: tuple[Tier, ...]
+    compact: CompactTable
+    shift: LoadShift = NO_SHIFT
+    _by_key: dict[PartitionKey, tuple[ServedPartition, ...]] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def of(cls, cluster_id: UUID, model: LeafModel, tiers: Iterable[Tier]) -> "ServedLeaf":
+        return cls(cluster_id, model, tuple(tiers), model.compact())
+
+    def under(self, load: float) -> "ServedLeaf":
+        """The leaf under a load 0 … 1; itself where no log tells what load does to it."""
+        return self if self.model.load_effect is None else replace(self, shift=self.model.shift(load))
+
+    @cached_property
+    def table(self) -> SettingTable:
+        """All settings of the lattice."""
+        return self.model.table if self.shift == NO_SHIFT else self.model.table.under(self.shift)
+
+    @cached_property
+    def table_json(self) -> bytes:
+        """The compact table as it goes out."""
+        return table_json(replace(self.compact, predicted=self.compact.predicted.under(self.shift)))
+
+    @cached_property
+    def lendable(self) -> Lendable:
+        """Settings to try on an unseen path near by."""
+        return Lendable.of(self.model, self.compact)
+
+    @cached_property
+    def fastest_log(self) -> float:
+        """Log throughput of the fastest setting at the median load."""
+        return max(each.log_throughput_mean for each in self.model.table.settings)
+
+    def partitions(self, key: PartitionKey) -> tuple[ServedPartition, ...]:
+        """What was solved beforehand for a key, ascending; empty where it has to be solved anew."""
+        known = self._by_key.get(key)
+        if known is None:
+            known = self._by_key[key] = tuple(sorted(self._shifted(key), key=lambda served: served.lower))
+        return known
+
+    def _shifted(self, key: PartitionKey) -> Iterator[ServedPartition]:
+        for partition, tier in zip(self.model.partitions, self.tiers, strict=True):
+            if partition.key == key:
+                here = partition if self.shift == NO_SHIFT else partition.under(self.shift)
+                if here is not None:
+                    yield ServedPartition.of(here, tier, self.model.table.base_power_w)
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """The model of one link, ready to answer."""
+
+    path: Path
+    load_median: float
+    leaves: tuple[ServedLeaf, ...]
+    unknown_bps: float | None = None
+    _fastest_bps: dict[float, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, stored: StoredModel) -> "ServedModel":
+        leaves = tuple(ServedLeaf.of(each.cluster_id, each.model, each.tiers) for each in stored.leaves)
+        return cls(stored.path, stored.load_median, leaves, stored.unknown_bps)
+
+    def nearest(self, dataset: DataSet, load: float) -> tuple[ServedLeaf, float]:
+        """The leaf for a data set under this load, and how many doublings it is away."""
+        position, octaves = nearest_leaf(
+            self._centres, mean_file_bytes=dataset.mean_file_bytes, file_count=dataset.file_count, load=load
+        )
+        return self.leaves[position], octaves
+
+    def fastest_bps(self, load: AssumedLoad) -> float:
+        """Throughput of the fastest setting of any leaf under a load."""
+        known = self._fastest_bps.get(load.share)  # there are no more than a hundred loads
+        if known is None:
+            fastest = max(leaf.fastest_log + leaf.model.shift(load.share).log_throughput for leaf in self.leaves)
+            known = self._fastest_bps[load.share] = math.exp(fastest)
+        return known
+
+    def load(self, asked: float | None) -> AssumedLoad:
+        """The load to answer for: what is asked, else the last known of the link, else its median."""
+        return self._usual_load if asked is None else AssumedLoad(asked, LoadOrigin.ASKED)
+
+    @cached_property
+    def _usual_load(self) -> AssumedLoad:
+        bandwidth_bps = self.path.bandwidth_bps  # what the logs call the whole pipe, as their loads do
+        if self.unknown_bps is None or bandwidth_bps is None:
+            return AssumedLoad(self.load_median, LoadOrigin.MEDIAN)
+        share = load_share(known_bps=0.0, unknown_bps=self.unknown_bps, bandwidth_bps=bandwidth_bps)
+        return AssumedLoad(share, LoadOrigin.LAST_KNOWN)
+
+    @cached_property
+    def _centres(self) -> tuple[Leaf, ...]:
+        return tuple(served.model.leaf for served in self.leaves)

@@ -1,0 +1,269 @@
+"""Heartbeats of live transfers: each is a sample for the controller, whose decision is the answer.
+
+The state of a transfer stands in the memory of the process that answered last and, one tick later at most, in the
+store of sessions, which may forget it. A heartbeat that finds neither makes it again from what it carries itself, so
+that a late heartbeat revives its transfer and no transfer fails because of the service.
+"""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+import orjson
+
+from services.application.tuning_sessions import (
+    UNLIMITED,
+    Claim,
+    Exchanged,
+    Outcome,
+    Sessions,
+    SessionsAway,
+    Share,
+    Tick,
+    TransferKey,
+)
+from tradewind.errors import Conflict, InvalidValue
+from tradewind.parameters import Caps
+from tradewind.recommendation import ChunkPlan
+from tradewind.transfer import LinkKey
+from tradewind.tuning import Basis, Decision, Sample, TuningState, begin, resume, step
+from tradewind.wire.heartbeats import Heartbeat
+from tradewind.wire.recommendations import RecommendRequest
+
+TICK_S = 5.0
+WAITING_TICK_S = 1.0
+"""Until the next heartbeat of a transfer that has no share yet: others give theirs back at their own next one."""
+
+SILENT_TICKS = 3
+"""Heartbeats missing before a transfer's share goes to others."""
+
+ATTEMPTS = 4
+"""Rounds against other processes that answer for the same transfer; more than one is rare, more than two a fault."""
+
+MAX_LIVE = 20_000
+"""Transfers whose state a process keeps; a few kilobytes each."""
+
+GROWTH = 2
+"""Streams may double within a tick (the controller's trust region), so that much more than in use is claimed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a transfer is tuned on, the link whose limits it falls under, and its enquiry as JSON."""
+
+    basis: Basis
+    link: LinkKey
+    enquiry: bytes
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """``granted`` : whether the transfer may run. ``journalled_sequence`` : heartbeats up to it are stored for good."""
+
+    sequence: int
+    decision: Decision
+    granted: bool
+    journalled_sequence: int
+    next_heartbeat_s: float
+
+
+@dataclass(slots=True)
+class _Live:
+    """A transfer in memory: ``basis`` is the opening's under the share granted now."""
+
+    opening: Opening
+    basis: Basis
+    state: TuningState
+    known: int = -1
+    share: Share = UNLIMITED
+    journalled: int = -1
+
+    def grant(self, share: Share) -> None:
+        if share != self.share:
+            self.share, self.basis = share, _within(self.opening.basis, share)
+
+
+NO_ROOM = "the caps of this path are in use by other transfers; ask again for a share"
+
+Open = Callable[[RecommendRequest], Awaitable[Opening]]
+Claims = Callable[[LinkKey], tuple[Claim, ...]]
+
+
+class Tuner:
+    """Answers the heartbeats that come to this process.
+
+    Parameters
+    ----------
+    sessions : what is remembered outside the process.
+    capacity : transfers kept in memory, the longest silent given up first.
+    """
+
+    def __init__(self, sessions: Sessions, *, capacity: int = MAX_LIVE) -> None:
+        self._sessions = sessions
+        self._capacity = capacity
+        self._live: OrderedDict[TransferKey, _Live] = OrderedDict()
+
+    async def answer(self, key: TransferKey, beat: Heartbeat, body: bytes, *, claims: Claims, open_: Open) -> Answer:
+        """The decision on one heartbeat.
+
+        Parameters
+        ----------
+        body : the heartbeat as it came, for the journal.
+        claims : of a link, under the limits of now.
+        open_ : makes the basis of a transfer that this process does not know.
+
+        Raises
+        ------
+        Conflict : the transfer is over, or nobody knows it and the heartbeat does not carry its enquiry.
+        InvalidValue : a sample that no transfer can have.
+        """
+        sample = beat.to_sample()
+        live = self._live.get(key)
+        if live is None:
+            live = self._keep(key, await self._opened(key, beat, sample, open_))
+        else:
+            self._live.move_to_end(key)
+        if sample.sequence <= live.known and live.share.granted:
+            return _answer(live, live.state.decision)
+        return await self._decide(key, live, sample, body, claims(live.opening.link))
+
+    async def end(self, key: TransferKey) -> None:
+        """The transfer is over: its share is free. Without the store of sessions the share runs out by itself."""
+        self._live.pop(key, None)
+        try:
+            await self._sessions.end(key)
+        except SessionsAway:
+            return
+
+    def _keep(self, key: TransferKey, live: _Live) -> _Live:
+        self._live[key] = live
+        if len(self._live) > self._capacity:
+            self._live.popitem(last=False)
+        return live
+
+    async def _opened(self, key: TransferKey, beat: Heartbeat, sample: Sample, open_: Open) -> _Live:
+        enquiry = beat.enquiry
+        if enquiry is None:
+            enquiry = await self._remembered_enquiry(key)
+        opening = await open_(enquiry)
+        state = begin(opening.basis) if sample.sequence == 0 else resume(opening.basis, sample)
+        return _Live(opening, opening.basis, state)
+
+    async def _remembered_enquiry(self, key: TransferKey) -> RecommendRequest:
+        try:
+            stored = await self._sessions.enquiry(key)
+        except SessionsAway:
+            stored = None
+        if stored is None:
+            raise Conflict(f"transfer {key.transfer_id} has no session: send the heartbeat again with its enquiry")
+        return RecommendRequest.model_validate_json(stored)
+
+    async def _decide(
+        self, key: TransferKey, live: _Live, sample: Sample, body: bytes, claims: tuple[Claim, ...]
+    ) -> Answer:
+        before = live.state
+        for _ in range(ATTEMPTS):
+            if sample.sequence == 0:
+                before = begin(live.basis)  # so also when a transfer asks again for its share
+            state, decision = step(live.basis, before, sample)
+            exchanged = await self._exchange(key, live, _tick(live, sample, state, body, claims))
+            match exchanged.outcome:
+                case Outcome.ENDED:
+                    self._live.pop(key, None)
+                    raise Conflict(f"transfer {key.transfer_id} is over")
+                case Outcome.OVERTAKEN:
+                    before = self._adopted(live, sample, exchanged)
+                    if sample.sequence <= before.sequence:
+                        return _answer(live, before.decision)
+                    continue
+            live.known, live.state = sample.sequence, state
+            live.journalled = exchanged.journalled_sequence
+            live.grant(exchanged.share)
+            if not live.share.granted or _fits(decision.chunks, live.share):
+                break
+        return _answer(live, decision)
+
+    async def _exchange(self, key: TransferKey, live: _Live, tick: Tick) -> Exchanged:
+        try:
+            return await self._sessions.exchange(key, tick)
+        except SessionsAway:  # goes on with what the process knows; nothing new is journalled
+            return Exchanged(outcome=Outcome.STORED, journalled_sequence=live.journalled, share=live.share)
+
+    @staticmethod
+    def _adopted(live: _Live, sample: Sample, exchanged: Exchanged) -> TuningState:
+        """The state that another process has left, or one made again where it cannot be read."""
+        try:
+            state = TuningState.from_dict(orjson.loads(exchanged.state or b"{}"))
+        except InvalidValue:
+            state = replace(resume(live.opening.basis, sample), sequence=sample.sequence - 1)
+        live.state, live.known, live.journalled = state, state.sequence, exchanged.journalled_sequence
+        return state
+
+
+def _tick(live: _Live, sample: Sample, state: TuningState, body: bytes, claims: tuple[Claim, ...]) -> Tick:
+    stored = state.to_dict()
+    return Tick(
+        sequence=sample.sequence,
+        known=live.known,
+        state=orjson.dumps(stored),
+        enquiry=live.opening.enquiry,
+        heartbeat=body,
+        decision=orjson.dumps(stored["decision"]),
+        claims=claims,
+        used=_used(sample),
+        wanted=_wanted(sample, state.decision),
+        weight=live.opening.weight,
+        silent_after_s=SILENT_TICKS * max(sample.interval_s, TICK_S),
+    )
+
+
+def _within(basis: Basis, share: Share) -> Basis:
+    """The basis under the caps of its request and the share granted now."""
+    if share.concurrency is None and share.streams is None:
+        return basis
+    granted = Caps(concurrency=_at_least_one(share.concurrency), streams=_at_least_one(share.streams))
+    return replace(basis, caps=basis.caps.tightened_by(granted))
+
+
+def _at_least_one(share: int | None) -> int | None:
+    return None if share is None else max(share, 1)
+
+
+def _fits(chunks: tuple[ChunkPlan, ...], share: Share) -> bool:
+    files, streams = _total(chunks)
+    return files <= (share.concurrency or files) and streams <= (share.streams or streams)
+
+
+def _total(chunks: tuple[ChunkPlan, ...]) -> tuple[int, int]:
+    """Files and streams at once."""
+    return (
+        sum(chunk.parameters.concurrency or 1 for chunk in chunks),
+        sum(chunk.parameters.streams for chunk in chunks),
+    )
+
+
+def _used(sample: Sample) -> tuple[int, int]:
+    """Files and streams in force; none before the first byte."""
+    if sample.sequence == 0:
+        return 0, 0
+    return (
+        sum(chunk.parameters.concurrency or 1 for chunk in sample.chunks),
+        sum(chunk.parameters.streams for chunk in sample.chunks),
+    )
+
+
+def _wanted(sample: Sample, decision: Decision) -> tuple[int, int]:
+    """Files and streams that the transfer may come to use until its next heartbeat."""
+    files, streams = _total(decision.chunks)
+    if sample.sequence == 0:
+        return files, streams
+    most = max(sample.remaining_files, 1)
+    return min(GROWTH * files, most), GROWTH * streams
+
+
+def _answer(live: _Live, decision: Decision) -> Answer:
+    if not live.share.granted:
+        decision = replace(decision, reason=NO_ROOM, changed=False)
+        return Answer(live.state.sequence, decision, False, live.journalled, WAITING_TICK_S)
+    return Answer(live.state.sequence, decision, True, live.journalled, TICK_S)

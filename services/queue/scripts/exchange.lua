@@ -1,0 +1,111 @@
+-- One heartbeat in one step: remember the state, hand the tick to the journal, claim the transfer's share.
+--
+-- KEYS  1 session, 2 journal, 3… one hash a scope with caps: transfer -> "weight files streams held_files held_streams expires_ms"
+-- ARGV  1 known, 2 sequence, 3 state, 4 enquiry, 5 heartbeat, 6 decision, 7 session ttl s, 8 journal length,
+--       9 tenant, 10 transfer, 11 weight, 12 wanted files, 13 wanted streams, 14 used files, 15 used streams,
+--       16 silent after ms, 17… cap of files and cap of streams of each scope, '' for none
+-- Gives {'ended'}, {'overtaken', state, journalled} or {'stored', '', journalled, files, streams}, '' where no cap is set.
+
+local session, journal = KEYS[1], KEYS[2]
+local stored = redis.call('HMGET', session, 'sequence', 'journalled', 'ended')
+local journalled = stored[2] or '-1'
+if stored[3] then return {'ended'} end
+if stored[1] and tonumber(stored[1]) > tonumber(ARGV[1]) then
+  return {'overtaken', redis.call('HGET', session, 'state'), journalled}
+end
+
+local transfer = ARGV[10]
+local clock = redis.call('TIME')
+local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+local function members(scope)
+  local found, all = {}, redis.call('HGETALL', scope)
+  for i = 1, #all, 2 do
+    local weight, files, streams, held_files, held_streams, expires =
+      string.match(all[i + 1], '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
+    if all[i] ~= transfer then
+      if tonumber(expires) <= now_ms then
+        redis.call('HDEL', scope, all[i])
+      else
+        found[#found + 1] = {
+          id = all[i], weight = tonumber(weight),
+          wants = {tonumber(files), tonumber(streams)}, holds = {tonumber(held_files), tonumber(held_streams)},
+        }
+      end
+    end
+  end
+  return found
+end
+
+-- Max-min fair share of `mine`: who wants less than its weighted part leaves the rest to the others. Whole numbers;
+-- what rounding leaves goes to those with nothing first, then in the order of their names.
+local function fair(cap, all, mine, what)
+  local order = {}
+  for i = 1, #all do order[i] = all[i] end
+  table.sort(order, function(a, b)
+    local x, y = a.wants[what] / a.weight, b.wants[what] / b.weight
+    if x == y then return a.id < b.id end
+    return x < y
+  end)
+  local left, weights = cap, 0
+  for _, each in ipairs(order) do weights = weights + each.weight end
+  local given, rest = {}, cap
+  for _, each in ipairs(order) do
+    local part = math.min(each.wants[what], left * each.weight / weights)
+    left, weights = left - part, weights - each.weight
+    given[each.id] = math.floor(part + 1e-9)
+    rest = rest - given[each.id]
+  end
+  table.sort(order, function(a, b)
+    local x, y = math.min(given[a.id], 1), math.min(given[b.id], 1)
+    if x == y then return a.id < b.id end
+    return x < y
+  end)
+  for _, each in ipairs(order) do
+    if rest < 1 then break end
+    if given[each.id] < each.wants[what] then
+      given[each.id] = given[each.id] + 1
+      rest = rest - 1
+    end
+  end
+  return given[mine.id]
+end
+
+local mine = {
+  id = transfer, weight = tonumber(ARGV[11]), wants = {tonumber(ARGV[12]), tonumber(ARGV[13])},
+}
+local granted = {false, false}
+for i = 3, #KEYS do
+  local others = members(KEYS[i])
+  for what = 1, 2 do
+    local cap = ARGV[16 + 2 * (i - 3) + what]
+    if cap ~= '' then
+      local free = tonumber(cap)
+      local all = {mine}
+      for _, each in ipairs(others) do
+        free = free - each.holds[what]
+        all[#all + 1] = each
+      end
+      local part = math.max(0, math.min(free, fair(tonumber(cap), all, mine, what)))
+      if not granted[what] or part < granted[what] then granted[what] = part end
+    end
+  end
+end
+
+-- Held is what was granted; what is still in use beyond it is free only when a heartbeat says so.
+local function held(what) return math.max(granted[what] or 0, tonumber(ARGV[13 + what])) end
+local entry = table.concat({
+  ARGV[11], ARGV[12], ARGV[13], held(1), held(2), string.format('%.0f', now_ms + tonumber(ARGV[16])),
+}, ' ')
+local scopes = {}
+for i = 3, #KEYS do
+  redis.call('HSET', KEYS[i], transfer, entry)
+  redis.call('EXPIRE', KEYS[i], ARGV[7])
+  scopes[#scopes + 1] = KEYS[i]
+end
+
+redis.call('HSET', session, 'sequence', ARGV[2], 'state', ARGV[3], 'enquiry', ARGV[4], 'scopes', table.concat(scopes, '\n'))
+redis.call('EXPIRE', session, ARGV[7])
+redis.call('XADD', journal, 'MAXLEN', '~', ARGV[8], '*',
+  'tenant', ARGV[9], 'transfer', transfer, 'sequence', ARGV[2], 'heartbeat', ARGV[5], 'decision', ARGV[6], 'enquiry', ARGV[4])
+return {'stored', '', journalled, granted[1] or '', granted[2] or ''}

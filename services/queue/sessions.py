@@ -1,0 +1,99 @@
+"""Sessions of live transfers in Redis: one script, and so one round trip and one step, a heartbeat."""
+
+from importlib.resources import files
+
+import redis.asyncio
+from redis.exceptions import RedisError
+
+from services.application.tuning_sessions import (
+    Exchanged,
+    Outcome,
+    SessionsAway,
+    Share,
+    Tick,
+    TransferKey,
+)
+
+JOURNAL = "tradewind:heartbeats"
+"""Stream of heartbeats on their way to the database."""
+
+JOURNAL_LENGTH = 200_000
+"""Heartbeats kept at most while no worker takes them; those that fall out come again with the completion."""
+
+SESSION_TTL_S = 900
+ENDED_TTL_S = 3600
+
+_SCRIPTS = files("services.queue") / "scripts"
+
+
+class RedisSessions:
+    """Sessions in Redis, which may be away and may forget: the caller then goes on by itself."""
+
+    def __init__(self, client: redis.asyncio.Redis) -> None:
+        self._client = client
+        self._exchange = client.register_script((_SCRIPTS / "exchange.lua").read_text())
+        self._end = client.register_script((_SCRIPTS / "end.lua").read_text())
+
+    async def exchange(self, key: TransferKey, tick: Tick) -> Exchanged:
+        caps = [_text(cap) for claim in tick.claims for cap in (claim.concurrency, claim.streams)]
+        keys = [session_key(key), JOURNAL, *(_scope_key(key, claim.scope) for claim in tick.claims)]
+        arguments: list[bytes | str | int | float] = [
+            tick.known,
+            tick.sequence,
+            tick.state,
+            tick.enquiry,
+            tick.heartbeat,
+            tick.decision,
+            SESSION_TTL_S,
+            JOURNAL_LENGTH,
+            str(key.tenant_id),
+            str(key.transfer_id),
+            tick.weight,
+            *tick.wanted,
+            *tick.used,
+            round(1000 * tick.silent_after_s),
+            *caps,
+        ]
+        try:
+            outcome, *told = await self._exchange(keys=keys, args=arguments)
+        except (RedisError, OSError) as away:
+            raise SessionsAway(str(away)) from away
+        match Outcome(outcome.decode()):
+            case Outcome.ENDED:
+                return Exchanged(outcome=Outcome.ENDED)
+            case Outcome.OVERTAKEN:
+                return Exchanged(outcome=Outcome.OVERTAKEN, state=told[0], journalled_sequence=int(told[1]))
+            case Outcome.STORED:
+                _, journalled, files_granted, streams_granted = told
+                share = Share(_number(files_granted), _number(streams_granted))
+                return Exchanged(outcome=Outcome.STORED, journalled_sequence=int(journalled), share=share)
+
+    async def enquiry(self, key: TransferKey) -> bytes | None:
+        try:
+            found = await self._client.hget(session_key(key), "enquiry")
+        except (RedisError, OSError) as away:
+            raise SessionsAway(str(away)) from away
+        return found.encode() if isinstance(found, str) else found
+
+    async def end(self, key: TransferKey) -> None:
+        try:
+            await self._end(keys=[session_key(key)], args=[str(key.transfer_id), ENDED_TTL_S])
+        except (RedisError, OSError) as away:
+            raise SessionsAway(str(away)) from away
+
+
+def session_key(key: TransferKey) -> str:
+    return f"tradewind:session:{key.tenant_id}:{key.transfer_id}"
+
+
+def _scope_key(key: TransferKey, scope: str) -> str:
+    return f"tradewind:shares:{key.tenant_id}:{scope}"
+
+
+def _text(cap: int | None) -> str:
+    return "" if cap is None else str(cap)
+
+
+def _number(granted: bytes | int) -> int | None:
+    """What a script gives: a number, or nothing where no cap is set."""
+    return None if granted == b"" else int(granted)

@@ -1,0 +1,95 @@
+"""What a user or a program is told when a command fails."""
+
+import json
+import socket
+
+import pytest
+
+from tests.integration.agent.command import environment, run
+from tests.integration.agent.faulty_service import faulty_service
+from tests.integration.certificates import make_certificates
+from tests.integration.serving import serving
+from tests.unit.agent.records import lines
+from tradewind_agent.serve import TlsFiles
+
+
+@pytest.fixture
+def env(tmp_path):
+    return environment(tmp_path / "home")
+
+
+@pytest.fixture
+def closed_port():
+    """A port that nobody listens on, and that nobody else gets meanwhile."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
+
+
+def test_a_refused_connection_says_what_to_check(env, closed_port, tmp_path):
+    copied = run("copy", f"http://127.0.0.1:{closed_port}/", str(tmp_path / "copy"), env=env)
+    assert copied.code == 1
+    assert copied.error.endswith("the connection was refused; check the port, and that the server runs")
+    asked = run("login", f"http://127.0.0.1:{closed_port}", "--key", "k", env=env)
+    assert "does not answer: the connection was refused; check the port" in asked.error
+    assert "Errno" not in copied.error + asked.error
+
+
+def test_an_unknown_host_is_told_as_a_name(env, tmp_path):
+    copied = run("copy", "http://no-such-host.invalid/", str(tmp_path / "copy"), env=env)
+    asked = run("login", "http://no-such-host.invalid", "--key", "k", env=env)
+    for outcome in (copied, asked):
+        assert outcome.code == 1
+        assert "check the name" in outcome.error
+        assert "Errno" not in outcome.error
+
+
+def test_an_untrusted_certificate_names_the_option_that_trusts_it(env, tmp_path):
+    (tmp_path / "certificates").mkdir()
+    made = make_certificates(tmp_path / "certificates")
+    with serving(tmp_path, tls=TlsFiles(made.certificate, made.key)) as server:
+        copied = run("copy", server.url, str(tmp_path / "copy"), env=env)
+        asked = run("login", server.url, "--key", "k", env=env)
+    assert (copied.code, asked.code) == (1, 1)
+    assert "certificate of 127.0.0.1 is not trusted" in copied.error
+    assert "--ca-file" in copied.error
+    assert "its certificate is not trusted" in asked.error
+    assert "SSL_CERT_FILE" in asked.error
+    assert "_ssl.c" not in copied.error + asked.error
+
+
+def test_a_file_in_place_of_a_folder_is_told(env, tmp_path):
+    (tmp_path / "spool").write_bytes(b"in the way")
+    outcome = run("logs", "watch", str(tmp_path), "--once", env=env | {"XDG_STATE_HOME": str(tmp_path / "spool")})
+    assert outcome.code == 1
+    assert "Errno" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("copy", "http://no-such-host.invalid/", "/tmp/never", "--json"), 1),
+        (("copy", "http://host/", "/there", "--sla", "fastest", "--json"), 2),
+        (("recommend", "a", "b", "--json", "--bandwidth", "100"), 2),
+        (("logs", "upload", "-", "--json"), 1),
+        (("copy", "--no-such-option", "--json"), 2),
+    ],
+)
+def test_a_program_gets_the_failure_as_one_document_and_the_exit_code_stays(arguments, code, env):
+    outcome = run(*arguments, env=env, stdin=b"".join(lines(1)))
+    assert outcome.code == code
+    assert outcome.document["exit_code"] == code
+    assert outcome.error == f"tradewind: {outcome.document['error']}"
+
+
+def test_a_refusal_of_the_service_is_a_document_too(env):
+    with faulty_service() as service:
+        service.faults.append((401, {}))
+        outcome = run("login", service.url, "--key", "wrong", "--json", env=env)
+    assert outcome.code == 1
+    assert "tradewind login URL --key KEY" in json.loads(outcome.out)["error"]
+
+
+def test_without_json_a_failure_leaves_standard_output_empty(env):
+    outcome = run("copy", "http://host/", "/there", "--sla", "fastest", env=env)
+    assert outcome.out == ""

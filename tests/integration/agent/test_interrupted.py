@@ -1,0 +1,94 @@
+"""Ctrl-C, as a user presses it: a signal to another process."""
+
+import json
+import signal
+from random import Random
+
+import pytest
+
+from benchmarks.emulation.path import emulate
+from benchmarks.emulation.profile import PathProfile
+from tests.conditions import eventually
+from tests.integration.agent.command import PATIENCE_S, environment, run, start
+from tests.integration.serving import event_loop, serving
+
+SMALL, LARGE = 20_000, 3_000_000
+BY_HAND = ("--concurrency", "2", "--parallelism", "1", "--pipelining", "1", "--base-power", "0s")
+
+
+@pytest.fixture
+def env(tmp_path):
+    return environment(tmp_path / "home")
+
+
+@pytest.fixture
+def files(tmp_path):
+    folder = tmp_path / "source"
+    folder.mkdir()
+    random = Random(1)
+    for number in range(3):
+        (folder / f"small{number}").write_bytes(random.randbytes(SMALL))
+    (folder / "large").write_bytes(random.randbytes(LARGE))
+    return folder
+
+
+@pytest.fixture
+def origin(files):
+    with serving(files) as server:
+        yield server
+
+
+@pytest.fixture
+def slow_address(origin):
+    """The origin behind a path that takes some seconds for the large file."""
+    with event_loop() as run_in_loop:
+        path = run_in_loop(emulate(PathProfile(rate_bps=8e6, rtt_s=0.002), ("127.0.0.1", origin.port)))
+        try:
+            yield f"http://127.0.0.1:{path.port}/"
+        finally:
+            run_in_loop(path.close())
+
+
+def interrupt(*arguments, env, when):
+    """Start a command, press Ctrl-C once ``when`` holds; its exit code and output."""
+    with start(*arguments, env=env) as process:
+        eventually(lambda: process.poll() is not None or when(), patience_s=PATIENCE_S)
+        assert process.poll() is None, process.stderr.read()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE_S)
+    return process.returncode, out.decode(), err.decode()
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_an_interrupted_copy_keeps_what_it_has_and_says_how_to_go_on(
+    slow_address, origin, files, env, tmp_path, as_json
+):
+    target = tmp_path / "copy"
+    part = target / ".large.tradewind-part"
+
+    def small_files_done_and_the_large_one_begun():
+        return all((target / f"small{number}").exists() for number in range(3)) and part.exists()
+
+    options = (*BY_HAND, *(["--json"] if as_json else []))
+    code, out, err = interrupt(
+        "copy", slow_address, str(target), *options, env=env, when=small_files_done_and_the_large_one_begun
+    )
+    assert code == 130
+    assert err == ""
+    if as_json:
+        document = json.loads(out)
+        assert (document["status"], document["files_done"]) == ("cancelled", 3)
+        first_bytes = document["bytes_moved"]
+    else:
+        assert out.startswith("interrupted; run the same command again to go on; moved ")
+        assert out.count("\n") == 1
+        first_bytes = 3 * SMALL
+    assert part.exists()
+    assert not (target / "large").exists()
+    again = run("copy", origin.url, str(target), *BY_HAND, "--json", env=env)
+    assert again.code == 0
+    assert again.document["files_skipped"] == 3
+    assert again.document["bytes_moved"] <= LARGE + 3 * SMALL - first_bytes
+    assert {path.name: path.read_bytes() for path in target.iterdir()} == {
+        path.name: path.read_bytes() for path in files.iterdir()
+    }

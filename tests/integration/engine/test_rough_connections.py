@@ -1,0 +1,122 @@
+"""Servers that are silent, close, forget or are away, and how many connections there are."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.integration.engine.fetching import CONTENT, SMALL, copies, reason_of_failure
+from tests.integration.engine.rough_server import RoughServer, gated, plain, silent, status
+from tests.integration.engine.transfers import digests, jobs_for, options, plan, until
+from tradewind_agent.engine import TransferEngine, TransferResult
+
+
+def test_a_silent_server_is_left_after_the_idle_timeout_and_asked_again(tmp_path: Path):
+    _, server = copies(silent(1, plain(SMALL)), tmp_path, SMALL, idle_timeout_s=0.2)
+    assert len(server.asked) == 2
+
+
+def test_a_server_that_is_always_silent_fails_within_bounds(tmp_path: Path):
+    reason, _ = reason_of_failure(silent(10**6, plain(SMALL)), tmp_path, idle_timeout_s=0.1)
+    assert reason == "nothing received for 0.1 s (tried 4 times)"
+
+
+@pytest.mark.parametrize("says_so", [True, False])
+def test_a_server_that_closes_after_every_answer_still_gives_everything(tmp_path: Path, says_so: bool):
+    async def story() -> None:
+        names = [f"f{number}" for number in range(40)]
+        server = RoughServer({f"/{name}": plain(SMALL) for name in names}, requests_per_connection=1, says_so=says_so)
+        async with server:
+            result = await TransferEngine(plan(3, 1, 8), options()).run(jobs_for(server.url, names, tmp_path))
+        assert result.failures == ()
+
+    asyncio.run(story())
+    assert len(digests(tmp_path)) == 40
+    assert len(set(digests(tmp_path).values())) == 1
+
+
+def test_nobody_listening_fails_in_one_line(tmp_path: Path):
+    async def story() -> TransferResult:
+        async with RoughServer({}) as server:
+            gone = server.url
+        return await TransferEngine(plan(2, 2), options()).run(jobs_for(gone, ["a", "b"], tmp_path))
+
+    result = asyncio.run(story())
+    assert len(result.failures) == 2
+    assert all(failure.reason.startswith("cannot connect to 127.0.0.1:") for failure in result.failures)
+
+
+def test_a_short_outage_fails_no_file(tmp_path: Path):
+    async def story() -> TransferResult:
+        answered = 0
+
+        async def answer(asked, writer):
+            nonlocal answered
+            answered += 1
+            overloaded = answered <= 25
+            return await (status("503 Service Unavailable", 10**6) if overloaded else plain(SMALL))(asked, writer)
+
+        names = [f"f{number}" for number in range(60)]
+        async with RoughServer(dict.fromkeys((f"/{name}" for name in names), answer)) as server:
+            return await TransferEngine(plan(8, 1, 1), options()).run(jobs_for(server.url, names, tmp_path))
+
+    assert asyncio.run(story()).failures == ()
+
+
+def test_a_server_that_forgets_pipelined_requests_is_asked_one_by_one(tmp_path: Path):
+    async def forgetful(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answers the first request of whatever has arrived and throws the rest away."""
+        try:
+            while await reader.read(65536):
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndata")
+        finally:
+            writer.transport.abort()
+
+    async def story() -> TransferResult:
+        server = await asyncio.start_server(forgetful, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        names = [f"f{number}" for number in range(10)]
+        engine = TransferEngine(plan(1, 1, 5), options(idle_timeout_s=0.2))
+        result = await engine.run(jobs_for(url, names, tmp_path, dict.fromkeys(names, 4)))
+        server.close()
+        await server.wait_closed()
+        return result
+
+    assert asyncio.run(story()).files_done == 10
+
+
+def test_files_of_several_servers_share_the_channels(tmp_path: Path):
+    async def story() -> int:
+        one = RoughServer({f"/a{number}": plain(SMALL) for number in range(20)})
+        two = RoughServer({f"/b{number}": plain(SMALL) for number in range(20)})
+        async with one, two:
+            jobs = [
+                job
+                for number in range(20)
+                for server, name in ((one, f"a{number}"), (two, f"b{number}"))
+                for job in jobs_for(server.url, [name], tmp_path)
+            ]
+            assert (await TransferEngine(plan(3, 1, 4), options()).run(jobs)).files_done == 40
+            return one.connections + two.connections
+
+    connections = asyncio.run(story())
+    assert len(digests(tmp_path)) == 40
+    assert connections <= 6
+
+
+def test_connections_are_exactly_concurrency_times_parallelism(tmp_path: Path):
+    async def story() -> RoughServer:
+        gate = asyncio.Event()
+        names = [f"f{number}" for number in range(12)]
+        server = RoughServer({f"/{name}": gated(gate, plain(CONTENT)) for name in names})
+        async with server:
+            sizes = dict.fromkeys(names, len(CONTENT))
+            engine = TransferEngine(plan(3, 4, 2), options())
+            task = asyncio.create_task(engine.run(jobs_for(server.url, names, tmp_path, sizes)))
+            await until(lambda: engine.snapshot().open_connections == 12)
+            gate.set()
+            assert (await task).succeeded
+        return server
+
+    server = asyncio.run(story())
+    assert (server.most_open, server.connections) == (12, 12)

@@ -1,0 +1,112 @@
+"""Files that are not, or do not stay, what was listed: never mixed, never taken for the right one."""
+
+import asyncio
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from tests.integration.engine.fetching import CONTENT, SMALL, copies, fetch_one, reason_of_failure
+from tests.integration.engine.rough_server import RoughServer, head, plain, status
+from tests.integration.engine.transfers import jobs_for, options, plan
+from tradewind.errors import InvalidValue
+from tradewind_agent.engine import DownloadJob, SizeTrust, TransferEngine, TransferResult, Url
+
+
+def test_a_file_that_shrank_since_it_was_listed_is_fetched_as_it_is_now(tmp_path: Path):
+    copies(plain(SMALL), tmp_path, SMALL, size=len(CONTENT))
+
+
+def test_a_file_that_grew_since_it_was_listed_is_fetched_as_it_is_now(tmp_path: Path):
+    copies(plain(CONTENT), tmp_path, CONTENT, size=len(SMALL))
+
+
+def test_a_manifest_size_that_the_server_does_not_have_is_a_failure(tmp_path: Path):
+    async def story() -> TransferResult:
+        async with RoughServer({"/file": plain(CONTENT)}) as server:
+            job = DownloadJob(
+                source=Url.parse(f"{server.url}/file"),
+                destination=tmp_path / "file",
+                size_bytes=5,
+                size_trust=SizeTrust.BINDING,
+            )
+            return await TransferEngine(plan(1), options()).run([job])
+
+    (failure,) = asyncio.run(story()).failures
+    assert failure.reason == f"the server has {len(CONTENT)} bytes, the manifest says 5"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_the_sum_of_a_manifest_is_checked(tmp_path: Path, right: bool):
+    digest = sha256(CONTENT if right else SMALL).hexdigest()
+
+    async def story() -> TransferResult:
+        async with RoughServer({"/file": plain(CONTENT)}) as server:
+            job = DownloadJob(source=Url.parse(f"{server.url}/file"), destination=tmp_path / "file", sha256=digest)
+            return await TransferEngine(plan(1, 2), options()).run([job])
+
+    result = asyncio.run(story())
+    assert result.succeeded is right
+    assert {path.name for path in tmp_path.iterdir()} == ({"file"} if right else set())
+    assert right or "sha256 is" in result.failures[0].reason
+
+
+def test_a_file_that_changes_while_it_is_fetched_is_never_mixed(tmp_path: Path):
+    old, new = plain(CONTENT, '"old"'), plain(CONTENT[::-1], '"new"')
+
+    async def answer(asked, writer):
+        return await (old if asked.nth < 2 else new)(asked, writer)
+
+    copies(answer, tmp_path, CONTENT[::-1], size=len(CONTENT))
+
+
+def test_a_file_that_never_stops_changing_is_given_up(tmp_path: Path):
+    async def answer(asked, writer):
+        return await plain(CONTENT, f'"{asked.nth}"')(asked, writer)
+
+    reason, _ = reason_of_failure(answer, tmp_path, size=len(CONTENT))
+    assert "changed on the server" in reason
+
+
+def test_a_file_that_fails_half_way_can_be_resumed(tmp_path: Path):
+    whole = plain(CONTENT)
+    gone = status("410 Gone", 10**6)
+
+    async def answer(asked, writer):
+        return await (whole if asked.nth == 0 else gone)(asked, writer)
+
+    async def story() -> tuple[TransferResult, TransferResult]:
+        async with RoughServer({"/file": answer}) as server:
+            failed = await fetch_one(server, tmp_path, size=len(CONTENT))
+        async with RoughServer({"/file": whole}) as server:
+            return failed, await fetch_one(server, tmp_path, size=len(CONTENT))
+
+    failed, resumed = asyncio.run(story())
+    assert failed.failures[0].reason == "the server answered 410 Gone"
+    assert resumed.succeeded
+    assert failed.bytes_moved + resumed.bytes_moved == len(CONTENT)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"file": CONTENT}
+
+
+def test_the_sum_that_a_server_offers_is_checked_when_asked_for(tmp_path: Path):
+    digest = b64encode(sha256(CONTENT).digest()).decode()
+
+    async def answer(asked, writer):
+        assert asked.headers["want-repr-digest"] == "sha-256=10"
+        field = f"sha-256=:{digest}:"
+        writer.write(head("200 OK", asked, Content_Length=len(SMALL), Repr_Digest=field) + SMALL)
+
+    async def story() -> TransferResult:
+        async with RoughServer({"/file": answer}) as server:
+            return await fetch_one(server, tmp_path, checksum=True)
+
+    (failure,) = asyncio.run(story()).failures
+    assert failure.reason.startswith(f"sha256 is {sha256(SMALL).hexdigest()}, expected {sha256(CONTENT).hexdigest()}")
+
+
+def test_two_jobs_for_one_place_are_refused(tmp_path: Path):
+    jobs = jobs_for("http://127.0.0.1:1", ["a"], tmp_path)
+    with pytest.raises(InvalidValue, match="two files would both become"):
+        asyncio.run(TransferEngine(plan(1), options()).run(jobs * 2))

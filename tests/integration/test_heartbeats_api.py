@@ -1,0 +1,318 @@
+"""Heartbeats over HTTP, on a release that a real refresh made and sessions in a real store."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+import redis
+import redis.asyncio
+
+from benchmarks.api_cases import SOURCE, log_lines
+from services.application.authenticate import Scope
+from services.application.tuning_sessions import TransferKey
+from services.bootstrap import Container, container
+from services.persistence.log_reader import LogReader
+from services.queue.sessions import RedisSessions
+from tests.integration.test_refresh import Fixture as Refreshes
+from tests.stack import Tenant, new_tenant, serving
+from tradewind.wire.heartbeats import HeartbeatAnswer
+
+DESTINATION = "amber"
+FILES, BYTES = 3_000, 300_000_000
+ENQUIRY = {
+    "source": SOURCE,
+    "destination": DESTINATION,
+    "dataset": {"file_count": FILES, "total_bytes": BYTES},
+    "sla": {"kind": "max_throughput"},
+}
+
+
+@pytest.fixture(scope="module")
+def learned(api: str, parts: Container, database_url: str, logs: LogReader) -> Tenant:
+    tenant = new_tenant(parts, database_url)
+    with tenant.client(api) as client:
+        client.post("/v1/logs", content=b"".join(log_lines(1, (DESTINATION,)))).raise_for_status()
+    assert Refreshes(tenant, logs).run() is not None
+    return tenant
+
+
+@pytest.fixture
+def client(api: str, learned: Tenant) -> Iterator[httpx.Client]:
+    with learned.client(api, Scope.AGENT) as opened:
+        yield opened
+
+
+class Transfer:
+    """A transfer as its agent tells it: one heartbeat after another, at the rate given, doing as it is told."""
+
+    def __init__(self, client: httpx.Client, **enquiry: Any) -> None:
+        self.client = client
+        self.enquiry = ENQUIRY | enquiry
+        answer = client.post("/v1/recommend", json=self.enquiry)
+        assert answer.status_code == 200, answer.text
+        self.recommended = answer.json()
+        self.id = self.recommended["transfer_id"]
+        self.chunks = [
+            {"chunk": each["chunk"], "parameters": each["parameters"]} for each in self.recommended["chunks"]
+        ]
+        self.moved = 0
+
+    def body(self, sequence: int, throughput_bps: float = 80e6, **changes: Any) -> dict[str, Any]:
+        interval_s = 5.0 if sequence else 0.0
+        self.moved += int(throughput_bps * interval_s / 8)
+        left = max(BYTES - self.moved, 1)
+        whole = {
+            "sequence": sequence,
+            "at": "2026-11-21T10:00:00Z",
+            "interval_s": interval_s,
+            "bytes_moved": self.moved,
+            "throughput_bps": throughput_bps if sequence else 0.0,
+            "remaining_bytes": left,
+            "remaining_files": -(-left * FILES // BYTES),
+            "parameters": self.recommended["parameters"],
+            "rtt_s": 0.06,
+            "min_rtt_s": 0.06,
+            "chunks": [
+                each | {"throughput_bps": throughput_bps if sequence else 0.0, "remaining_bytes": left}
+                for each in self.chunks
+            ],
+            "enquiry": self.enquiry,
+        }
+        return {name: value for name, value in (whole | changes).items() if value is not None}
+
+    def beat(self, sequence: int, *args: Any, client: httpx.Client | None = None, **changes: Any) -> dict[str, Any]:
+        answer = self.send(self.body(sequence, *args, **changes), client)
+        assert answer.status_code == 200, answer.text
+        told: dict[str, Any] = answer.json()
+        self.chunks = told["chunks"]
+        return told
+
+    def send(self, body: dict[str, Any], client: httpx.Client | None = None) -> httpx.Response:
+        return (client or self.client).post(f"/v1/transfers/{self.id}/heartbeats", json=body)
+
+
+@pytest.fixture
+def transfer(client: httpx.Client) -> Transfer:
+    return Transfer(client)
+
+
+@contextmanager
+def another_process(tenant: Tenant, database_url: str, redis_url: str) -> Iterator[httpx.Client]:
+    """A client of an API process that knows nothing of the transfers so far."""
+    with ExitStack() as stack:
+        other = stack.enter_context(container(database_url=database_url, redis_url=redis_url))
+        yield stack.enter_context(tenant.client(stack.enter_context(serving(other)), Scope.AGENT))
+
+
+def test_before_the_first_byte_the_recommended_plan_is_granted(transfer: Transfer) -> None:
+    told = transfer.beat(0)
+    assert told["granted"] is True
+    assert told["changed"] is False
+    assert told["parameters"] == transfer.recommended["parameters"]
+    assert told["next_heartbeat_s"] == 5.0
+
+
+def test_the_answer_reads_back(transfer: Transfer) -> None:
+    assert HeartbeatAnswer.model_validate(transfer.beat(0)).sequence == 0
+
+
+def test_a_rate_far_below_what_was_learned_changes_the_parameters_and_says_why(transfer: Transfer) -> None:
+    told = [transfer.beat(sequence, 5e6) for sequence in range(8)]
+    changed = [each for each in told if each["changed"]]
+    assert changed
+    assert all(each["reason"] for each in changed)
+
+
+def test_the_same_heartbeat_twice_gets_the_same_answer(transfer: Transfer) -> None:
+    transfer.beat(0)
+    body = transfer.body(1, 5e6)
+    first, second = transfer.send(body).json(), transfer.send(body).json()
+    assert first == second
+
+
+def test_an_older_heartbeat_gets_the_last_answer(transfer: Transfer) -> None:
+    transfer.beat(0)
+    late = transfer.body(1)
+    last = transfer.beat(2)
+    assert transfer.send(late).json() == last
+
+
+def test_another_process_goes_on_where_the_first_was(
+    transfer: Transfer, database_url: str, redis_url: str, learned: Tenant
+) -> None:
+    first = [transfer.beat(sequence, 5e6) for sequence in range(5)][-1]
+    with another_process(learned, database_url, redis_url) as client:
+        repeated = transfer.send(transfer.body(4, 5e6), client).json()
+        told = transfer.beat(5, 5e6, client=client, enquiry=None)
+    assert repeated["chunks"] == first["chunks"]
+    assert repeated["reason"] == first["reason"]
+    assert told["sequence"] == 5
+
+
+def test_a_session_that_was_lost_is_made_again_from_the_heartbeat(
+    transfer: Transfer, database_url: str, redis_url: str, learned: Tenant
+) -> None:
+    for sequence in range(3):
+        transfer.beat(sequence)
+    with redis.Redis.from_url(redis_url) as store:
+        store.delete(f"tradewind:session:{learned.id}:{transfer.id}")
+    with another_process(learned, database_url, redis_url) as client:
+        assert transfer.beat(3, client=client)["granted"] is True
+
+
+def test_a_transfer_that_nobody_knows_is_asked_for_its_enquiry(transfer: Transfer) -> None:
+    answer = transfer.send(transfer.body(4, enquiry=None))
+    assert answer.status_code == 409
+    assert "enquiry" in answer.json()["detail"]
+
+
+def test_another_tenants_transfer_is_not_known(
+    transfer: Transfer, api: str, parts: Container, database_url: str
+) -> None:
+    transfer.beat(0)
+    stranger = new_tenant(parts, database_url)
+    with stranger.client(api, Scope.AGENT) as client:
+        assert transfer.send(transfer.body(1, enquiry=None), client).status_code == 409
+
+
+def test_no_heartbeat_revives_an_ended_transfer(transfer: Transfer, learned: Tenant, redis_url: str) -> None:
+    transfer.beat(0)
+
+    async def end() -> None:
+        store = redis.asyncio.Redis.from_url(redis_url)
+        await RedisSessions(store).end(TransferKey(learned.id, UUID(transfer.id)))
+        await store.aclose()
+
+    asyncio.run(end())
+    answer = transfer.send(transfer.body(1))
+    assert answer.status_code == 409
+    assert "over" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"throughput_bps": -1.0}, "throughput_bps"),
+        ({"sequence": -1}, "sequence"),
+        ({"throughput_bps": 1e30}, "throughput_bps"),
+        ({"sent_bytes": 10, "retransmitted_bytes": 20}, "retransmitted_bytes"),
+        ({"interval_s": 1e12}, "interval_s"),
+        ({"at": "yesterday"}, "at"),
+        ({"chunks": "none"}, "chunks"),
+        ({"surprise": 1}, "surprise"),
+    ],
+    ids=str,
+)
+def test_impossible_values_are_refused_by_name(transfer: Transfer, changes: dict[str, Any], field: str) -> None:
+    answer = transfer.send(transfer.body(1) | changes)
+    assert answer.status_code == 422
+    assert field in str(answer.json()["errors"])
+
+
+def test_a_clock_that_jumps_back_changes_nothing(transfer: Transfer) -> None:
+    transfer.beat(0)
+    transfer.beat(1)
+    assert transfer.beat(2, at="2001-01-01T00:00:00Z")["sequence"] == 2
+
+
+def test_a_store_of_sessions_that_is_away_stops_no_transfer(
+    transfer: Transfer, database_url: str, learned: Tenant
+) -> None:
+    with another_process(learned, database_url, "redis://127.0.0.1:1") as client:
+        told = [transfer.beat(sequence, 5e6, client=client) for sequence in range(8)]
+    assert all(each["granted"] for each in told)
+    assert any(each["changed"] for each in told)
+    assert all(each["journalled_sequence"] == -1 for each in told)
+
+
+@pytest.fixture
+def limited(client: httpx.Client, learned: Tenant, api: str) -> Iterator[httpx.Client]:
+    """A provider's client; the limits that it sets are removed again."""
+    with learned.client(api) as provider:
+        yield provider
+        for limit in provider.get("/v1/limits").json():
+            provider.put("/v1/limits", json={**limit, "concurrency": None, "streams": None}).raise_for_status()
+        assert provider.get("/v1/limits").json() == []
+
+
+def cap(provider: httpx.Client, **limit: Any) -> list[dict[str, Any]]:
+    answer = provider.put("/v1/limits", json=limit)
+    assert answer.status_code == 200, answer.text
+    stand: list[dict[str, Any]] = answer.json()
+    return stand
+
+
+def streams_of(told: dict[str, Any]) -> int:
+    return sum(
+        each["parameters"].get("concurrency", 1) * each["parameters"].get("parallelism", 1) for each in told["chunks"]
+    )
+
+
+@pytest.mark.parametrize(
+    "place",
+    [{"scope": "tenant"}, {"scope": "endpoint", "endpoint": SOURCE}, {"scope": "endpoint", "endpoint": DESTINATION}],
+    ids=str,
+)
+def test_a_limit_holds_for_what_is_recommended(
+    limited: httpx.Client, client: httpx.Client, place: dict[str, Any]
+) -> None:
+    free = streams_of(Transfer(client).recommended)
+    cap(limited, **place, streams=free - 1)
+    assert streams_of(Transfer(client).recommended) <= free - 1
+
+
+def test_two_transfers_share_a_limit_and_it_is_never_exceeded(limited: httpx.Client, client: httpx.Client) -> None:
+    cap(limited, scope="link", source=SOURCE, destination=DESTINATION, streams=6)
+    first, second = Transfer(client), Transfer(client)
+    assert first.beat(0)["granted"] is True
+    for sequence in range(1, 5):
+        told = second.beat(0) if sequence == 1 or not told["granted"] else second.beat(sequence)  # noqa: F821
+        shrunk = first.beat(sequence)
+        assert streams_of(shrunk) <= 6
+        if told["granted"]:
+            assert streams_of(shrunk) + streams_of(told) <= 6
+    assert told["granted"] is True
+
+
+def test_a_transfer_without_a_share_waits_and_is_told_why(limited: httpx.Client, client: httpx.Client) -> None:
+    cap(limited, scope="tenant", concurrency=1)
+    first, second = Transfer(client), Transfer(client)
+    first.beat(0)
+    told = second.beat(0)
+    assert told["granted"] is False
+    assert told["next_heartbeat_s"] < 5
+    assert "other transfers" in told["reason"]
+
+
+def test_a_running_transfer_obeys_a_limit_set_meanwhile(
+    limited: httpx.Client, client: httpx.Client, transfer: Transfer
+) -> None:
+    transfer.beat(0)
+    transfer.beat(1)
+    cap(limited, scope="endpoint", endpoint=SOURCE, streams=2)
+    assert streams_of(transfer.beat(2)) <= 2
+
+
+@pytest.mark.parametrize(
+    ("limit", "field"),
+    [
+        ({"scope": "tenant", "streams": 0}, "streams"),
+        ({"scope": "link", "source": SOURCE, "streams": 4}, "destination"),
+        ({"scope": "endpoint", "streams": 4}, "endpoint"),
+        ({"scope": "tenant", "endpoint": SOURCE, "streams": 4}, "endpoint"),
+        ({"scope": "planet", "streams": 4}, "scope"),
+    ],
+    ids=str,
+)
+def test_an_impossible_limit_is_refused_by_name(limited: httpx.Client, limit: dict[str, Any], field: str) -> None:
+    answer = limited.put("/v1/limits", json=limit)
+    assert answer.status_code == 422
+    assert field in str(answer.json()["errors"])
+
+
+def test_an_agents_key_sets_no_limits(client: httpx.Client) -> None:
+    assert client.put("/v1/limits", json={"scope": "tenant", "streams": 4}).status_code == 403

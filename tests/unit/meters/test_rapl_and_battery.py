@@ -1,0 +1,107 @@
+"""Meters of hardware on made-up sysfs trees."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.unit.meters.made_up import RANGE_UJ, START, add_battery, add_zone, later
+from tradewind_agent.meters import BatteryMeter, MeterUnavailable, RaplMeter
+
+
+def test_packages_and_memory_are_summed_and_their_parts_left_out(tmp_path: Path):
+    package = add_zone(tmp_path, "intel-rapl:0", "package-0", 1_000_000)
+    core = add_zone(tmp_path, "intel-rapl:0:0", "core", 500_000)
+    dram = add_zone(tmp_path, "intel-rapl:0:1", "dram", 7_000_000)
+    other = add_zone(tmp_path, "intel-rapl:1", "package-1", 0)
+    add_zone(tmp_path, "intel-rapl:2", "psys", 0)
+    meter = RaplMeter(tmp_path)
+    assert meter.energy_j(START) == 0
+    for path, now_uj in ((package, 3_500_000), (core, 9_000_000), (dram, 7_250_000), (other, 1_000_000)):
+        path.write_text(str(now_uj))
+    assert meter.energy_j(START) == pytest.approx(2.5 + 0.25 + 1.0)
+    assert "package-0, dram, package-1" in meter.description
+
+
+def test_a_counter_that_wraps_around_goes_on_counting(tmp_path: Path):
+    counter = add_zone(tmp_path, "intel-rapl:0", "package-0", RANGE_UJ - 999_999)
+    meter = RaplMeter(tmp_path)
+    counter.write_text("1000000")
+    assert meter.energy_j(START) == pytest.approx(2.0)
+    counter.write_text(str(RANGE_UJ))
+    assert meter.energy_j(START) == pytest.approx(2.0 + (RANGE_UJ - 1_000_000) / 1e6)
+    counter.write_text("0")
+    assert meter.energy_j(START) == pytest.approx((999_999 + RANGE_UJ + 2) / 1e6, rel=1e-9)
+
+
+def test_without_zones_the_reason_is_told(tmp_path: Path):
+    with pytest.raises(MeterUnavailable, match="no intel-rapl zones"):
+        RaplMeter(tmp_path)
+    add_zone(tmp_path, "intel-rapl:0", "psys", 0)
+    with pytest.raises(MeterUnavailable, match="no package zone, only psys"):
+        RaplMeter(tmp_path)
+
+
+@pytest.fixture
+def nobody() -> Iterator[None]:
+    """Root may read anything: give that up for a while."""
+    was_root = os.geteuid() == 0
+    if was_root:
+        os.seteuid(65534)
+    yield
+    if was_root:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def locked_sysfs() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        add_zone(Path(folder), "intel-rapl:0", "package-0", 5).chmod(0)
+        yield Path(folder)
+
+
+@pytest.mark.usefixtures("nobody")
+def test_a_counter_that_may_not_be_read_is_named(locked_sysfs: Path):
+    with pytest.raises(MeterUnavailable, match=r"energy_uj may be read by root alone"):
+        RaplMeter(locked_sysfs)
+
+
+def test_a_counter_that_is_no_number_is_named(tmp_path: Path):
+    add_zone(tmp_path, "intel-rapl:0", "package-0", 5).write_text("-\n")
+    with pytest.raises(MeterUnavailable, match="'-', which is no count"):
+        RaplMeter(tmp_path)
+
+
+def test_a_discharging_battery_is_integrated_over_irregular_samples(tmp_path: Path):
+    battery = add_battery(tmp_path, power_now=10_000_000)
+    meter = BatteryMeter(tmp_path)
+    assert meter.energy_j(later(0)) == 0
+    for seconds, watts in ((1, 20), (4, 20), (4.5, 0)):
+        (battery / "power_now").write_text(str(watts * 1_000_000))
+        energy_j = meter.energy_j(later(seconds))
+    assert energy_j == pytest.approx(15 + 60 + 5)
+
+
+def test_current_and_voltage_stand_for_power(tmp_path: Path):
+    add_battery(tmp_path, current_now=-2_000_000, voltage_now=12_000_000)
+    meter = BatteryMeter(tmp_path)
+    meter.energy_j(later(0))
+    assert meter.energy_j(later(2)) == pytest.approx(48)
+
+
+@pytest.mark.parametrize(
+    ("says", "reason"),
+    [
+        ({"status": "Charging", "power_now": 1}, "runs on mains"),
+        ({"type": "Mains"}, "has no battery"),
+        ({"type": "UPS"}, "has no battery"),
+        ({}, "tells neither power_now"),
+    ],
+)
+def test_a_battery_that_tells_nothing_is_refused(tmp_path: Path, says: dict[str, object], reason: str):
+    add_battery(tmp_path, **says)
+    with pytest.raises(MeterUnavailable, match=reason):
+        BatteryMeter(tmp_path)

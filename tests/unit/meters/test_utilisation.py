@@ -1,0 +1,34 @@
+"""Utilisation between two readings of made-up counters."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.meters.made_up import START, later
+from tradewind_agent.meters import usage_between
+
+
+def test_utilisation_is_the_share_of_what_there_is():
+    earlier = replace(START, disk_busy_s={"a": 5.0, "b": 0.0}, sent_bytes={"e": 0}, received_bytes={"e": 0})
+    after = later(
+        10,
+        busy_cpu_s=1020.0,
+        memory=0.75,
+        disk_busy_s={"a": 7.0, "b": 4.0, "new": 100.0},
+        sent_bytes={"e": 1e8, "lo": 1e9},
+        received_bytes={"e": 5e8},
+        nic_speed_bps={"e": 1e9},
+    )
+    usage = usage_between(earlier, after)
+    assert (usage.cpu, usage.memory, usage.disk, usage.nic) == pytest.approx((0.5, 0.5, 0.4, 0.4))
+
+
+def test_what_cannot_be_told_is_unknown_not_zero():
+    usage = usage_between(START, later(1))
+    assert (usage.cpu, usage.disk, usage.nic) == (0.0, None, None)
+    assert usage_between(START, START).cpu is None
+
+
+def test_rounding_of_clocks_does_not_carry_a_share_beyond_one():
+    assert usage_between(START, later(1, busy_cpu_s=1004.2)).cpu == 1.0
+    assert usage_between(START, later(1, busy_cpu_s=999.99)).cpu == 0.0

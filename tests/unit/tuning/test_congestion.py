@@ -1,0 +1,120 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradewind.recommendation import CompactTable
+from tradewind.selection import SettingTable
+from tradewind.tuning.congestion import (
+    Signal,
+    StreamLimit,
+    dead_band_s,
+    expected_delay_s,
+    has_room,
+    signal_of,
+)
+
+
+def history(**delays: float) -> CompactTable:
+    return CompactTable(
+        predicted=SettingTable(()), queueing_delay_p90_s={int(k[1:]): delay for k, delay in delays.items()}
+    )
+
+
+def signal(delay_s=None, loss=None, *, expected_s=0.06, baseline=0.0, limit=None):
+    return signal_of(
+        delay_s=delay_s, expected_s=expected_s, loss=loss, loss_baseline=baseline, limit=limit or StreamLimit()
+    )
+
+
+@pytest.mark.parametrize(("streams", "delay_s"), [(1, 0.01), (2, 0.01), (4, 0.02), (6, 0.03), (8, 0.04), (100, 0.04)])
+def test_expected_delay_is_interpolated_between_logged_stream_counts(streams, delay_s):
+    table = history(s2=0.01, s4=0.02, s8=0.04)
+    assert expected_delay_s([table], streams, min_rtt_s=0.3) == pytest.approx(delay_s)
+
+
+def test_without_history_one_round_trip_of_queue_is_expected_and_50_ms_on_short_paths():
+    assert expected_delay_s([], 4, min_rtt_s=0.2) == 0.2
+    assert expected_delay_s([history()], 4, min_rtt_s=0.001) == 0.05
+
+
+@pytest.mark.parametrize("streams", [1, 5])
+def test_a_full_queue_that_one_flow_alone_would_make_is_no_congestion(streams):
+    assert signal(0.06 + dead_band_s(0.06)) is Signal.QUIET
+    assert signal(0.06 + dead_band_s(0.06) + 1e-9) is Signal.DELAY
+
+
+def test_loss_counts_above_a_tenth_of_a_per_cent_and_three_times_the_baseline():
+    assert signal(loss=1e-3) is Signal.QUIET
+    assert signal(loss=1.1e-3) is Signal.LOSS
+    assert signal(loss=2.9e-3, baseline=1e-3) is Signal.QUIET
+    assert signal(loss=3.1e-3, baseline=1e-3) is Signal.LOSS
+
+
+def test_loss_is_the_graver_signal():
+    assert signal(1.0, 0.01) is Signal.LOSS
+
+
+def test_nothing_measured_is_no_congestion():
+    assert signal() is Signal.QUIET
+    assert has_room(None, 0.06)
+
+
+def test_a_short_queue_leaves_room_and_a_long_one_none():
+    assert has_room(0.01, 0.06)
+    assert not has_room(0.03, 0.06)
+
+
+def cut(limit: StreamLimit, why: Signal, streams: int, *, delay_s=0.1, loss=0.01, at_s=0.0) -> StreamLimit:
+    """The limit after one more tick with this signal."""
+    if limit.was_in_vain(why, delay_s=delay_s, loss=loss):
+        return limit.taken_back(why, delay_s=delay_s, loss=loss, elapsed_s=at_s)
+    return limit.cut(why, streams, delay_s=delay_s, loss=loss, elapsed_s=at_s)
+
+
+@given(st.integers(1, 500), st.sampled_from([Signal.DELAY, Signal.LOSS]))
+def test_a_cut_gives_up_three_in_ten_streams_and_leaves_one(streams, why):
+    left = cut(StreamLimit(), why, streams).streams
+    assert left is not None
+    assert 1 <= left <= max(0.7 * streams, 1)
+    assert left > 0.7 * streams - 1
+
+
+def test_after_each_quiet_dwell_one_more_stream_until_those_of_the_first_cut():
+    limit = cut(StreamLimit(), Signal.LOSS, 6)
+    seen = []
+    for tick in range(1, 5):
+        limit = limit.after_quiet(5.0 * tick, dwell_s=3.0)
+        seen.append(limit.streams)
+    assert seen == [5, None, None, None]
+
+
+def test_within_the_dwell_nothing_is_raised():
+    limit = cut(StreamLimit(), Signal.LOSS, 16, at_s=10.0)
+    assert limit.after_quiet(12.0, dwell_s=3.0) == limit
+
+
+def test_loss_that_a_cut_does_not_ease_is_the_paths_own():
+    limit = cut(StreamLimit(), Signal.LOSS, 16, loss=0.01)
+    after = cut(limit, Signal.LOSS, 11, loss=0.0095)
+    assert after.streams is None
+    assert signal(loss=0.012, limit=after) is Signal.QUIET
+    assert signal(loss=0.02, limit=after) is Signal.LOSS
+
+
+def test_loss_of_our_own_making_falls_with_the_cut_and_is_cut_on():
+    limit = cut(StreamLimit(), Signal.LOSS, 16, loss=0.01)
+    assert cut(limit, Signal.LOSS, 11, loss=0.005).streams == 7
+
+
+def test_a_queue_that_a_cut_does_not_shorten_becomes_the_expectation():
+    limit = cut(StreamLimit(), Signal.DELAY, 16, delay_s=0.3)
+    after = cut(limit, Signal.DELAY, 11, delay_s=0.29)
+    assert after.streams is None
+    assert signal(0.3, limit=after) is Signal.QUIET
+    assert signal(0.4, limit=after) is Signal.DELAY
+
+
+def test_only_the_cut_that_was_in_vain_is_taken_back():
+    limit = cut(cut(StreamLimit(), Signal.DELAY, 16, delay_s=0.3), Signal.DELAY, 11, delay_s=0.2)
+    after = cut(limit, Signal.DELAY, 7, delay_s=0.19)
+    assert (after.streams, after.before) == (11, 16)

@@ -1,0 +1,58 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.lattices import tables
+from tests.unit.tuning.simulated_path import SimulatedPath
+from tradewind.parameters import Parameters
+from tradewind.selection import SettingTable
+from tradewind.tuning.expectation import RELAXATION, Expectation
+from tradewind.tuning.limits import Room
+
+PATH = SimulatedPath()
+EXPECTATION = Expectation(PATH.table(1e7).predicted)
+settings = st.tuples(st.integers(1, 200), st.integers(1, 64), st.integers(1, 100))
+
+
+def test_an_entry_is_what_the_table_says():
+    for point, expected in EXPECTATION.entries.items():
+        assert EXPECTATION.at(*point) == expected
+
+
+@given(settings)
+def test_between_and_beyond_entries_the_expectation_stays_within_the_table(setting):
+    rates = [expected.throughput_bps for expected in EXPECTATION.entries.values()]
+    watts = [expected.power_w for expected in EXPECTATION.entries.values()]
+    found = EXPECTATION.at(*setting)
+    assert min(rates) * (1 - 1e-9) <= found.throughput_bps <= max(rates) * (1 + 1e-9)
+    assert min(watts) * (1 - 1e-9) <= found.power_w <= max(watts) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("concurrency", [5, 10, 20, 40])
+def test_between_settings_the_expectation_is_near_the_path(concurrency):
+    true = PATH.throughput_bps(Parameters(concurrency=concurrency, parallelism=1, pipelining=1), 1e7)
+    assert EXPECTATION.at(concurrency, 1, 1).throughput_bps == pytest.approx(true, rel=0.25)
+
+
+@given(tables(), st.integers(1, 12), st.integers(1, 12))
+def test_the_fastest_within_a_room_is_fast_and_permitted_however_often_it_is_asked(table, channels, streams):
+    expectation = Expectation(table)
+    room = Room(channels=channels, parallelism=None, pipelining=None, streams=streams, files=1000)
+    point = expectation.fastest_within(room)
+    assert room.allows(point)
+    permitted = [e.throughput_bps for p, e in expectation.entries.items() if room.allows(p)]
+    assert expectation.at(*point).throughput_bps >= (1 - RELAXATION) * max(permitted, default=0.0)
+    assert expectation.fastest_within(room) == point
+
+
+def test_more_files_than_a_table_can_use_make_no_difference():
+    rooms = [Room(channels=n, parallelism=None, pipelining=None, streams=None, files=n) for n in (2000, 5000)]
+    assert len({EXPECTATION.fastest_within(room) for room in rooms}) == 1
+
+
+def test_a_table_without_certified_settings_is_not_known_to_hold_here():
+    settings = tuple(replace(setting, certified=False) for setting in PATH.table(1e7).predicted.settings)
+    assert EXPECTATION.is_certified
+    assert not Expectation(SettingTable(settings)).is_certified
