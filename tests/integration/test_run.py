@@ -66,6 +66,10 @@ def checkout(tmp_path):
         '"""Answers what it is told."""\nimport os, sys\nif __name__ == "__main__": print(sys.argv[1:], os.getcwd())\n'
     )
     (folder / "benchmarks" / "report.py").write_text('"""No benchmark."""\n')
+    (folder / "benchmarks" / "packed").mkdir()
+    (folder / "benchmarks" / "packed" / "__main__.py").write_text(
+        '"""Is a package."""\nif __name__ == "__main__": pass\n'
+    )
     (tmp_path / "wheels").mkdir()
     (folder / "requirements.txt").write_text(f"installed==1 --hash=sha256:{make_wheel(tmp_path / 'wheels', 'first')}\n")
     shutil.copy(ROOT / "run", folder)
@@ -131,7 +135,10 @@ def test_help_is_no_error(run):
 def test_benchmarks_are_listed_with_what_they_are_for(run):
     code, output, _ = run("bench")
     assert code == 0
-    assert output.split() == ["echo", "Answers", "what", "it", "is", "told."]
+    assert [line.split(maxsplit=1) for line in output.splitlines()] == [
+        ["echo", "Answers what it is told."],
+        ["packed", "Is a package."],
+    ]
 
 
 def test_an_unknown_benchmark_shows_those_that_there_are(run):

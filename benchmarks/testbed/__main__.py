@@ -1,0 +1,162 @@
+"""An emulated wide-area path for real programs: what it delivers and costs; or up, down, show, set.
+
+./run bench testbed                                   measures the emulation itself
+./run bench testbed up --rate 100Mbps --rtt 60ms      sets a path up, until Ctrl-C or down
+./run bench testbed show                              testbeds of this machine: hosts, what the links carried
+./run bench testbed set --rate 20Mbps                 changes the path that is up
+./run bench testbed down                              takes down those that are up and what killed ones left
+"""
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from benchmarks.report import Value, table
+from benchmarks.testbed import calibration
+from benchmarks.testbed.emulator import LinkControl
+from benchmarks.testbed.errors import EmulationBroke
+from benchmarks.testbed.leftovers import State, remove_leftovers, states
+from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
+from benchmarks.testbed.testbed import Testbed
+from tradewind.errors import NotFound, TradewindError
+from tradewind.units import parse_bps, parse_bytes, parse_seconds
+
+UP = "up"
+DOWN_PATIENCE_S = 10.0
+_POLL_S = 0.05
+
+
+def main(argv: Sequence[str]) -> int:
+    if not argv or argv[0].startswith("-"):
+        return _told(lambda: calibration.main(argv))
+    options = _parser().parse_args(argv)
+    return _told(lambda: options.run(options))
+
+
+def _told(work: Callable[[], int]) -> int:
+    """Run it; what goes wrong is one line."""
+    try:
+        return work()
+    except TradewindError as error:
+        sys.stderr.write(f"testbed: {error}\n")
+        return 1
+
+
+def up(options: argparse.Namespace) -> int:
+    """Stand until Ctrl-C, SIGTERM or `down`."""
+    become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.testbed", *sys.argv[1:]])
+    path = _path(options)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    with suppress(KeyboardInterrupt), Testbed(path, clients=options.clients, seed=options.seed, purpose=UP) as bed:
+        sys.stdout.write(f"{path}; TCP: {bed.tcp()}\n")
+        sys.stdout.write(table([{"host": host.namespace, "address": host.address} for host in bed.hosts]) + "\n")
+        sys.stdout.write(f"run a program there: ip netns exec {bed.clients[0].namespace} PROGRAM\nup; Ctrl-C ends it\n")
+        sys.stdout.flush()
+        signal.pause()
+    return 0
+
+
+def down(_: argparse.Namespace) -> int:
+    """End every testbed of this machine that was set up by `up` or left over."""
+    require_permission()
+    for name in remove_leftovers():
+        sys.stdout.write(f"{name}: leftovers removed\n")
+    for state in states():
+        if state.purpose != UP:
+            sys.stdout.write(f"{state.name}: in use by process {state.owner}, left alone\n")
+            continue
+        with suppress(ProcessLookupError):
+            os.kill(state.owner, signal.SIGTERM)
+        deadline = time.monotonic() + DOWN_PATIENCE_S
+        while state.is_alive and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+        sys.stdout.write(f"{state.name}: {'does not end' if state.is_alive else 'down'}\n")
+    remove_leftovers()
+    return 0
+
+
+def show(_: argparse.Namespace) -> int:
+    """Testbeds of this machine and what their links carried."""
+    rows = [_row(state) for state in states()]
+    sys.stdout.write((table(rows) if rows else "no testbed is up") + "\n")
+    return 0
+
+
+def change(options: argparse.Namespace) -> int:
+    """Change the path of the one testbed that is up, or of the one named."""
+    path = _path(options)
+    with LinkControl(_chosen(options.name).folder / "link") as control:
+        control.apply(path)
+    sys.stdout.write(f"{path}\n")
+    return 0
+
+
+def _chosen(name: str | None) -> State:
+    live = [state for state in states() if state.is_alive and name in (None, state.name)]
+    if not live:
+        raise NotFound("no testbed is up")
+    if len(live) > 1:
+        raise NotFound(f"several are up, give one as --name: {', '.join(state.name for state in live)}")
+    return live[0]
+
+
+def _row(state: State) -> dict[str, Value]:
+    row: dict[str, Value] = {
+        "testbed": state.name,
+        "owner": state.owner,
+        "state": "standing" if state.is_alive else "left over",
+        "hosts": len(state.namespaces),
+    }
+    with suppress(EmulationBroke), LinkControl(state.folder / "link") as control:
+        counters = control.counters()
+        for name, direction in (("down", counters.down), ("up", counters.up)):
+            row[f"{name} bytes"] = direction.bytes
+            row[f"{name} dropped"] = direction.dropped
+            row[f"{name} lost"] = direction.lost
+    return row
+
+
+def _path(options: argparse.Namespace) -> PathSpec:
+    return PathSpec(
+        rate_bps=parse_bps(options.rate),
+        rtt_s=parse_seconds(options.rtt),
+        loss_rate=_loss(options.loss),
+        queue_bytes=parse_bytes(options.queue) if options.queue is not None else None,
+    )
+
+
+def _loss(text: str) -> float:
+    return float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="./run bench testbed", description=__doc__.partition("\n")[0])
+    commands = parser.add_subparsers(required=True)
+    about = {"up": up, "down": down, "show": show, "set": change}
+    for name, run in about.items():
+        command = commands.add_parser(name, help=(run.__doc__ or "").partition("\n")[0])
+        command.set_defaults(run=run)
+        if name in ("up", "set"):
+            _add_path(command)
+        if name == "up":
+            command.add_argument("--clients", type=int, default=1)
+            command.add_argument("--seed", type=int, default=1, help="of the random losses")
+        if name == "set":
+            command.add_argument("--name", help="which, where several are up")
+    return parser
+
+
+def _add_path(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--rate", default="100Mbps")
+    command.add_argument("--rtt", default="60ms")
+    command.add_argument("--loss", default="0.02%", help="each way")
+    command.add_argument("--queue", help="size of the drop-tail queue; one bandwidth-delay product by default")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

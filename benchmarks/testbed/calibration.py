@@ -1,0 +1,87 @@
+"""What the emulation delivers beside what it promises, and what it costs: ``var/bench/testbed.json``."""
+
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from benchmarks.report import Value, arguments, write
+from benchmarks.testbed.cross_traffic import PORT, CrossTraffic, cross_traffic, received, traffic_source
+from benchmarks.testbed.namespaces import MTU_BYTES
+from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.testbed.permissions import become_root_of_a_user_namespace
+from benchmarks.testbed.testbed import Testbed
+
+PATHS = (
+    PathSpec(rate_bps=50e6, rtt_s=0.020),
+    PathSpec(rate_bps=100e6, rtt_s=0.060),
+    PathSpec(rate_bps=200e6, rtt_s=0.115),
+    PathSpec(rate_bps=400e6, rtt_s=0.060),
+)
+FLOWS = (1, 4)
+SETTLE_S = 5.0
+MEASURE_S, QUICK_MEASURE_S = 10.0, 4.0
+HEADERS_BYTES = 52
+"""IPv4 and TCP with time stamps, of each full packet."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print and write ``var/bench/testbed.json``."""
+    options = arguments(__doc__.partition("\n")[0]).parse_args(argv)
+    become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.testbed", *argv])
+    started_at = datetime.now(UTC)
+    measure_s = QUICK_MEASURE_S if options.quick else MEASURE_S
+    paths = PATHS[1:2] if options.quick else PATHS
+    results = [measure(path, flows, measure_s, options.seed) for path in paths for flows in FLOWS]
+    write("testbed", quick=options.quick, results=results, summary=summary(results), started_at=started_at)
+    return 0
+
+
+def measure(path: PathSpec, flows: int, measure_s: float, seed: int) -> dict[str, Value]:
+    """Bulk flows over a path: after slow start, what arrives, and the processor time of the link."""
+    with Testbed(path, seed=seed) as bed:
+        rtt_s = quiet_round_trip_s(bed)
+        with cross_traffic(bed, bed.clients[0], CrossTraffic(flows=flows, seed=seed)) as report:
+            time.sleep(SETTLE_S)
+            before, cpu_before_s, began_s = bed.counters(), bed.link.cpu_s(), time.monotonic()
+            time.sleep(measure_s)
+            carried = bed.counters().since(before)
+            elapsed_s, cpu_s = time.monotonic() - began_s, bed.link.cpu_s() - cpu_before_s
+        goodput_bps = statistics.mean(bps for at_s, bps in received(report) if at_s > SETTLE_S)
+        possible_bps = path.rate_bps * (MTU_BYTES - HEADERS_BYTES) / MTU_BYTES
+        return {
+            "case": f"{path}, {flows} flow{'s' if flows > 1 else ''}",
+            "tcp": bed.tcp()["tcp_congestion_control"],
+            "goodput_mbps": goodput_bps / 1e6,
+            "goodput_share": goodput_bps / possible_bps,
+            "rtt_ms": 1e3 * rtt_s,
+            "rtt_error_ms": 1e3 * (rtt_s - path.rtt_s),
+            "link_cpu_share": cpu_s / elapsed_s,
+            "dropped": carried.down.dropped,
+            "queued_peak_bytes": carried.down.queued_peak_bytes,
+            "refused": carried.down.refused + carried.up.refused,
+        }
+
+
+def quiet_round_trip_s(bed: Testbed) -> float:
+    """The round trip while nothing else is on the path."""
+    with traffic_source(bed):
+        command = [sys.executable, "-P", "-m", "benchmarks.testbed.round_trip", bed.server.address, str(PORT)]
+        return float(bed.run(bed.clients[0], command))
+
+
+def summary(results: Sequence[dict[str, Value]]) -> dict[str, Value]:
+    """The worst of each."""
+    return {
+        "goodput_share_min": min(_number(row, "goodput_share") for row in results),
+        "rtt_error_ms_max": max(abs(_number(row, "rtt_error_ms")) for row in results),
+        "link_cpu_share_max": max(_number(row, "link_cpu_share") for row in results),
+        "refused": sum(_number(row, "refused") for row in results),
+    }
+
+
+def _number(row: dict[str, Value], key: str) -> float:
+    value = row[key]
+    assert isinstance(value, int | float)
+    return value

@@ -1,0 +1,11 @@
+"""What can keep a testbed from standing."""
+
+from tradewind.errors import TradewindError
+
+
+class CannotEmulate(TradewindError):
+    """This machine or account does not permit the emulation; the message says what is needed."""
+
+
+class EmulationBroke(TradewindError):
+    """A part of a standing testbed failed or refused a command."""

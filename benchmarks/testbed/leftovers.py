@@ -1,0 +1,91 @@
+"""What testbeds note of themselves, so that what a killed one leaves can be told from a live one and removed."""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Self
+
+from benchmarks.testbed.namespaces import remove_namespace
+
+FOLDER = Path("/run/tradewind-testbed")
+PREFIX = "tw"
+_STATE = "state.json"
+
+
+def unique_name() -> str:
+    """A name that no other testbed of this machine has; it starts with the id of this process."""
+    return f"{PREFIX}{os.getpid()}-{secrets.token_hex(2)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """A standing testbed as other processes see it.
+
+    ``owner``, ``owner_started`` : process id and start time in clock ticks, which together never come again.
+    ``purpose`` : what it stands for.
+    """
+
+    name: str
+    owner: int
+    owner_started: int
+    namespaces: Sequence[str]
+    purpose: str
+
+    @property
+    def folder(self) -> Path:
+        """Socket, configuration and logs of the testbed."""
+        return FOLDER / self.name
+
+    @property
+    def is_alive(self) -> bool:
+        return started(self.owner) == self.owner_started
+
+    def write(self) -> None:
+        """Note it; whoever reads meanwhile sees the old state or the new one."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        partial = self.folder / f".{_STATE}"
+        partial.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        partial.replace(self.folder / _STATE)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self | None:
+        try:
+            return cls(**json.loads((folder / _STATE).read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def remove(self) -> None:
+        """End all that runs in its namespaces, remove them, then the folder."""
+        for namespace in self.namespaces:
+            remove_namespace(namespace)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def states() -> list[State]:
+    """All testbeds of this machine that were noted, standing or left over."""
+    with suppress(FileNotFoundError):
+        return [state for folder in sorted(FOLDER.iterdir()) if (state := State.read(folder)) is not None]
+    return []
+
+
+def remove_leftovers() -> list[str]:
+    """Remove testbeds whose process is gone; their names."""
+    dead = [state for state in states() if not state.is_alive]
+    for state in dead:
+        state.remove()
+    return [state.name for state in dead]
+
+
+def started(process_id: int) -> int | None:
+    """When a process started, clock ticks since boot; ``None`` when it has ended."""
+    try:
+        status = Path(f"/proc/{process_id}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return None
+    fields = status.rpartition(")")[2].split()
+    return None if fields[0] in ("Z", "X") else int(fields[19])

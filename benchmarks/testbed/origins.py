@@ -1,0 +1,143 @@
+"""Servers of a folder on a testbed's server host: nginx, our own serve-files, and GridFTP."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.testbed.errors import EmulationBroke
+from benchmarks.testbed.testbed import Testbed
+
+HTTP_PORT = 80
+GRIDFTP_PORT = 2811
+PATIENCE_S = 15.0
+NGINX_KEEPALIVE_REQUESTS = 1000
+"""nginx's own default: a connection is closed after so many."""
+
+_HOSTS = Path("/etc/hosts")
+_WITH_HOSTS = 'mount --bind "$1" /etc/hosts && shift && exec "$@"'
+_POLL_S = 0.05
+_GRACE_S = 5.0
+_NGINX = """\
+daemon off;
+worker_processes 2;
+user {user};
+pid {folder}/nginx.pid;
+error_log {folder}/nginx.log;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off;
+    sendfile on;  # this and the next as Debian ships it
+    tcp_nopush on;
+    keepalive_requests {keepalive_requests};
+    default_type application/octet-stream;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    scgi_temp_path {folder}/scgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    server {{
+        listen {address}:{port} backlog=4096;
+        root {root};
+        autoindex on;
+    }}
+}}
+"""
+
+
+@contextmanager
+def nginx(bed: Testbed, root: Path, *, keepalive_requests: int = NGINX_KEEPALIVE_REQUESTS) -> Iterator[str]:
+    """Debian's nginx serves ``root``; the value is its URL, with a slash at the end."""
+    _require_free(bed, HTTP_PORT)
+    configuration = bed.folder / "nginx.conf"
+    configuration.write_text(
+        _NGINX.format(
+            user=root.owner(),
+            folder=bed.folder,
+            keepalive_requests=keepalive_requests,
+            address=bed.server.address,
+            port=HTTP_PORT,
+            root=root,
+        )
+    )
+    log = bed.folder / "nginx.err"
+    program = bed.start(bed.server, ["nginx", "-c", configuration, "-e", bed.folder / "nginx.log"], log=log)
+    with _serving(bed, program, HTTP_PORT, log):
+        yield f"http://{bed.server.address}/"
+
+
+@contextmanager
+def serve_files(bed: Testbed, root: Path) -> Iterator[str]:
+    """Our own server of files serves ``root``; the value is its URL, with a slash at the end."""
+    _require_free(bed, HTTP_PORT)
+    log = bed.folder / "serve-files.log"
+    command = [sys.executable, "-P", "-m", "tradewind_agent", "serve-files", str(root)]
+    command += ["--host", bed.server.address, "--port", str(HTTP_PORT)]
+    program = bed.start(bed.server, command, log=log)
+    with _serving(bed, program, HTTP_PORT, log):
+        yield f"http://{bed.server.address}/"
+
+
+@contextmanager
+def gridftp(bed: Testbed, root: Path) -> Iterator[str]:
+    """A Globus GridFTP server serves ``root`` to anyone; the value is its URL of that folder, with a slash."""
+    _require_free(bed, GRIDFTP_PORT)
+    # The server asks for the name of its own address; a name server that cannot be reached would keep it waiting.
+    hosts = bed.folder / "hosts"
+    hosts.write_text(_HOSTS.read_text(encoding="utf-8") + f"\n{bed.server.address} {bed.server.namespace}\n")
+    command: list[str | Path] = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        _WITH_HOSTS,
+        "sh",
+        hosts,
+        "globus-gridftp-server",
+        "-s",
+    ]
+    command += ["-c", os.devnull, "-l", bed.folder / "gridftp.log", "-p", str(GRIDFTP_PORT), "-rp", root]
+    command += ["-control-interface", bed.server.address, "-data-interface", bed.server.address]
+    command += ["-aa", "-anonymous-user", root.owner(), "-allow-root"]
+    program = bed.start(bed.server, command, log=bed.folder / "gridftp.err")
+    with _serving(bed, program, GRIDFTP_PORT, bed.folder / "gridftp.err"):
+        yield f"ftp://{bed.server.address}:{GRIDFTP_PORT}{root}/"
+
+
+@contextmanager
+def _serving(bed: Testbed, program: subprocess.Popen[bytes], port: int, log: Path) -> Iterator[None]:
+    """Wait until a server accepts connections; stop it at the end."""
+    try:
+        _wait_until_listening(bed, program, port, log)
+        yield
+    finally:
+        program.terminate()
+        try:
+            program.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            program.wait()
+
+
+def _wait_until_listening(bed: Testbed, program: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not _is_listening(bed, port):
+        if program.poll() is not None or time.monotonic() > deadline:
+            said = log.read_text(errors="replace").strip().splitlines() or ["nothing said"]
+            raise EmulationBroke(f"the server on port {port} did not start: {said[-1]}")
+        time.sleep(_POLL_S)
+
+
+def _require_free(bed: Testbed, port: int) -> None:
+    """Refuse a second server of a port, which would fail while the first one answers for it."""
+    if _is_listening(bed, port):
+        raise EmulationBroke(f"port {port} of {bed.server.namespace} has a server already")
+
+
+def _is_listening(bed: Testbed, port: int) -> bool:
+    """Look at the sockets of the server's namespace, where the link lives: no connection disturbs the path."""
+    wanted = f":{port:04X} 00000000:0000 0A"  # of /proc/net/tcp: any address, this port, no peer, state LISTEN
+    return wanted in Path(f"/proc/{bed.link.process.pid}/net/tcp").read_text(encoding="ascii")

@@ -1,0 +1,158 @@
+"""Tools that people move files with today, at their defaults and at a static setting, and our own engine as a tool."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tradewind.parameters import Parameters
+
+DEFAULTS: Parameters | None = None
+"""As the tool comes: no setting is given."""
+
+_MULTI_THREAD_CUTOFF = "10M"
+"""From what size rclone splits a file when it is asked for streams; at its default of 250M few files would be."""
+
+_LEAST_SPLIT = "1M"
+"""The smallest piece that aria2 permits; at its default of 20M, files below 40 MB would never be split."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Files to fetch: ``names`` below ``url`` (which ends with a slash) into ``destination``.
+
+    ``scratch`` : an empty folder of the run, for lists and configurations.
+    ``source`` : what the sender is called in our own logs; paths are emulated at the same address, one after another.
+    """
+
+    url: str
+    names: Sequence[str]
+    destination: Path
+    scratch: Path
+    source: str = "origin"
+
+    def listed(self, lines: Iterable[str]) -> Path:
+        """A file of the scratch folder with these lines."""
+        path = self.scratch / "list"
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Peer:
+    """A tool.
+
+    ``program`` and Debian's ``package`` of it; ``command`` makes its command line, with a setting or `DEFAULTS`.
+    ``axes`` : the parameters that it lets its users set.
+    ``over_gridftp`` : it fetches from the GridFTP server, not from the web server.
+    """
+
+    name: str
+    program: str
+    package: str
+    command: Callable[[Job, Parameters | None], list[str]]
+    axes: tuple[str, ...] = ()
+    over_gridftp: bool = False
+
+    @property
+    def is_installed(self) -> bool:
+        return shutil.which(self.program) is not None
+
+
+def environment(scratch: Path) -> Mapping[str, str]:
+    """An environment in which a user's own configuration and proxies have no say."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
+    return {**kept, "HOME": str(scratch), "XDG_CONFIG_HOME": str(scratch), "XDG_STATE_HOME": str(scratch)}
+
+
+def _wget(job: Job, _: Parameters | None) -> list[str]:
+    urls = job.listed(job.url + name for name in job.names)
+    return ["wget", "--no-verbose", f"--directory-prefix={job.destination}", f"--input-file={urls}"]
+
+
+def _curl(job: Job, _: Parameters | None) -> list[str]:
+    return ["curl", "--silent", "--show-error", "--config", str(_curl_list(job))]
+
+
+def _curl_parallel(job: Job, setting: Parameters | None) -> list[str]:
+    most = ["--parallel-max", str(setting.concurrency)] if setting is not None else []
+    return ["curl", "--silent", "--show-error", "--parallel", *most, "--config", str(_curl_list(job))]
+
+
+def _curl_list(job: Job) -> Path:
+    return job.listed(f'url = "{job.url}{name}"\noutput = "{job.destination / name}"' for name in job.names)
+
+
+def _aria2(job: Job, setting: Parameters | None) -> list[str]:
+    urls = job.listed(job.url + name for name in job.names)
+    command = ["aria2c", "--quiet", "--no-conf", f"--dir={job.destination}", f"--input-file={urls}"]
+    if setting is None:
+        return command
+    streams = setting.parallelism or 1
+    command += [f"--max-concurrent-downloads={setting.concurrency}", f"--split={streams}"]
+    return [*command, f"--max-connection-per-server={streams}", f"--min-split-size={_LEAST_SPLIT}"]
+
+
+def _rclone(job: Job, setting: Parameters | None) -> list[str]:
+    configuration = job.scratch / "rclone.conf"
+    configuration.write_text(f"[origin]\ntype = http\nurl = {job.url}\n", encoding="utf-8")
+    command = ["rclone", "copy", "origin:", str(job.destination), "--config", str(configuration)]
+    if setting is None:
+        return command
+    command += ["--transfers", str(setting.concurrency), "--checkers", str(max(setting.concurrency or 0, 8))]
+    return [*command, "--multi-thread-streams", str(setting.parallelism), "--multi-thread-cutoff", _MULTI_THREAD_CUTOFF]
+
+
+def _globus_url_copy(job: Job, setting: Parameters | None) -> list[str]:
+    pairs = job.listed(f"{job.url}{name} file://{job.destination}/{name}" for name in job.names)
+    command = ["globus-url-copy", "-f", str(pairs)]
+    if setting is None:
+        return command
+    # Pipelining is a switch there; whoever sets the others for speed has it on.
+    return [*command, "-cc", str(setting.concurrency), "-p", str(setting.parallelism), "-pp"]
+
+
+def _tradewind(job: Job, setting: Parameters | None) -> list[str]:
+    """Our engine: at a static setting, or as it chooses by itself."""
+    command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", job.url, str(job.destination), "--json"]
+    command += ["--base-power", "0", "--source", job.source, "--destination", "client"]
+    if setting is not None:
+        for axis in ("concurrency", "parallelism", "pipelining"):
+            command += [f"--{axis}", str(getattr(setting, axis) or 1)]
+    return command
+
+
+TRADEWIND = Peer(
+    name="tradewind",
+    program=sys.executable,
+    package="",
+    command=_tradewind,
+    axes=("concurrency", "parallelism", "pipelining"),
+)
+
+PEERS = (
+    Peer(name="wget", program="wget", package="wget", command=_wget),
+    Peer(name="curl", program="curl", package="curl", command=_curl),
+    Peer(name="curl -Z", program="curl", package="curl", command=_curl_parallel, axes=("concurrency",)),
+    Peer(name="aria2", program="aria2c", package="aria2", command=_aria2, axes=("concurrency", "parallelism")),
+    Peer(name="rclone", program="rclone", package="rclone", command=_rclone, axes=("concurrency", "parallelism")),
+    Peer(
+        name="globus-url-copy",
+        program="globus-url-copy",
+        package="globus-gass-copy-progs globus-gridftp-server-progs",
+        command=_globus_url_copy,
+        axes=("concurrency", "parallelism"),
+        over_gridftp=True,
+    ),
+)
+"""In the order in which they are reported."""
+
+
+def missing_packages() -> list[str]:
+    """Debian's packages of the peers and origins that this machine lacks."""
+    packages = [peer.package for peer in PEERS if not peer.is_installed]
+    if shutil.which("nginx", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin") is None:
+        packages.append("nginx-light")
+    return sorted(set(" ".join(packages).split()))

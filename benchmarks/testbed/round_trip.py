@@ -1,0 +1,28 @@
+"""The round trip of a path by TCP's own handshake: ``python -m benchmarks.testbed.round_trip ADDRESS PORT``.
+
+Prints the least of several connections in seconds: what waits in a queue only adds to it.
+"""
+
+import socket
+import sys
+import time
+from collections.abc import Sequence
+
+CONNECTIONS = 9
+
+
+def handshake_s(address: str, port: int) -> float:
+    """Seconds until a connection stands: one round trip."""
+    began_s = time.monotonic()
+    with socket.create_connection((address, port)):
+        return time.monotonic() - began_s
+
+
+def main(argv: Sequence[str]) -> int:
+    address, port = argv
+    print(min(handshake_s(address, int(port)) for _ in range(CONNECTIONS)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

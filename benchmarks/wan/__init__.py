@@ -1,0 +1,5 @@
+"""Ours, today's tools and the best static setting over an emulated wide-area path, with real TCP.
+
+Reading order: `cells` (what is compared), `arena` (one cell's testbed), `search` (the oracle's lattice), `runs` (what
+was measured so far, so that an interrupted table goes on), `cell_run` (a cell from start to end), `summary`.
+"""

@@ -1,0 +1,128 @@
+"""Ours, today's tools and the best static setting over emulated wide-area paths, with real TCP and real programs.
+
+Each path × data set is a cell. Finished cells are kept in ``benchmarks/records/wan.ndjson`` with digests of what they
+measured, single runs in ``var/bench/wan-runs.ndjson``: an interrupted table goes on where it was. Needs root (or user
+namespaces), the peers' packages and ``--data`` with a folder ``file_sizes``.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.report import ROOT, arguments, write
+from benchmarks.testbed.data_sets import TUNED_S, SizeLists, needed_bytes, read_size_lists
+from benchmarks.testbed.measured_run import CUT_S
+from benchmarks.testbed.peers import PEERS, missing_packages
+from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
+from benchmarks.wan.arena import arena
+from benchmarks.wan.cell_run import Plan, run_cell
+from benchmarks.wan.cells import ALL_CELLS, QUICK_CELLS, Cell
+from benchmarks.wan.runs import RunLog, hashes
+from benchmarks.wan.summary import result, summary
+from tradewind.errors import InvalidValue, TradewindError
+
+RECORDS = ROOT / "benchmarks" / "records" / "wan.ndjson"
+VAR = ROOT / "var" / "bench"
+SEARCH_CUT_S = 12.0
+REPEATS = 3
+QUICK_CUT_S, QUICK_SEARCH_CUT_S, QUICK_TUNED_S, QUICK_REPEATS = 12.0, 4.0, 5.0, 1
+SIZES_FOLDER = "file_sizes"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure the cells asked for, print all that are finished and write ``var/bench/wan.json``."""
+    options = _parser().parse_args(argv)
+    become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.wan", *argv])
+    try:
+        return _run(options)
+    except TradewindError as error:
+        sys.stderr.write(f"wan: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("\nwan: interrupted; the next start goes on from here\n")
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = arguments(__doc__.partition("\n")[0])
+    names = [cell.name for cell in ALL_CELLS]
+    parser.add_argument("--cell", choices=names, nargs="+", help="only these; all that are missing otherwise")
+    parser.add_argument("--report", action="store_true", help="measure nothing, only print what is finished")
+    parser.add_argument(
+        "--config", type=Path, help="folder with the agent's login to a service that client hosts reach; rules without"
+    )
+    parser.add_argument("--scratch", type=Path, default=VAR, help="where files are served from and received")
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    started_at = datetime.now(UTC)
+    records = RunLog(VAR / "wan-quick.ndjson" if options.quick else RECORDS)
+    current = hashes()
+    if not options.report:
+        _measure_missing(options, records, current)
+    rows = [row for row in records.rows() if row["hashes"] == current]
+    stale = len(records.rows()) - len(rows)
+    if stale:
+        sys.stderr.write(f"wan: {stale} recorded cells are of other sources and left out\n")
+    if not rows:
+        raise InvalidValue("cells", "none is finished yet for these sources")
+    results = [result(row) for row in rows]
+    write("wan", quick=options.quick, results=results, summary=summary(rows), started_at=started_at)
+    return 0
+
+
+def _measure_missing(options: argparse.Namespace, records: RunLog, current: dict[str, str]) -> None:
+    require_permission()
+    lists = _size_lists(options.data)
+    if lacking := missing_packages():
+        raise InvalidValue("peers", f"install these packages (names of Debian): {' '.join(lacking)}")
+    cells = [cell for cell in (QUICK_CELLS if options.quick else ALL_CELLS) if _is_asked(cell, options.cell)]
+    log = RunLog(VAR / "wan-runs.ndjson")
+    plan = Plan(
+        repeats=QUICK_REPEATS if options.quick else REPEATS,
+        cut_s=QUICK_CUT_S if options.quick else CUT_S,
+        search_cut_s=QUICK_SEARCH_CUT_S if options.quick else SEARCH_CUT_S,
+        seed=options.seed,
+        searched=() if options.quick else tuple(peer for peer in PEERS if peer.axes),
+        hashes=current,
+        variables={"XDG_CONFIG_HOME": str(options.config.resolve())} if options.config is not None else {},
+    )
+    options.scratch.mkdir(parents=True, exist_ok=True)
+    for cell in cells:
+        if (row := records.find(cell.name)) is None or row["hashes"] != current:
+            records.add(cell.name, _measured(cell, lists, log, plan, options))
+            records.rewrite()
+
+
+def _measured(cell: Cell, lists: SizeLists, log: RunLog, plan: Plan, options: argparse.Namespace) -> dict[str, object]:
+    spools = VAR / "wan-logs" / cell.name
+    at_least_bytes = needed_bytes(cell.path, QUICK_TUNED_S if options.quick else TUNED_S)
+    with arena(
+        cell,
+        lists,
+        at_least_bytes=at_least_bytes,
+        seed=plan.seed,
+        folder=options.scratch,
+        spools=spools,
+        with_gridftp=True,
+    ) as standing:
+        return run_cell(standing, PEERS, log, plan)
+
+
+def _is_asked(cell: Cell, names: Sequence[str] | None) -> bool:
+    return names is None or cell.name in names
+
+
+def _size_lists(folders: Sequence[Path]) -> SizeLists:
+    for folder in folders:
+        for sizes in (folder, folder / SIZES_FOLDER):
+            if (sizes / "html.tsv").is_file():
+                return read_size_lists(sizes)
+    raise InvalidValue("data", f"give --data a folder that holds {SIZES_FOLDER}/html.tsv, image.tsv and video.tsv")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

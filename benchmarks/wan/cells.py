@@ -1,0 +1,37 @@
+"""The table's cells: paths × data sets."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from benchmarks.testbed.data_sets import Kind
+from benchmarks.testbed.path_spec import PathSpec
+
+PATHS: Mapping[str, PathSpec] = MappingProxyType(
+    {
+        "50M-20ms": PathSpec(rate_bps=50e6, rtt_s=0.020),
+        "100M-60ms": PathSpec(rate_bps=100e6, rtt_s=0.060, loss_rate=0.0002),
+        "100M-290ms": PathSpec(rate_bps=100e6, rtt_s=0.290, loss_rate=0.0001),
+        "200M-115ms": PathSpec(rate_bps=200e6, rtt_s=0.115, loss_rate=0.0001),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One path with one data set."""
+
+    path_name: str
+    kind: Kind
+
+    @property
+    def name(self) -> str:
+        return f"{self.path_name}/{self.kind}"
+
+    @property
+    def path(self) -> PathSpec:
+        return PATHS[self.path_name]
+
+
+ALL_CELLS = tuple(Cell(path, kind) for path in PATHS for kind in Kind)
+QUICK_CELLS = (Cell("100M-60ms", Kind.HTML), Cell("100M-60ms", Kind.IMAGE))

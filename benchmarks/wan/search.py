@@ -1,0 +1,68 @@
+"""Brute force over static settings, coarse to fine.
+
+First a coarse lattice, every other power of two of each axis; then, around the best few, their neighbours on the full
+lattice of powers of two, until the best setting has no untried neighbour. Whoever runs the winner afresh gets a figure
+without the winner's luck.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
+
+from tradewind.parameters import Parameters
+
+AXES: Mapping[str, tuple[int, ...]] = {
+    "concurrency": (1, 2, 4, 8, 16, 32, 64),
+    "parallelism": (1, 2, 4, 8, 16),
+    "pipelining": (1, 2, 4, 8, 16, 32),
+}
+"""The full lattice, of every mover's axes."""
+
+MOST_STREAMS = 128
+"""Settings with more connections are left out: on every path of the table they are deep in collapse."""
+
+COARSE_STEP = 2
+"""Of the full lattice's points on an axis, every so many are in the coarse one."""
+
+REFINED = 2
+"""How many of the best settings have their neighbours tried."""
+
+Score = Callable[[Parameters], float]
+
+
+def coarse(axes: Sequence[str]) -> list[Parameters]:
+    """The settings tried first."""
+    settings = (_setting(axes, values) for values in product(*(AXES[axis][::COARSE_STEP] for axis in axes)))
+    return [setting for setting in settings if setting.streams <= MOST_STREAMS]
+
+
+def neighbours(setting: Parameters, axes: Sequence[str]) -> Iterator[Parameters]:
+    """Settings one step away on one axis of the full lattice."""
+    here = [getattr(setting, axis) for axis in axes]
+    for place, axis in enumerate(axes):
+        at = AXES[axis].index(here[place])
+        for value in (*AXES[axis][max(at - 1, 0) : at], *AXES[axis][at + 1 : at + 2]):
+            near = _setting(axes, [*here[:place], value, *here[place + 1 :]])
+            if near.streams <= MOST_STREAMS:
+                yield near
+
+
+def _setting(axes: Sequence[str], values: Sequence[int]) -> Parameters:
+    return Parameters(**dict(zip(axes, values, strict=True)))  # type: ignore[arg-type]  # all of them are numbers
+
+
+def best_setting(axes: Sequence[str], score: Score) -> Parameters:
+    """The setting with the highest score.
+
+    Parameters
+    ----------
+    axes : those that the mover lets its users set.
+    score : measures a setting; asked once for each.
+    """
+    tried = {setting: score(setting) for setting in coarse(axes)}
+    while True:
+        leaders = sorted(tried, key=lambda setting: -tried[setting])[:REFINED]
+        untried = {near for leader in leaders for near in neighbours(leader, axes)} - tried.keys()
+        if not untried:
+            return leaders[0]
+        for setting in sorted(untried, key=lambda setting: tuple(getattr(setting, axis) for axis in axes)):
+            tried[setting] = score(setting)

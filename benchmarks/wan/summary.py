@@ -1,0 +1,105 @@
+"""The table and its summary, from the rows of finished cells."""
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from benchmarks.report import Value
+from benchmarks.testbed.peers import PEERS, TRADEWIND
+from benchmarks.wan.cell_run import OURS, OURS_MIN_ENERGY
+from benchmarks.wan.runs import Row
+
+LESS_ENERGY = 0.7
+"""Of the fastest setting's dynamic energy: where brute force shows a setting with so little, there is much to save."""
+
+Figures = Mapping[str, Any]
+FASTEST = f"best {TRADEWIND.name}"
+HTML_60_MS = "100M-60ms/html"
+
+
+def best_default(row: Row, figure: str, best: Callable[[Iterable[float]], float]) -> float:
+    """The best figure that any peer reached at its defaults."""
+    values = (row["contenders"][peer.name][figure] for peer in PEERS)
+    return best(value for value in values if value is not None)
+
+
+def oracle_bps(row: Row) -> float:
+    """Throughput of the best static setting of our engine and of the peers, run afresh."""
+    return max(_bps(row, name) for name in row["contenders"] if name.startswith("best "))
+
+
+def result(row: Row) -> dict[str, Value]:
+    """A cell as a line of the table: Mbit/s, and modelled Joule a gigabyte."""
+    contenders: Mapping[str, Figures] = row["contenders"]
+    line: dict[str, Value] = {"case": row["cell"]}
+    line |= {name: each["throughput_bps"] / 1e6 for name, each in contenders.items()}
+    line |= {f"{name} J/GB": each["modelled_j_per_gb"] for name, each in contenders.items() if name[:5] != "best "}
+    line["oracle_fraction"] = _bps(row, OURS) / oracle_bps(row)
+    line["vs_best_default"] = _bps(row, OURS) / best_default(row, "throughput_bps", max)
+    return line
+
+
+def summary(rows: Sequence[Row]) -> dict[str, Value]:
+    """The figures to judge by, of the cells that are finished; energies are modelled, at equal bytes."""
+    fractions = [_bps(row, OURS) / oracle_bps(row) for row in rows]
+    margins = [_bps(row, OURS) / best_default(row, "throughput_bps", max) for row in rows]
+    energies = [_over(_energy(row, OURS_MIN_ENERGY), best_default(row, "modelled_j_per_gb", min)) for row in rows]
+    saving = [row for row in rows if _can_save(row)]
+    savings = [_dynamic_saving(row) for row in saving]
+    html = next((row for row in rows if row["cell"] == HTML_60_MS), None)
+    return {
+        "cells": len(rows),
+        "oracle_fraction_min": min(fractions),
+        "oracle_fraction_median": statistics.median(fractions),
+        "vs_best_default_min": min(margins),
+        "cells_above_best_default": sum(margin > 1 for margin in margins),
+        "energy_vs_best_default_max": _if_all_known(max, energies),
+        "energy_vs_rclone_median": _median_energy_ratio(rows, "rclone"),
+        "energy_vs_wget_median": _median_energy_ratio(rows, "wget"),
+        "cells_with_30_percent_to_save": len(saving),
+        "dynamic_saving_min": _if_all_known(min, savings),
+        "html_60ms_vs_rclone": _ratio(html, "rclone"),
+        "html_60ms_vs_wget": _ratio(html, "wget"),
+    }
+
+
+def _bps(row: Row, contender: str) -> float:
+    return float(row["contenders"][contender]["throughput_bps"])
+
+
+def _energy(row: Row, contender: str) -> float | None:
+    joules: float | None = row["contenders"][contender]["modelled_j_per_gb"]
+    return joules
+
+
+def _over(ours: float | None, theirs: float | None) -> float | None:
+    """A ratio; ``None`` where there is none, such as with a tool that had not a byte at the cut."""
+    return ours / theirs if ours is not None and theirs else None
+
+
+def _if_all_known(pick: Callable[[Sequence[float]], float], values: Sequence[float | None]) -> float | None:
+    """The extreme of the cells; ``None`` with none, and where one has no number, which may be the extreme."""
+    known = [value for value in values if value is not None]
+    return pick(known) if known and len(known) == len(values) else None
+
+
+def _can_save(row: Row) -> bool:
+    least = row["least_dynamic_energy"]
+    return bool(least["dynamic_j_per_gb"] <= LESS_ENERGY * least["of_fastest_j_per_gb"])
+
+
+def _dynamic_saving(row: Row) -> float | None:
+    """Of our transfers under ``min_energy`` (dynamic basis), against our fastest static setting; both run afresh."""
+    contenders: Mapping[str, Figures] = row["contenders"]
+    share = _over(*(contenders[name]["dynamic_j_per_gb"] for name in (OURS_MIN_ENERGY, FASTEST)))
+    return None if share is None else 1 - share
+
+
+def _median_energy_ratio(rows: Sequence[Row], peer: str) -> float | None:
+    ratios = [_over(_energy(row, OURS_MIN_ENERGY), _energy(row, peer)) for row in rows]
+    known = [ratio for ratio in ratios if ratio is not None]
+    return statistics.median(known) if known else None
+
+
+def _ratio(row: Row | None, peer: str) -> float | None:
+    return _over(_bps(row, OURS), _bps(row, peer)) if row is not None else None

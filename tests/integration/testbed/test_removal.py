@@ -1,0 +1,100 @@
+"""Nothing of a testbed is left: after its end, after a crash, and when others stand beside it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+from benchmarks.testbed import leftovers
+from benchmarks.testbed.path_spec import PathSpec
+from tests.conditions import eventually
+
+PATH = PathSpec(rate_bps=100e6, rtt_s=0.01)
+UP = [sys.executable, "-m", "benchmarks.testbed", "up", "--rate", "20Mbps", "--rtt", "10ms"]
+TESTBED = [sys.executable, "-m", "benchmarks.testbed"]
+
+
+def namespaces() -> str:
+    return subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+
+
+def is_running(process_id: int) -> bool:
+    return leftovers.started(process_id) is not None
+
+
+def start_up() -> tuple[subprocess.Popen[str], str]:
+    """A testbed of another process, and its name."""
+    process = subprocess.Popen(UP, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    lines = iter(process.stdout.readline, "up; Ctrl-C ends it\n")
+    (name,) = {found[1] for line in lines if (found := re.search(r"(tw\d+-[0-9a-f]+)-server", line))}
+    return process, name
+
+
+def test_the_end_leaves_no_namespace_no_process_and_no_file(stand):
+    bed = stand(PATH)
+    program = bed.start(bed.clients[0], ["sleep", "1000"])
+    link = bed.link.process.pid
+    assert bed.name in namespaces()
+    bed.__exit__()
+    assert program.wait(10) == -signal.SIGTERM
+    assert bed.name not in namespaces()
+    assert not is_running(link)
+    assert not bed.folder.exists()
+
+
+def test_a_program_that_ignores_the_end_is_killed(stand):
+    bed = stand(PATH)
+    stubborn = "trap '' TERM; echo ready; while :; do sleep 1; done"
+    with bed.start(bed.clients[0], ["sh", "-c", stubborn], stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        bed.__exit__()
+        assert program.wait(10) == -signal.SIGKILL
+    assert bed.name not in namespaces()
+
+
+def test_what_a_killed_testbed_leaves_is_removed_and_a_living_one_is_left_alone(stand):
+    living = stand(PATH)
+    process, name = start_up()
+    with process:
+        sleeper = subprocess.Popen(["ip", "netns", "exec", f"{name}-client0", "sleep", "1000"])
+        link = int(subprocess.run(["ip", "netns", "pids", f"{name}-server"], capture_output=True, check=True).stdout)
+        process.kill()
+    eventually(lambda: not is_running(link))  # it never outlives its owner
+    leftovers.remove_leftovers()
+    # Whoever sets a testbed up elsewhere removes leftovers too, and may be at it: in the end they are gone.
+    eventually(lambda: name not in namespaces() and not (leftovers.FOLDER / name).exists())
+    assert sleeper.wait(10) == -signal.SIGTERM
+    assert living.counters().down.forwarded == 0
+    assert living.name in namespaces()
+
+
+def test_a_process_with_the_id_of_a_dead_owner_does_not_keep_its_leftovers():
+    state = leftovers.State(
+        name=f"tw{os.getpid()}-0000", owner=os.getpid(), owner_started=1, namespaces=[], purpose="test"
+    )
+    state.write()
+    assert not state.is_alive
+    leftovers.remove_leftovers()
+    eventually(lambda: not state.folder.exists())
+
+
+def test_up_show_set_and_down_from_other_processes():
+    process, name = start_up()
+    with process:
+        shown = subprocess.run([*TESTBED, "show"], capture_output=True, text=True, check=True).stdout
+        assert re.search(rf"{name} .*standing", shown)
+        change = [*TESTBED, "set", "--name", name, "--rate", "7Mbps", "--rtt", "30ms", "--loss", "0"]
+        assert "7 Mbit/s, 30 ms" in subprocess.run(change, capture_output=True, text=True, check=True).stdout
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    assert name not in namespaces()
+
+
+def test_an_account_without_permission_is_told_in_one_line():
+    script = "import os, sys; from benchmarks.testbed.__main__ import main; os.seteuid(65534); sys.exit(main(['down']))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(r"testbed: the testbed needs root [^\n]*\n", done.stderr)
