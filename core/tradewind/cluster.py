@@ -5,7 +5,7 @@ lone agent can do it.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tradewind.errors import InvalidValue
@@ -45,30 +45,28 @@ def log2_of(value: float) -> float:
     return math.log2(max(value, 1.0))
 
 
-def nearest_leaf(leaves: Iterable[Leaf], *, mean_file_bytes: float, file_count: float, load: float) -> Leaf:
+def nearest_leaf(
+    leaves: Sequence[Leaf], *, mean_file_bytes: float, file_count: float, load: float
+) -> tuple[int, float]:
     """The leaf whose data set centre is nearest and, among those that share it, whose load is nearest.
 
     Ties go to the lower tier, so that the order of ``leaves`` does not matter.
+
+    Returns
+    -------
+    Its position among ``leaves``, and how far its data set centre is (see `Leaf.octaves_from`).
 
     Raises
     ------
     InvalidValue : there is no leaf.
     """
-    return nearest_with_octaves(leaves, mean_file_bytes=mean_file_bytes, file_count=file_count, load=load)[0]
-
-
-def nearest_with_octaves(
-    leaves: Iterable[Leaf], *, mean_file_bytes: float, file_count: float, load: float
-) -> tuple[Leaf, float]:
-    """The same leaf, and how far its data set centre is (see `Leaf.octaves_from`)."""
     log2_mean_file_bytes, log2_file_count = log2_of(mean_file_bytes), log2_of(file_count)
-    found: Leaf | None = None
-    nearest = math.inf
-    for each in leaves:
+    found, nearest = -1, math.inf
+    for i, each in enumerate(leaves):
         octaves = math.hypot(log2_mean_file_bytes - each.log2_mean_file_bytes, log2_file_count - each.log2_file_count)
-        if octaves < nearest or (octaves == nearest and found is not None and _before(each, found, load)):
-            found, nearest = each, octaves
-    if found is None:
+        if octaves < nearest or (octaves == nearest and found >= 0 and _before(each, leaves[found], load)):
+            found, nearest = i, octaves
+    if found < 0:
         raise InvalidValue("leaves", "a link without leaves has no nearest one")
     return found, nearest
 

@@ -59,7 +59,7 @@ def cold_start(
         parameters = planned.parameters
         files = min(parameters.concurrency or 1, chunk.dataset.file_count)  # more channels than files would stand idle
         part = caps.part(chunk.dataset.total_bytes / whole, len(chunks))
-        plan.append(replace(planned, parameters=part.clamp(replace(parameters, concurrency=files))))
+        plan.append(planned._replace(parameters=part.clamp(replace(parameters, concurrency=files))))
     at_load = f" at load {taken:.2f}" if taken else ""
     return ColdStart(tuple(plan), f"closed-form rule {name} for {sla.kind}{at_load}{assuming(path)}")
 

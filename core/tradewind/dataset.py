@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
+from typing import NamedTuple, Self
 
 from tradewind.errors import InvalidValue
 
@@ -63,8 +63,7 @@ class DataSet:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class SizeBin:
+class SizeBin(NamedTuple):
     """Files of at most ``max_file_bytes`` (and above the bin before): how many and how big together."""
 
     max_file_bytes: int
@@ -72,8 +71,7 @@ class SizeBin:
     total_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(NamedTuple):
     """Files of one size class, tuned as one: those above the chunk before and up to ``max_file_bytes``."""
 
     kind: ChunkKind
@@ -87,6 +85,9 @@ def kind_of(file_bytes: float, bdp_bytes: float) -> ChunkKind:
     if file_bytes <= bdp_bytes:
         return ChunkKind.SMALL
     return ChunkKind.MEDIUM if file_bytes <= LARGE_BDPS * bdp_bytes else ChunkKind.LARGE
+
+
+_SMALL_FIRST = (ChunkKind.SMALL, ChunkKind.MEDIUM, ChunkKind.LARGE)
 
 
 def _upper_end(kind: ChunkKind, bdp_bytes: float) -> int | None:
@@ -111,24 +112,25 @@ def split_by_bdp(bins: Iterable[SizeBin], bdp_bytes: float, most: int | None = N
     """
     if not bdp_bytes > 0:
         raise InvalidValue("path", f"bandwidth-delay product must be above 0, got {bdp_bytes}")
-    counts: dict[ChunkKind, int] = {}
-    totals: dict[ChunkKind, int] = {}
+    sums: dict[ChunkKind, tuple[int, int]] = {}
     for each in bins:
-        if each.file_count == 0:
-            continue
-        kind = kind_of(each.total_bytes / each.file_count, bdp_bytes)
-        counts[kind] = counts.get(kind, 0) + each.file_count
-        totals[kind] = totals.get(kind, 0) + each.total_bytes
-    if not counts:
+        if each.file_count:
+            kind = kind_of(each.total_bytes / each.file_count, bdp_bytes)
+            files, size = sums.get(kind, (0, 0))
+            sums[kind] = (files + each.file_count, size + each.total_bytes)
+    if not sums:
         raise InvalidValue("dataset", "has no files")
-    chunks: list[Chunk] = []
-    for kind in (ChunkKind.LARGE, ChunkKind.MEDIUM, ChunkKind.SMALL):
-        if kind in counts:
-            upper_end = _upper_end(kind, bdp_bytes) if chunks else None
-            chunks.insert(0, Chunk(kind, DataSet(file_count=counts[kind], total_bytes=totals[kind]), upper_end))
-    if most is not None and len(chunks) > most:
-        whole = DataSet(file_count=sum(counts.values()), total_bytes=sum(totals.values()))
+    kinds = [kind for kind in _SMALL_FIRST if kind in sums]
+    if most is not None and len(kinds) > most:
+        whole = DataSet(
+            file_count=sum(files for files, _ in sums.values()), total_bytes=sum(size for _, size in sums.values())
+        )
         return (Chunk(ChunkKind.WHOLE, whole, None),)
+    chunks = []
+    for kind in kinds:
+        files, size = sums[kind]
+        upper_end = None if kind is kinds[-1] else _upper_end(kind, bdp_bytes)
+        chunks.append(Chunk(kind, DataSet(file_count=files, total_bytes=size), upper_end))
     return tuple(chunks)
 
 

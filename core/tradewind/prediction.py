@@ -77,8 +77,7 @@ class Gaussian(NamedTuple):
         return self.mean - z * self.sd
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """Mean and central 90 % band."""
 
     mean: float
@@ -97,8 +96,7 @@ class Interval:
         return Interval(self.mean * factor, self.low * factor, self.high * factor)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prediction:
+class Prediction(NamedTuple):
     """What a data set's transfer with a setting is expected to reach; ``None`` where power was not metered."""
 
     throughput_bps: Interval

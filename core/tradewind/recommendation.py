@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from operator import attrgetter
+from typing import NamedTuple
 from uuid import UUID
 
 from tradewind.dataset import ChunkKind
@@ -21,8 +23,7 @@ class AnswerSource(StrEnum):
     HEURISTIC = "heuristic"
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkPlan:
+class ChunkPlan(NamedTuple):
     """Parameters of one chunk: files above the chunk before and up to ``max_file_bytes`` (``None``: no upper end)."""
 
     chunk: ChunkKind
@@ -52,8 +53,7 @@ class Price:
     basis: EnergyBasis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlaAnswer:
+class SlaAnswer(NamedTuple):
     """How the agreement stands: its tier, the price in force, and the probability that it is kept."""
 
     agreement: Sla
@@ -64,8 +64,7 @@ class SlaAnswer:
     price: Price | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recommendation:
+class Recommendation(NamedTuple):
     transfer_id: UUID
     plan: tuple[ChunkPlan, ...]
     predicted: Prediction
@@ -76,20 +75,14 @@ class Recommendation:
     release: int | None = None
     nearest_data_distance: float | None = None
 
-    @property
-    def parameters(self) -> Parameters:
-        """One setting for tools that take only one, see `whole_setting`."""
-        return whole_setting(self.plan)
 
-
-def whole_setting(plan: Sequence[ChunkPlan]) -> Parameters:
+def whole_setting(settings: Sequence[Parameters]) -> Parameters:
     """One setting for all chunks: their concurrency added up, the widest chunk's other values."""
-    if len(plan) == 1:
-        return plan[0].parameters
-    widest = max(plan, key=lambda chunk: chunk.parameters.streams).parameters
-    total = sum(chunk.parameters.concurrency or 1 for chunk in plan)
+    if len(settings) == 1:
+        return settings[0]
+    widest = max(settings, key=attrgetter("streams"))
     return Parameters(
-        concurrency=total,
+        concurrency=sum(each.concurrency or 1 for each in settings),
         parallelism=widest.parallelism,
         pipelining=widest.pipelining,
         io_block_bytes=widest.io_block_bytes,

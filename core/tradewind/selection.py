@@ -9,7 +9,7 @@ throughput: the fewest that keep the target. (Paper 001 eqs 1 and 2; chance cons
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -79,10 +79,20 @@ class SettingTable:
     _orders: dict[tuple[Objective, EnergyBasis], tuple[int, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _bounds: dict[tuple[Quantity, EnergyBasis, float], float] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _contenders: dict[tuple[Quantity, EnergyBasis], tuple[int, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @cached_property
     def knows_power(self) -> bool:
         return all(setting.log_power_mean is not None for setting in self.settings)
+
+    @cached_property
+    def certified_count(self) -> int:
+        return sum(setting.certified for setting in self.settings)
 
     def merits(self, quantity: Quantity, basis: EnergyBasis) -> tuple[Gaussian, ...]:
         """Merit of each setting, in the order of ``settings``."""
@@ -136,13 +146,29 @@ class SettingTable:
             order = self._orders[objective, basis] = tuple(sorted(range(len(settings)), key=rank))
         return order
 
+    def certifiable_merit(self, quantity: Quantity, basis: EnergyBasis, confidence: float) -> float:
+        """The highest merit that some setting keeps with this probability; −∞ if none is certified."""
+        known = self._bounds.get((quantity, basis, confidence))
+        if known is None:
+            z = z_of(confidence)
+            merits = zip(self.merits(quantity, basis), self.settings, strict=True)
+            known = max((own.lower(z) for own, setting in merits if setting.certified), default=-math.inf)
+            self._bounds[quantity, basis, confidence] = known
+        return known
+
+    def contenders(self, quantity: Quantity, basis: EnergyBasis) -> tuple[int, ...]:
+        """Indices of the settings that are the likeliest to reach some merit: certified ones if there are any."""
+        known = self._contenders.get((quantity, basis))
+        if known is None:
+            certified = [i for i, setting in enumerate(self.settings) if setting.certified]
+            known = _likeliest_somewhere(certified or range(len(self.settings)), self.merits(quantity, basis))
+            self._contenders[quantity, basis] = known
+        return known
+
     def certifiable_throughput_bps(self, confidence: float) -> float | None:
         """The highest throughput that some setting keeps with this probability; ``None`` if none is certified."""
-        z = z_of(confidence)
-        merits = self.merits(Quantity.THROUGHPUT, EnergyBasis.TOTAL)
-        bounds = (m.lower(z) for m, setting in zip(merits, self.settings, strict=True) if setting.certified)
-        best = max(bounds, default=None)
-        return None if best is None else math.exp(best)
+        best = self.certifiable_merit(Quantity.THROUGHPUT, EnergyBasis.TOTAL, confidence)
+        return None if best == -math.inf else math.exp(best)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,13 +193,16 @@ def unit_target(sla: Sla, *, dataset_bytes: float, certifiable_bps: float | None
     """
     if sla.fraction is not None:
         return sla.fraction * (certifiable_bps or 0.0)
-    if sla.target is None:
-        return None
-    if sla.kind is SlaKind.DEADLINE:
-        return BITS_PER_BYTE * dataset_bytes / sla.target
-    if sla.kind is SlaKind.ENERGY_AT_MOST:
-        return sla.target / max(dataset_bytes, 1.0)
-    return sla.target
+    return None if sla.target is None else in_unit(sla.target, sla.kind, dataset_bytes)
+
+
+def in_unit(target: float, kind: SlaKind, dataset_bytes: float) -> float:
+    """A target for a data set in the unit of its quantity: bit/s, J per byte or W."""
+    if kind is SlaKind.DEADLINE:
+        return BITS_PER_BYTE * dataset_bytes / target
+    if kind is SlaKind.ENERGY_AT_MOST:
+        return target / max(dataset_bytes, 1.0)
+    return target
 
 
 def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes: float) -> Choice | None:
@@ -189,8 +218,9 @@ def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes
     """
     settings = table.settings
     order: Sequence[int] = table.best_first(table.objective(sla.kind), sla.energy_basis)
+    promised = order[: table.certified_count]
     if caps != NO_CAPS:
-        order = [i for i in order if caps.allow(settings[i].parameters)]
+        order, promised = ([i for i in each if caps.allow(settings[i].parameters)] for each in (order, promised))
     if not order:
         return None
     first = Choice(setting=settings[order[0]], probability=sla.confidence, feasible=settings[order[0]].certified)
@@ -205,14 +235,45 @@ def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes
         merit_of_target(target, quantity, sla.energy_basis), linear=is_linear(quantity, sla.energy_basis)
     )
     merits = table.merits(quantity, sla.energy_basis)
-    z = z_of(sla.confidence)
-    promised = [i for i in order if settings[i].certified]
-    likeliest, best = order[0], -math.inf
-    for i in promised or order:
+    if table.certifiable_merit(quantity, sla.energy_basis, sla.confidence) >= needed:
+        z = z_of(sla.confidence)
+        for i in promised:
+            if merits[i].lower(z) >= needed:
+                return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=True)
+    contenders = table.contenders(quantity, sla.energy_basis) if caps == NO_CAPS else promised or order
+    i = _likeliest(contenders, merits, needed)
+    return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=False)
+
+
+def _likeliest(candidates: Sequence[int], merits: Sequence[Gaussian], needed: float) -> int:
+    """The candidate whose merit most probably reaches ``needed``, by the standard score, so that tails still rank."""
+    likeliest, best = candidates[0], -math.inf
+    for i in candidates:
         mean, sd = merits[i]
-        if promised and mean - z * sd >= needed:
-            return Choice(setting=settings[i], probability=probability_of(merits[i], needed), feasible=True)
-        score = (mean - needed) / sd if sd > 0 else math.copysign(math.inf, mean - needed)  # so that tails still rank
+        score = (mean - needed) / sd if sd > 0 else math.copysign(math.inf, mean - needed)
         if score > best:
             likeliest, best = i, score
-    return Choice(setting=settings[likeliest], probability=probability_of(merits[likeliest], needed), feasible=False)
+    return likeliest
+
+
+def _likeliest_somewhere(candidates: Iterable[int], merits: Sequence[Gaussian]) -> tuple[int, ...]:
+    """Candidates that no others surpass at every merit: the upper envelope of their standard scores, which are lines.
+
+    Few of a table are. Ascending in spread: the narrowest is the likeliest to reach little, the widest to reach much.
+    """
+    envelope: list[int] = []
+    for i in sorted(candidates, key=lambda i: (merits[i].sd, merits[i].mean)):
+        if envelope and merits[envelope[-1]].sd == merits[i].sd:
+            envelope.pop()
+        while len(envelope) > 1:
+            before, last = merits[envelope[-2]], merits[envelope[-1]]
+            if _overtaken(last, merits[i]) > _overtaken(before, last):
+                break
+            envelope.pop()  # overtaken before it overtakes
+        envelope.append(i)
+    return tuple(envelope)
+
+
+def _overtaken(narrow: Gaussian, wide: Gaussian) -> float:
+    """The merit above which the wider of two is the likelier to be reached."""
+    return (narrow.mean * wide.sd - wide.mean * narrow.sd) / (wide.sd - narrow.sd)

@@ -36,8 +36,6 @@ def round_up_confidence(confidence: float) -> float:
     ------
     InvalidValue : not within (0, 0.99].
     """
-    if confidence in CONFIDENCES:
-        return confidence
     if not 0 < confidence <= CONFIDENCES[-1]:
         raise InvalidValue("sla.confidence", f"must be above 0 and at most {CONFIDENCES[-1]}, got {confidence}")
     return next(kept for kept in CONFIDENCES if confidence <= kept)
@@ -58,7 +56,8 @@ class Sla:
     energy_basis: EnergyBasis = EnergyBasis.TOTAL
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "confidence", round_up_confidence(self.confidence))
+        if self.confidence not in CONFIDENCES:
+            object.__setattr__(self, "confidence", round_up_confidence(self.confidence))
         if self.fraction is not None:
             if self.kind is not SlaKind.THROUGHPUT_AT_LEAST or self.target is not None:
                 raise InvalidValue("sla.fraction", "goes with throughput_at_least, in place of a target")

@@ -5,16 +5,18 @@ partition is a tier that a provider names and prices, so it keeps its identity f
 """
 
 import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeVar
 
 from tradewind.load_effect import LoadShift
 from tradewind.parameters import Parameters
 from tradewind.prediction import ROUNDING, PredictedSetting, log_change
-from tradewind.selection import LEVEL_OF, QUANTITY_OF, unit_target
+from tradewind.selection import LEVEL_OF, QUANTITY_OF, in_unit, unit_target
 from tradewind.sla import EnergyBasis, Sla, SlaKind
 from tradewind.units import format_bps, format_joules
 
@@ -106,32 +108,41 @@ class Bounds(Protocol):
     def upper(self) -> float: ...
 
 
+_lower, _upper = attrgetter("lower"), attrgetter("upper")
+
 BoundedT = TypeVar("BoundedT", bound=Bounds)
 
 
-def serving(partitions: Sequence[BoundedT], sla: Sla, *, dataset_bytes: float) -> BoundedT | None:
+def serving(
+    partitions: Sequence[BoundedT], sla: Sla, *, dataset_bytes: float, part_of_target: float | None = None
+) -> BoundedT | None:
     """The partition that serves an agreement, or ``None`` where its target cannot be certified.
 
     Parameters
     ----------
     partitions : all of the key of ``sla`` (`PartitionKey.of`), ascending; anything that has their bounds.
+    dataset_bytes : of what is to be served, which may be a chunk of the whole.
+    part_of_target : what stands for the agreement's target where the chunk has to keep a part of it alone.
 
     A target easier than the whole range goes to the easiest partition, which keeps it all the more.
     """
     if not partitions:
         return None
-    easiest_first = partitions if sla.kind not in _BOUNDED_ABOVE else partitions[::-1]
-    hardest = easiest_first[-1]
-    target = unit_target(sla, dataset_bytes=dataset_bytes, certifiable_bps=hardest.upper)
+    last = partitions[-1]
+    if part_of_target is not None:
+        target: float | None = in_unit(part_of_target, sla.kind, dataset_bytes)
+    else:
+        target = unit_target(sla, dataset_bytes=dataset_bytes, certifiable_bps=last.upper)
     if target is None:
-        return hardest
+        return last
     if sla.kind in _BOUNDED_ABOVE:
-        if target < hardest.lower - ROUNDING * abs(hardest.lower):
+        lowest = partitions[0].lower
+        if target < lowest - ROUNDING * abs(lowest):
             return None
-        return next((each for each in easiest_first if target >= each.lower), hardest)
-    if target > hardest.upper * (1 + ROUNDING):
+        return partitions[max(bisect_right(partitions, target, key=_lower) - 1, 0)]
+    if target > last.upper * (1 + ROUNDING):
         return None
-    return next((each for each in easiest_first if target < each.upper), hardest)
+    return partitions[min(bisect_right(partitions, target, key=_upper), len(partitions) - 1)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 from tradewind.dataset import ChunkKind, DataSet
@@ -51,8 +52,7 @@ class Usage:
     nic: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LinkKey:
+class LinkKey(NamedTuple):
     """What models are fitted per: source, destination, network label and mover."""
 
     source: str

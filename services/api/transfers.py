@@ -59,7 +59,7 @@ def _rendered(answer: Answer) -> bytes:
     return orjson.dumps(
         {
             "sequence": answer.sequence,
-            "parameters": whole_setting(decision.chunks).known(),
+            "parameters": whole_setting([plan.parameters for plan in decision.chunks]).known(),
             "chunks": [{"chunk": plan.chunk, "parameters": plan.parameters.known()} for plan in decision.chunks],
             "changed": decision.changed,
             "kind": decision.kind,

@@ -17,10 +17,12 @@ _ON_ENERGY = frozenset({SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY, SlaKind.E
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkChoice:
-    """The setting of one chunk, what it does to a byte, and how likely the chunk's share of the agreement is kept."""
+class Solution:
+    """A setting for a chunk's share of an agreement, what it does to a byte, and how likely the share is kept.
 
-    chunk: Chunk
+    ``base_power_w`` : of the hosts that are metered, where it is known.
+    """
+
     setting: PredictedSetting
     per_byte: Prediction
     base_power_w: float | None
@@ -29,12 +31,14 @@ class ChunkChoice:
     tier_id: UUID | None = None
     tier: str | None = None
 
-    def plan(self) -> ChunkPlan:
-        parameters = self.setting.parameters
-        files = self.chunk.dataset.file_count
-        if (parameters.concurrency or 1) > files:  # more channels than files would stand idle
-            parameters = replace(parameters, concurrency=files)
-        return ChunkPlan(self.chunk.kind, self.chunk.max_file_bytes, parameters)
+
+def planned(chunk: Chunk, solution: Solution) -> ChunkPlan:
+    """What to do with a chunk: the setting, with no more channels than files, since they would stand idle."""
+    parameters = solution.setting.parameters
+    files = chunk.dataset.file_count
+    if (parameters.concurrency or 1) > files:
+        parameters = replace(parameters, concurrency=files)
+    return ChunkPlan(chunk.kind, chunk.max_file_bytes, parameters)
 
 
 def needs_power(sla: Sla) -> bool:
@@ -43,32 +47,38 @@ def needs_power(sla: Sla) -> bool:
 
 
 def share_of(sla: Sla, share: float, base_power_w: float | None) -> Sla:
-    """A chunk's part of an agreement on the whole: rates and energies by bytes, power above the base by bytes.
+    """A chunk's part of an agreement on the whole, see `target_share`."""
+    target = target_share(sla, share, base_power_w)
+    return sla if target is None else sla.with_target(target)
 
-    Deadlines and fractions hold for each chunk as they stand, because all chunks start together.
+
+def target_share(sla: Sla, share: float, base_power_w: float | None) -> float | None:
+    """A chunk's part of the target: of rates and energies by bytes, of power above the base by bytes.
+
+    ``None`` where the agreement holds for each chunk as it stands: deadlines and fractions, because all chunks start
+    together, and kinds without a target.
     """
     if sla.target is None or sla.kind is SlaKind.DEADLINE or not 0 < share < 1:
-        return sla
+        return None
     if sla.kind is SlaKind.POWER_AT_MOST:
         base_w = min(base_power_w or 0.0, sla.target)
-        return sla.with_target(base_w + (sla.target - base_w) * share)
-    return sla.with_target(sla.target * share)
+        return base_w + (sla.target - base_w) * share
+    return sla.target * share
 
 
-def within_together(choices: Sequence[ChunkChoice], caps: Caps) -> bool:
+def within_together(solutions: Sequence[Solution], caps: Caps) -> bool:
     """Whether the chunks' files and streams, added up, keep the caps."""
-    files = sum(choice.setting.parameters.concurrency or 1 for choice in choices)
-    streams = sum(choice.setting.parameters.streams for choice in choices)
+    files = sum(solution.setting.parameters.concurrency or 1 for solution in solutions)
+    streams = sum(solution.setting.parameters.streams for solution in solutions)
     return (caps.concurrency is None or files <= caps.concurrency) and (caps.streams is None or streams <= caps.streams)
 
 
-def solve(table: SettingTable, chunk: Chunk, sla: Sla, caps: Caps = NO_CAPS) -> ChunkChoice | None:
+def solve(table: SettingTable, chunk: Chunk, sla: Sla, caps: Caps = NO_CAPS) -> Solution | None:
     """The best permitted setting of a table for one chunk; ``None`` if the caps permit none."""
     choice = choose(table, sla, caps, dataset_bytes=chunk.dataset.total_bytes)
     if choice is None:
         return None
-    return ChunkChoice(
-        chunk=chunk,
+    return Solution(
         setting=choice.setting,
         per_byte=predict(choice.setting, dataset_bytes=1.0, basis=sla.energy_basis, base_power_w=table.base_power_w),
         base_power_w=table.base_power_w,
@@ -77,27 +87,27 @@ def solve(table: SettingTable, chunk: Chunk, sla: Sla, caps: Caps = NO_CAPS) -> 
     )
 
 
-def together(choices: Sequence[ChunkChoice], dataset: DataSet, sla: Sla, ceiling_bps: float) -> Prediction:
+def together(
+    chunks: Sequence[Chunk], solutions: Sequence[Solution], dataset: DataSet, sla: Sla, ceiling_bps: float
+) -> Prediction:
     """Prediction for the whole data set while all chunks run together.
 
     One chunk is predicted as it is. Several share the pipe, see `shared_duration_s`. Power adds up above the base.
     Relative widths are the byte-weighted means of the chunks', as if all errors were one (which is the wider
     assumption).
     """
-    if len(choices) == 1:
-        return choices[0].per_byte.for_bytes(dataset.total_bytes)
-    parts = [choice.per_byte for choice in choices]
-    sizes = [choice.chunk.dataset.total_bytes for choice in choices]
-    weights = [size / max(dataset.total_bytes, 1) for size in sizes]
-    rates = [part.throughput_bps.mean for part in parts]
-    duration_s = shared_duration_s(sizes, rates, ceiling_bps)
-    throughput = BITS_PER_BYTE * dataset.total_bytes / duration_s if duration_s else sum(rates)
-    throughput_bps = _widened(throughput, [part.throughput_bps for part in parts], weights)
-    powers = [part.power_w for part in parts if part.power_w is not None]
-    energies = [part.energy_j for part in parts if part.energy_j is not None]
-    if len(powers) < len(parts):
+    if len(solutions) == 1:
+        return solutions[0].per_byte.for_bytes(dataset.total_bytes)
+    rates, energies, powers = zip(*[solution.per_byte for solution in solutions], strict=True)
+    sizes, whole = [chunk.dataset.total_bytes for chunk in chunks], max(dataset.total_bytes, 1)
+    weights = [size / whole for size in sizes]
+    rates_bps = [rate.mean for rate in rates]
+    duration_s = shared_duration_s(sizes, rates_bps, ceiling_bps)
+    throughput = BITS_PER_BYTE * dataset.total_bytes / duration_s if duration_s else sum(rates_bps)
+    throughput_bps = _widened(throughput, rates, weights)
+    if None in powers:
         return Prediction(throughput_bps=throughput_bps, energy_j=None, power_w=None)
-    base_w = choices[0].base_power_w or 0.0
+    base_w = solutions[0].base_power_w or 0.0
     shared_w = 0.0 if sla.energy_basis is EnergyBasis.DYNAMIC else base_w
     power_w = shared_w + sum([max(power.mean - shared_w, 0.0) for power in powers])
     return Prediction(
@@ -112,19 +122,18 @@ def shared_duration_s(sizes_bytes: Sequence[int], rates_bps: Sequence[float], ce
 
     Each goes at its own rate, all scaled alike to ``ceiling_bps`` together; when one is done the others take its room.
     """
-    left_bits = {i: float(BITS_PER_BYTE * size) for i, size in enumerate(sizes_bytes) if size}
-    taken_s = 0.0
-    while left_bits:
-        scale = min(1.0, ceiling_bps / sum(rates_bps[i] for i in left_bits))
-        soonest = min(left_bits, key=lambda i: left_bits[i] / rates_bps[i])
-        step_s = left_bits[soonest] / (scale * rates_bps[soonest])
-        taken_s += step_s
-        left_bits = {i: bits - step_s * scale * rates_bps[i] for i, bits in left_bits.items() if i != soonest}
+    alone = sorted([(BITS_PER_BYTE * size / rate, rate) for size, rate in zip(sizes_bytes, rates_bps, strict=True)])
+    running_bps = sum(rates_bps)
+    taken_s = before_s = 0.0
+    for alone_s, rate in alone:  # scaled alike, they finish in the order in which they would alone
+        taken_s += (alone_s - before_s) * max(1.0, running_bps / ceiling_bps)
+        running_bps -= rate
+        before_s = alone_s
     return taken_s
 
 
 def kept_together(
-    choices: Sequence[ChunkChoice], predicted: Prediction, dataset: DataSet, sla: Sla
+    solutions: Sequence[Solution], predicted: Prediction, dataset: DataSet, sla: Sla
 ) -> tuple[float, bool]:
     """Probability that the agreement on the whole is kept, and whether it can be promised.
 
@@ -132,10 +141,10 @@ def kept_together(
     of all of them together.
     """
     probability, feasible = 1.0, True
-    for choice in choices:
-        probability = min(probability, choice.probability)
-        feasible = feasible and choice.feasible
-    if len(choices) == 1 or sla.target is None or QUANTITY_OF.get(sla.kind) is not Quantity.THROUGHPUT:
+    for solution in solutions:
+        probability = min(probability, solution.probability)
+        feasible = feasible and solution.feasible
+    if len(solutions) == 1 or sla.target is None or QUANTITY_OF.get(sla.kind) is not Quantity.THROUGHPUT:
         return probability, feasible
     needed_bps = unit_target(sla, dataset_bytes=dataset.total_bytes, certifiable_bps=None)
     if not needed_bps:
@@ -149,23 +158,24 @@ def within_pipe(predicted: Prediction, bandwidth_bps: float | None) -> Predictio
     if bandwidth_bps is None or predicted.throughput_bps.high <= bandwidth_bps:
         return predicted
     rate = predicted.throughput_bps
-    bounded = Interval(*(min(end, bandwidth_bps) for end in (rate.mean, rate.low, rate.high)))
+    bounded = Interval(min(rate.mean, bandwidth_bps), min(rate.low, bandwidth_bps), bandwidth_bps)
     return Prediction(throughput_bps=bounded, energy_j=predicted.energy_j, power_w=predicted.power_w)
 
 
 def _widened(mean: float, parts: Sequence[Interval], weights: Sequence[float]) -> Interval:
     """An interval around ``mean`` whose relative ends are the weighted means of the parts'."""
     low = high = 0.0
-    for weight, part in zip(weights, parts, strict=True):
-        if part.mean:
-            low += weight * part.low / part.mean
-            high += weight * part.high / part.mean
+    for weight, (part_mean, part_low, part_high) in zip(weights, parts, strict=True):
+        if part_mean:
+            scale = weight / part_mean
+            low += scale * part_low
+            high += scale * part_high
     return Interval(mean, mean * low, mean * high)
 
 
 def channels_of(plan: Sequence[ChunkPlan]) -> str:
     """The settings in words, such as ``small cc=8 p=1 pp=16``."""
-    return ", ".join(f"{each.chunk} {words(each.parameters)}" for each in plan)
+    return ", ".join([f"{each.chunk} {words(each.parameters)}" for each in plan])
 
 
 @lru_cache(maxsize=4096)

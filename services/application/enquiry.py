@@ -1,9 +1,10 @@
 """What a caller asks before a transfer, and the offer that answers it."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tradewind.cluster import LOAD_MAX
-from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, split_by_bdp
+from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, kind_of, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.recommendation import Recommendation
@@ -38,11 +39,12 @@ class Enquiry:
         bdp_bytes = path.bdp_bytes
         if bdp_bytes is None:
             return (Chunk(ChunkKind.WHOLE, self.dataset, None),)
+        if len(self.bins) == 1:
+            return (Chunk(kind_of(self.dataset.mean_file_bytes, bdp_bytes), self.dataset, None),)
         return split_by_bdp(self.bins, bdp_bytes, self.caps.channels)
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """A recommendation, and its chunks' compact tables as the JSON that goes out with it."""
 
     recommendation: Recommendation

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from services.application.chunk_choice import (
-    ChunkChoice,
+    Solution,
     channels_of,
     needs_power,
+    planned,
     share_of,
     solve,
     together,
@@ -38,10 +39,10 @@ from tradewind.wire.recommendations import table_json
 
 @dataclass(frozen=True, slots=True)
 class _Grounds:
-    """What an answer stands on: a choice and a table for each chunk, and where they come from, in words."""
+    """What an answer stands on: a solution and a table for each chunk, and where they come from, in words."""
 
     source: AnswerSource
-    choices: Sequence[ChunkChoice]
+    solutions: Sequence[Solution]
     tables: Sequence[SettingTable]
     origin: str
     distance: float | None = None
@@ -58,15 +59,16 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
     path, load = completed(enquiry.path), enquiry.load or 0.0
     chunks = enquiry.chunks(path)
     grounds = _by_neighbours(enquiry, snapshot, chunks, path) or _by_rules(enquiry, chunks, path)
-    choices = grounds.choices
-    plan = tuple(choice.plan() for choice in choices)
-    predicted = together(choices, enquiry.dataset, enquiry.sla, (path.bandwidth_bps or math.inf) * (1 - load))
+    solutions = grounds.solutions
+    plan = tuple(map(planned, chunks, solutions))
+    ceiling_bps = (path.bandwidth_bps or math.inf) * (1 - load)
+    predicted = together(chunks, solutions, enquiry.dataset, enquiry.sla, ceiling_bps)
     predicted = within_pipe(predicted, path.bandwidth_bps)
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
         plan=plan,
         predicted=predicted,
-        sla=SlaAnswer(agreement=enquiry.sla, probability=min(choice.probability for choice in choices), feasible=False),
+        sla=SlaAnswer(agreement=enquiry.sla, probability=min(each.probability for each in solutions), feasible=False),
         tables={},
         source=grounds.source,
         rationale=(
@@ -135,19 +137,19 @@ def _lender(neighbour: Neighbour, model: ServedModel, enquiry: Enquiry) -> Lende
     )
 
 
-def _solve_each(enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[SettingTable]) -> list[ChunkChoice]:
+def _solve_each(enquiry: Enquiry, chunks: Sequence[Chunk], tables: Sequence[SettingTable]) -> list[Solution]:
     """Each chunk solved on its share of the caps; where they permit nothing that was seen, the likeliest clamped."""
     whole = max(enquiry.dataset.total_bytes, 1)
-    choices = []
+    solutions = []
     for chunk, table in zip(chunks, tables, strict=True):
         share = chunk.dataset.total_bytes / whole
         caps = enquiry.caps.part(share, len(chunks))
         sla = share_of(enquiry.sla, share, table.base_power_w)
-        choice = solve(table, chunk, sla, caps) or solve(table, chunk, sla)
-        assert choice is not None, "a neighbour's table has settings"
-        clamped = replace(choice.setting, parameters=caps.clamp(choice.setting.parameters))
-        choices.append(replace(choice, setting=clamped, feasible=False))
-    return choices
+        solution = solve(table, chunk, sla, caps) or solve(table, chunk, sla)
+        assert solution is not None, "a neighbour's table has settings"
+        clamped = replace(solution.setting, parameters=caps.clamp(solution.setting.parameters))
+        solutions.append(replace(solution, setting=clamped, feasible=False))
+    return solutions
 
 
 def _by_rules(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path) -> _Grounds:
@@ -162,7 +164,7 @@ def _by_rules(enquiry: Enquiry, chunks: Sequence[Chunk], path: Path) -> _Grounds
     )
 
 
-def _expected(enquiry: Enquiry, chunk: Chunk, plan: ChunkPlan, path: Path) -> ChunkChoice:
+def _expected(enquiry: Enquiry, chunk: Chunk, plan: ChunkPlan, path: Path) -> Solution:
     """A chunk's plan with the prior's prediction of it."""
     expected_bps = prior.throughput_bps(path, chunk.dataset, plan.parameters, enquiry.load or 0.0)
     setting = PredictedSetting(
@@ -172,8 +174,7 @@ def _expected(enquiry: Enquiry, chunk: Chunk, plan: ChunkPlan, path: Path) -> Ch
         certified=False,
     )
     share = chunk.dataset.total_bytes / max(enquiry.dataset.total_bytes, 1)
-    return ChunkChoice(
-        chunk=chunk,
+    return Solution(
         setting=setting,
         per_byte=predict(setting, dataset_bytes=1.0),
         base_power_w=None,

@@ -9,12 +9,14 @@ from uuid import UUID
 
 from services.application.assumed_load import AssumedLoad
 from services.application.chunk_choice import (
-    ChunkChoice,
+    Solution,
     channels_of,
     kept_together,
     needs_power,
+    planned,
     share_of,
     solve,
+    target_share,
     together,
     within_pipe,
     within_together,
@@ -70,14 +72,14 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
         leaf, away = model.nearest(chunk.dataset, load.share)
         leaves.append(snapshot.shelf.under(leaf, load))
         octaves = max(octaves, away)
-    choices = _choose(enquiry, chunks, leaves) if octaves <= MAX_OCTAVES else None
-    if choices is None:
+    solutions = _solve(enquiry, chunks, leaves) if octaves <= MAX_OCTAVES else None
+    if solutions is None:
         return replace(enquiry, path=path, load=load.share)
-    plan = tuple(choice.plan() for choice in choices)
-    predicted = together(choices, enquiry.dataset, enquiry.sla, _ceiling_bps(model, path, load))
-    probability, feasible = kept_together(choices, predicted, enquiry.dataset, enquiry.sla)
+    plan = tuple(map(planned, chunks, solutions))
+    predicted = together(chunks, solutions, enquiry.dataset, enquiry.sla, _ceiling_bps(model, path, load))
+    probability, feasible = kept_together(solutions, predicted, enquiry.dataset, enquiry.sla)
     predicted = within_pipe(predicted, path.bandwidth_bps)
-    weightiest = choices[0] if len(choices) == 1 else max(choices, key=_bytes)  # its tier stands for the whole
+    weightiest = _weightiest(chunks, solutions)  # its tier stands for the whole
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
         plan=plan,
@@ -106,8 +108,10 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
     return Offer(recommendation, {chunk.kind: leaf.table_json for chunk, leaf in zip(chunks, leaves, strict=True)})
 
 
-def _bytes(choice: ChunkChoice) -> int:
-    return choice.chunk.dataset.total_bytes
+def _weightiest(chunks: Sequence[Chunk], solutions: Sequence[Solution]) -> Solution:
+    """The solution of the chunk with the most bytes."""
+    sizes = [chunk.dataset.total_bytes for chunk in chunks]
+    return solutions[sizes.index(max(sizes))]
 
 
 def _ceiling_bps(model: ServedModel, path: Path, load: AssumedLoad) -> float:
@@ -118,8 +122,8 @@ def _ceiling_bps(model: ServedModel, path: Path, load: AssumedLoad) -> float:
     return max(model.fastest_bps(load), (path.bandwidth_bps or 0.0) * (1 - load.share))
 
 
-def _choose(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf]) -> list[ChunkChoice] | None:
-    """A setting for each chunk; where their sum exceeds the caps, each is solved again on its share of them.
+def _solve(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf]) -> list[Solution] | None:
+    """A solution for each chunk; where their sum exceeds the caps, each is solved again on its share of them.
 
     ``None`` where the leaves cannot tell: no power in their logs, or caps below every setting seen.
     """
@@ -128,40 +132,37 @@ def _choose(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLe
     whole = max(enquiry.dataset.total_bytes, 1)
     shares = [chunk.dataset.total_bytes / whole for chunk in chunks]
     caps = enquiry.caps
-    choices = _choose_within(enquiry.sla, chunks, leaves, shares, [caps] * len(chunks))
-    if choices is None or caps is NO_CAPS or within_together(choices, caps):
-        return choices
+    solutions = _solve_within(enquiry.sla, chunks, leaves, shares, [caps] * len(chunks))
+    if solutions is None or caps is NO_CAPS or within_together(solutions, caps):
+        return solutions
     parts = [caps.part(share, len(chunks)) for share in shares]
-    return _choose_within(enquiry.sla, chunks, leaves, shares, parts)
+    return _solve_within(enquiry.sla, chunks, leaves, shares, parts)
 
 
-def _choose_within(
+def _solve_within(
     sla: Sla, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf], shares: Sequence[float], caps: Sequence[Caps]
-) -> list[ChunkChoice] | None:
-    """Each chunk's choice for its share of the agreement, within its caps."""
-    choices = []
+) -> list[Solution] | None:
+    """Each chunk's solution for its share of the agreement, within its caps."""
+    key = PartitionKey.of(sla)
+    solutions: list[Solution] = []
     for chunk, leaf, share, permitted in zip(chunks, leaves, shares, caps, strict=True):
-        choice = _choose_one(chunk, leaf, share_of(sla, share, leaf.model.table.base_power_w), permitted)
-        if choice is None:
+        solution = _solved_beforehand(key, chunk, leaf, sla, share)
+        if solution is None or (permitted is not NO_CAPS and not permitted.allow(solution.setting.parameters)):
+            part = share_of(sla, share, leaf.model.table.base_power_w)
+            solution = solve(leaf.table, chunk, part, permitted)
+        if solution is None:
             return None
-        choices.append(choice)
-    return choices
+        solutions.append(solution)
+    return solutions
 
 
-def _choose_one(chunk: Chunk, leaf: ServedLeaf, sla: Sla, caps: Caps) -> ChunkChoice | None:
-    """The partition solved beforehand where its setting is permitted, else solved now on the permitted lattice."""
-    found = serving(leaf.partitions(PartitionKey.of(sla)), sla, dataset_bytes=chunk.dataset.total_bytes)
-    if found is None or (caps is not NO_CAPS and not caps.allow(found.setting.parameters)):
-        return solve(leaf.table, chunk, sla, caps)
-    return ChunkChoice(
-        chunk=chunk,
-        setting=found.setting,
-        per_byte=found.per_byte,
-        base_power_w=leaf.model.table.base_power_w,
-        probability=found.probability,
-        feasible=True,
-        tier_id=found.tier_id,
-        tier=found.tier,
+def _solved_beforehand(key: PartitionKey, chunk: Chunk, leaf: ServedLeaf, sla: Sla, share: float) -> Solution | None:
+    """The partition that serves a chunk's share of the agreement, if it can be certified."""
+    return serving(
+        leaf.partitions(key),
+        sla,
+        dataset_bytes=chunk.dataset.total_bytes,
+        part_of_target=target_share(sla, share, leaf.model.table.base_power_w),
     )
 
 

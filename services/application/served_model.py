@@ -1,20 +1,21 @@
 """The model of a link as the API holds it: what was solved beforehand, its tables, and both under another load."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from uuid import UUID
 
 from services.application.assumed_load import AssumedLoad, LoadOrigin
+from services.application.chunk_choice import Solution
 from services.application.learned import StoredModel, Tier
 from tradewind.borrowing import Lendable
-from tradewind.cluster import Leaf, load_share, nearest_with_octaves
+from tradewind.cluster import Leaf, load_share, nearest_leaf
 from tradewind.dataset import DataSet
 from tradewind.load_effect import NO_SHIFT, LoadShift
 from tradewind.model import LeafModel
 from tradewind.path import Path
-from tradewind.prediction import PredictedSetting, Prediction, predict
+from tradewind.prediction import predict
 from tradewind.recommendation import CompactTable
 from tradewind.selection import SettingTable
 from tradewind.sla_partitions import Partition, PartitionKey, tier_name
@@ -22,16 +23,11 @@ from tradewind.wire.recommendations import table_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServedPartition:
-    """A partition with the identity of its tier, which providers price, and what its setting does to a byte."""
+class ServedPartition(Solution):
+    """A partition as the solution of all its targets, with the identity of its tier, which providers price."""
 
     lower: float
     upper: float
-    setting: PredictedSetting
-    probability: float
-    per_byte: Prediction
-    tier_id: UUID
-    tier: str
 
     @classmethod
     def of(cls, partition: Partition, tier: Tier, base_power_w: float | None) -> "ServedPartition":
@@ -43,6 +39,8 @@ class ServedPartition:
             per_byte=predict(
                 partition.setting, dataset_bytes=1.0, basis=partition.energy_basis, base_power_w=base_power_w
             ),
+            base_power_w=base_power_w,
+            feasible=True,
             tier_id=tier.id,
             tier=tier_name(partition),
         )
@@ -122,13 +120,10 @@ class ServedModel:
 
     def nearest(self, dataset: DataSet, load: float) -> tuple[ServedLeaf, float]:
         """The leaf for a data set under this load, and how many doublings it is away."""
-        centre, octaves = nearest_with_octaves(
-            self._by_centre,
-            mean_file_bytes=dataset.mean_file_bytes,
-            file_count=dataset.file_count,
-            load=load,
+        position, octaves = nearest_leaf(
+            self._centres, mean_file_bytes=dataset.mean_file_bytes, file_count=dataset.file_count, load=load
         )
-        return self._by_centre[centre], octaves
+        return self.leaves[position], octaves
 
     def fastest_bps(self, load: AssumedLoad) -> float:
         """Throughput of the fastest setting of any leaf under a load."""
@@ -151,5 +146,5 @@ class ServedModel:
         return AssumedLoad(share, LoadOrigin.LAST_KNOWN)
 
     @cached_property
-    def _by_centre(self) -> Mapping[Leaf, ServedLeaf]:
-        return {served.model.leaf: served for served in self.leaves}
+    def _centres(self) -> tuple[Leaf, ...]:
+        return tuple(served.model.leaf for served in self.leaves)

@@ -20,7 +20,7 @@ from tradewind.transfer import LinkKey
 
 BINS = (SizeBin(131_072, 300, 30_000_000), SizeBin(2**23, 20, 100_000_000), SizeBin(2**26, 4, 160_000_000))
 UNSEEN = Enquiry(
-    link=replace(LINK, destination="elsewhere"),
+    link=LINK._replace(destination="elsewhere"),
     dataset=DataSet(file_count=324, total_bytes=290_000_000),
     bins=BINS,
     sla=Sla(kind=SlaKind.MAX_THROUGHPUT),
@@ -127,13 +127,13 @@ def test_more_links_without_power_than_fit_in_memory_do_not_keep_an_agreement_on
 def test_requests_that_drive_each_others_models_out_of_memory_all_end(capacity):
     tenant = Tenant(unpowered=0, powered=8, capacity=capacity)
     far = replace(UNSEEN, path=replace(PATH, rtt_s=0.06 * 1.07))
-    offers = tenant.answers(UNSEEN, far, ON_ENERGY, replace(UNSEEN, link=replace(LINK, destination="end0")))
+    offers = tenant.answers(UNSEEN, far, ON_ENERGY, replace(UNSEEN, link=LINK._replace(destination="end0")))
     assert [offer.recommendation.source for offer in offers] == [AnswerSource.NEIGHBOUR] * 3 + [AnswerSource.RELEASE]
 
 
 def test_a_burst_of_unseen_requests_leaves_the_others_their_turn():
     tenant = Tenant(unpowered=0, powered=4, capacity=100)
-    known = replace(UNSEEN, link=replace(LINK, destination="end0"))
+    known = replace(UNSEEN, link=LINK._replace(destination="end0"))
     tenant.answers(UNSEEN, known)
     order = [number for number, _ in tenant.in_turn(*[UNSEEN] * 20, known, known)]
     assert order.index(20) < 2

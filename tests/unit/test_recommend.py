@@ -14,7 +14,7 @@ from services.application.neighbours import OTHER_MOVER_DISTANCE
 from services.application.recommend import recommend
 from services.application.snapshot import EMPTY_SNAPSHOT, NotInMemory, Shelf
 from tests.unit.models import LINK, PATH, leaf_model, snapshot
-from tradewind.dataset import ChunkKind, DataSet, SizeBin
+from tradewind.dataset import ChunkKind, DataSet, SizeBin, split_by_bdp
 from tradewind.heuristics import MAX_CHANNELS
 from tradewind.load_effect import LoadEffect
 from tradewind.parameters import Caps, Lattice
@@ -80,7 +80,7 @@ def test_the_shelf_gives_up_what_was_not_used_for_longest():
 
 
 def test_an_alias_leads_to_the_same_link():
-    alias = replace(LINK, source="origin.example.org")
+    alias = LINK._replace(source="origin.example.org")
     assert answer(enquiry(link=alias)).recommendation.source is AnswerSource.RELEASE
 
 
@@ -125,7 +125,7 @@ def test_no_answer_exceeds_its_caps(kind, files, streams, learned):
 
 @pytest.mark.parametrize("learned", [LEARNED, EMPTY_SNAPSHOT])
 def test_a_path_that_others_fill_is_answered_too(learned):
-    made = answer(enquiry(path=PATH, load=1.0, link=replace(LINK, network="other")), learned).recommendation
+    made = answer(enquiry(path=PATH, load=1.0, link=LINK._replace(network="other")), learned).recommendation
     assert 0 < made.predicted.throughput_bps.mean < 0.1 * PATH.bandwidth_bps
 
 
@@ -171,13 +171,13 @@ def test_an_unseen_path_like_a_known_one_borrows_from_it():
 
 
 def test_the_same_path_with_another_mover_is_a_neighbour_that_counts_less_than_one_with_its_own():
-    other = answer(enquiry(link=replace(LINK, mover="rclone"))).recommendation
+    other = answer(enquiry(link=LINK._replace(mover="rclone"))).recommendation
     assert other.source is AnswerSource.NEIGHBOUR
     assert not other.sla.feasible
     assert "logs exist for mover tradewind: ask with that mover" in other.rationale
     assert "nearest links (origin → laptop by tradewind)" in other.rationale
     assert "assuming" not in other.rationale
-    own = answer(enquiry(link=replace(LINK, destination="elsewhere"), path=PATH)).recommendation
+    own = answer(enquiry(link=LINK._replace(destination="elsewhere"), path=PATH)).recommendation
     assert other.nearest_data_distance == pytest.approx(own.nearest_data_distance + OTHER_MOVER_DISTANCE)
     widths = [made.predicted.throughput_bps.mean / made.predicted.throughput_bps.low for made in (other, own)]
     assert widths[0] > widths[1] * 1.1
@@ -187,7 +187,7 @@ def test_what_another_mover_showed_of_a_path_counts_against_the_prior():
     slow = leaf_model(300, 100_000)
     settings = tuple(replace(each, log_throughput_mean=each.log_throughput_mean - 1) for each in slow.table.settings)
     slow = replace(slow, table=replace(slow.table, settings=settings))
-    asked = enquiry(link=replace(LINK, mover="rclone"), path=PATH)
+    asked = enquiry(link=LINK._replace(mover="rclone"), path=PATH)
     rates = [
         answer(asked, learned).recommendation.predicted.throughput_bps.mean for learned in (snapshot(slow), LEARNED)
     ]
@@ -195,13 +195,13 @@ def test_what_another_mover_showed_of_a_path_counts_against_the_prior():
 
 
 def test_another_mover_on_another_path_says_nothing():
-    asked = enquiry(link=replace(LINK, mover="rclone", destination="elsewhere"), path=PATH)
+    asked = enquiry(link=LINK._replace(mover="rclone", destination="elsewhere"), path=PATH)
     assert answer(asked).recommendation.source is AnswerSource.HEURISTIC
 
 
 def test_another_mover_without_energy_does_not_answer_an_agreement_on_it():
     unmetered = snapshot(leaf_model(300, 100_000, powered=False))
-    asked = enquiry(kind=SlaKind.MIN_ENERGY, link=replace(LINK, mover="rclone"))
+    asked = enquiry(kind=SlaKind.MIN_ENERGY, link=LINK._replace(mover="rclone"))
     made = answer(asked, unmetered).recommendation
     assert made.source is AnswerSource.HEURISTIC
     assert "logs exist for mover tradewind" in made.rationale
@@ -288,6 +288,30 @@ def test_a_chunk_that_is_done_leaves_its_room_to_the_others():
     assert shared_duration_s([10**6, 9 * 10**6], [8e6, 8e6], 8e6) == pytest.approx(10.0)
     assert shared_duration_s([10**6, 10**6], [8e6, 8e6], 1e9) == pytest.approx(1.0)
     assert shared_duration_s([0, 10**6], [8e6, 8e6], 8e6) == pytest.approx(1.0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 10**10), st.floats(1e5, 1e10)), min_size=1, max_size=4),
+    st.floats(1e6, 1e10),
+)
+def test_chunks_share_the_pipe_as_if_watched_step_by_step(chunks, ceiling_bps):
+    left_bits, taken_s = {i: 8.0 * size for i, (size, _) in enumerate(chunks)}, 0.0
+    while left_bits:
+        scale = min(1.0, ceiling_bps / sum(chunks[i][1] for i in left_bits))
+        pace_bps = {i: scale * chunks[i][1] for i in left_bits}
+        soonest = min(left_bits, key=lambda i: left_bits[i] / pace_bps[i])
+        step_s = left_bits.pop(soonest) / pace_bps[soonest]
+        left_bits = {i: bits - step_s * pace_bps[i] for i, bits in left_bits.items()}
+        taken_s += step_s
+    sizes, rates = zip(*chunks, strict=True)
+    assert shared_duration_s(sizes, rates, ceiling_bps) == pytest.approx(taken_s, rel=1e-6)
+
+
+def test_a_data_set_of_one_size_class_is_its_own_chunk():
+    asked = enquiry()
+    (chunk,) = asked.chunks(PATH)
+    assert chunk.dataset is asked.dataset
+    assert (chunk,) == split_by_bdp(asked.bins, PATH.bdp_bytes)
 
 
 EFFECT = LoadEffect(loads=(0.1, 0.3, 0.7), log_throughput=(0.0, -0.25, -1.1), log_power=(0.0, -0.01, -0.04))

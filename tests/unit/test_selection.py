@@ -102,6 +102,23 @@ def test_an_infeasible_answer_is_the_likeliest_one_and_says_so(table, sla, caps)
     assert choice.probability < sla.confidence or not choice.setting.certified
 
 
+@given(tables(largest=12), st.sampled_from(list(Quantity)), st.sampled_from(list(EnergyBasis)), st.floats(-3, 3))
+def test_whatever_is_needed_one_of_the_contenders_is_the_likeliest_to_reach_it(table, quantity, basis, spreads):
+    merits = table.merits(quantity, basis)
+    certified = [i for i, setting in enumerate(table.settings) if setting.certified] or range(len(merits))
+    for mean, sd in merits:
+        needed = mean + spreads * sd
+        best = max(probability_of(merits[i], needed) for i in certified)
+        among_few = max(probability_of(merits[i], needed) for i in table.contenders(quantity, basis))
+        assert among_few == pytest.approx(best, abs=1e-9)
+
+
+def test_of_many_settings_few_are_contenders():
+    similar = tuple(one(cc, throughput=cc * 1e6) for cc in range(1, 65))
+    (fastest,) = SettingTable(similar).contenders(Quantity.THROUGHPUT, EnergyBasis.TOTAL)
+    assert fastest == 63
+
+
 @given(tables(), agreements(), CAPS)
 def test_higher_confidence_never_gives_a_laxer_setting(table, sla, caps):
     if sla.kind in SINGLE or sla.fraction is not None:

@@ -55,7 +55,7 @@ def _request(bins: Sequence[SizeBin], path: Path, names: tuple[str, str], option
             file_count=file_count,
             total_bytes=total_bytes,
             mean_file_bytes=total_bytes / file_count,
-            size_histogram=tuple(WireSizeBin(**asdict(each)) for each in bins),
+            size_histogram=tuple(WireSizeBin(**each._asdict()) for each in bins),
         ),
         sla=WireSla(**asdict(options.sla)),
         path=WirePath(**asdict(path)),

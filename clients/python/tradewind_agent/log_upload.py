@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -49,7 +49,7 @@ class FileReport:
             "rows_read": report.rows_read if report else 0,
             "imported": self.imported,
             "refused": self.refused,
-            "links": [asdict(link) | {"records": records} for link, records in self.links.most_common()],
+            "links": [link._asdict() | {"records": records} for link, records in self.links.most_common()],
             "reasons": [
                 {
                     "field": wrong,

@@ -135,12 +135,12 @@ def with_overrides(plan: Plan, wanted: Parameters) -> Plan:
     if wanted.concurrency is not None:
         shares = _split(wanted.concurrency, [chunk.parameters.concurrency or 1 for chunk in chunks])
         chunks = tuple(
-            replace(chunk, parameters=replace(chunk.parameters, concurrency=share))
+            chunk._replace(parameters=replace(chunk.parameters, concurrency=share))
             for chunk, share in zip(chunks, shares, strict=True)
         )
     others = {name: value for name, value in known.items() if name != "concurrency"}
     chunks = tuple(
-        replace(chunk, parameters=replace(chunk.parameters, **others))  # type: ignore[arg-type]  # keys are field names
+        chunk._replace(parameters=replace(chunk.parameters, **others))  # type: ignore[arg-type]  # keys are field names
         for chunk in chunks
     )
     told = ", ".join(f"{name} {value}" for name, value in known.items())

@@ -90,8 +90,7 @@ def test_a_new_row_goes_where_a_service_without_numpy_would_put_it():
     rng = np.random.default_rng(6)
     new = 2.0 ** rng.uniform(0, 40, 500), 2.0 ** rng.uniform(0, 20, 500), rng.uniform(0, 0.95, 500)
     for leaf, size, count, load in zip(tiers.assign(*new), *new, strict=True):
-        found = nearest_leaf(tiers.leaves, mean_file_bytes=size, file_count=count, load=load)
-        assert found is tiers.leaves[leaf]
+        assert nearest_leaf(tiers.leaves, mean_file_bytes=size, file_count=count, load=load)[0] == leaf
 
 
 def test_each_leaf_gets_rows_of_its_own_kind_and_all_are_counted():

@@ -98,7 +98,7 @@ class Algorithms12:
             overruled = self._fairness_control(state, sample)
         parameters = self.precomputed(sla)
         now = PrintedState(sla, parameters, overruled, sample.sent_bytes or 0, sample.retransmitted_bytes or 0)
-        return now, (replace(self.plan, parameters=parameters),)
+        return now, (self.plan._replace(parameters=parameters),)
 
     def _fairness_control(self, state: PrintedState, sample: Sample) -> Parameters:
         sent = (sample.sent_bytes or 0) - state.sent_bytes

@@ -45,5 +45,5 @@ class SLAEE:
         for chunk, rule in zip(chunks, min_energy(chunks, self.path, len(chunks)), strict=True):
             taken = min(spare, chunk.dataset.file_count - 1)
             spare -= taken
-            plan.append(replace(rule, parameters=replace(rule.parameters, concurrency=1 + taken)))
+            plan.append(rule._replace(parameters=replace(rule.parameters, concurrency=1 + taken)))
         return tuple(plan)

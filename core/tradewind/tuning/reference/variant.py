@@ -32,7 +32,7 @@ def chunks_left(chunks: Sequence[Chunk], sample: Sample) -> tuple[Chunk, ...]:
         return tuple(chunks)
     remaining = {progress.kind: progress.remaining_bytes for progress in sample.chunks}
     return tuple(
-        replace(chunk, dataset=replace(chunk.dataset, file_count=files, total_bytes=nbytes))
+        chunk._replace(dataset=replace(chunk.dataset, file_count=files, total_bytes=nbytes))
         for chunk in chunks
         if (nbytes := remaining.get(chunk.kind, 0)) > 0
         and (files := max(1, -(-nbytes // max(int(chunk.dataset.mean_file_bytes), 1))))
