@@ -12,8 +12,8 @@ from services.application.chunk_choice import shared_duration_s
 from services.application.enquiry import Enquiry
 from services.application.neighbours import OTHER_MOVER_DISTANCE
 from services.application.recommend import recommend
-from services.application.snapshot import EMPTY_SNAPSHOT, NotInMemory, Shelf
-from tests.unit.models import LINK, PATH, leaf_model, snapshot
+from services.application.snapshot import NotInMemory, Shelf
+from tests.unit.models import EMPTY_SNAPSHOT, LINK, PATH, leaf_model, snapshot
 from tradewind.dataset import ChunkKind, DataSet, SizeBin, split_by_bdp
 from tradewind.heuristics import MAX_CHANNELS
 from tradewind.load_effect import LoadEffect
