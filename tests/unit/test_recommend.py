@@ -375,6 +375,16 @@ def test_dynamic_energy_is_solved_on_the_shifted_lattice():
     assert made.predicted.throughput_bps.low < math.exp(best.log_throughput_mean) < made.predicted.throughput_bps.high
 
 
+def test_dynamic_energy_under_another_load_stays_in_its_tier():
+    sla = Sla(kind=SlaKind.MIN_ENERGY, energy_basis=EnergyBasis.DYNAMIC)
+    (total,) = (each for each in LOADED_LEAVES[0].partitions if each.kind is SlaKind.MIN_ENERGY)
+    dynamic = replace(total, energy_basis=EnergyBasis.DYNAMIC)
+    learned = snapshot(replace(LOADED_LEAVES[0], partitions=(dynamic,)))
+    idle, busy = (answer(replace(enquiry(load=load), sla=sla), learned).recommendation.sla for load in (0.1, 0.6))
+    assert idle.tier_id is not None
+    assert (busy.tier_id, busy.tier) == (idle.tier_id, idle.tier)
+
+
 def test_the_table_that_goes_out_is_that_of_the_load():
     def sent(load):
         made = answer(enquiry(load=load), LOADED).table_json[ChunkKind.SMALL]
