@@ -186,7 +186,7 @@ def _predicted(prediction: Prediction | None) -> dict[str, Any] | None:
     if prediction is None:
         return None
     told: dict[str, Any] = {
-        name: _document(getattr(prediction, name)) for name in ("throughput_bps", "energy_j", "power_w")
+        name: None if band is None else band._asdict() for name, band in prediction._asdict().items()
     }
     energy_j, power_w = prediction.energy_j, prediction.power_w
     duration_s = energy_j.mean / power_w.mean if energy_j and power_w and power_w.mean else 0.0
