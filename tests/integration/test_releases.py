@@ -175,6 +175,35 @@ def test_a_link_that_cannot_be_fitted_keeps_its_model_in_force(api: str, tenant:
         assert uow.models.reasons(second) == uow.models.reasons(third) == {link_id: "too few rows"}
 
 
+def test_why_a_link_has_no_model_is_told_until_it_gets_one(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0)
+    first = begin(tenant)
+    assert first is not None
+    with opened(tenant) as uow:
+        (link_id,) = uow.release_work.pending(first)
+        uow.release_work.fail(first, link_id, "too few rows", FITTED_AT)
+        uow.commit()
+    publish(tenant, first)
+    for minute in (10, 20):
+        upload(api, tenant, minute, ["another"])
+        later = refresh(tenant)
+        with opened(tenant) as uow:
+            assert uow.models.reasons(later) == {link_id: "too few rows"}
+            assert uow.release_work.outcomes(later) == {
+                "passed": 1,
+                "carried_over": 0,
+                "kept_previous": 0,
+                "without_model": 1,
+            }
+            assert uow.releases.get(later).links == 1
+    upload(api, tenant, 30)
+    fitted = refresh(tenant)
+    with opened(tenant) as uow:
+        assert uow.models.reasons(fitted) == {}
+    with tenant.client(api) as client:
+        assert {link["reason"] for link in client.get("/v1/links").json()} == {None}
+
+
 def test_a_release_with_pending_links_is_not_published(api: str, tenant: Tenant) -> None:
     upload(api, tenant, 0)
     release_id = begin(tenant)

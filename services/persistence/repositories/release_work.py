@@ -61,7 +61,7 @@ class ReleaseWork:
         )
 
     def _carry_over_from(self, parent_id: int | None, release_id: int) -> None:
-        """Take over the models of all links that are not on the work list.
+        """Take over the models of all links that are not on the work list, and why a link has none or an older one.
 
         Not by asking once more who has new logs: a link that got some since the list was made would be on neither.
         """
@@ -76,9 +76,9 @@ class ReleaseWork:
                     carried.c.link_id,
                     carried.c.link_model_id,
                     literal("done"),
-                    carried.c.reason,  # an older model that was kept is still kept, for the same reason
+                    carried.c.reason,  # until a refit succeeds
                     carried.c.logs_version,
-                ).where(carried.c.release_id == parent_id, carried.c.link_model_id.is_not(None)),
+                ).where(carried.c.release_id == parent_id),
             )
             .on_conflict_do_nothing()
         )
@@ -122,9 +122,9 @@ class ReleaseWork:
         row = self._connection.execute(
             select(
                 func.count().filter(fitted, done).label("passed"),
-                func.count().filter(~fitted).label("carried_over"),
+                func.count().filter(~fitted, modelled).label("carried_over"),
                 func.count().filter(fitted, ~done, modelled).label("kept_previous"),
-                func.count().filter(fitted, ~modelled).label("without_model"),
+                func.count().filter(~modelled).label("without_model"),
             ).where(release_links.c.release_id == release_id)
         ).one()
         return dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's documented way to a row's names
