@@ -124,7 +124,7 @@ def test_a_task_that_is_delivered_twice_does_nothing_the_second_time(api: str, t
     fixture.refresh.fit(job)
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         assert uow.releases.current() == first
-        assert len(uow.releases.all()) == 1
+        assert len(uow.releases.page(limit=2)) == 1
 
 
 def test_only_links_with_new_logs_are_fitted_again(api: str, tenant: Tenant, logs: LogReader) -> None:

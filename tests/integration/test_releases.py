@@ -247,6 +247,24 @@ def test_rollback_to_an_earlier_release_skips_those_between(api: str, tenant: Te
     assert states == ["rolled_back", "rolled_back", "published"]
 
 
+def test_releases_are_listed_page_by_page(api: str, tenant: Tenant) -> None:
+    releases = []
+    for minute in (0, 10, 20, 30, 40):
+        upload(api, tenant, minute)
+        releases.append(refresh(tenant))
+    newest_first = releases[::-1]
+    with tenant.client(api) as client:
+        whole = client.get("/v1/releases").json()
+        assert [each["id"] for each in whole] == newest_first
+        assert [each["current"] for each in whole] == [True, False, False, False, False]
+        assert {(each["links"], each["clusters"]) for each in whole} == {(1, 2)}
+        pages, before = [], {}
+        while page := client.get("/v1/releases", params={"limit": 2, **before}).json():
+            pages.append([each["id"] for each in page])
+            before = {"before": pages[-1][-1]}
+    assert pages == [newest_first[:2], newest_first[2:4], newest_first[4:]]
+
+
 def test_a_release_built_on_one_that_was_rolled_back_is_not_published(api: str, tenant: Tenant) -> None:
     for minute in (0, 10):
         upload(api, tenant, minute)

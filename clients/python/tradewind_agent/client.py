@@ -7,7 +7,7 @@ sent again after a connection error, 502, 503, 504, or a 429 that says when. A c
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
@@ -202,8 +202,11 @@ class Client:
     def surface(self, cluster_id: UUID) -> Surface:
         return self._call("GET", f"/v1/clusters/{cluster_id}/surface", TypeAdapter(Surface))
 
-    def releases(self) -> tuple[Release, ...]:
-        return self._call("GET", "/v1/releases", TypeAdapter(tuple[Release, ...]))
+    def releases(self, *, before: int | None = None, limit: int | None = None) -> tuple[Release, ...]:
+        """A page of releases, the newest first; the id of its last one is the ``before`` of the next page."""
+        asked = {"before": before, "limit": limit}
+        given = {name: value for name, value in asked.items() if value is not None}
+        return self._call("GET", "/v1/releases", TypeAdapter(tuple[Release, ...]), params=given)
 
     def rollback(self, release_id: int) -> Release:
         """Return to ``release_id``, or from it to its parent when it is the one in force; the release now in force."""
@@ -261,9 +264,10 @@ class Client:
         answer: TypeAdapter[_Answer],
         *,
         body: BaseModel | None = None,
+        params: Mapping[str, int] | None = None,
         repeatable: bool = True,
     ) -> _Answer:
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {"params": params} if params else {}
         if body is not None:
             options["content"] = body.model_dump_json(exclude_unset=True).encode()
             options["headers"] = {"Content-Type": "application/json"}

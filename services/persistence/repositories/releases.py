@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, func, or_, select, update
+from sqlalchemy import Connection, and_, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.application.learned import StoredRelease
@@ -103,32 +103,34 @@ class Releases:
             raise NotFound("no such release")
         return found[0]
 
-    def all(self) -> Sequence[StoredRelease]:
-        """Every release, the newest first."""
-        return self._stored()
+    def page(self, *, limit: int, before: int | None = None) -> Sequence[StoredRelease]:
+        """At most ``limit`` releases older than the release ``before``, or than none, the newest first."""
+        older = () if before is None else (releases.c.id < before,)
+        return self._stored(*older, limit=limit)
 
-    def _stored(self, *conditions: Any) -> Sequence[StoredRelease]:
+    def _stored(self, *conditions: Any, limit: int | None = None) -> Sequence[StoredRelease]:
+        asked = select(releases).where(*conditions).order_by(releases.c.id.desc()).limit(limit).subquery()
         contents = (
             select(
-                release_links.c.release_id,
                 func.count(release_links.c.link_model_id.distinct()).label("links"),
                 func.count(clusters.c.id).label("clusters"),
             )
+            .select_from(release_links)
             .outerjoin(clusters, clusters.c.link_model_id == release_links.c.link_model_id)
-            .group_by(release_links.c.release_id)
-            .subquery()
+            .where(release_links.c.release_id == asked.c.id)
+            .lateral()
         )
         query = (
             select(
-                releases,
-                func.coalesce(contents.c.links, 0).label("links"),
-                func.coalesce(contents.c.clusters, 0).label("clusters"),
+                asked,
+                contents.c.links,
+                contents.c.clusters,
                 current_releases.c.release_id.is_not(None).label("current"),
             )
-            .outerjoin(contents, contents.c.release_id == releases.c.id)
-            .outerjoin(current_releases, current_releases.c.release_id == releases.c.id)
-            .where(*conditions)
-            .order_by(releases.c.id.desc())
+            .select_from(asked)
+            .join(contents, true())
+            .outerjoin(current_releases, current_releases.c.release_id == asked.c.id)
+            .order_by(asked.c.id.desc())
         )
         return [
             StoredRelease(
