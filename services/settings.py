@@ -13,6 +13,7 @@ T = TypeVar("T")
 
 MAX_PORT = 65_535
 MAX_WORKERS = 256
+MAX_KEPT_RELEASES = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +56,9 @@ class Settings:
     Jobs of a release in which nothing was begun or finished for as long count as lost.
     """
 
+    kept_releases: int = 20
+    """TRADEWIND_KEPT_RELEASES: of each tenant's releases so many of the newest can be returned to; older ones go."""
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], *, data_folder: Path) -> Self:
         """Read the settings; an empty variable counts as absent.
@@ -87,6 +91,7 @@ class Settings:
             api_workers=read("TRADEWIND_API_WORKERS", _integer(1, MAX_WORKERS), cls.api_workers),
             refresh_interval_s=read("TRADEWIND_REFRESH_INTERVAL_S", _seconds(0.0), cls.refresh_interval_s),
             sweep_interval_s=read("TRADEWIND_SWEEP_INTERVAL_S", _seconds(1.0), cls.sweep_interval_s),
+            kept_releases=read("TRADEWIND_KEPT_RELEASES", _integer(2, MAX_KEPT_RELEASES), cls.kept_releases),
             task_workers=read("TRADEWIND_TASK_WORKERS", _integer(1, MAX_WORKERS), cls.task_workers),
         )
 

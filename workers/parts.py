@@ -8,6 +8,7 @@ import redis
 from structlog.typing import FilteringBoundLogger
 
 from services.application.refresh_models import Refresh
+from services.application.remove_old_releases import Retention
 from services.bootstrap import SystemClock
 from services.persistence.log_reader import LogReader
 from services.persistence.store import Store
@@ -25,6 +26,7 @@ class WorkerParts:
     dispatcher: Dispatcher
     client: redis.Redis
     refresh: Refresh
+    retention: Retention
     log: FilteringBoundLogger
 
     @classmethod
@@ -41,7 +43,8 @@ class WorkerParts:
             interval=timedelta(seconds=settings.refresh_interval_s),
             stale_after=timedelta(seconds=settings.sweep_interval_s),
         )
-        return cls(store, logs, dispatcher, client, refresh, log)
+        retention = Retention(store.unit_of_work, settings.kept_releases)
+        return cls(store, logs, dispatcher, client, refresh, retention, log)
 
     def close(self) -> None:
         self.logs.close()

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from services.application.jobs import FitLink, RefreshModels
+from services.application.jobs import FitLink, RefreshModels, RemoveOldReleases
 from workers.schedule import SWEEP
 from workers.task import TimedTask
 
@@ -19,8 +19,16 @@ def fit_link(self: TimedTask, tenant_id: str, release_id: int, link_id: str) -> 
     self.parts.refresh.fit(FitLink(UUID(tenant_id), release_id, UUID(link_id)))
 
 
+@shared_task(bind=True, base=TimedTask, name=RemoveOldReleases.name)
+def remove_old_releases(self: TimedTask, tenant_id: str) -> None:
+    self.parts.retention.remove(RemoveOldReleases(UUID(tenant_id)))
+
+
 @shared_task(bind=True, base=TimedTask, name=SWEEP)
 def sweep(self: TimedTask) -> None:
-    """Find work whose job was lost between commit and publish, or that waited for its interval."""
-    for tenant_id in self.parts.store.registry.tenants_with_work():
-        self.parts.dispatcher.send(RefreshModels(tenant_id))
+    """Find work whose job was lost between commit and publish, or that waited for its interval, and what is too old."""
+    registry, dispatcher = self.parts.store.registry, self.parts.dispatcher
+    for tenant_id in registry.tenants_with_work():
+        dispatcher.send(RefreshModels(tenant_id))
+    for tenant_id in registry.tenants_with_old_releases(self.parts.retention.kept):
+        dispatcher.send(RemoveOldReleases(tenant_id))

@@ -9,8 +9,9 @@ from uuid import UUID
 import pytest
 from sqlalchemy import event
 
-from services.application.jobs import FitLink, RefreshModels
+from services.application.jobs import FitLink, RefreshModels, RemoveOldReleases
 from services.application.refresh_models import MAX_ATTEMPTS, Refresh
+from services.application.remove_old_releases import Retention
 from services.persistence.log_reader import LogReader
 from tests.records import ndjson, record
 from tests.stack import Tenant
@@ -149,6 +150,19 @@ def test_tiers_keep_their_identity_over_a_refit(api: str, tenant: Tenant, logs: 
     fixture.run()
     after = tiers(api, tenant)
     assert before["max_throughput"] == after["max_throughput"]
+
+
+def test_tiers_keep_their_identity_though_the_release_that_first_had_them_is_removed(
+    api: str, tenant: Tenant, logs: LogReader
+) -> None:
+    fixture = Fixture(tenant, logs)
+    named = []
+    for n in range(3):
+        upload(api, tenant, rows(60, seed=n, first_minute=100 * n))
+        fixture.run()
+        named.append(tiers(api, tenant)["max_throughput"])
+        Retention(fixture._unit_of_work, kept=1).remove(RemoveOldReleases(tenant.id))
+    assert len(set(named)) == 1
 
 
 def tiers(api: str, tenant: Tenant) -> dict[str, str]:

@@ -166,6 +166,18 @@ def test_the_fit_of_a_lost_machine_is_found_by_the_sweep(
     assert store.models() == 1
 
 
+def test_the_sweep_removes_releases_that_are_too_old(
+    api: str, tenant: Tenant, store: Store, environment: dict[str, str], tmp_path: Path, with_sweep: tuple[str, ...]
+) -> None:
+    with worker(environment | {"TRADEWIND_KEPT_RELEASES": "2"}, tmp_path, *with_sweep):
+        for n in range(4):
+            before = store.in_force()
+            upload(api, tenant, rows(seed=n, first_minute=100 * n))
+            eventually(lambda before=before: store.in_force() != before)
+        eventually(lambda: store.releases() == ["superseded", "published"])
+    assert store.models() == 2
+
+
 def test_a_link_whose_fits_are_killed_again_and_again_is_given_up(
     api: str, tenant: Tenant, store: Store, environment: dict[str, str], tmp_path: Path
 ) -> None:

@@ -38,6 +38,7 @@ def test_variables_replace_the_defaults():
         ("TRADEWIND_PORT", "http", "from 1 to 65535"),
         ("TRADEWIND_PORT", "70000", "from 1 to 65535"),
         ("TRADEWIND_TASK_WORKERS", "0", "from 1 to 256"),
+        ("TRADEWIND_KEPT_RELEASES", "1", "from 2 to 10000"),
         ("DATABASE_URL", "mysql://db", "postgresql:"),
         ("REDIS_URL", "http://cache", "redis:"),
     ],

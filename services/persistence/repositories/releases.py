@@ -13,6 +13,9 @@ from services.persistence.repositories.release_work import ReleaseWork
 from services.persistence.tables import clusters, current_releases, links, release_links, releases
 from tradewind.errors import Conflict, NotFound
 
+_UNKNOWN = "no such release: there never was one, or it is too old to be kept"
+_IS_KEPT = releases.c.state != "expired"
+
 
 class Releases:
     """Releases of one tenant; one at most is being built, one at most is current."""
@@ -34,7 +37,7 @@ class Releases:
         Conflict : links are pending, or the release it was built on is no longer current.
         """
         current = self._lock_current()
-        release = self._lock(release_id)
+        release = self._lock_known(release_id)
         if release.state == "published":
             return
         if release.state != "building":
@@ -70,14 +73,14 @@ class Releases:
 
         Raises
         ------
-        NotFound : the tenant has no such release.
+        NotFound : the tenant has no such release, or none any more.
         Conflict : there is no earlier release, or the one that is named was never published or was rolled back.
         """
         current = self._lock_current()
-        release = self._lock(release_id)
+        release = self._lock_known(release_id)
         target = release.parent_id if release_id == current else release_id
-        if current is None or target is None:
-            raise Conflict(f"there is no release before {release_id}")
+        if current is None or target is None or self._lock(target) is None:
+            raise Conflict(f"there is no release before {release_id} that is still kept")
         if release_id != current and release.state != "superseded":
             raise Conflict(f"release {release_id} is {release.state}")
         self._set_state(
@@ -100,7 +103,7 @@ class Releases:
         """
         found = self._stored(releases.c.id == release_id)
         if not found:
-            raise NotFound("no such release")
+            raise NotFound(_UNKNOWN)
         return found[0]
 
     def page(self, *, limit: int, before: int | None = None) -> Sequence[StoredRelease]:
@@ -109,7 +112,7 @@ class Releases:
         return self._stored(*older, limit=limit)
 
     def _stored(self, *conditions: Any, limit: int | None = None) -> Sequence[StoredRelease]:
-        asked = select(releases).where(*conditions).order_by(releases.c.id.desc()).limit(limit).subquery()
+        asked = select(releases).where(_IS_KEPT, *conditions).order_by(releases.c.id.desc()).limit(limit).subquery()
         contents = (
             select(
                 func.count(release_links.c.link_model_id.distinct()).label("links"),
@@ -151,11 +154,15 @@ class Releases:
         return self._connection.execute(select(current_releases.c.release_id).with_for_update()).scalar_one_or_none()
 
     def _lock(self, release_id: int) -> Any:
-        release = self._connection.execute(
-            select(releases).where(releases.c.id == release_id).with_for_update()
+        """The release's row; ``None`` if it is not kept, or is being removed."""
+        return self._connection.execute(
+            select(releases).where(_IS_KEPT, releases.c.id == release_id).with_for_update()
         ).one_or_none()
+
+    def _lock_known(self, release_id: int) -> Any:
+        release = self._lock(release_id)
         if release is None:
-            raise NotFound("no such release")
+            raise NotFound(_UNKNOWN)
         return release
 
     def _set_state(self, condition: Any, state: str) -> None:

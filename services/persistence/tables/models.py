@@ -46,6 +46,7 @@ releases = Table(
     Column("gate", JSONB, nullable=False, server_default=text("'{}'")),
     Index("releases_one_building_idx", "tenant_id", unique=True, postgresql_where=text("state = 'building'")),
     Index(None, "tenant_id", "id"),
+    Index(None, "parent_id"),
 )
 
 current_releases = Table(
@@ -53,6 +54,7 @@ current_releases = Table(
     METADATA,
     tenant_column(primary_key=True),
     _release("release_id"),
+    Index(None, "release_id"),
 )
 
 link_models = Table(
