@@ -15,7 +15,7 @@ from tradewind.learning.link_log import VALUES, ReducedLog
 from tradewind.learning.observations import Observations
 from tradewind.learning.partition import solve_partitions
 from tradewind.learning.setting_rows import LeafRows
-from tradewind.learning.validation import validate_leaf
+from tradewind.learning.validation import validate_leaf, within_sight
 from tradewind.parameters import AXES, Lattice, Parameters
 from tradewind.path import Path
 from tradewind.selection import SettingTable
@@ -108,7 +108,8 @@ def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator) -> model.LeafMode
     if not validation.accepted:
         raise CannotFit("; ".join(validation.objections))
     lattice = _lattice(axes, observations.settings)
-    table = SettingTable(fitted.evaluate(lattice).settings(), base_power_w if fitted.power else None)
+    served = within_sight(fitted.evaluate(lattice), observations, fitted.throughput)
+    table = SettingTable(served.settings(), base_power_w if fitted.power else None)
     return model.LeafModel(
         leaf=leaf,
         lattice=lattice,

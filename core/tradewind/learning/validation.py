@@ -5,13 +5,14 @@ accuracy = 1 − RMSE/mean, MAPE and R² compare raw values with predicted means
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from tradewind.errors import CannotFit
 from tradewind.learning.leaf import LeafSurfaces, fit_leaf
+from tradewind.learning.leaf_prediction import LatticeTable
 from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.learning.surface import NORMAL_90, Surface
 
@@ -34,6 +35,9 @@ MAX_R2_GAP = 0.25
 
 MAX_OPTIMUM_RATIO = 2.0
 """A predicted optimum beyond this multiple of the best observation is an artefact (acceptance as in HARP)."""
+
+WITNESSES = 2
+"""Rows that must have been as fast before an optimum counts as observed: one alone may be a slip of the log."""
 
 
 def accuracy(actual: Floats, predicted: Floats) -> float:
@@ -202,6 +206,23 @@ def objections(observations: Observations, model: LeafSurfaces, held_out: HeldOu
     if best_told >= MAX_OPTIMUM_RATIO * best_seen:
         found.append(f"predicts an optimum {best_told / best_seen:.1f} times the best observed throughput")
     return tuple(found)
+
+
+def within_sight(table: LatticeTable, observations: Observations, throughput: Surface) -> LatticeTable:
+    """The lattice that is served, with no certified setting beyond twice the best observation.
+
+    Between observed settings a surface may overshoot where no row can object. Refusing it would cost the link all
+    that the surface says of settings that were tried; instead, where its certified optimum is an artefact by HARP's
+    measure, nothing stays certified that it tells to be faster than the best rows were.
+    """
+    believed = np.sort(observations.throughput_bps[throughput.weight > 0])
+    best_seen = float(believed[-min(WITNESSES, len(believed))])
+    told = table.prediction
+    fastest = np.max(told.log_throughput_mean, where=told.certified, initial=-np.inf)
+    if fastest < np.log(MAX_OPTIMUM_RATIO * best_seen):
+        return table
+    seen = told.certified & (told.log_throughput_mean <= np.log(best_seen))
+    return replace(table, prediction=replace(told, certified=seen))
 
 
 class _Tested(NamedTuple):
