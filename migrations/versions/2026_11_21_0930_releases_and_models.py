@@ -118,6 +118,7 @@ RELEASE_LINKS = """
         link_model_id uuid REFERENCES link_models ON DELETE CASCADE,
         state text NOT NULL CHECK (state IN ('pending', 'done', 'failed')),
         reason text,
+        verdict jsonb,
         logs_version bigint NOT NULL,
         attempts integer NOT NULL DEFAULT 0,
         started_at timestamptz,

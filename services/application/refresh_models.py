@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from uuid import UUID
 
-from services.application.gate import judge
+from services.application.gate import Verdict, judge
 from services.application.jobs import Event, FitLink, RefreshModels, ReleaseChanged
 from services.application.learned import ClaimedLink, Curve, Span, StoredLink, StoredModel, Tier
 from services.application.ports import Clock
@@ -46,9 +46,17 @@ class Learner(Protocol):
         """Known bytes of rows with ``start_s``, ``end_s``, ``bytes_moved``."""
 
     def fit(
-        self, rows: Iterable["pa.RecordBatch"], curves: EndCurves, *, unknown_before_bps: float | None
+        self,
+        rows: Iterable["pa.RecordBatch"],
+        curves: EndCurves,
+        *,
+        unknown_before_bps: float | None,
+        in_force: StoredModel | None,
     ) -> LinkModel:
-        """The model of a link from its rows in order of start; raises ``CannotFit``."""
+        """The model of a link from its rows in order of start, compared with the one in force on rows new to both.
+
+        Raises ``CannotFit``.
+        """
 
 
 class LogReader(Protocol):
@@ -69,8 +77,8 @@ class ReleaseWork(Protocol):
     def start_attempt(self, release_id: int, link_id: UUID, at: datetime) -> int | None: ...
     def claim_curve(self, release_id: int, endpoint_id: UUID) -> bool: ...
     def claim(self, release_id: int, link_id: UUID) -> ClaimedLink | None: ...
-    def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, at: datetime) -> None: ...
-    def fail(self, release_id: int, link_id: UUID, reason: str, at: datetime) -> None: ...
+    def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, verdict: Verdict, at: datetime) -> None: ...
+    def fail(self, release_id: int, link_id: UUID, reason: str, verdict: Verdict | None, at: datetime) -> None: ...
 
 
 class Releases(Protocol):
@@ -181,19 +189,19 @@ class Refresh:
         """Finish the claimed link with a model that passes the gate, or fail it with the reason."""
         if claimed.attempts > MAX_ATTEMPTS:
             reason = f"its fit ended {MAX_ATTEMPTS} workers"
-            return work.release_work.fail(job.release_id, job.link_id, reason, self.clock.now())
+            return work.release_work.fail(job.release_id, job.link_id, reason, None, self.clock.now())
         current = work.releases.current()
         before = work.models.of_link(current, job.link_id) if current is not None else None
         try:
             model = self._learn(work, job, before)
         except CannotFit as reason:
-            return work.release_work.fail(job.release_id, job.link_id, str(reason), self.clock.now())
-        verdict = judge(model, before.model() if before else None)
+            return work.release_work.fail(job.release_id, job.link_id, str(reason), None, self.clock.now())
+        verdict = judge(model)
         if not verdict.passed:
             reasons = "; ".join(verdict.reasons)
-            return work.release_work.fail(job.release_id, job.link_id, reasons, self.clock.now())
+            return work.release_work.fail(job.release_id, job.link_id, reasons, verdict, self.clock.now())
         model_id = work.models.add(job.link_id, model, continued_tiers(before, model), fitted_at=self.clock.now())
-        return work.release_work.finish(job.release_id, job.link_id, model_id, self.clock.now())
+        return work.release_work.finish(job.release_id, job.link_id, model_id, verdict, self.clock.now())
 
     def _learn(self, work: RefreshUnitOfWork, job: FitLink, before: StoredModel | None) -> LinkModel:
         link, span = work.links.get(job.link_id), work.links.span(job.link_id)
@@ -208,7 +216,7 @@ class Refresh:
         curves = EndCurves(source, destination, (between,))
         unknown_bps = before.unknown_bps if before else None
         with self.logs.fit_rows(job.tenant_id, link.id) as batches:
-            return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps)
+            return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps, in_force=before)
 
     def _publish_if_complete(self, tenant_id: UUID, release_id: int) -> None:
         """Make a release current whose links are all done, tell every process, and ask for what came in meanwhile."""

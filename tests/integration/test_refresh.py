@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 from sqlalchemy import event
 
@@ -49,6 +50,11 @@ class Fixture:
 
     def fits(self) -> list[FitLink]:
         return [event for event in self.sent if isinstance(event, FitLink)]
+
+    def run_now(self) -> int | None:
+        """The same by the clock of the API, by which the store tells what is new to a model."""
+        self.time = self.tenant.parts.clock.now()
+        return self.run()
 
     def run(self) -> int | None:
         """Begin, and do every fit that was asked for; the release in force afterwards."""
@@ -190,6 +196,55 @@ def test_a_link_that_cannot_be_fitted_says_why_and_stops_no_other(api: str, tena
     assert (fitted["reason"], fitted["release"]) == (None, release)
     assert (unfitted["destination"], unfitted["release"]) == ("psi", None)
     assert unfitted["reason"]
+
+
+def test_a_refit_is_judged_beside_the_model_in_force_on_rows_new_to_both(
+    api: str, tenant: Tenant, logs: LogReader
+) -> None:
+    fixture = Fixture(tenant, logs)
+    upload(api, tenant, rows(200))
+    fixture.run_now()
+    assert only_link(api, tenant)["verdict"]["compared_rows"] == 0
+    upload(api, tenant, rows(100, seed=3, first_minute=300))
+    fixture.run_now()
+    link = only_link(api, tenant)
+    assert link["reason"] is None
+    verdict = link["verdict"]
+    assert 20 < verdict["compared_rows"] < 60  # 30 % of all rows were held out
+    assert verdict["error"] == pytest.approx(0.05, abs=0.03)
+    assert verdict["error_in_force"] == pytest.approx(0.05, abs=0.03)
+
+
+def test_a_refit_that_is_worse_than_the_model_in_force_leaves_it_there_and_says_so(
+    api: str, tenant: Tenant, logs: LogReader, admin_database_url: str
+) -> None:
+    fixture = Fixture(tenant, logs)
+    upload(api, tenant, rows(400))
+    before = fixture.run_now()
+    model = only_model(tenant, before)
+    with psycopg.connect(admin_database_url, autocommit=True) as admin:  # the history is given up
+        admin.execute("DELETE FROM transfer_logs WHERE tenant_id = %s", [tenant.id])
+    upload(api, tenant, rows(20, seed=5, first_minute=500))
+    release = fixture.run_now()
+    assert release != before
+    assert only_model(tenant, release) == model
+    link = only_link(api, tenant)
+    assert "new rows, the model in force by" in link["reason"]
+    assert link["verdict"]["error"] > link["verdict"]["error_in_force"] + 0.05
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.releases.get(release).gate["kept_previous"] == 1
+
+
+def only_link(api: str, tenant: Tenant) -> dict[str, Any]:
+    with tenant.client(api) as client:
+        (link,) = client.get("/v1/links").json()
+    return link
+
+
+def only_model(tenant: Tenant, release: int) -> UUID:
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        (indexed,) = uow.models.index(release).values()
+    return indexed.id
 
 
 def test_a_second_refresh_waits_for_its_interval(api: str, tenant: Tenant, logs: LogReader) -> None:

@@ -11,7 +11,7 @@ from services.application.learned import Tier
 from services.application.manage_releases import roll_back
 from services.persistence.log_reader import LogReader
 from services.persistence.unit_of_work import UnitOfWork
-from tests.link_models import FITTED_AT, link_model
+from tests.link_models import FITTED_AT, VERDICT, link_model
 from tests.records import ndjson, record
 from tests.stack import Tenant
 from tradewind.errors import Conflict, NotFound, Unavailable
@@ -42,7 +42,7 @@ def fit(tenant: Tenant, release_id: int, link_id: UUID) -> None:
     with opened(tenant) as uow:
         assert uow.release_work.claim(release_id, link_id) is not None
         model_id = uow.models.add(link_id, link_model(), tiers, fitted_at=FITTED_AT)
-        uow.release_work.finish(release_id, link_id, model_id, FITTED_AT)
+        uow.release_work.finish(release_id, link_id, model_id, VERDICT, FITTED_AT)
         uow.commit()
 
 
@@ -163,7 +163,7 @@ def test_a_link_that_cannot_be_fitted_keeps_its_model_in_force(api: str, tenant:
     assert second is not None
     with opened(tenant) as uow:
         (link_id,) = uow.release_work.pending(second)
-        uow.release_work.fail(second, link_id, "too few rows", FITTED_AT)
+        uow.release_work.fail(second, link_id, "too few rows", None, FITTED_AT)
         uow.commit()
     publish(tenant, second)
     with opened(tenant) as uow:
@@ -181,7 +181,7 @@ def test_why_a_link_has_no_model_is_told_until_it_gets_one(api: str, tenant: Ten
     assert first is not None
     with opened(tenant) as uow:
         (link_id,) = uow.release_work.pending(first)
-        uow.release_work.fail(first, link_id, "too few rows", FITTED_AT)
+        uow.release_work.fail(first, link_id, "too few rows", None, FITTED_AT)
         uow.commit()
     publish(tenant, first)
     for minute in (10, 20):

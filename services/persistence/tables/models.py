@@ -81,6 +81,7 @@ release_links = Table(
     Column("link_model_id", Uuid, ForeignKey("link_models.id", ondelete="CASCADE")),
     label("state"),
     label("reason", nullable=True),
+    Column("verdict", JSONB),
     Column("logs_version", BigInteger, nullable=False),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
     instant("started_at", nullable=True),

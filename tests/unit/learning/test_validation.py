@@ -64,8 +64,30 @@ def test_a_surface_that_only_knows_its_training_rows_is_objected_to():
     elsewhere = np.where(test, np.exp(20 + np.random.default_rng(2).normal(0, 1, len(rows))), rows.throughput_bps)
     changed = replace(rows, throughput_bps=elsewhere)
     model = fit_leaf(rows)
-    (objection,) = judged(changed, model, [Trial(fit_leaf(rows.take(train)), train, test)]).objections
-    assert "of test rows" in objection
+    worse, apart = judged(changed, model, [Trial(fit_leaf(rows.take(train)), train, test)]).objections
+    assert "worse than their mean" in worse
+    assert "% of test rows" in apart
+
+
+def test_settings_that_make_no_difference_are_no_reason_to_object():
+    rng = np.random.default_rng(8)
+    for _ in range(5):
+        rows = leaf(grid(10, steps=(1, 16)), 20 + rng.normal(0, 0.2, 80))
+        assert validate_leaf(rows, fit_leaf(rows), rng).accepted
+
+
+def test_a_refit_is_compared_with_the_model_in_force_on_rows_that_are_new_to_it():
+    rows = noisy_leaf(repeats=1)
+    truth, old = true_log_throughput(rows.settings), np.arange(len(rows)) < 150
+    told_in_force = np.where(old, np.nan, truth + 0.5)
+    validation = validate_leaf(rows, fit_leaf(rows), np.random.default_rng(1), in_force=told_in_force)
+    compared = validation.compared
+    assert 10 < compared.rows <= np.sum(~old)
+    assert compared.error < 0.25
+    assert compared.error_in_force == pytest.approx(0.5, abs=0.1)
+    assert validation.to_dict()["compared.error_in_force"] == compared.error_in_force
+    unknown = validate_leaf(rows, fit_leaf(rows), np.random.default_rng(1), in_force=np.full(len(rows), np.nan))
+    assert unknown.compared is None
 
 
 def test_an_optimum_beyond_twice_the_best_observation_is_objected_to():
