@@ -4,6 +4,7 @@ from uuid import UUID
 
 from celery import shared_task
 
+from services.application.facts import Swept
 from services.application.jobs import FitLink, RefreshModels, RemoveOldReleases
 from workers.schedule import SWEEP
 from workers.task import TimedTask
@@ -28,7 +29,9 @@ def remove_old_releases(self: TimedTask, tenant_id: str) -> None:
 def sweep(self: TimedTask) -> None:
     """Find work whose job was lost between commit and publish, or that waited for its interval, and what is too old."""
     registry, dispatcher = self.parts.store.registry, self.parts.dispatcher
-    for tenant_id in registry.tenants_with_work():
+    waiting, grown = registry.tenants_with_work(), registry.tenants_with_old_releases(self.parts.retention.kept)
+    for tenant_id in waiting:
         dispatcher.send(RefreshModels(tenant_id))
-    for tenant_id in registry.tenants_with_old_releases(self.parts.retention.kept):
+    for tenant_id in grown:
         dispatcher.send(RemoveOldReleases(tenant_id))
+    self.parts.reporter.report(Swept(tenants_with_work=len(waiting), tenants_with_old_releases=len(grown)))

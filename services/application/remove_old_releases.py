@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Protocol, Self
 from uuid import UUID
 
+from services.application.facts import OldReleasesRemoved, Reporter
 from services.application.jobs import RemoveOldReleases
 
 MODELS_A_TRANSACTION = 64
@@ -53,6 +54,7 @@ class Retention:
 
     unit_of_work: Callable[[UUID], RetentionUnitOfWork]
     kept: int
+    reporter: Reporter
 
     def remove(self, job: RemoveOldReleases) -> Removed:
         """Give up at one stroke what is too old, so that nobody returns to half a release; then remove it in parts."""
@@ -67,4 +69,7 @@ class Retention:
             if removed == Removed():
                 break
             total += removed
+        if total != Removed():
+            fact = OldReleasesRemoved(tenant_id=job.tenant_id, releases=total.releases, models=total.models)
+            self.reporter.report(fact)
         return total

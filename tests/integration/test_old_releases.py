@@ -6,6 +6,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from services.application.facts import Fact, OldReleasesRemoved
 from services.application.jobs import RemoveOldReleases
 from services.application.manage_releases import roll_back
 from services.application.remove_old_releases import Removed, Retention
@@ -18,6 +19,12 @@ KEPT = 3
 OF_A_MODEL = ("link_models", "clusters", "surfaces", "sla_partitions")
 
 
+class Facts(list[Fact]):
+    """What was reported."""
+
+    report = list.append
+
+
 @pytest.fixture
 def admin(admin_database_url: str) -> Iterator[psycopg.Connection]:
     with psycopg.connect(admin_database_url, autocommit=True) as connection:
@@ -25,7 +32,11 @@ def admin(admin_database_url: str) -> Iterator[psycopg.Connection]:
 
 
 def remove(tenant: Tenant, kept: int = KEPT) -> Removed:
-    return Retention(tenant.parts.store.unit_of_work, kept).remove(RemoveOldReleases(tenant.id))
+    facts = Facts()
+    removed = Retention(tenant.parts.store.unit_of_work, kept, facts).remove(RemoveOldReleases(tenant.id))
+    told = OldReleasesRemoved(tenant_id=tenant.id, releases=removed.releases, models=removed.models)
+    assert facts == ([told] if removed != Removed() else [])
+    return removed
 
 
 def release_a_minute(api: str, tenant: Tenant, count: int, first_minute: int = 0) -> list[int]:

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from sqlalchemy import event
 
+from services.application.facts import Fact, LinkFitted, LinkRefused, ReleasePublished, ReleaseRefused
 from services.application.jobs import FitLink, RefreshModels, RemoveOldReleases
 from services.application.refresh_models import MAX_ATTEMPTS, Refresh
 from services.application.remove_old_releases import Retention
@@ -28,6 +29,7 @@ class Fixture:
         self.tenant = tenant
         self.time = tenant.parts.clock.now()
         self.sent: list[Any] = []
+        self.facts: list[Fact] = []
         self.refresh = Refresh(
             unit_of_work=self._unit_of_work,
             logs=logs,
@@ -35,6 +37,7 @@ class Fixture:
             clock=self,
             interval=interval,
             stale_after=STALE_AFTER,
+            reporter=self,
         )
 
     def now(self):
@@ -47,6 +50,9 @@ class Fixture:
 
     def send(self, event: Any) -> None:
         self.sent.append(event)
+
+    def report(self, fact: Fact) -> None:
+        self.facts.append(fact)
 
     def fits(self) -> list[FitLink]:
         return [event for event in self.sent if isinstance(event, FitLink)]
@@ -167,7 +173,7 @@ def test_tiers_keep_their_identity_though_the_release_that_first_had_them_is_rem
         upload(api, tenant, rows(60, seed=n, first_minute=100 * n))
         fixture.run()
         named.append(tiers(api, tenant)["max_throughput"])
-        Retention(fixture._unit_of_work, kept=1).remove(RemoveOldReleases(tenant.id))
+        Retention(fixture._unit_of_work, kept=1, reporter=fixture).remove(RemoveOldReleases(tenant.id))
     assert len(set(named)) == 1
 
 
@@ -245,6 +251,20 @@ def only_model(tenant: Tenant, release: int) -> UUID:
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         (indexed,) = uow.models.index(release).values()
     return indexed.id
+
+
+def test_what_a_refresh_did_is_reported_once_it_is_committed(api: str, tenant: Tenant, logs: LogReader) -> None:
+    fixture = Fixture(tenant, logs)
+    upload(api, tenant, rows() + [record(i, destination="psi") for i in range(30)])
+    release = fixture.run()
+    refused, fitted = sorted(fixture.facts[:2], key=lambda fact: isinstance(fact, LinkFitted))
+    assert isinstance(refused, LinkRefused)
+    assert "vary at least one parameter" in refused.reason
+    assert isinstance(fitted, LinkFitted)
+    assert (fitted.rows, fitted.verdict.passed) == (60, True)
+    (published,) = fixture.facts[2:]
+    assert isinstance(published, ReleasePublished)
+    assert (published.release_id, published.outcomes["passed"], published.outcomes["without_model"]) == (release, 1, 1)
 
 
 def test_a_second_refresh_waits_for_its_interval(api: str, tenant: Tenant, logs: LogReader) -> None:
@@ -348,6 +368,7 @@ def test_a_rollback_under_way_makes_the_refresh_begin_again(api: str, tenant: Te
         fixture.refresh.fit(job)
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         assert uow.releases.current() == first
+    assert isinstance(fixture.facts[-1], ReleaseRefused)
     assert fixture.run() not in {None, first}
 
 

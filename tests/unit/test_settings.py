@@ -49,6 +49,19 @@ def test_a_wrong_value_is_told_by_the_variable_it_is_in(variable, value, reason)
     assert caught.value.field == variable
 
 
+def test_metrics_of_workers_need_a_folder_beside_the_port():
+    def metrics(**environment):
+        return Settings.from_environment(environment, data_folder=HERE).worker_metrics
+
+    assert metrics() is None
+    assert metrics(PROMETHEUS_MULTIPROC_DIR="/run/m") is None
+    told = metrics(TRADEWIND_WORKER_METRICS_PORT="9808", PROMETHEUS_MULTIPROC_DIR="/run/m")
+    assert told == ("127.0.0.1", 9808, Path("/run/m"))
+    with pytest.raises(InvalidValue) as caught:
+        metrics(TRADEWIND_WORKER_METRICS_PORT="9808")
+    assert caught.value.field == "PROMETHEUS_MULTIPROC_DIR"
+
+
 def test_a_wrong_url_is_told_without_its_password():
     with pytest.raises(InvalidValue) as caught:
         Settings.from_environment({"DATABASE_URL": "mysql://user:secret@db"}, data_folder=HERE)

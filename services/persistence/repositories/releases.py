@@ -28,8 +28,12 @@ class Releases:
         """The release in force."""
         return self._connection.execute(select(current_releases.c.release_id)).scalar_one_or_none()
 
-    def publish(self, release_id: int, gate: Mapping[str, Any], at: datetime) -> None:
+    def publish(self, release_id: int, gate: Mapping[str, Any], at: datetime) -> datetime:
         """Make a complete release current; again is harmless.
+
+        Returns
+        -------
+        When it was begun.
 
         Raises
         ------
@@ -38,8 +42,9 @@ class Releases:
         """
         current = self._lock_current()
         release = self._lock_known(release_id)
+        began_at: datetime = release.created_at
         if release.state == "published":
-            return
+            return began_at
         if release.state != "building":
             raise Conflict(f"release {release_id} is {release.state}")
         if ReleaseWork(self._connection, self._tenant_id).pending(release_id):
@@ -55,6 +60,7 @@ class Releases:
         )
         self._make_current(release_id)
         self._mark_fitted(release_id)
+        return began_at
 
     def abandon(self, release_id: int, gate: Mapping[str, Any]) -> None:
         """Put a release aside whose ground was rolled back; its links are fitted again in the next one."""
