@@ -182,9 +182,9 @@ def bits_per_joule(throughput_bps: float, power_w: float) -> float:
     return throughput_bps / power_w
 
 
-def throughput_per_joule(throughput_bps: float, power_w: float, total_bytes: int) -> float:
+def throughput_per_joule(throughput_bps: float, energy_j: float) -> float:
     """The paper's other metric, T/E = T²/(P·8·bytes), bit/s a joule (002 §4.3): it ranks differently."""
-    return throughput_bps**2 / (power_w * BITS_PER_BYTE * total_bytes)
+    return throughput_bps / energy_j
 
 
 def channels_allowed(caps: Caps = NO_CAPS) -> int:

@@ -21,11 +21,10 @@ FALL_ALLOWED = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Row-weighted figures of the new model, those of the model in force, and why it was refused (empty: passed)."""
+    """Row-weighted figures of the new model, and why it was refused (empty: passed)."""
 
     accuracy: float
     coverage90: float
-    accuracy_in_force: float | None
     reasons: tuple[str, ...]
 
     @property
@@ -44,7 +43,7 @@ def judge(new: LinkModel, in_force: LinkModel | None) -> Verdict:
         reasons.append(f"the 90 % band holds {coverage:.0%} of the held-out rows, less than {LOWEST_COVERAGE:.0%}")
     if before is not None and accuracy < before - FALL_ALLOWED:
         reasons.append(f"accuracy {accuracy:.3f} is worse than {before:.3f} of the release in force")
-    return Verdict(accuracy, coverage, before, tuple(reasons))
+    return Verdict(accuracy, coverage, tuple(reasons))
 
 
 def weighted(model: LinkModel, figure: str) -> float:

@@ -150,6 +150,8 @@ def _solve_within(
         if solution is None or (permitted is not NO_CAPS and not permitted.allow(solution.setting.parameters)):
             part = share_of(sla, share, leaf.model.table.base_power_w)
             solution = solve(leaf.table, chunk, part, permitted)
+            if solution is not None and solution.feasible and permitted is NO_CAPS and leaf.usual is not None:
+                solution = _in_tier(solution, _solved_beforehand(key, chunk, leaf.usual, sla, share))
         if solution is None:
             return None
         solutions.append(solution)
@@ -164,6 +166,11 @@ def _solved_beforehand(key: PartitionKey, chunk: Chunk, leaf: ServedLeaf, sla: S
         dataset_bytes=chunk.dataset.total_bytes,
         part_of_target=target_share(sla, share, leaf.model.table.base_power_w),
     )
+
+
+def _in_tier(solution: Solution, usual: Solution | None) -> Solution:
+    """What was solved anew for another load than usual, in the tier that serves the same target at the usual one."""
+    return solution if usual is None else replace(solution, tier_id=usual.tier_id, tier=usual.tier)
 
 
 def _rationale(

@@ -49,13 +49,14 @@ class ServedPartition(Solution):
 class ServedLeaf:
     """A leaf ready to answer under one load, its median unless shifted; what is asked for is made once and kept.
 
-    ``compact`` is the compact table at the median.
+    ``compact`` is the compact table at the median; ``usual`` is the leaf at its median, ``None`` for that leaf itself.
     """
 
     model: LeafModel
     tiers: tuple[Tier, ...]
     compact: CompactTable
     shift: LoadShift = NO_SHIFT
+    usual: "ServedLeaf | None" = None
     _by_key: dict[PartitionKey, tuple[ServedPartition, ...]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
@@ -64,7 +65,9 @@ class ServedLeaf:
 
     def under(self, load: float) -> "ServedLeaf":
         """The leaf under a load 0 … 1; itself where no log tells what load does to it."""
-        return self if self.model.load_effect is None else replace(self, shift=self.model.shift(load))
+        if self.model.load_effect is None:
+            return self
+        return replace(self, shift=self.model.shift(load), usual=self.usual or self)
 
     @cached_property
     def table(self) -> SettingTable:

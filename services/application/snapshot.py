@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from types import MappingProxyType
 from uuid import UUID
 
 from services.application.assumed_load import AssumedLoad
@@ -170,9 +169,6 @@ class Snapshot:
         if missing:
             raise NotInMemory(missing)
         return models
-
-
-EMPTY_SNAPSHOT = Snapshot(Index(None, MappingProxyType({}), MappingProxyType({})))
 
 
 class Snapshots:

@@ -165,7 +165,7 @@ def test_a_path_that_cannot_be_is_refused_in_one_line():
         "--upstream",
         "127.0.0.1:1",
         "--rate",
-        "0",
+        "0Mbps",
         "--rtt",
         "1ms",
     ]

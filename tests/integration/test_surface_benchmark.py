@@ -60,7 +60,7 @@ def test_a_log_becomes_every_figure_of_the_summary(sweep, capsys):
     assert result["regret"] < 0.15
     assert json.dumps(document, allow_nan=False)
     told = capsys.readouterr().out
-    assert "sweep.csv: 143 rows in 1 sets, 1 refused" in told
+    assert "sweep.csv: 143 rows in 1 set, 1 refused" in told
     assert "other.csv: passed over" in told
 
 

@@ -21,6 +21,7 @@ from tradewind.transfer import LinkKey
 PATH = Path(bandwidth_bps=1e8, rtt_s=0.06, loss_rate=2e-4)
 LATTICE = Lattice({"concurrency": (1, 2, 4, 8, 16), "parallelism": (1, 2, 4), "pipelining": (1, 4, 16)})
 LINK = LinkKey("origin", "laptop", None, "tradewind")
+EMPTY_SNAPSHOT = Snapshot(Index(None, {}, {}))
 NAMESPACE = UUID("018f0000-0000-7000-8000-00000000aaaa")
 
 

@@ -96,7 +96,7 @@ def test_flexible_throughput_opens_no_more_than_its_channels(target_bps):
 def test_the_two_efficiency_metrics_rank_differently():
     slow, fast = (50e6, 5.0), (80e6, 9.0)  # bit/s, W
     per_joule = [heuristics.bits_per_joule(*each) for each in (slow, fast)]
-    of_the_paper = [heuristics.throughput_per_joule(*each, 10**9) for each in (slow, fast)]
+    of_the_paper = [heuristics.throughput_per_joule(bps, watts * 8 * 10**9 / bps) for bps, watts in (slow, fast)]
     assert per_joule[0] > per_joule[1]
     assert of_the_paper[0] < of_the_paper[1]
 

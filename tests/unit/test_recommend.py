@@ -12,8 +12,8 @@ from services.application.chunk_choice import shared_duration_s
 from services.application.enquiry import Enquiry
 from services.application.neighbours import OTHER_MOVER_DISTANCE
 from services.application.recommend import recommend
-from services.application.snapshot import EMPTY_SNAPSHOT, NotInMemory, Shelf
-from tests.unit.models import LINK, PATH, leaf_model, snapshot
+from services.application.snapshot import NotInMemory, Shelf
+from tests.unit.models import EMPTY_SNAPSHOT, LINK, PATH, leaf_model, snapshot
 from tradewind.dataset import ChunkKind, DataSet, SizeBin, split_by_bdp
 from tradewind.heuristics import MAX_CHANNELS
 from tradewind.load_effect import LoadEffect
@@ -373,6 +373,16 @@ def test_dynamic_energy_is_solved_on_the_shifted_lattice():
     best = shifted.settings[shifted.best_first(shifted.objective(sla.kind), EnergyBasis.DYNAMIC)[0]]
     assert made.plan[0].parameters == best.parameters
     assert made.predicted.throughput_bps.low < math.exp(best.log_throughput_mean) < made.predicted.throughput_bps.high
+
+
+def test_dynamic_energy_under_another_load_stays_in_its_tier():
+    sla = Sla(kind=SlaKind.MIN_ENERGY, energy_basis=EnergyBasis.DYNAMIC)
+    (total,) = (each for each in LOADED_LEAVES[0].partitions if each.kind is SlaKind.MIN_ENERGY)
+    dynamic = replace(total, energy_basis=EnergyBasis.DYNAMIC)
+    learned = snapshot(replace(LOADED_LEAVES[0], partitions=(dynamic,)))
+    idle, busy = (answer(replace(enquiry(load=load), sla=sla), learned).recommendation.sla for load in (0.1, 0.6))
+    assert idle.tier_id is not None
+    assert (busy.tier_id, busy.tier) == (idle.tier_id, idle.tier)
 
 
 def test_the_table_that_goes_out_is_that_of_the_load():

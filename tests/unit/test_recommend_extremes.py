@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from services.api.recommend import enquiry_of, rendered
 from services.application.recommend import recommend
-from services.application.snapshot import EMPTY_SNAPSHOT
-from tests.unit.models import LINK, leaf_model, snapshot
+from tests.unit.models import EMPTY_SNAPSHOT, LINK, leaf_model, snapshot
 from tradewind.errors import InvalidValue
 from tradewind.sla import CONFIDENCES, EnergyBasis, SlaKind
 from tradewind.wire.base import BIGINT_MAX

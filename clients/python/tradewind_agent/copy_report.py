@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tradewind.energy import EnergyReading
+from tradewind.heuristics import bits_per_joule, throughput_per_joule
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.prediction import Interval, Prediction
@@ -101,6 +102,7 @@ class CopyReport:
             "duration_s": self.duration_s,
             "throughput_bps": self.throughput_bps,
             "energy_j": self.energy_j,
+            **_efficiency(self.throughput_bps, self.energy_j, self.duration_s),
             "energy": [_document(reading) for reading in self.energy],
             "usage": _document(self.usage),
             "work": _document(self.work),
@@ -183,7 +185,22 @@ def _energy(reading: EnergyReading) -> str:
 def _predicted(prediction: Prediction | None) -> dict[str, Any] | None:
     if prediction is None:
         return None
-    return {name: _document(getattr(prediction, name)) for name in ("throughput_bps", "energy_j", "power_w")}
+    told: dict[str, Any] = {
+        name: None if band is None else band._asdict() for name, band in prediction._asdict().items()
+    }
+    energy_j, power_w = prediction.energy_j, prediction.power_w
+    duration_s = energy_j.mean / power_w.mean if energy_j and power_w and power_w.mean else 0.0
+    return told | _efficiency(prediction.throughput_bps.mean, energy_j.mean if energy_j else None, duration_s)
+
+
+def _efficiency(rate_bps: float, energy_j: float | None, duration_s: float) -> dict[str, float | None]:
+    """Both metrics of energy efficiency, which rank differently; ``None`` where no energy above 0 is known."""
+    if energy_j is None or not energy_j > 0 or not duration_s > 0:
+        return {"bits_per_joule": None, "throughput_per_joule": None}
+    return {
+        "bits_per_joule": bits_per_joule(rate_bps, energy_j / duration_s),
+        "throughput_per_joule": throughput_per_joule(rate_bps, energy_j),
+    }
 
 
 def _document(value: Any) -> dict[str, Any] | None:

@@ -75,7 +75,6 @@ class Tally:
     records: int = 0
     refused: int = 0
     accepted: int = 0
-    failed_uploads: int = 0
 
 
 class _Reading(Enum):
@@ -181,7 +180,6 @@ class Watch:
             drained = self.spool.drain(self.service, keep_going=lambda: not self.stop.is_set())
         except (ServiceAway, ServiceBroken) as failure:
             self._backoff.failed(getattr(failure, "retry_after_s", None))
-            self.tally.failed_uploads += 1
             if self._backoff.failures == 1:
                 self.note(f"{failure}; logs are spooled until then")
             return

@@ -99,11 +99,13 @@ class Tiers:
 
     leaves: tuple[Leaf, ...]
 
-    def assign(self, mean_file_bytes: FloatArray, file_count: FloatArray, load: FloatArray) -> IntArray:
-        """Index of the nearest leaf of each of n rows, (n,), as `tradewind.cluster.nearest_leaf` finds it; no refit."""
-        return self._assign(coordinates(mean_file_bytes, file_count, load))
+    def assign(self, points: FloatArray) -> IntArray:
+        """Index of the nearest leaf of each of n points, (n,), as `tradewind.cluster.nearest_leaf` finds it; no refit.
 
-    def _assign(self, points: FloatArray) -> IntArray:
+        Parameters
+        ----------
+        points : (n, 3) as `coordinates` makes them.
+        """
         tier = np.array([leaf.dataset_tier for leaf in self.leaves])
         first = np.flatnonzero(np.diff(tier, prepend=-1))
         centres = np.array([(leaf.log2_mean_file_bytes, leaf.log2_file_count) for leaf in self.leaves])
@@ -117,7 +119,7 @@ class Tiers:
 
     def rows_of(self, digest: Digest) -> tuple[LeafRows, ...]:
         """Sampled rows of each leaf; a cell goes as a whole where its centroid belongs."""
-        leaf_of_cell = self._assign(digest.cells.points())
+        leaf_of_cell = self.assign(digest.cells.points())
         return tuple(digest.rows.of_cells(digest.cells.keys[leaf_of_cell == i]) for i in range(len(self.leaves)))
 
 

@@ -65,13 +65,6 @@ class KnownBytesCurve:
             np.concatenate([self.times_s, other.times_s]), np.concatenate([self.rate_steps, other.rate_steps])
         )
 
-    def within(self, start_s: float, end_s: float) -> Self:
-        """A shorter curve with the same differences between any two times from ``start_s`` to ``end_s``."""
-        low, high = np.searchsorted(self.times_s, [start_s, end_s])
-        rate_before = float(self.rate_steps[:low].sum())
-        times = np.concatenate([[start_s], self.times_s[low:high]])
-        return self._summed(times, np.concatenate([[rate_before], self.rate_steps[low:high]]))
-
     @cached_property
     def _rates(self) -> FloatArray:
         """(m,) aggregate rate from each breakpoint on."""

@@ -30,7 +30,7 @@ from tradewind.tuning.limits import Limits, fitted
 from tradewind.tuning.observation import Observation, observe, with_channels
 from tradewind.tuning.proposal import Proposal, asked, dwell_s, limits_of, planned, told
 from tradewind.tuning.redistribution import dealt
-from tradewind.tuning.sample import Sample
+from tradewind.tuning.sample import LEAST_BPS, Sample
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps
 
@@ -117,7 +117,7 @@ def _nothing_runs(basis: Basis, state: TuningState, seen: Observation) -> Propos
         return Proposal(state, DecisionKind.FINISH, "nothing is left to move", here)
     if seen.interval_s == 0:
         return _within_limits(basis, state, seen) or Proposal(state, DecisionKind.HOLD, "no time has passed yet", here)
-    if seen.throughput_bps <= 0:
+    if seen.throughput_bps < LEAST_BPS:
         return Proposal(state, DecisionKind.HOLD, f"nothing has moved for {seen.interval_s:.3g} s", here)
     return None
 

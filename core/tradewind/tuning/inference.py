@@ -8,6 +8,7 @@ from tradewind.tuning.belief import Belief, Gain, prior
 from tradewind.tuning.change import ChangeDetector
 from tradewind.tuning.expectation import point_of
 from tradewind.tuning.observation import Observation, log_ratios
+from tradewind.tuning.sample import LEAST_W
 from tradewind.tuning.state import TuningState
 
 UNKNOWN_SD = 20.0
@@ -35,8 +36,9 @@ def learned(state: TuningState, seen: Observation) -> TuningState:
     belief = state.belief
     change = state.change.seen(belief.surprise(log_ratio, extra))
     belief = belief.learned(log_ratio, chunk_ratios, extra)
-    if seen.sample.power_w and seen.forecaster is not None and (expected_w := seen.forecaster.bare_power_w()):
-        belief = belief.learned_power(math.log(seen.sample.power_w / expected_w))
+    expected_w = None if seen.forecaster is None else seen.forecaster.bare_power_w()
+    if expected_w and (seen.sample.power_w or 0.0) >= LEAST_W:
+        belief = belief.learned_power(math.log((seen.sample.power_w or 0.0) / expected_w))
     if state.search is not None and not (state.search.settled and state.search.ticks):
         belief, change = belief.reopened(REOPENED_SD), ChangeDetector(repeats=change.repeats)
     return replace(state, belief=belief, change=change)

@@ -14,7 +14,7 @@ from tradewind.tuning.basis import Basis
 from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
 from tradewind.tuning.congestion import Signal
 from tradewind.tuning.forecast import ActiveChunk, Forecaster, forecaster
-from tradewind.tuning.sample import ChunkProgress, Sample
+from tradewind.tuning.sample import LEAST_BPS, ChunkProgress, Sample
 from tradewind.tuning.state import TuningState
 
 FULL_SHARE = 0.75
@@ -204,6 +204,6 @@ def log_ratios(observation: Observation) -> tuple[float, Mapping[ChunkKind, floa
     ratios = {
         chunk.basis.kind: math.log(chunk.throughput_bps / rate)
         for chunk, rate in zip(view.active, bare, strict=True)
-        if chunk.throughput_bps > 0
+        if chunk.throughput_bps >= LEAST_BPS
     }
     return math.log(total_bps / sum(bare)), ratios if len(ratios) == len(view.active) else {}

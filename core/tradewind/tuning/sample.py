@@ -11,6 +11,12 @@ from tradewind.units import BITS_PER_BYTE
 HIGHEST_BPS = 1e16
 """Beyond any network: such a figure is damage, not a measurement."""
 
+LEAST_BPS = 1.0
+"""A slower transfer or chunk stands still; its logarithm would tell nothing."""
+
+LEAST_W = 1e-3
+"""A meter that shows less is not measuring."""
+
 HIGHEST_S = 1e7
 """Longest interval or round trip that is believed, about four months."""
 

@@ -312,5 +312,7 @@ def test_the_report_is_a_document_of_plain_values(origin, tmp_path):
     assert document["status"] == "succeeded"
     assert document["parameters"]["concurrency"] == report.parameters.concurrency
     assert document["energy"][0]["total_j"] == report.energy_j
+    assert document["bits_per_joule"] == pytest.approx(8 * report.bytes_moved / report.energy_j)
+    assert document["throughput_per_joule"] == pytest.approx(report.throughput_bps / report.energy_j)
     assert document["plan"]["predicted"]["throughput_bps"]["mean"] > 0
     assert [parse_row(json.dumps(row).encode()).chunk for row in document["records"]] == ["whole", "small", "medium"]

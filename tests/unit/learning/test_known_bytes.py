@@ -36,15 +36,6 @@ def test_logs_that_come_later_are_merged_as_if_they_had_been_there(rows, late, t
     assert merged == pytest.approx(together, rel=1e-9, abs=1e4)
 
 
-@given(transfers, st.floats(0, 300), st.floats(1, 300), st.floats(0, 1), st.floats(0, 1))
-def test_a_window_keeps_the_differences_within_it(rows, begin, length, one, other):
-    whole = curve(rows)
-    window = whole.within(EPOCH_S + begin, EPOCH_S + begin + length)
-    low, high = sorted((EPOCH_S + begin + length * one, EPOCH_S + begin + length * other))
-    times = (np.array([low]), np.array([high]))
-    assert window.between(*times) == pytest.approx(whole.between(*times), rel=1e-6, abs=1e5)
-
-
 def test_an_endpoint_without_logs_moved_nothing():
     assert KnownBytesCurve.empty().between(np.array([0.0]), np.array([9.0])) == 0
     one = curve(np.array([[0.0], [10.0], [100.0]]))

@@ -125,6 +125,16 @@ def test_a_stalled_transfer_waits_and_its_bank_runs_down():
     assert decision.sla_bank == pytest.approx(-50e6 * 5)
 
 
+@pytest.mark.parametrize("tiny", [5e-324, 1e-300])
+def test_figures_next_to_nothing_do_no_harm(tiny):
+    for transfer in (warm(BIG), mixed(tabled=True)):
+        first = sample(transfer, throughput_bps=tiny, power_w=tiny)
+        transfer.state, transfer.decision = stepped(transfer, first)
+        crawling = replace(first.chunks[0], throughput_bps=tiny)
+        second = sample(transfer, throughput_bps=9e7, power_w=tiny, chunks=(crawling, *first.chunks[1:]))
+        assert not stepped(transfer, second)[1].changed
+
+
 def test_after_a_change_there_is_a_dwell_of_ten_round_trips():
     transfer = warm(BIG, start=Parameters(concurrency=2, parallelism=1, pipelining=1))
     far = {"rtt_s": 0.62, "min_rtt_s": 0.6, "throughput_bps": 30e6}

@@ -121,11 +121,6 @@ class ResponseReader:
     def close(self) -> None:
         self._closed = True
 
-    @property
-    def mid_response(self) -> bool:
-        """Whether a head has come whose body has not ended."""
-        return self._head is not None
-
     def feed(self, data: memoryview) -> None:
         """Take bytes as they were received.
 

@@ -41,10 +41,6 @@ class ChannelPool:
     def lanes(self) -> Iterator[Lane]:
         return chain((lane for chunk in self.chunks for lane in chunk.lanes), self._retiring)
 
-    @property
-    def open_connections(self) -> int:
-        return sum(lane.connected for lane in self.lanes)
-
     # Shape.
 
     def _reshape(self) -> None:

@@ -1,11 +1,9 @@
 """What a running transfer looks like at one moment."""
 
 from dataclasses import dataclass
-from typing import Self
 
 from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
-from tradewind.units import throughput_bps
 from tradewind_agent.engine.path_sample import PathSample
 
 
@@ -60,8 +58,3 @@ class Snapshot:
     @property
     def files_failed(self) -> int:
         return sum(chunk.files_failed for chunk in self.chunks)
-
-    def throughput_bps_since(self, earlier: Self) -> float:
-        """Mean rate between two snapshots, bit/s; 0 where no time has passed."""
-        elapsed_s = self.elapsed_s - earlier.elapsed_s
-        return throughput_bps(self.moved_bytes - earlier.moved_bytes, elapsed_s) if elapsed_s > 0 else 0.0

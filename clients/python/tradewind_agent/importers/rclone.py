@@ -45,7 +45,6 @@ class _Run:
     stats: Mapping[str, object] = field(default_factory=dict)
     elapsed_s: float = 0.0
     copied: int = 0
-    copied_bytes: int = 0
     smallest_bytes: int | None = None
     largest_bytes: int | None = None
     failed: int = 0
@@ -61,7 +60,6 @@ class _Run:
             self.source_kind = kind[1]
         if text_at(message, "size"):
             size = bounded("dataset.total_bytes", number("dataset.total_bytes", text_at(message, "size")), 0)
-            self.copied_bytes += size
             self.smallest_bytes = min(size, size if self.smallest_bytes is None else self.smallest_bytes)
             self.largest_bytes = max(size, self.largest_bytes or 0)
 
