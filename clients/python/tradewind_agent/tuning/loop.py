@@ -12,6 +12,7 @@ from typing import Protocol
 
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
+from tradewind.tuning import DecisionKind
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.errors import CopyFailed
@@ -219,7 +220,7 @@ class Tuning:
         before, self._plan = self._plan, plan
         if plan != before:
             engine.retune(plan)
-            if beat.sequence:
+            if beat.sequence and not _is_the_end(verdict, beat):
                 self._say(change_line(elapsed_s, before, plan, verdict.reason))
         changed = plan != before
         self._note(Tick(elapsed_s=elapsed_s, heartbeat=beat, verdict=replace(verdict, chunks=plan, changed=changed)))
@@ -229,6 +230,13 @@ class Tuning:
         self._keeping.keep(tick)
         if self._correspondence is not None:
             self._keeping.journalled(self._correspondence.journalled_sequence)
+
+
+def _is_the_end(verdict: Verdict, beat: Heartbeat) -> bool:
+    """Whether there is only less to do because few files are left, which is not worth a word."""
+    files_at_once = sum(each.parameters.concurrency or 1 for each in verdict.chunks)
+    ended = verdict.kind == DecisionKind.REDISTRIBUTE and files_at_once >= beat.remaining_files
+    return verdict.kind == DecisionKind.FINISH or ended
 
 
 def _within(wait_s: float, bounds_s: tuple[float, float]) -> float:
