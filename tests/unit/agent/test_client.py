@@ -30,6 +30,8 @@ def test_the_public_surface_is_this():
         "close",
         "base_url",
         "recommend",
+        "heartbeat",
+        "complete",
         "upload_logs",
         "upload_batch",
         "batch",
