@@ -8,7 +8,7 @@ connections share are modelled; retransmission timeouts, queue overflow and ackn
     python -m benchmarks.emulation.path --upstream 127.0.0.1:8080 --rate 80Mbps --rtt 60ms --loss 0.02% --seed 1
 
 prints one JSON line with its port once it listens, and another with what it moved when it is stopped. With any of
-``--then-rate``, ``--then-rtt`` and ``--then-loss`` it becomes that path on SIGUSR1, under the connections that are open.
+``--then-rate``, ``--then-rtt`` and ``--then-loss`` it becomes that path on SIGUSR1, under connections that are open.
 """
 
 import argparse

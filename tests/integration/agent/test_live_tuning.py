@@ -3,10 +3,11 @@
 import random
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,7 +70,7 @@ def spool(tmp_path: Path) -> Spool:
 class ChangingPath:
     """An emulated path in a thread of its own, which changes when told."""
 
-    def __init__(self, path: EmulatedPath, in_loop: Callable[[object], object]) -> None:
+    def __init__(self, path: EmulatedPath, in_loop: Callable[[Awaitable[Any]], Any]) -> None:
         self.path, self._in_loop, self.changed = path, in_loop, False
         self.url = f"http://127.0.0.1:{path.port}/"
 

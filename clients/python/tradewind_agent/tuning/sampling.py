@@ -76,7 +76,7 @@ class Sampling:
             throughput_bps=sum(rate for _, rate, _ in chunks),
             remaining_bytes=left[0],
             remaining_files=left[1],
-            parameters=wire_parameters(whole_setting([plan for plan, _, _ in chunks])),
+            parameters=wire_parameters(whole_setting([plan.parameters for plan, _, _ in chunks])),
             chunks=tuple(
                 ChunkSample(
                     chunk=plan.chunk,

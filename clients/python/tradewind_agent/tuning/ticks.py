@@ -62,7 +62,7 @@ class Tick:
             "kind": self.verdict.kind,
             "changed": self.verdict.changed,
             "reason": self.verdict.reason,
-            "parameters": whole_setting(self.verdict.chunks).known(),
+            "parameters": _whole(self.verdict.chunks).known(),
             "chunks": [
                 {"chunk": str(each.chunk), "parameters": each.parameters.known()} for each in self.verdict.chunks
             ],
@@ -84,7 +84,7 @@ _WORDS = (
 
 def _changes(before: Sequence[ChunkPlan], after: Sequence[ChunkPlan]) -> list[str]:
     """What differs: of all chunks together where that tells it, else chunk by chunk."""
-    whole = _differences(whole_setting(before), whole_setting(after))
+    whole = _differences(_whole(before), _whole(after))
     if whole or len(before) == 1:
         return whole
     known = {each.chunk: each.parameters for each in before}
@@ -94,6 +94,10 @@ def _changes(before: Sequence[ChunkPlan], after: Sequence[ChunkPlan]) -> list[st
         if each.chunk in known
         for change in _differences(known[each.chunk], each.parameters)
     ]
+
+
+def _whole(plan: Sequence[ChunkPlan]) -> Parameters:
+    return whole_setting([each.parameters for each in plan])
 
 
 def _differences(before: Parameters, after: Parameters) -> list[str]:
