@@ -88,7 +88,9 @@ class TransferJournal:
         if not rows:
             return 0
         self._prepare(set(started_at.values()))
-        new = self._connection.execute(insert(transfer_samples).on_conflict_do_nothing(), rows).rowcount
+        new = self._connection.execute(
+            insert(transfer_samples).on_conflict_do_nothing(), rows, execution_options={"preserve_rowcount": True}
+        ).rowcount
         if new < len(rows):
             self._replace_older(rows)
         return new
