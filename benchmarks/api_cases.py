@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 from uuid import UUID
 
+from benchmarks.http_load import LiveTransfer
 from tradewind.dataset import DataSet
 from tradewind.parameters import Parameters
 from tradewind.path import Path
@@ -96,6 +97,54 @@ def requests() -> list[dict[str, Any]]:
         {"source": SOURCE, "destination": destination, "dataset": dataset, "sla": agreement}
         for agreement, dataset, destination in product(AGREEMENTS, (_alike(), _mixed()), DESTINATIONS)
     ]
+
+
+LIVE_TIMES = 100
+"""A live transfer has as many times the files of a request: minutes are left of it, so that each step has to decide."""
+
+
+def live_enquiries() -> list[dict[str, Any]]:
+    """What the live transfers of the benchmark were recommended on: as ``requests``, with more files."""
+    return [asked | {"dataset": _more(asked["dataset"])} for asked in requests()]
+
+
+def _more(dataset: dict[str, Any]) -> dict[str, Any]:
+    counts = {name: LIVE_TIMES * dataset[name] for name in ("file_count", "total_bytes")}
+    bins = [_more(each) for each in dataset.get("size_histogram", ())]
+    return dataset | counts | ({"size_histogram": bins} if bins else {})
+
+
+def live_transfer(enquiry: dict[str, Any], recommended: dict[str, Any]) -> LiveTransfer:
+    """The transfer half-way, at about the rate that was predicted for it, with its parameters as recommended."""
+    chunks = recommended["chunks"]
+    left = enquiry["dataset"]["total_bytes"] // 2
+    beat = {
+        "sequence": "@sequence@",
+        "at": "2026-11-21T10:00:00Z",
+        "interval_s": 5.0,
+        "bytes_moved": left,
+        "throughput_bps": "@rate@",
+        "remaining_bytes": left,
+        "remaining_files": enquiry["dataset"]["file_count"] // 2,
+        "parameters": recommended["parameters"],
+        "rtt_s": PATH.rtt_s,
+        "min_rtt_s": PATH.rtt_s,
+        "sent_bytes": left,
+        "retransmitted_bytes": 0,
+        "power_w": BASE_W,
+        "chunks": [
+            {
+                "chunk": each["chunk"],
+                "parameters": each["parameters"],
+                "throughput_bps": "@chunk_rate@",
+                "remaining_bytes": left // len(chunks),
+            }
+            for each in chunks
+        ],
+        "enquiry": enquiry,
+    }
+    rate_bps: float = recommended["predicted"]["throughput_bps"]["mean"]
+    return LiveTransfer(recommended["transfer_id"], json.dumps(beat), rate_bps, len(chunks))
 
 
 def _alike() -> dict[str, Any]:
