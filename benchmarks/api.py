@@ -83,6 +83,7 @@ def run(rounds: int, seconds: int, seed: int) -> list[Mapping[str, Measured]]:
 
 def _begun(client: httpx.Client, enquiry: dict[str, Any]) -> LiveTransfer:
     """A transfer that has its recommendation and its share."""
+    _require_learned(client, json.dumps(enquiry).encode())
     recommended = client.post(RECOMMEND, json=enquiry).raise_for_status().json()
     transfer = live_transfer(enquiry, recommended)
     first = transfer.body.replace('"@sequence@"', "0").replace('"@rate@"', "0").replace('"@chunk_rate@"', "0")

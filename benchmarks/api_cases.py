@@ -95,17 +95,20 @@ def requests() -> list[dict[str, Any]]:
     """Bodies of ``POST /v1/recommend``: every link under every agreement, for alike files and for a mixture."""
     return [
         {"source": SOURCE, "destination": destination, "dataset": dataset, "sla": agreement}
-        for agreement, dataset, destination in product(AGREEMENTS, (_alike(), _mixed()), DESTINATIONS)
+        for agreement, dataset, destination in product(AGREEMENTS, (_alike("small"), _mixed()), DESTINATIONS)
     ]
 
 
-LIVE_TIMES = 100
-"""A live transfer has as many times the files of a request: minutes are left of it, so that each step has to decide."""
+LIVE_TIMES = 4
+"""A live transfer has as many times the files of a logged one: more of it is left than a tick moves."""
 
 
 def live_enquiries() -> list[dict[str, Any]]:
-    """What the live transfers of the benchmark were recommended on: as ``requests``, with more files."""
-    return [asked | {"dataset": _more(asked["dataset"])} for asked in requests()]
+    """What the live transfers of the benchmark were recommended on: every link under every agreement."""
+    return [
+        {"source": SOURCE, "destination": destination, "dataset": _more(dataset), "sla": agreement}
+        for agreement, dataset, destination in product(AGREEMENTS, (_alike("large"), _mixed()), DESTINATIONS)
+    ]
 
 
 def _more(dataset: dict[str, Any]) -> dict[str, Any]:
@@ -147,9 +150,9 @@ def live_transfer(enquiry: dict[str, Any], recommended: dict[str, Any]) -> LiveT
     return LiveTransfer(recommended["transfer_id"], json.dumps(beat), rate_bps, len(chunks))
 
 
-def _alike() -> dict[str, Any]:
-    small = FAMILIES["small"]
-    return {"file_count": small.file_count, "total_bytes": small.total_bytes}
+def _alike(name: str) -> dict[str, Any]:
+    family = FAMILIES[name]
+    return {"file_count": family.file_count, "total_bytes": family.total_bytes}
 
 
 def _mixed() -> dict[str, Any]:
