@@ -64,9 +64,12 @@ class Expectation:
         return max(self.entries, key=lambda point: self.entries[point].throughput_bps)
 
     def within(self, room: Room) -> list[Point]:
-        """Points to choose from: permitted entries and the fastest one, cut; no more requests than files allow."""
+        """Points to choose from: permitted entries and the fastest one, cut; no more requests than files allow.
+
+        Each once: where few files are left, many entries differ in requests alone.
+        """
         points = [point for point in self.entries if room.allows(point)]
-        return [room.with_requests(point) for point in (*points, room.cut(self.fastest))]
+        return list(dict.fromkeys(room.with_requests(point) for point in (*points, room.cut(self.fastest))))
 
     def fastest_within(self, room: Room) -> Point:
         """Fewest streams that reach the permitted maximum but for `RELAXATION`; kept, as every tick asks for it."""
