@@ -12,10 +12,10 @@ from tradewind_agent.copy_report import CopyReport
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.tuning.ticks import Tick
 
-PHOTOS_MOVED = 70
-THEN_RTT = "200ms"
+PHOTOS_MOVED = 50
+THEN_RTT = "150ms"
 TICK_S = 1.0
-"""Shorter than the usual 5 s, so that a transfer of half a minute has a story."""
+"""Shorter than the usual 5 s, so that a transfer of a quarter of a minute has a story."""
 
 CHANGES_AFTER = 0.4
 """Share of the bytes before the path changes."""
