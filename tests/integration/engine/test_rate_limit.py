@@ -108,7 +108,7 @@ def test_the_limit_changes_while_bytes_flow(files: Path, tmp_path: Path):
 
 
 def test_being_held_back_is_not_taken_for_silence_of_the_server(tmp_path: Path):
-    """Two connections of which each waits longer than the idle timeout for its turn."""
+    """A transfer that lasts several times the idle timeout because each connection gets a few bytes a turn."""
     content = random.Random(4).randbytes(6_000)
 
     async def story() -> TransferResult:

@@ -114,6 +114,18 @@ def test_another_rate_holds_from_the_next_byte_on():
     assert greedy.total_bytes - before - raised <= 2e4 + 1e4 * BURST_S + 1
 
 
+def test_parts_are_small_only_while_bytes_are_short():
+    loop, limit, _ = begin(1e5, 50)
+    loop.turn_to(1.0, late())
+    assert limit.share(65536) < 1000
+    loop.now_s += 10.0
+    assert limit.share(65536) == 1e5 * BURST_S
+    limit.take(9_999)
+    limit.change(1e9)
+    loop.now_s += 10.0
+    assert limit.share(65536) == 65536
+
+
 class Counting:
     """A connection that only counts how often it is woken."""
 

@@ -40,6 +40,7 @@ class RateLimit:
         self._fill()  # at the old rate
         self._rate = rate_bytes_per_s
         self._tokens = min(self._tokens, self._capacity)
+        self._part = math.inf
         self.close()
         if self._waiting:
             self._wake_later()
@@ -91,6 +92,8 @@ class RateLimit:
         now_s = self._loop.time()
         if self._rate is not None:
             self._tokens = min(self._tokens + self._rate * (now_s - self._filled_at), self._capacity)
+            if self._tokens == self._capacity:
+                self._part = math.inf  # nobody wants more than there is: small parts would only cost reads
         self._filled_at = now_s
 
     def _wake_later(self) -> None:
