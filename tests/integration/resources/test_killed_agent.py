@@ -84,11 +84,14 @@ def test_the_process_that_a_killed_agent_limited_gets_its_freedom_back(ledger, c
 
 
 def test_what_a_living_agent_holds_is_left_alone(ledger, cpus):
+    limiter = ResourceLimiter(ledger, HostFolders(cpus=cpus))
     with agent(ledger, cpus):
         held = notes(ledger)
-        assert ResourceLimiter(ledger, HostFolders(cpus=cpus)).recover() == ()
-        assert notes(ledger) == held
+        assert limiter.recover() == ()
+        assert notes(ledger) == held != []
         assert 1_500_000 in caps(cpus)
+    assert limiter.recover() == ()
+    assert notes(ledger) == []
 
 
 def test_a_later_process_with_the_same_number_is_not_taken_for_the_agent(ledger, cpus):
