@@ -7,7 +7,7 @@ changes are undone).
 
 from tradewind_agent.resources.applied import Advice, Applied, Enforced
 from tradewind_agent.resources.host_files import ControlFiles, HostFolders
-from tradewind_agent.resources.limiter import ResourceLimiter, ledger_folder
+from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import NO_LIMITS, Limits
 
 __all__ = [
@@ -19,5 +19,4 @@ __all__ = [
     "HostFolders",
     "Limits",
     "ResourceLimiter",
-    "ledger_folder",
 ]

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tradewind_agent.folders import state_folder
+from tradewind_agent.folders import ledger_folder
 from tradewind_agent.resources.applied import Advice, Applied, Verdict
 from tradewind_agent.resources.control_groups import ControlGroups, dissolve
 from tradewind_agent.resources.cores import limit_cores, unbind
@@ -20,17 +20,12 @@ from tradewind_agent.resources.target import Target
 from tradewind_agent.system_errors import in_words
 
 
-def ledger_folder(environ: Mapping[str, str]) -> Path:
-    """Where this user's agents note what they have changed."""
-    return state_folder(environ) / "resources"
-
-
 class ResourceLimiter:
     """Limits processes of this host as far as it permits, and says where it does not.
 
     Parameters
     ----------
-    folder : of the notes about what is changed; see `ledger_folder`.
+    folder : of the notes about what is changed.
     host : where the kernel's control files are.
     """
 
@@ -38,6 +33,11 @@ class ResourceLimiter:
         self._host = host or HostFolders()
         self._files = files or KernelFiles()
         self._ledger = Ledger(folder, self._host.proc)
+
+    @classmethod
+    def of_this_host(cls, environ: Mapping[str, str]) -> "ResourceLimiter":
+        """The limiter that keeps its notes where this user's agents look for them."""
+        return cls(ledger_folder(environ))
 
     def apply(self, limits: Limits, pid: int | None = None, *, folders: Sequence[Path] = ()) -> Applied:
         """Limit a process with its descendants, or this one; what is not permitted becomes advice.
