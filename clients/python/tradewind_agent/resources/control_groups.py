@@ -2,7 +2,8 @@
 
 Version 1 has a tree a controller; version 2 has one tree, in which a group may hand controllers down only when it has
 no processes of its own (cgroups(7), "no internal processes"). Then the new group stands beside the process's own one,
-as long as that one sets no limits that the process would escape.
+as long as that one sets no limits that the process would escape. A controller that was handed down for it stays handed
+down: it limits nothing by itself, and others may use it by then.
 """
 
 from collections.abc import Callable
