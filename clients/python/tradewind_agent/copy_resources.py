@@ -52,7 +52,7 @@ class HeldResources:
         def of(planned: Parameters) -> Parameters:
             return replace(planned, **resources)
 
-        return replace(plan, chunks=tuple(replace(chunk, parameters=of(chunk.parameters)) for chunk in plan.chunks))
+        return replace(plan, chunks=tuple(chunk._replace(parameters=of(chunk.parameters)) for chunk in plan.chunks))
 
 
 @contextmanager

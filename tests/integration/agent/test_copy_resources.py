@@ -41,7 +41,7 @@ def limiter(tmp_path):
 def recommending(origin, tmp_path, options, **resources):
     """A copy whose plan recommends resources beside its settings."""
     prepared = prepare([origin], str(tmp_path / "copy"), options=options)
-    chunks = tuple(replace(each, parameters=replace(each.parameters, **resources)) for each in prepared.plan.chunks)
+    chunks = tuple(each._replace(parameters=replace(each.parameters, **resources)) for each in prepared.plan.chunks)
     return replace(prepared, plan=replace(prepared.plan, chunks=chunks))
 
 
