@@ -42,7 +42,8 @@ def recommending(origin, tmp_path, options, **resources):
     """A copy whose plan recommends resources beside its settings."""
     prepared = prepare([origin], str(tmp_path / "copy"), options=options)
     chunks = tuple(each._replace(parameters=replace(each.parameters, **resources)) for each in prepared.plan.chunks)
-    return replace(prepared, plan=replace(prepared.plan, chunks=chunks))
+    plan = replace(prepared.plan, chunks=chunks)
+    return replace(prepared, planned=replace(prepared.planned, plan=plan))
 
 
 def test_a_rate_of_network_and_disk_is_kept_by_the_engine_and_logged(origin, tmp_path, limiter):
