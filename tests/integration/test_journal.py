@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import httpx
 import psycopg
@@ -20,6 +20,7 @@ from services.queue.sessions import JOURNAL, session_key
 from tests.conditions import eventually
 from tests.integration.celery_worker import worker
 from tests.integration.live_transfers import FILES, Transfer, client, learned, transfer
+from tests.records import known
 from tests.stack import Tenant
 from tradewind.errors import Unavailable
 
@@ -212,7 +213,7 @@ def journal_tenant(journal: Journal, transfer: Transfer) -> UUID:
         ({"tenant": "nobody"}, "entry"),
         ({"decision": b"[]"}, "entry"),
         ({"enquiry": b"{}"}, "required"),
-        ({"tenant": str(uuid4())}, "ForeignKeyViolation"),
+        ({"tenant": known(1)}, "ForeignKeyViolation"),
     ],
     ids=str,
 )
