@@ -47,9 +47,14 @@ class Plan:
 
     @property
     def parameters(self) -> Parameters:
-        """One setting for the whole: concurrency added up, the widest chunk's other values."""
-        widest = max(self.chunks, key=lambda chunk: chunk.parameters.streams).parameters
-        return replace(widest, concurrency=sum(chunk.parameters.concurrency or 1 for chunk in self.chunks))
+        """One setting for the whole."""
+        return setting_for_all(self.chunks)
+
+
+def setting_for_all(chunks: Sequence[ChunkPlan]) -> Parameters:
+    """One setting in place of several chunks': concurrency added up, the widest chunk's other values."""
+    widest = max(chunks, key=lambda chunk: chunk.parameters.streams).parameters
+    return replace(widest, concurrency=sum(chunk.parameters.concurrency or 1 for chunk in chunks))
 
 
 def ask(client: Client | None, request: RecommendRequest) -> Plan | str:
