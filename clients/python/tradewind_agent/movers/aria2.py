@@ -8,6 +8,7 @@ import secrets
 import signal
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -77,14 +78,15 @@ class Aria2Task:
         return left_out("aria2", parameters)
 
     def run(self, tuning: Tuning, scratch: Path) -> "Aria2Run":
-        return Aria2Run(self, tuning.parameters, scratch)
+        return Aria2Run(self, tuning, scratch)
 
 
 class Aria2Run:
     """One aria2c, followed and retuned by RPC; it is shut down by us, as with RPC it would wait for more for ever."""
 
-    def __init__(self, task: Aria2Task, parameters: Parameters, scratch: Path) -> None:
-        self._task, self._parameters, self._scratch = task, _within(parameters), scratch
+    def __init__(self, task: Aria2Task, tuning: Tuning, scratch: Path) -> None:
+        self._task, self._parameters, self._scratch = task, _within(tuning.parameters), scratch
+        self._fixed = tuning.fixed
         self._rpc: Aria2Rpc | None = None
         self._over: dict[str, Mapping[str, str]] = {}
         self._moving_bytes = 0
@@ -131,7 +133,8 @@ class Aria2Run:
         if self._left == 0:
             self._rpc, self.over = None, True
             if self._pid is not None:
-                os.kill(self._pid, signal.SIGINT)  # ends at once with aria2c's own exit code; by RPC it takes 3 s
+                with suppress(ProcessLookupError):  # it has ended by itself
+                    os.kill(self._pid, signal.SIGINT)  # keeps aria2c's own exit code; a shutdown by RPC takes 3 s
 
     def ended(self, _code: int, /) -> None:
         self._rpc = None
@@ -142,7 +145,7 @@ class Aria2Run:
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
         with self._retuning:
-            rpc, wanted = self._rpc, _within(whole_setting(chunks, self._task.by_hand))
+            rpc, wanted = self._rpc, _within(whole_setting(chunks, self._fixed))
             if rpc is None or wanted == self._parameters:
                 return False
             changed = False

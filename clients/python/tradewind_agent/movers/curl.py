@@ -24,6 +24,15 @@ _MARK = b"\x1e"
 _REPORT = "%{stderr}" + _MARK.decode() + "%{json}\n"
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """An address, the file it becomes, and its size."""
+
+    address: str
+    file: Path
+    size_bytes: int
+
+
 class CurlMover:
     name, programs, package, oldest, tuned = "curl", ("curl",), "curl", (7, 75), True
     version_words = ("--version",)
@@ -37,14 +46,10 @@ class CurlMover:
             raise InvalidValue("curl", "is wrapped with an address")
         return CurlTask(line, given, grammar, addresses)
 
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """An address, the file it becomes, and its size."""
-
-    address: str
-    file: Path
-    size_bytes: int
+    def task_of_pairs(self, line: CommandLine, pairs: tuple[Pair, ...]) -> "CurlTask":
+        """``pairs`` under the options of ``line``."""
+        grammar = grammar_of_help(ask_tool((line.program, "--help", "all")))
+        return CurlTask(line, parse(line.arguments, grammar), grammar, (), pairs=pairs)
 
 
 class CurlTask:
@@ -120,6 +125,7 @@ class CurlRun:
     def __init__(self, task: CurlTask, tuning: Tuning, scratch: Path) -> None:
         sizes_bytes = [pair.size_bytes for pair in task.pairs]
         self._task, self._parameters, self._scratch = task, tuning.parameters, scratch
+        self._fixed = tuning.fixed
         rounds = rounds_worth(sizes_bytes, tuning.expected_bps, tuning.round_s, tuning.parameters.concurrency or 1)
         self._parts = split_by_bytes(sizes_bytes, rounds) if task.pairs else ()
         self._begun = 0
@@ -171,7 +177,7 @@ class CurlRun:
         return Progress(self._totals().bytes_moved, max(files - len(self._reports), 0) if files else None)
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
-        wanted = whole_setting(chunks, self._task.by_hand)
+        wanted = whole_setting(chunks, self._fixed)
         if self._begun >= len(self._parts) or wanted.concurrency == self._parameters.concurrency:
             return False
         self._parameters = wanted

@@ -28,6 +28,11 @@ def left_out(tool: str, parameters: Parameters) -> tuple[str, ...]:
     return flags_of(tool, parameters).not_expressible
 
 
-def whole_setting(chunks: Sequence[ChunkPlan], by_hand: Parameters) -> Parameters:
+def over(parameters: Parameters, fixed: Parameters) -> Parameters:
+    """``parameters``, with what is known of ``fixed`` in its place."""
+    return replace(parameters, **fixed.known())  # type: ignore[arg-type]  # keys are field names
+
+
+def whole_setting(chunks: Sequence[ChunkPlan], fixed: Parameters) -> Parameters:
     """The one setting that a tool can have for all files, the user's own values in their place."""
-    return replace(setting_for_all(chunks), **by_hand.known())  # type: ignore[arg-type]  # keys are field names
+    return over(setting_for_all(chunks), fixed)

@@ -66,12 +66,14 @@ class Tuning:
     """What a run is to be set to.
 
     ``parameters`` : the recommendation for all files together, with what the user set in its place.
+    ``fixed`` : of these what the user set; no retuning changes it.
     ``expected_bps`` : predicted rate, where there is one.
     ``round_s`` : how long one run of the tool should take where the work is split so that settings can change between
         runs; ``None`` for one run whatever happens.
     """
 
     parameters: Parameters
+    fixed: Parameters = UNKNOWN_PARAMETERS
     expected_bps: float | None = None
     round_s: float | None = None
 

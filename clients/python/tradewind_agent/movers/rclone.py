@@ -30,7 +30,7 @@ _STATS_EVERY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
+class File:
     path: str
     size_bytes: int
 
@@ -41,18 +41,27 @@ class RcloneMover:
 
     def task(self, line: CommandLine) -> "RcloneTask":
         """A ``copy``, ``sync``, ``move``, ``copyto`` or ``moveto``; otherwise as ``Mover.task``."""
+        return self._task(line, None)
+
+    def task_of_files(self, line: CommandLine, files: tuple[File, ...]) -> "RcloneTask":
+        """A copy of these files below the source, and of no others."""
+        return self._task(line, files)
+
+    def _task(self, line: CommandLine, files: tuple[File, ...] | None) -> "RcloneTask":
         text = ask_tool((line.program, "help", "flags")) + ask_tool((line.program, "copy", "--help"))
         grammar = grammar_of_help(text, switch_types=("count",))
         given = parse(line.arguments, grammar)
         if len(given.places) != 3 or given.places[0] not in _MOVES:
             raise InvalidValue("rclone", f"is wrapped with one of {', '.join(_MOVES)}, a source and a destination")
-        return RcloneTask(line, given, grammar)
+        return RcloneTask(line, given, grammar, files)
 
 
 class RcloneTask:
-    """One command line of rclone."""
+    """One command line of rclone; of all files of the source, or of ``files`` alone."""
 
-    def __init__(self, line: CommandLine, given: Parsed, grammar: Grammar) -> None:
+    def __init__(
+        self, line: CommandLine, given: Parsed, grammar: Grammar, files: tuple[File, ...] | None = None
+    ) -> None:
         self.line, self.given, self.grammar = line, given, grammar
         environment = line.environment
         source, protocol, port = host_of(given.places[1], given, environment)
@@ -64,7 +73,8 @@ class RcloneTask:
         )
         self.by_hand = _by_hand(given, environment)
         self.filtered = any(option.startswith(_FILTERS) for option in given.options)
-        self._files: tuple[_File, ...] | None = None
+        self._files = files
+        self._of_list = files is not None
 
     @property
     def live(self) -> str:
@@ -90,12 +100,12 @@ class RcloneTask:
         listed = self._files or ()
         sizes = [file.size_bytes for file in listed]
         rounds = rounds_worth(sizes, tuning.expected_bps, tuning.round_s, tuning.parameters.concurrency or 1)
-        if rounds == 1 or not self._can_be_split:
+        if (rounds == 1 or not self._can_be_split) and not self._of_list:
             return RcloneRun(self, tuning, (), len(listed) or None, scratch)
         parts = tuple(tuple(listed[at].path for at in part) for part in split_by_bytes(sizes, rounds))
         return RcloneRun(self, tuning, parts, len(listed), scratch)
 
-    def _listed(self) -> tuple[_File, ...] | None:
+    def _listed(self) -> tuple[File, ...] | None:
         """Files of the source as rclone sees them; ``None`` where it cannot list them in time."""
         if self._files is None:
             options = {name: values for name, values in self.given.options.items() if _goes_with_listing(name)}
@@ -115,7 +125,7 @@ class RcloneRun:
         self, task: RcloneTask, tuning: Tuning, parts: tuple[tuple[str, ...], ...], files: int | None, scratch: Path
     ) -> None:
         self._task, self._parameters, self._parts, self._files = task, tuning.parameters, parts, files
-        self._scratch = scratch
+        self._fixed, self._scratch = tuning.fixed, scratch
         self._begun = 0
         self._before = Result(0, 0, 0)
         self._log: RcloneLog | None = None
@@ -166,7 +176,7 @@ class RcloneRun:
         return Progress(totals.bytes_moved, left)
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
-        wanted = whole_setting(chunks, self._task.by_hand)
+        wanted = whole_setting(chunks, self._fixed)
         if self._begun >= len(self._parts) or wanted == self._parameters:
             return False
         self._parameters = wanted
@@ -202,9 +212,9 @@ def _goes_with_listing(option: str) -> bool:
     return option not in (*_OF_COPIES, *_OWN_LOGS)
 
 
-def _file(row: Mapping[str, object]) -> _File:
+def _file(row: Mapping[str, object]) -> File:
     size = text_at(row, "Size")
-    return _File(text_at(row, "Path"), int(size) if size.isdecimal() else 0)
+    return File(text_at(row, "Path"), int(size) if size.isdecimal() else 0)
 
 
 def _stats_every_s(given: Parsed) -> float | None:

@@ -23,6 +23,7 @@ from tradewind_agent.copying import Logbook
 from tradewind_agent.errors import AgentError
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.movers.command_line import CommandLine
+from tradewind_agent.movers.flag_words import over
 from tradewind_agent.movers.known import Installed, find_installed, mover_named
 from tradewind_agent.movers.port import Command, Result, Task, ToolRun, Tuning, Workload
 from tradewind_agent.movers.report import WrapReport
@@ -67,6 +68,7 @@ class PreparedWrap:
         return Tuning(
             parameters=self.plan.parameters,
             expected_bps=predicted.throughput_bps.mean if predicted else None,
+            fixed=over(self.options.copy.by_hand, self.task.by_hand),
             round_s=self.options.round_s,
         )
 
@@ -113,7 +115,7 @@ def prepare_task(installed: Installed, task: Task, options: WrapOptions, client:
         if workload is None:
             notes = (f"sizes are unknown; planned for one file of {ASSUMED_FILE_BYTES // 10**6} MB",)
         sizes = workload.sizes_bytes if workload else (ASSUMED_FILE_BYTES,)
-        wanted = replace(copy, by_hand=task.by_hand)
+        wanted = replace(copy, by_hand=over(copy.by_hand, task.by_hand))
         plan, more = plan_sizes(sizes, path, names, wanted, client, mover=installed.mover.name)
         notes = (*notes, *more)
     else:

@@ -1,0 +1,47 @@
+"""``tradewind copy --mover TOOL``: a copy done by someone else's tool."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tradewind_agent.cli.wrap import run_and_tell, tell_command
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tradewind_agent.cli.terminal import Terminal
+    from tradewind_agent.client import Client
+    from tradewind_agent.copy_options import CopyOptions
+    from tradewind_agent.metering import HostMeter
+
+
+def copy_by(
+    mover: str,
+    places: "Sequence[str]",
+    wanted: "CopyOptions",
+    *,
+    manifest: str | None,
+    terminal: "Terminal",
+    client: "Client | None",
+    meter: "HostMeter",
+    dry_run: bool,
+) -> int:
+    """Copy by ``mover``, or say how it would be done; the exit code."""
+    from tradewind_agent.movers.copying_by import prepare_copy_by
+    from tradewind_agent.movers.wrapping import WrapOptions
+
+    with tempfile.TemporaryDirectory(prefix="tradewind-") as folder:
+        prepared = prepare_copy_by(
+            mover,
+            places,
+            options=WrapOptions(copy=wanted),
+            environment=os.environ,
+            folder=Path(folder),
+            client=client,
+            manifest=manifest,
+        )
+        if dry_run:
+            tell_command(terminal, prepared)
+            return 0
+        return run_and_tell(terminal, prepared, client, meter)
