@@ -52,6 +52,7 @@ def prepare_copy_by(
     if mover is None:
         raise InvalidValue("--mover", f"is one of {', '.join(copy_movers())}; got {name!r}")
     installed = find_installed(mover, mover.programs[0], environment)
+    task: Task
     if name == "globus-url-copy":
         task = mover.task(_globus_line(installed, places, environment))
         return prepare_task(installed, task, options, client)
@@ -60,7 +61,7 @@ def prepare_copy_by(
         base, paths = _below_one_address(jobs, root := _root(jobs, Path(str(local_path(places[-1])))))
         line = CommandLine(installed.program, ("copy", "--http-url", base, ":http:", str(root)), environment)
         files = tuple(File(path, size) for path, size in zip(paths, workload.sizes_bytes, strict=True))
-        task: Task = mover.task_of_files(line, files)
+        task = mover.task_of_files(line, files)
     elif isinstance(mover, CurlMover):
         words = ("--fail", "--location", "--create-dirs", "--netrc-optional")
         sized = zip(jobs, workload.sizes_bytes, strict=True)
