@@ -26,7 +26,10 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def slow(files, tmp_path_factory):
-    """Each connection gets 50 kB/s (and the first second at once), so that a file lasts long enough to be looked at; ``/fast/`` is not held back."""
+    """A connection gets 50 kB/s (and the first second's at once), so that a file lasts long enough to be looked at.
+
+    Below ``/fast/`` nothing is held back.
+    """
     rules = f"limit_rate 50k; location /fast/ {{ alias {files}/; limit_rate 0; autoindex on; }}"
     with nginx(files, tmp_path_factory.mktemp("nginx"), server=rules) as server:
         yield server
@@ -44,3 +47,10 @@ def drive(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     return Driver(Spool(tmp_path / "spool", warn=lambda _: None))
+
+
+@pytest.fixture(scope="session")
+def quick(files, tmp_path_factory):
+    """Each connection gets 4 MB/s: a large file lasts for seconds."""
+    with nginx(files, tmp_path_factory.mktemp("nginx-quick"), server="limit_rate 4m;") as server:
+        yield server

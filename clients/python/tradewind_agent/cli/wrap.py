@@ -1,6 +1,7 @@
 """``tradewind wrap -- TOOL …``: other people's tools with the best parameters known."""
 
 import os
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -93,14 +94,16 @@ def wrap(
 
 
 def run_and_tell(terminal: Terminal, prepared: "PreparedWrap", client: "Client | None", meter: "HostMeter") -> int:
-    """Run a tool; its exit code. The tool has standard output for itself: for people the closing line is a note."""
+    """Run a tool; its exit code. It has standard output for itself: for people the closing line is a note."""
     from tradewind_agent.copying import Logbook
     from tradewind_agent.movers.wrapping import run_wrap
 
     for line in _told_before(prepared):
         terminal.note(line)
     logbook = Logbook(spool=surroundings.open_spool(terminal), client=client)
-    report = run_wrap(prepared, logbook=logbook, meter=meter)
+    # The document alone is on standard output; what the tool says there goes beside it.
+    output_to = sys.stderr.fileno() if terminal.json else None
+    report = run_wrap(prepared, logbook=logbook, meter=meter, output_to=output_to)
     if terminal.json:
         terminal.result("", report.document())
     else:

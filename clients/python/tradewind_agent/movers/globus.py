@@ -1,8 +1,12 @@
 """globus-url-copy: files at once, streams and pipelining by flags; what failed by its dump file (``-df``).
 
+Where it goes on after errors (``-c``) that file stays empty, and its last words tell how many there were.
+
 It tells no bytes that a program could rely on: they are those of the local files it reads or has written.
 """
 
+import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +17,7 @@ from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, pa
 from tradewind_agent.movers.flag_words import added_words, left_out
 from tradewind_agent.movers.local_end import LocalEnd
 from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
+from tradewind_agent.movers.tail import Tail
 from tradewind_agent.movers.url_sizes import ends_of_urls, local_path, workload_of_paths
 
 _ALIASES: Mapping[str, str] = {
@@ -30,6 +35,7 @@ _VALUES = """
 """
 """Options with a value, as ``globus-url-copy -help`` lists them; its form differs too much to be read."""
 
+_ERRORS = re.compile(r"There w\w+ .*?([0-9]+) transfers?\b")
 _GRAMMAR = Grammar(valued=frozenset(_VALUES.split()), names=_ALIASES, single_dash=True)
 
 
@@ -85,6 +91,8 @@ class GlobusRun:
     def __init__(self, task: GlobusTask, parameters: Parameters, scratch: Path) -> None:
         self._task, self._parameters = task, parameters
         self._untransferred = scratch / "untransferred"
+        self._errors = scratch / "errors"
+        self._said = Tail(self._errors)
         self._begun = False
         self._code: int | None = None
         written = (local_path(destination) for _, destination in task.pairs)
@@ -105,15 +113,17 @@ class GlobusRun:
         words = list(added_words("globus-url-copy", self._parameters, task.by_hand, task.given, _GRAMMAR))
         if not {"df", "do"} & task.given.options.keys():
             words += ["-df", str(self._untransferred)]
-        return Command((task.line.program, *words, *task.line.arguments))
+        return Command((task.line.program, *words, *task.line.arguments), errors_to=self._errors)
 
     def started(self, _pid: int, /) -> None:
         """Its process is of no use here."""
 
     def tick(self) -> None:
-        """It says nothing while it runs."""
+        if spoken := self._said.read():
+            os.write(2, spoken)
 
     def ended(self, code: int, /) -> None:
+        self.tick()
         self._code = code
 
     def progress(self) -> Progress:
@@ -123,7 +133,7 @@ class GlobusRun:
         return False
 
     def result(self) -> Result | None:
-        failed = _count_lines(self._untransferred)
+        failed = max(_count_lines(self._untransferred), _errors_told(self._errors))
         if self._local:
             written = self._written()
             return Result(sum(written), max(len(written) - failed, 0), failed)
@@ -150,3 +160,11 @@ def _count_lines(path: Path) -> int:
         return len([line for line in path.read_text(errors="replace").splitlines() if line.strip()])
     except OSError:
         return 0
+
+
+def _errors_told(path: Path) -> int:
+    try:
+        told = _ERRORS.findall(path.read_text(errors="replace"))
+    except OSError:
+        return 0
+    return int(told[-1]) if told else 0

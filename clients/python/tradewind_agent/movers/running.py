@@ -4,10 +4,11 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from tradewind.energy import Host
 from tradewind_agent.errors import ToolUnusable
@@ -47,6 +48,7 @@ def run_tool(
     meter: HostMeter | None = None,
     host: Host = Host.DESTINATION,
     on_tick: Callable[[ToolRun], object] | None = None,
+    output_to: int | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Ran:
     """Run all commands of ``run`` to their end.
@@ -54,22 +56,17 @@ def run_tool(
     Parameters
     ----------
     meter : of this host, which is the ``host`` end; children are counted with it.
+    output_to : file descriptor in place of standard output, for the tool's.
     on_tick : called after each look at the tool, in a thread; may retune it.
 
     Raises
     ------
     ToolUnusable : it cannot be started.
     """
-    return asyncio.run(_run(run, meter, host, on_tick, now))
+    return asyncio.run(_run(run, meter, host, partial(_one, run=run, on_tick=on_tick, output_to=output_to), now))
 
 
-async def _run(
-    run: ToolRun,
-    meter: HostMeter | None,
-    host: Host,
-    on_tick: Callable[[ToolRun], object] | None,
-    now: Callable[[], datetime],
-) -> Ran:
+async def _run(run: ToolRun, meter: HostMeter | None, host: Host, one: "_Runner", now: Callable[[], datetime]) -> Ran:
     session = await meter.session(host) if meter is not None else None
     if session is not None:
         await session.start()
@@ -80,7 +77,7 @@ async def _run(
     with _forwarding(loop) as signals:
         while signals.sent is None and (command := run.next_command()) is not None:
             commands.append(command)
-            ended, over_s = await _one(command, run, signals, on_tick)
+            ended, over_s = await one(command, signals)
             run.ended(ended)
             code = code or ended
             if ended > 128:
@@ -112,6 +109,10 @@ class _Signals:
                 self.process.send_signal(number)
 
 
+_Runner = Callable[[Command, _Signals], Awaitable[tuple[int, float | None]]]
+"""Runs one command; its exit code, and when all was moved if that was before its end."""
+
+
 @contextmanager
 def _forwarding(loop: asyncio.AbstractEventLoop) -> Iterator[_Signals]:
     signals = _Signals()
@@ -125,13 +126,18 @@ def _forwarding(loop: asyncio.AbstractEventLoop) -> Iterator[_Signals]:
 
 
 async def _one(
-    command: Command, run: ToolRun, signals: _Signals, on_tick: Callable[[ToolRun], object] | None
+    command: Command,
+    signals: _Signals,
+    *,
+    run: ToolRun,
+    on_tick: Callable[[ToolRun], object] | None,
+    output_to: int | None,
 ) -> tuple[int, float | None]:
     """Exit code of one command, 128 + n for signal n; and when all was moved, if that was before its end."""
     try:
         with ExitStack() as stack:
             errors = None if command.errors_to is None else stack.enter_context(command.errors_to.open("wb"))
-            process = await asyncio.create_subprocess_exec(*command.words, stderr=errors)
+            process = await asyncio.create_subprocess_exec(*command.words, stdout=output_to, stderr=errors)
     except OSError as failure:
         raise ToolUnusable(f"cannot start {command.words[0]}: {failure.strerror or failure}") from None
     signals.process = process

@@ -141,18 +141,19 @@ def run_wrap(
     logbook: Logbook | None = None,
     meter: HostMeter | None = None,
     on_tick: Callable[[ToolRun], object] | None = None,
+    output_to: int | None = None,
 ) -> WrapReport:
     """Run the tool, and log what came of it.
 
     Parameters
     ----------
-    on_tick : see ``run_tool``; the place of whatever retunes the run.
+    on_tick, output_to : see ``run_tool``; the former is the place of whatever retunes the run.
     """
-    upload = prepared.task.ends.direction is Direction.UPLOAD
+    host = Host.SOURCE if prepared.task.ends.direction is Direction.UPLOAD else Host.DESTINATION
     with ExitStack() as stack:
         scratch = Folder(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-")))
         run = prepared.task.run(prepared.tuning, scratch)
-        ran = run_tool(run, meter=meter, host=Host.SOURCE if upload else Host.DESTINATION, on_tick=on_tick)
+        ran = run_tool(run, meter=meter, host=host, on_tick=on_tick, output_to=output_to)
         result = run.result()
         in_force = run.in_force
     notes = prepared.notes
