@@ -172,7 +172,7 @@ def run(
         work=movement.metered.work if movement.metered else None,
         other_work=movement.other_end.work if movement.other_end else None,
         records=records,
-        log=_log(logbook, records),
+        log=keep_records(logbook, records),
         notes=(*prepared.notes, *_notes(movement)),
     )
 
@@ -243,7 +243,8 @@ def _notes(movement: Movement) -> tuple[str, ...]:
     return (f"energy was not measured to the end: {movement.metered.failure}",)
 
 
-def _log(logbook: Logbook | None, records: tuple[TransferRecord, ...]) -> str:
+def keep_records(logbook: Logbook | None, records: tuple[TransferRecord, ...]) -> str:
+    """What became of the records; a log that cannot be kept is no failure of what was moved."""
     if logbook is None:
         return "kept in the report"
     try:

@@ -14,7 +14,7 @@ from tradewind.transfer import Status
 from tradewind.wire.records import parse_row
 from tradewind_agent.spool import Spool
 
-WAN = ("--bandwidth", "1Gbps", "--rtt", "50ms", "--base-power", "0")
+WAN = ("--bandwidth", "1Gbps", "--rtt", "50ms", "--base-power", "0s")
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +17,22 @@ if TYPE_CHECKING:
     from tradewind_agent.metering import HostMeter
 
 
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a copy is done with, whoever does it."""
+
+    terminal: "Terminal"
+    client: "Client | None"
+    meter: "HostMeter"
+
+
 def copy_by(
     mover: str,
     places: "Sequence[str]",
     wanted: "CopyOptions",
+    around: Around,
     *,
     manifest: str | None,
-    terminal: "Terminal",
-    client: "Client | None",
-    meter: "HostMeter",
     dry_run: bool,
 ) -> int:
     """Copy by ``mover``, or say how it would be done; the exit code."""
@@ -38,10 +46,10 @@ def copy_by(
             options=WrapOptions(copy=wanted),
             environment=os.environ,
             folder=Path(folder),
-            client=client,
+            client=around.client,
             manifest=manifest,
         )
         if dry_run:
-            tell_command(terminal, prepared)
+            tell_command(around.terminal, prepared)
             return 0
-        return run_and_tell(terminal, prepared, client, meter)
+        return run_and_tell(around.terminal, prepared, around.client, around.meter)

@@ -6,83 +6,89 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis
 from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from tradewind_agent.client import Client
+    from tradewind_agent.copy_options import CopyOptions
     from tradewind_agent.metering import HostMeter
     from tradewind_agent.movers.port import Workload
     from tradewind_agent.movers.wrapping import PreparedWrap
 
-NO_ROUNDS = "0"
-
 
 def register(app: typer.Typer) -> None:
-    settings = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-    app.command(context_settings=settings)(wrap)
+    app.command(context_settings={"allow_interspersed_args": False})(wrap)
 
 
+def transfer_options(
+    *,
+    agreement: options.Agreement,
+    max_concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Recommend no more than this.")] = None,
+    source: Annotated[str | None, typer.Option(help="Endpoint name of the sender; by default its host.")] = None,
+    destination: Annotated[str | None, typer.Option(help="Endpoint name of the receiver; by default its host.")] = None,
+    network: options.Network = None,
+    path: options.KnownPath,
+    load: options.Load = None,
+) -> "CopyOptions":
+    """What is asked of the transfer; its parameters may be set by the tool's own flags."""
+    from tradewind.parameters import Caps
+    from tradewind_agent.copy_options import CopyOptions
+
+    return CopyOptions(
+        sla=agreement,
+        source=source,
+        destination=destination,
+        network=network,
+        bandwidth_bps=path.bandwidth_bps,
+        rtt_s=path.rtt_s,
+        load=load,
+        limits=Caps(concurrency=max_concurrency),
+    )
+
+
+def stated_workload(
+    *,
+    files: Annotated[int | None, typer.Option(min=1, help="Files to move, instead of looking; with --bytes.")] = None,
+    total: Annotated[str | None, typer.Option("--bytes", metavar="SIZE", help="Their size together.")] = None,
+) -> "Workload | None":
+    """Sizes as the user says them, taken as equal."""
+    from tradewind_agent.movers.port import Workload
+
+    if (files is None) != (total is None):
+        raise typer.BadParameter("go together", param_hint="--files, --bytes")
+    if files is None or total is None:
+        return None
+    each, rest = divmod(options.size("--bytes", total), files)
+    return Workload((*(each,) * (files - 1), each + rest), exact=False)
+
+
+@grouped
 def wrap(
     words: Annotated[
         list[str], typer.Argument(metavar="-- TOOL ARGUMENTS...", help="The tool's command line, as you would type it.")
     ],
     *,
-    sla: options.Agreement = "max_throughput",
-    confidence: options.Confidence = DEFAULT_CONFIDENCE,
-    energy_basis: options.Basis = EnergyBasis.TOTAL,
-    source: Annotated[str | None, typer.Option(help="Endpoint name of the sender; by default its host.")] = None,
-    destination: Annotated[str | None, typer.Option(help="Endpoint name of the receiver; by default its host.")] = None,
-    network: options.Network = None,
-    bandwidth: options.Bandwidth = None,
-    rtt: options.Rtt = None,
-    load: Annotated[float | None, typer.Option(min=0, max=1, help="Share of the path that others use.")] = None,
-    max_concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Recommend no more than this.")] = None,
-    files: Annotated[int | None, typer.Option(min=1, help="Files to move, instead of looking; with --bytes.")] = None,
-    total: Annotated[str | None, typer.Option("--bytes", metavar="SIZE", help="Their size together.")] = None,
-    round_time: Annotated[
-        str,
-        typer.Option(
-            "--round",
-            metavar="TIME",
-            help="Split the work of a tool that cannot change while it runs into runs of about so long.",
-        ),
-    ] = NO_ROUNDS,
-    power_profile: options.PowerProfileText = None,
-    base_power_s: options.BasePower = 1.0,
+    wanted: Annotated["CopyOptions", GroupOf(transfer_options)],
+    workload: Annotated["Workload | None", GroupOf(stated_workload)],
+    meter: options.Meter,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the command line that would run.")] = False,
     as_json: options.Json = False,
 ) -> None:
     """Run rclone, aria2c, curl or globus-url-copy with recommended flags; your own flags win. Measure and log it.
 
-    scp, sftp and rsync are measured and logged as they are. The exit code is the tool's.
+    scp, sftp and rsync are measured and logged as they are. The exit code is the tool's. With --json, what the tool
+    writes to standard output goes to standard error.
     """
-    from tradewind.parameters import Caps
-    from tradewind_agent.copy_options import CopyOptions
-    from tradewind_agent.metering import HostMeter
     from tradewind_agent.movers.wrapping import WrapOptions, prepare_wrap
     from tradewind_agent.retries import BRIEF_RETRIES
 
     terminal = Terminal(as_json)
-    wanted = WrapOptions(
-        copy=CopyOptions(
-            sla=options.agreement(sla, confidence, energy_basis),
-            source=source,
-            destination=destination,
-            network=network,
-            bandwidth_bps=options.bandwidth(bandwidth),
-            rtt_s=options.rtt(rtt),
-            load=load,
-            limits=Caps(concurrency=max_concurrency),
-        ),
-        workload=_stated(files, total),
-        round_s=None if round_time == NO_ROUNDS else options.duration("--round", round_time),
-    )
-    meter = HostMeter.of_this_host(options.power_profile(power_profile), base_power_s=base_power_s)
     client = surroundings.open_client_if_configured(BRIEF_RETRIES)
     try:
-        prepared = prepare_wrap(words, options=wanted, environment=os.environ, client=client)
+        asked = WrapOptions(copy=wanted, workload=workload)
+        prepared = prepare_wrap(words, options=asked, environment=os.environ, client=client)
         if dry_run:
             tell_command(terminal, prepared)
             return
@@ -137,15 +143,3 @@ def tell_command(terminal: Terminal, prepared: "PreparedWrap") -> None:
 
 def _told_before(prepared: "PreparedWrap") -> list[str]:
     return [*prepared.notes, *(f"cannot be set: {phrase}" for phrase in prepared.not_expressible)]
-
-
-def _stated(files: int | None, total: str | None) -> "Workload | None":
-    """Sizes as the user says them, taken as equal."""
-    from tradewind_agent.movers.port import Workload
-
-    if (files is None) != (total is None):
-        raise typer.BadParameter("go together", param_hint="--files, --bytes")
-    if files is None or total is None:
-        return None
-    each, rest = divmod(options.size("--bytes", total), files)
-    return Workload((*(each,) * (files - 1), each + rest), exact=False)

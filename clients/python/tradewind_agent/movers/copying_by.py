@@ -79,7 +79,7 @@ def _downloads(
     jobs = [job for job in listing.jobs if isinstance(job, DownloadJob)]
     if len(jobs) < len(listing.jobs):
         raise InvalidValue("--mover", f"{name} is driven for downloads; uploads are done by {MOVER}")
-    if any(job.source.username for job in jobs):
+    if any(job.source.login for job in jobs):
         raise InvalidValue("--mover", f"a password in an address is for {MOVER}; tell {name} of it in its own way")
     return jobs, Workload(listing.sizes_bytes, listing.sizes_are_exact)
 

@@ -19,8 +19,7 @@ from tradewind_agent.client import Client
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_plan import plan_sizes
 from tradewind_agent.copy_records import LEAST_DURATION, Identity, Moved, records_of
-from tradewind_agent.copying import Logbook
-from tradewind_agent.errors import AgentError
+from tradewind_agent.copying import Logbook, keep_records
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.flag_words import over
@@ -178,7 +177,7 @@ def run_wrap(
         usage=ran.metered.usage if ran.metered else None,
         work=ran.metered.work if ran.metered else None,
         records=records,
-        log=_log(logbook, records),
+        log=keep_records(logbook, records) if records else "has nothing to tell",
         notes=notes,
     )
 
@@ -229,14 +228,3 @@ def _dataset(workload: Workload | None, result: Result) -> DataSet:
     if workload is not None and workload.exact and sum(workload.sizes_bytes) == result.bytes_moved:
         return DataSet.of_sizes(workload.sizes_bytes)
     return DataSet(file_count=max(result.files_done + result.files_failed, 1), total_bytes=result.bytes_moved)
-
-
-def _log(logbook: Logbook | None, records: tuple[TransferRecord, ...]) -> str:
-    if not records:
-        return "has nothing to tell"
-    if logbook is None:
-        return "kept in the report"
-    try:
-        return logbook.keep(records)
-    except AgentError as failure:
-        return f"lost: {failure}"
