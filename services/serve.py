@@ -88,7 +88,10 @@ def serve(settings: Settings, found: Backends) -> int:
     with container(database_url=database_url, redis_url=found.redis_url) as parts:
         key = first_key(parts, settings.data_folder / "agent-key")
     environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": found.redis_url}
-    with running(commands(settings), environment) as processes:
+    # The workers' alone: in an API process the variable would turn its own metrics into files beside theirs.
+    folder = environment.pop("PROMETHEUS_MULTIPROC_DIR", None) or str(settings.data_folder / "worker-metrics")
+    of_workers = {"PROMETHEUS_MULTIPROC_DIR": folder} if settings.worker_metrics_port is not None else {}
+    with running(commands(settings), environment, own={"workers": of_workers}) as processes:
         wake = wake_on_signals()
         told = False
         while not {signal.SIGTERM, signal.SIGINT} & set(received_signals(wake, POLL_S)):
@@ -140,15 +143,22 @@ def running(
     commands: Mapping[str, Sequence[str]],
     environment: Mapping[str, str],
     stop_steps: Sequence[tuple[signal.Signals, float]] = STOP_STEPS,
+    *,
+    own: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Iterator[Mapping[str, subprocess.Popen[bytes]]]:
-    """Start processes, each with a session of its own; at the end, stop them and all that they started."""
+    """Start processes, each with a session of its own; at the end, stop them and all that they started.
+
+    Parameters
+    ----------
+    own : variables of single processes, by their name, beside the ``environment`` of all.
+    """
     parent = os.getpid()
     processes: dict[str, subprocess.Popen[bytes]] = {}
     try:
         for name, command in commands.items():
             processes[name] = subprocess.Popen(
                 command,
-                env=environment,
+                env={**environment, **(own or {}).get(name, {})},
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C reaches this process alone, which then stops them in order

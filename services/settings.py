@@ -13,6 +13,7 @@ T = TypeVar("T")
 
 MAX_PORT = 65_535
 MAX_WORKERS = 256
+MAX_KEPT_RELEASES = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +24,7 @@ class Settings:
     """
 
     host: str = "127.0.0.1"
-    """TRADEWIND_HOST: the address that the API listens on."""
+    """TRADEWIND_HOST: the address that the API listens on, and workers where they serve metrics."""
 
     port: int = 8080
     """TRADEWIND_PORT."""
@@ -54,6 +55,29 @@ class Settings:
 
     Jobs of a release in which nothing was begun or finished for as long count as lost.
     """
+
+    kept_releases: int = 20
+    """TRADEWIND_KEPT_RELEASES: of each tenant's releases so many of the newest can be returned to; older ones go."""
+
+    worker_metrics_port: int | None = None
+    """TRADEWIND_WORKER_METRICS_PORT: where a worker serves its metrics, at TRADEWIND_HOST; None for nowhere."""
+
+    worker_metrics_folder: Path | None = None
+    """PROMETHEUS_MULTIPROC_DIR: where a worker's processes count, a folder of its own for each worker."""
+
+    @property
+    def worker_metrics(self) -> tuple[str, int, Path] | None:
+        """Host, port and folder of a worker's metrics, if they are to be served.
+
+        Raises
+        ------
+        InvalidValue : a port without a folder.
+        """
+        if self.worker_metrics_port is None:
+            return None
+        if self.worker_metrics_folder is None:
+            raise InvalidValue("PROMETHEUS_MULTIPROC_DIR", "must be set where TRADEWIND_WORKER_METRICS_PORT is")
+        return self.host, self.worker_metrics_port, self.worker_metrics_folder
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], *, data_folder: Path) -> Self:
@@ -87,6 +111,9 @@ class Settings:
             api_workers=read("TRADEWIND_API_WORKERS", _integer(1, MAX_WORKERS), cls.api_workers),
             refresh_interval_s=read("TRADEWIND_REFRESH_INTERVAL_S", _seconds(0.0), cls.refresh_interval_s),
             sweep_interval_s=read("TRADEWIND_SWEEP_INTERVAL_S", _seconds(1.0), cls.sweep_interval_s),
+            worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _integer(1, MAX_PORT), None),
+            worker_metrics_folder=read("PROMETHEUS_MULTIPROC_DIR", Path, None),
+            kept_releases=read("TRADEWIND_KEPT_RELEASES", _integer(2, MAX_KEPT_RELEASES), cls.kept_releases),
             task_workers=read("TRADEWIND_TASK_WORKERS", _integer(1, MAX_WORKERS), cls.task_workers),
         )
 

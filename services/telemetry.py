@@ -29,6 +29,12 @@ class Event(StrEnum):
     TASK_DONE = "task.done"
     TASK_RETRIED = "task.retried"
     TASK_FAILED = "task.failed"
+    LINK_FITTED = "link.fitted"
+    LINK_REFUSED = "link.refused"
+    RELEASE_PUBLISHED = "release.published"
+    RELEASE_REFUSED = "release.refused"
+    OLD_RELEASES_REMOVED = "old_releases.removed"
+    SWEPT = "sweep.done"
 
 
 def logger(process: str, *, output: TextIO) -> FilteringBoundLogger:

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 from services.settings import Settings
 from services.telemetry import logger
 from tradewind.errors import InvalidValue
+from workers.metrics import serve_metrics
 from workers.parts import WorkerParts
 from workers.schedule import beat_schedule
 
@@ -33,10 +34,11 @@ def application(settings: Settings) -> Celery:
 
     Raises
     ------
-    InvalidValue : a worker has no embedded servers; it must be told where they are.
+    InvalidValue : a worker has no embedded servers, it must be told where they are; or a folder for its metrics.
     """
     database_url = _told("DATABASE_URL", settings.database_url)
     redis_url = _told("REDIS_URL", settings.redis_url)
+    metrics = settings.worker_metrics
     app = Celery("tradewind", broker=redis_url, include=["workers.tasks"], set_as_current=False)
     app.conf.update(
         task_acks_late=True,
@@ -60,6 +62,15 @@ def application(settings: Settings) -> Celery:
         # In a container, and beside servers that let in only their own user, workers are root. The warning is about
         # pickled messages, which are refused.
         warnings.simplefilter("ignore", SecurityWarning)
+
+    @signals.worker_init.connect(weak=False)
+    def open_metrics(**_: object) -> None:
+        if metrics is not None:
+            host, port, folder = metrics
+            try:
+                serve_metrics(host, port, folder)
+            except OSError as error:
+                raise SystemExit(f"workers: TRADEWIND_WORKER_METRICS_PORT: {port}: {error.strerror}") from None
 
     @signals.worker_process_init.connect(weak=False)
     def open_parts(**_: object) -> None:

@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from services.application.learned import Curve
+from services.application.learned import Curve, StoredModel
 from services.application.refresh_models import EndCurves
+from tradewind.learning.in_force import InForce
 from tradewind.learning.known_bytes import KnownBytesCurve
 from tradewind.learning.link import fit_link
 from tradewind.learning.link_log import EndpointCurves, LinkLog, reduce_log
@@ -32,12 +33,20 @@ class Learner:
             whole = whole.merged(KnownBytesCurve.of_transfers(start_s, end_s, _column(batch, "bytes_moved")))
         return Curve(array("d", whole.times_s.tobytes()), array("d", whole.rate_steps.tobytes()))
 
-    def fit(self, rows: Iterable[pa.RecordBatch], curves: EndCurves, *, unknown_before_bps: float | None) -> LinkModel:
+    def fit(
+        self,
+        rows: Iterable[pa.RecordBatch],
+        curves: EndCurves,
+        *,
+        unknown_before_bps: float | None,
+        in_force: StoredModel | None,
+    ) -> LinkModel:
         """The model of a link; raises ``CannotFit``."""
         known = EndpointCurves(_merged(curves.source), _merged(curves.destination), _merged(curves.between))
         before_bps = np.nan if unknown_before_bps is None else unknown_before_bps
         reduced = reduce_log(map(link_log, rows), known, unknown_before_bps=before_bps)
-        return fit_link(reduced, np.random.default_rng(self._seed))
+        before = InForce(in_force.model(), in_force.fitted_at.timestamp()) if in_force else None
+        return fit_link(reduced, np.random.default_rng(self._seed), before)
 
 
 def _merged(curves: Sequence[Curve]) -> KnownBytesCurve:
@@ -64,6 +73,7 @@ def link_log(batch: pa.RecordBatch) -> LinkLog:
         id_low=halves[:, 1],
         start_s=start_s,
         end_s=end_s,
+        received_s=_column(batch, "received_s"),
         moved_bytes=_column(batch, "bytes_moved"),
         throughput_bps=_column(batch, "throughput_bps"),
         bandwidth_bps=_column(batch, "bandwidth_bps"),

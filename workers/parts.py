@@ -7,13 +7,17 @@ from typing import Self
 import redis
 from structlog.typing import FilteringBoundLogger
 
+from services.application.facts import Reporter
 from services.application.refresh_models import Refresh
+from services.application.remove_old_releases import Retention
 from services.bootstrap import SystemClock
 from services.persistence.log_reader import LogReader
 from services.persistence.store import Store
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
 from services.settings import Settings
 from workers.learner import Learner
+from workers.metrics import WorkerMetrics
+from workers.reports import Reports
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,9 @@ class WorkerParts:
     dispatcher: Dispatcher
     client: redis.Redis
     refresh: Refresh
+    retention: Retention
+    reporter: Reporter
+    metrics: WorkerMetrics
     log: FilteringBoundLogger
 
     @classmethod
@@ -32,6 +39,8 @@ class WorkerParts:
         """Put the parts together; connections are opened when first used."""
         client = redis.Redis.from_url(redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S)
         dispatcher = Dispatcher(job_publisher(redis_url), client, log)
+        metrics = WorkerMetrics.create()
+        reporter = Reports(metrics, log)
         store, logs = Store(database_url, dispatcher), LogReader(database_url)
         refresh = Refresh(
             unit_of_work=store.unit_of_work,
@@ -40,8 +49,10 @@ class WorkerParts:
             clock=SystemClock(),
             interval=timedelta(seconds=settings.refresh_interval_s),
             stale_after=timedelta(seconds=settings.sweep_interval_s),
+            reporter=reporter,
         )
-        return cls(store, logs, dispatcher, client, refresh, log)
+        retention = Retention(store.unit_of_work, settings.kept_releases, reporter)
+        return cls(store, logs, dispatcher, client, refresh, retention, reporter, metrics, log)
 
     def close(self) -> None:
         self.logs.close()

@@ -52,6 +52,7 @@ class TimedTask(Task):  # type: ignore[misc]  # celery is untyped
         return retry
 
     def _log(self, event: Event, began: float, **data: object) -> None:
-        self.parts.log.info(
-            event, task=self.name, task_id=self.request.id, duration_s=round(time.monotonic() - began, 4), **data
-        )
+        duration_s = time.monotonic() - began
+        outcome = event.rpartition(".")[2]
+        self.parts.metrics.task_seconds.labels(self.name, outcome).observe(duration_s)
+        self.parts.log.info(event, task=self.name, task_id=self.request.id, duration_s=round(duration_s, 4), **data)

@@ -4,7 +4,8 @@ from uuid import UUID
 
 from celery import shared_task
 
-from services.application.jobs import FitLink, RefreshModels
+from services.application.facts import Swept
+from services.application.jobs import FitLink, RefreshModels, RemoveOldReleases
 from workers.schedule import SWEEP
 from workers.task import TimedTask
 
@@ -19,8 +20,18 @@ def fit_link(self: TimedTask, tenant_id: str, release_id: int, link_id: str) -> 
     self.parts.refresh.fit(FitLink(UUID(tenant_id), release_id, UUID(link_id)))
 
 
+@shared_task(bind=True, base=TimedTask, name=RemoveOldReleases.name)
+def remove_old_releases(self: TimedTask, tenant_id: str) -> None:
+    self.parts.retention.remove(RemoveOldReleases(UUID(tenant_id)))
+
+
 @shared_task(bind=True, base=TimedTask, name=SWEEP)
 def sweep(self: TimedTask) -> None:
-    """Find work whose job was lost between commit and publish, or that waited for its interval."""
-    for tenant_id in self.parts.store.registry.tenants_with_work():
-        self.parts.dispatcher.send(RefreshModels(tenant_id))
+    """Find work whose job was lost between commit and publish, or that waited for its interval, and what is too old."""
+    registry, dispatcher = self.parts.store.registry, self.parts.dispatcher
+    waiting, grown = registry.tenants_with_work(), registry.tenants_with_old_releases(self.parts.retention.kept)
+    for tenant_id in waiting:
+        dispatcher.send(RefreshModels(tenant_id))
+    for tenant_id in grown:
+        dispatcher.send(RemoveOldReleases(tenant_id))
+    self.parts.reporter.report(Swept(tenants_with_work=len(waiting), tenants_with_old_releases=len(grown)))

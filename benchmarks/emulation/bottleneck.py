@@ -44,6 +44,11 @@ class Bottleneck(Generic[Piece]):
     def idle(self) -> bool:
         return not self._turns
 
+    def change_rate(self, rate_bps: float) -> None:
+        """Serve at another rate from the next piece on."""
+        self._rate_bps = rate_bps
+        self._period = -1
+
     def enqueue(self, flow: int, piece: Piece) -> None:
         if flow not in self._queues:
             self._queues[flow] = deque()

@@ -5,7 +5,9 @@ little but changes neither windows nor rates.
 """
 
 import random
+from dataclasses import replace
 from enum import StrEnum
+from weakref import WeakSet
 
 from benchmarks.emulation.bottleneck import Bottleneck
 from benchmarks.emulation.events import EventQueue
@@ -32,6 +34,10 @@ class OneWay:
         self._rtt_s = profile.rtt_s
         self._events = events
         self._serving = False
+
+    def change(self, *, rate_bps: float, rtt_s: float) -> None:
+        self.bottleneck.change_rate(rate_bps)
+        self._rtt_s = rtt_s
 
     def transmit(self, piece: Piece, now_s: float) -> None:
         self.bottleneck.enqueue(piece.flow.number, piece)
@@ -61,6 +67,17 @@ class PathModel:
         self.events = EventQueue()
         self.connections = 0
         self.ways = {direction: OneWay(profile, direction, self.events) for direction in Direction}
+        self._windows: WeakSet[CongestionWindow] = WeakSet()
+
+    def change(self, profile: PathProfile) -> None:
+        """Another rate, round trip and loss from now on, for connections that are open too; all else stays."""
+        self.profile = replace(
+            self.profile, rate_bps=profile.rate_bps, rtt_s=profile.rtt_s, loss_rate=profile.loss_rate
+        )
+        for way in self.ways.values():
+            way.change(rate_bps=profile.rate_bps, rtt_s=profile.rtt_s)
+        for window in self._windows:
+            window.change(rtt_s=profile.rtt_s, loss_rate=profile.loss_rate)
 
     def connect(self, now_s: float, up: Ends, down: Ends) -> dict[Direction, Flow]:
         """A new connection, opened by the client at ``now_s``: its handshake costs a round trip before the first byte.
@@ -82,6 +99,7 @@ class PathModel:
             loss_rate=profile.loss_rate,
             random_source=random.Random(f"{profile.seed}:{direction}:{self.connections}"),
         )
+        self._windows.add(window)
         return Flow(
             self.connections,
             window,

@@ -7,7 +7,8 @@ connections share are modelled; retransmission timeouts, queue overflow and ackn
 
     python -m benchmarks.emulation.path --upstream 127.0.0.1:8080 --rate 80Mbps --rtt 60ms --loss 0.02% --seed 1
 
-prints one JSON line with its port once it listens, and another with what it moved when it is stopped.
+prints one JSON line with its port once it listens, and another with what it moved when it is stopped. With any of
+``--then-rate``, ``--then-rtt`` and ``--then-loss`` it becomes that path on SIGUSR1, under connections that are open.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import signal
 import socket
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from benchmarks.emulation.model import PathModel
 from benchmarks.emulation.profile import PathProfile
@@ -55,6 +57,10 @@ class EmulatedPath:
     def port(self) -> int:
         port: int = self._listener.sockets[0].getsockname()[1]
         return port
+
+    def change(self, profile: PathProfile) -> None:
+        """Be another path from now on, under the connections that are open."""
+        self.model.change(profile)
 
     def moved(self) -> dict[str, object]:
         """Connections so far and bytes in each direction."""
@@ -136,6 +142,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--receive-buffer", type=parse_bytes, default=4 * MIB, help="of one connection, such as 4MiB")
     parser.add_argument("--cross-traffic", type=_fraction, default=0.0, help="mean share of others, such as 20%%")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--then-rate", type=parse_bps, help="after SIGUSR1")
+    parser.add_argument("--then-rtt", type=parse_seconds, help="after SIGUSR1")
+    parser.add_argument("--then-loss", type=_fraction, help="after SIGUSR1")
     return parser.parse_args(argv)
 
 
@@ -148,10 +157,13 @@ async def _run(arguments: argparse.Namespace) -> None:
         cross_traffic=arguments.cross_traffic,
         seed=arguments.seed,
     )
+    then = {"rate_bps": arguments.then_rate, "rtt_s": arguments.then_rtt, "loss_rate": arguments.then_loss}
+    changed = replace(profile, **{name: value for name, value in then.items() if value is not None})
     told = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, told.set)
     path = await emulate(profile, arguments.upstream, host=arguments.listen[0], port=arguments.listen[1])
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, path.change, changed)
     _print_line({"port": path.port, "pid": os.getpid(), **profile.described()})
     await told.wait()
     await path.close()

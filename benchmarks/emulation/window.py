@@ -39,8 +39,14 @@ class CongestionWindow:
         self._recovers_until_s = -math.inf
         self._round_began_s = -math.inf
         self._round_shortest_s = math.inf
-        self._delayed_from_s = rtt_s + min(max(DELAY_FRACTION * rtt_s, DELAY_BOUNDS_S[0]), DELAY_BOUNDS_S[1])
+        self._delayed_from_s = _delayed_from_s(rtt_s)
         self._last_sent_s = -math.inf
+        self._segments_until_loss = self._draw()
+
+    def change(self, *, rtt_s: float, loss_rate: float) -> None:
+        """Go on with another path under the same connection."""
+        self._rtt_s, self._loss_rate = rtt_s, loss_rate
+        self._delayed_from_s = _delayed_from_s(rtt_s)
         self._segments_until_loss = self._draw()
 
     @property
@@ -94,3 +100,8 @@ class CongestionWindow:
         if self._loss_rate <= 0:
             return math.inf
         return 1 + math.floor(math.log(1 - self._random.random()) / math.log1p(-self._loss_rate))
+
+
+def _delayed_from_s(rtt_s: float) -> float:
+    """Round trip from which on a round counts as delayed."""
+    return rtt_s + min(max(DELAY_FRACTION * rtt_s, DELAY_BOUNDS_S[0]), DELAY_BOUNDS_S[1])

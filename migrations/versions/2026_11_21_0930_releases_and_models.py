@@ -26,7 +26,9 @@ def upgrade() -> None:
     op.execute(RELEASES)
     op.execute("CREATE UNIQUE INDEX releases_one_building_idx ON releases (tenant_id) WHERE state = 'building'")
     op.execute("CREATE INDEX releases_tenant_id_id_idx ON releases (tenant_id, id)")
+    op.execute("CREATE INDEX releases_parent_id_idx ON releases (parent_id)")
     op.execute(CURRENT_RELEASES)
+    op.execute("CREATE INDEX current_releases_release_id_idx ON current_releases (release_id)")
     op.execute(LINK_MODELS)
     op.execute("CREATE INDEX link_models_link_id_idx ON link_models (link_id)")
     op.execute(RELEASE_LINKS)
@@ -47,19 +49,35 @@ def upgrade() -> None:
         """
     )
     publish_function("tenants_with_building_release()")
+    op.execute(TENANTS_WITH_OLD_RELEASES)
+    publish_function("tenants_with_old_releases(integer)")
 
 
 def downgrade() -> None:
+    op.execute("DROP FUNCTION tenants_with_old_releases(integer)")
     op.execute("DROP FUNCTION tenants_with_building_release()")
     for table in reversed(TABLES):
         op.execute(f"DROP TABLE {table}")
 
 
+# Those that can be returned to and those that cannot are counted apart, as the repository of old releases does.
+TENANTS_WITH_OLD_RELEASES = """
+    CREATE FUNCTION tenants_with_old_releases(kept integer) RETURNS SETOF uuid
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
+    AS $$
+        SELECT tenant_id FROM releases WHERE state = 'expired'
+        UNION
+        SELECT tenant_id FROM releases WHERE state NOT IN ('building', 'expired')
+         GROUP BY tenant_id, state IN ('published', 'superseded') HAVING count(*) > kept
+    $$
+"""
+
 RELEASES = """
     CREATE TABLE releases (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         tenant_id uuid NOT NULL REFERENCES tenants ON DELETE CASCADE,
-        state text NOT NULL CHECK (state IN ('building', 'published', 'rejected', 'superseded', 'rolled_back')),
+        state text NOT NULL
+            CHECK (state IN ('building', 'published', 'rejected', 'superseded', 'rolled_back', 'expired')),
         created_at timestamptz NOT NULL,
         published_at timestamptz,
         parent_id bigint REFERENCES releases ON DELETE SET NULL,
@@ -100,6 +118,7 @@ RELEASE_LINKS = """
         link_model_id uuid REFERENCES link_models ON DELETE CASCADE,
         state text NOT NULL CHECK (state IN ('pending', 'done', 'failed')),
         reason text,
+        verdict jsonb,
         logs_version bigint NOT NULL,
         attempts integer NOT NULL DEFAULT 0,
         started_at timestamptz,

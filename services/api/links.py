@@ -1,7 +1,8 @@
 """``/v1/links`` and ``/v1/clusters``: what was learned of each link, in the release that is current."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from fastapi import APIRouter
@@ -12,7 +13,7 @@ from services.application.learned import ModelOverview, StoredLeaf, StoredLink, 
 from tradewind.errors import NotFound
 from tradewind.model import LeafModel
 from tradewind.sla_partitions import Partition
-from tradewind.wire.inventory import Cluster, Link, SlaPartition, Surface
+from tradewind.wire.inventory import Cluster, FitVerdict, Link, SlaPartition, Surface
 from tradewind.wire.recommendations import wire_parameters
 
 router = APIRouter(prefix="/v1", tags=["links"], responses=PROBLEM_RESPONSES)
@@ -25,7 +26,11 @@ def list_links(parts: Parts, principal: AnyKey) -> Sequence[Link]:
         release = uow.releases.current()
         overviews = uow.models.overviews(release) if release is not None else {}
         reasons = uow.models.reasons(release) if release is not None else {}
-        return [_link(link, release, overviews.get(link.id), reasons.get(link.id)) for link in uow.links.all()]
+        verdicts = uow.models.verdicts(release) if release is not None else {}
+        return [
+            _link(link, release, overviews.get(link.id), reason=reasons.get(link.id), verdict=verdicts.get(link.id))
+            for link in uow.links.all()
+        ]
 
 
 @router.get("/links/{link_id}/clusters")
@@ -55,7 +60,14 @@ def _leaf(model: StoredModel, cluster_id: UUID) -> StoredLeaf:
     return next(leaf for leaf in model.leaves if leaf.cluster_id == cluster_id)
 
 
-def _link(link: StoredLink, release: int | None, overview: ModelOverview | None, reason: str | None) -> Link:
+def _link(
+    link: StoredLink,
+    release: int | None,
+    overview: ModelOverview | None,
+    *,
+    reason: str | None,
+    verdict: Mapping[str, Any] | None,
+) -> Link:
     return Link(
         id=link.id,
         source=link.key.source,
@@ -69,6 +81,7 @@ def _link(link: StoredLink, release: int | None, overview: ModelOverview | None,
         bandwidth_bps=overview.path.bandwidth_bps if overview else None,
         rtt_s=overview.path.rtt_s if overview else None,
         reason=reason,
+        verdict=None if verdict is None else FitVerdict(**verdict),
     )
 
 

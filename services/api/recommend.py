@@ -84,7 +84,7 @@ def rendered(offer: Offer) -> bytes:
         ],
         "predicted": _prediction(made.predicted),
         "sla": _agreement(made.sla),
-        "table": {chunk.value: orjson.Fragment(table) for chunk, table in offer.table_json.items()},
+        "table": {str(chunk): orjson.Fragment(table) for chunk, table in offer.table_json.items()},
         "rationale": made.rationale,
         "release": made.release,
         "source": made.source,

@@ -1,24 +1,33 @@
 """``/v1/releases``: what was published, and the way back."""
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from services.api.dependencies import AnyKey, OperatorKey, Parts
 from services.api.problems import PROBLEM_RESPONSES
 from services.api.references import ReleaseId
 from services.application.learned import StoredRelease
 from services.application.manage_releases import roll_back
+from tradewind.wire.base import BIGINT_MAX
 from tradewind.wire.inventory import Release
+
+USUAL_PAGE, LARGEST_PAGE = 50, 200
+
+Before = Annotated[int | None, Query(ge=1, le=BIGINT_MAX, description="Only releases older than this one.")]
+Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Releases in the answer at most.")]
 
 router = APIRouter(prefix="/v1/releases", tags=["releases"], responses=PROBLEM_RESPONSES)
 
 
 @router.get("")
-def list_releases(parts: Parts, principal: AnyKey) -> Sequence[Release]:
-    """All releases, the newest first."""
+def list_releases(
+    parts: Parts, principal: AnyKey, before: Before = None, limit: Limit = USUAL_PAGE
+) -> Sequence[Release]:
+    """Releases, the newest first; those before the last of an answer are the next page."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [_wire(each) for each in uow.releases.all()]
+        return [_wire(each) for each in uow.releases.page(before=before, limit=limit)]
 
 
 @router.get("/{release_id}")

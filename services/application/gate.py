@@ -1,52 +1,90 @@
-"""Whether a link's new model may serve: accurate, honest about its spread, and no worse than the one in force.
+"""Whether a link's new model may serve: honest about its spread, and no worse than the one in force on the same rows.
 
-A model that fails leaves its predecessor in the release; without predecessor the link is answered as an unseen path.
+That each leaf tells its held-out rows better than their mean would is checked when it is fitted; one that does not is
+left out. A model that fails here leaves its predecessor in the release; without predecessor the link is answered as an
+unseen path.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tradewind.model import LinkModel
+from tradewind.model import LeafModel, LinkModel
 
-ACCURACY, COVERAGE = "throughput.accuracy", "throughput.coverage90"
+ACCURACY, COVERAGE, HELD_OUT_ROWS = "throughput.accuracy", "throughput.coverage90", "throughput.rows"
+COMPARED_ROWS, GROWTH_SD = "compared.rows", "compared.growth_sd"
+ERROR, ERROR_IN_FORCE = "compared.error", "compared.error_in_force"
 
-LOWEST_ACCURACY = 0.0
-"""1 − RMSE/mean below this is worse than no model: the error is as large as the mean itself."""
+LOWEST_COVERAGE = 0.80
+"""Share of held-out rows within the 90 % band; below this it misses twice as many as it says, and so do the SLAs."""
 
-LOWEST_COVERAGE = 0.70
-"""Share of held-out rows within the 90 % band; below this the intervals mislead."""
+GROWTH_ALLOWED = 0.05
+"""Relative error that a refit may add before its predecessor is kept: it is tried with 70 to 80 % of its rows alone."""
 
-FALL_ALLOWED = 0.05
-"""Accuracy that a refit may lose before its predecessor is kept: about the noise of a 70/30 split."""
+CHANCE_DEVIATIONS = 2.0
+"""Standard errors by which a figure may miss its bound by chance alone: few rows decide nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Row-weighted figures of the new model, and why it was refused (empty: passed)."""
+    """Figures over the held-out rows of all leaves, and why the model was refused (empty: passed).
+
+    ``error``, ``error_in_force`` : relative errors of the new model and of the one in force on the same
+    ``compared_rows``, to which neither was fitted; ``None`` without such rows.
+    """
 
     accuracy: float
     coverage90: float
+    held_out_rows: int
+    compared_rows: int
+    error: float | None
+    error_in_force: float | None
     reasons: tuple[str, ...]
 
     @property
     def passed(self) -> bool:
         return not self.reasons
 
+    def figures(self) -> Mapping[str, float | None]:
+        """What is stored, shown and logged of it; the reasons stand beside."""
+        return {
+            "accuracy": self.accuracy,
+            "coverage90": self.coverage90,
+            "held_out_rows": self.held_out_rows,
+            "compared_rows": self.compared_rows,
+            "error": self.error,
+            "error_in_force": self.error_in_force,
+        }
 
-def judge(new: LinkModel, in_force: LinkModel | None) -> Verdict:
-    """Hold a new model against fixed bounds and against the model in force."""
-    accuracy, coverage = weighted(new, ACCURACY), weighted(new, COVERAGE)
-    before = None if in_force is None else weighted(in_force, ACCURACY)
+
+def judge(new: LinkModel) -> Verdict:
+    """Hold a new model against its own claims and against the model in force."""
+    held_out = int(sum(leaf.accuracy[HELD_OUT_ROWS] for leaf in new.leaves))
+    accuracy, coverage = (_mean(new.leaves, figure, HELD_OUT_ROWS) for figure in (ACCURACY, COVERAGE))
     reasons = []
-    if accuracy < LOWEST_ACCURACY:
-        reasons.append(f"accuracy {accuracy:.3f} is below {LOWEST_ACCURACY}")
-    if coverage < LOWEST_COVERAGE:
-        reasons.append(f"the 90 % band holds {coverage:.0%} of the held-out rows, less than {LOWEST_COVERAGE:.0%}")
-    if before is not None and accuracy < before - FALL_ALLOWED:
-        reasons.append(f"accuracy {accuracy:.3f} is worse than {before:.3f} of the release in force")
-    return Verdict(accuracy, coverage, tuple(reasons))
+    lowest = LOWEST_COVERAGE - CHANCE_DEVIATIONS * math.sqrt(LOWEST_COVERAGE * (1 - LOWEST_COVERAGE) / held_out)
+    if coverage < lowest:
+        reasons.append(f"the 90 % band holds {coverage:.0%} of {held_out} held-out rows, less than {lowest:.0%}")
+    compared = tuple(leaf for leaf in new.leaves if COMPARED_ROWS in leaf.accuracy)
+    rows = int(sum(leaf.accuracy[COMPARED_ROWS] for leaf in compared))
+    error = error_in_force = None
+    if compared:
+        error, error_in_force = (_mean(compared, figure, COMPARED_ROWS) for figure in (ERROR, ERROR_IN_FORCE))
+        growth_sd = math.hypot(*(leaf.accuracy[GROWTH_SD] * leaf.accuracy[COMPARED_ROWS] for leaf in compared)) / rows
+        if error - error_in_force > GROWTH_ALLOWED + CHANCE_DEVIATIONS * growth_sd:
+            reasons.append(f"errs by {error:.0%} on {rows} new rows, the model in force by {error_in_force:.0%}")
+    return Verdict(
+        accuracy=accuracy,
+        coverage90=coverage,
+        held_out_rows=held_out,
+        compared_rows=rows,
+        error=error,
+        error_in_force=error_in_force,
+        reasons=tuple(reasons),
+    )
 
 
-def weighted(model: LinkModel, figure: str) -> float:
-    """Mean of one accuracy figure over the leaves, weighted by their rows."""
-    rows = sum(leaf.leaf.row_count for leaf in model.leaves)
-    return sum(leaf.accuracy[figure] * leaf.leaf.row_count for leaf in model.leaves) / rows
+def _mean(leaves: tuple[LeafModel, ...], figure: str, weight: str) -> float:
+    """Mean of one figure over the leaves, weighted by the rows that it was measured on."""
+    total = sum(leaf.accuracy[weight] for leaf in leaves)
+    return sum(leaf.accuracy[figure] * leaf.accuracy[weight] for leaf in leaves) / total

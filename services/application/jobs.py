@@ -27,6 +27,14 @@ class FitLink:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoveOldReleases:
+    """Remove the releases of a tenant that are too old to be kept."""
+
+    name: ClassVar[str] = "tradewind.remove_old_releases"
+    tenant_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseChanged:
     """Another release of the tenant is in force: snapshots in memory are to be replaced."""
 
@@ -49,6 +57,6 @@ class LimitsChanged:
     tenant_id: UUID
 
 
-Job = RefreshModels | FitLink
+Job = RefreshModels | FitLink | RemoveOldReleases
 Notice = ReleaseChanged | KeyRevoked | LimitsChanged
 Event = Job | Notice

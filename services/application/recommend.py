@@ -183,7 +183,7 @@ def _rationale(
     octaves: float,
     mean_bps: float,
 ) -> str:
-    rows = sum({leaf.cluster_id: leaf.model.leaf.row_count for leaf in leaves}.values())
+    rows = sum([leaf.model.leaf.row_count for leaf in {*leaves}])
     kept = "" if feasible else "; cannot be certified, this is the likeliest setting"
     return (
         f"release {snapshot.release}: {channels_of(plan)} from {format_count(rows, 'log')} {octaves:.1f} octaves away"

@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 from uuid import UUID
 
-from services.application.gate import judge
+from services.application.facts import LinkFitted, LinkRefused, ReleasePublished, ReleaseRefused, Reporter
+from services.application.gate import Verdict, judge
 from services.application.jobs import Event, FitLink, RefreshModels, ReleaseChanged
 from services.application.learned import ClaimedLink, Curve, Span, StoredLink, StoredModel, Tier
 from services.application.ports import Clock
@@ -46,9 +47,17 @@ class Learner(Protocol):
         """Known bytes of rows with ``start_s``, ``end_s``, ``bytes_moved``."""
 
     def fit(
-        self, rows: Iterable["pa.RecordBatch"], curves: EndCurves, *, unknown_before_bps: float | None
+        self,
+        rows: Iterable["pa.RecordBatch"],
+        curves: EndCurves,
+        *,
+        unknown_before_bps: float | None,
+        in_force: StoredModel | None,
     ) -> LinkModel:
-        """The model of a link from its rows in order of start; raises ``CannotFit``."""
+        """The model of a link from its rows in order of start, compared with the one in force on rows new to both.
+
+        Raises ``CannotFit``.
+        """
 
 
 class LogReader(Protocol):
@@ -69,13 +78,13 @@ class ReleaseWork(Protocol):
     def start_attempt(self, release_id: int, link_id: UUID, at: datetime) -> int | None: ...
     def claim_curve(self, release_id: int, endpoint_id: UUID) -> bool: ...
     def claim(self, release_id: int, link_id: UUID) -> ClaimedLink | None: ...
-    def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, at: datetime) -> None: ...
-    def fail(self, release_id: int, link_id: UUID, reason: str, at: datetime) -> None: ...
+    def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, verdict: Verdict, at: datetime) -> None: ...
+    def fail(self, release_id: int, link_id: UUID, reason: str, verdict: Verdict | None, at: datetime) -> None: ...
 
 
 class Releases(Protocol):
     def current(self) -> int | None: ...
-    def publish(self, release_id: int, gate: Mapping[str, Any], at: datetime) -> None: ...
+    def publish(self, release_id: int, gate: Mapping[str, Any], at: datetime) -> datetime: ...
     def abandon(self, release_id: int, gate: Mapping[str, Any]) -> None: ...
 
 
@@ -130,6 +139,7 @@ class Refresh:
     clock: Clock
     interval: timedelta
     stale_after: timedelta
+    reporter: Reporter
 
     def begin(self, job: RefreshModels) -> None:
         """Start a release of the links with new logs, unless one is under way or the last began just now.
@@ -154,14 +164,17 @@ class Refresh:
 
     def fit(self, job: FitLink) -> None:
         """Fit one link, put its model before the gate, and publish the release if it was the last."""
+        fact = None
         with self.unit_of_work(job.tenant_id) as work:
             work.release_work.start_attempt(job.release_id, job.link_id, self.clock.now())
             work.commit()
         with self.unit_of_work(job.tenant_id) as work:
             claimed = work.release_work.claim(job.release_id, job.link_id)
             if claimed is not None:
-                self._fit(work, job, claimed)
+                fact = self._fit(work, job, claimed)
                 work.commit()
+        if fact is not None:
+            self.reporter.report(fact)
         self._publish_if_complete(job.tenant_id, job.release_id)
 
     def _extend_curve(self, job: FitLink, endpoint_id: UUID) -> None:
@@ -177,23 +190,46 @@ class Refresh:
                     work.curves.put(endpoint_id, month, rows, self.learner.curve(batches))
             work.commit()
 
-    def _fit(self, work: RefreshUnitOfWork, job: FitLink, claimed: ClaimedLink) -> None:
+    def _fit(self, work: RefreshUnitOfWork, job: FitLink, claimed: ClaimedLink) -> LinkFitted | LinkRefused:
         """Finish the claimed link with a model that passes the gate, or fail it with the reason."""
+        began = self.clock.now()
         if claimed.attempts > MAX_ATTEMPTS:
-            reason = f"its fit ended {MAX_ATTEMPTS} workers"
-            return work.release_work.fail(job.release_id, job.link_id, reason, self.clock.now())
+            return self._refuse(work, job, f"its fit ended {MAX_ATTEMPTS} workers", None, began)
         current = work.releases.current()
         before = work.models.of_link(current, job.link_id) if current is not None else None
         try:
             model = self._learn(work, job, before)
         except CannotFit as reason:
-            return work.release_work.fail(job.release_id, job.link_id, str(reason), self.clock.now())
-        verdict = judge(model, before.model() if before else None)
+            return self._refuse(work, job, str(reason), None, began)
+        verdict = judge(model)
         if not verdict.passed:
-            reasons = "; ".join(verdict.reasons)
-            return work.release_work.fail(job.release_id, job.link_id, reasons, self.clock.now())
-        model_id = work.models.add(job.link_id, model, continued_tiers(before, model), fitted_at=self.clock.now())
-        return work.release_work.finish(job.release_id, job.link_id, model_id, self.clock.now())
+            return self._refuse(work, job, "; ".join(verdict.reasons), verdict, began)
+        now = self.clock.now()
+        model_id = work.models.add(job.link_id, model, continued_tiers(before, model), fitted_at=now)
+        work.release_work.finish(job.release_id, job.link_id, model_id, verdict, now)
+        return LinkFitted(
+            tenant_id=job.tenant_id,
+            release_id=job.release_id,
+            link_id=job.link_id,
+            rows=model.rows,
+            leaves=len(model.leaves),
+            duration_s=(now - began).total_seconds(),
+            verdict=verdict,
+        )
+
+    def _refuse(
+        self, work: RefreshUnitOfWork, job: FitLink, reason: str, verdict: Verdict | None, began: datetime
+    ) -> LinkRefused:
+        now = self.clock.now()
+        work.release_work.fail(job.release_id, job.link_id, reason, verdict, now)
+        return LinkRefused(
+            tenant_id=job.tenant_id,
+            release_id=job.release_id,
+            link_id=job.link_id,
+            reason=reason,
+            duration_s=(now - began).total_seconds(),
+            verdict=verdict,
+        )
 
     def _learn(self, work: RefreshUnitOfWork, job: FitLink, before: StoredModel | None) -> LinkModel:
         link, span = work.links.get(job.link_id), work.links.span(job.link_id)
@@ -208,19 +244,26 @@ class Refresh:
         curves = EndCurves(source, destination, (between,))
         unknown_bps = before.unknown_bps if before else None
         with self.logs.fit_rows(job.tenant_id, link.id) as batches:
-            return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps)
+            return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps, in_force=before)
 
     def _publish_if_complete(self, tenant_id: UUID, release_id: int) -> None:
         """Make a release current whose links are all done, tell every process, and ask for what came in meanwhile."""
         with self.unit_of_work(tenant_id) as work:
             if work.release_work.building() != release_id or work.release_work.pending(release_id):
                 return
-            gate = work.release_work.outcomes(release_id)
+            gate, now = work.release_work.outcomes(release_id), self.clock.now()
+            fact: ReleasePublished | ReleaseRefused
             try:
-                work.releases.publish(release_id, gate, self.clock.now())
+                began_at = work.releases.publish(release_id, gate, now)
             except Conflict as rolled_back:  # its ground is not in force any more: begin again on the one that is
                 work.releases.abandon(release_id, {**gate, "reason": str(rolled_back)})
+                fact = ReleaseRefused(tenant_id=tenant_id, release_id=release_id, reason=str(rolled_back))
             else:
                 work.publish(ReleaseChanged(tenant_id, release_id))
+                building_s = (now - began_at).total_seconds()
+                fact = ReleasePublished(
+                    tenant_id=tenant_id, release_id=release_id, outcomes=gate, building_s=building_s
+                )
             work.publish(RefreshModels(tenant_id))
             work.commit()
+        self.reporter.report(fact)

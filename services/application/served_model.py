@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from uuid import UUID
 
 from services.application.assumed_load import AssumedLoad, LoadOrigin
 from services.application.chunk_choice import Solution
@@ -53,7 +52,6 @@ class ServedLeaf:
     ``compact`` is the compact table at the median; ``usual`` is the leaf at its median, ``None`` for that leaf itself.
     """
 
-    cluster_id: UUID
     model: LeafModel
     tiers: tuple[Tier, ...]
     compact: CompactTable
@@ -62,8 +60,8 @@ class ServedLeaf:
     _by_key: dict[PartitionKey, tuple[ServedPartition, ...]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def of(cls, cluster_id: UUID, model: LeafModel, tiers: Iterable[Tier]) -> "ServedLeaf":
-        return cls(cluster_id, model, tuple(tiers), model.compact())
+    def of(cls, model: LeafModel, tiers: Iterable[Tier]) -> "ServedLeaf":
+        return cls(model, tuple(tiers), model.compact())
 
     def under(self, load: float) -> "ServedLeaf":
         """The leaf under a load 0 … 1; itself where no log tells what load does to it."""
@@ -118,7 +116,7 @@ class ServedModel:
 
     @classmethod
     def of(cls, stored: StoredModel) -> "ServedModel":
-        leaves = tuple(ServedLeaf.of(each.cluster_id, each.model, each.tiers) for each in stored.leaves)
+        leaves = tuple(ServedLeaf.of(each.model, each.tiers) for each in stored.leaves)
         return cls(stored.path, stored.load_median, leaves, stored.unknown_bps)
 
     def nearest(self, dataset: DataSet, load: float) -> tuple[ServedLeaf, float]:

@@ -45,7 +45,7 @@ class Shelf:
         self._capacity = capacity
         self._models: OrderedDict[UUID, ServedModel] = OrderedDict()
         self._shifted_capacity = shifted
-        self._shifted: OrderedDict[tuple[UUID, float], ServedLeaf] = OrderedDict()
+        self._shifted: OrderedDict[tuple[ServedLeaf, float], ServedLeaf] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, model_id: UUID) -> ServedModel:
@@ -67,7 +67,7 @@ class Shelf:
         """The leaf under a load; the same as long as it is kept."""
         if leaf.model.load_effect is None:
             return leaf
-        key = leaf.cluster_id, load.share
+        key = leaf, load.share
         with self._lock:
             found = self._shifted.get(key)
             if found is None:

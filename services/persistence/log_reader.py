@@ -19,6 +19,7 @@ BATCH_BYTES = 8 * 2**20
 _MOVED = "extract(epoch FROM started_at)::float8 AS start_s, extract(epoch FROM ended_at)::float8 AS end_s, bytes_moved"
 
 _FIT = (
+    "extract(epoch FROM received_at)::float8 AS received_s",
     "bandwidth_bps",
     "rtt_s",
     "min_rtt_s",

@@ -21,6 +21,7 @@ from services.persistence.repositories.keys import Keys
 from services.persistence.repositories.limits import LimitsOfTenant
 from services.persistence.repositories.links import Links
 from services.persistence.repositories.models import Models
+from services.persistence.repositories.old_releases import OldReleases
 from services.persistence.repositories.release_work import ReleaseWork
 from services.persistence.repositories.releases import Releases
 from services.persistence.repositories.tenants import Tenants
@@ -117,6 +118,10 @@ class UnitOfWork:
     @cached_property
     def release_work(self) -> ReleaseWork:
         return ReleaseWork(self.connection, self.tenant_id)
+
+    @cached_property
+    def old_releases(self) -> OldReleases:
+        return OldReleases(self.connection, self.tenant_id)
 
     @cached_property
     def models(self) -> Models:

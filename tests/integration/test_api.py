@@ -15,6 +15,7 @@ from services.bootstrap import container
 from services.queue.notices import CHANNEL, NoticeListener, encode
 from services.telemetry import logger
 from tests.conditions import eventually
+from tests.integration.test_releases import refresh
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant, serving
 from tradewind.errors import Conflict
@@ -179,13 +180,25 @@ def test_another_tenants_things_are_not_found(api: str, tenant: Tenant, database
         endpoint = owner.get("/v1/endpoints").json()[0]["id"]
         link = owner.get("/v1/links").json()[0]["id"]
         key = owner.get("/v1/keys").json()[0]["id"]
+        releases = [refresh(tenant)]
+        assert owner.post("/v1/logs", content=ndjson([record(1)])).status_code == 201
+        releases.append(refresh(tenant))
+        cluster = owner.get(f"/v1/links/{link}/clusters").json()[0]["id"]
     with new_tenant(tenant.parts, database_url).client(api) as stranger:
         assert stranger.get(f"/v1/logs/batches/{batch}").status_code == 404
         assert stranger.get(f"/v1/endpoints/{endpoint}").status_code == 404
         assert stranger.patch(f"/v1/endpoints/{endpoint}", json={"name": "mine"}).status_code == 404
         assert stranger.get(f"/v1/links/{link}/clusters").status_code == 404
+        assert stranger.get(f"/v1/clusters/{cluster}/surface").status_code == 404
         assert stranger.delete(f"/v1/keys/{key}").status_code == 404
-        assert stranger.get("/v1/links").json() == stranger.get("/v1/endpoints").json() == []
+        for release in releases:
+            assert stranger.get(f"/v1/releases/{release}").status_code == 404
+            assert stranger.post(f"/v1/releases/{release}/rollback").status_code == 404
+        for noun in ("links", "endpoints", "releases"):
+            assert stranger.get(f"/v1/{noun}").json() == []
+    with tenant.client(api) as owner:  # the stranger's attempts changed nothing
+        assert owner.get(f"/v1/releases/{releases[-1]}").json()["current"]
+        assert owner.get(f"/v1/clusters/{cluster}/surface").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -199,6 +212,9 @@ def test_another_tenants_things_are_not_found(api: str, tenant: Tenant, database
         ("POST", "/v1/endpoints", [1], 422, "body"),
         ("POST", "/v1/keys", {"name": "k", "scopes": ["root"]}, 422, "scopes"),
         ("GET", "/v1/logs/batches/1", None, 422, "batch_id"),
+        ("GET", "/v1/releases?limit=0", None, 422, "limit"),
+        ("GET", "/v1/releases?limit=201", None, 422, "limit"),
+        ("GET", "/v1/releases?before=99999999999999999999", None, 422, "before"),
         ("POST", "/v1/releases/0/rollback", None, 422, "release_id"),
         ("POST", "/v1/releases/99999999999999999999/rollback", None, 422, "release_id"),
     ],

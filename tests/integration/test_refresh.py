@@ -6,11 +6,14 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import psycopg
 import pytest
 from sqlalchemy import event
 
-from services.application.jobs import FitLink, RefreshModels
+from services.application.facts import Fact, LinkFitted, LinkRefused, ReleasePublished, ReleaseRefused
+from services.application.jobs import FitLink, RefreshModels, RemoveOldReleases
 from services.application.refresh_models import MAX_ATTEMPTS, Refresh
+from services.application.remove_old_releases import Retention
 from services.persistence.log_reader import LogReader
 from tests.records import ndjson, record
 from tests.stack import Tenant
@@ -26,6 +29,7 @@ class Fixture:
         self.tenant = tenant
         self.time = tenant.parts.clock.now()
         self.sent: list[Any] = []
+        self.facts: list[Fact] = []
         self.refresh = Refresh(
             unit_of_work=self._unit_of_work,
             logs=logs,
@@ -33,6 +37,7 @@ class Fixture:
             clock=self,
             interval=interval,
             stale_after=STALE_AFTER,
+            reporter=self,
         )
 
     def now(self):
@@ -46,8 +51,16 @@ class Fixture:
     def send(self, event: Any) -> None:
         self.sent.append(event)
 
+    def report(self, fact: Fact) -> None:
+        self.facts.append(fact)
+
     def fits(self) -> list[FitLink]:
         return [event for event in self.sent if isinstance(event, FitLink)]
+
+    def run_now(self) -> int | None:
+        """The same by the clock of the API, by which the store tells what is new to a model."""
+        self.time = self.tenant.parts.clock.now()
+        return self.run()
 
     def run(self) -> int | None:
         """Begin, and do every fit that was asked for; the release in force afterwards."""
@@ -124,7 +137,7 @@ def test_a_task_that_is_delivered_twice_does_nothing_the_second_time(api: str, t
     fixture.refresh.fit(job)
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         assert uow.releases.current() == first
-        assert len(uow.releases.all()) == 1
+        assert len(uow.releases.page(limit=2)) == 1
 
 
 def test_only_links_with_new_logs_are_fitted_again(api: str, tenant: Tenant, logs: LogReader) -> None:
@@ -149,6 +162,19 @@ def test_tiers_keep_their_identity_over_a_refit(api: str, tenant: Tenant, logs: 
     fixture.run()
     after = tiers(api, tenant)
     assert before["max_throughput"] == after["max_throughput"]
+
+
+def test_tiers_keep_their_identity_though_the_release_that_first_had_them_is_removed(
+    api: str, tenant: Tenant, logs: LogReader
+) -> None:
+    fixture = Fixture(tenant, logs)
+    named = []
+    for n in range(3):
+        upload(api, tenant, rows(60, seed=n, first_minute=100 * n))
+        fixture.run()
+        named.append(tiers(api, tenant)["max_throughput"])
+        Retention(fixture._unit_of_work, kept=1, reporter=fixture).remove(RemoveOldReleases(tenant.id))
+    assert len(set(named)) == 1
 
 
 def tiers(api: str, tenant: Tenant) -> dict[str, str]:
@@ -176,6 +202,69 @@ def test_a_link_that_cannot_be_fitted_says_why_and_stops_no_other(api: str, tena
     assert (fitted["reason"], fitted["release"]) == (None, release)
     assert (unfitted["destination"], unfitted["release"]) == ("psi", None)
     assert unfitted["reason"]
+
+
+def test_a_refit_is_judged_beside_the_model_in_force_on_rows_new_to_both(
+    api: str, tenant: Tenant, logs: LogReader
+) -> None:
+    fixture = Fixture(tenant, logs)
+    upload(api, tenant, rows(200))
+    fixture.run_now()
+    assert only_link(api, tenant)["verdict"]["compared_rows"] == 0
+    upload(api, tenant, rows(100, seed=3, first_minute=300))
+    fixture.run_now()
+    link = only_link(api, tenant)
+    assert link["reason"] is None
+    verdict = link["verdict"]
+    assert 20 < verdict["compared_rows"] < 60  # 30 % of all rows were held out
+    assert verdict["error"] == pytest.approx(0.05, abs=0.03)
+    assert verdict["error_in_force"] == pytest.approx(0.05, abs=0.03)
+
+
+def test_a_refit_that_is_worse_than_the_model_in_force_leaves_it_there_and_says_so(
+    api: str, tenant: Tenant, logs: LogReader, admin_database_url: str
+) -> None:
+    fixture = Fixture(tenant, logs)
+    upload(api, tenant, rows(400))
+    before = fixture.run_now()
+    model = only_model(tenant, before)
+    with psycopg.connect(admin_database_url, autocommit=True) as admin:  # the history is given up
+        admin.execute("DELETE FROM transfer_logs WHERE tenant_id = %s", [tenant.id])
+    upload(api, tenant, rows(20, seed=5, first_minute=500))
+    release = fixture.run_now()
+    assert release != before
+    assert only_model(tenant, release) == model
+    link = only_link(api, tenant)
+    assert "new rows, the model in force by" in link["reason"]
+    assert link["verdict"]["error"] > link["verdict"]["error_in_force"] + 0.05
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.releases.get(release).gate["kept_previous"] == 1
+
+
+def only_link(api: str, tenant: Tenant) -> dict[str, Any]:
+    with tenant.client(api) as client:
+        (link,) = client.get("/v1/links").json()
+    return link
+
+
+def only_model(tenant: Tenant, release: int) -> UUID:
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        (indexed,) = uow.models.index(release).values()
+    return indexed.id
+
+
+def test_what_a_refresh_did_is_reported_once_it_is_committed(api: str, tenant: Tenant, logs: LogReader) -> None:
+    fixture = Fixture(tenant, logs)
+    upload(api, tenant, rows() + [record(i, destination="psi") for i in range(30)])
+    release = fixture.run()
+    refused, fitted = sorted(fixture.facts[:2], key=lambda fact: isinstance(fact, LinkFitted))
+    assert isinstance(refused, LinkRefused)
+    assert "vary at least one parameter" in refused.reason
+    assert isinstance(fitted, LinkFitted)
+    assert (fitted.rows, fitted.verdict.passed) == (60, True)
+    (published,) = fixture.facts[2:]
+    assert isinstance(published, ReleasePublished)
+    assert (published.release_id, published.outcomes["passed"], published.outcomes["without_model"]) == (release, 1, 1)
 
 
 def test_a_second_refresh_waits_for_its_interval(api: str, tenant: Tenant, logs: LogReader) -> None:
@@ -279,6 +368,7 @@ def test_a_rollback_under_way_makes_the_refresh_begin_again(api: str, tenant: Te
         fixture.refresh.fit(job)
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         assert uow.releases.current() == first
+    assert isinstance(fixture.facts[-1], ReleaseRefused)
     assert fixture.run() not in {None, first}
 
 

@@ -11,7 +11,7 @@ from services.application.learned import Tier
 from services.application.manage_releases import roll_back
 from services.persistence.log_reader import LogReader
 from services.persistence.unit_of_work import UnitOfWork
-from tests.link_models import FITTED_AT, link_model
+from tests.link_models import FITTED_AT, VERDICT, link_model
 from tests.records import ndjson, record
 from tests.stack import Tenant
 from tradewind.errors import Conflict, NotFound, Unavailable
@@ -42,7 +42,7 @@ def fit(tenant: Tenant, release_id: int, link_id: UUID) -> None:
     with opened(tenant) as uow:
         assert uow.release_work.claim(release_id, link_id) is not None
         model_id = uow.models.add(link_id, link_model(), tiers, fitted_at=FITTED_AT)
-        uow.release_work.finish(release_id, link_id, model_id, FITTED_AT)
+        uow.release_work.finish(release_id, link_id, model_id, VERDICT, FITTED_AT)
         uow.commit()
 
 
@@ -163,7 +163,7 @@ def test_a_link_that_cannot_be_fitted_keeps_its_model_in_force(api: str, tenant:
     assert second is not None
     with opened(tenant) as uow:
         (link_id,) = uow.release_work.pending(second)
-        uow.release_work.fail(second, link_id, "too few rows", FITTED_AT)
+        uow.release_work.fail(second, link_id, "too few rows", None, FITTED_AT)
         uow.commit()
     publish(tenant, second)
     with opened(tenant) as uow:
@@ -173,6 +173,35 @@ def test_a_link_that_cannot_be_fitted_keeps_its_model_in_force(api: str, tenant:
     third = refresh(tenant)
     with opened(tenant) as uow:
         assert uow.models.reasons(second) == uow.models.reasons(third) == {link_id: "too few rows"}
+
+
+def test_why_a_link_has_no_model_is_told_until_it_gets_one(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0)
+    first = begin(tenant)
+    assert first is not None
+    with opened(tenant) as uow:
+        (link_id,) = uow.release_work.pending(first)
+        uow.release_work.fail(first, link_id, "too few rows", None, FITTED_AT)
+        uow.commit()
+    publish(tenant, first)
+    for minute in (10, 20):
+        upload(api, tenant, minute, ["another"])
+        later = refresh(tenant)
+        with opened(tenant) as uow:
+            assert uow.models.reasons(later) == {link_id: "too few rows"}
+            assert uow.release_work.outcomes(later) == {
+                "passed": 1,
+                "carried_over": 0,
+                "kept_previous": 0,
+                "without_model": 1,
+            }
+            assert uow.releases.get(later).links == 1
+    upload(api, tenant, 30)
+    fitted = refresh(tenant)
+    with opened(tenant) as uow:
+        assert uow.models.reasons(fitted) == {}
+    with tenant.client(api) as client:
+        assert {link["reason"] for link in client.get("/v1/links").json()} == {None}
 
 
 def test_a_release_with_pending_links_is_not_published(api: str, tenant: Tenant) -> None:
@@ -216,6 +245,24 @@ def test_rollback_to_an_earlier_release_skips_those_between(api: str, tenant: Te
         assert client.post(f"/v1/releases/{releases[0]}/rollback").json()["id"] == releases[0]
         states = [each["state"] for each in client.get("/v1/releases").json()]
     assert states == ["rolled_back", "rolled_back", "published"]
+
+
+def test_releases_are_listed_page_by_page(api: str, tenant: Tenant) -> None:
+    releases = []
+    for minute in (0, 10, 20, 30, 40):
+        upload(api, tenant, minute)
+        releases.append(refresh(tenant))
+    newest_first = releases[::-1]
+    with tenant.client(api) as client:
+        whole = client.get("/v1/releases").json()
+        assert [each["id"] for each in whole] == newest_first
+        assert [each["current"] for each in whole] == [True, False, False, False, False]
+        assert {(each["links"], each["clusters"]) for each in whole} == {(1, 2)}
+        pages, before = [], {}
+        while page := client.get("/v1/releases", params={"limit": 2, **before}).json():
+            pages.append([each["id"] for each in page])
+            before = {"before": pages[-1][-1]}
+    assert pages == [newest_first[:2], newest_first[2:4], newest_first[4:]]
 
 
 def test_a_release_built_on_one_that_was_rolled_back_is_not_published(api: str, tenant: Tenant) -> None:

@@ -73,6 +73,16 @@ def test_processes_that_obey_are_stopped_with_what_they_started(ready_file):
     assert processes["one"].returncode == -signal.SIGTERM
 
 
+def test_a_variable_of_one_process_is_not_told_to_the_others(tmp_path):
+    tell = "import os, sys; print(os.environ['ALL'], os.environ.get('ONE'), file=open(sys.argv[1], 'w'), flush=True)"
+    files = {name: tmp_path / name for name in ("one", "other")}
+    commands = {name: [sys.executable, "-c", tell, str(file)] for name, file in files.items()}
+    with running(commands, {**os.environ, "ALL": "told"}, own={"one": {"ONE": "too"}}):
+        for file in files.values():
+            wait_for(file)
+    assert {name: file.read_text() for name, file in files.items()} == {"one": "told too\n", "other": "told None\n"}
+
+
 def test_a_process_that_does_not_stop_is_killed_with_its_children(ready_file):
     with running({"one": command(STUBBORN, ready_file)}, os.environ, IMPATIENT) as processes:
         wait_for(ready_file)

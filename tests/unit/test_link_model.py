@@ -32,6 +32,7 @@ def link_log(n: int, seed: int = 1, *, metered: bool = True) -> LinkLog:
         id_low=rng.integers(0, 2**63, n).astype(np.uint64),
         start_s=start,
         end_s=start + size * count * 8 / throughput,
+        received_s=start + 86400,
         moved_bytes=size * count,
         throughput_bps=throughput,
         bandwidth_bps=np.full(n, 1e9),

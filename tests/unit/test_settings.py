@@ -38,6 +38,7 @@ def test_variables_replace_the_defaults():
         ("TRADEWIND_PORT", "http", "from 1 to 65535"),
         ("TRADEWIND_PORT", "70000", "from 1 to 65535"),
         ("TRADEWIND_TASK_WORKERS", "0", "from 1 to 256"),
+        ("TRADEWIND_KEPT_RELEASES", "1", "from 2 to 10000"),
         ("DATABASE_URL", "mysql://db", "postgresql:"),
         ("REDIS_URL", "http://cache", "redis:"),
     ],
@@ -46,6 +47,19 @@ def test_a_wrong_value_is_told_by_the_variable_it_is_in(variable, value, reason)
     with pytest.raises(InvalidValue, match=reason) as caught:
         Settings.from_environment({variable: value}, data_folder=HERE)
     assert caught.value.field == variable
+
+
+def test_metrics_of_workers_need_a_folder_beside_the_port():
+    def metrics(**environment):
+        return Settings.from_environment(environment, data_folder=HERE).worker_metrics
+
+    assert metrics() is None
+    assert metrics(PROMETHEUS_MULTIPROC_DIR="/run/m") is None
+    told = metrics(TRADEWIND_WORKER_METRICS_PORT="9808", PROMETHEUS_MULTIPROC_DIR="/run/m")
+    assert told == ("127.0.0.1", 9808, Path("/run/m"))
+    with pytest.raises(InvalidValue) as caught:
+        metrics(TRADEWIND_WORKER_METRICS_PORT="9808")
+    assert caught.value.field == "PROMETHEUS_MULTIPROC_DIR"
 
 
 def test_a_wrong_url_is_told_without_its_password():

@@ -7,7 +7,7 @@ sent again after a connection error, 502, 503, 504, or a 429 that says when. A c
 
 import json
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
@@ -19,6 +19,7 @@ import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from tradewind.transfer import TransferRecord
+from tradewind.wire.heartbeats import Completion, CompletionReceipt, Heartbeat, HeartbeatAnswer
 from tradewind.wire.inventory import (
     Cluster,
     CreatedKey,
@@ -37,11 +38,14 @@ from tradewind.wire.records import WireRecord
 from tradewind_agent.batches import LogBatch, split_into_batches
 from tradewind_agent.config import check_url
 from tradewind_agent.errors import RequestRefused, ScopeMissing, ServiceAway, ServiceBroken, UnknownThing, problem_of
-from tradewind_agent.retries import AWAY_STATUSES, TOO_MANY_REQUESTS, RetryPolicy, retry_after_s
+from tradewind_agent.retries import AWAY_STATUSES, NO_RETRIES, TOO_MANY_REQUESTS, RetryPolicy, retry_after_s
 from tradewind_agent.system_errors import Plain, in_words, system_error_behind
 
 DEFAULT_TIMEOUT_S = 30.0
 LONGEST_CONNECT_S = 5.0
+HEARTBEAT_TIMEOUT_S = 3.0
+"""A heartbeat that takes longer is of no use: the next tick is near, and the transfer has decided by itself."""
+COMPLETION_TIMEOUT_S = 10.0
 
 _CHECK_ADDRESS = "check the address and that the service runs"
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -138,6 +142,21 @@ class Client:
         """Plan, prediction and table for a transfer that is about to begin; an offer, nothing is claimed by it."""
         return self._call("POST", "/v1/recommend", TypeAdapter(RecommendResponse), body=request)
 
+    def heartbeat(
+        self, transfer_id: UUID, heartbeat: Heartbeat, *, timeout_s: float = HEARTBEAT_TIMEOUT_S
+    ) -> HeartbeatAnswer:
+        """Tell one tick of a live transfer and learn what to do until the next; asked once, never again by itself."""
+        path = f"/v1/transfers/{transfer_id}/heartbeats"
+        answer = TypeAdapter(HeartbeatAnswer)
+        return self._call("POST", path, answer, body=heartbeat, timeout_s=timeout_s, retries=NO_RETRIES)
+
+    def complete(
+        self, transfer_id: UUID, completion: Completion, *, timeout_s: float = COMPLETION_TIMEOUT_S
+    ) -> CompletionReceipt:
+        """End a transfer: its records, and the heartbeats that the service may not have stored. Twice is once."""
+        path = f"/v1/transfers/{transfer_id}/complete"
+        return self._call("POST", path, TypeAdapter(CompletionReceipt), body=completion, timeout_s=timeout_s)
+
     # Logs
 
     def upload_logs(
@@ -202,8 +221,11 @@ class Client:
     def surface(self, cluster_id: UUID) -> Surface:
         return self._call("GET", f"/v1/clusters/{cluster_id}/surface", TypeAdapter(Surface))
 
-    def releases(self) -> tuple[Release, ...]:
-        return self._call("GET", "/v1/releases", TypeAdapter(tuple[Release, ...]))
+    def releases(self, *, before: int | None = None, limit: int | None = None) -> tuple[Release, ...]:
+        """A page of releases, the newest first; the id of its last one is the ``before`` of the next page."""
+        asked = {"before": before, "limit": limit}
+        given = {name: value for name, value in asked.items() if value is not None}
+        return self._call("GET", "/v1/releases", TypeAdapter(tuple[Release, ...]), params=given)
 
     def rollback(self, release_id: int) -> Release:
         """Return to ``release_id``, or from it to its parent when it is the one in force; the release now in force."""
@@ -261,13 +283,18 @@ class Client:
         answer: TypeAdapter[_Answer],
         *,
         body: BaseModel | None = None,
+        params: Mapping[str, int] | None = None,
         repeatable: bool = True,
+        timeout_s: float | None = None,
+        retries: RetryPolicy | None = None,
     ) -> _Answer:
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = {"params": params} if params else {}
+        if timeout_s is not None:
+            options["timeout"] = httpx.Timeout(timeout_s, connect=min(timeout_s, LONGEST_CONNECT_S))
         if body is not None:
             options["content"] = body.model_dump_json(exclude_unset=True).encode()
             options["headers"] = {"Content-Type": "application/json"}
-        return self._parse(self._send(method, path, repeatable=repeatable, **options), answer)
+        return self._parse(self._send(method, path, repeatable=repeatable, retries=retries, **options), answer)
 
     def _parse(self, response: httpx.Response, answer: TypeAdapter[_Answer]) -> _Answer:
         try:
@@ -277,10 +304,13 @@ class Client:
             detail = f"{response.request.url.path} answered something else than expected at {where}"
             raise ServiceBroken(response.status_code, {"detail": detail}) from None
 
-    def _send(self, method: str, path: str, *, repeatable: bool = True, **options: Any) -> httpx.Response:
+    def _send(
+        self, method: str, path: str, *, repeatable: bool = True, retries: RetryPolicy | None = None, **options: Any
+    ) -> httpx.Response:
         """Send until there is an answer, the retries are used up, or sending again could do a thing twice."""
-        deadline_s = self._monotonic_s() + self._retries.budget_s
-        waits_s = self._retries.waits_s(self._jitter)
+        retries = retries or self._retries
+        deadline_s = self._monotonic_s() + retries.budget_s
+        waits_s = retries.waits_s(self._jitter)
         while True:
             away: Exception
             try:

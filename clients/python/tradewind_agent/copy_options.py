@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from tradewind.parameters import NO_CAPS, UNKNOWN_PARAMETERS, Caps, Parameters
 from tradewind.sla import Sla, SlaKind
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.tuning.loop import SHARE_PATIENCE_S
 
 MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT)
 
@@ -18,6 +19,9 @@ class CopyOptions:
     ``bandwidth_bps``, ``rtt_s`` : of the path where known; the RTT is timed otherwise.
     ``load`` : share of the path that others use, 0..1, where known.
     ``limits`` : caps on what may be recommended.
+    ``tune`` : sample the transfer each tick and change its parameters while it runs; nothing set by hand is changed.
+    ``tick_s`` : between two samples; by default as the service asks, 5 s without one.
+    ``share_patience_s`` : how long to wait for a share where a cap of the path is used up by others.
     ``resume`` : go on with the parts that an earlier run has left; otherwise they are fetched again.
     """
 
@@ -30,5 +34,8 @@ class CopyOptions:
     rtt_s: float | None = None
     load: float | None = None
     limits: Caps = NO_CAPS
+    tune: bool = True
+    tick_s: float | None = None
+    share_patience_s: float = SHARE_PATIENCE_S
     resume: bool = True
     engine: EngineOptions = field(default_factory=EngineOptions)

@@ -1,7 +1,7 @@
 """The plan of a copy: set by hand, the service's, or by the closed-form rules."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from uuid import uuid4
 
 from tradewind.dataset import SizeBin, bins_of_sizes
@@ -19,9 +19,24 @@ MOVER = "tradewind"
 _SETTING = ("concurrency", "parallelism", "pipelining")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedCopy:
+    """The plan, and how it came about.
+
+    ``enquiry`` : what the service was asked, or would have been; ``None`` where the user has set everything.
+    ``key_is_good`` : whether the service has not refused the key.
+    ``notes`` : what the user should know.
+    """
+
+    plan: Plan
+    enquiry: RecommendRequest | None = None
+    key_is_good: bool = True
+    notes: tuple[str, ...] = ()
+
+
 def plan_copy(
     listing: Listing, path: Path, names: tuple[str, str], options: CopyOptions, client: Client | None
-) -> tuple[Plan, tuple[str, ...]]:
+) -> PlannedCopy:
     """The plan of a copy with our own engine; otherwise as ``plan_sizes``."""
     return plan_sizes(listing.sizes_bytes, path, names, options, client, mover=MOVER)
 
@@ -34,8 +49,8 @@ def plan_sizes(
     client: Client | None,
     *,
     mover: str,
-) -> tuple[Plan, tuple[str, ...]]:
-    """Parameters of each chunk, and what the user should know about how they came about.
+) -> PlannedCopy:
+    """Parameters of each chunk.
 
     Whatever is wrong with the service or the key, there is a plan: data are moved today and the key is mended tomorrow.
 
@@ -47,16 +62,18 @@ def plan_sizes(
     """
     by_hand = options.by_hand
     if all(getattr(by_hand, name) is not None for name in _SETTING):
-        return plan_given(uuid4(), by_hand), ()
+        return PlannedCopy(plan=plan_given(uuid4(), by_hand))
     bins = bins_of_sizes(sizes_bytes)
+    enquiry = _request(bins, path, names, options, mover)
     notes: tuple[str, ...] = ()
     try:
-        plan = ask(client, _request(bins, path, names, options, mover))
+        plan = ask(client, enquiry)
     except (KeyRefused, ScopeMissing) as refused:
         plan, notes = str(refused), (str(refused),)
     if isinstance(plan, str):
         plan = plan_by_rules(uuid4(), bins, path, options.sla, options.limits, load=options.load, because=plan)
-    return with_overrides(plan, by_hand), notes
+    plan = with_overrides(plan, by_hand)
+    return PlannedCopy(plan=plan, enquiry=enquiry, key_is_good=not notes, notes=notes)
 
 
 def _request(

@@ -15,6 +15,7 @@ from tradewind.units import throughput_bps as mean_rate_bps
 from tradewind.wire.records import WireRecord
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.planning import Plan
+from tradewind_agent.tuning.ticks import Tick
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class CopyReport:
     ``energy`` : one reading an end that was metered; an absent one was not measured, never zero.
     ``work`` : duration and CPU time at this end, from which the CPU model's energy follows for any coefficients;
     ``other_work`` at the other end, where that was metered.
+    ``timeline`` : samples and decisions, tick by tick, of a transfer that was tuned while it ran.
     ``log`` : what became of the transfer's records: uploaded, spooled, or nothing to log.
     """
 
@@ -52,6 +54,7 @@ class CopyReport:
     other_work: CpuWork | None
     records: tuple[TransferRecord, ...]
     log: str
+    timeline: tuple[Tick, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -111,6 +114,7 @@ class CopyReport:
             "parameters": self.parameters.known(),
             "plan": plan_document(self.plan),
             "records": [WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records],
+            "timeline": [tick.document() for tick in self.timeline],
             "log": self.log,
             "notes": list(self.notes),
         }

@@ -1,32 +1,38 @@
 """Copy files: list them, ask how, move them, measure, log what came of it, and tell it in one line."""
 
 import socket
-import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
+from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy import Host
 from tradewind.path import Path
-from tradewind.transfer import Direction, Mover, Status, TransferRecord
+from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
+from tradewind.wire.records import WireRecord
 from tradewind_agent.agreement_text import write_agreement
 from tradewind_agent.client import Client
 from tradewind_agent.copy_listing import Listing, list_files
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_outcome import moved_of
-from tradewind_agent.copy_plan import MOVER, plan_copy
-from tradewind_agent.copy_records import Identity, records_of
+from tradewind_agent.copy_plan import MOVER, PlannedCopy, plan_copy
+from tradewind_agent.copy_records import Identity, Moved, records_of
 from tradewind_agent.copy_report import CopyReport, Failure
+from tradewind_agent.copy_tuning import tuning_of
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.storage import PartFile
-from tradewind_agent.errors import AgentError, CopyFailed, ServiceAway, ServiceProblem
+from tradewind_agent.errors import AgentError, CopyFailed
+from tradewind_agent.live_ticks import LiveTicks
+from tradewind_agent.logbook import Logbook
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.moving import Movement, move
 from tradewind_agent.path_probe import connect_time_s
-from tradewind_agent.planning import Plan
-from tradewind_agent.spool import Spool
+from tradewind_agent.planning import Plan, with_settings
+from tradewind_agent.tuning.ticks import Tick, main_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,42 +40,15 @@ class PreparedCopy:
     """A copy about to begin."""
 
     listing: Listing
-    plan: Plan
+    planned: PlannedCopy
     path: Path
     source: str
     destination: str
     options: CopyOptions
-    notes: tuple[str, ...] = ()
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Logbook:
-    """Where transfer records go: on disk first, from there to the service when there is one.
-
-    ``upload_budget_s`` : time for segments that have waited, this transfer's own included; what is left goes next time.
-    """
-
-    spool: Spool
-    client: Client | None = None
-    upload_budget_s: float = 30.0
-    clock_s: Callable[[], float] = time.monotonic
-
-    def keep(self, records: Sequence[TransferRecord]) -> str:
-        """Log ``records``; what became of them, as the end of a sentence about the log."""
-        if not records:
-            return "has nothing to tell"
-        kept = self.spool.append(records)
-        if self.client is None:
-            return "spooled until `tradewind login`"
-        deadline_s = self.clock_s() + self.upload_budget_s
-        try:
-            drained = self.spool.drain(self.client, keep_going=lambda: self.clock_s() < deadline_s)
-        except (ServiceAway, ServiceProblem) as failure:
-            return f"spooled: {failure}"
-        if drained.refused:
-            return f"refused: {drained.refused[-1]}"
-        waiting = {segment.sha256 for segment in self.spool.segments()}
-        return "spooled" if any(segment.sha256 in waiting for segment in kept) else "uploaded"
+    @property
+    def plan(self) -> Plan:
+        return self.planned.plan
 
 
 def copy_files(
@@ -81,6 +60,7 @@ def copy_files(
     logbook: Logbook | None = None,
     meter: HostMeter | None = None,
     on_snapshot: Callable[[Snapshot, PreparedCopy], None] | None = None,
+    say: Callable[[str], None] | None = None,
     manifest: str | None = None,
 ) -> CopyReport:
     """Copy ``sources`` to ``destination`` with the best parameters known.
@@ -88,9 +68,11 @@ def copy_files(
     Parameters
     ----------
     sources : http(s) addresses of files or folders, or local paths when ``destination`` is an http(s) address.
-    client : of the service that is asked; without one the closed-form rules decide.
+    client : of the service that is asked, before and while it runs; without one the closed-form rules and the
+        controller on this host decide.
     logbook : where the records go; ``None`` keeps them in the report alone.
     meter : of this host's energy and utilisation; the server is then asked for that of its own end.
+    say : told one line when the parameters change while it runs, or when it waits.
     manifest : list of files to copy instead of what the sources' indexes say.
 
     Raises
@@ -98,7 +80,7 @@ def copy_files(
     AgentError : nothing could be begun. What goes wrong with single files is in the report.
     """
     prepared = prepare(sources, destination, options=options, client=client, manifest=manifest)
-    return run(prepared, logbook=logbook, meter=meter, on_snapshot=on_snapshot)
+    return run(prepared, client=client, logbook=logbook, meter=meter, on_snapshot=on_snapshot, say=say)
 
 
 def prepare(
@@ -119,39 +101,68 @@ def prepare(
     else:
         names = (here or host, there or socket.gethostname())
     path = Path(bandwidth_bps=options.bandwidth_bps, rtt_s=options.rtt_s or _timed(listing, options.engine))
-    plan, notes = plan_copy(listing, path, names, options, client)
     return PreparedCopy(
         listing=listing,
-        plan=plan,
+        planned=plan_copy(listing, path, names, options, client),
         path=path,
         source=names[0],
         destination=names[1],
         options=options,
-        notes=notes,
     )
 
 
 def run(
     prepared: PreparedCopy,
     *,
+    client: Client | None = None,
     logbook: Logbook | None = None,
     meter: HostMeter | None = None,
     on_snapshot: Callable[[Snapshot, PreparedCopy], None] | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> CopyReport:
-    """Move what was prepared, and log it."""
+    """Move what was prepared, tune it meanwhile, and log it.
+
+    Raises
+    ------
+    CopyFailed : no share of the path came free in time.
+    """
     if not prepared.options.resume:
         _discard_parts(prepared.listing)
-    movement = move(
-        prepared.listing.jobs,
-        prepared.plan.chunks,
-        prepared.options.engine,
-        meter=meter,
-        host=Host.SOURCE if prepared.listing.direction is Direction.UPLOAD else Host.DESTINATION,
-        transfer_id=prepared.plan.transfer_id,
-        on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
-    )
-    path = _path_seen(prepared.path, movement, prepared.options)
-    records = _records(prepared, movement, path)
+    with closing(_live_ticks(prepared, client, logbook)) as live:
+        tuning = tuning_of(
+            prepared.planned,
+            prepared.listing,
+            prepared.options,
+            service=client,
+            live=live,
+            say=say or (lambda _: None),
+        )
+        movement = move(
+            prepared.listing.jobs,
+            prepared.plan.chunks,
+            prepared.options.engine,
+            meter=meter,
+            host=Host.SOURCE if prepared.listing.direction is Direction.UPLOAD else Host.DESTINATION,
+            transfer_id=prepared.plan.transfer_id,
+            tuning=tuning,
+            on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
+        )
+        path = _path_seen(prepared.path, movement, prepared.options)
+        timeline = tuple(tuning.ticks) if tuning is not None else ()
+        records = _records(prepared, movement, path, timeline)
+        log = keep_records(logbook, records, live if tuning is not None else None)
+    return _report(prepared, movement, path, records=records, timeline=timeline, log=log)
+
+
+def _report(
+    prepared: PreparedCopy,
+    movement: Movement,
+    path: Path,
+    *,
+    records: tuple[TransferRecord, ...],
+    timeline: tuple[Tick, ...],
+    log: str,
+) -> CopyReport:
     result = movement.result
     failures = [Failure(failure.url, failure.reason) for failure in result.failures]
     if result.stopped is not None:
@@ -172,9 +183,27 @@ def run(
         work=movement.metered.work if movement.metered else None,
         other_work=movement.other_end.work if movement.other_end else None,
         records=records,
-        log=keep_records(logbook, records),
-        notes=(*prepared.notes, *_notes(movement)),
+        timeline=timeline,
+        log=log,
+        notes=(*prepared.planned.notes, *_notes(movement)),
     )
+
+
+def _live_ticks(prepared: PreparedCopy, client: Client | None, logbook: Logbook | None) -> LiveTicks:
+    """Where ticks wait for the service: on disk, if there is a service that may want them."""
+    nothing = Outcome(status=Status.CANCELLED, bytes_moved=0, files_done=0, files_failed=0, throughput_bps=0.0)
+    began = datetime.now(UTC)
+    whole = Moved(
+        chunk=ChunkKind.WHOLE,
+        dataset=DataSet.of_sizes(prepared.listing.sizes_bytes),
+        parameters=prepared.plan.parameters,
+        started_at=began,
+        ended_at=began,
+        outcome=nothing,
+    )
+    (beginning,) = records_of(_identity(prepared), whole, (), path=prepared.path)
+    folder = logbook.transfers.folder if client is not None and logbook is not None else None
+    return LiveTicks(folder, prepared.plan.transfer_id, WireRecord.of(beginning))
 
 
 def _timed(listing: Listing, options: EngineOptions) -> float | None:
@@ -203,24 +232,29 @@ def _path_seen(path: Path, movement: Movement, options: CopyOptions) -> Path:
     return replace(path, rtt_s=path.rtt_s or seen.rtt_s, min_rtt_s=least_s)
 
 
-def _records(prepared: PreparedCopy, movement: Movement, path: Path) -> tuple[TransferRecord, ...]:
+def _records(
+    prepared: PreparedCopy, movement: Movement, path: Path, timeline: Sequence[Tick]
+) -> tuple[TransferRecord, ...]:
     # Parts of files that all failed measure no transfer; those of one that the user cut short do.
     measured = movement.result.files_done or (movement.cancelled and movement.result.bytes_moved)
     if not measured:
         return ()
-    listing = prepared.listing
-    identity = Identity(
+    moved_with = with_settings(prepared.plan, main_settings(timeline))
+    whole, chunks = moved_of(moved_with, prepared.listing, movement, _status(movement))
+    return records_of(_identity(prepared), whole, chunks, path=path, energy=movement.energy, usage=movement.usage)
+
+
+def _identity(prepared: PreparedCopy) -> Identity:
+    return Identity(
         transfer_id=prepared.plan.transfer_id,
         source=prepared.source,
         destination=prepared.destination,
         mover=Mover(MOVER, agent_version()),
-        protocol=listing.remote.scheme,
-        direction=listing.direction,
+        protocol=prepared.listing.remote.scheme,
+        direction=prepared.listing.direction,
         network=prepared.options.network,
         sla=write_agreement(prepared.options.sla),
     )
-    whole, chunks = moved_of(prepared.plan, listing, movement, _status(movement))
-    return records_of(identity, whole, chunks, path=path, energy=movement.energy, usage=movement.usage)
 
 
 def agent_version() -> str | None:
@@ -243,11 +277,17 @@ def _notes(movement: Movement) -> tuple[str, ...]:
     return (f"energy was not measured to the end: {movement.metered.failure}",)
 
 
-def keep_records(logbook: Logbook | None, records: tuple[TransferRecord, ...]) -> str:
-    """What became of the records; a log that cannot be kept is no failure of what was moved."""
+def keep_records(logbook: Logbook | None, records: tuple[TransferRecord, ...], live: LiveTicks | None = None) -> str:
+    """What became of the records; a log that cannot be kept is no failure of what was moved.
+
+    ``live`` : of a transfer that was tuned.
+    """
     if logbook is None:
         return "kept in the report"
     try:
-        return logbook.keep(records)
+        told = logbook.keep(records, None if live is None else live.pending)
     except AgentError as failure:
         return f"lost: {failure}"
+    if live is not None:
+        live.remove()
+    return told

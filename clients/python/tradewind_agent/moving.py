@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from tradewind.dataset import ChunkKind
@@ -18,6 +19,7 @@ from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.meters import MeterResult, MeterSession
 from tradewind_agent.other_end import EndReading, OtherEnd
+from tradewind_agent.tuning.loop import Tuning
 
 LOOK_INTERVAL_S = 0.05
 """Between two looks at a running transfer: the error of a chunk's end."""
@@ -64,6 +66,7 @@ def move(
     meter: HostMeter | None = None,
     host: Host = Host.DESTINATION,
     transfer_id: UUID | None = None,
+    tuning: Tuning | None = None,
     on_snapshot: Callable[[Snapshot], None] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Movement:
@@ -73,15 +76,21 @@ def move(
     ----------
     meter : of this host, which is the ``host`` end of the transfer.
     transfer_id : named to the server, which then meters the other end if it can; without a ``meter`` neither end is.
+    tuning : changes the plan while it runs; the first byte waits for its beginning.
     on_snapshot : called some twenty times a second while it runs, and once at the end.
+
+    Raises
+    ------
+    CopyFailed : no share of the path came free in time.
     """
 
     async def moving() -> Movement:
+        running = partial(_move, tuning=tuning, on_snapshot=on_snapshot, now=now)
         if meter is None:
-            return await _move(jobs, TransferEngine(plan, options), None, on_snapshot, now)
+            return await running(jobs, TransferEngine(plan, options), None)
         session, other = await asyncio.gather(meter.session(host), _other_end(jobs, transfer_id, options, host))
         engine = TransferEngine(plan, options if other is None else other.options)
-        movement = await _move(jobs, engine, session, on_snapshot, now)
+        movement = await running(jobs, engine, session)
         return movement if other is None else await _with_other_end(movement, other)
 
     return asyncio.run(moving())
@@ -107,26 +116,38 @@ async def _move(
     jobs: Sequence[Job],
     engine: TransferEngine,
     session: MeterSession | None,
+    *,
+    tuning: Tuning | None,
     on_snapshot: Callable[[Snapshot], None] | None,
     now: Callable[[], datetime],
 ) -> Movement:
-    looking = asyncio.create_task(_look(engine, on_snapshot)) if on_snapshot is not None else None
+    beside: list[asyncio.Task[None]] = []
     result: TransferResult | None = None
-    if session is not None:
-        await session.start()
-    started_at = now()
+    metering, started_at = False, now()
     try:
+        if tuning is not None:
+            await tuning.begin(engine)
+        if session is not None:
+            metering = True
+            await session.start()
+        started_at = now()
+        if tuning is not None:
+            beside.append(asyncio.create_task(tuning.run(engine, session)))
+        if on_snapshot is not None:
+            beside.append(asyncio.create_task(_look(engine, on_snapshot)))
         result = await engine.run(jobs)
     except asyncio.CancelledError:
         # An interrupt of the user: what was moved until now is still worth a record.
         pass
     finally:
-        metered = await session.stop() if session is not None else None
-        if looking is not None:
-            looking.cancel()
+        metered = await session.stop() if session is not None and metering else None
+        for task in beside:
+            task.cancel()
             with suppress(asyncio.CancelledError):
-                await looking
+                await task
     last = engine.snapshot()
+    if tuning is not None:
+        tuning.end(last, session)
     if on_snapshot is not None:
         on_snapshot(last)
     return Movement(

@@ -4,7 +4,7 @@ A plan has one entry a chunk. Whatever the user sets by hand holds for every chu
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from uuid import UUID
@@ -131,24 +131,33 @@ def _band(chunks: Sequence[Chunk], plan: Sequence[ChunkPlan], path: Path, load: 
 
 
 def with_overrides(plan: Plan, wanted: Parameters) -> Plan:
-    """``plan`` with the user's settings in every chunk; a total concurrency is split by the chunks' shares."""
+    """``plan`` with the user's settings in every chunk."""
     known = wanted.known()
     if not known:
         return plan
-    chunks = plan.chunks
+    told = ", ".join(f"{name} {value}" for name, value in known.items())
+    return replace(plan, chunks=set_by_hand(plan.chunks, wanted), rationale=f"{plan.rationale}; {told} set by hand")
+
+
+def set_by_hand(chunks: tuple[ChunkPlan, ...], wanted: Parameters) -> tuple[ChunkPlan, ...]:
+    """``chunks`` with the user's settings; a total concurrency is split by the chunks' shares."""
     if wanted.concurrency is not None:
         shares = _split(wanted.concurrency, [chunk.parameters.concurrency or 1 for chunk in chunks])
         chunks = tuple(
             chunk._replace(parameters=replace(chunk.parameters, concurrency=share))
             for chunk, share in zip(chunks, shares, strict=True)
         )
-    others = {name: value for name, value in known.items() if name != "concurrency"}
-    chunks = tuple(
+    others = {name: value for name, value in wanted.known().items() if name != "concurrency"}
+    return tuple(
         chunk._replace(parameters=replace(chunk.parameters, **others))  # type: ignore[arg-type]  # keys are field names
         for chunk in chunks
     )
-    told = ", ".join(f"{name} {value}" for name, value in known.items())
-    return replace(plan, chunks=chunks, rationale=f"{plan.rationale}; {told} set by hand")
+
+
+def with_settings(plan: Plan, settings: Mapping[ChunkKind, Parameters]) -> Plan:
+    """``plan`` with other settings for some chunks."""
+    chunks = tuple(each._replace(parameters=settings.get(each.chunk, each.parameters)) for each in plan.chunks)
+    return replace(plan, chunks=chunks)
 
 
 def chunk_of_size(chunks: Sequence[ChunkPlan], file_bytes: int) -> ChunkPlan:

@@ -10,12 +10,13 @@ from tradewind import model
 from tradewind.cluster import Leaf
 from tradewind.errors import CannotFit
 from tradewind.learning.clustering import MIN_ROWS, find_tiers
+from tradewind.learning.in_force import InForce, SeenRows
 from tradewind.learning.leaf import fit_leaf
 from tradewind.learning.link_log import VALUES, ReducedLog
 from tradewind.learning.observations import Observations
 from tradewind.learning.partition import solve_partitions
 from tradewind.learning.setting_rows import LeafRows
-from tradewind.learning.validation import validate_leaf
+from tradewind.learning.validation import validate_leaf, within_sight
 from tradewind.parameters import AXES, Lattice, Parameters
 from tradewind.path import Path
 from tradewind.selection import SettingTable
@@ -33,7 +34,7 @@ QUIET_QUANTILE = 0.25
 """Loss of the quietest quarter of the rows: what the path loses without congestion."""
 
 
-def fit_link(log: ReducedLog, rng: np.random.Generator) -> model.LinkModel:
+def fit_link(log: ReducedLog, rng: np.random.Generator, in_force: InForce | None = None) -> model.LinkModel:
     """Fit all leaves of a link.
 
     A leaf that cannot be fitted, or does not hold on held-out rows, is left out and told in ``failures``.
@@ -41,6 +42,7 @@ def fit_link(log: ReducedLog, rng: np.random.Generator) -> model.LinkModel:
     Parameters
     ----------
     rng : draws the rows that are held out.
+    in_force : the model that serves now; each leaf is compared with it on held-out rows that are new to it.
 
     Raises
     ------
@@ -51,7 +53,7 @@ def fit_link(log: ReducedLog, rng: np.random.Generator) -> model.LinkModel:
     failures: list[str] = []
     for leaf, rows in zip(tiers.leaves, tiers.rows_of(log.digest), strict=True):
         try:
-            leaves.append(_fit(leaf, rows, rng))
+            leaves.append(_fit(leaf, rows, rng, in_force))
         except CannotFit as reason:
             failures.append(f"{_named(leaf)}: {reason}")
     if not leaves:
@@ -90,7 +92,7 @@ class _Columns:
         return column
 
 
-def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator) -> model.LeafModel:
+def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, in_force: InForce | None) -> model.LeafModel:
     columns = _Columns(rows)
     known: npt.NDArray[np.bool_] = np.asarray(np.isfinite(rows.settings).any(axis=0))
     axes = tuple(axis for axis, any_known in zip(AXES, known.tolist(), strict=True) if any_known)
@@ -104,11 +106,13 @@ def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator) -> model.LeafMode
         started_s=columns["start_s"],
     )
     fitted = fit_leaf(observations, idle_power_w=base_power_w or 0.0)
-    validation = validate_leaf(observations, fitted, rng)
+    told_in_force = in_force.log_throughput(_seen(rows, columns)) if in_force else None
+    validation = validate_leaf(observations, fitted, rng, in_force=told_in_force)
     if not validation.accepted:
         raise CannotFit("; ".join(validation.objections))
     lattice = _lattice(axes, observations.settings)
-    table = SettingTable(fitted.evaluate(lattice).settings(), base_power_w if fitted.power else None)
+    served = within_sight(fitted.evaluate(lattice), observations, fitted.throughput)
+    table = SettingTable(served.settings(), base_power_w if fitted.power else None)
     return model.LeafModel(
         leaf=leaf,
         lattice=lattice,
@@ -119,6 +123,16 @@ def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator) -> model.LeafMode
         accuracy=validation.to_dict(),
         queueing_delay_p90_s=_delays(axes, observations.settings, columns["queueing_delay_s"]),
         loss_baseline=_quantile(columns["loss"], QUIET_QUANTILE),
+    )
+
+
+def _seen(rows: LeafRows, columns: _Columns) -> SeenRows:
+    return SeenRows(
+        settings=rows.settings[rows.setting],
+        mean_file_bytes=columns["mean_file_bytes"],
+        file_count=columns["file_count"],
+        load=columns["load"],
+        received_s=columns["received_s"],
     )
 
 

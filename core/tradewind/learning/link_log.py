@@ -19,7 +19,19 @@ HashArray = npt.NDArray[np.uint64]
 OVERLAP_ROWS = 4096
 """Rows of a batch that the next one looks back at for present load: more than run at once on any link we know."""
 
-VALUES = ("throughput_bps", "power_w", "base_power_w", "load", "start_s", "queueing_delay_s", "loss", "meters")
+VALUES = (
+    "throughput_bps",
+    "power_w",
+    "base_power_w",
+    "load",
+    "start_s",
+    "queueing_delay_s",
+    "loss",
+    "meters",
+    "mean_file_bytes",
+    "file_count",
+    "received_s",
+)
 """Columns kept of each sampled row, in this order."""
 
 
@@ -31,6 +43,7 @@ class LinkLog:
     ----------
     id_high, id_low : halves of the row's id, for samples that do not depend on order.
     settings : (n, 6) values of ``tradewind.parameters.AXES``.
+    received_s : when the store got the row, POSIX s.
     source_power_w, destination_power_w : mean total power of each metered end, W; likewise their base power.
     utilisation : the higher of CPU and disk utilisation, 0..1.
     """
@@ -39,6 +52,7 @@ class LinkLog:
     id_low: HashArray
     start_s: FloatArray
     end_s: FloatArray
+    received_s: FloatArray
     moved_bytes: FloatArray
     throughput_bps: FloatArray
     bandwidth_bps: FloatArray
@@ -185,6 +199,9 @@ def _clustered(log: LinkLog, load: FloatArray) -> Rows:
         "queueing_delay_s": log.rtt_s - log.min_rtt_s,
         "loss": log.retransmitted_bytes / np.maximum(log.moved_bytes, 1.0),
         "meters": meters,
+        "mean_file_bytes": log.mean_file_bytes,
+        "file_count": log.file_count,
+        "received_s": log.received_s,
     }
     return Rows(
         mean_file_bytes=log.mean_file_bytes,

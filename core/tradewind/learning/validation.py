@@ -5,13 +5,15 @@ accuracy = 1 − RMSE/mean, MAPE and R² compare raw values with predicted means
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from tradewind.errors import CannotFit
+from tradewind.learning.in_force import Compared
 from tradewind.learning.leaf import LeafSurfaces, fit_leaf
+from tradewind.learning.leaf_prediction import LatticeTable
 from tradewind.learning.observations import Flags, Floats, Observations
 from tradewind.learning.surface import NORMAL_90, Surface
 
@@ -34,6 +36,9 @@ MAX_R2_GAP = 0.25
 
 MAX_OPTIMUM_RATIO = 2.0
 """A predicted optimum beyond this multiple of the best observation is an artefact (acceptance as in HARP)."""
+
+WITNESSES = 2
+"""Rows that must have been as fast before an optimum counts as observed: one alone may be a slip of the log."""
 
 
 def accuracy(actual: Floats, predicted: Floats) -> float:
@@ -79,10 +84,11 @@ class HeldOut:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Held-out figures of a leaf and the reasons, if any, not to release it."""
+    """Held-out figures of a leaf, its throughput beside the model in force, and the reasons not to release it."""
 
     throughput: HeldOut
     power: HeldOut | None
+    compared: Compared | None
     objections: tuple[str, ...]
 
     @property
@@ -91,7 +97,7 @@ class Validation:
 
     def to_dict(self) -> Mapping[str, float]:
         """Figures by dotted name, ``throughput.accuracy`` and so on."""
-        parts = {"throughput": self.throughput, "power": self.power}
+        parts = {"throughput": self.throughput, "power": self.power, "compared": self.compared}
         return {f"{part}.{k}": v for part, held in parts.items() if held for k, v in held.to_dict().items()}
 
 
@@ -118,7 +124,9 @@ class Trial:
     test: Flags
 
 
-def validate_leaf(observations: Observations, model: LeafSurfaces, rng: np.random.Generator) -> Validation:
+def validate_leaf(
+    observations: Observations, model: LeafSurfaces, rng: np.random.Generator, *, in_force: Floats | None = None
+) -> Validation:
     """Fit again to a part of the rows, predict the rest, and check the model as HARP does.
 
     One random 70/30 split, or every row once in one of five folds where a split would test too few.
@@ -126,6 +134,7 @@ def validate_leaf(observations: Observations, model: LeafSurfaces, rng: np.rando
     Parameters
     ----------
     model : fitted to all rows; lends the refits its smoothing.
+    in_force : (n,) log throughput that the model in force tells of rows that are new to it, NaN elsewhere.
 
     Raises
     ------
@@ -150,10 +159,13 @@ def validate_leaf(observations: Observations, model: LeafSurfaces, rng: np.rando
             Trial(fit_leaf(observations.take(train), idle_power_w=model.idle_power_w, start=model), train, test)
             for train, test in splits
         ],
+        in_force=in_force,
     )
 
 
-def judged(observations: Observations, model: LeafSurfaces, trials: Sequence[Trial]) -> Validation:
+def judged(
+    observations: Observations, model: LeafSurfaces, trials: Sequence[Trial], *, in_force: Floats | None = None
+) -> Validation:
     """Figures over the test rows of all trials; rows that ``model`` disbelieves do not count in R²."""
     on_throughput, on_power = [], []
     for trial in trials:
@@ -185,13 +197,32 @@ def judged(observations: Observations, model: LeafSurfaces, trials: Sequence[Tri
             )
     throughput = _held_out(on_throughput)
     assert throughput is not None, "every row has a throughput and the trials test enough of them"
-    return Validation(throughput, _held_out(on_power), objections(observations, model, throughput))
+    compared = None if in_force is None else _compared(observations, trials, in_force)
+    return Validation(throughput, _held_out(on_power), compared, objections(observations, model, throughput))
+
+
+def _compared(observations: Observations, trials: Sequence[Trial], in_force: Floats) -> Compared | None:
+    """Both models on the test rows of all trials that are new to the one in force."""
+    new = [trial.test & np.isfinite(in_force) for trial in trials]
+    told = [
+        trial.refit.throughput.predict(observations.settings[rows], observations.load[rows]).log_mean
+        for trial, rows in zip(trials, new, strict=True)
+        if rows.any()
+    ]
+    if not told:
+        return None
+    actual, before = (
+        np.concatenate([values[rows] for rows in new]) for values in (observations.throughput_bps, in_force)
+    )
+    return Compared.of(np.log(actual), np.concatenate(told), before)
 
 
 def objections(observations: Observations, model: LeafSurfaces, held_out: HeldOut) -> tuple[str, ...]:
     """Reasons not to release a throughput surface; none if it is sound."""
     found = []
     chance = CHANCE_DEVIATIONS * held_out.r2_test_sd
+    if held_out.r2_test + chance < 0:
+        found.append(f"tells test rows worse than their mean does: explains {held_out.r2_test:.0%} of their variance")
     if held_out.r2_train - held_out.r2_test > MAX_R2_GAP + chance:
         found.append(
             f"explains {held_out.r2_train:.0%} of the variance of training rows but {held_out.r2_test:.0%} of test rows"
@@ -202,6 +233,23 @@ def objections(observations: Observations, model: LeafSurfaces, held_out: HeldOu
     if best_told >= MAX_OPTIMUM_RATIO * best_seen:
         found.append(f"predicts an optimum {best_told / best_seen:.1f} times the best observed throughput")
     return tuple(found)
+
+
+def within_sight(table: LatticeTable, observations: Observations, throughput: Surface) -> LatticeTable:
+    """The lattice that is served, with no certified setting beyond twice the best observation.
+
+    Between observed settings a surface may overshoot where no row can object. Refusing it would cost the link all
+    that the surface says of settings that were tried; instead, where its certified optimum is an artefact by HARP's
+    measure, nothing stays certified that it tells to be faster than the best rows were.
+    """
+    believed = np.sort(observations.throughput_bps[throughput.weight > 0])
+    best_seen = float(believed[-min(WITNESSES, len(believed))])
+    told = table.prediction
+    fastest = np.max(told.log_throughput_mean, where=told.certified, initial=-np.inf)
+    if fastest < np.log(MAX_OPTIMUM_RATIO * best_seen):
+        return table
+    seen = told.certified & (told.log_throughput_mean <= np.log(best_seen))
+    return replace(table, prediction=replace(told, certified=seen))
 
 
 class _Tested(NamedTuple):

@@ -40,10 +40,13 @@ class ChunkBasis:
             return None
         return Expectation(self.table.predicted)
 
-    def files_left(self, remaining_bytes: int, remaining_files: int) -> int:
-        """Files that ``remaining_bytes`` of this chunk are likely to be, 1 … ``remaining_files`` (at least 1)."""
-        likely = -(-remaining_bytes // max(int(self.mean_file_bytes), 1))
-        return max(1, min(likely, max(remaining_files, 1)))
+    def files_left(self, remaining_bytes: int, remaining_files: int, begun: int = 0) -> int:
+        """Files that ``remaining_bytes`` of this chunk may be, 1 … ``remaining_files`` (at least 1).
+
+        ``begun`` of them may be done but for their last bytes: a chunk is not left with fewer channels than these.
+        """
+        whole = -(-remaining_bytes // max(int(self.mean_file_bytes), 1))
+        return max(1, min(whole + begun, max(remaining_files, 1)))
 
 
 @dataclass(frozen=True)

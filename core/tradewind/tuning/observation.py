@@ -160,7 +160,7 @@ def active_chunks(basis: Basis, state: TuningState, sample: Sample) -> tuple[Act
             progress.parameters,
             progress.throughput_bps,
             progress.remaining_bytes,
-            chunk.files_left(progress.remaining_bytes, sample.remaining_files),
+            chunk.files_left(progress.remaining_bytes, sample.remaining_files, progress.parameters.concurrency or 1),
         )
         for chunk in basis.chunks
         if (progress := told.get(chunk.kind)) is not None and progress.remaining_bytes > 0

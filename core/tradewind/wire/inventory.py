@@ -73,6 +73,21 @@ class CreatedKey(Key):
     secret: str
 
 
+class FitVerdict(Open):
+    """What the newest fit of a link was judged by, on rows held out from it.
+
+    ``error`` and ``error_in_force`` are mean relative errors of the fit and of the model that was in force, both on the
+    same ``compared_rows``, which are new to either; absent where there were too few.
+    """
+
+    accuracy: float
+    coverage90: float
+    held_out_rows: int
+    compared_rows: int
+    error: float | None = None
+    error_in_force: float | None = None
+
+
 class Link(Open):
     """A link; ``reason`` says why its newest logs gave no model, so that it has none or kept the one before."""
 
@@ -88,6 +103,7 @@ class Link(Open):
     bandwidth_bps: float | None = None
     rtt_s: float | None = None
     reason: str | None = None
+    verdict: FitVerdict | None = None
 
 
 class Cluster(Open):

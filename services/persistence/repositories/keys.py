@@ -101,3 +101,9 @@ class Registry:
         query = text("SELECT * FROM tenants_with_new_logs() UNION SELECT * FROM tenants_with_building_release()")
         with unavailable_when_away(), self._engine.begin() as connection:
             return list(connection.execute(query).scalars())
+
+    def tenants_with_old_releases(self, kept: int) -> Sequence[UUID]:
+        """Tenants with more releases than the newest ``kept``, or with some that are not removed to the end."""
+        query = text("SELECT * FROM tenants_with_old_releases(:kept)")
+        with unavailable_when_away(), self._engine.begin() as connection:
+            return list(connection.execute(query, {"kept": kept}).scalars())

@@ -129,6 +129,15 @@ class Models:
         )
         return {row.link_id: row.reason for row in rows}
 
+    def verdicts(self, release_id: int) -> Mapping[UUID, Mapping[str, Any]]:
+        """Of each link that a release fitted: the figures that its newest fit was judged by, refused or not."""
+        rows = self._connection.execute(
+            select(release_links.c.link_id, release_links.c.verdict).where(
+                release_links.c.release_id == release_id, release_links.c.verdict.is_not(None)
+            )
+        )
+        return {row.link_id: row.verdict for row in rows}
+
     def of_link(self, release_id: int, link_id: UUID) -> StoredModel | None:
         """The model of one link in a release."""
         found = self._read(

@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, delete, func, insert, literal, select, update
+from sqlalchemy import Connection, and_, delete, func, insert, literal, null, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
+from services.application.gate import Verdict
 from services.application.learned import ClaimedLink
 from services.persistence.tables import current_releases, links, release_endpoints, release_links, releases
 
@@ -61,7 +62,7 @@ class ReleaseWork:
         )
 
     def _carry_over_from(self, parent_id: int | None, release_id: int) -> None:
-        """Take over the models of all links that are not on the work list.
+        """Take over the models of all links that are not on the work list, and why a link has none or an older one.
 
         Not by asking once more who has new logs: a link that got some since the list was made would be on neither.
         """
@@ -69,16 +70,17 @@ class ReleaseWork:
         self._connection.execute(
             insert_or_skip(release_links)
             .from_select(
-                ["tenant_id", "release_id", "link_id", "link_model_id", "state", "reason", "logs_version"],
+                ["tenant_id", "release_id", "link_id", "link_model_id", "state", "reason", "verdict", "logs_version"],
                 select(
                     literal(self._tenant_id),
                     literal(release_id),
                     carried.c.link_id,
                     carried.c.link_model_id,
                     literal("done"),
-                    carried.c.reason,  # an older model that was kept is still kept, for the same reason
+                    carried.c.reason,  # until a refit succeeds
+                    carried.c.verdict,
                     carried.c.logs_version,
-                ).where(carried.c.release_id == parent_id, carried.c.link_model_id.is_not(None)),
+                ).where(carried.c.release_id == parent_id),
             )
             .on_conflict_do_nothing()
         )
@@ -122,9 +124,9 @@ class ReleaseWork:
         row = self._connection.execute(
             select(
                 func.count().filter(fitted, done).label("passed"),
-                func.count().filter(~fitted).label("carried_over"),
+                func.count().filter(~fitted, modelled).label("carried_over"),
                 func.count().filter(fitted, ~done, modelled).label("kept_previous"),
-                func.count().filter(fitted, ~modelled).label("without_model"),
+                func.count().filter(~modelled).label("without_model"),
             ).where(release_links.c.release_id == release_id)
         ).one()
         return dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's documented way to a row's names
@@ -170,17 +172,19 @@ class ReleaseWork:
         ).one_or_none()
         return None if row is None else ClaimedLink(link_id, row.logs_version, row.attempts)
 
-    def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, at: datetime) -> None:
+    def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, verdict: Verdict, at: datetime) -> None:
         """The link has its new model."""
-        self._close(release_id, link_id, at, state="done", link_model_id=link_model_id, reason=None)
+        values = {"link_model_id": link_model_id, "reason": None, "verdict": verdict.figures()}
+        self._close(release_id, link_id, at, state="done", **values)
 
-    def fail(self, release_id: int, link_id: UUID, reason: str, at: datetime) -> None:
-        """The link cannot be fitted: it keeps the model in force, if it has one, and the reason is told."""
+    def fail(self, release_id: int, link_id: UUID, reason: str, verdict: Verdict | None, at: datetime) -> None:
+        """The link gets no new model: it keeps the one in force, if it has one, and the reason is told."""
         parent = select(releases.c.parent_id).where(releases.c.id == release_id).scalar_subquery()
         before = release_links.alias("before")
         kept = select(before.c.link_model_id).where(before.c.release_id == parent, before.c.link_id == link_id)
         model_id = self._connection.execute(kept).scalar_one_or_none()
-        self._close(release_id, link_id, at, state="failed", link_model_id=model_id, reason=reason)
+        values = {"link_model_id": model_id, "reason": reason, "verdict": verdict.figures() if verdict else null()}
+        self._close(release_id, link_id, at, state="failed", **values)
 
     def _close(self, release_id: int, link_id: UUID, at: datetime, **values: Any) -> None:
         self._connection.execute(update(release_links).where(_is(release_id, link_id)).values(finished_at=at, **values))

@@ -5,13 +5,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, func, or_, select, update
+from sqlalchemy import Connection, and_, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.application.learned import StoredRelease
 from services.persistence.repositories.release_work import ReleaseWork
 from services.persistence.tables import clusters, current_releases, links, release_links, releases
 from tradewind.errors import Conflict, NotFound
+
+_UNKNOWN = "no such release: there never was one, or it is too old to be kept"
+_IS_KEPT = releases.c.state != "expired"
 
 
 class Releases:
@@ -25,8 +28,12 @@ class Releases:
         """The release in force."""
         return self._connection.execute(select(current_releases.c.release_id)).scalar_one_or_none()
 
-    def publish(self, release_id: int, gate: Mapping[str, Any], at: datetime) -> None:
+    def publish(self, release_id: int, gate: Mapping[str, Any], at: datetime) -> datetime:
         """Make a complete release current; again is harmless.
+
+        Returns
+        -------
+        When it was begun.
 
         Raises
         ------
@@ -34,9 +41,10 @@ class Releases:
         Conflict : links are pending, or the release it was built on is no longer current.
         """
         current = self._lock_current()
-        release = self._lock(release_id)
+        release = self._lock_known(release_id)
+        began_at: datetime = release.created_at
         if release.state == "published":
-            return
+            return began_at
         if release.state != "building":
             raise Conflict(f"release {release_id} is {release.state}")
         if ReleaseWork(self._connection, self._tenant_id).pending(release_id):
@@ -52,6 +60,7 @@ class Releases:
         )
         self._make_current(release_id)
         self._mark_fitted(release_id)
+        return began_at
 
     def abandon(self, release_id: int, gate: Mapping[str, Any]) -> None:
         """Put a release aside whose ground was rolled back; its links are fitted again in the next one."""
@@ -70,14 +79,14 @@ class Releases:
 
         Raises
         ------
-        NotFound : the tenant has no such release.
+        NotFound : the tenant has no such release, or none any more.
         Conflict : there is no earlier release, or the one that is named was never published or was rolled back.
         """
         current = self._lock_current()
-        release = self._lock(release_id)
+        release = self._lock_known(release_id)
         target = release.parent_id if release_id == current else release_id
-        if current is None or target is None:
-            raise Conflict(f"there is no release before {release_id}")
+        if current is None or target is None or self._lock(target) is None:
+            raise Conflict(f"there is no release before {release_id} that is still kept")
         if release_id != current and release.state != "superseded":
             raise Conflict(f"release {release_id} is {release.state}")
         self._set_state(
@@ -100,35 +109,37 @@ class Releases:
         """
         found = self._stored(releases.c.id == release_id)
         if not found:
-            raise NotFound("no such release")
+            raise NotFound(_UNKNOWN)
         return found[0]
 
-    def all(self) -> Sequence[StoredRelease]:
-        """Every release, the newest first."""
-        return self._stored()
+    def page(self, *, limit: int, before: int | None = None) -> Sequence[StoredRelease]:
+        """At most ``limit`` releases older than the release ``before``, or than none, the newest first."""
+        older = () if before is None else (releases.c.id < before,)
+        return self._stored(*older, limit=limit)
 
-    def _stored(self, *conditions: Any) -> Sequence[StoredRelease]:
+    def _stored(self, *conditions: Any, limit: int | None = None) -> Sequence[StoredRelease]:
+        asked = select(releases).where(_IS_KEPT, *conditions).order_by(releases.c.id.desc()).limit(limit).subquery()
         contents = (
             select(
-                release_links.c.release_id,
                 func.count(release_links.c.link_model_id.distinct()).label("links"),
                 func.count(clusters.c.id).label("clusters"),
             )
+            .select_from(release_links)
             .outerjoin(clusters, clusters.c.link_model_id == release_links.c.link_model_id)
-            .group_by(release_links.c.release_id)
-            .subquery()
+            .where(release_links.c.release_id == asked.c.id)
+            .lateral()
         )
         query = (
             select(
-                releases,
-                func.coalesce(contents.c.links, 0).label("links"),
-                func.coalesce(contents.c.clusters, 0).label("clusters"),
+                asked,
+                contents.c.links,
+                contents.c.clusters,
                 current_releases.c.release_id.is_not(None).label("current"),
             )
-            .outerjoin(contents, contents.c.release_id == releases.c.id)
-            .outerjoin(current_releases, current_releases.c.release_id == releases.c.id)
-            .where(*conditions)
-            .order_by(releases.c.id.desc())
+            .select_from(asked)
+            .join(contents, true())
+            .outerjoin(current_releases, current_releases.c.release_id == asked.c.id)
+            .order_by(asked.c.id.desc())
         )
         return [
             StoredRelease(
@@ -149,11 +160,15 @@ class Releases:
         return self._connection.execute(select(current_releases.c.release_id).with_for_update()).scalar_one_or_none()
 
     def _lock(self, release_id: int) -> Any:
-        release = self._connection.execute(
-            select(releases).where(releases.c.id == release_id).with_for_update()
+        """The release's row; ``None`` if it is not kept, or is being removed."""
+        return self._connection.execute(
+            select(releases).where(_IS_KEPT, releases.c.id == release_id).with_for_update()
         ).one_or_none()
+
+    def _lock_known(self, release_id: int) -> Any:
+        release = self._lock(release_id)
         if release is None:
-            raise NotFound("no such release")
+            raise NotFound(_UNKNOWN)
         return release
 
     def _set_state(self, condition: Any, state: str) -> None:

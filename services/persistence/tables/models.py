@@ -46,6 +46,7 @@ releases = Table(
     Column("gate", JSONB, nullable=False, server_default=text("'{}'")),
     Index("releases_one_building_idx", "tenant_id", unique=True, postgresql_where=text("state = 'building'")),
     Index(None, "tenant_id", "id"),
+    Index(None, "parent_id"),
 )
 
 current_releases = Table(
@@ -53,6 +54,7 @@ current_releases = Table(
     METADATA,
     tenant_column(primary_key=True),
     _release("release_id"),
+    Index(None, "release_id"),
 )
 
 link_models = Table(
@@ -79,6 +81,7 @@ release_links = Table(
     Column("link_model_id", Uuid, ForeignKey("link_models.id", ondelete="CASCADE")),
     label("state"),
     label("reason", nullable=True),
+    Column("verdict", JSONB),
     Column("logs_version", BigInteger, nullable=False),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
     instant("started_at", nullable=True),

@@ -18,9 +18,10 @@ from tradewind.transfer import Direction, Status
 from tradewind.wire.records import WireRecord, parse_row
 from tradewind_agent.client import Client
 from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copying import Logbook, copy_files, prepare
+from tradewind_agent.copying import copy_files, prepare
 from tradewind_agent.engine import EngineOptions, RetryPolicy
 from tradewind_agent.errors import CopyFailed, UnusableSource
+from tradewind_agent.logbook import Logbook
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.retries import NO_RETRIES
 from tradewind_agent.spool import Spool

@@ -18,7 +18,7 @@ from tests.unit.agent.test_planning import ANSWER
 from tradewind.recommendation import ChunkPlan
 from tradewind.wire.records import WireRecord, parse_row
 from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copying import Logbook
+from tradewind_agent.logbook import Logbook
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.movers.port import ToolRun
 from tradewind_agent.movers.report import WrapReport

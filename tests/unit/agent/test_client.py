@@ -30,6 +30,8 @@ def test_the_public_surface_is_this():
         "close",
         "base_url",
         "recommend",
+        "heartbeat",
+        "complete",
         "upload_logs",
         "upload_batch",
         "batch",
@@ -173,6 +175,14 @@ def test_each_problem_is_an_exception_of_its_kind_with_one_line(status, kind):
         client.releases()
     assert "\n" not in str(raised.value)
     assert isinstance(raised.value, TradewindError)
+
+
+def test_a_page_of_releases_is_asked_for_by_what_comes_before_it():
+    service = answering(httpx.Response(200, json=[]))
+    with service.client() as client:
+        client.releases()
+        client.releases(before=17, limit=5)
+    assert [request.url.query for request in service.requests] == [b"", b"before=17&limit=5"]
 
 
 def test_a_problem_tells_the_first_field_and_reason():

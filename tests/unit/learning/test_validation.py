@@ -1,11 +1,14 @@
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
-from tests.unit.learning.made_leaves import grid, leaf, metered_leaf, noisy_leaf, true_log_throughput
+from tests.unit.learning.made_leaves import AXES, grid, leaf, metered_leaf, noisy_leaf, true_log_throughput
 from tradewind.errors import CannotFit
 from tradewind.learning.leaf import fit_leaf
+from tradewind.learning.leaf_prediction import LatticeTable
+from tradewind.learning.observations import Observations
 from tradewind.learning.recent_load import free_residual, load_of_residual, recent_residual
 from tradewind.learning.rolling import covered_by_last, fit_with_recent_load, rolling_cover
 from tradewind.learning.validation import (
@@ -18,7 +21,9 @@ from tradewind.learning.validation import (
     regret,
     setting_folds,
     validate_leaf,
+    within_sight,
 )
+from tradewind.parameters import Lattice, Parameters
 
 
 def test_figures_are_those_of_their_definitions():
@@ -59,8 +64,30 @@ def test_a_surface_that_only_knows_its_training_rows_is_objected_to():
     elsewhere = np.where(test, np.exp(20 + np.random.default_rng(2).normal(0, 1, len(rows))), rows.throughput_bps)
     changed = replace(rows, throughput_bps=elsewhere)
     model = fit_leaf(rows)
-    (objection,) = judged(changed, model, [Trial(fit_leaf(rows.take(train)), train, test)]).objections
-    assert "of test rows" in objection
+    worse, apart = judged(changed, model, [Trial(fit_leaf(rows.take(train)), train, test)]).objections
+    assert "worse than their mean" in worse
+    assert "% of test rows" in apart
+
+
+def test_settings_that_make_no_difference_are_no_reason_to_object():
+    rng = np.random.default_rng(8)
+    for _ in range(5):
+        rows = leaf(grid(10, steps=(1, 16)), 20 + rng.normal(0, 0.2, 80))
+        assert validate_leaf(rows, fit_leaf(rows), rng).accepted
+
+
+def test_a_refit_is_compared_with_the_model_in_force_on_rows_that_are_new_to_it():
+    rows = noisy_leaf(repeats=1)
+    truth, old = true_log_throughput(rows.settings), np.arange(len(rows)) < 150
+    told_in_force = np.where(old, np.nan, truth + 0.5)
+    validation = validate_leaf(rows, fit_leaf(rows), np.random.default_rng(1), in_force=told_in_force)
+    compared = validation.compared
+    assert 10 < compared.rows <= np.sum(~old)
+    assert compared.error < 0.25
+    assert compared.error_in_force == pytest.approx(0.5, abs=0.1)
+    assert validation.to_dict()["compared.error_in_force"] == compared.error_in_force
+    unknown = validate_leaf(rows, fit_leaf(rows), np.random.default_rng(1), in_force=np.full(len(rows), np.nan))
+    assert unknown.compared is None
 
 
 def test_an_optimum_beyond_twice_the_best_observation_is_objected_to():
@@ -69,6 +96,55 @@ def test_an_optimum_beyond_twice_the_best_observation_is_objected_to():
     train, test = random_split(len(rows), np.random.default_rng(1))
     objections = judged(slower, fit_leaf(rows), [Trial(fit_leaf(slower.take(train)), train, test)]).objections
     assert any("best observed throughput" in objection for objection in objections)
+
+
+FEW_STEPS = Lattice({"concurrency": (1, 2, 4, 8), "parallelism": (1, 2, 4), "pipelining": (1, 4, 16)})
+
+
+def few_settings(seed: int) -> Observations:
+    """Four rows at each of nine settings; throughput grows with the streams until the pipe is full."""
+    rng = np.random.default_rng(seed)
+    every = np.array(list(product(*FEW_STEPS.values.values())), dtype=np.float64)
+    settings = np.repeat(every[rng.choice(len(every), 9, replace=False)], 4, axis=0)
+    cc, p, pp = settings.T
+    law_bps = np.minimum(8e8, 4e7 * cc * p / (1 + 2 / pp))
+    return leaf(settings, np.log(law_bps) + rng.normal(0, 0.05, len(settings)))
+
+
+def fastest_certified_bps(table: LatticeTable) -> float:
+    told = table.prediction
+    return float(np.exp(np.max(told.log_throughput_mean[told.certified])))
+
+
+def test_an_optimum_between_observed_settings_beyond_twice_the_best_observation_is_not_promised():
+    rows = few_settings(35)
+    model = fit_leaf(rows)
+    assert validate_leaf(rows, model, np.random.default_rng(1)).accepted
+    table, best_seen = model.evaluate(FEW_STEPS), np.max(rows.throughput_bps)
+    assert fastest_certified_bps(table) > 2 * best_seen
+    served = within_sight(table, rows, model.throughput)
+    assert fastest_certified_bps(served) <= best_seen
+    at = dict(zip(FEW_STEPS.settings(), served.prediction.certified, strict=True))
+    tried = {Parameters(**dict(zip(AXES, map(int, setting), strict=True))) for setting in rows.settings}
+    assert sum(at[setting] for setting in tried) >= len(tried) - 1  # the fastest may be told above its best row
+
+
+def test_a_surface_that_stays_within_sight_of_its_rows_is_served_as_it_is():
+    rows = few_settings(1)
+    model = fit_leaf(rows)
+    table = model.evaluate(FEW_STEPS)
+    assert within_sight(table, rows, model.throughput) is table
+
+
+@pytest.mark.parametrize(("fast_rows", "promised"), [(1, False), (5, True)])
+def test_one_row_alone_does_not_vouch_for_an_optimum(fast_rows, promised):
+    concurrency = np.append(np.repeat([1.0, 2, 4, 64, 96, 128], 10), [16.0] * fast_rows)
+    log_throughput = np.append(np.repeat([17.0, 18.2, 19.4, 19.4, 18.7, 18.0], 10), [22.5] * fast_rows)
+    rows = leaf(concurrency[:, None], log_throughput, axes=("concurrency",))
+    model = fit_leaf(rows)
+    assert model.throughput.weight[-1] > 0  # nothing beside it contradicts it
+    table = model.evaluate(Lattice({"concurrency": (1, 2, 4, 16, 64, 96, 128)}))
+    assert (fastest_certified_bps(within_sight(table, rows, model.throughput)) > np.exp(22)) == promised
 
 
 def test_each_setting_is_left_out_once_and_whole():

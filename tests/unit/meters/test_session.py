@@ -41,7 +41,7 @@ def test_a_reading_splits_the_total_into_base_and_dynamic():
     assert (reading.total_j, reading.dynamic_j, reading.base_w) == pytest.approx((100.0, -25.0, 25.0))
     assert trace.reading(CpuModelMeter(PROFILE), Host.SOURCE, base_w=None).dynamic_j is None
     assert trace.power_w() == [(1.0, 30.0), (5.0, 17.5)]
-    assert trace.latest_power_w == 17.5
+    assert trace.mean_power_w(0.0) == 17.5
 
 
 class Scene:

@@ -97,7 +97,9 @@ def check_limits(transfer, decision, one):
     if decision.kind is not DecisionKind.FINISH:
         for each in decision.chunks:
             progress = next(chunk for chunk in one.chunks if chunk.kind is each.chunk)
-            files = transfer.basis.by_kind[each.chunk].files_left(progress.remaining_bytes, one.remaining_files)
+            begun = progress.parameters.concurrency
+            chunk = transfer.basis.by_kind[each.chunk]
+            files = chunk.files_left(progress.remaining_bytes, one.remaining_files, begun)
             assert each.parameters.concurrency <= files
 
 

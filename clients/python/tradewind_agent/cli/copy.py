@@ -88,6 +88,11 @@ def copy_options(
     path: options.KnownPath,
     load: options.Load = None,
     resume: Annotated[bool, typer.Option(help="Go on with what an earlier run has left.")] = True,
+    tune: Annotated[bool, typer.Option(help="Change the parameters while it runs; none that is set by hand.")] = True,
+    tick: Annotated[str | None, typer.Option(hidden=True, metavar="TIME", help="Time between two samples.")] = None,
+    patience: Annotated[
+        str, typer.Option("--wait", metavar="TIME", help="How long to wait for a share of a path with caps.")
+    ] = "10min",
     engine: Annotated["EngineOptions", GroupOf(engine_options)],
 ) -> "CopyOptions":
     """What the copy is asked for."""
@@ -105,6 +110,9 @@ def copy_options(
         load=load,
         limits=Caps(concurrency=max_concurrency),
         resume=resume,
+        tune=tune,
+        tick_s=None if tick is None else options.duration("--tick", tick),
+        share_patience_s=options.duration("--wait", patience),
         engine=engine,
     )
 
@@ -129,7 +137,8 @@ def copy(
 ) -> None:
     """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
     from tradewind.transfer import Status
-    from tradewind_agent.copying import Logbook, prepare, run
+    from tradewind_agent.copying import prepare, run
+    from tradewind_agent.logbook import Logbook
     from tradewind_agent.retries import BRIEF_RETRIES
 
     terminal = Terminal(as_json, quiet)
@@ -147,7 +156,14 @@ def copy(
             return
         logbook = Logbook(spool=surroundings.open_spool(terminal), client=client)
         with transferring(terminal) as show:
-            report = run(prepared, logbook=logbook, meter=meter, on_snapshot=show and _shown_by(show))
+            report = run(
+                prepared,
+                client=client,
+                logbook=logbook,
+                meter=meter,
+                on_snapshot=show and _shown_by(show),
+                say=None if quiet else terminal.note,
+            )
     finally:
         if client is not None:
             client.close()

@@ -101,7 +101,7 @@ def wrap(
 
 def run_and_tell(terminal: Terminal, prepared: "PreparedWrap", client: "Client | None", meter: "HostMeter") -> int:
     """Run a tool; its exit code. It has standard output for itself: for people the closing line is a note."""
-    from tradewind_agent.copying import Logbook
+    from tradewind_agent.logbook import Logbook
     from tradewind_agent.movers.wrapping import run_wrap
 
     for line in _told_before(prepared):

@@ -107,13 +107,13 @@ class MeterSession:
             failure=self._failure,
         )
 
-    def latest(self) -> LiveSample | None:
-        """The last complete interval; None before there is one."""
+    def latest(self, over_s: float = 0.0) -> LiveSample | None:
+        """The last complete interval, power as its mean over the last ``over_s``; None before there is one."""
         if len(self._samples) < 2:
             return None
         return LiveSample(
             usage=usage_between(self._samples[-2], self._samples[-1]),
-            power_w=None if self._failure else self.trace.latest_power_w,
+            power_w=None if self._failure else self.trace.mean_power_w(over_s),
             method=self._meter.method,
             quality=self._meter.quality,
         )

@@ -1,6 +1,7 @@
 """From samples of a meter to the energy of a transfer."""
 
 from array import array
+from bisect import bisect_left
 from itertools import pairwise
 
 from tradewind.energy import EnergyReading, Host, base_energy_j, energy_above_base_j, total_energy_j
@@ -45,12 +46,15 @@ class EnergyTrace:
     def duration_s(self) -> float:
         return self.time_s[-1] - self.time_s[0] if self.time_s else 0.0
 
-    @property
-    def latest_power_w(self) -> float | None:
-        """Mean power between the last two samples."""
+    def mean_power_w(self, over_s: float) -> float | None:
+        """Mean power of about the last ``over_s`` seconds, at least of those between the last two samples."""
         if len(self.time_s) < 2:
             return None
-        return (self.energy_j[-1] - self.energy_j[-2]) / (self.time_s[-1] - self.time_s[-2])
+        begin_s = self.time_s[-1] - over_s
+        after = min(bisect_left(self.time_s, begin_s), len(self.time_s) - 2)
+        before = max(after - 1, 0)
+        first = before if begin_s - self.time_s[before] < self.time_s[after] - begin_s else after
+        return (self.energy_j[-1] - self.energy_j[first]) / (self.time_s[-1] - self.time_s[first])
 
     def power_w(self) -> list[tuple[float, float]]:
         """Mean power between neighbouring samples, with the time at its end."""

@@ -17,9 +17,10 @@ from tradewind.units import throughput_bps
 from tradewind_agent.agreement_text import write_agreement
 from tradewind_agent.client import Client
 from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copy_plan import plan_sizes
+from tradewind_agent.copy_plan import PlannedCopy, plan_sizes
 from tradewind_agent.copy_records import LEAST_DURATION, Identity, Moved, records_of
-from tradewind_agent.copying import Logbook, keep_records
+from tradewind_agent.copying import keep_records
+from tradewind_agent.logbook import Logbook
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.flag_words import over
@@ -53,13 +54,17 @@ class PreparedWrap:
 
     installed: Installed
     task: Task
-    plan: Plan
+    planned: PlannedCopy
     path: Path
     source: str
     destination: str
     workload: Workload | None
     options: WrapOptions
     notes: tuple[str, ...]
+
+    @property
+    def plan(self) -> Plan:
+        return self.planned.plan
 
     @property
     def tuning(self) -> Tuning:
@@ -115,16 +120,15 @@ def prepare_task(installed: Installed, task: Task, options: WrapOptions, client:
             notes = (f"sizes are unknown; planned for one file of {ASSUMED_FILE_BYTES // 10**6} MB",)
         sizes = workload.sizes_bytes if workload else (ASSUMED_FILE_BYTES,)
         wanted = replace(copy, by_hand=over(copy.by_hand, task.by_hand))
-        plan, more = plan_sizes(sizes, path, names, wanted, client, mover=installed.mover.name)
-        notes = (*notes, *more)
+        planned = plan_sizes(sizes, path, names, wanted, client, mover=installed.mover.name)
+        notes = (*notes, *planned.notes)
     else:
-        plan = replace(
-            plan_given(uuid4(), UNKNOWN_PARAMETERS), rationale=f"{installed.mover.name} is measured, not tuned"
-        )
+        rationale = f"{installed.mover.name} is measured, not tuned"
+        planned = PlannedCopy(plan=replace(plan_given(uuid4(), UNKNOWN_PARAMETERS), rationale=rationale))
     return PreparedWrap(
         installed=installed,
         task=task,
-        plan=plan,
+        planned=planned,
         path=path,
         source=names[0],
         destination=names[1],

@@ -1,0 +1,64 @@
+"""The tuning loop of a copy: what it is asked with, on which basis, and with whom it corresponds."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from tradewind.dataset import bins_of_sizes
+from tradewind.parameters import Caps, Parameters
+from tradewind.wire.recommendations import RecommendRequest, WireLimits
+from tradewind_agent.copy_listing import Listing
+from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.copy_plan import PlannedCopy
+from tradewind_agent.live_ticks import LiveTicks
+from tradewind_agent.tuning.correspondence import Correspondence, Heartbeats
+from tradewind_agent.tuning.lone_controller import LoneController, basis_of
+from tradewind_agent.tuning.loop import Pace, Tuning
+from tradewind_agent.tuning.sampling import Sampling
+
+ANSWER_PATIENCE_S = 2.0
+"""How long the loop, but never the transfer, waits for an answer before it decides by itself."""
+
+
+def tuning_of(
+    planned: PlannedCopy,
+    listing: Listing,
+    options: CopyOptions,
+    *,
+    service: Heartbeats | None,
+    live: LiveTicks,
+    say: Callable[[str], None],
+) -> Tuning | None:
+    """The loop of a copy that is about to begin; ``None`` where nothing is to be tuned, and nobody is told."""
+    if not options.tune or planned.enquiry is None:
+        return None
+    enquiry = _capped(planned.enquiry, options.by_hand)
+    correspondence = None
+    if service is not None and planned.key_is_good:
+        correspondence = Correspondence(service, planned.plan.transfer_id, patience_s=ANSWER_PATIENCE_S)
+    return Tuning(
+        planned.plan.chunks,
+        by_hand=options.by_hand,
+        sampling=Sampling(
+            enquiry=enquiry,
+            sees_path=options.engine.proxies.leading_to(listing.remote) is None,
+            now=lambda: datetime.now(UTC),
+        ),
+        lone=LoneController(basis_of(planned.plan, enquiry, bins_of_sizes(listing.sizes_bytes))),
+        correspondence=correspondence,
+        away=planned.plan.answer is None,
+        pace=Pace(tick_s=options.tick_s, share_patience_s=options.share_patience_s),
+        keeping=live,
+        say=say,
+    )
+
+
+def _capped(enquiry: RecommendRequest, by_hand: Parameters) -> RecommendRequest:
+    """The enquiry with what the user has set as caps: no decision goes beyond it."""
+    of_user = Caps(
+        concurrency=by_hand.concurrency, parallelism=by_hand.parallelism, pipelining=by_hand.pipelining or None
+    )
+    limits = enquiry.limits
+    caps = of_user if limits is None else limits.to_caps().tightened_by(of_user)
+    known = {name: value for name, value in asdict(caps).items() if value is not None}
+    return enquiry.model_copy(update={"limits": WireLimits(**known)}) if known else enquiry

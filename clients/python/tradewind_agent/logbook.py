@@ -1,0 +1,74 @@
+"""Where the records of a copy go: on disk first, from there to the service when there is one."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from tradewind.transfer import TransferRecord
+from tradewind.wire.heartbeats import SpooledHeartbeat
+from tradewind.wire.records import WireRecord
+from tradewind_agent.client import Client
+from tradewind_agent.errors import ServiceAway, ServiceProblem
+from tradewind_agent.spool import Spool
+from tradewind_agent.transfer_spool import TransferSpool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logbook:
+    """Records of transfers, and the ticks of those that were tuned.
+
+    ``upload_budget_s`` : time for what has waited, this transfer's own included; what is left goes next time.
+    """
+
+    spool: Spool
+    client: Client | None = None
+    upload_budget_s: float = 30.0
+    clock_s: Callable[[], float] = time.monotonic
+
+    @property
+    def transfers(self) -> TransferSpool:
+        return TransferSpool(self.spool)
+
+    def keep(self, records: Sequence[TransferRecord], ticks: Sequence[SpooledHeartbeat] | None = None) -> str:
+        """Log ``records``; what became of them, as the end of a sentence about the log.
+
+        Parameters
+        ----------
+        ticks : of a transfer that was tuned, as far as the service may not have them: it is told that it has ended.
+
+        Raises
+        ------
+        SpoolFailed
+        """
+        if not records:
+            return "has nothing to tell"
+        if self.client is None:
+            self.spool.append(records)
+            return "spooled until `tradewind login`"
+        transfer_id = records[0].transfer_id
+        if ticks is None or transfer_id is None:
+            kept = {segment.sha256 for segment in self.spool.append(records)}
+        else:
+            self.transfers.seal(transfer_id, [WireRecord.of(record) for record in records], ticks)
+            kept = set()
+        return self._delivered(self.client, kept, None if ticks is None else transfer_id)
+
+    def _delivered(self, client: Client, kept: set[str], sealed: UUID | None) -> str:
+        """What became of the segments ``kept`` and the transfer ``sealed``, when all was sent that waits."""
+        deadline_s = self.clock_s() + self.upload_budget_s
+
+        def keep_going() -> bool:
+            return self.clock_s() < deadline_s
+
+        try:
+            completions = self.transfers.drain(client, keep_going=keep_going)
+            logs = self.spool.drain(client, keep_going=keep_going)
+        except (ServiceAway, ServiceProblem) as failure:
+            return f"spooled: {failure}"
+        if logs.refused:
+            return f"refused: {logs.refused[-1]}"
+        waiting = {segment.sha256 for segment in self.spool.segments()}
+        if sealed is not None and sealed not in completions.completed | completions.logged:
+            return "spooled"
+        return "spooled" if kept & waiting else "uploaded"

@@ -1,0 +1,180 @@
+"""Ended transfers that the service may not have: their records and ticks, until it acknowledges their completion.
+
+A sealed transfer is one file, ``<id>.ended``: a line of records, then a line a tick, there whole or not at all. A
+completion sent twice is stored once. A service that is older than completions gets the records as plain logs.
+"""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from uuid import UUID
+
+from pydantic import TypeAdapter, ValidationError
+
+from tradewind.units import MIB
+from tradewind.wire.heartbeats import Completion, CompletionReceipt, SpooledHeartbeat
+from tradewind.wire.records import WireRecord
+from tradewind_agent.errors import BodyTooLarge, Contradiction, RequestRefused, SpoolFailed, UnknownThing
+from tradewind_agent.folders import make_private, replace_durably, sync_folder
+from tradewind_agent.live_ticks import left_behind
+from tradewind_agent.spool import Spool
+from tradewind_agent.system_errors import in_words
+
+ENDING = ".ended"
+FOLDER = "transfers"
+
+MOST_BYTES = 64 * MIB
+"""Of sealed transfers together, some 60,000 ticks; beyond it ticks are given up, the oldest first, never records."""
+
+COMPLETION_BYTES = MIB * 3 // 4
+"""Ticks of one completion: the service takes a MiB. More go in several completions, each with the records."""
+
+_NOT_AS_A_COMPLETION = (BodyTooLarge, Contradiction, RequestRefused, UnknownThing)
+"""The service is older than completions, or does not want this one."""
+
+_RECORDS = TypeAdapter(tuple[WireRecord, ...])
+
+
+class Completing(Protocol):
+    """What is needed of a service; :class:`tradewind_agent.client.Client` has it."""
+
+    def complete(self, transfer_id: UUID, completion: Completion) -> CompletionReceipt: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What one round did: transfers ``completed``, and those whose records went to the spool of logs instead."""
+
+    completed: frozenset[UUID] = frozenset()
+    logged: frozenset[UUID] = frozenset()
+
+
+class TransferSpool:
+    """Sealed transfers, in a folder within that of the ``logs``."""
+
+    def __init__(self, logs: Spool) -> None:
+        self.folder = logs.folder / FOLDER
+        self._logs = logs
+
+    def seal(self, transfer_id: UUID, records: Sequence[WireRecord], ticks: Sequence[SpooledHeartbeat]) -> None:
+        """Keep an ended transfer; on disk when this returns.
+
+        Raises
+        ------
+        SpoolFailed
+        """
+        try:
+            make_private(self.folder)
+            lines = [tick.model_dump_json(exclude_none=True).encode() for tick in ticks]
+            content = b"\n".join([_RECORDS.dump_json(tuple(records), exclude_none=True), *lines]) + b"\n"
+            replace_durably(self.folder / f"{transfer_id}{ENDING}", content)
+            with contextlib.suppress(FileNotFoundError):  # another program has just sent one
+                self._bound()
+        except OSError as failure:
+            raise SpoolFailed(f"logs cannot be spooled to {self.folder}: {in_words(failure)}") from None
+
+    def waiting(self) -> tuple[Path, ...]:
+        """Sealed transfers, the oldest first."""
+        found = []
+        for path in self.folder.glob(f"*{ENDING}"):
+            with contextlib.suppress(FileNotFoundError):
+                found.append((path.stat().st_mtime_ns, path))
+        return tuple(path for _, path in sorted(found))
+
+    def drain(self, service: Completing, *, keep_going: Callable[[], bool] = lambda: True) -> Delivered:
+        """Complete sealed transfers, those of killed programs included, until none is left or ``keep_going`` says no.
+
+        Raises
+        ------
+        ServiceAway, KeyRefused, ScopeMissing, ServiceBroken : what is not acknowledged stays.
+        SpoolFailed : the folder cannot be read or written.
+        """
+        completed: set[UUID] = set()
+        logged: set[UUID] = set()
+        try:
+            with self._alone() as alone:
+                if not alone:
+                    return Delivered()
+                self._seal_left_behind()
+                for path in self.waiting():
+                    if not keep_going():
+                        break
+                    transfer_id = UUID(path.name.removesuffix(ENDING))
+                    (completed if self._deliver(path, transfer_id, service) else logged).add(transfer_id)
+        except OSError as failure:
+            raise SpoolFailed(f"the spool {self.folder} cannot be used: {in_words(failure)}") from None
+        return Delivered(frozenset(completed), frozenset(logged))
+
+    def _seal_left_behind(self) -> None:
+        for path, record, ticks in left_behind(self.folder):
+            if record.transfer_id is not None:
+                self.seal(record.transfer_id, (record,), ticks)
+            path.unlink(missing_ok=True)
+
+    def _deliver(self, path: Path, transfer_id: UUID, service: Completing) -> bool:
+        """Whether the service took it as a completion; its records are in the spool of logs otherwise."""
+        records, ticks = _read(path)
+        taken = bool(records)
+        try:
+            for part in _parts(ticks) if records else ():
+                service.complete(transfer_id, Completion(records=records, heartbeats=part))
+        except _NOT_AS_A_COMPLETION:
+            self._logs.append(records)
+            taken = False
+        path.unlink(missing_ok=True)
+        sync_folder(self.folder)
+        return taken
+
+    def _bound(self) -> None:
+        waiting = self.waiting()
+        surplus = sum(path.stat().st_size for path in waiting) - MOST_BYTES
+        for path in waiting:
+            if surplus <= 0:
+                return
+            content = path.read_bytes()
+            records = content[: content.index(b"\n") + 1]
+            replace_durably(path, records)
+            surplus -= len(content) - len(records)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Whether no other program is sending; the kernel lets the lock go when the program ends, however it ends."""
+        if not self.folder.is_dir():
+            yield False
+            return
+        descriptor = os.open(self.folder / "upload.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+        finally:
+            os.close(descriptor)
+
+
+def _read(path: Path) -> tuple[tuple[WireRecord, ...], tuple[SpooledHeartbeat, ...]]:
+    """Records and ticks; nothing of a file that is damaged."""
+    first, *lines = path.read_bytes().splitlines() or [b""]
+    try:
+        return _RECORDS.validate_json(first), tuple(SpooledHeartbeat.model_validate_json(line) for line in lines)
+    except ValidationError:
+        return (), ()
+
+
+def _parts(ticks: Sequence[SpooledHeartbeat]) -> Iterator[tuple[SpooledHeartbeat, ...]]:
+    """``ticks`` in parts of bounded size; one empty part where there are none."""
+    part: list[SpooledHeartbeat] = []
+    part_bytes = 0
+    for tick in ticks:
+        tick_bytes = len(tick.model_dump_json(exclude_none=True))
+        if part and part_bytes + tick_bytes > COMPLETION_BYTES:
+            yield tuple(part)
+            part, part_bytes = [], 0
+        part.append(tick)
+        part_bytes += tick_bytes
+    yield tuple(part)

@@ -1,0 +1,49 @@
+"""The controller on this host alone, for as long as no service answers: the same code that the service runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tradewind.dataset import SizeBin
+from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.sla import Sla
+from tradewind.tuning import Basis, Decision, TuningState, begin, opened, resume, step
+from tradewind.wire.heartbeats import Heartbeat
+from tradewind.wire.recommendations import RecommendRequest
+from tradewind_agent.planning import Plan
+
+
+def basis_of(plan: Plan, enquiry: RecommendRequest, bins: Sequence[SizeBin]) -> Basis:
+    """What a transfer is tuned on: the recommendation's compact tables, or none where the rules made the plan."""
+    tables = {} if plan.answer is None else {kind: table.to_table() for kind, table in plan.answer.table.items()}
+    limits = enquiry.limits
+    sla: Sla = enquiry.sla.to_sla()
+    path: Path = enquiry.to_path() if enquiry.path is not None else UNKNOWN_PATH
+    if limits is None:
+        return opened(sla=sla, plan=plan.chunks, tables=tables, bins=bins, path=path)
+    return opened(sla=sla, plan=plan.chunks, tables=tables, bins=bins, path=path, caps=limits.to_caps())
+
+
+@dataclass(slots=True)
+class LoneController:
+    """Decides by itself; forgets what it believed when the service has decided in between."""
+
+    basis: Basis
+    _state: TuningState | None = field(default=None, init=False)
+
+    def decide(self, heartbeat: Heartbeat) -> Decision:
+        """The decision on one tick.
+
+        Raises
+        ------
+        InvalidValue : a sample that no transfer can have.
+        """
+        sample = heartbeat.to_sample()
+        state = self._state
+        if state is None or state.sequence != sample.sequence - 1:
+            state = begin(self.basis) if sample.sequence == 0 else resume(self.basis, sample)
+        self._state, decision = step(self.basis, state, sample)
+        return decision
+
+    def stand_by(self) -> None:
+        """The service decides again."""
+        self._state = None

@@ -1,0 +1,245 @@
+"""The tuning loop of one copy: claim a share before the first byte, then sample, ask, decide and retune once a tick.
+
+Whatever happens here, the transfer goes on: a service that is slow, away, broken or of another opinion leaves the
+decision to this host, and a sample that cannot be made is left out.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from tradewind.parameters import Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind.tuning import DecisionKind
+from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
+from tradewind_agent.engine.progress import Snapshot
+from tradewind_agent.errors import CopyFailed
+from tradewind_agent.meters import MeterSession
+from tradewind_agent.planning import set_by_hand
+from tradewind_agent.tuning.correspondence import Correspondence, Silence
+from tradewind_agent.tuning.following import Nonsense, plan_of
+from tradewind_agent.tuning.lone_controller import LoneController
+from tradewind_agent.tuning.sampling import Sampling
+from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict, change_line
+
+TICK_S = 5.0
+SHARE_PATIENCE_S = 600.0
+"""How long a copy waits for a share of a path whose caps are in use."""
+
+TICK_BOUNDS_S = (1.0, 60.0)
+"""What a service may make of the tick."""
+
+WAIT_BOUNDS_S = (0.1, 30.0)
+"""What it may make of the wait for a share."""
+
+MOST_SILENCES = 3
+"""Unanswered questions for a share before the copy begins without: no one is there to hold the cap."""
+
+
+class Tunable(Protocol):
+    """What is tuned; `TransferEngine` has it."""
+
+    def retune(self, plan: Sequence[ChunkPlan]) -> None: ...
+
+    def snapshot(self) -> Snapshot: ...
+
+
+class Keeping(Protocol):
+    """Where ticks are kept until the service has them for good."""
+
+    def keep(self, tick: Tick) -> None: ...
+
+    def journalled(self, sequence: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often and how long.
+
+    ``tick_s`` : between two samples; ``None`` leaves it to the service, 5 s until it says.
+    """
+
+    tick_s: float | None = None
+    share_patience_s: float = SHARE_PATIENCE_S
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
+    clock_s: Callable[[], float] = time.monotonic
+
+
+class Tuning:
+    """One copy's loop.
+
+    Parameters
+    ----------
+    plan : the copy begins with.
+    by_hand : settings of the user, which nobody changes.
+    correspondence : with the service; ``None`` without one.
+    away : whether the service was away a moment ago: the first byte then does not wait for it.
+    say : tells the user one line.
+
+    Attributes
+    ----------
+    ticks : what was seen and decided, in order.
+    """
+
+    def __init__(
+        self,
+        plan: Sequence[ChunkPlan],
+        *,
+        by_hand: Parameters,
+        sampling: Sampling,
+        lone: LoneController,
+        correspondence: Correspondence | None,
+        away: bool,
+        pace: Pace,
+        keeping: Keeping,
+        say: Callable[[str], None],
+    ) -> None:
+        self.ticks: list[Tick] = []
+        self._begun_with = self._plan = tuple(plan)
+        self._by_hand, self._sampling, self._lone = by_hand, sampling, lone
+        self._correspondence, self._answered = correspondence, not away
+        self._pace, self._keeping, self._say = pace, keeping, say
+        self._tick_s = pace.tick_s or TICK_S
+
+    async def begin(self, engine: Tunable) -> None:
+        """Claim a share with heartbeat 0, and give the engine the plan that is granted.
+
+        Raises
+        ------
+        CopyFailed : no share came free in time.
+        """
+        beat = self._sampling.first(self._lone.basis)
+        verdict = await self._granted(beat) if self._answered else None
+        self._follow(engine, beat, verdict or self._alone(beat), elapsed_s=0.0)
+
+    async def run(self, engine: Tunable, meter: MeterSession | None) -> None:
+        """A tick after the other, until cancelled."""
+        due_s = self._pace.clock_s()
+        while True:
+            due_s = max(due_s + self._tick_s, self._pace.clock_s())
+            await self._pace.pause(due_s - self._pace.clock_s())
+            try:
+                await self._tick(engine, meter)
+            except Exception as defect:  # noqa: BLE001 -- whatever is wrong with tuning, the files are moved
+                self._say(f"this tick is not tuned: {defect!r}")
+
+    def end(self, last: Snapshot, meter: MeterSession | None) -> None:
+        """The transfer is over: its last sample, on which nothing is decided any more."""
+        if self._correspondence is not None:
+            self._correspondence.leave()
+            self._keeping.journalled(self._correspondence.journalled_sequence)
+        verdict = Verdict(
+            chunks=self._plan, changed=False, kind="finish", reason="the transfer has ended", by=DecidedBy.AGENT
+        )
+        beat = self._sampling.next(last, meter.latest() if meter is not None else None)
+        self._note(Tick(elapsed_s=last.elapsed_s, heartbeat=beat, verdict=verdict))
+
+    async def _tick(self, engine: Tunable, meter: MeterSession | None) -> None:
+        now = engine.snapshot()
+        if not now.remaining_files:
+            return
+        beat = self._sampling.next(now, meter.latest(self._tick_s) if meter is not None else None)
+        verdict = await self._asked(beat) or self._alone(beat)
+        self._follow(engine, beat, verdict, elapsed_s=now.elapsed_s)
+
+    # Who decides.
+
+    async def _granted(self, beat: Heartbeat) -> Verdict | None:
+        """The service's verdict once it has granted a share; ``None`` where it does not answer."""
+        asked_s, silences, waiting = self._pace.clock_s(), 0, False
+        while True:
+            answer = await self._answer(beat)
+            if isinstance(answer, HeartbeatAnswer) and answer.granted:
+                if waiting:
+                    self._say(f"a share was granted after {self._pace.clock_s() - asked_s:.0f} s")
+                return self._understood(answer, beat)
+            if isinstance(answer, HeartbeatAnswer):
+                silences, wait_s, reason = 0, answer.next_heartbeat_s, answer.reason
+            else:
+                silences, wait_s, reason = silences + 1, WAIT_BOUNDS_S[0], str(answer)
+                if not waiting or silences >= MOST_SILENCES:
+                    return None
+            waited_s = self._pace.clock_s() - asked_s
+            if waited_s > self._pace.share_patience_s:
+                patience = f"{self._pace.share_patience_s:g} s"
+                raise CopyFailed(f"no share of the path came free within {patience} ({reason}); try again later")
+            if not waiting:
+                self._say(f"waiting for a share of the path before the first byte: {reason} (Ctrl-C gives up)")
+            waiting = True
+            await self._pace.pause(_within(wait_s, WAIT_BOUNDS_S))
+            beat = self._sampling.first(self._lone.basis)
+
+    async def _asked(self, beat: Heartbeat) -> Verdict | None:
+        answer = await self._answer(beat)
+        return self._understood(answer, beat) if isinstance(answer, HeartbeatAnswer) else None
+
+    async def _answer(self, beat: Heartbeat) -> HeartbeatAnswer | Silence:
+        if self._correspondence is None:
+            return Silence("no service is configured")
+        try:
+            answer = await self._correspondence.ask(beat)
+        except Silence as silence:
+            if self._answered:
+                self._say(f"tuning goes on by this host alone: {silence}")
+            self._answered = False
+            return silence
+        if not self._answered:
+            self._say("the service tunes the transfer again")
+        self._answered = True
+        if self._pace.tick_s is None and answer.granted:
+            self._tick_s = _within(answer.next_heartbeat_s, TICK_BOUNDS_S)
+        return answer
+
+    def _understood(self, answer: HeartbeatAnswer, beat: Heartbeat) -> Verdict | None:
+        try:
+            chunks = plan_of(answer, beat.sequence, self._begun_with)
+        except Nonsense as nonsense:
+            self._say(f"tuning goes on by this host alone: {nonsense}")
+            return None
+        self._lone.stand_by()
+        return Verdict(
+            chunks=chunks, changed=answer.changed, kind=answer.kind, reason=answer.reason, by=DecidedBy.SERVICE
+        )
+
+    def _alone(self, beat: Heartbeat) -> Verdict:
+        decision = self._lone.decide(beat)
+        return Verdict(
+            chunks=decision.chunks,
+            changed=decision.changed,
+            kind=str(decision.kind),
+            reason=decision.reason,
+            by=DecidedBy.AGENT,
+        )
+
+    # What comes of it.
+
+    def _follow(self, engine: Tunable, beat: Heartbeat, verdict: Verdict, *, elapsed_s: float) -> None:
+        plan = set_by_hand(verdict.chunks, self._by_hand)
+        before, self._plan = self._plan, plan
+        if plan != before:
+            engine.retune(plan)
+            if beat.sequence and not _is_the_end(verdict, beat):
+                self._say(change_line(elapsed_s, before, plan, verdict.reason))
+        changed = plan != before
+        self._note(Tick(elapsed_s=elapsed_s, heartbeat=beat, verdict=replace(verdict, chunks=plan, changed=changed)))
+
+    def _note(self, tick: Tick) -> None:
+        self.ticks.append(tick)
+        self._keeping.keep(tick)
+        if self._correspondence is not None:
+            self._keeping.journalled(self._correspondence.journalled_sequence)
+
+
+def _is_the_end(verdict: Verdict, beat: Heartbeat) -> bool:
+    """Whether there is only less to do because few files are left, which is not worth a word."""
+    files_at_once = sum(each.parameters.concurrency or 1 for each in verdict.chunks)
+    ended = verdict.kind == DecisionKind.REDISTRIBUTE and files_at_once >= beat.remaining_files
+    return verdict.kind == DecisionKind.FINISH or ended
+
+
+def _within(wait_s: float, bounds_s: tuple[float, float]) -> float:
+    """``wait_s`` within bounds; the lower one for what is no number."""
+    low_s, high_s = bounds_s
+    return min(max(wait_s, low_s), high_s) if wait_s == wait_s else low_s  # noqa: PLR0124 -- NaN alone differs from itself

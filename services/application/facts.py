@@ -1,0 +1,78 @@
+"""What workers tell of their work once it is committed: logs and metrics are made of these."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+from services.application.gate import Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkFitted:
+    """A link has a new model in the release that is being built."""
+
+    tenant_id: UUID
+    release_id: int
+    link_id: UUID
+    rows: int
+    leaves: int
+    duration_s: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkRefused:
+    """A link got no new model; ``verdict`` is absent where none could be fitted."""
+
+    tenant_id: UUID
+    release_id: int
+    link_id: UUID
+    reason: str
+    duration_s: float
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasePublished:
+    """A release is in force, so long after it was begun; ``outcomes``: how many links fared how."""
+
+    tenant_id: UUID
+    release_id: int
+    outcomes: Mapping[str, int]
+    building_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseRefused:
+    """A complete release was put aside."""
+
+    tenant_id: UUID
+    release_id: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldReleasesRemoved:
+    """A tenant's old releases are gone, or a part of them."""
+
+    tenant_id: UUID
+    releases: int
+    models: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Swept:
+    """How many tenants have links to fit, and how many have releases that are too old."""
+
+    tenants_with_work: int
+    tenants_with_old_releases: int
+
+
+Fact = LinkFitted | LinkRefused | ReleasePublished | ReleaseRefused | OldReleasesRemoved | Swept
+
+
+class Reporter(Protocol):
+    """Where facts are told; telling must not fail."""
+
+    def report(self, fact: Fact) -> None: ...

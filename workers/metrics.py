@@ -1,0 +1,81 @@
+"""Metrics of a worker: each of its processes counts in files of a folder, and the main process serves their sums.
+
+With ``PROMETHEUS_MULTIPROC_DIR`` set, prometheus_client keeps its numbers in files, one set a process, so that those of
+a process that was replaced still count. Without it every process counts for itself and nothing is served.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client.multiprocess import MultiProcessCollector
+
+FIT_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
+"""Between a link with little history and one with 10^7 rows."""
+
+
+@dataclass(frozen=True)
+class WorkerMetrics:
+    """The metrics of one worker process; labels are few and bounded: never an identifier."""
+
+    registry: CollectorRegistry
+    task_seconds: Histogram
+    fit_seconds: Histogram
+    fitted_rows: Counter
+    release_seconds: Histogram
+    releases: Counter
+    removed: Counter
+    tenants_with_work: Gauge
+
+    @classmethod
+    def create(cls) -> Self:
+        """Return the metrics of this process; call it after the fork."""
+        registry = CollectorRegistry()
+        return cls(
+            registry=registry,
+            task_seconds=Histogram(
+                "tradewind_task_seconds",
+                "Time of a task, by what became of it.",
+                ["task", "outcome"],
+                buckets=FIT_SECONDS,
+                registry=registry,
+            ),
+            fit_seconds=Histogram(
+                "tradewind_fit_seconds",
+                "Time of a link's fit, by whether its model serves.",
+                ["outcome"],
+                buckets=FIT_SECONDS,
+                registry=registry,
+            ),
+            fitted_rows=Counter("tradewind_fitted_rows", "Log rows that new models stand on.", registry=registry),
+            release_seconds=Histogram(
+                "tradewind_release_seconds",
+                "From the beginning of a release to its publication.",
+                buckets=FIT_SECONDS,
+                registry=registry,
+            ),
+            releases=Counter("tradewind_releases", "Complete releases.", ["outcome"], registry=registry),
+            removed=Counter("tradewind_removed", "Old releases and models removed.", ["what"], registry=registry),
+            tenants_with_work=Gauge(
+                "tradewind_tenants_with_work",
+                "Tenants with logs newer than their models, at the last sweep.",
+                registry=registry,
+                multiprocess_mode="mostrecent",
+            ),
+        )
+
+
+def serve_metrics(host: str, port: int, folder: Path) -> None:
+    """Serve the sums over all processes of this worker until it ends; begins at zero.
+
+    Parameters
+    ----------
+    folder : of this worker alone; made if need be.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for left_over in folder.glob("*.db"):
+        left_over.unlink()
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, path=str(folder))  # type: ignore[no-untyped-call]  # the library's
+    start_http_server(port, host, registry)

@@ -1,0 +1,66 @@
+"""Facts of the use cases as log lines and metrics."""
+
+from dataclasses import asdict
+from typing import Any
+
+from structlog.typing import FilteringBoundLogger
+
+from services.application.facts import (
+    Fact,
+    LinkFitted,
+    LinkRefused,
+    OldReleasesRemoved,
+    ReleasePublished,
+    ReleaseRefused,
+    Swept,
+)
+from services.telemetry import Event
+from workers.metrics import WorkerMetrics
+
+EVENT_OF = {
+    LinkFitted: Event.LINK_FITTED,
+    LinkRefused: Event.LINK_REFUSED,
+    ReleasePublished: Event.RELEASE_PUBLISHED,
+    ReleaseRefused: Event.RELEASE_REFUSED,
+    OldReleasesRemoved: Event.OLD_RELEASES_REMOVED,
+    Swept: Event.SWEPT,
+}
+
+
+class Reports:
+    """Tells each fact to the log and counts it."""
+
+    def __init__(self, metrics: WorkerMetrics, log: FilteringBoundLogger) -> None:
+        self._metrics = metrics
+        self._log = log
+
+    def report(self, fact: Fact) -> None:
+        self._count(fact)
+        self._log.info(EVENT_OF[type(fact)], **_told(fact))
+
+    def _count(self, fact: Fact) -> None:
+        metrics = self._metrics
+        match fact:
+            case LinkFitted():
+                metrics.fit_seconds.labels("fitted").observe(fact.duration_s)
+                metrics.fitted_rows.inc(fact.rows)
+            case LinkRefused():
+                metrics.fit_seconds.labels("refused").observe(fact.duration_s)
+            case ReleasePublished():
+                metrics.releases.labels("published").inc()
+                metrics.release_seconds.observe(fact.building_s)
+            case ReleaseRefused():
+                metrics.releases.labels("refused").inc()
+            case OldReleasesRemoved():
+                metrics.removed.labels("releases").inc(fact.releases)
+                metrics.removed.labels("models").inc(fact.models)
+            case Swept():
+                metrics.tenants_with_work.set(fact.tenants_with_work)
+
+
+def _told(fact: Fact) -> dict[str, Any]:
+    """The fact's fields as a log line has them: identifiers as text, a verdict as its figures."""
+    told = {name: str(value) if name in ("tenant_id", "link_id") else value for name, value in asdict(fact).items()}
+    if isinstance(fact, LinkFitted | LinkRefused):
+        told["verdict"] = fact.verdict.figures() if fact.verdict else None
+    return told
