@@ -25,7 +25,7 @@ from tradewind_agent.movers.report import WrapReport
 from tradewind_agent.movers.wrapping import PreparedWrap, WrapOptions, prepare_wrap, run_wrap
 from tradewind_agent.spool import Spool
 
-WAN = CopyOptions(source="alpha", destination="beta", network="wan", bandwidth_bps=1e9, rtt_s=0.05)
+WAN = CopyOptions(source="alpha", destination="beta", network="wan", bandwidth_bps=1e9, rtt_s=0.05, tune=False)
 
 
 def recommending(concurrency: int, parallelism: int = 1, pipelining: int = 1, mean_bps: float = 9e8) -> Service:
@@ -72,7 +72,7 @@ class Driver:
         self.spool = spool
 
     def prepare(self, *words: object, service: Service | None = None, **options: object) -> PreparedWrap:
-        wanted = WrapOptions(copy=WAN, **options)
+        wanted = WrapOptions(**({"copy": WAN} | options))
         client = service.client() if service is not None else None
         try:
             return prepare_wrap([str(word) for word in words], options=wanted, environment=os.environ, client=client)

@@ -79,7 +79,7 @@ def test_a_list_is_split_into_runs_of_curl_with_settings_of_their_own(drive, tmp
         prepared = prepare_copy_by(
             "curl",
             [origin.url, str(tmp_path / "to")],
-            options=WrapOptions(copy=CopyOptions(bandwidth_bps=1e9, rtt_s=0.05), round_s=1.0),
+            options=WrapOptions(copy=CopyOptions(bandwidth_bps=1e9, rtt_s=0.05, tick_s=60.0), round_s=1.0),
             environment=os.environ,
             folder=work,
             client=client,

@@ -1,10 +1,15 @@
 """Settings that change while the work is under way, each tool in its own way."""
 
+from dataclasses import replace
+
 from tests.integration.movers.conftest import FILE_BYTES, FILES
-from tests.integration.movers.driving import Retuner, arguments_of, connections_to, recommending, tool_process
+from tests.integration.movers.driving import WAN, Retuner, arguments_of, connections_to, recommending, tool_process
 from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
+
+TUNED = replace(WAN, tune=True, tick_s=60.0)
+"""The loop is there, but leaves the retuning to the test."""
 
 
 def whole(concurrency, parallelism=1):
@@ -66,7 +71,7 @@ def test_rclone_changes_between_runs_over_parts_of_its_list(drive, slow, tmp_pat
         (many / f"file {number}").write_bytes(bytes(1000))
     # 48 kB at a predicted 96 kbit/s last 4 s: two runs of 2 s, with at least 8 files a stream in each
     line = ("rclone", "copy", many, tmp_path / "to", "--bwlimit", "40k")
-    prepared = drive.prepare(*line, service=recommending(2, mean_bps=96_000), round_s=2.0)
+    prepared = drive.prepare(*line, service=recommending(2, mean_bps=96_000), copy=TUNED, round_s=2.0)
     transfers, progress = [], []
 
     def retune(run):
@@ -92,7 +97,7 @@ def test_rclone_with_filters_of_the_users_own_is_not_split(drive, tmp_path):
     for number in range(48):
         (many / f"{number}").write_bytes(bytes(1000))
     line = ("rclone", "copy", "--include", "1*", many, tmp_path / "to")
-    prepared = drive.prepare(*line, service=recommending(1, mean_bps=10_000), round_s=1.0)
+    prepared = drive.prepare(*line, service=recommending(1, mean_bps=10_000), copy=TUNED, round_s=1.0)
     report = drive.run(prepared)
     assert (len(report.commands), report.live) == (1, "nothing")
     assert report.result.files_done == 11  # those that begin with 1, as listed by rclone's own rules

@@ -31,6 +31,10 @@ def transfer_options(
     network: options.Network = None,
     path: options.KnownPath,
     load: options.Load = None,
+    tune: Annotated[
+        bool, typer.Option(help="Change settings while it runs where the tool has a way; none of your own flags.")
+    ] = True,
+    tick: Annotated[str | None, typer.Option(hidden=True, metavar="TIME", help="Time between two samples.")] = None,
 ) -> "CopyOptions":
     """What is asked of the transfer; its parameters may be set by the tool's own flags."""
     from tradewind.parameters import Caps
@@ -45,6 +49,8 @@ def transfer_options(
         rtt_s=path.rtt_s,
         load=load,
         limits=Caps(concurrency=max_concurrency),
+        tune=tune,
+        tick_s=None if tick is None else options.duration("--tick", tick),
     )
 
 
@@ -109,7 +115,7 @@ def run_and_tell(terminal: Terminal, prepared: "PreparedWrap", client: "Client |
     logbook = Logbook(spool=surroundings.open_spool(terminal), client=client)
     # The document alone is on standard output; what the tool says there goes beside it.
     output_to = sys.stderr.fileno() if terminal.json else None
-    report = run_wrap(prepared, logbook=logbook, meter=meter, output_to=output_to)
+    report = run_wrap(prepared, client=client, logbook=logbook, meter=meter, say=terminal.note, output_to=output_to)
     if terminal.json:
         terminal.result("", report.document())
     else:

@@ -62,6 +62,10 @@ class Aria2Task:
         return ends_of_urls(self.addresses[0], None)
 
     @property
+    def changes_live(self) -> bool:
+        return self.by_rpc
+
+    @property
     def live(self) -> str:
         return "files at once and streams a file, by JSON-RPC" if self.by_rpc else "nothing"
 

@@ -58,6 +58,7 @@ class BaselineTask:
     """One command line of a tool that is only measured."""
 
     by_hand = UNKNOWN_PARAMETERS
+    changes_live = False
     live = "nothing"
     notes: tuple[str, ...] = ()
 

@@ -81,6 +81,10 @@ class CurlTask:
         return ends_of_urls(None, address) if self.uploads else ends_of_urls(address, None)
 
     @property
+    def changes_live(self) -> bool:
+        return bool(self.pairs)
+
+    @property
     def live(self) -> str:
         return "between successive runs over parts of the list" if self.pairs else "nothing"
 
@@ -126,6 +130,7 @@ class CurlRun:
         sizes_bytes = [pair.size_bytes for pair in task.pairs]
         self._task, self._parameters, self._scratch = task, tuning.parameters, scratch
         self._fixed = tuning.fixed
+        self._running = tuning.parameters
         rounds = rounds_worth(sizes_bytes, tuning.expected_bps, tuning.round_s, tuning.parameters.concurrency or 1)
         self._parts = split_by_bytes(sizes_bytes, rounds) if task.pairs else ()
         self._begun = 0
@@ -135,8 +140,8 @@ class CurlRun:
 
     @property
     def in_force(self) -> Parameters:
-        if self._task.added(self._parameters):
-            return Parameters(concurrency=self._parameters.concurrency)
+        if self._task.added(self._running):
+            return Parameters(concurrency=self._running.concurrency)
         return Parameters(concurrency=self._task.by_hand.concurrency or 1)
 
     def next_command(self) -> Command | None:
@@ -149,6 +154,7 @@ class CurlRun:
             words += ["--config", str(self._list(self._parts[self._begun]))]
         self._said = Tail(said)
         self._begun += 1
+        self._running = self._parameters
         return Command((task.line.program, *words), errors_to=said)
 
     def started(self, _pid: int, /) -> None:

@@ -58,6 +58,7 @@ class GlobusMover:
 class GlobusTask:
     """One command line of globus-url-copy."""
 
+    changes_live = False
     live = "nothing"
     notes: tuple[str, ...] = ()
 

@@ -133,6 +133,10 @@ class Task(Protocol):
         """Parameters that the user's own flags set: they win."""
 
     @property
+    def changes_live(self) -> bool:
+        """Whether anything can change while it runs; ``live`` says how."""
+
+    @property
     def live(self) -> str:
         """What can change while it runs, in a phrase."""
 

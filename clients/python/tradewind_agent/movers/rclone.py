@@ -77,8 +77,12 @@ class RcloneTask:
         self._of_list = files is not None
 
     @property
+    def changes_live(self) -> bool:
+        return self._can_be_split
+
+    @property
     def live(self) -> str:
-        return "between successive runs over parts of the list" if self._can_be_split else "nothing"
+        return "between successive runs over parts of the list" if self.changes_live else "nothing"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -126,6 +130,7 @@ class RcloneRun:
     ) -> None:
         self._task, self._parameters, self._parts, self._files = task, tuning.parameters, parts, files
         self._fixed, self._scratch = tuning.fixed, scratch
+        self._running = self._parameters
         self._begun = 0
         self._before = Result(0, 0, 0)
         self._log: RcloneLog | None = None
@@ -133,7 +138,7 @@ class RcloneRun:
 
     @property
     def in_force(self) -> Parameters:
-        return Parameters(concurrency=self._parameters.concurrency, parallelism=self._parameters.parallelism)
+        return Parameters(concurrency=self._running.concurrency, parallelism=self._running.parallelism)
 
     def next_command(self) -> Command | None:
         if self._begun >= max(len(self._parts), 1):
@@ -154,6 +159,7 @@ class RcloneRun:
             stats_every_s=_stats_every_s(task.given),
         )
         self._begun += 1
+        self._running = self._parameters
         return Command(task.line.with_options(ours))
 
     def started(self, _pid: int, /) -> None:

@@ -13,6 +13,7 @@ from tradewind_agent.copy_report import plan_document
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.movers.port import Command, Result
 from tradewind_agent.planning import Plan
+from tradewind_agent.tuning.ticks import Tick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,7 @@ class WrapReport:
     usage: Usage | None
     work: CpuWork | None
     records: tuple[TransferRecord, ...]
+    timeline: tuple[Tick, ...]
     log: str
     notes: tuple[str, ...]
 
@@ -78,6 +80,7 @@ class WrapReport:
             "work": asdict(self.work) if self.work else None,
             "plan": plan_document(self.plan),
             "records": [WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records],
+            "timeline": [tick.document() for tick in self.timeline],
             "log": self.log,
             "notes": list(self.notes),
         }

@@ -9,15 +9,19 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Protocol
 
 from tradewind.energy import Host
 from tradewind_agent.errors import ToolUnusable
 from tradewind_agent.metering import HostMeter
-from tradewind_agent.meters import MeterResult
+from tradewind_agent.meters import MeterResult, MeterSession
 from tradewind_agent.movers.port import Command, ToolRun
 
 TICK_S = 0.25
 """Between two looks at a tool's output: what an echo may lag behind."""
+
+_SIGNALLED = 128
+"""Exit codes above this are of programs that a signal has ended."""
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -30,6 +34,7 @@ class Ran:
     ``stopped_by`` : signal that the user sent, if any.
     """
 
+    run: ToolRun
     code: int
     commands: tuple[Command, ...]
     started_at: datetime
@@ -42,49 +47,89 @@ class Ran:
         return self.started_at + timedelta(seconds=self.duration_s)
 
 
+class Loop(Protocol):
+    """What tunes a run: `tradewind_agent.tuning.loop.Tuning` on a tool."""
+
+    async def begin(self) -> None:
+        """Before the first byte; the settings to begin with are known afterwards."""
+
+    def begun(self, run: ToolRun) -> None:
+        """The run starts now."""
+
+    async def run(self, meter: MeterSession | None) -> None:
+        """Until cancelled."""
+
+    def end(self, meter: MeterSession | None) -> None:
+        """The run is over."""
+
+
 def run_tool(
-    run: ToolRun,
+    make: Callable[[], ToolRun],
     *,
     meter: HostMeter | None = None,
     host: Host = Host.DESTINATION,
+    loop: Loop | None = None,
     on_tick: Callable[[ToolRun], object] | None = None,
     output_to: int | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Ran:
-    """Run all commands of ``run`` to their end.
+    """Run all commands of a run to their end.
 
     Parameters
     ----------
+    make : the run, when its settings are certain.
     meter : of this host, which is the ``host`` end; children are counted with it.
-    output_to : file descriptor in place of standard output, for the tool's.
+    loop : tunes it.
     on_tick : called after each look at the tool, in a thread; may retune it.
+    output_to : file descriptor in place of standard output, for the tool's.
 
     Raises
     ------
     ToolUnusable : it cannot be started.
+    CopyFailed : no share of the path came free in time.
     """
-    return asyncio.run(_run(run, meter, host, partial(_one, run=run, on_tick=on_tick, output_to=output_to), now))
+
+    async def running() -> Ran:
+        session = await meter.session(host) if meter is not None else None
+        if loop is not None:
+            await loop.begin()
+        run = make()
+        one = partial(_one, run=run, on_tick=on_tick, output_to=output_to)
+        return await _run(run, session, loop, one, now)
+
+    return asyncio.run(running())
 
 
-async def _run(run: ToolRun, meter: HostMeter | None, host: Host, one: "_Runner", now: Callable[[], datetime]) -> Ran:
-    session = await meter.session(host) if meter is not None else None
+async def _run(
+    run: ToolRun, session: MeterSession | None, loop: Loop | None, one: "_Runner", now: Callable[[], datetime]
+) -> Ran:
     if session is not None:
         await session.start()
-    loop = asyncio.get_running_loop()
-    started_at, begun_s = now(), loop.time()
+    clock = asyncio.get_running_loop()
+    started_at, begun_s = now(), clock.time()
+    tuning: asyncio.Task[None] | None = None
+    if loop is not None:
+        loop.begun(run)
+        tuning = asyncio.create_task(loop.run(session))
     commands: list[Command] = []
     code, over_s = 0, None
-    with _forwarding(loop) as signals:
+    with _forwarding(clock) as signals:
         while signals.sent is None and (command := run.next_command()) is not None:
             commands.append(command)
             ended, over_s = await one(command, signals)
             run.ended(ended)
             code = code or ended
-            if ended > 128:
+            if ended > _SIGNALLED:
                 break
-    duration_s = (loop.time() if over_s is None else over_s) - begun_s
+    duration_s = (clock.time() if over_s is None else over_s) - begun_s
     metered = await session.stop() if session is not None else None
+    if loop is not None and tuning is not None:
+        tuning.cancel()
+        with suppress(asyncio.CancelledError):
+            await tuning
+        loop.end(session)
     return Ran(
+        run=run,
         code=code,
         commands=tuple(commands),
         started_at=started_at,
@@ -156,7 +201,7 @@ async def _one(
         if process.returncode is None:
             process.kill()
             await ending
-    return (128 - code if code < 0 else code), over_s
+    return (_SIGNALLED - code if code < 0 else code), over_s
 
 
 def _look(run: ToolRun, on_tick: Callable[[ToolRun], object] | None) -> None:

@@ -8,28 +8,32 @@ from dataclasses import dataclass, replace
 from pathlib import Path as Folder
 from uuid import uuid4
 
-from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy import Host
-from tradewind.parameters import UNKNOWN_PARAMETERS
+from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
-from tradewind.units import throughput_bps
+from tradewind.transfer import Direction, Mover
 from tradewind_agent.agreement_text import write_agreement
 from tradewind_agent.client import Client
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_plan import PlannedCopy, plan_sizes
-from tradewind_agent.copy_records import LEAST_DURATION, Identity, Moved, records_of
+from tradewind_agent.copy_records import Identity
 from tradewind_agent.copying import keep_records
 from tradewind_agent.logbook import Logbook
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.flag_words import over
 from tradewind_agent.movers.known import Installed, find_installed, mover_named
-from tradewind_agent.movers.port import Command, Result, Task, ToolRun, Tuning, Workload
+from tradewind_agent.movers.port import Command, Task, ToolRun, Tuning, Workload
 from tradewind_agent.movers.report import WrapReport
-from tradewind_agent.movers.running import Ran, run_tool
+from tradewind_agent.movers.running import run_tool
+from tradewind_agent.movers.tool_loop import TunedWork, loop_of
+from tradewind_agent.movers.wrap_records import energy_of, records_of_run, status_of, within_what_is_known
 from tradewind_agent.path_probe import connect_time_s
-from tradewind_agent.planning import Plan, plan_given
+from tradewind_agent.planning import Plan, plan_given, with_settings
+from tradewind_agent.tuning.ticks import main_settings
+
+ROUND_S = 30.0
+"""One run of a tool that can only change between runs: some ticks long, so that starting anew costs little."""
 
 ASSUMED_FILE_BYTES = 10_000_000
 """A file of unknown size, for the recommendation alone: between the pages and the videos of the papers' sets."""
@@ -45,7 +49,7 @@ class WrapOptions:
 
     copy: CopyOptions
     workload: Workload | None = None
-    round_s: float | None = None
+    round_s: float | None = ROUND_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +71,25 @@ class PreparedWrap:
         return self.planned.plan
 
     @property
-    def tuning(self) -> Tuning:
+    def wanted(self) -> CopyOptions:
+        """What is asked of the transfer, with what the tool's own flags set as set by hand."""
+        return replace(self.options.copy, by_hand=over(self.options.copy.by_hand, self.task.by_hand))
+
+    @property
+    def tuned_work(self) -> TunedWork | None:
+        """What can be tuned while it runs; ``None`` where the tool has no way, or its files are unknown."""
+        if self.workload is None or not self.task.changes_live or not self.installed.mover.tuned:
+            return None
+        return TunedWork(self.planned, self.workload, self.wanted, self.path)
+
+    def tuning(self, setting: Parameters | None = None) -> Tuning:
+        """How the run begins: as planned, or with another setting."""
         predicted = self.plan.predicted
         return Tuning(
-            parameters=self.plan.parameters,
+            parameters=self.plan.parameters if setting is None else setting,
             expected_bps=predicted.throughput_bps.mean if predicted else None,
-            fixed=over(self.options.copy.by_hand, self.task.by_hand),
-            round_s=self.options.round_s,
+            fixed=self.wanted.by_hand,
+            round_s=self.options.round_s if self.options.copy.tune else None,
         )
 
     @property
@@ -83,7 +99,7 @@ class PreparedWrap:
     def first_command(self) -> Command:
         """What would be run first."""
         with tempfile.TemporaryDirectory(prefix="tradewind-") as scratch:
-            command = self.task.run(self.tuning, Folder(scratch)).next_command()
+            command = self.task.run(self.tuning(), Folder(scratch)).next_command()
         assert command is not None
         return command
 
@@ -141,30 +157,57 @@ def prepare_task(installed: Installed, task: Task, options: WrapOptions, client:
 def run_wrap(
     prepared: PreparedWrap,
     *,
+    client: Client | None = None,
     logbook: Logbook | None = None,
     meter: HostMeter | None = None,
+    say: Callable[[str], None] = lambda _: None,
     on_tick: Callable[[ToolRun], object] | None = None,
     output_to: int | None = None,
 ) -> WrapReport:
-    """Run the tool, and log what came of it.
+    """Run the tool, tune it meanwhile where it has a way, and log what came of it.
 
     Parameters
     ----------
-    on_tick, output_to : see ``run_tool``; the former is the place of whatever retunes the run.
+    client : of the service that tunes it; without one this host does.
+    say : told one line when the settings change.
+    on_tick, output_to : see ``run_tool``.
+
+    Raises
+    ------
+    ToolUnusable : it cannot be started.
+    CopyFailed : no share of the path came free in time.
     """
-    host = Host.SOURCE if prepared.task.ends.direction is Direction.UPLOAD else Host.DESTINATION
+    identity = _identity(prepared)
+    host = Host.SOURCE if identity.direction is Direction.UPLOAD else Host.DESTINATION
     with ExitStack() as stack:
         scratch = Folder(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-")))
-        run = prepared.task.run(prepared.tuning, scratch)
-        ran = run_tool(run, meter=meter, host=host, on_tick=on_tick, output_to=output_to)
-        result = run.result()
-        in_force = run.in_force
+        loop = loop_of(prepared.tuned_work, identity, client=client, logbook=logbook, say=say)
+        if loop is not None:
+            stack.callback(loop.live.close)
+
+        def make() -> ToolRun:
+            setting = None if loop is None else loop.driven.setting
+            return prepared.task.run(prepared.tuning(setting), scratch)
+
+        ran = run_tool(make, meter=meter, host=host, loop=loop, on_tick=on_tick, output_to=output_to)
+        result, in_force = ran.run.result(), ran.run.in_force
+        timeline = loop.ticks if loop is not None else ()
+        if main := main_settings(timeline):
+            setting = with_settings(prepared.plan, main).parameters
+            parameters = within_what_is_known(setting, in_force)
+        else:
+            parameters = in_force
+        records = records_of_run(
+            identity, ran, result, workload=prepared.workload, parameters=parameters, path=prepared.path
+        )
+        log = "has nothing to tell"
+        if records:
+            log = keep_records(logbook, records, loop.live if loop is not None else None)
     notes = prepared.notes
     if ran.metered is not None and ran.metered.failure is not None:
         notes += (f"energy was not measured to the end: {ran.metered.failure}",)
-    records = _records(prepared, ran, result, run) if result is not None else ()
     return WrapReport(
-        mover=Mover(prepared.installed.mover.name, prepared.installed.version),
+        mover=identity.mover,
         plan=prepared.plan,
         in_force=in_force,
         not_expressible=prepared.not_expressible,
@@ -172,63 +215,30 @@ def run_wrap(
         live=prepared.task.live,
         commands=ran.commands,
         exit_code=ran.code,
-        status=_status(ran),
+        status=status_of(ran),
         source=prepared.source,
         destination=prepared.destination,
         result=result,
         duration_s=ran.duration_s,
-        energy=records[0].energy if records else (),
+        energy=energy_of(ran),
         usage=ran.metered.usage if ran.metered else None,
         work=ran.metered.work if ran.metered else None,
         records=records,
-        log=keep_records(logbook, records) if records else "has nothing to tell",
+        timeline=timeline,
+        log=log,
         notes=notes,
     )
 
 
-def _status(ran: Ran) -> Status:
-    if ran.stopped_by is not None:
-        return Status.CANCELLED
-    return Status.SUCCEEDED if ran.code == 0 else Status.FAILED
-
-
-def _records(prepared: PreparedWrap, ran: Ran, result: Result, run: ToolRun) -> tuple[TransferRecord, ...]:
-    """One row for the whole; a tool that was given nothing to do leaves none."""
-    if ran.code == 0 and not result.bytes_moved:
-        return ()
-    copy = prepared.options.copy
-    identity = Identity(
+def _identity(prepared: PreparedWrap) -> Identity:
+    mover = prepared.installed.mover
+    return Identity(
         transfer_id=prepared.plan.transfer_id,
         source=prepared.source,
         destination=prepared.destination,
-        mover=Mover(prepared.installed.mover.name, prepared.installed.version),
+        mover=Mover(mover.name, prepared.installed.version),
         protocol=prepared.task.ends.protocol,
         direction=prepared.task.ends.direction,
-        network=copy.network,
-        sla=write_agreement(copy.sla) if prepared.installed.mover.tuned else None,
+        network=prepared.options.copy.network,
+        sla=write_agreement(prepared.options.copy.sla) if mover.tuned else None,
     )
-    outcome = Outcome(
-        status=_status(ran),
-        bytes_moved=result.bytes_moved,
-        files_done=result.files_done,
-        files_failed=result.files_failed,
-        throughput_bps=throughput_bps(result.bytes_moved, max(ran.duration_s, LEAST_DURATION.total_seconds())),
-    )
-    whole = Moved(
-        chunk=ChunkKind.WHOLE,
-        dataset=_dataset(prepared.workload, result),
-        parameters=run.in_force,
-        started_at=ran.started_at,
-        ended_at=ran.ended_at,
-        outcome=outcome,
-    )
-    metered = ran.metered
-    energy = (metered.energy,) if metered is not None and metered.energy is not None else ()
-    return records_of(identity, whole, (), path=prepared.path, energy=energy, usage=metered.usage if metered else None)
-
-
-def _dataset(workload: Workload | None, result: Result) -> DataSet:
-    """What was listed, if that is what was moved; else what was moved."""
-    if workload is not None and workload.exact and sum(workload.sizes_bytes) == result.bytes_moved:
-        return DataSet.of_sizes(workload.sizes_bytes)
-    return DataSet(file_count=max(result.files_done + result.files_failed, 1), total_bytes=result.bytes_moved)
