@@ -14,19 +14,24 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import redis
 
 from benchmarks import report
 from benchmarks.api_app import ECHO, ECHO_REDIS
-from benchmarks.api_cases import DESTINATIONS, log_lines, requests
-from benchmarks.http_load import Load, LoadError, Measured
+from benchmarks.api_cases import DESTINATIONS, live_enquiries, live_transfer, log_lines, requests
+from benchmarks.http_load import HeartbeatLoad, LiveTransfer, Load, LoadError, Measured
 from services.bootstrap import container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import prepare_database
+from services.queue.sessions import JOURNAL
 from services.serve import PYTHON, first_key, running
 
 RECOMMEND = "/v1/recommend"
-ROUTES = {"echo": ECHO, "recommend": RECOMMEND, "echo_redis": ECHO_REDIS}
+HEARTBEAT = "/v1/transfers/{transfer_id}/heartbeats"
+ROUTES = {"echo": ECHO, "recommend": RECOMMEND}
+HEARTBEAT_ROUTES = {"echo_redis": ECHO_REDIS, "heartbeat": HEARTBEAT}
+RATIOS = {"recommend_ratio": ("recommend", "echo"), "heartbeat_ratio": ("heartbeat", "echo_redis")}
 ROUNDS, ROUND_S = 7, 4
 QUICK_ROUNDS, QUICK_ROUND_S = 3, 2
 WARM_UP_S = 1
@@ -58,20 +63,49 @@ def run(rounds: int, seconds: int, seed: int) -> list[Mapping[str, Measured]]:
             publish(client, environment, seed)
             for body in bodies:
                 _require_learned(client, body)
-        for path in ROUTES.values():
-            load.run(address + path, WARM_UP_S)
+            heartbeats = HeartbeatLoad(Path(folder), [_begun(client, asked) for asked in live_enquiries()], secret)
+
+        def measure(for_s: int) -> Mapping[str, Measured]:
+            found = {name: load.run(address + path, for_s) for name, path in ROUTES.items()}
+            for name, route in HEARTBEAT_ROUTES.items():
+                found[name] = heartbeats.run(address, route, for_s)
+                _empty_journal(environment["REDIS_URL"])
+            return found
+
+        measure(WARM_UP_S)
         measured: list[Mapping[str, Measured]] = []
         for number in range(rounds):
-            measured.append({name: load.run(address + path, seconds) for name, path in ROUTES.items()})
-            print(f"round {number + 1} of {rounds}: {measured[-1]['recommend'].rps:,.0f} a second", flush=True)
+            measured.append(measure(seconds))
+            told = (f"{measured[-1][name].rps:,.0f} {name}s" for name in ("recommend", "heartbeat"))
+            print(f"round {number + 1} of {rounds}: {' and '.join(told)} a second", flush=True)
     return measured
 
 
+def _begun(client: httpx.Client, enquiry: dict[str, Any]) -> LiveTransfer:
+    """A transfer that has its recommendation and its share."""
+    _require_learned(client, json.dumps(enquiry).encode())
+    recommended = client.post(RECOMMEND, json=enquiry).raise_for_status().json()
+    transfer = live_transfer(enquiry, recommended)
+    first = transfer.body.replace('"@sequence@"', "0").replace('"@rate@"', "0").replace('"@chunk_rate@"', "0")
+    for route in HEARTBEAT_ROUTES.values():
+        path = route.format(transfer_id=transfer.id)
+        client.post(path, content=first, headers={"Content-Type": "application/json"}).raise_for_status()
+    return transfer
+
+
+def _empty_journal(redis_url: str) -> None:
+    """No worker runs beside the load, so that what it would journal piles up."""
+    with redis.Redis.from_url(redis_url) as store:
+        store.delete(JOURNAL)
+
+
 def summary(rounds: Sequence[Mapping[str, Measured]]) -> dict[str, float]:
-    """Medians over the rounds; the ratio is taken round by round."""
-    figures = {f"{name}_rps": statistics.median(each[name].rps for each in rounds) for name in ROUTES}
-    figures["recommend_ratio"] = statistics.median(each["recommend"].rps / each["echo"].rps for each in rounds)
-    return figures | {f"{name}_p99_ms": statistics.median(each[name].p99_ms for each in rounds) for name in ROUTES}
+    """Medians over the rounds; ratios are taken round by round."""
+    names = (*ROUTES, *HEARTBEAT_ROUTES)
+    figures = {f"{name}_rps": statistics.median(each[name].rps for each in rounds) for name in names}
+    for ratio, (ours, echo) in RATIOS.items():
+        figures[ratio] = statistics.median(each[ours].rps / each[echo].rps for each in rounds)
+    return figures | {f"{name}_p99_ms": statistics.median(each[name].p99_ms for each in rounds) for name in names}
 
 
 def _results(rounds: Sequence[Mapping[str, Measured]]) -> list[dict[str, report.Value]]:

@@ -1,25 +1,31 @@
 """The real application, and beside its routes the baselines: the same answers without the work."""
 
-import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from uuid import UUID
 
-import redis.asyncio
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Request, Response
 
 from services.api.dependencies import AgentKey, Parts
 from services.api.recommend import recommend_parameters
+from services.api.transfers import heartbeat
 from services.app import app_from_environment
+from services.application.tune_transfer import Tuner
+from services.application.tuning_sessions import Exchanged, Outcome, Tick, TransferKey
+from services.bootstrap import Container
+from services.queue.sessions import RedisSessions
+from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
 
 ECHO = "/v1/echo"
-ECHO_REDIS = "/v1/echo-redis"
+ECHO_REDIS = "/v1/echo/{transfer_id}/heartbeats"
+
+REALLY_ANSWERED = 4
+"""Heartbeats of a transfer before its echo begins: state and answer have then grown to their usual size."""
 
 
 def app() -> FastAPI:
     """For uvicorn. The echoes authenticate, validate the same body, and give back what was answered to it before."""
     application = app_from_environment()
-    client = redis.asyncio.Redis.from_url(os.environ["REDIS_URL"])
     kept: dict[tuple[object, ...], bytes] = {}
 
     async def kept_answer(asked: RecommendRequest, parts: Parts, principal: AgentKey) -> Response:
@@ -28,19 +34,70 @@ def app() -> FastAPI:
             kept[case] = bytes((await recommend_parameters(asked, parts, principal)).body)
         return Response(kept[case], media_type="application/json")
 
-    async def kept_answer_after_redis(asked: RecommendRequest, parts: Parts, principal: AgentKey) -> Response:
-        await client.get("benchmark")
-        return await kept_answer(asked, parts, principal)
-
     application.post(ECHO)(kept_answer)
-    application.post(ECHO_REDIS)(kept_answer_after_redis)
-    original = application.router.lifespan_context
-
-    @asynccontextmanager
-    async def lifespan(served: FastAPI) -> AsyncIterator[None]:
-        async with original(served):
-            yield
-        await client.aclose()
-
-    application.router.lifespan_context = lifespan
+    application.post(ECHO_REDIS)(HeartbeatEcho(application.state.container).answer)
     return application
+
+
+@dataclass
+class _Echoed:
+    """Of a transfer: what its last heartbeat that was decided on sent to the store of sessions, and its answer."""
+
+    key: TransferKey
+    tick: Tick
+    answer: bytes
+    times: int = 1
+
+
+class _Recording(RedisSessions):
+    """Sessions that keep what was sent last."""
+
+    sent: tuple[TransferKey, Tick]
+
+    async def exchange(self, key: TransferKey, tick: Tick) -> Exchanged:
+        self.sent = key, tick
+        return await super().exchange(key, tick)
+
+
+class HeartbeatEcho:
+    """Sends to the store of sessions, by the same script and in as many bytes, what was sent for a real heartbeat.
+
+    Nothing is decided: the state, decision and answer of each transfer are those of one of its first heartbeats.
+    """
+
+    def __init__(self, parts: Container) -> None:
+        self._sessions = _Recording(parts.session_client)
+        self._recorded = replace(parts, tuner=Tuner(self._sessions))
+        self._echoed: dict[UUID, _Echoed] = {}
+
+    async def answer(self, transfer_id: UUID, beat: Heartbeat, request: Request, principal: AgentKey) -> Response:
+        """One heartbeat."""
+        echoed = self._echoed.get(transfer_id)
+        if echoed is None or echoed.times < REALLY_ANSWERED:
+            return await self._decided(transfer_id, beat, request, principal)
+        body, tick = await request.body(), echoed.tick
+        sent = Tick(
+            sequence=beat.sequence,
+            known=beat.sequence,
+            state=tick.state,
+            enquiry=tick.enquiry,
+            heartbeat=body,
+            decision=tick.decision,
+            claims=tick.claims,
+            used=tick.used,
+            wanted=tick.wanted,
+            weight=tick.weight,
+            silent_after_s=tick.silent_after_s,
+        )
+        exchanged = await RedisSessions.exchange(self._sessions, echoed.key, sent)
+        assert exchanged.outcome is Outcome.STORED
+        return Response(echoed.answer, media_type="application/json")
+
+    async def _decided(self, transfer_id: UUID, beat: Heartbeat, request: Request, principal: AgentKey) -> Response:
+        own = UUID(int=transfer_id.int ^ 1)  # apart from the real transfer, which has a session of its own
+        answer = await heartbeat(own, beat, request, self._recorded, principal)
+        key, tick = self._sessions.sent
+        before = self._echoed.get(transfer_id)
+        times = before.times + 1 if before else 1
+        self._echoed[transfer_id] = _Echoed(key, tick, bytes(answer.body), times)
+        return answer

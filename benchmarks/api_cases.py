@@ -9,6 +9,7 @@ from itertools import product
 from typing import Any
 from uuid import UUID
 
+from benchmarks.http_load import LiveTransfer
 from tradewind.dataset import DataSet
 from tradewind.parameters import Parameters
 from tradewind.path import Path
@@ -94,13 +95,64 @@ def requests() -> list[dict[str, Any]]:
     """Bodies of ``POST /v1/recommend``: every link under every agreement, for alike files and for a mixture."""
     return [
         {"source": SOURCE, "destination": destination, "dataset": dataset, "sla": agreement}
-        for agreement, dataset, destination in product(AGREEMENTS, (_alike(), _mixed()), DESTINATIONS)
+        for agreement, dataset, destination in product(AGREEMENTS, (_alike("small"), _mixed()), DESTINATIONS)
     ]
 
 
-def _alike() -> dict[str, Any]:
-    small = FAMILIES["small"]
-    return {"file_count": small.file_count, "total_bytes": small.total_bytes}
+LIVE_TIMES = 4
+"""A live transfer has as many times the files of a logged one: more of it is left than a tick moves."""
+
+
+def live_enquiries() -> list[dict[str, Any]]:
+    """What the live transfers of the benchmark were recommended on: every link under every agreement."""
+    return [
+        {"source": SOURCE, "destination": destination, "dataset": _more(dataset), "sla": agreement}
+        for agreement, dataset, destination in product(AGREEMENTS, (_alike("large"), _mixed()), DESTINATIONS)
+    ]
+
+
+def _more(dataset: dict[str, Any]) -> dict[str, Any]:
+    counts = {name: LIVE_TIMES * dataset[name] for name in ("file_count", "total_bytes")}
+    bins = [_more(each) for each in dataset.get("size_histogram", ())]
+    return dataset | counts | ({"size_histogram": bins} if bins else {})
+
+
+def live_transfer(enquiry: dict[str, Any], recommended: dict[str, Any]) -> LiveTransfer:
+    """The transfer half-way, at about the rate that was predicted for it, with its parameters as recommended."""
+    chunks = recommended["chunks"]
+    left = enquiry["dataset"]["total_bytes"] // 2
+    beat = {
+        "sequence": "@sequence@",
+        "at": "2026-11-21T10:00:00Z",
+        "interval_s": 5.0,
+        "bytes_moved": left,
+        "throughput_bps": "@rate@",
+        "remaining_bytes": left,
+        "remaining_files": enquiry["dataset"]["file_count"] // 2,
+        "parameters": recommended["parameters"],
+        "rtt_s": PATH.rtt_s,
+        "min_rtt_s": PATH.rtt_s,
+        "sent_bytes": left,
+        "retransmitted_bytes": 0,
+        "power_w": BASE_W,
+        "chunks": [
+            {
+                "chunk": each["chunk"],
+                "parameters": each["parameters"],
+                "throughput_bps": "@chunk_rate@",
+                "remaining_bytes": left // len(chunks),
+            }
+            for each in chunks
+        ],
+        "enquiry": enquiry,
+    }
+    rate_bps: float = recommended["predicted"]["throughput_bps"]["mean"]
+    return LiveTransfer(recommended["transfer_id"], json.dumps(beat), rate_bps, len(chunks))
+
+
+def _alike(name: str) -> dict[str, Any]:
+    family = FAMILIES[name]
+    return {"file_count": family.file_count, "total_bytes": family.total_bytes}
 
 
 def _mixed() -> dict[str, Any]:

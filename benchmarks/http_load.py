@@ -1,6 +1,7 @@
 """Load on one route by wrk: one thread, so that the server has the other core to itself."""
 
 import json
+import math
 import shutil
 import subprocess
 import tempfile
@@ -25,6 +26,35 @@ function request()
   return requests[turn]
 end
 
+{done}"""
+
+_HEARTBEATS = """
+local transfers = {{ {transfers} }}
+local paths, first, turn = {{}}, 0, 0
+
+function init(arguments)
+  wrk.headers["Content-Type"] = "application/json"
+  wrk.headers["Authorization"] = {authorization}
+  for i, each in ipairs(transfers) do paths[i] = arguments[1] .. each.id .. arguments[2] end
+  first = tonumber(arguments[3])
+end
+
+function request()
+  local which = turn % #transfers + 1
+  local sequence, each = first + math.floor(turn / #transfers), transfers[which]
+  turn = turn + 1
+  local swing = 0.9 + 0.02 * (sequence * 7 % 11)
+  local told = {{
+    sequence = string.format("%d", sequence),
+    rate = string.format("%.1f", swing * each.bps),
+    chunk_rate = string.format("%.1f", swing * each.bps / each.chunks),
+  }}
+  return wrk.format("POST", paths[which], nil, (each.body:gsub('"@([a-z_]+)@"', told)))
+end
+
+{done}"""
+
+_DONE = """
 function done(summary, latency)
   local errors = summary.errors
   local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout
@@ -45,21 +75,70 @@ class Measured:
     p99_ms: float
 
 
+@dataclass(frozen=True)
+class LiveTransfer:
+    """A transfer that goes on: its heartbeat with ``"@sequence@"``, ``"@rate@"`` and ``"@chunk_rate@"`` to fill in."""
+
+    id: str
+    body: str
+    throughput_bps: float
+    chunks: int
+
+
 class Load:
     """Posts ``bodies`` in turn with a key, always the same ones in the same order; a folder for wrk's script."""
 
     def __init__(self, folder: Path, bodies: Sequence[bytes], secret: str) -> None:
+        self._wrk = _Wrk(folder / "load.lua")
+        quoted = ",\n".join(_lua(body.decode()) for body in bodies)
+        self._wrk.script.write_text(_SCRIPT.format(bodies=quoted, authorization=_lua(f"Bearer {secret}"), done=_DONE))
+
+    def run(self, url: str, seconds: int) -> Measured:
+        """Load one route; every answer must be a good one."""
+        return self._wrk.run(url, seconds)[0]
+
+
+class HeartbeatLoad:
+    """Posts heartbeats of live transfers in turn, each with the next sequence number and a rate that swings a little.
+
+    A transfer has more time between two heartbeats than an answer takes, because there are more than connections.
+    """
+
+    def __init__(self, folder: Path, transfers: Sequence[LiveTransfer], secret: str) -> None:
+        assert len(transfers) > CONNECTIONS
+        self._count = len(transfers)
+        self._next: dict[str, int] = {}
+        self._wrk = _Wrk(folder / "heartbeats.lua")
+        quoted = ",\n".join(
+            f"{{ id = {_lua(each.id)}, bps = {each.throughput_bps:.1f}, chunks = {each.chunks}, "
+            f"body = {_lua(each.body)} }}"
+            for each in transfers
+        )
+        script = _HEARTBEATS.format(transfers=quoted, authorization=_lua(f"Bearer {secret}"), done=_DONE)
+        self._wrk.script.write_text(script)
+
+    def run(self, address: str, route: str, seconds: int) -> Measured:
+        """Load the ``route`` with a place for the transfer in it, going on where its last run ended."""
+        first = self._next.get(route, 1)
+        measured, answered = self._wrk.run(address, seconds, *route.split("{transfer_id}"), str(first))
+        self._next[route] = first + math.ceil((answered + CONNECTIONS) / self._count) + 1
+        return measured
+
+
+class _Wrk:
+    """The load generator with a script."""
+
+    def __init__(self, script: Path) -> None:
         program = shutil.which("wrk")
         if program is None:
             raise LoadError("wrk is needed and not installed (Debian, Ubuntu: apt-get install wrk)")
         self._program = program
-        self._script = folder / "load.lua"
-        quoted = ",\n".join(_lua(body.decode()) for body in bodies)
-        self._script.write_text(_SCRIPT.format(bodies=quoted, authorization=_lua(f"Bearer {secret}")))
+        self.script = script
 
-    def run(self, url: str, seconds: int) -> Measured:
-        """Load one route; every answer must be a good one."""
-        command = [self._program, "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", str(self._script), url]
+    def run(self, url: str, seconds: int, *arguments: str) -> tuple[Measured, int]:
+        """What was measured, and how many requests were answered; every answer must be a good one."""
+        command = [self._program, "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", str(self.script), url]
+        command += ["--", *arguments]
         with tempfile.TemporaryFile("w+") as output:
             ended = subprocess.run(command, stdout=output, stderr=subprocess.STDOUT, check=False)
             output.seek(0)
@@ -70,7 +149,7 @@ class Load:
         answered, duration_us, p99_us, failed = map(int, line.split()[1:])
         if failed:
             raise LoadError(f"{failed} of {answered} requests to {url} failed")
-        return Measured(1e6 * answered / duration_us, p99_us / 1e3)
+        return Measured(1e6 * answered / duration_us, p99_us / 1e3), answered
 
 
 def _lua(text: str) -> str:

@@ -35,6 +35,9 @@ class Event(StrEnum):
     RELEASE_REFUSED = "release.refused"
     OLD_RELEASES_REMOVED = "old_releases.removed"
     SWEPT = "sweep.done"
+    HEARTBEATS_JOURNALLED = "heartbeats.journalled"
+    JOURNAL_WAITS = "journal.waits"
+    HEARTBEAT_DROPPED = "heartbeat.dropped"
 
 
 def logger(process: str, *, output: TextIO) -> FilteringBoundLogger:

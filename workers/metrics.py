@@ -26,6 +26,7 @@ class WorkerMetrics:
     release_seconds: Histogram
     releases: Counter
     removed: Counter
+    heartbeats: Counter
     tenants_with_work: Gauge
 
     @classmethod
@@ -57,6 +58,9 @@ class WorkerMetrics:
             ),
             releases=Counter("tradewind_releases", "Complete releases.", ["outcome"], registry=registry),
             removed=Counter("tradewind_removed", "Old releases and models removed.", ["what"], registry=registry),
+            heartbeats=Counter(
+                "tradewind_heartbeats", "Heartbeats taken from the stream.", ["outcome"], registry=registry
+            ),
             tenants_with_work=Gauge(
                 "tradewind_tenants_with_work",
                 "Tenants with logs newer than their models, at the last sweep.",

@@ -7,13 +7,15 @@ from typing import Self
 import redis
 from structlog.typing import FilteringBoundLogger
 
-from services.application.facts import Reporter
+from services.application.facts import HeartbeatDropped, Reporter
+from services.application.journal_heartbeats import Entry, HeartbeatJournal
 from services.application.refresh_models import Refresh
 from services.application.remove_old_releases import Retention
 from services.bootstrap import SystemClock
 from services.persistence.log_reader import LogReader
 from services.persistence.store import Store
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
+from services.queue.heartbeat_stream import HeartbeatStream
 from services.settings import Settings
 from workers.learner import Learner
 from workers.metrics import WorkerMetrics
@@ -30,6 +32,7 @@ class WorkerParts:
     client: redis.Redis
     refresh: Refresh
     retention: Retention
+    journal: HeartbeatJournal
     reporter: Reporter
     metrics: WorkerMetrics
     log: FilteringBoundLogger
@@ -52,7 +55,12 @@ class WorkerParts:
             reporter=reporter,
         )
         retention = Retention(store.unit_of_work, settings.kept_releases, reporter)
-        return cls(store, logs, dispatcher, client, refresh, retention, reporter, metrics, log)
+
+        def on_dropped(entry: Entry, reason: str) -> None:
+            reporter.report(HeartbeatDropped(entry=entry.token, reason=reason))
+
+        journal = HeartbeatJournal(HeartbeatStream(client), store.unit_of_work, SystemClock(), on_dropped)
+        return cls(store, logs, dispatcher, client, refresh, retention, journal, reporter, metrics, log)
 
     def close(self) -> None:
         self.logs.close()

@@ -7,6 +7,9 @@ from structlog.typing import FilteringBoundLogger
 
 from services.application.facts import (
     Fact,
+    HeartbeatDropped,
+    HeartbeatsJournalled,
+    JournalWaits,
     LinkFitted,
     LinkRefused,
     OldReleasesRemoved,
@@ -24,6 +27,9 @@ EVENT_OF = {
     ReleaseRefused: Event.RELEASE_REFUSED,
     OldReleasesRemoved: Event.OLD_RELEASES_REMOVED,
     Swept: Event.SWEPT,
+    HeartbeatsJournalled: Event.HEARTBEATS_JOURNALLED,
+    HeartbeatDropped: Event.HEARTBEAT_DROPPED,
+    JournalWaits: Event.JOURNAL_WAITS,
 }
 
 
@@ -56,6 +62,11 @@ class Reports:
                 metrics.removed.labels("models").inc(fact.models)
             case Swept():
                 metrics.tenants_with_work.set(fact.tenants_with_work)
+            case HeartbeatsJournalled():
+                metrics.heartbeats.labels("stored").inc(fact.stored)
+                metrics.heartbeats.labels("dropped").inc(fact.dropped)
+            case HeartbeatDropped() | JournalWaits():
+                pass  # counted with the run, and as an outcome of its task
 
 
 def _told(fact: Fact) -> dict[str, Any]:

@@ -4,14 +4,23 @@ from datetime import timedelta
 from typing import Any
 
 SWEEP = "tradewind.sweep"
+JOURNAL = "tradewind.journal_heartbeats"
+
+JOURNAL_EVERY_S = 2.0
+"""Agents keep what is not journalled, and pages show it no sooner."""
 
 
 def beat_schedule(*, sweep_every: timedelta) -> dict[str, dict[str, Any]]:
-    """The schedule of ``celery beat``; a sweep that could not start in time is dropped, the next one is as good."""
+    """The schedule of ``celery beat``; what could not start in time is dropped, the next one is as good."""
     return {
         "sweep": {
             "task": SWEEP,
             "schedule": sweep_every,
             "options": {"expires": sweep_every.total_seconds()},
-        }
+        },
+        "journal": {
+            "task": JOURNAL,
+            "schedule": JOURNAL_EVERY_S,
+            "options": {"expires": JOURNAL_EVERY_S},
+        },
     }

@@ -4,9 +4,10 @@ from uuid import UUID
 
 from celery import shared_task
 
-from services.application.facts import Swept
+from services.application.facts import HeartbeatsJournalled, JournalWaits, Swept
 from services.application.jobs import FitLink, RefreshModels, RemoveOldReleases
-from workers.schedule import SWEEP
+from tradewind.errors import Unavailable
+from workers.schedule import JOURNAL, SWEEP
 from workers.task import TimedTask
 
 
@@ -35,3 +36,15 @@ def sweep(self: TimedTask) -> None:
     for tenant_id in grown:
         dispatcher.send(RemoveOldReleases(tenant_id))
     self.parts.reporter.report(Swept(tenants_with_work=len(waiting), tenants_with_old_releases=len(grown)))
+
+
+@shared_task(bind=True, base=TimedTask, name=JOURNAL)
+def journal_heartbeats(self: TimedTask) -> None:
+    """Store the heartbeats that were answered since the last run."""
+    try:
+        run = self.parts.journal.run()
+    except Unavailable as away:  # not tried again: the next run by the clock takes the same entries
+        self.parts.reporter.report(JournalWaits(reason=str(away)))
+        return
+    if run.stored or run.dropped:
+        self.parts.reporter.report(HeartbeatsJournalled(stored=run.stored, dropped=run.dropped))

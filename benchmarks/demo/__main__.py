@@ -10,9 +10,10 @@ import shutil
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 
-from benchmarks.demo import stack
+from benchmarks.demo import changing_path, stack
 from benchmarks.demo.comparison import Run, common_ends, compared
 from benchmarks.demo.files import PAGES, PHOTOS, write_folder
 from benchmarks.demo.history import trials
@@ -25,8 +26,11 @@ from tradewind.units import format_bps, format_bytes, format_count, parse_bps, p
 from tradewind_agent.client import Client
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_report import CopyReport
-from tradewind_agent.copying import copy_files
+from tradewind_agent.copying import PreparedCopy, copy_files
+from tradewind_agent.engine.progress import Snapshot
+from tradewind_agent.logbook import Logbook
 from tradewind_agent.metering import HostMeter
+from tradewind_agent.spool import Spool
 
 SEED = 7
 RATE, RTT, LOSS = "80Mbps", "60ms", "0.05%"
@@ -71,8 +75,9 @@ class Demo:
         logs = FOLDER
         address, key = running.enter_context(stack.service(FOLDER / "service", logs))
         origin = running.enter_context(stack.origin(FOLDER / "origin", logs))
-        options = ("--rate", RATE, "--rtt", RTT, "--loss", LOSS, "--seed", str(SEED))
-        self._port = running.enter_context(stack.emulated_path(origin, options, logs))
+        at_first = ("--rate", RATE, "--rtt", RTT, "--loss", LOSS, "--seed", str(SEED))
+        options = (*at_first, "--then-rtt", changing_path.THEN_RTT)
+        self._path = running.enter_context(stack.emulated_path(origin, options, logs))
         self._client = running.enter_context(Client(address, key))
         self._meter = HostMeter.of_this_host()
         say(f"service: {address}, PostgreSQL, Valkey, API and workers started in {time.monotonic() - began:.0f} s")
@@ -98,7 +103,25 @@ class Demo:
             "path": {"rate": RATE, "rtt": RTT, "loss": LOSS, "seed": SEED, "kind": "user-space emulation"},
         }
         self._tell(report, runs)
-        return report
+        return report | {"tuning": self._tune()}
+
+    def _tune(self) -> dict[str, object]:
+        """The last act: the path changes half-way, and the copy is tuned while it runs."""
+        what = changing_path.write_photos(FOLDER / "origin" / "changing", SEED)
+        say(f"\ntuning while it runs: {what}; half-way the round trip becomes {changing_path.THEN_RTT}")
+        say(f"  a tick of {changing_path.TICK_S:g} s here, 5 s by default")
+        spool = Spool(FOLDER / "spool", warn=say)
+        report = self._copy(
+            "changing",
+            UNKNOWN_PARAMETERS,
+            ask=True,
+            tick_s=changing_path.TICK_S,
+            logbook=Logbook(spool=spool, client=self._client),
+            on_snapshot=changing_path.changes(self._path),
+        )
+        say(changing_path.timeline(report))
+        say(f"  {report.line()}")
+        return changing_path.document(report)
 
     def _make_history(self) -> None:
         """Move the trials one after another and upload their logs."""
@@ -135,10 +158,20 @@ class Demo:
                     say(f"  {name}: {runs[name][-1].report.line()}")
         return runs
 
-    def _copy(self, folder: str, parameters: Parameters, *, ask: bool = False) -> CopyReport:
+    def _copy(
+        self,
+        folder: str,
+        parameters: Parameters,
+        *,
+        ask: bool = False,
+        tick_s: float | None = None,
+        logbook: Logbook | None = None,
+        on_snapshot: Callable[[Snapshot, PreparedCopy], None] | None = None,
+    ) -> CopyReport:
+        """Copy a folder; what is compared is not tuned while it runs."""
         self._received += 1
         report = copy_files(
-            [f"http://127.0.0.1:{self._port}/{folder}/"],
+            [f"http://127.0.0.1:{self._path.port}/{folder}/"],
             str(FOLDER / "received" / str(self._received)),
             options=CopyOptions(
                 by_hand=parameters,
@@ -146,8 +179,12 @@ class Demo:
                 destination="agent",
                 bandwidth_bps=parse_bps(RATE),
                 rtt_s=parse_seconds(RTT),
+                tune=tick_s is not None,
+                tick_s=tick_s,
             ),
             client=self._client if ask else None,
+            logbook=logbook,
+            on_snapshot=on_snapshot,
             meter=self._meter,
         )
         if report.status is Status.CANCELLED:

@@ -41,14 +41,14 @@ def main() -> int:
         for kind, (count, _) in GRIDS.items():
             write_folder(work / "served" / kind.name, {kind: count}, draw)
         origin = running.enter_context(stack.origin(work / "served", work))
-        port = running.enter_context(stack.emulated_path(origin, (*PATH, "--seed", str(options.seed)), work))
+        path = running.enter_context(stack.emulated_path(origin, (*PATH, "--seed", str(options.seed)), work))
         for kind, (_, settings) in GRIDS.items():
             order = settings * options.repeats
             draw.shuffle(order)
             with (options.to / f"emulated-{kind.name}.ndjson").open("wb") as log:
                 for number, (cc, p, pp) in enumerate(order):
                     setting = Parameters(concurrency=cc, parallelism=p, pipelining=pp)
-                    log.write(_moved(kind, port, setting, work / "received" / f"{kind.name}-{number}"))
+                    log.write(_moved(kind, path.port, setting, work / "received" / f"{kind.name}-{number}"))
                     sys.stdout.write(f"{kind.name} {number + 1}/{len(order)}\n")
     return 0
 

@@ -7,9 +7,10 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.report import ROOT
@@ -87,12 +88,21 @@ def origin(folder: Path, logs: Path) -> Iterator[int]:
         yield int(process.line_matching(r'"port": ?(\d+)')[1])
 
 
+@dataclass(frozen=True)
+class EmulatedPath:
+    """A running emulated path; it becomes what its ``--then-`` options say when it is told to ``change``."""
+
+    port: int
+    change: Callable[[], None]
+
+
 @contextmanager
-def emulated_path(upstream_port: int, options: Sequence[str], logs: Path) -> Iterator[int]:
-    """The emulated path in front of the origin; its port."""
+def emulated_path(upstream_port: int, options: Sequence[str], logs: Path) -> Iterator[EmulatedPath]:
+    """The emulated path in front of the origin."""
     command = (*PYTHON, "benchmarks.emulation.path", "--upstream", f"127.0.0.1:{upstream_port}", *options)
     with started("path", command, logs=logs, environment={"PYTHONUNBUFFERED": "1"}) as process:
-        yield int(json.loads(process.line_matching(r"\{.*\}")[0])["port"])
+        port = int(json.loads(process.line_matching(r"\{.*\}")[0])["port"])
+        yield EmulatedPath(port, partial(process.process.send_signal, signal.SIGUSR1))
 
 
 def free_port() -> int:

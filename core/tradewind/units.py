@@ -82,6 +82,11 @@ def parse_watts(text: str) -> float:
     return _scaled(text, "power", "w", "15W")
 
 
+def parse_hertz(text: str) -> float:
+    """Frequency such as ``2.4GHz`` or ``800MHz`` in hertz."""
+    return _scaled(text, "frequency", "hz", "2.4GHz")
+
+
 def parse_fraction(text: str) -> float:
     """``90%`` or ``0.9`` as a fraction in (0, 1]."""
     value, unit = _split(text, "fraction", "90%")
@@ -111,6 +116,11 @@ def format_bytes(value: float) -> str:
 def format_joules(value: float) -> str:
     """Energy for people, such as ``1.2 kJ``."""
     return _engineering(value, "J")
+
+
+def format_hertz(value: float) -> str:
+    """Frequency for people, such as ``2.4 GHz``."""
+    return _engineering(value, "Hz")
 
 
 def format_count(number: int, one: str, several: str | None = None) -> str:

@@ -2,7 +2,8 @@
 
 from alembic import op
 
-from migrations.row_level_security import protect, publish_function
+from migrations.month_partitions import let_months_be_added
+from migrations.row_level_security import protect
 
 revision = "2026_11_21_0920"
 down_revision = "2026_11_21_0910"
@@ -47,8 +48,7 @@ def upgrade() -> None:
     for table in ("batches", "log_quarantine"):
         protect(table)
     protect("transfer_logs", grants="SELECT, INSERT, DELETE")
-    op.execute(ENSURE_PARTITIONS)
-    publish_function("ensure_log_partitions(date[])")
+    let_months_be_added("transfer_logs", "ensure_log_partitions")
 
 
 def downgrade() -> None:
@@ -132,36 +132,4 @@ BY_LINK = """
 CHUNKS_BY_LINK = """
     CREATE INDEX transfer_logs_chunks_idx ON transfer_logs (link_id, started_at) INCLUDE (tenant_id, transfer_id)
      WHERE chunk <> 'whole'
-"""
-
-# ATTACH takes a lock that neither readers nor writers of the table notice; CREATE ... PARTITION OF would stop them all.
-# Rivals for a month wait for that lock too; taking it makes the second one notice what the first has made.
-ENSURE_PARTITIONS = """
-    CREATE FUNCTION ensure_log_partitions(months date[]) RETURNS void
-    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
-    DECLARE
-        own_rows constant text := 'tenant_id = nullif(current_setting(''tradewind.tenant'', true), '''')::uuid';
-        month date;
-        partition text;
-    BEGIN
-        FOREACH month IN ARRAY (SELECT array_agg(DISTINCT m ORDER BY m) FROM unnest(months) m) LOOP
-            IF month <> date_trunc('month', month)::date
-               OR month < '1990-01-01' OR month > now() + interval '1 month' THEN
-                RAISE EXCEPTION 'no partition for month %', month USING ERRCODE = 'invalid_parameter_value';
-            END IF;
-            partition := 'transfer_logs_' || to_char(month, 'YYYY_MM');
-            CONTINUE WHEN to_regclass('public.' || partition) IS NOT NULL;
-            LOCK TABLE public.transfer_logs IN SHARE UPDATE EXCLUSIVE MODE;
-            CONTINUE WHEN to_regclass('public.' || partition) IS NOT NULL;
-            EXECUTE format('CREATE TABLE public.%I (LIKE public.transfer_logs INCLUDING ALL)', partition);
-            EXECUTE format('ALTER TABLE public.%I ENABLE ROW LEVEL SECURITY', partition);
-            EXECUTE format('ALTER TABLE public.%I FORCE ROW LEVEL SECURITY', partition);
-            EXECUTE format('CREATE POLICY own_tenant ON public.%I USING (%s) WITH CHECK (%s)',
-                           partition, own_rows, own_rows);
-            EXECUTE format('ALTER TABLE public.transfer_logs ATTACH PARTITION public.%I FOR VALUES FROM (%L) TO (%L)',
-                           partition, month::timestamp AT TIME ZONE 'UTC',
-                           (month + interval '1 month') AT TIME ZONE 'UTC');
-        END LOOP;
-    END
-    $$
 """

@@ -10,6 +10,10 @@ from services.telemetry import Metrics
 from tradewind.units import MIB
 
 MAX_JSON_BYTES = MIB
+MAX_COMPLETION_BYTES = 32 * MIB
+"""Of the end of a transfer, with the heartbeats of a day that the service was away for."""
+
+COMPLETIONS = "/complete"
 STREAMED_ROUTES = frozenset({"/v1/logs"})
 """Routes that read their body piece by piece and keep a limit of their own."""
 
@@ -25,14 +29,15 @@ class BodyLimit:
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD"} or scope["path"] in STREAMED_ROUTES:
             await self._app(scope, receive, send)
             return
+        most = MAX_COMPLETION_BYTES if scope["path"].endswith(COMPLETIONS) else self._max_bytes
         received = 0
 
         async def limited() -> Message:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if received > self._max_bytes:
-                raise HTTPException(413, f"a request may have {self._max_bytes} bytes")
+            if received > most:
+                raise HTTPException(413, f"a request may have {most} bytes")
             return message
 
         await self._app(scope, limited, send)

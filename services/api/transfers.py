@@ -1,24 +1,73 @@
-"""``/v1/transfers``: heartbeats of live transfers."""
+"""``/v1/transfers``: heartbeats of live transfers, their ends, and what both have told."""
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from functools import partial
+from typing import Annotated
 from uuid import UUID
 
 import orjson
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
-from services.api.dependencies import AgentKey, Parts
+from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.problems import PROBLEM_RESPONSES
 from services.api.recommend import enquiry_of, offer_for, snapshot_for
-from services.application.tune_transfer import Answer, Opening
+from services.application.complete_transfer import complete_transfer
+from services.application.tune_transfer import SILENT_TICKS, TICK_S, Answer, Opening
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container
 from tradewind.recommendation import whole_setting
 from tradewind.tuning import opened
-from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
+from tradewind.wire.base import BIGINT_MAX, Name
+from tradewind.wire.heartbeats import Completion, CompletionReceipt, Heartbeat, HeartbeatAnswer
 from tradewind.wire.recommendations import RecommendRequest, WireTable
+from tradewind.wire.transfers import TransferState, TransferSummary, TransferTimeline
+
+USUAL_PAGE, LARGEST_PAGE = 50, 200
+USUAL_SAMPLES, MOST_SAMPLES = 500, 5_000
+
+Before = Annotated[UUID | None, Query(description="Only transfers that started before this one.")]
+PageSize = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Transfers in the answer at most.")]
+After = Annotated[int, Query(ge=-1, le=BIGINT_MAX, description="Only samples after this sequence.")]
+SampleCount = Annotated[int, Query(ge=0, le=MOST_SAMPLES, description="Samples in the answer at most.")]
 
 router = APIRouter(prefix="/v1/transfers", tags=["transfers"], responses=PROBLEM_RESPONSES)
+
+
+@router.get("")
+def list_transfers(
+    parts: Parts,
+    principal: AnyKey,
+    *,
+    state: TransferState | None = None,
+    source: Name | None = None,
+    destination: Name | None = None,
+    before: Before = None,
+    limit: PageSize = USUAL_PAGE,
+) -> Sequence[TransferSummary]:
+    """Transfers live and past, the newest first; those before the last of an answer are the next page."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        return uow.journal.page(
+            live_since=_live_since(parts),
+            limit=limit,
+            before=before,
+            state=state,
+            source=source,
+            destination=destination,
+        )
+
+
+@router.get("/{transfer_id}")
+def read_transfer(
+    transfer_id: UUID, parts: Parts, principal: AnyKey, after: After = -1, limit: SampleCount = USUAL_SAMPLES
+) -> TransferTimeline:
+    """A transfer with its samples and decisions; those after the last of an answer are the next page."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        transfer, enquiry = uow.journal.get(transfer_id, live_since=_live_since(parts))
+        samples = uow.journal.samples(transfer, after=after, limit=limit)
+    return TransferTimeline(transfer=transfer, enquiry=enquiry, samples=tuple(samples))
 
 
 @router.post("/{transfer_id}/heartbeats", response_model=HeartbeatAnswer)
@@ -35,6 +84,32 @@ async def heartbeat(
         open_=partial(_opening, parts, principal.tenant_id),
     )
     return Response(_rendered(answer), media_type="application/json")
+
+
+@router.post("/{transfer_id}/complete")
+async def complete(transfer_id: UUID, completion: Completion, parts: Parts, principal: AgentKey) -> CompletionReceipt:
+    """End a transfer: store its records as an upload of logs does, and the heartbeats that are not stored yet.
+
+    What is acknowledged is durable. The same completion twice stores nothing twice.
+    """
+    receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal.tenant_id)
+    await parts.tuner.end(TransferKey(principal.tenant_id, transfer_id))
+    return receipt
+
+
+def _complete(transfer_id: UUID, completion: Completion, parts: Container, tenant_id: UUID) -> CompletionReceipt:
+    return complete_transfer(
+        transfer_id,
+        completion,
+        uow=parts.store.unit_of_work(tenant_id),
+        clock=parts.clock,
+        limits=parts.body_limits,
+    )
+
+
+def _live_since(parts: Container) -> datetime:
+    """A transfer that was heard of since then is live."""
+    return parts.clock.now() - timedelta(seconds=SILENT_TICKS * TICK_S)
 
 
 async def _opening(parts: Container, tenant_id: UUID, asked: RecommendRequest) -> Opening:

@@ -69,7 +69,40 @@ class Swept:
     tenants_with_old_releases: int
 
 
-Fact = LinkFitted | LinkRefused | ReleasePublished | ReleaseRefused | OldReleasesRemoved | Swept
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatsJournalled:
+    """What became of the heartbeats that came since the last run of the journal."""
+
+    stored: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatDropped:
+    """An entry of the stream of heartbeats cannot be stored."""
+
+    entry: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalWaits:
+    """The database or the stream of heartbeats is away; the next run of the journal takes the same entries."""
+
+    reason: str
+
+
+Fact = (
+    LinkFitted
+    | LinkRefused
+    | ReleasePublished
+    | ReleaseRefused
+    | OldReleasesRemoved
+    | Swept
+    | HeartbeatsJournalled
+    | HeartbeatDropped
+    | JournalWaits
+)
 
 
 class Reporter(Protocol):

@@ -97,6 +97,8 @@ class IngestUnitOfWork(Protocol):
     """One transaction with what ingest needs of the store."""
 
     @property
+    def tenant_id(self) -> UUID: ...
+    @property
     def batches(self) -> Batches: ...
     @property
     def links(self) -> Links: ...
@@ -123,18 +125,25 @@ def ingest_logs(batch: LogBatch, *, uow: IngestUnitOfWork, clock: Clock) -> Inge
     InvalidValue : there is no row at all, or the body is damaged.
     TooLarge : the body is beyond its limits.
     """
-    idempotency_key = batch.idempotency_key or f"sha256:{batch.body.sha256().hex()}"
     with uow:
-        receipt = uow.batches.claim(idempotency_key, at=clock.now())
-        if receipt.repeated:
-            if receipt.content_sha256 != batch.body.sha256():
-                raise Conflict("this Idempotency-Key was used for other content; use a new key for a new batch")
-            return receipt
-        receipt = _store_rows(batch.body, receipt, uow)
-        uow.batches.close(receipt)
-        if receipt.accepted:
-            uow.publish(RefreshModels(batch.tenant_id))
-        uow.commit()
+        receipt = store_batch(batch, uow=uow, clock=clock)
+        if not receipt.repeated:
+            uow.commit()
+    return receipt
+
+
+def store_batch(batch: LogBatch, *, uow: IngestUnitOfWork, clock: Clock) -> IngestReceipt:
+    """The same within an open transaction, which the caller commits."""
+    idempotency_key = batch.idempotency_key or f"sha256:{batch.body.sha256().hex()}"
+    receipt = uow.batches.claim(idempotency_key, at=clock.now())
+    if receipt.repeated:
+        if receipt.content_sha256 != batch.body.sha256():
+            raise Conflict("this Idempotency-Key was used for other content; use a new key for a new batch")
+        return receipt
+    receipt = _store_rows(batch.body, receipt, uow)
+    uow.batches.close(receipt)
+    if receipt.accepted:
+        uow.publish(RefreshModels(batch.tenant_id))
     return receipt
 
 

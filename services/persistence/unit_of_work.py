@@ -2,13 +2,13 @@
 
 from collections.abc import Collection
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
 from typing import Self
 from uuid import UUID
 
 import psycopg
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, func, select, text
 
 from services.application.jobs import Event
 from services.application.ports import Outbox
@@ -17,6 +17,7 @@ from services.persistence.failures import as_conflict, as_unavailable, unavailab
 from services.persistence.repositories.batches import Batches, Quarantine
 from services.persistence.repositories.curves import Curves
 from services.persistence.repositories.endpoints import Endpoints
+from services.persistence.repositories.journal import TransferJournal
 from services.persistence.repositories.keys import Keys
 from services.persistence.repositories.limits import LimitsOfTenant
 from services.persistence.repositories.links import Links
@@ -135,8 +136,13 @@ class UnitOfWork:
     def transfers(self) -> TransferCopy:
         driver = self.connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
-        return TransferCopy(driver, self.tenant_id, self._ensure_months)
+        return TransferCopy(driver, self.tenant_id, partial(self._ensure_months, "ensure_log_partitions"))
 
-    def _ensure_months(self, months: Collection[date]) -> None:
+    @cached_property
+    def journal(self) -> TransferJournal:
+        ensure_months = partial(self._ensure_months, "ensure_sample_partitions")
+        return TransferJournal(self.connection, self.tenant_id, ensure_months)
+
+    def _ensure_months(self, function: str, months: Collection[date]) -> None:
         with self._apart.begin() as connection:
-            connection.execute(text("SELECT ensure_log_partitions(:months)"), {"months": sorted(months)})
+            connection.execute(select(getattr(func, function)(sorted(months))))

@@ -34,10 +34,10 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]
     with (
         stack.service(folder / "data", folder) as (address, key),
         stack.origin(served, folder) as origin,
-        stack.emulated_path(origin, PATH, folder) as port,
+        stack.emulated_path(origin, PATH, folder) as path,
         Client(address, key) as client,
     ):
-        yield {"address": address, "key": key, "client": client, "folder": folder, "served": served, "port": port}
+        yield {"address": address, "key": key, "client": client, "folder": folder, "served": served, "port": path.port}
 
 
 def tradewind(running: dict[str, Any], *words: str, expect: int = 0) -> dict[str, Any]:

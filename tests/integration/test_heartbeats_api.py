@@ -11,93 +11,16 @@ import pytest
 import redis
 import redis.asyncio
 
-from benchmarks.api_cases import SOURCE, log_lines
+from benchmarks.api_cases import SOURCE
 from services.application.authenticate import Scope
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container, container
-from services.persistence.log_reader import LogReader
 from services.queue.sessions import RedisSessions
-from tests.integration.test_refresh import Fixture as Refreshes
+from tests.integration.live_transfers import DESTINATION, Transfer, client, learned, transfer
 from tests.stack import Tenant, new_tenant, serving
 from tradewind.wire.heartbeats import HeartbeatAnswer
 
-DESTINATION = "amber"
-FILES, BYTES = 3_000, 300_000_000
-ENQUIRY = {
-    "source": SOURCE,
-    "destination": DESTINATION,
-    "dataset": {"file_count": FILES, "total_bytes": BYTES},
-    "sla": {"kind": "max_throughput"},
-}
-
-
-@pytest.fixture(scope="module")
-def learned(api: str, parts: Container, database_url: str, logs: LogReader) -> Tenant:
-    tenant = new_tenant(parts, database_url)
-    with tenant.client(api) as client:
-        client.post("/v1/logs", content=b"".join(log_lines(1, (DESTINATION,)))).raise_for_status()
-    assert Refreshes(tenant, logs).run() is not None
-    return tenant
-
-
-@pytest.fixture
-def client(api: str, learned: Tenant) -> Iterator[httpx.Client]:
-    with learned.client(api, Scope.AGENT) as opened:
-        yield opened
-
-
-class Transfer:
-    """A transfer as its agent tells it: one heartbeat after another, at the rate given, doing as it is told."""
-
-    def __init__(self, client: httpx.Client, **enquiry: Any) -> None:
-        self.client = client
-        self.enquiry = ENQUIRY | enquiry
-        answer = client.post("/v1/recommend", json=self.enquiry)
-        assert answer.status_code == 200, answer.text
-        self.recommended = answer.json()
-        self.id = self.recommended["transfer_id"]
-        self.chunks = [
-            {"chunk": each["chunk"], "parameters": each["parameters"]} for each in self.recommended["chunks"]
-        ]
-        self.moved = 0
-
-    def body(self, sequence: int, throughput_bps: float = 80e6, **changes: Any) -> dict[str, Any]:
-        interval_s = 5.0 if sequence else 0.0
-        self.moved += int(throughput_bps * interval_s / 8)
-        left = max(BYTES - self.moved, 1)
-        whole = {
-            "sequence": sequence,
-            "at": "2026-11-21T10:00:00Z",
-            "interval_s": interval_s,
-            "bytes_moved": self.moved,
-            "throughput_bps": throughput_bps if sequence else 0.0,
-            "remaining_bytes": left,
-            "remaining_files": -(-left * FILES // BYTES),
-            "parameters": self.recommended["parameters"],
-            "rtt_s": 0.06,
-            "min_rtt_s": 0.06,
-            "chunks": [
-                each | {"throughput_bps": throughput_bps if sequence else 0.0, "remaining_bytes": left}
-                for each in self.chunks
-            ],
-            "enquiry": self.enquiry,
-        }
-        return {name: value for name, value in (whole | changes).items() if value is not None}
-
-    def beat(self, sequence: int, *args: Any, client: httpx.Client | None = None, **changes: Any) -> dict[str, Any]:
-        answer = self.send(self.body(sequence, *args, **changes), client)
-        assert answer.status_code == 200, answer.text
-        told: dict[str, Any] = answer.json()
-        self.chunks = told["chunks"]
-        return told
-
-    def send(self, body: dict[str, Any], client: httpx.Client | None = None) -> httpx.Response:
-        return (client or self.client).post(f"/v1/transfers/{self.id}/heartbeats", json=body)
-
-
-@pytest.fixture
-def transfer(client: httpx.Client) -> Transfer:
-    return Transfer(client)
+__all__ = ["client", "learned", "transfer"]
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from tradewind.parameters import NO_CAPS, UNKNOWN_PARAMETERS, Caps, Parameters
 from tradewind.sla import Sla, SlaKind
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.resources.limits import NO_LIMITS, Limits
 from tradewind_agent.tuning.loop import SHARE_PATIENCE_S
 
 MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT)
@@ -22,6 +23,8 @@ class CopyOptions:
     ``tune`` : sample the transfer each tick and change its parameters while it runs; nothing set by hand is changed.
     ``tick_s`` : between two samples; by default as the service asks, 5 s without one.
     ``share_patience_s`` : how long to wait for a share where a cap of the path is used up by others.
+    ``resources`` : what the user limits of this host.
+    ``apply_resources`` : limit what the plan recommends too; otherwise it is told as advice.
     ``resume`` : go on with the parts that an earlier run has left; otherwise they are fetched again.
     """
 
@@ -37,5 +40,7 @@ class CopyOptions:
     tune: bool = True
     tick_s: float | None = None
     share_patience_s: float = SHARE_PATIENCE_S
+    resources: Limits = NO_LIMITS
+    apply_resources: bool = False
     resume: bool = True
     engine: EngineOptions = field(default_factory=EngineOptions)

@@ -15,6 +15,7 @@ from tradewind.units import throughput_bps as mean_rate_bps
 from tradewind.wire.records import WireRecord
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.planning import Plan
+from tradewind_agent.resources.applied import Enforced, Verdict
 from tradewind_agent.tuning.ticks import Tick
 
 
@@ -35,6 +36,7 @@ class CopyReport:
     ``work`` : duration and CPU time at this end, from which the CPU model's energy follows for any coefficients;
     ``other_work`` at the other end, where that was metered.
     ``timeline`` : samples and decisions, tick by tick, of a transfer that was tuned while it ran.
+    ``limits`` : of this host's resources, what held each or why nothing did.
     ``log`` : what became of the transfer's records: uploaded, spooled, or nothing to log.
     """
 
@@ -55,6 +57,7 @@ class CopyReport:
     records: tuple[TransferRecord, ...]
     log: str
     timeline: tuple[Tick, ...] = ()
+    limits: tuple[Verdict, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
@@ -115,6 +118,10 @@ class CopyReport:
             "plan": plan_document(self.plan),
             "records": [WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records],
             "timeline": [tick.document() for tick in self.timeline],
+            "resources": {
+                "enforced": [_document(each) for each in self.limits if isinstance(each, Enforced)],
+                "advice": [_document(each) for each in self.limits if not isinstance(each, Enforced)],
+            },
             "log": self.log,
             "notes": list(self.notes),
         }

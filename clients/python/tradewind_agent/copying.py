@@ -1,5 +1,6 @@
 """Copy files: list them, ask how, move them, measure, log what came of it, and tell it in one line."""
 
+import os
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -20,6 +21,7 @@ from tradewind_agent.copy_outcome import moved_of
 from tradewind_agent.copy_plan import MOVER, PlannedCopy, plan_copy
 from tradewind_agent.copy_records import Identity, Moved, records_of
 from tradewind_agent.copy_report import CopyReport, Failure
+from tradewind_agent.copy_resources import HeldResources, holding
 from tradewind_agent.copy_tuning import tuning_of
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.options import EngineOptions
@@ -32,6 +34,7 @@ from tradewind_agent.metering import HostMeter
 from tradewind_agent.moving import Movement, move
 from tradewind_agent.path_probe import connect_time_s
 from tradewind_agent.planning import Plan, with_settings
+from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.tuning.ticks import Tick, main_settings
 
 
@@ -62,6 +65,7 @@ def copy_files(
     on_snapshot: Callable[[Snapshot, PreparedCopy], None] | None = None,
     say: Callable[[str], None] | None = None,
     manifest: str | None = None,
+    limiter: ResourceLimiter | None = None,
 ) -> CopyReport:
     """Copy ``sources`` to ``destination`` with the best parameters known.
 
@@ -74,13 +78,14 @@ def copy_files(
     meter : of this host's energy and utilisation; the server is then asked for that of its own end.
     say : told one line when the parameters change while it runs, or when it waits.
     manifest : list of files to copy instead of what the sources' indexes say.
+    limiter : of this host's resources; by default one that keeps its notes in the user's state folder.
 
     Raises
     ------
     AgentError : nothing could be begun. What goes wrong with single files is in the report.
     """
     prepared = prepare(sources, destination, options=options, client=client, manifest=manifest)
-    return run(prepared, client=client, logbook=logbook, meter=meter, on_snapshot=on_snapshot, say=say)
+    return run(prepared, client=client, logbook=logbook, meter=meter, on_snapshot=on_snapshot, say=say, limiter=limiter)
 
 
 def prepare(
@@ -119,6 +124,7 @@ def run(
     meter: HostMeter | None = None,
     on_snapshot: Callable[[Snapshot, PreparedCopy], None] | None = None,
     say: Callable[[str], None] | None = None,
+    limiter: ResourceLimiter | None = None,
 ) -> CopyReport:
     """Move what was prepared, tune it meanwhile, and log it.
 
@@ -128,6 +134,7 @@ def run(
     """
     if not prepared.options.resume:
         _discard_parts(prepared.listing)
+    limiter = limiter or ResourceLimiter.of_this_host(os.environ)
     with closing(_live_ticks(prepared, client, logbook)) as live:
         tuning = tuning_of(
             prepared.planned,
@@ -137,25 +144,27 @@ def run(
             live=live,
             say=say or (lambda _: None),
         )
-        movement = move(
-            prepared.listing.jobs,
-            prepared.plan.chunks,
-            prepared.options.engine,
-            meter=meter,
-            host=Host.SOURCE if prepared.listing.direction is Direction.UPLOAD else Host.DESTINATION,
-            transfer_id=prepared.plan.transfer_id,
-            tuning=tuning,
-            on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
-        )
+        with holding(prepared.plan, prepared.listing.direction, prepared.options, limiter) as held:
+            movement = move(
+                prepared.listing.jobs,
+                prepared.plan.chunks,
+                held.engine,
+                meter=meter,
+                host=Host.SOURCE if prepared.listing.direction is Direction.UPLOAD else Host.DESTINATION,
+                transfer_id=prepared.plan.transfer_id,
+                tuning=tuning,
+                on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
+            )
         path = _path_seen(prepared.path, movement, prepared.options)
         timeline = tuple(tuning.ticks) if tuning is not None else ()
-        records = _records(prepared, movement, path, timeline)
+        records = _records(prepared, held, movement, path, timeline)
         log = keep_records(logbook, records, live if tuning is not None else None)
-    return _report(prepared, movement, path, records=records, timeline=timeline, log=log)
+    return _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
 
 
 def _report(
     prepared: PreparedCopy,
+    held: HeldResources,
     movement: Movement,
     path: Path,
     *,
@@ -185,7 +194,8 @@ def _report(
         records=records,
         timeline=timeline,
         log=log,
-        notes=(*prepared.planned.notes, *_notes(movement)),
+        limits=held.verdicts,
+        notes=(*prepared.planned.notes, *held.notes, *_notes(movement)),
     )
 
 
@@ -233,13 +243,13 @@ def _path_seen(path: Path, movement: Movement, options: CopyOptions) -> Path:
 
 
 def _records(
-    prepared: PreparedCopy, movement: Movement, path: Path, timeline: Sequence[Tick]
+    prepared: PreparedCopy, held: HeldResources, movement: Movement, path: Path, timeline: Sequence[Tick]
 ) -> tuple[TransferRecord, ...]:
     # Parts of files that all failed measure no transfer; those of one that the user cut short do.
     measured = movement.result.files_done or (movement.cancelled and movement.result.bytes_moved)
     if not measured:
         return ()
-    moved_with = with_settings(prepared.plan, main_settings(timeline))
+    moved_with = held.in_force(with_settings(prepared.plan, main_settings(timeline)))
     whole, chunks = moved_of(moved_with, prepared.listing, movement, _status(movement))
     return records_of(_identity(prepared), whole, chunks, path=path, energy=movement.energy, usage=movement.usage)
 

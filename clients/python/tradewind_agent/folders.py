@@ -19,6 +19,11 @@ def state_folder(environ: Mapping[str, str]) -> Path:
     return _base(environ, "XDG_STATE_HOME", ".local/state") / APPLICATION
 
 
+def ledger_folder(environ: Mapping[str, str]) -> Path:
+    """Where agents note what they have changed on this host to limit a transfer."""
+    return state_folder(environ) / "resources"
+
+
 def _base(environ: Mapping[str, str], variable: str, default: str) -> Path:
     stated = environ.get(variable, "")
     if os.path.isabs(stated):  # noqa: PTH117 -- the specification: relative values are to be ignored

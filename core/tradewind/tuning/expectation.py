@@ -18,6 +18,10 @@ NEIGHBOURS = 4
 """Entries that a setting between them is interpolated from: the corners of its cell in two axes."""
 
 
+MOST_KEPT = 1_000
+"""Settings between entries whose expectation is kept: a search asks for the same ones tick after tick."""
+
+
 class Expected(NamedTuple):
     """Of a chunk alone on the path: median throughput, bit/s, the sd of its log, and median power, W."""
 
@@ -32,6 +36,7 @@ class Expectation:
 
     table: SettingTable
     _fastest_within: dict[Room, Point] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _between: dict[Point, Expected] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def entries(self) -> Mapping[Point, Expected]:
@@ -59,9 +64,12 @@ class Expectation:
         return max(self.entries, key=lambda point: self.entries[point].throughput_bps)
 
     def within(self, room: Room) -> list[Point]:
-        """Points to choose from: permitted entries and the fastest one, cut; no more requests than files allow."""
+        """Points to choose from: permitted entries and the fastest one, cut; no more requests than files allow.
+
+        Each once: where few files are left, many entries differ in requests alone.
+        """
         points = [point for point in self.entries if room.allows(point)]
-        return [room.with_requests(point) for point in (*points, room.cut(self.fastest))]
+        return list(dict.fromkeys(room.with_requests(point) for point in (*points, room.cut(self.fastest))))
 
     def fastest_within(self, room: Room) -> Point:
         """Fewest streams that reach the permitted maximum but for `RELAXATION`; kept, as every tick asks for it."""
@@ -79,7 +87,7 @@ class Expectation:
         concurrency, parallelism, pipelining = zip(*self.entries, strict=True)
         return (max(concurrency), max(parallelism), max(pipelining))
 
-    @property
+    @cached_property
     def fastest_bps(self) -> float:
         return self.entries[self.fastest].throughput_bps
 
@@ -97,8 +105,14 @@ class Expectation:
         Distances are in octaves of cc, p and pp + 1, means are geometric; outside the table the nearest edge holds.
         """
         point = (concurrency, parallelism, pipelining)
-        if (known := self.entries.get(point)) is not None:
+        known = self.entries.get(point) or self._between.get(point)
+        if known is not None:
             return known
+        if len(self._between) >= MOST_KEPT:
+            self._between.clear()
+        return self._between.setdefault(point, self._interpolated(point))
+
+    def _interpolated(self, point: Point) -> Expected:
         here = _octaves_of(point)
         nearest = heapq.nsmallest(NEIGHBOURS, self._octaves, key=lambda entry: math.dist(entry[0], here))
         weights = [1.0 / math.dist(there, here) ** 2 for there, _ in nearest]

@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import truediv
 from typing import NamedTuple
 
 from tradewind.parameters import Parameters
@@ -69,8 +70,9 @@ class Forecaster:
         """Outlook where each chunk alone would do as in ``found``; ``tried`` if these settings are in force."""
         lone = [expected.throughput_bps * gain for expected, gain in zip(found, self._own_gains, strict=True)]
         share = min(1.0, self._pipe_bps / sum(lone))
-        throughput_bps = self._effective_bps([rate * share * self._path_gain for rate in lone])
-        sd = self.belief.path.sd
+        kept = share * self._path_gain
+        throughput_bps = self._effective_bps([rate * kept for rate in lone])
+        sd = self._path_sd
         if not tried:
             sd = math.hypot(sd, UNTRIED_SHARE * max(expected.log_sd for expected in found))
         low_bps = throughput_bps * math.exp(-self.z * sd)
@@ -112,6 +114,10 @@ class Forecaster:
         return max(expected.log_sd for expected in self.in_force)
 
     @cached_property
+    def _path_sd(self) -> float:
+        return self.belief.path.sd
+
+    @cached_property
     def _path_gain(self) -> float:
         return math.exp(self.belief.path.mean)
 
@@ -134,16 +140,30 @@ class Forecaster:
     def _bits(self) -> tuple[int, ...]:
         return tuple(BITS_PER_BYTE * chunk.remaining_bytes for chunk in self.active)
 
+    @cached_property
+    def _all_bits(self) -> int:
+        return sum(self._bits)
+
+    @cached_property
+    def _alone_bps(self) -> tuple[float, ...]:
+        """Of each chunk at its best, without the others."""
+        return tuple(
+            expectation.fastest_bps * own * self._path_gain
+            for expectation, own in zip(self.expectations, self._own_gains, strict=True)
+        )
+
     def _effective_bps(self, rates: Sequence[float]) -> float:
         total_bps = sum(rates)
         if len(rates) == 1:
             return total_bps
-        last = max(range(len(rates)), key=lambda i: self._bits[i] / rates[i])
-        all_bits = sum(self._bits)
-        together_s = (all_bits - self._bits[last]) / (total_bps - rates[last])
-        left_bits = max(self._bits[last] - rates[last] * together_s, 0.0)
-        alone_bps = self.expectations[last].fastest_bps * self._own_gains[last] * self._path_gain
-        return min(total_bps, all_bits / (together_s + left_bits / alone_bps))
+        bits = self._bits
+        times_s = list(map(truediv, bits, rates))
+        last = times_s.index(max(times_s))
+        together_s = (self._all_bits - bits[last]) / (total_bps - rates[last])
+        left_bits = bits[last] - rates[last] * together_s
+        if left_bits <= 0:
+            return min(total_bps, self._all_bits / together_s)
+        return min(total_bps, self._all_bits / (together_s + left_bits / self._alone_bps[last]))
 
     def _power_w(self, found: Sequence[Expected], share: float) -> float | None:
         base_w = self.basis.idle_power_w or 0.0

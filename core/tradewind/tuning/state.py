@@ -1,7 +1,7 @@
 """The controller's memory between two ticks: small, immutable, and JSON for a store that may lose it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tradewind.dataset import ChunkKind
@@ -55,10 +55,10 @@ class TuningState:
             "changed_s": self.changed_s,
             "sent_bytes": self.sent_bytes,
             "retransmitted_bytes": self.retransmitted_bytes,
-            "bank": list(astuple(self.bank)),
-            "change": list(astuple(self.change)),
-            "limit": list(astuple(self.limit)),
-            "search": None if self.search is None else list(astuple(self.search)),
+            "bank": _values(self.bank),
+            "change": _values(self.change),
+            "limit": _values(self.limit),
+            "search": None if self.search is None else _values(self.search),
             "reopened": self.reopened,
         }
 
@@ -92,6 +92,11 @@ class TuningState:
 
 
 _PLAIN = ("sequence", "at_s", "elapsed_s", "changed_s", "sent_bytes", "retransmitted_bytes", "reopened")
+
+
+def _values(flat: Bank | ChangeDetector | StreamLimit | Search) -> list[Any]:
+    """Values in the order of the fields, which hold no others; ``astuple`` would copy each deeply, every tick."""
+    return [getattr(flat, name) for name in flat.__slots__]
 
 
 def _decision_to_dict(decision: Decision) -> dict[str, Any]:

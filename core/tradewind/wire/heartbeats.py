@@ -10,7 +10,7 @@ from tradewind.energy import EnergyMethod, EnergyQuality
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.tuning import ChunkProgress, Sample
-from tradewind.wire.base import Count, Instant, NonNegative, Open, Positive, Strict
+from tradewind.wire.base import Count, Instant, Name, NonNegative, Open, Positive, Strict, Text
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.records import WireParameters, WireRecord, WireUsage
 
@@ -115,8 +115,9 @@ class SpooledHeartbeat(Strict):
     heartbeat: Heartbeat
     chunks: tuple[ChunkDecision, ...] = Field(default=(), max_length=MAX_CHUNKS)
     changed: bool = False
-    kind: str = Field(default="hold", max_length=40)
-    reason: str = Field(default="", max_length=2000)
+    kind: Name = "hold"
+    reason: Text = ""
+    sla_bank: float | None = None
 
 
 class Completion(Strict):

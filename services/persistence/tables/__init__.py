@@ -15,6 +15,7 @@ from services.persistence.tables.models import (
     surfaces,
 )
 from services.persistence.tables.tenancy import api_keys, tenants
+from services.persistence.tables.transfers import transfer_samples, transfers
 
 __all__ = [
     "METADATA",
@@ -37,4 +38,6 @@ __all__ = [
     "surfaces",
     "tenants",
     "transfer_logs",
+    "transfer_samples",
+    "transfers",
 ]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tradewind.errors import InvalidValue, TradewindError
-from tradewind_agent.cli import copy, doctor, login, logs, meter, recommend, serve_files, wrap
+from tradewind_agent.cli import copy, doctor, login, logs, meter, recommend, serve_files, surroundings, wrap
 from tradewind_agent.cli.terminal import PROGRAM, Terminal
 
 FAILURE, WRONG_USAGE = 1, 2
@@ -43,6 +43,8 @@ def _alone(
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help())
+        return
+    surroundings.undo_leftovers(Terminal())
 
 
 def run(arguments: list[str]) -> int:

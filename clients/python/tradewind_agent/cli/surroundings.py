@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from tradewind_agent.cli.terminal import Terminal
-from tradewind_agent.folders import state_folder
+from tradewind_agent.folders import ledger_folder, state_folder
 
 if TYPE_CHECKING:
     from tradewind_agent.client import Client
@@ -36,6 +36,16 @@ def open_spool(terminal: Terminal) -> "Spool":
     if max_bytes < 1:
         raise typer.BadParameter("must be above 0", param_hint=SPOOL_MAX_VARIABLE)
     return Spool(spool_folder(), warn=terminal.note, max_bytes=max_bytes)
+
+
+def undo_leftovers(terminal: Terminal) -> None:
+    """Take off the limits that an agent has left which was killed; most often there are none to look for."""
+    if not any(ledger_folder(os.environ).glob("*.json")):
+        return
+    from tradewind_agent.resources.limiter import ResourceLimiter
+
+    for line in ResourceLimiter.of_this_host(os.environ).recover():
+        terminal.note(line)
 
 
 def open_client(retries: "RetryPolicy | None" = None, pause: Callable[[float], object] = time.sleep) -> "Client":

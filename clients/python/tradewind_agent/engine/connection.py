@@ -9,6 +9,7 @@ from collections import deque
 from typing import Protocol
 
 from tradewind_agent.engine.http1 import Request, ResponseHead, ResponseReader
+from tradewind_agent.engine.rate_limit import RateLimit
 from tradewind_agent.engine.tcp_info import TcpInfo, sample
 from tradewind_agent.errors import ConnectionFault, FileFault
 
@@ -77,9 +78,12 @@ class Connection(asyncio.BufferedProtocol):
         thinking; ``None`` before the first.
     """
 
-    def __init__(self, owner: ConnectionOwner, buffer: ReceiveBuffer, *, idle_timeout_s: float) -> None:
+    def __init__(
+        self, owner: ConnectionOwner, buffer: ReceiveBuffer, rate_limit: RateLimit, *, idle_timeout_s: float
+    ) -> None:
         self._owner = owner
         self.buffer = buffer
+        self._rate_limit = rate_limit
         self._idle_timeout_s = idle_timeout_s
         self._loop = asyncio.get_running_loop()
         self._reader = ResponseReader(self)
@@ -139,7 +143,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        return self.buffer.view
+        return self.buffer.view[: self._rate_limit.share(self.buffer.size_bytes)]
 
     def buffer_updated(self, nbytes: int) -> None:
         self._active_at = self._loop.time()
@@ -150,6 +154,10 @@ class Connection(asyncio.BufferedProtocol):
             self._reader.feed(self.buffer.view[:nbytes])
         except FileFault as fault:
             self.abort(fault)
+        self._rate_limit.take(nbytes)
+        if self._rate_limit.exhausted and self._transport is not None:
+            self._transport.pause_reading()
+            self._rate_limit.wait(self)
 
     def eof_received(self) -> bool:
         self._reader.eof()
@@ -163,7 +171,16 @@ class Connection(asyncio.BufferedProtocol):
         self._active_at = self._loop.time()
         self._write_soon()
 
+    def go_on(self) -> None:
+        """The rate limit has bytes again; how long an answer waited for them says nothing of the path."""
+        self._active_at = self._loop.time()
+        self._asked_at = None
+        if self._transport is not None:
+            self._transport.resume_reading()
+        self._write_soon()
+
     def connection_lost(self, error: Exception | None) -> None:
+        self._rate_limit.forget(self)
         info = self.tcp_info()
         self._reader.close()
         if self._deadline is not None:
@@ -222,15 +239,22 @@ class Connection(asyncio.BufferedProtocol):
         self._write_scheduled = False
         while self._outbox and self._writable and self._transport is not None and not self._transport.is_closing():
             first = self._outbox[0]
-            self._transport.write(self._take_heads() if isinstance(first, bytes) else self._take_block(first))
+            if isinstance(first, bytes):
+                self._transport.write(self._take_heads())
+            elif self._rate_limit.exhausted:
+                self._rate_limit.wait(self)
+                return
+            else:
+                self._transport.write(self._take_block(first))
 
     def _take_block(self, payload: Payload) -> bytes:
         """The next bytes of the body that is being sent."""
         try:
-            block = payload.read(self.buffer.size_bytes)
+            block = payload.read(self._rate_limit.share(self.buffer.size_bytes))
         except FileFault as fault:
             self.abort(fault)
             return b""
+        self._rate_limit.take(len(block))
         self._active_at = self._loop.time()
         if not payload.remaining_bytes:
             self._outbox.popleft()

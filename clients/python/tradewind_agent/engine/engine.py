@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from tradewind.errors import InvalidValue
@@ -88,6 +89,17 @@ class TransferEngine:
         if self._running:
             self._pool.chunks = self._chunks
             self._pool.deal_soon()
+
+    def limit_rate(self, rate_bytes_per_s: float | None) -> None:
+        """Move no more than this from now on, all connections together; ``None`` lifts the limit.
+
+        Raises
+        ------
+        InvalidValue : not above 0.
+        """
+        self.options = replace(self.options, rate_bytes_per_s=rate_bytes_per_s)
+        if self._running:
+            self._pool.rate_limit.change(rate_bytes_per_s)
 
     def snapshot(self) -> Snapshot:
         """Counters and path as they are now; before the start everything is zero."""

@@ -10,6 +10,7 @@ from tradewind_agent.engine.connection import Connection, Payload, ReceiveBuffer
 from tradewind_agent.engine.dial import dial
 from tradewind_agent.engine.http1 import REDIRECTS, Request, ResponseHead
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.rate_limit import RateLimit
 from tradewind_agent.engine.retry import is_retryable_status, retry_after_s
 from tradewind_agent.engine.tcp_info import TcpInfo
 from tradewind_agent.errors import FileFault, RefusedByServer
@@ -59,9 +60,10 @@ async def fetch(url: Url, options: EngineOptions, headers: Mapping[str, str], *,
 
 async def _ask(url: Url, options: EngineOptions, headers: Mapping[str, str], method: str) -> Answer:
     single = _Single(request_for(method, url, options, {"Connection": "close", **headers}))
+    unlimited = RateLimit(None, asyncio.get_running_loop())
     connection = await dial(
         url.origin,
-        lambda: Connection(single, ReceiveBuffer(_RECEIVE_BYTES), idle_timeout_s=options.idle_timeout_s),
+        lambda: Connection(single, ReceiveBuffer(_RECEIVE_BYTES), unlimited, idle_timeout_s=options.idle_timeout_s),
         options,
     )
     connection.send(single)

@@ -1,11 +1,13 @@
 """How the engine talks and stores, as opposed to what it tunes."""
 
+import math
 import random
 import ssl
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from tradewind.errors import InvalidValue
 from tradewind_agent.engine.credentials import NO_CREDENTIALS, Credentials
 from tradewind_agent.engine.proxy import NO_PROXIES, Proxies
 from tradewind_agent.engine.retry import RetryPolicy
@@ -34,6 +36,7 @@ class EngineOptions:
     ``durable`` : sync each file before it gets its name.
     ``checkpoint_interval_s``, ``checkpoint_bytes`` : how often, and after how much of a file at least, it is synced and
     noted what has arrived; a crash costs at most what came since.
+    ``rate_bytes_per_s`` : most that is received or sent, all connections together; see `TransferEngine.limit_rate`.
     ``tag`` : names the transfer to a server that meters it.
     ``rng`` : source of the jitter between tries.
     """
@@ -50,8 +53,13 @@ class EngineOptions:
     durable: bool = True
     checkpoint_interval_s: float = 2.0
     checkpoint_bytes: int = 8 * 1024 * 1024
+    rate_bytes_per_s: float | None = None
     tag: TransferTag | None = None
     rng: random.Random = field(default_factory=random.Random)
+
+    def __post_init__(self) -> None:
+        if self.rate_bytes_per_s is not None and not 0 < self.rate_bytes_per_s < math.inf:
+            raise InvalidValue("rate limit", f"must be above 0 and finite, got {self.rate_bytes_per_s:g} B/s")
 
     @cached_property
     def tls_in_use(self) -> ssl.SSLContext:

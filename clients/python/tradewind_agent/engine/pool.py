@@ -12,6 +12,7 @@ from tradewind_agent.engine.dial import dial
 from tradewind_agent.engine.lane import Lane
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.path_sample import PathSampler
+from tradewind_agent.engine.rate_limit import RateLimit
 from tradewind_agent.engine.tcp_info import TcpInfo
 from tradewind_agent.engine.traits import OriginTraits
 
@@ -30,6 +31,7 @@ class ChannelPool:
         self.sampler = PathSampler()
         self._traits: dict[Origin, OriginTraits] = {}
         self._loop = asyncio.get_running_loop()
+        self.rate_limit = RateLimit(options.rate_bytes_per_s, self._loop)
         self._retiring: set[Lane] = set()
         self._dealing_soon = False
         self._shut = False
@@ -135,7 +137,11 @@ class ChannelPool:
         assert lane.channel is not None
         buffer = lane.channel.chunk.buffer
         return self._loop.create_task(
-            dial(origin, lambda: Connection(lane, buffer, idle_timeout_s=self.options.idle_timeout_s), self.options)
+            dial(
+                origin,
+                lambda: Connection(lane, buffer, self.rate_limit, idle_timeout_s=self.options.idle_timeout_s),
+                self.options,
+            )
         )
 
     def closed(self, last_info: TcpInfo) -> None:
@@ -145,3 +151,4 @@ class ChannelPool:
         """Close every connection and wait until they are."""
         self._shut = True
         await asyncio.gather(*(lane.shut() for lane in tuple(self.lanes)))
+        self.rate_limit.close()

@@ -1,0 +1,111 @@
+"""A rate that all connections of a transfer keep together: a token bucket, which may be changed at any time."""
+
+import asyncio
+import math
+from typing import Protocol
+
+BURST_S = 0.1
+"""The bucket holds what the rate allows in this time: in any time t at most rate · (t + BURST_S) bytes pass."""
+
+ROUND_S = BURST_S / 2
+"""Time that an empty bucket is left to fill before all who wait go on together; half of it is left for lateness."""
+
+
+class Waiting(Protocol):
+    """A connection that has stopped because the bucket was empty."""
+
+    def go_on(self) -> None: ...
+
+
+class RateLimit:
+    """Bytes received in answers and sent in bodies, of all connections together.
+
+    Parameters
+    ----------
+    rate_bytes_per_s : ``None`` for no limit.
+    loop : whose clock is counted by.
+    """
+
+    def __init__(self, rate_bytes_per_s: float | None, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._rate = rate_bytes_per_s
+        self._filled_at = loop.time()
+        self._tokens = self._capacity
+        self._waiting: dict[Waiting, None] = {}
+        self._part = math.inf
+        self._timer: asyncio.TimerHandle | None = None
+
+    def change(self, rate_bytes_per_s: float | None) -> None:
+        """Go on with another rate, from now on."""
+        self._fill()  # at the old rate
+        self._rate = rate_bytes_per_s
+        self._tokens = min(self._tokens, self._capacity)
+        self._part = math.inf
+        self.close()
+        if self._waiting:
+            self._wake_later()
+
+    def share(self, most_bytes: int) -> int:
+        """Bytes that one connection may move at once, 1 at least and ``most_bytes`` at most.
+
+        Those that were waiting together get equal shares, so that none takes all.
+        """
+        if self._rate is None:
+            return most_bytes
+        self._fill()
+        return max(int(min(most_bytes, self._tokens, self._part)), 1)
+
+    def take(self, moved_bytes: int) -> None:
+        """Count bytes that were moved."""
+        if self._rate is not None:
+            self._tokens -= moved_bytes
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether who wants to move more has to `wait`."""
+        if self._rate is None:
+            return False
+        self._fill()
+        return self._tokens < 1
+
+    def wait(self, connection: Waiting) -> None:
+        """Call the connection's ``go_on`` once there are tokens again."""
+        self._waiting[connection] = None
+        if self._timer is None:
+            self._wake_later()
+
+    def forget(self, connection: Waiting) -> None:
+        """The connection is gone."""
+        self._waiting.pop(connection, None)
+
+    def close(self) -> None:
+        """Wake nobody any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    @property
+    def _capacity(self) -> float:
+        return 0.0 if self._rate is None else max(self._rate * BURST_S, 1.0)
+
+    def _fill(self) -> None:
+        now_s = self._loop.time()
+        if self._rate is not None:
+            self._tokens = min(self._tokens + self._rate * (now_s - self._filled_at), self._capacity)
+            if self._tokens == self._capacity:
+                self._part = math.inf  # nobody wants more than there is: small parts would only cost reads
+        self._filled_at = now_s
+
+    def _wake_later(self) -> None:
+        delay_s = 0.0
+        if self._rate is not None:
+            delay_s = max((max(self._rate * ROUND_S, 1.0) - self._tokens) / self._rate, 0.0)
+        self._timer = self._loop.call_later(delay_s, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        waiting, self._waiting = self._waiting, {}
+        self._fill()
+        self._part = self._tokens / max(len(waiting), 1)
+        for connection in waiting:
+            connection.go_on()

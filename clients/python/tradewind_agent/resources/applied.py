@@ -1,0 +1,99 @@
+"""What became of limits: held by the host and how, or only advice and why."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from tradewind.parameters import Parameters
+from tradewind.units import format_bps, format_bytes, format_hertz
+
+
+@dataclass(frozen=True, slots=True)
+class Enforced:
+    """A limit that holds; ``value`` is the one in force, which may be below the one wanted."""
+
+    resource: str
+    value: float
+    how: str
+
+    def __str__(self) -> str:
+        return f"limited to {describe(self.resource, self.value)}: {self.how}"
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A limit that nothing holds here."""
+
+    resource: str
+    value: float
+    why: str
+
+    def __str__(self) -> str:
+        return f"not limited, only advised, to {describe(self.resource, self.value)}: {self.why}"
+
+
+Verdict = Enforced | Advice
+
+
+class Applied:
+    """Limits in effect until `undo`, or until the end of the ``with`` block.
+
+    Attributes
+    ----------
+    enforced, advice : what came of each limit; one that could be held in part has an entry in both.
+    left : what could not be undone, a line each; the next start of the agent tries again.
+    """
+
+    def __init__(self, verdicts: Sequence[Verdict], undo: Callable[[], Sequence[str]] | None = None) -> None:
+        self.enforced = tuple(verdict for verdict in verdicts if isinstance(verdict, Enforced))
+        self.advice = tuple(verdict for verdict in verdicts if isinstance(verdict, Advice))
+        self.left: tuple[str, ...] = ()
+        self._undo = undo
+
+    @property
+    def parameters(self) -> Parameters:
+        """The resources in force, as a record tells them; cores only when they are whole."""
+        values = {each.resource: each.value for each in self.enforced}
+        cores, memory_bytes = values.get("cores"), values.get("memory_bytes")
+        return Parameters(
+            cores=int(cores) if cores is not None and cores.is_integer() else None,
+            frequency_hz=values.get("frequency_hz"),
+            memory_bytes=None if memory_bytes is None else int(memory_bytes),
+            disk_bps=values.get("disk_bps"),
+            nic_bps=values.get("nic_bps"),
+        )
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What the user is told, a line a limit."""
+        return tuple(str(each) for each in (*self.enforced, *self.advice))
+
+    def undo(self) -> None:
+        """Put back what was there before; a second call does nothing."""
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            self.left = tuple(undo())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.undo()
+
+
+def describe(resource: str, value: float) -> str:
+    """A limit for people, such as ``1.5 cores`` or ``50 Mbit/s of the network``."""
+    match resource:
+        case "cores":
+            return f"{value:g} {'core' if value == 1 else 'cores'}"
+        case "frequency_hz":
+            return f"{format_hertz(value)} of processor frequency"
+        case "memory_bytes":
+            return f"{format_bytes(value)} of memory"
+        case "disk_bps":
+            return f"{format_bps(value)} of each disk"
+        case _:
+            return f"{format_bps(value)} of the network"

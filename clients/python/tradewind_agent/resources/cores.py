@@ -1,0 +1,100 @@
+"""Processor cores: a process is bound to some CPUs, and a part of one is held by a quota of time."""
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable
+
+from tradewind_agent.errors import ResourceRefused
+from tradewind_agent.resources.applied import Advice, Enforced, Verdict
+from tradewind_agent.resources.control_groups import ControlGroups, Group
+from tradewind_agent.resources.ledger import AffinityClaim
+from tradewind_agent.resources.processes import identify, threads
+from tradewind_agent.resources.target import Target
+from tradewind_agent.system_errors import in_words
+
+PERIOD_US = 100_000
+"""Of the quota: the kernel's default (sched-bwc)."""
+
+
+def limit_cores(cores: float, target: Target, groups: ControlGroups) -> tuple[Verdict, ...]:
+    """Bind the target to as many CPUs as ``cores`` rounded up; a fraction, or a binding refused, takes a quota.
+
+    Every user may bind processes of his own. The CPUs taken are those that fewest other transfers are bound to.
+    """
+    try:
+        before = tuple(sorted(os.sched_getaffinity(target.pid)))
+    except OSError as refusal:
+        return (Advice("cores", cores, f"the process cannot be looked at: {in_words(refusal).what}"),)
+    if cores >= len(before):
+        return (Enforced("cores", float(len(before)), f"the process has no more than {_cpus(before)} anyway"),)
+    given, whole = _least_taken(before, math.ceil(cores), target), cores.is_integer()
+    try:
+        _bind(before, given, target)
+    except OSError as refusal:
+        return _quota(cores, target, groups, otherwise=f"binding to CPUs failed: {in_words(refusal).what}")
+    bound = Enforced("cores", float(len(given)), f"bound to {_cpus(given)}")
+    if whole:
+        return (bound,)
+    return (*([bound] if len(given) < len(before) else []), *_quota(cores, target, groups, otherwise=""))
+
+
+def _quota(cores: float, target: Target, groups: ControlGroups, *, otherwise: str) -> tuple[Verdict, ...]:
+    def write(group: Group) -> None:
+        quota_us = max(round(cores * PERIOD_US), 1000)  # the kernel takes no quota below 1 ms
+        if group.unified:
+            target.files.write(group.folder / "cpu.max", f"{quota_us} {PERIOD_US}")
+        else:
+            target.files.write(group.folder / "cpu.cfs_period_us", str(PERIOD_US))
+            target.files.write(group.folder / "cpu.cfs_quota_us", str(quota_us))
+
+    try:
+        group = groups.limit("cpu", write)
+    except ResourceRefused as refusal:
+        return (Advice("cores", cores, "; ".join(filter(None, (otherwise, str(refusal))))),)
+    return (Enforced("cores", cores, f"a quota of processor time in {group.folder}"),)
+
+
+def _least_taken(cpus: Iterable[int], count: int, target: Target) -> tuple[int, ...]:
+    taken = Counter(
+        cpu for other in target.ledger.others(target.entry) if other.affinity for cpu in other.affinity.given
+    )
+    return tuple(sorted(sorted(cpus, key=lambda cpu: (taken[cpu], cpu))[:count]))
+
+
+def _bind(before: tuple[int, ...], given: tuple[int, ...], target: Target) -> None:
+    if given == before:
+        return
+    target.entry.affinity = AffinityClaim(before, given)
+    target.ledger.save(target.entry)
+    try:
+        _set_affinity(given, target)
+    except OSError:
+        unbind(target)
+        raise
+
+
+def _set_affinity(cpus: Iterable[int], target: Target) -> None:
+    for pid in target.pids:
+        for thread in threads(pid, target.host.proc):
+            try:
+                os.sched_setaffinity(thread, cpus)
+            except ProcessLookupError:
+                continue  # it ended since it was listed
+
+
+def unbind(target: Target) -> str | None:
+    """Give the target's processes the CPUs back that they had; what is wrong if that fails."""
+    claim = target.entry.affinity
+    if claim is not None and identify(target.pid, target.host.proc) == target.entry.target:
+        try:
+            _set_affinity(claim.before, target)
+        except OSError as failure:
+            return f"process {target.pid} could not be given its CPUs back: {in_words(failure).what}"
+    target.entry.affinity = None
+    target.ledger.save(target.entry)
+    return None
+
+
+def _cpus(cpus: tuple[int, ...]) -> str:
+    return f"CPU {cpus[0]}" if len(cpus) == 1 else f"CPUs {', '.join(map(str, cpus))}"

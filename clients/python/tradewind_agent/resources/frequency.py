@@ -1,0 +1,79 @@
+"""Processor frequency: the cap of the CPUs that a process may use, where the kernel offers one (cpufreq).
+
+A cap holds for a CPU and so for all who use it. Of several transfers on a CPU the lowest cap counts; the last to end
+puts back what was there before the first.
+"""
+
+from pathlib import Path
+
+from tradewind_agent.errors import ResourceRefused
+from tradewind_agent.resources.applied import Advice, Enforced, Verdict
+from tradewind_agent.resources.ledger import FrequencyClaim
+from tradewind_agent.resources.target import Target
+from tradewind_agent.system_errors import in_words
+
+_HZ_PER_KHZ = 1000
+_CAP, _LOWEST = "scaling_max_freq", "cpuinfo_min_freq"
+
+
+def limit_frequency(frequency_hz: float, cpus: tuple[int, ...], target: Target) -> tuple[Verdict, ...]:
+    """Cap the frequency of ``cpus``, all of them or none."""
+    try:
+        files = _caps(cpus, target)
+        limit_khz = int(frequency_hz / _HZ_PER_KHZ)
+        reached_khz = max(_cap(file, limit_khz, target) for file in files)
+    except (OSError, ResourceRefused) as refusal:
+        left = release_frequency(target)
+        why = in_words(refusal).what if isinstance(refusal, OSError) else str(refusal)
+        return (Advice("frequency_hz", frequency_hz, "; ".join((f"frequency cannot be capped: {why}", *left))),)
+    how = f"the cap of {len(files)} frequency {'policy' if len(files) == 1 else 'policies'}, for all who use those CPUs"
+    return (Enforced("frequency_hz", float(reached_khz * _HZ_PER_KHZ), how),)
+
+
+def _caps(cpus: tuple[int, ...], target: Target) -> list[Path]:
+    """The files to write; CPUs that share a policy share one."""
+    folders = {(target.host.cpus / f"cpu{cpu}" / "cpufreq").resolve() for cpu in cpus}
+    if not all(target.files.is_there(folder / _CAP) for folder in folders):
+        raise ResourceRefused("this kernel offers no frequency scaling")
+    return [folder / _CAP for folder in sorted(folders)]
+
+
+def _cap(file: Path, limit_khz: int, target: Target) -> int:
+    """Set one cap and tell the one in force, kHz."""
+    files = target.files
+    lowest_khz = int(files.read(file.parent / _LOWEST))
+    if limit_khz < lowest_khz:
+        raise ResourceRefused(f"the processor goes no lower than {lowest_khz / 1e6:g} GHz")
+    now_khz = int(files.read(file))
+    before_khz = next((claim.before_khz for claim in _others(file, target)), now_khz)
+    target.entry.frequencies.append(FrequencyClaim(str(file), before_khz, limit_khz))
+    target.ledger.save(target.entry)
+    if limit_khz < now_khz:
+        files.write(file, str(limit_khz))
+    reached_khz = int(files.read(file))
+    if reached_khz > limit_khz:
+        raise ResourceRefused(f"the kernel keeps a cap of {reached_khz / 1e6:g} GHz")
+    return reached_khz
+
+
+def release_frequency(target: Target) -> tuple[str, ...]:
+    """Lift the target's caps to what others still want, else to what was there before; what is wrong where it fails."""
+    wrong = []
+    for claim in tuple(target.entry.frequencies):
+        file = Path(claim.file)
+        wanted_khz = min([claim.before_khz, *(other.limit_khz for other in _others(file, target))])
+        try:
+            if target.files.is_there(file) and int(target.files.read(file)) != wanted_khz:
+                target.files.write(file, str(wanted_khz))
+        except OSError as failure:
+            wrong.append(f"{file} could not be set back to {claim.before_khz}: {in_words(failure).what}")
+            continue
+        target.entry.frequencies.remove(claim)
+    target.ledger.save(target.entry)
+    return tuple(wrong)
+
+
+def _others(file: Path, target: Target) -> list[FrequencyClaim]:
+    return [
+        claim for other in target.ledger.others(target.entry) for claim in other.frequencies if claim.file == str(file)
+    ]

@@ -1,0 +1,131 @@
+"""Limits put on a process of this host, and taken off again: the one port of this package."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tradewind_agent.folders import ledger_folder
+from tradewind_agent.resources.applied import Advice, Applied, Verdict
+from tradewind_agent.resources.control_groups import ControlGroups, dissolve
+from tradewind_agent.resources.cores import limit_cores, unbind
+from tradewind_agent.resources.disk import limit_disk
+from tradewind_agent.resources.frequency import limit_frequency, release_frequency
+from tradewind_agent.resources.host_files import ControlFiles, HostFolders, KernelFiles
+from tradewind_agent.resources.ledger import Entry, Ledger
+from tradewind_agent.resources.limits import Limits
+from tradewind_agent.resources.memory import limit_memory
+from tradewind_agent.resources.network import advise_network
+from tradewind_agent.resources.processes import identify
+from tradewind_agent.resources.target import Target
+from tradewind_agent.system_errors import in_words
+
+
+class ResourceLimiter:
+    """Limits processes of this host as far as it permits, and says where it does not.
+
+    Parameters
+    ----------
+    folder : of the notes about what is changed.
+    host : where the kernel's control files are.
+    """
+
+    def __init__(self, folder: Path, host: HostFolders | None = None, files: ControlFiles | None = None) -> None:
+        self._host = host or HostFolders()
+        self._files = files or KernelFiles()
+        self._ledger = Ledger(folder, self._host.proc)
+
+    @classmethod
+    def of_this_host(cls, environ: Mapping[str, str]) -> "ResourceLimiter":
+        """The limiter that keeps its notes where this user's agents look for them."""
+        return cls(ledger_folder(environ))
+
+    def apply(self, limits: Limits, pid: int | None = None, *, folders: Sequence[Path] = ()) -> Applied:
+        """Limit a process with its descendants, or this one; what is not permitted becomes advice.
+
+        Parameters
+        ----------
+        pid : of the process; ``None`` for the agent's own.
+        folders : that it reads or writes: their disks are those that ``disk_bps`` is about.
+        """
+        if not limits.known():
+            return Applied(())
+        target_pid = os.getpid() if pid is None else pid
+        owner, process = identify(os.getpid(), self._host.proc), identify(target_pid, self._host.proc)
+        if owner is None or process is None:
+            return _all_advice(limits, f"there is no process {target_pid}")
+        try:
+            with self._ledger.locked():
+                entry = self._ledger.begin(owner, process)
+                target = self._target(entry, folders)
+                verdicts = tuple(_limit(limits, target))
+                return Applied(verdicts, None if entry.is_empty else lambda: self._undo(entry))
+        except OSError as failure:
+            return _all_advice(limits, f"nothing can be noted in {self._ledger.folder}: {in_words(failure).what}")
+
+    def recover(self) -> tuple[str, ...]:
+        """Undo what agents have left that were killed; what could not be undone, a line each."""
+        if not self._ledger.folder.is_dir():
+            return ()
+        try:
+            with self._ledger.locked():
+                return tuple(line for entry in self._ledger.abandoned() for line in self._take_back(entry))
+        except OSError as failure:
+            return (f"the limits noted in {self._ledger.folder} cannot be looked at: {in_words(failure).what}",)
+
+    def _target(self, entry: Entry, folders: Sequence[Path] = ()) -> Target:
+        return Target(
+            pid=entry.target.pid,
+            folders=folders,
+            host=self._host,
+            files=self._files,
+            ledger=self._ledger,
+            entry=entry,
+        )
+
+    def _undo(self, entry: Entry) -> Sequence[str]:
+        try:
+            with self._ledger.locked():
+                return self._take_back(entry)
+        except OSError as failure:
+            return (f"limits could not be undone: {in_words(failure).what}",)
+
+    def _take_back(self, entry: Entry) -> list[str]:
+        """Undo an entry in the reverse order; what fails stays noted for the next start of the agent."""
+        here = identify(os.getpid(), self._host.proc)
+        if here is not None and here.boot != entry.owner.boot:
+            entry.path.unlink(missing_ok=True)  # the machine has forgotten it all
+            return []
+        target = self._target(entry)
+        wrong = list(release_frequency(target))
+        for claim in tuple(entry.groups):
+            if (failure := dissolve(claim, target)) is None:
+                entry.groups.remove(claim)
+            else:
+                wrong.append(failure)
+        if (failure := unbind(target)) is not None:
+            wrong.append(failure)
+        return wrong
+
+
+def _limit(limits: Limits, target: Target) -> Iterator[Verdict]:
+    """Cores come first: the frequency is that of the CPUs given."""
+    groups = ControlGroups(target)
+    if limits.cores is not None:
+        yield from limit_cores(float(limits.cores), target, groups)
+    if limits.frequency_hz is not None:
+        try:
+            cpus = tuple(sorted(os.sched_getaffinity(target.pid)))
+        except OSError as refusal:
+            yield Advice("frequency_hz", limits.frequency_hz, in_words(refusal).what)
+        else:
+            yield from limit_frequency(limits.frequency_hz, cpus, target)
+    if limits.memory_bytes is not None:
+        yield from limit_memory(limits.memory_bytes, target, groups)
+    if limits.disk_bps is not None:
+        yield from limit_disk(limits.disk_bps, target, groups)
+    if limits.nic_bps is not None:
+        yield advise_network(limits.nic_bps)
+
+
+def _all_advice(limits: Limits, why: str) -> Applied:
+    return Applied([Advice(name, value, why) for name, value in limits.known().items()])

@@ -1,0 +1,49 @@
+"""What a transfer may use of its host: the five resources of a resource group (paper 001, Algorithm 1 line 8)."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Self
+
+from tradewind.errors import InvalidValue
+from tradewind.parameters import Parameters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Most of each resource that a transfer is to use; ``None`` leaves it alone.
+
+    ``cores`` : whole or in part, such as 1.5. ``disk_bps`` : each of reading and writing, each disk, bit/s.
+    ``nic_bps`` : of the network, bit/s.
+    """
+
+    cores: float | None = None
+    frequency_hz: float | None = None
+    memory_bytes: int | None = None
+    disk_bps: float | None = None
+    nic_bps: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in self.known().items():
+            if not 0 < value < math.inf:
+                raise InvalidValue(f"limits.{name}", f"must be above 0 and finite, got {value:g}")
+
+    @classmethod
+    def of(cls, parameters: Parameters) -> Self:
+        """The resources among ``parameters``."""
+        return cls(**{name: getattr(parameters, name) for name in RESOURCES})
+
+    def known(self) -> dict[str, float]:
+        """The limits that are set, by name."""
+        return {name: value for name in RESOURCES if (value := getattr(self, name)) is not None}
+
+    def or_else(self, other: Self) -> Self:
+        """These limits, and those of ``other`` where these say nothing."""
+        return type(self)(**{**other.known(), **self.known()})  # type: ignore[arg-type]  # keys are field names
+
+    def without(self, *names: str) -> Self:
+        """These limits but for those called ``names``."""
+        return type(self)(**{name: value for name, value in self.known().items() if name not in names})  # type: ignore[arg-type]
+
+
+RESOURCES = tuple(f.name for f in fields(Limits))
+NO_LIMITS = Limits()

@@ -1,0 +1,89 @@
+"""``GET /v1/transfers`` and ``/v1/transfers/{id}``: transfers live and past, with samples and decisions."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind.transfer import Status
+from tradewind.wire.base import Open
+from tradewind.wire.heartbeats import ChunkDecision, ChunkSample
+from tradewind.wire.records import WireParameters, WireUsage
+
+
+class TransferState(StrEnum):
+    LIVE = "live"
+    """A heartbeat came within the last three ticks."""
+    SILENT = "silent"
+    """Neither a heartbeat nor its end came; its share of caps went to others."""
+    ENDED = "ended"
+    """Its agent has told its end."""
+
+
+class TransferSummary(Open):
+    """A transfer as far as it is told.
+
+    ``started_at`` : when the service first heard of it, or, where that was its end, the start of its record.
+    ``sequence`` : of the last heartbeat, −1 for none; ``journalled_sequence`` : up to which all are stored.
+    ``throughput_bps`` : of the last tick, or the mean once it has ended. ``status`` : once it has ended.
+    """
+
+    transfer_id: UUID
+    state: TransferState
+    source: str
+    destination: str
+    network: str | None = None
+    mover: str
+    sla: str | None = None
+    file_count: int
+    total_bytes: int
+    started_at: datetime
+    last_heartbeat_at: datetime | None = None
+    ended_at: datetime | None = None
+    status: Status | None = None
+    sequence: int
+    journalled_sequence: int
+    bytes_moved: int
+    throughput_bps: float | None = None
+
+
+class SampleDecision(Open):
+    """What was decided on a sample, and why; ``chunks`` are the parameters from then on."""
+
+    chunks: tuple[ChunkDecision, ...]
+    changed: bool
+    kind: str
+    reason: str
+    sla_bank: float | None = None
+
+
+class TransferSample(Open):
+    """One tick as its heartbeat told it."""
+
+    sequence: int
+    at: datetime
+    interval_s: float
+    bytes_moved: int
+    throughput_bps: float
+    remaining_bytes: int
+    remaining_files: int
+    rtt_s: float | None = None
+    min_rtt_s: float | None = None
+    sent_bytes: int | None = None
+    retransmitted_bytes: int | None = None
+    power_w: float | None = None
+    power_method: EnergyMethod | None = None
+    power_quality: EnergyQuality | None = None
+    usage: WireUsage | None = None
+    parameters: WireParameters
+    chunks: tuple[ChunkSample, ...]
+    decision: SampleDecision
+
+
+class TransferTimeline(Open):
+    """A transfer, the enquiry that its recommendation answered, and samples in the order of their sequence."""
+
+    transfer: TransferSummary
+    enquiry: dict[str, Any] | None = None
+    samples: tuple[TransferSample, ...]

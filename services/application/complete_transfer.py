@@ -1,0 +1,90 @@
+"""The end of a transfer: its records join the logs, and what its agent kept of its heartbeats joins the journal."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from io import BytesIO
+from typing import Protocol
+from uuid import UUID
+
+from services.application.ingest_logs import IngestUnitOfWork, LogBatch, store_batch
+from services.application.log_lines import BodyLimits, Encoding, UploadedBody
+from services.application.ports import Clock
+from services.application.transfer_journal import TransferEnd, TransferJournal, TransferNews, Workload
+from tradewind.dataset import ChunkKind
+from tradewind.errors import InvalidValue
+from tradewind.wire.heartbeats import Completion, CompletionReceipt, SpooledHeartbeat
+from tradewind.wire.records import WireRecord
+
+
+class CompletionUnitOfWork(IngestUnitOfWork, Protocol):
+    """One transaction of a tenant, for its logs and its journal together."""
+
+    @property
+    def journal(self) -> TransferJournal: ...
+
+
+def complete_transfer(
+    transfer_id: UUID, completion: Completion, *, uow: CompletionUnitOfWork, clock: Clock, limits: BodyLimits
+) -> CompletionReceipt:
+    """Store the records and late heartbeats of a transfer, and mark it as ended, in one transaction.
+
+    The transfer need not be known. Records that an upload of logs would refuse go to the quarantine; heartbeats with
+    values that no transfer can have are left out.
+
+    Raises
+    ------
+    InvalidValue : a record is of another transfer.
+    """
+    for number, record in enumerate(completion.records):
+        if record.transfer_id != transfer_id:
+            raise InvalidValue(f"records.{number}.transfer_id", f"must be that of the transfer, {transfer_id}")
+    whole, now = _whole(completion.records), clock.now()
+    news = _news(transfer_id, whole, completion.heartbeats, now)
+    with uow:
+        receipt = store_batch(_batch(uow.tenant_id, completion.records, limits), uow=uow, clock=clock)
+        uow.journal.note([news])
+        new_heartbeats = uow.journal.add([news])
+        uow.journal.advance([transfer_id])
+        ended_at = uow.journal.end(transfer_id, _end(whole, now))
+        uow.commit()
+    return CompletionReceipt(
+        accepted=receipt.accepted, rejected=receipt.rejected, heartbeats=new_heartbeats, ended_at=ended_at
+    )
+
+
+def _whole(records: Sequence[WireRecord]) -> WireRecord:
+    """The record of all chunks together; of a tool that tells none, the last it tells."""
+    return next((record for record in records if record.chunk in {None, ChunkKind.WHOLE}), records[-1])
+
+
+def _batch(tenant_id: UUID, records: Sequence[WireRecord], limits: BodyLimits) -> LogBatch:
+    """The records as an upload, known by its content."""
+    body = BytesIO(b"".join(record.to_line() for record in records))
+    return LogBatch(tenant_id=tenant_id, idempotency_key=None, body=UploadedBody(body, Encoding.IDENTITY, limits))
+
+
+def _news(transfer_id: UUID, whole: WireRecord, heartbeats: Sequence[SpooledHeartbeat], now: datetime) -> TransferNews:
+    beats = {each.heartbeat.sequence: each for each in heartbeats if _is_possible(each)}
+    asked = next((each.heartbeat.enquiry for each in beats.values() if each.heartbeat.enquiry is not None), None)
+    return TransferNews(
+        transfer_id=transfer_id,
+        workload=Workload.recorded(whole) if asked is None else Workload.asked(asked),
+        started_at=min(whole.started_at, now),
+        heard_at=None,
+        beats=beats,
+    )
+
+
+def _is_possible(spooled: SpooledHeartbeat) -> bool:
+    try:
+        spooled.heartbeat.to_sample()
+    except InvalidValue:
+        return False
+    return True
+
+
+def _end(whole: WireRecord, now: datetime) -> TransferEnd:
+    outcome = whole.outcome
+    return TransferEnd(
+        at=now, status=outcome.status, bytes_moved=outcome.bytes_moved, throughput_bps=outcome.throughput_bps
+    )

@@ -1,0 +1,85 @@
+"""The journal of transfers: what heartbeats and ends tell of them, on its way to be stored for good."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, Self
+from uuid import UUID
+
+from tradewind.transfer import LinkKey, Status
+from tradewind.wire.heartbeats import SpooledHeartbeat
+from tradewind.wire.recommendations import RecommendRequest
+from tradewind.wire.records import WireRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What a transfer is to move, and from where to where. ``enquiry`` : where a heartbeat told it."""
+
+    link: LinkKey
+    file_count: int
+    total_bytes: int
+    sla: str | None = None
+    enquiry: RecommendRequest | None = None
+
+    @classmethod
+    def asked(cls, enquiry: RecommendRequest) -> Self:
+        """As the recommendation was asked for."""
+        return cls(
+            link=LinkKey(enquiry.source, enquiry.destination, enquiry.network, enquiry.mover),
+            file_count=enquiry.dataset.file_count,
+            total_bytes=enquiry.dataset.total_bytes,
+            sla=enquiry.sla.kind,
+            enquiry=enquiry,
+        )
+
+    @classmethod
+    def recorded(cls, whole: WireRecord) -> Self:
+        """As the record of its end tells it."""
+        return cls(
+            link=LinkKey(whole.source, whole.destination, whole.network, whole.mover.name),
+            file_count=whole.dataset.file_count,
+            total_bytes=whole.dataset.total_bytes,
+            sla=whole.sla,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferNews:
+    """New of one transfer.
+
+    ``started_at`` : kept where nothing was known of it before. ``heard_at`` : of its last heartbeat by the service's
+    clock, ``None`` where the heartbeats come late. ``beats`` : one a sequence number.
+    """
+
+    transfer_id: UUID
+    workload: Workload
+    started_at: datetime
+    heard_at: datetime | None
+    beats: Mapping[int, SpooledHeartbeat]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferEnd:
+    """How a transfer ended: bytes in all, and the mean rate."""
+
+    at: datetime
+    status: Status
+    bytes_moved: int
+    throughput_bps: float
+
+
+class TransferJournal(Protocol):
+    """The transfers of one tenant in an open transaction."""
+
+    def note(self, news: Collection[TransferNews]) -> None:
+        """Make transfers known, or bring them up to date; held until the end of the transaction."""
+
+    def add(self, news: Collection[TransferNews]) -> int:
+        """Store samples of noted transfers, the later one where a sequence is there already; how many were new."""
+
+    def advance(self, transfer_ids: Collection[UUID]) -> Mapping[UUID, int]:
+        """Up to which sequence all samples are stored, by transfer; a gap stops it."""
+
+    def end(self, transfer_id: UUID, end: TransferEnd) -> datetime:
+        """Mark a noted transfer as ended; when it ended first."""

@@ -1,0 +1,275 @@
+"""Transfers and their samples, as heartbeats and ends bring them."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select, text, tuple_, update
+from sqlalchemy.dialects.postgresql import insert
+
+from services.application.transfer_journal import TransferEnd, TransferNews
+from services.persistence.tables import transfer_samples, transfers
+from tradewind.errors import NotFound
+from tradewind.wire.heartbeats import SpooledHeartbeat
+from tradewind.wire.transfers import SampleDecision, TransferSample, TransferState, TransferSummary
+
+_MONTHS_WITHOUT_PARTITION = text(
+    "SELECT month FROM unnest(CAST(:months AS date[])) AS month"
+    " WHERE to_regclass('public.transfer_samples_' || to_char(month, 'YYYY_MM')) IS NULL"
+)
+
+# Sequence numbers that follow the last journalled one without a gap keep the same distance to their row number.
+_ADVANCE = text(
+    """
+    UPDATE transfers AS known SET journalled_sequence = whole.sequence FROM (
+        SELECT id, max(sequence) AS sequence FROM (
+            SELECT t.id, s.sequence,
+                   t.journalled_sequence + row_number() OVER (PARTITION BY t.id ORDER BY s.sequence) AS expected
+              FROM transfers t
+              JOIN transfer_samples s
+                ON s.tenant_id = t.tenant_id AND s.transfer_id = t.id AND s.transfer_started_at = t.started_at
+             WHERE t.tenant_id = :tenant_id AND t.id = ANY(:ids) AND s.sequence > t.journalled_sequence
+        ) AS stored WHERE sequence = expected GROUP BY id
+    ) AS whole
+     WHERE known.tenant_id = :tenant_id AND known.id = whole.id
+    """
+)
+
+
+class TransferJournal:
+    """Transfers of one tenant.
+
+    Parameters
+    ----------
+    ensure_months : makes the partitions of samples of these months, in a transaction of its own.
+    """
+
+    def __init__(
+        self, connection: Connection, tenant_id: UUID, ensure_months: Callable[[Collection[date]], None]
+    ) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+        self._ensure_months = ensure_months
+
+    def note(self, news: Collection[TransferNews]) -> None:
+        """Make transfers known, or bring them up to date; their rows are held until the end of the transaction."""
+        statement = insert(transfers)
+        new, told = statement.excluded, transfers.c
+        is_later = and_(told.ended_at.is_(None), new.sequence >= told.sequence)
+        statement = statement.on_conflict_do_update(
+            index_elements=["tenant_id", "id"],
+            set_={
+                "sla": func.coalesce(told.sla, new.sla),
+                "enquiry": func.coalesce(told.enquiry, new.enquiry),
+                "last_heartbeat_at": func.greatest(told.last_heartbeat_at, new.last_heartbeat_at),
+                "sequence": func.greatest(told.sequence, new.sequence),
+                "bytes_moved": case((is_later, new.bytes_moved), else_=told.bytes_moved),
+                "throughput_bps": case((is_later, new.throughput_bps), else_=told.throughput_bps),
+            },
+        )
+        # In one order, so that two transactions that note the same transfers do not wait for each other in a circle.
+        ordered = sorted(news, key=lambda each: each.transfer_id)
+        self._connection.execute(statement, [self._transfer(each) for each in ordered])
+
+    def add(self, news: Collection[TransferNews]) -> int:
+        """Store samples of noted transfers; how many sequence numbers were new.
+
+        Of two samples with the same number the one with the later time of its agent stands.
+        """
+        started_at = self._starts([each.transfer_id for each in news if each.beats])
+        rows = [
+            {"tenant_id": self._tenant_id, "transfer_id": each.transfer_id}
+            | {"transfer_started_at": started_at[each.transfer_id]}
+            | _sample(beat)
+            for each in news
+            for beat in each.beats.values()
+        ]
+        if not rows:
+            return 0
+        self._prepare(set(started_at.values()))
+        new = self._connection.execute(
+            insert(transfer_samples).on_conflict_do_nothing(), rows, execution_options={"preserve_rowcount": True}
+        ).rowcount
+        if new < len(rows):
+            self._replace_older(rows)
+        return new
+
+    def advance(self, transfer_ids: Collection[UUID]) -> Mapping[UUID, int]:
+        """Up to which sequence number all samples are stored, by transfer; −1 for none."""
+        ids = sorted(transfer_ids)
+        self._connection.execute(_ADVANCE, {"tenant_id": self._tenant_id, "ids": ids})
+        found = self._connection.execute(
+            select(transfers.c.id, transfers.c.journalled_sequence).where(transfers.c.id.in_(ids))
+        )
+        return {row.id: row.journalled_sequence for row in found}
+
+    def end(self, transfer_id: UUID, end: TransferEnd) -> datetime:
+        """Mark a noted transfer as ended; when it ended first."""
+        ended_at: datetime = self._connection.execute(
+            update(transfers)
+            .where(transfers.c.id == transfer_id)
+            .values(
+                ended_at=func.coalesce(transfers.c.ended_at, end.at),
+                status=end.status.value,
+                bytes_moved=end.bytes_moved,
+                throughput_bps=end.throughput_bps,
+            )
+            .returning(transfers.c.ended_at)
+        ).scalar_one()
+        return ended_at
+
+    def page(
+        self,
+        *,
+        live_since: datetime,
+        limit: int,
+        before: UUID | None = None,
+        state: TransferState | None = None,
+        source: str | None = None,
+        destination: str | None = None,
+    ) -> Sequence[TransferSummary]:
+        """At most ``limit`` transfers that started before the transfer ``before``, or before none, the newest first."""
+        place = tuple_(transfers.c.started_at, transfers.c.id)
+        wanted = [
+            *([] if before is None else [place < _place_of(before)]),
+            *([] if source is None else [transfers.c.source == source]),
+            *([] if destination is None else [transfers.c.destination == destination]),
+            *([] if state is None else [_is_in(state, live_since)]),
+        ]
+        newest = transfers.c.started_at.desc(), transfers.c.id.desc()
+        rows = self._connection.execute(select(transfers).where(*wanted).order_by(*newest).limit(limit))
+        return [_summary(row, live_since) for row in rows]
+
+    def get(self, transfer_id: UUID, *, live_since: datetime) -> tuple[TransferSummary, dict[str, Any] | None]:
+        """The transfer and its enquiry.
+
+        Raises
+        ------
+        NotFound : the tenant has none of this id.
+        """
+        row = self._connection.execute(select(transfers).where(transfers.c.id == transfer_id)).one_or_none()
+        if row is None:
+            raise NotFound("no such transfer")
+        return _summary(row, live_since), row.enquiry
+
+    def samples(self, transfer: TransferSummary, *, after: int, limit: int) -> Sequence[TransferSample]:
+        """At most ``limit`` samples with a sequence above ``after``, in their order."""
+        rows = self._connection.execute(
+            select(transfer_samples)
+            .where(
+                transfer_samples.c.transfer_id == transfer.transfer_id,
+                transfer_samples.c.transfer_started_at == transfer.started_at,
+                transfer_samples.c.sequence > after,
+            )
+            .order_by(transfer_samples.c.sequence)
+            .limit(limit)
+        )
+        return [_told(row) for row in rows]
+
+    def _transfer(self, news: TransferNews) -> dict[str, Any]:
+        workload = news.workload
+        last = news.beats[max(news.beats)].heartbeat if news.beats else None
+        return {
+            "tenant_id": self._tenant_id,
+            "id": news.transfer_id,
+            "started_at": news.started_at,
+            "source": workload.link.source,
+            "destination": workload.link.destination,
+            "network": workload.link.network,
+            "mover": workload.link.mover,
+            "sla": workload.sla,
+            "enquiry": workload.enquiry and workload.enquiry.model_dump(mode="json", exclude_none=True),
+            "file_count": workload.file_count,
+            "total_bytes": workload.total_bytes,
+            "last_heartbeat_at": news.heard_at,
+            "sequence": last.sequence if last else -1,
+            "journalled_sequence": -1,
+            "bytes_moved": last.bytes_moved if last else 0,
+            "throughput_bps": last.throughput_bps if last else None,
+        }
+
+    def _starts(self, transfer_ids: Collection[UUID]) -> Mapping[UUID, datetime]:
+        found = self._connection.execute(
+            select(transfers.c.id, transfers.c.started_at).where(transfers.c.id.in_(transfer_ids))
+        )
+        return {row.id: row.started_at for row in found}
+
+    def _prepare(self, started_at: Collection[datetime]) -> None:
+        months = sorted({each.astimezone(UTC).date().replace(day=1) for each in started_at})
+        missing = self._connection.execute(_MONTHS_WITHOUT_PARTITION, {"months": months}).scalars().all()
+        if missing:
+            self._ensure_months(missing)
+
+    def _replace_older(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        key = ("tenant_id", "transfer_id", "transfer_started_at", "sequence")
+        columns = transfer_samples.c
+        self._connection.execute(
+            update(transfer_samples)
+            .where(*(columns[name] == bindparam(f"{name}_") for name in key), columns.at < bindparam("at_"))
+            .values({name: bindparam(f"{name}_") for name in rows[0] if name not in key}),
+            [{f"{name}_": value for name, value in row.items()} for row in rows],
+        )
+
+
+def _place_of(transfer_id: UUID) -> Any:
+    return select(transfers.c.started_at, transfers.c.id).where(transfers.c.id == transfer_id).scalar_subquery()
+
+
+def _is_in(state: TransferState, live_since: datetime) -> Any:
+    heard, ended = transfers.c.last_heartbeat_at, transfers.c.ended_at
+    match state:
+        case TransferState.ENDED:
+            return ended.is_not(None)
+        case TransferState.LIVE:
+            return and_(ended.is_(None), heard >= live_since)
+        case TransferState.SILENT:
+            return and_(ended.is_(None), or_(heard.is_(None), heard < live_since))
+
+
+def _state(row: Row[Any], live_since: datetime) -> TransferState:
+    if row.ended_at is not None:
+        return TransferState.ENDED
+    heard = row.last_heartbeat_at
+    return TransferState.LIVE if heard is not None and heard >= live_since else TransferState.SILENT
+
+
+def _summary(row: Row[Any], live_since: datetime) -> TransferSummary:
+    plain = {name: getattr(row, name) for name in TransferSummary.model_fields.keys() - {"transfer_id", "state"}}
+    return TransferSummary(transfer_id=row.id, state=_state(row, live_since), **plain)
+
+
+_SAME_IN_A_HEARTBEAT = (
+    "sequence", "at", "interval_s", "bytes_moved", "throughput_bps", "remaining_bytes", "remaining_files",
+    "rtt_s", "min_rtt_s", "sent_bytes", "retransmitted_bytes", "power_w", "power_method", "power_quality",
+)  # fmt: skip
+_USAGE = ("cpu", "memory", "disk", "nic")
+
+
+def _sample(beat: SpooledHeartbeat) -> dict[str, Any]:
+    heartbeat = beat.heartbeat
+    return {
+        **{name: getattr(heartbeat, name) for name in _SAME_IN_A_HEARTBEAT},
+        **{f"usage_{part}": getattr(heartbeat.usage, part, None) for part in _USAGE},
+        "parameters": heartbeat.parameters.model_dump(exclude_none=True),
+        "chunks": [each.model_dump(mode="json", exclude_none=True) for each in heartbeat.chunks],
+        "decided_chunks": [each.model_dump(mode="json", exclude_none=True) for each in beat.chunks],
+        "changed": beat.changed,
+        "kind": beat.kind,
+        "reason": beat.reason,
+        "sla_bank": beat.sla_bank,
+    }
+
+
+def _told(row: Row[Any]) -> TransferSample:
+    usage = {part: getattr(row, f"usage_{part}") for part in _USAGE}
+    decision = SampleDecision(
+        chunks=row.decided_chunks, changed=row.changed, kind=row.kind, reason=row.reason, sla_bank=row.sla_bank
+    )
+    return TransferSample(
+        **{name: getattr(row, name) for name in _SAME_IN_A_HEARTBEAT},
+        usage=usage if any(value is not None for value in usage.values()) else None,
+        parameters=row.parameters,
+        chunks=row.chunks,
+        decision=decision,
+    )

@@ -1,0 +1,74 @@
+"""Transfers, live and past, and their samples with what was decided on each."""
+
+from sqlalchemy import BigInteger, Boolean, Column, Index, Table, Uuid, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from services.persistence.tables.metadata import METADATA, instant, label, quantity, tenant_column
+
+
+def _count(name: str, *, nullable: bool = False) -> Column[int]:
+    return Column(name, BigInteger, nullable=nullable)
+
+
+def _json(name: str, *, nullable: bool = False) -> Column[object]:
+    return Column(name, JSONB(none_as_null=True), nullable=nullable)
+
+
+# started_at is when the service first heard of the transfer, or its record's start if that was its end. It is never
+# changed: samples are filed by it, so that a sequence number is there once, whatever the clock of the agent says.
+transfers = Table(
+    "transfers",
+    METADATA,
+    tenant_column(primary_key=True),
+    Column("id", Uuid, primary_key=True),
+    instant("started_at"),
+    label("source"),
+    label("destination"),
+    label("network", nullable=True),
+    label("mover"),
+    label("sla", nullable=True),
+    _json("enquiry", nullable=True),
+    _count("file_count"),
+    _count("total_bytes"),
+    instant("last_heartbeat_at", nullable=True),
+    _count("sequence"),
+    _count("journalled_sequence"),
+    _count("bytes_moved"),
+    quantity("throughput_bps"),
+    instant("ended_at", nullable=True),
+    label("status", nullable=True),
+    Index("transfers_by_start_idx", "tenant_id", "started_at", "id"),
+    Index("transfers_open_idx", "tenant_id", "last_heartbeat_at", postgresql_where=text("ended_at IS NULL")),
+)
+
+# Partitioned by month of transfer_started_at.
+transfer_samples = Table(
+    "transfer_samples",
+    METADATA,
+    Column("tenant_id", Uuid, primary_key=True),
+    Column("transfer_id", Uuid, primary_key=True),
+    Column("transfer_started_at", instant("transfer_started_at").type, primary_key=True),
+    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
+    instant("at"),
+    quantity("interval_s", nullable=False),
+    _count("bytes_moved"),
+    quantity("throughput_bps", nullable=False),
+    _count("remaining_bytes"),
+    _count("remaining_files"),
+    quantity("rtt_s"),
+    quantity("min_rtt_s"),
+    _count("sent_bytes", nullable=True),
+    _count("retransmitted_bytes", nullable=True),
+    quantity("power_w"),
+    label("power_method", nullable=True),
+    label("power_quality", nullable=True),
+    *(quantity(f"usage_{part}") for part in ("cpu", "memory", "disk", "nic")),
+    _json("parameters"),
+    _json("chunks"),
+    _json("decided_chunks"),
+    Column("changed", Boolean, nullable=False),
+    label("kind"),
+    label("reason"),
+    quantity("sla_bank"),
+    postgresql_partition_by="RANGE (transfer_started_at)",
+)

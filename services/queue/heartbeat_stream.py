@@ -1,0 +1,96 @@
+"""The stream of answered heartbeats, as workers take them from it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.resources import files
+from typing import Any
+
+import redis
+
+from services.application.journal_heartbeats import Entry
+from services.application.tuning_sessions import TransferKey
+from services.queue.sessions import JOURNAL, session_key
+from tradewind.errors import Unavailable
+
+GROUP = "journal"
+WORKER = "worker"
+"""All workers take under one name: an entry is handed out once anyway, and what one has left behind any other one finds
+by its age alone. Names of processes would pile up in the group."""
+
+LEFT_BEHIND_AFTER_S = 30.0
+"""Longer than a batch takes; a taker that is slower still has its entries stored by two, which stores nothing twice."""
+
+
+class HeartbeatStream:
+    """Hands entries to one taker each, through a consumer group; those that were left behind first.
+
+    Parameters
+    ----------
+    left_behind_after_s : an entry neither settled nor given again for so long had a taker that died.
+    """
+
+    def __init__(self, client: redis.Redis, *, left_behind_after_s: float = LEFT_BEHIND_AFTER_S) -> None:
+        self._client = client
+        self._left_behind_after_ms = round(1000 * left_behind_after_s)
+        script = (files("services.queue") / "scripts" / "journalled.lua").read_text()
+        self._tell_journalled = client.register_script(script)
+
+    def take(self, limit: int) -> Sequence[Entry]:
+        """At most ``limit`` entries, the oldest first.
+
+        Raises
+        ------
+        Unavailable : the store of sessions does not answer.
+        """
+        try:
+            try:
+                return self._take(limit)
+            except redis.ResponseError as error:
+                if not str(error).startswith("NOGROUP"):
+                    raise
+                self._begin()
+                return self._take(limit)
+        except (redis.RedisError, OSError) as away:
+            raise Unavailable(f"the stream of heartbeats does not answer: {away}") from away
+
+    def settle(self, entries: Sequence[Entry], journalled: Mapping[TransferKey, int]) -> None:
+        """Let sessions that are still there tell what is journalled, then forget the entries.
+
+        Raises
+        ------
+        Unavailable : the store of sessions does not answer; the entries come again.
+        """
+        tokens = [entry.token for entry in entries]
+        try:
+            with self._client.pipeline(transaction=True) as pipeline:
+                for key, sequence in journalled.items():
+                    self._tell_journalled(keys=[session_key(key)], args=[sequence], client=pipeline)
+                pipeline.xack(JOURNAL, GROUP, *tokens)
+                pipeline.xdel(JOURNAL, *tokens)
+                pipeline.execute()
+        except (redis.RedisError, OSError) as away:
+            raise Unavailable(f"the stream of heartbeats does not answer: {away}") from away
+
+    def _take(self, limit: int) -> Sequence[Entry]:
+        _, left_behind, *_ = self._client.xautoclaim(
+            JOURNAL, GROUP, WORKER, min_idle_time=self._left_behind_after_ms, count=limit
+        )
+        found = [_entry(*each) for each in left_behind]
+        if len(found) < limit:
+            new: Any = self._client.xreadgroup(GROUP, WORKER, {JOURNAL: ">"}, count=limit - len(found))
+            found += [_entry(*each) for _, entries in new for each in entries]
+        return found
+
+    def _begin(self) -> None:
+        try:
+            self._client.xgroup_create(JOURNAL, GROUP, id="0", mkstream=True)
+        except redis.ResponseError as error:
+            if not str(error).startswith("BUSYGROUP"):  # another worker was faster
+                raise
+
+
+def _entry(token: bytes, fields: Mapping[bytes, bytes]) -> Entry:
+    """Tokens begin with the time of the store in ms."""
+    name = token.decode()
+    heard_at = datetime.fromtimestamp(int(name.partition("-")[0]) / 1000, UTC)
+    return Entry(name, heard_at, {field.decode(errors="replace"): value for field, value in fields.items()})

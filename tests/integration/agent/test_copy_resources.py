@@ -1,0 +1,146 @@
+"""Resources of a copy: limits of the user hold or are said not to, recommendations wait for a yes, records are true."""
+
+import json
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.conditions import eventually
+from tests.integration.agent.command import environment, run, start
+from tests.integration.serving import serving
+from tradewind.parameters import Parameters
+from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.copying import prepare
+from tradewind_agent.copying import run as run_copy
+from tradewind_agent.engine.rate_limit import BURST_S
+from tradewind_agent.resources import HostFolders, Limits, ResourceLimiter
+
+SIZE = 600_000
+BY_HAND = CopyOptions(by_hand=Parameters(concurrency=2, parallelism=1, pipelining=1))
+RATE_BPS = 8e6
+
+
+@pytest.fixture
+def origin(tmp_path):
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(3):
+        (source / f"f{number}").write_bytes(os.urandom(SIZE))
+    with serving(source) as server:
+        yield f"http://127.0.0.1:{server.port}/"
+
+
+@pytest.fixture
+def limiter(tmp_path):
+    return ResourceLimiter(tmp_path / "resources", HostFolders(cpus=tmp_path / "no-scaling"))
+
+
+def recommending(origin, tmp_path, options, **resources):
+    """A copy whose plan recommends resources beside its settings."""
+    prepared = prepare([origin], str(tmp_path / "copy"), options=options)
+    chunks = tuple(each._replace(parameters=replace(each.parameters, **resources)) for each in prepared.plan.chunks)
+    plan = replace(prepared.plan, chunks=chunks)
+    return replace(prepared, planned=replace(prepared.planned, plan=plan))
+
+
+def test_a_rate_of_network_and_disk_is_kept_by_the_engine_and_logged(origin, tmp_path, limiter):
+    options = replace(BY_HAND, resources=Limits(nic_bps=2 * RATE_BPS, disk_bps=RATE_BPS))
+    report = run_copy(prepare([origin], str(tmp_path / "copy"), options=options), limiter=limiter)
+    assert report.succeeded
+    assert report.bytes_moved * 8 <= RATE_BPS * (report.duration_s + BURST_S)
+    (record,) = report.records
+    assert (record.parameters.nic_bps, record.parameters.disk_bps) == (2 * RATE_BPS, RATE_BPS)
+    assert [each["resource"] for each in report.document()["resources"]["enforced"]] == ["nic_bps", "disk_bps"]
+    assert report.notes == ()
+
+
+def test_a_limit_that_nothing_holds_is_told_and_not_logged(origin, tmp_path, limiter):
+    options = replace(BY_HAND, resources=Limits(frequency_hz=1e9))
+    report = run_copy(prepare([origin], str(tmp_path / "copy"), options=options), limiter=limiter)
+    assert report.succeeded
+    (note,) = report.notes
+    assert note.startswith("not limited, only advised, to 1 GHz of processor frequency: ")
+    assert report.records[0].parameters.frequency_hz is None
+    assert report.document()["resources"]["advice"][0]["resource"] == "frequency_hz"
+
+
+def test_what_is_only_recommended_is_told_and_neither_applied_nor_logged(origin, tmp_path, limiter):
+    prepared = recommending(origin, tmp_path, BY_HAND, cores=1, nic_bps=RATE_BPS)
+    report = run_copy(prepared, limiter=limiter)
+    assert [note.partition(":")[0] for note in report.notes] == [
+        "not limited, only advised, to 1 core",
+        "not limited, only advised, to 8 Mbit/s of the network",
+    ]
+    assert all("--apply-resources" in note for note in report.notes)
+    parameters = report.records[0].parameters
+    assert (parameters.cores, parameters.nic_bps) == (None, None)
+    assert parameters.concurrency == 2
+
+
+def test_what_is_recommended_is_applied_when_asked_for_and_undone(origin, tmp_path, limiter):
+    before = os.sched_getaffinity(0)
+    during = set()
+    prepared = recommending(origin, tmp_path, replace(BY_HAND, apply_resources=True), cores=1)
+    report = run_copy(prepared, limiter=limiter, on_snapshot=lambda *_: during.add(frozenset(os.sched_getaffinity(0))))
+    assert {len(cpus) for cpus in during} == {1}
+    assert os.sched_getaffinity(0) == before
+    assert report.records[0].parameters.cores == 1
+    assert report.notes == ()
+
+
+def test_the_limits_of_the_user_win_over_those_recommended(origin, tmp_path, limiter):
+    options = replace(BY_HAND, apply_resources=True, resources=Limits(nic_bps=2 * RATE_BPS))
+    report = run_copy(recommending(origin, tmp_path, options, nic_bps=RATE_BPS), limiter=limiter)
+    assert report.records[0].parameters.nic_bps == 2 * RATE_BPS
+    assert report.notes == ()
+
+
+def test_the_command_takes_limits_and_tells_what_became_of_them(origin, tmp_path):
+    env = environment(tmp_path / "home")
+    limits = ("--limit-cores", "1", "--limit-rate", "8Mbps", "--limit-disk", "2MB/s", "--limit-memory", "2GiB")
+    outcome = run("copy", origin, str(tmp_path / "copy"), *limits, "--base-power", "0s", "--json", env=env)
+    assert outcome.code == 0, outcome.err
+    resources = outcome.document["resources"]
+    told = {each["resource"] for each in (*resources["enforced"], *resources["advice"])}
+    assert told == {"cores", "nic_bps", "disk_bps", "memory_bytes"}
+    whole = next(row for row in outcome.document["records"] if row["chunk"] == "whole")
+    assert {each["resource"] for each in resources["enforced"]} == told & set(whole["parameters"])
+    assert whole["parameters"]["nic_bps"] == 8e6
+    for each in resources["advice"]:
+        assert each["why"] in outcome.err
+    assert not list((tmp_path / "home").rglob("resources/*.json"))
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--limit-cores", "0"), ("--limit-rate", "0Mbps"), ("--limit-frequency", "fast"), ("--limit-memory", "0")],
+)
+def test_a_limit_that_cannot_be_is_wrong_usage(tmp_path, option, value):
+    outcome = run("copy", "http://127.0.0.1:1/", str(tmp_path), option, value, env=environment(tmp_path))
+    assert outcome.code == 2
+    assert outcome.error
+
+
+def test_the_next_command_undoes_what_a_killed_copy_has_left(origin, tmp_path):
+    env = environment(tmp_path / "home")
+    slow = ("--limit-rate", "80kbps", "--limit-cores", "1", "--limit-memory", "2GiB", "--base-power", "0s")
+    process = start("copy", origin, str(tmp_path / "copy"), *slow, env=env)
+    state = tmp_path / "home" / ".local/state/tradewind/resources"
+    # Where there is one CPU and no control group, nothing is changed and nothing noted.
+    expected = len(os.sched_getaffinity(0)) > 1
+    eventually(lambda: list(state.glob("*.json")) or not expected)
+    eventually(lambda: list((tmp_path / "copy").rglob("*")))  # it is moving: all limits are set
+    notes = [json.loads(path.read_bytes()) for path in state.glob("*.json")]
+    groups = [Path(claim["group"]) for note in notes for claim in note["groups"]]
+    assert all(group.is_dir() for group in groups)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert len(list(state.glob("*.json"))) == len(notes)
+    assert run("meter", "--help", env=env).code == 0
+    outcome = run("doctor", env=env)
+    assert "could not be" not in outcome.err
+    assert not list(state.glob("*.json"))
+    assert not any(group.exists() for group in groups)

@@ -1,0 +1,80 @@
+"""Ended copies reach the service whole: every tick once, whenever the service was there, and whatever was killed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from services.bootstrap import Container
+from tests.integration.agent.test_live_tuning import OPTIONS, SLOW, ChangingPath, files, path, spool
+from tests.stack import Tenant, new_tenant
+from tradewind.wire.heartbeats import Completion, CompletionReceipt
+from tradewind_agent.client import Client
+from tradewind_agent.copy_report import CopyReport
+from tradewind_agent.copying import copy_files
+from tradewind_agent.errors import ServiceAway
+from tradewind_agent.logbook import Logbook
+from tradewind_agent.retries import NO_RETRIES
+from tradewind_agent.spool import Spool
+
+__all__ = ["files", "path", "spool"]
+
+
+@pytest.fixture
+def tenant(parts: Container, database_url: str) -> Tenant:
+    return new_tenant(parts, database_url)
+
+
+class Completions:
+    """A client whose completions are counted; the answers to the first ``lost`` of them do not come back."""
+
+    def __init__(self, client: Client, lost: int = 0) -> None:
+        self._client, self._lost = client, lost
+        self.sent: list[Completion] = []
+
+    def complete(self, transfer_id: Any, completion: Completion) -> CompletionReceipt:
+        self.sent.append(completion)
+        receipt = self._client.complete(transfer_id, completion)
+        if len(self.sent) <= self._lost:
+            raise ServiceAway("the answer was lost")
+        return receipt
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+
+def stored(api: str, tenant: Tenant, report_id: str) -> list[int]:
+    """Sequence numbers of the ticks that the service shows of a transfer."""
+    with tenant.client(api) as client:
+        answer = client.get(f"/v1/transfers/{report_id}", params={"limit": 100})
+        answer.raise_for_status()
+        return [sample["sequence"] for sample in answer.json()["samples"]]
+
+
+def copy(path: ChangingPath, to: Path, client: Any, spool: Spool, **more: Any) -> CopyReport:
+    book = Logbook(spool=spool, client=client)
+    return copy_files([path.url], str(to), options=OPTIONS, client=client, logbook=book, **more)
+
+
+def test_a_completion_whose_answer_is_lost_is_stored_once(
+    api: str, tenant: Tenant, path: ChangingPath, tmp_path: Path, spool: Spool
+) -> None:
+    with Client(api, tenant.secret) as client:
+        report = copy(path, tmp_path / "one", Completions(client, lost=1), spool)
+        assert report.log.startswith("spooled: ")
+        again = Completions(client)
+        assert copy(path, tmp_path / "two", again, spool).log == "uploaded"
+    assert len(again.sent) == 2
+    assert stored(api, tenant, str(report.plan.transfer_id)) == [tick.sequence for tick in report.timeline]
+
+
+def test_ticks_of_a_copy_without_its_service_come_later_each_once(
+    api: str, tenant: Tenant, path: ChangingPath, tmp_path: Path, spool: Spool
+) -> None:
+    path.change(SLOW)
+    with Client("http://127.0.0.1:9", tenant.secret, retries=NO_RETRIES) as nobody:
+        report = copy(path, tmp_path / "one", nobody, spool)
+    assert len(report.timeline) > 5
+    with Client(api, tenant.secret) as client:
+        assert copy(path, tmp_path / "two", client, spool).log == "uploaded"
+    assert stored(api, tenant, str(report.plan.transfer_id)) == [tick.sequence for tick in report.timeline]

@@ -1,0 +1,304 @@
+"""The tuning loop without sockets: an engine that moves when time passes, a service that says what the test wants."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path as Folder
+from uuid import UUID
+
+import pytest
+
+from tests.unit.agent.records import record
+from tradewind.dataset import ChunkKind, SizeBin
+from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
+from tradewind.path import Path
+from tradewind.recommendation import ChunkPlan
+from tradewind.sla import Sla, SlaKind
+from tradewind.transfer import Status
+from tradewind.wire.heartbeats import ChunkDecision, Completion, CompletionReceipt, Heartbeat, HeartbeatAnswer
+from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload, wire_parameters
+from tradewind.wire.records import WirePath, WireRecord
+from tradewind_agent.engine.path_sample import PathSample
+from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
+from tradewind_agent.errors import Contradiction, CopyFailed, ServiceAway, UnknownThing
+from tradewind_agent.live_ticks import LiveTicks
+from tradewind_agent.planning import Plan, plan_by_rules
+from tradewind_agent.spool import Spool
+from tradewind_agent.transfer_spool import TransferSpool
+from tradewind_agent.tuning.correspondence import Correspondence
+from tradewind_agent.tuning.following import Nonsense, plan_of
+from tradewind_agent.tuning.lone_controller import LoneController, basis_of
+from tradewind_agent.tuning.loop import Pace, Tuning
+from tradewind_agent.tuning.sampling import Sampling
+from tradewind_agent.tuning.ticks import DecidedBy, change_line
+
+TRANSFER = UUID(int=7)
+FILES, FILE_BYTES = 10_000, 1_000_000
+BINS = (SizeBin(FILE_BYTES, FILES, FILES * FILE_BYTES),)
+RATE_BPS = 80e6
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+ENQUIRY = RecommendRequest(
+    source="alpha",
+    destination="beta",
+    dataset=WireWorkload(file_count=FILES, total_bytes=FILES * FILE_BYTES),
+    sla=WireSla(kind=SlaKind.MAX_THROUGHPUT),
+    path=WirePath(bandwidth_bps=1e8, rtt_s=0.05),
+)
+
+
+def plan_of_rules() -> Plan:
+    path = Path(bandwidth_bps=1e8, rtt_s=0.05)
+    return plan_by_rules(TRANSFER, BINS, path, Sla(kind=SlaKind.MAX_THROUGHPUT), because="a test")
+
+
+class Engine:
+    """Moves at a constant rate whatever its plan."""
+
+    def __init__(self, plan: Sequence[ChunkPlan]) -> None:
+        self.plan, self.elapsed_s, self.retuned = tuple(plan), 0.0, 0
+
+    def retune(self, plan: Sequence[ChunkPlan]) -> None:
+        self.plan, self.retuned = tuple(plan), self.retuned + 1
+
+    def snapshot(self) -> Snapshot:
+        moved = int(RATE_BPS * self.elapsed_s / 8)
+        left = FILES * FILE_BYTES - moved
+        (chunk,) = self.plan
+        return Snapshot(
+            elapsed_s=self.elapsed_s,
+            chunks=(
+                ChunkSnapshot(
+                    chunk=chunk.chunk,
+                    parameters=chunk.parameters,
+                    moved_bytes=moved,
+                    remaining_bytes=left,
+                    remaining_files=-(-left // FILE_BYTES),
+                    files_done=moved // FILE_BYTES,
+                    files_skipped=0,
+                    files_failed=0,
+                    ended_s=None,
+                ),
+            ),
+            path=PathSample(0.06, 0.05, None, None, 1000, 0),
+            open_connections=1,
+        )
+
+
+class Service:
+    """Answers heartbeats by ``answers`` in turn, then goes on with the last."""
+
+    def __init__(self, *answers: Callable[[Heartbeat], HeartbeatAnswer]) -> None:
+        self.answers, self.heard = list(answers), list[Heartbeat]()
+
+    def heartbeat(self, transfer_id: UUID, heartbeat: Heartbeat) -> HeartbeatAnswer:
+        assert transfer_id == TRANSFER
+        self.heard.append(heartbeat)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return answer(heartbeat)
+
+
+def says(files_at_once: int, **more: object) -> Callable[[Heartbeat], HeartbeatAnswer]:
+    def answer(beat: Heartbeat) -> HeartbeatAnswer:
+        asked = wire_parameters(Parameters(concurrency=files_at_once, parallelism=1, pipelining=1))
+        chunks = tuple(ChunkDecision(chunk=each.chunk, parameters=asked) for each in beat.chunks)
+        told: dict[str, object] = {
+            "sequence": beat.sequence,
+            "parameters": asked,
+            "chunks": chunks,
+            "changed": True,
+            "kind": "optimise",
+            "reason": "because",
+            "sla_bank": 0.0,
+            "granted": True,
+            "journalled_sequence": -1,
+            "next_heartbeat_s": 5.0,
+        }
+        return HeartbeatAnswer.model_validate(told | more)
+
+    return answer
+
+
+def fails(error: Exception) -> Callable[[Heartbeat], HeartbeatAnswer]:
+    def answer(_: Heartbeat) -> HeartbeatAnswer:
+        raise error
+
+    return answer
+
+
+class Story:
+    """A loop whose time is the test's."""
+
+    def __init__(
+        self, service: Service | None, *, by_hand: Parameters = UNKNOWN_PARAMETERS, folder: Folder | None = None
+    ) -> None:
+        plan = plan_by_rules(
+            TRANSFER, BINS, Path(bandwidth_bps=1e8, rtt_s=0.05), Sla(kind=SlaKind.MAX_THROUGHPUT), because="a test"
+        )
+        self.engine = Engine(plan.chunks)
+        self.said: list[str] = []
+        self.now_s = 0.0
+        beginning = replace(record(1), transfer_id=TRANSFER)
+        self.live = LiveTicks(folder, TRANSFER, WireRecord.of(beginning))
+        self.ticks_left = 0
+        self.tuning = Tuning(
+            plan.chunks,
+            by_hand=by_hand,
+            sampling=Sampling(enquiry=ENQUIRY, sees_path=True, now=lambda: NOW),
+            lone=LoneController(basis_of(plan, ENQUIRY, BINS)),
+            correspondence=None if service is None else Correspondence(service, TRANSFER, patience_s=20.0),
+            away=False,
+            pace=Pace(share_patience_s=3.0, pause=self._pause, clock_s=lambda: self.now_s),
+            keeping=self.live,
+            say=self.said.append,
+        )
+
+    async def _pause(self, wait_s: float) -> None:
+        if self.engine.elapsed_s and not self.ticks_left:
+            raise asyncio.CancelledError
+        self.now_s += wait_s
+        if self.ticks_left:
+            self.ticks_left -= 1
+            self.engine.elapsed_s += wait_s
+
+    def run(self, ticks: int) -> "Story":
+        async def running() -> None:
+            await self.tuning.begin(self.engine)
+            self.ticks_left = ticks
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.tuning.run(self.engine, None)
+            self.tuning.end(self.engine.snapshot(), None)
+
+        asyncio.run(running())
+        return self
+
+    @property
+    def files_at_once(self) -> list[int | None]:
+        return [tick.verdict.chunks[0].parameters.concurrency for tick in self.tuning.ticks]
+
+
+def test_the_engine_follows_the_service_and_each_change_is_told_once() -> None:
+    story = Story(Service(says(8), says(8), says(16))).run(4)
+    assert story.files_at_once == [8, 8, 16, 16, 16, 16]
+    assert story.engine.plan[0].parameters.concurrency == 16
+    assert story.said == ["10 s: 8 → 16 files at once: because"]
+    assert [tick.verdict.changed for tick in story.tuning.ticks[1:]] == [False, True, False, False, False]
+
+
+def test_samples_tell_rates_and_what_is_left_and_carry_the_enquiry() -> None:
+    service = Service(says(8))
+    Story(service).run(2)
+    first, second, third = service.heard
+    assert (first.sequence, first.interval_s, first.bytes_moved, first.remaining_files) == (0, 0.0, 0, FILES)
+    assert (second.interval_s, second.throughput_bps, second.bytes_moved) == (5.0, RATE_BPS, 50_000_000)
+    assert third.remaining_bytes == FILES * FILE_BYTES - 100_000_000
+    assert (third.rtt_s, third.min_rtt_s) == (0.06, 0.05)
+    assert all(beat.enquiry == ENQUIRY for beat in service.heard)
+
+
+@pytest.mark.parametrize("error", [ServiceAway("away"), UnknownThing(404, {}), Contradiction(409, {"detail": "over"})])
+def test_without_an_answer_the_same_controller_decides_here(error: Exception) -> None:
+    story = Story(Service(says(8), says(8), fails(error))).run(4)
+    assert [tick.verdict.by for tick in story.tuning.ticks[:4]] == [DecidedBy.SERVICE] * 2 + [DecidedBy.AGENT] * 2
+    assert sum("by this host alone" in line for line in story.said) == 1
+
+
+def test_a_service_that_says_it_is_over_is_not_asked_again() -> None:
+    service = Service(says(8), fails(Contradiction(409, {"detail": "over"})))
+    Story(service).run(4)
+    assert [beat.sequence for beat in service.heard] == [0, 1]
+
+
+def test_a_service_that_comes_back_decides_again() -> None:
+    story = Story(Service(says(8), fails(ServiceAway("away")), says(4))).run(3)
+    assert [tick.verdict.by for tick in story.tuning.ticks[:-1]] == ["service", "agent", "service", "service"]
+    assert "the service tunes the transfer again" in story.said
+    assert story.engine.plan[0].parameters.concurrency == 4
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"sequence": 99},
+        {"chunks": ()},
+        {"chunks": [{"chunk": "small", "parameters": {"concurrency": 2}}]},
+        {"chunks": [{"chunk": "whole", "parameters": {"parallelism": 2}}]},
+        {"chunks": [{"chunk": "whole", "parameters": {"concurrency": 30000, "parallelism": 30}}]},
+    ],
+)
+def test_answers_that_make_no_sense_are_not_followed(nonsense: dict[str, object]) -> None:
+    plan = (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=2)),)
+    beat = Sampling(enquiry=ENQUIRY, sees_path=True, now=lambda: NOW).first(
+        basis_of(
+            plan_by_rules(
+                TRANSFER, BINS, Path(bandwidth_bps=1e8, rtt_s=0.05), Sla(kind=SlaKind.MAX_THROUGHPUT), because="a test"
+            ),
+            ENQUIRY,
+            BINS,
+        )
+    )
+    with pytest.raises(Nonsense):
+        plan_of(says(2, **nonsense)(beat), 0, plan)
+    story = Story(Service(says(8), says(8, **nonsense))).run(2)
+    assert story.tuning.ticks[1].verdict.by is DecidedBy.AGENT
+
+
+def test_what_is_set_by_hand_stays() -> None:
+    story = Story(Service(says(8), says(16)), by_hand=Parameters(concurrency=3)).run(2)
+    assert set(story.files_at_once) == {3}
+
+
+def test_a_share_is_waited_for_and_its_lack_is_told() -> None:
+    story = Story(Service(says(1, granted=False, reason="full", next_heartbeat_s=1.0), says(1))).run(1)
+    assert story.said[0].startswith("waiting for a share of the path before the first byte: full")
+    assert story.said[1] == "a share was granted after 1 s"
+
+
+def test_a_share_that_never_comes_ends_the_wait() -> None:
+    with pytest.raises(CopyFailed, match=r"no share of the path came free within 3 s \(full\)"):
+        Story(Service(says(1, granted=False, reason="full", next_heartbeat_s=1.0))).run(1)
+
+
+def test_a_path_that_ends_at_a_middle_box_is_not_told() -> None:
+    near = PathSample(0.001, 0.0001, None, None, 10, 0)
+    sampling = Sampling(enquiry=ENQUIRY, sees_path=True, now=lambda: NOW)
+    engine = Story(None).engine
+    told = sampling.next(replace(engine.snapshot(), elapsed_s=1.0, path=near), None)
+    assert (told.rtt_s, told.min_rtt_s, told.sent_bytes) == (None, None, None)
+
+
+def test_only_what_is_not_journalled_is_kept(tmp_path: Folder) -> None:
+    story = Story(Service(says(8), says(8, journalled_sequence=1)), folder=tmp_path).run(3)
+    assert [each.heartbeat.sequence for each in story.live.pending] == [2, 3, 4]
+    story.live.remove()
+    assert not list(tmp_path.iterdir())
+
+
+class Completing:
+    def __init__(self) -> None:
+        self.completions: list[Completion] = []
+
+    def complete(self, transfer_id: UUID, completion: Completion) -> CompletionReceipt:
+        assert transfer_id == TRANSFER
+        self.completions.append(completion)
+        return CompletionReceipt(accepted=1, rejected=0, heartbeats=len(completion.heartbeats), ended_at=NOW)
+
+
+def test_a_transfer_whose_program_was_killed_is_told_with_its_last_tick(tmp_path: Folder) -> None:
+    transfers = TransferSpool(Spool(tmp_path, warn=lambda _: None))
+    service = Completing()
+    story = Story(None, folder=transfers.folder).run(3)
+    assert transfers.drain(service).completed == frozenset()  # its program still runs
+    story.live.close()
+    assert transfers.drain(service).completed == {TRANSFER}
+    ((killed,),) = [each.records for each in service.completions]
+    assert (killed.outcome.status, killed.outcome.bytes_moved) == (Status.CANCELLED, 150_000_000)
+    assert [each.heartbeat.sequence for each in service.completions[0].heartbeats] == [0, 1, 2, 3, 4]
+    assert transfers.drain(service).completed == frozenset()
+
+
+def test_changes_are_told_in_the_words_of_a_user() -> None:
+    before = (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=8, parallelism=1, pipelining=4)),)
+    after = (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=16, parallelism=2, pipelining=4)),)
+    assert change_line(12.3, before, after, "why") == "12 s: 8 → 16 files at once, 1 → 2 streams a file: why"

@@ -1,0 +1,167 @@
+"""The token bucket against a clock that the test turns."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from tradewind.errors import InvalidValue
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.rate_limit import BURST_S, RateLimit
+
+
+class Timer:
+    def __init__(self, at_s, call):
+        self.at_s, self.call = at_s, call
+
+    def cancel(self):
+        self.call = lambda: None
+
+
+class TurnedLoop:
+    """The clock and the timers of an event loop; its time passes in `turn_to` only."""
+
+    def __init__(self):
+        self.now_s = 0.0
+        self.timers: list[Timer] = []
+
+    def time(self):
+        return self.now_s
+
+    def call_later(self, delay_s, call):
+        self.timers.append(Timer(self.now_s + delay_s, call))
+        return self.timers[-1]
+
+    def turn_to(self, end_s, late_s: Iterator[float]):
+        """Run what is due, each timer a little late, as on a busy machine."""
+        while self.timers and (first := min(self.timers, key=lambda timer: timer.at_s)).at_s < end_s:
+            self.timers.remove(first)
+            self.now_s = max(self.now_s, first.at_s + next(late_s))
+            first.call()
+        self.now_s = max(self.now_s, end_s)
+
+
+class Greedy:
+    """A connection that always has more to move."""
+
+    def __init__(self, limit, loop, most_bytes=65536):
+        self.limit, self.loop, self.most_bytes = limit, loop, most_bytes
+        self.moved: list[tuple[float, int]] = []
+
+    @property
+    def total_bytes(self):
+        return sum(moved for _, moved in self.moved)
+
+    def go_on(self):
+        nbytes = self.limit.share(self.most_bytes)
+        self.limit.take(nbytes)
+        self.moved.append((self.loop.time(), nbytes))
+        self.limit.wait(self)
+
+
+def late(most_s=0.0):
+    rng = random.Random(5)
+    while True:
+        yield rng.uniform(0, most_s)
+
+
+def begin(rate_bytes_per_s, connections):
+    loop = TurnedLoop()
+    limit = RateLimit(rate_bytes_per_s, loop)
+    greedy = [Greedy(limit, loop) for _ in range(connections)]
+    for each in greedy:
+        each.go_on()
+    return loop, limit, greedy
+
+
+@pytest.mark.parametrize("connections", [1, 3, 40])
+@pytest.mark.parametrize("rate", [2_000.0, 1e6, 1e8])
+def test_no_window_of_time_holds_more_than_the_rate_and_one_burst(rate, connections):
+    loop, _, greedy = begin(rate, connections)
+    loop.turn_to(5.0, late(0.03))
+    moved = sorted(event for each in greedy for event in each.moved)
+    slack = rate * BURST_S + connections  # a byte each, which a connection with nothing left may still read
+    for first in range(0, len(moved), max(len(moved) // 50, 1)):
+        start_s, total = moved[first][0], 0
+        for at_s, nbytes in moved[first:]:
+            total += nbytes
+            assert total <= rate * (at_s - start_s) + slack
+
+
+def test_a_rate_is_used_in_full_by_those_who_want_it_even_where_timers_are_late():
+    loop, _, greedy = begin(1e6, 4)
+    loop.turn_to(10.0, late(0.04))
+    assert sum(each.total_bytes for each in greedy) >= 0.98 * 10 * 1e6
+
+
+def test_connections_share_alike():
+    loop, _, greedy = begin(200_000.0, 8)
+    loop.turn_to(10.0, late())
+    shares = [each.total_bytes for each in greedy]
+    assert min(shares) >= 0.8 * max(shares)
+
+
+def test_another_rate_holds_from_the_next_byte_on():
+    loop, limit, (greedy,) = begin(1e5, 1)
+    loop.turn_to(2.0, late())
+    before = greedy.total_bytes
+    limit.change(1e6)
+    loop.turn_to(4.0, late())
+    raised = greedy.total_bytes - before
+    assert 0.95 * 2e6 <= raised <= 2e6 + 1e6 * BURST_S
+    limit.change(1e4)
+    loop.turn_to(6.0, late())
+    assert greedy.total_bytes - before - raised <= 2e4 + 1e4 * BURST_S + 1
+
+
+def test_parts_are_small_only_while_bytes_are_short():
+    loop, limit, _ = begin(1e5, 50)
+    loop.turn_to(1.0, late())
+    assert limit.share(65536) < 1000
+    loop.now_s += 10.0
+    assert limit.share(65536) == 1e5 * BURST_S
+    limit.take(9_999)
+    limit.change(1e9)
+    loop.now_s += 10.0
+    assert limit.share(65536) == 65536
+
+
+class Counting:
+    """A connection that only counts how often it is woken."""
+
+    def __init__(self):
+        self.woken = 0
+
+    def go_on(self):
+        self.woken += 1
+
+
+def test_lifting_the_limit_wakes_who_waits_at_once_and_holds_nobody():
+    loop = TurnedLoop()
+    limit, waiting, gone = RateLimit(10.0, loop), Counting(), Counting()
+    limit.take(1000)
+    for each in (waiting, gone):
+        limit.wait(each)
+    limit.forget(gone)
+    loop.turn_to(1.0, late())
+    assert waiting.woken == 0
+    limit.change(None)
+    loop.turn_to(1.0 + 1e-9, late())
+    assert (waiting.woken, gone.woken) == (1, 0)
+    assert not limit.exhausted
+    assert limit.share(123_456) == 123_456
+
+
+def test_bytes_moved_without_a_limit_are_no_debt_once_there_is_one():
+    loop = TurnedLoop()
+    limit = RateLimit(None, loop)
+    limit.take(10**12)
+    limit.change(1e6)
+    loop.now_s = 1.0
+    assert not limit.exhausted
+
+
+@pytest.mark.parametrize("rate", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_rate_that_is_none_is_refused(rate):
+    with pytest.raises(InvalidValue, match="rate limit"):
+        EngineOptions(rate_bytes_per_s=rate)
