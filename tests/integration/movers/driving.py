@@ -57,12 +57,24 @@ def tool_process() -> psutil.Process | None:
 
 
 def arguments_of(process: psutil.Process) -> list[str]:
-    return Path(f"/proc/{process.pid}/cmdline").read_text().split("\0")[:-1]
+    """Its command line; nothing of one that has ended since it was found."""
+    try:
+        return Path(f"/proc/{process.pid}/cmdline").read_text().split("\0")[:-1]
+    except OSError:
+        return []
+
+
+def connections_of(process: psutil.Process) -> list[int]:
+    """Ports of the other ends of its established connections; none of one that has ended since it was found."""
+    try:
+        return [each.raddr.port for each in process.net_connections("tcp") if each.status == psutil.CONN_ESTABLISHED]
+    except psutil.Error:
+        return []
 
 
 def connections_to(process: psutil.Process, port: int) -> int:
     """Established connections to a server's port."""
-    return sum(1 for each in process.net_connections("tcp") if each.raddr and each.raddr.port == port)
+    return connections_of(process).count(port)
 
 
 class Driver:
@@ -90,11 +102,8 @@ class Driver:
 
         def look(_: ToolRun) -> None:
             if (process := tool_process()) is not None:
-                try:
-                    seen.connections.append(connections_to(process, port))
-                    seen.arguments = arguments_of(process) or seen.arguments
-                except (psutil.Error, OSError):
-                    return
+                seen.connections.append(connections_to(process, port))
+                seen.arguments = arguments_of(process) or seen.arguments
 
         report = self.run(prepared, look)
         return report, seen

@@ -3,7 +3,7 @@
 import os
 
 from tests.conditions import eventually
-from tests.integration.movers.driving import arguments_of, recommending, tool_process
+from tests.integration.movers.driving import arguments_of, connections_of, recommending, tool_process
 from tradewind.parameters import Parameters
 from tradewind.transfer import Direction, Status
 from tradewind_agent.importers.importing import import_file
@@ -51,7 +51,7 @@ def test_its_process_has_the_flags_and_opens_the_streams(drive, grid, tmp_path):
     def look(_):
         if (process := tool_process()) is not None:
             arguments.append(arguments_of(process))
-            connections.append([each for each in process.net_connections("tcp") if each.status == "ESTABLISHED"])
+            connections.append(connections_of(process))
 
     report = drive.run(drive.prepare(*line, service=recommending(1, parallelism=4, pipelining=8)), look)
     assert arguments[0][1:6] == ["-cc", "1", "-p", "4", "-pp"]

@@ -115,7 +115,14 @@ def run_and_tell(terminal: Terminal, prepared: "PreparedWrap", client: "Client |
     logbook = Logbook(spool=surroundings.open_spool(terminal), client=client)
     # The document alone is on standard output; what the tool says there goes beside it.
     output_to = sys.stderr.fileno() if terminal.json else None
-    report = run_wrap(prepared, client=client, logbook=logbook, meter=meter, say=_unheard if terminal.quiet else terminal.note, output_to=output_to)
+    report = run_wrap(
+        prepared,
+        client=client,
+        logbook=logbook,
+        meter=meter,
+        say=_unheard if terminal.quiet else terminal.note,
+        output_to=output_to,
+    )
     if terminal.json:
         terminal.result("", report.document())
     else:

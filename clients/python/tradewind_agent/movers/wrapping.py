@@ -30,10 +30,13 @@ from tradewind_agent.movers.tool_loop import TunedWork, loop_of
 from tradewind_agent.movers.wrap_records import energy_of, records_of_run, status_of, within_what_is_known
 from tradewind_agent.path_probe import connect_time_s
 from tradewind_agent.planning import Plan, plan_given, with_settings
+from tradewind_agent.resources.limits import NO_LIMITS
 from tradewind_agent.tuning.ticks import main_settings
 
 ROUND_S = 30.0
 """One run of a tool that can only change between runs: some ticks long, so that starting anew costs little."""
+
+_UNLIMITED = "limits on this host's resources hold for tradewind's own engine; this tool runs without"
 
 ASSUMED_FILE_BYTES = 10_000_000
 """A file of unknown size, for the recommendation alone: between the pages and the videos of the papers' sets."""
@@ -130,10 +133,13 @@ def prepare_task(installed: Installed, task: Task, options: WrapOptions, client:
         rtt_s = connect_time_s(ends.remote, ends.port)
     path = Path(bandwidth_bps=copy.bandwidth_bps, rtt_s=rtt_s)
     workload = options.workload or task.workload()
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = () if copy.resources == NO_LIMITS else (_UNLIMITED,)
     if installed.mover.tuned:
         if workload is None:
-            notes = (f"sizes are unknown; planned for one file of {ASSUMED_FILE_BYTES // 10**6} MB",)
+            notes = (
+                *notes,
+                f"sizes are unknown; planned for one file of {ASSUMED_FILE_BYTES // 10**6} MB",
+            )
         sizes = workload.sizes_bytes if workload else (ASSUMED_FILE_BYTES,)
         wanted = replace(copy, by_hand=over(copy.by_hand, task.by_hand))
         planned = plan_sizes(sizes, path, names, wanted, client, mover=installed.mover.name)
