@@ -13,36 +13,55 @@ ARIA2_MAX_CONNECTIONS_PER_SERVER = 16
 
 
 @dataclass(frozen=True, slots=True)
+class Flag:
+    """Words of a command line that set one of the ``Parameters``, named by its field."""
+
+    parameter: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ToolFlags:
     """Command-line flags of one tool, and the parameters that they leave out with the reason."""
 
-    flags: str
+    flags: tuple[Flag, ...]
     not_expressible: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All flags as they are typed."""
+        return " ".join(word for flag in self.flags for word in flag.words)
 
 
 def _rclone(parameters: Parameters) -> ToolFlags:
     # --transfers is files at once; --multi-thread-streams applies to files above the cutoff (rclone docs, global flags)
-    flags = [f"--transfers {parameters.concurrency or 1}"]
+    flags = [Flag("concurrency", ("--transfers", str(parameters.concurrency or 1)))]
     if (parameters.parallelism or 1) > 1:
-        flags += [f"--multi-thread-streams {parameters.parallelism}", "--multi-thread-cutoff 1M"]
+        flags.append(Flag("parallelism", ("--multi-thread-streams", str(parameters.parallelism))))
+        flags.append(Flag("parallelism", ("--multi-thread-cutoff", "1M")))
     else:
-        flags.append("--multi-thread-streams 0")
+        flags.append(Flag("parallelism", ("--multi-thread-streams", "0")))
     if parameters.io_block_bytes:
-        flags.append(f"--buffer-size {parameters.io_block_bytes}B")
-    return ToolFlags(" ".join(flags), _no_pipelining("rclone", parameters))
+        flags.append(Flag("io_block_bytes", ("--buffer-size", f"{parameters.io_block_bytes}B")))
+    return ToolFlags(tuple(flags), _no_pipelining("rclone", parameters))
 
 
 def _aria2(parameters: Parameters) -> ToolFlags:
     # -j files at once, -s pieces of a file, -x connections to one server; pipelining is a switch (aria2c manual)
     streams = min(parameters.parallelism or 1, ARIA2_MAX_CONNECTIONS_PER_SERVER)
-    flags = [f"-j{parameters.concurrency or 1}", f"-s{streams}", f"-x{streams}", "--min-split-size=1M"]
+    flags = [
+        Flag("concurrency", (f"-j{parameters.concurrency or 1}",)),
+        Flag("parallelism", (f"-s{streams}",)),
+        Flag("parallelism", (f"-x{streams}",)),
+        Flag("parallelism", ("--min-split-size=1M",)),
+    ]
     left_out: list[str] = []
     if (parameters.pipelining or 0) > 1:
-        flags.append("--enable-http-pipelining=true")
+        flags.append(Flag("pipelining", ("--enable-http-pipelining=true",)))
         left_out.append("aria2: pipelining is a switch, its depth cannot be set")
     if (parameters.parallelism or 1) > ARIA2_MAX_CONNECTIONS_PER_SERVER:
         left_out.append(f"aria2: at most {ARIA2_MAX_CONNECTIONS_PER_SERVER} connections a server")
-    return ToolFlags(" ".join(flags), tuple(left_out))
+    return ToolFlags(tuple(flags), tuple(left_out))
 
 
 def _curl(parameters: Parameters) -> ToolFlags:
@@ -50,19 +69,23 @@ def _curl(parameters: Parameters) -> ToolFlags:
     left_out = list(_no_pipelining("curl", parameters))
     if (parameters.parallelism or 1) > 1:
         left_out.append("curl: one stream a file")
-    return ToolFlags(f"-Z --parallel-max {parameters.concurrency or 1}", tuple(left_out))
+    flag = Flag("concurrency", ("-Z", "--parallel-max", str(parameters.concurrency or 1)))
+    return ToolFlags((flag,), tuple(left_out))
 
 
 def _globus_url_copy(parameters: Parameters) -> ToolFlags:
     # -cc files at once, -p streams a file, -pp a switch (globus-url-copy manual)
-    flags = [f"-cc {parameters.concurrency or 1}", f"-p {parameters.parallelism or 1}"]
+    flags = [
+        Flag("concurrency", ("-cc", str(parameters.concurrency or 1))),
+        Flag("parallelism", ("-p", str(parameters.parallelism or 1))),
+    ]
     left_out: tuple[str, ...] = ()
     if (parameters.pipelining or 0) > 1:
-        flags.append("-pp")
+        flags.append(Flag("pipelining", ("-pp",)))
         left_out = ("globus-url-copy: -pp is a switch, its depth cannot be set",)
     if parameters.io_block_bytes:
-        flags.append(f"-bs {parameters.io_block_bytes}")
-    return ToolFlags(" ".join(flags), left_out)
+        flags.append(Flag("io_block_bytes", ("-bs", str(parameters.io_block_bytes))))
+    return ToolFlags(tuple(flags), left_out)
 
 
 def _no_pipelining(tool: str, parameters: Parameters) -> tuple[str, ...]:
@@ -77,8 +100,18 @@ _TOOLS: dict[str, Callable[[Parameters], ToolFlags]] = {
 }
 
 
+def flags_of(tool: str, parameters: Parameters) -> ToolFlags:
+    """Flags of one of the known tools.
+
+    Raises
+    ------
+    KeyError : the tool is not known.
+    """
+    return _TOOLS[tool](parameters)
+
+
 def tool_flags(parameters: Parameters) -> tuple[dict[str, str], tuple[str, ...]]:
     """Flags of every known tool by its name, and one phrase for each parameter that a tool cannot express."""
     made = {tool: express(parameters) for tool, express in _TOOLS.items()}
     left_out = tuple(phrase for each in made.values() for phrase in each.not_expressible)
-    return {tool: each.flags for tool, each in made.items()}, left_out
+    return {tool: each.text for tool, each in made.items()}, left_out

@@ -104,7 +104,7 @@ async def _downloads(urls: Sequence[Url], folder: Path, manifest: str | None, op
     else:
         raise InvalidValue("manifest", "goes with one source, the folder that its relative paths are in")
     _check_any(jobs)
-    jobs = await _with_sizes(jobs, options)
+    jobs = await with_sizes(jobs, options)
     known = [job.size_bytes for job in jobs if job.size_bytes is not None]
     judged = round(sum(known) / len(known)) if known else 0
     return Listing(
@@ -130,7 +130,7 @@ def _read(manifest: str) -> str:
         raise CopyFailed(f"the manifest {manifest} is no text in UTF-8; write it as such") from None
 
 
-async def _with_sizes(jobs: Sequence[DownloadJob], options: EngineOptions) -> list[DownloadJob]:
+async def with_sizes(jobs: Sequence[DownloadJob], options: EngineOptions) -> list[DownloadJob]:
     """The jobs, with the sizes that the server tells of (a sample of) those without one."""
     asked = [position for position, job in enumerate(jobs) if job.size_bytes is None]
     step = max(len(asked) // MOST_SIZES_ASKED, 1)

@@ -1,6 +1,6 @@
 """The plan of a copy: set by hand, the service's, or by the closed-form rules."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from uuid import uuid4
 
@@ -37,19 +37,34 @@ class PlannedCopy:
 def plan_copy(
     listing: Listing, path: Path, names: tuple[str, str], options: CopyOptions, client: Client | None
 ) -> PlannedCopy:
+    """The plan of a copy with our own engine; otherwise as ``plan_sizes``."""
+    return plan_sizes(listing.sizes_bytes, path, names, options, client, mover=MOVER)
+
+
+def plan_sizes(
+    sizes_bytes: Iterable[int],
+    path: Path,
+    names: tuple[str, str],
+    options: CopyOptions,
+    client: Client | None,
+    *,
+    mover: str,
+) -> PlannedCopy:
     """Parameters of each chunk.
 
     Whatever is wrong with the service or the key, there is a plan: data are moved today and the key is mended tomorrow.
 
     Parameters
     ----------
+    sizes_bytes : of the files to move, at least one.
     names : of source and destination.
+    mover : name of the program that will move them.
     """
     by_hand = options.by_hand
     if all(getattr(by_hand, name) is not None for name in _SETTING):
         return PlannedCopy(plan=plan_given(uuid4(), by_hand))
-    bins = bins_of_sizes(listing.sizes_bytes)
-    enquiry = _request(bins, path, names, options)
+    bins = bins_of_sizes(sizes_bytes)
+    enquiry = _request(bins, path, names, options, mover)
     notes: tuple[str, ...] = ()
     try:
         plan = ask(client, enquiry)
@@ -61,12 +76,14 @@ def plan_copy(
     return PlannedCopy(plan=plan, enquiry=enquiry, key_is_good=not notes, notes=notes)
 
 
-def _request(bins: Sequence[SizeBin], path: Path, names: tuple[str, str], options: CopyOptions) -> RecommendRequest:
+def _request(
+    bins: Sequence[SizeBin], path: Path, names: tuple[str, str], options: CopyOptions, mover: str
+) -> RecommendRequest:
     file_count, total_bytes = sum(each.file_count for each in bins), sum(each.total_bytes for each in bins)
     return RecommendRequest(
         source=names[0],
         destination=names[1],
-        mover=MOVER,
+        mover=mover,
         network=options.network,
         dataset=WireWorkload(
             file_count=file_count,

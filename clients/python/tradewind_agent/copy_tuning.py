@@ -1,6 +1,6 @@
 """The tuning loop of a copy: what it is asked with, on which basis, and with whom it corresponds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
@@ -30,6 +30,28 @@ def tuning_of(
     say: Callable[[str], None],
 ) -> Tuning | None:
     """The loop of a copy that is about to begin; ``None`` where nothing is to be tuned, and nobody is told."""
+    return tuning_of_sizes(
+        planned,
+        listing.sizes_bytes,
+        options,
+        sees_path=options.engine.proxies.leading_to(listing.remote) is None,
+        service=service,
+        live=live,
+        say=say,
+    )
+
+
+def tuning_of_sizes(
+    planned: PlannedCopy,
+    sizes_bytes: Sequence[int],
+    options: CopyOptions,
+    *,
+    sees_path: bool,
+    service: Heartbeats | None,
+    live: LiveTicks,
+    say: Callable[[str], None],
+) -> Tuning | None:
+    """The loop of whatever moves files of these sizes; see ``Sampling`` for ``sees_path``."""
     if not options.tune or planned.enquiry is None:
         return None
     enquiry = _capped(planned.enquiry, options.by_hand)
@@ -41,10 +63,10 @@ def tuning_of(
         by_hand=options.by_hand,
         sampling=Sampling(
             enquiry=enquiry,
-            sees_path=options.engine.proxies.leading_to(listing.remote) is None,
+            sees_path=sees_path,
             now=lambda: datetime.now(UTC),
         ),
-        lone=LoneController(basis_of(planned.plan, enquiry, bins_of_sizes(listing.sizes_bytes))),
+        lone=LoneController(basis_of(planned.plan, enquiry, bins_of_sizes(sizes_bytes))),
         correspondence=correspondence,
         away=planned.plan.answer is None,
         pace=Pace(tick_s=options.tick_s, share_patience_s=options.share_patience_s),

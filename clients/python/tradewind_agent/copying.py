@@ -158,7 +158,7 @@ def run(
         path = _path_seen(prepared.path, movement, prepared.options)
         timeline = tuple(tuning.ticks) if tuning is not None else ()
         records = _records(prepared, held, movement, path, timeline)
-        log = _log(logbook, records, live if tuning is not None else None)
+        log = keep_records(logbook, records, live if tuning is not None else None)
     return _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
 
 
@@ -287,8 +287,11 @@ def _notes(movement: Movement) -> tuple[str, ...]:
     return (f"energy was not measured to the end: {movement.metered.failure}",)
 
 
-def _log(logbook: Logbook | None, records: tuple[TransferRecord, ...], live: LiveTicks | None) -> str:
-    """``live`` : of a transfer that was tuned."""
+def keep_records(logbook: Logbook | None, records: tuple[TransferRecord, ...], live: LiveTicks | None = None) -> str:
+    """What became of the records; a log that cannot be kept is no failure of what was moved.
+
+    ``live`` : of a transfer that was tuned.
+    """
     if logbook is None:
         return "kept in the report"
     try:

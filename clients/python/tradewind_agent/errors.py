@@ -16,6 +16,7 @@ TradewindError                      tradewind.errors
     ├── WatchFailed                 a folder of logs cannot be watched
     ├── CannotServe                 a folder cannot be served
     ├── CopyFailed                  a copy could not begin
+    ├── ToolUnusable                a tool to be driven is missing, too old or cannot be started
     ├── ResourceRefused             a resource of this host cannot be limited: told as advice, nothing fails
     ├── UnusableSource              a URL, manifest or index page that cannot be read as a list of files
     │   └── UnsafeName              a name in one that would leave the destination folder
@@ -134,6 +135,10 @@ class CannotServe(AgentError):
 
 class CopyFailed(AgentError):
     """A copy could not begin: nothing to copy, or options that contradict each other."""
+
+
+class ToolUnusable(AgentError):
+    """Another program that was to move the data is missing, too old, or cannot be started."""
 
 
 class ResourceRefused(AgentError):

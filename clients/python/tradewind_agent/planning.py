@@ -15,7 +15,7 @@ from tradewind.dataset import Chunk, ChunkKind, SizeBin, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps, Parameters
 from tradewind.path import Path
 from tradewind.prediction import BAND, Interval, Prediction, z_of
-from tradewind.recommendation import ChunkPlan
+from tradewind.recommendation import ChunkPlan, whole_setting
 from tradewind.sla import Sla
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse, WireInterval, WirePrediction
 from tradewind_agent.client import Client
@@ -47,9 +47,13 @@ class Plan:
 
     @property
     def parameters(self) -> Parameters:
-        """One setting for the whole: concurrency added up, the widest chunk's other values."""
-        widest = max(self.chunks, key=lambda chunk: chunk.parameters.streams).parameters
-        return replace(widest, concurrency=sum(chunk.parameters.concurrency or 1 for chunk in self.chunks))
+        """One setting for the whole."""
+        return setting_for_all(self.chunks)
+
+
+def setting_for_all(chunks: Sequence[ChunkPlan]) -> Parameters:
+    """One setting in place of several chunks': concurrency added up, the widest chunk's other values."""
+    return whole_setting([chunk.parameters for chunk in chunks])
 
 
 def ask(client: Client | None, request: RecommendRequest) -> Plan | str:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tradewind.errors import InvalidValue, TradewindError
-from tradewind_agent.cli import copy, doctor, login, logs, meter, recommend, serve_files, surroundings
+from tradewind_agent.cli import copy, doctor, login, logs, meter, recommend, serve_files, surroundings, wrap
 from tradewind_agent.cli.terminal import PROGRAM, Terminal
 
 FAILURE, WRONG_USAGE = 1, 2
@@ -26,7 +26,7 @@ def build() -> typer.Typer:
         invoke_without_command=True,
     )
     app.callback()(_alone)
-    for module in (copy, recommend, logs, serve_files, meter, login, doctor):
+    for module in (copy, wrap, recommend, logs, serve_files, meter, login, doctor):
         module.register(app)
     return app
 

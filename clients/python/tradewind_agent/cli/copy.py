@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.copy_by import Around, copy_by
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.progress import transferring
 from tradewind_agent.cli.terminal import Terminal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tradewind_agent.engine.progress import Snapshot
     from tradewind_agent.resources.limits import Limits
 
+OWN_MOVER = "tradewind"
 SHOWN_FILES = 20
 """Files named by a dry run."""
 
@@ -155,6 +157,9 @@ def copy(
     manifest: Annotated[
         str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
     ] = None,
+    mover: Annotated[
+        str, typer.Option(help="Who moves the bytes: tradewind, rclone, aria2, curl or globus-url-copy.")
+    ] = OWN_MOVER,
     meter: options.Meter,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be copied, and how.")] = False,
     quiet: options.Quiet = False,
@@ -167,11 +172,14 @@ def copy(
     from tradewind_agent.retries import BRIEF_RETRIES
 
     terminal = Terminal(as_json, quiet)
-    _check_places(places, manifest)
+    _check_places(places, manifest, mover)
     client = surroundings.open_client_if_configured(BRIEF_RETRIES)
     # A stop of the service manager ends a copy as cleanly as the user's Ctrl-C does.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
+        if mover != OWN_MOVER:
+            around = Around(terminal, client, meter)
+            raise typer.Exit(copy_by(mover, places, wanted, around, manifest=manifest, dry_run=dry_run))
         prepared = prepare(places[:-1], places[-1], options=wanted, client=client, manifest=manifest)
         if dry_run:
             _tell_plan(terminal, prepared)
@@ -196,7 +204,7 @@ def copy(
         raise typer.Exit(128 + signal.SIGINT if report.status is Status.CANCELLED else 1)
 
 
-def _check_places(places: list[str], manifest: str | None) -> None:
+def _check_places(places: list[str], manifest: str | None, mover: str) -> None:
     """Refuse places that cannot be meant; a local path has no scheme."""
     from tradewind_agent.engine.address import Url
     from tradewind_agent.errors import UnusableSource
@@ -205,6 +213,8 @@ def _check_places(places: list[str], manifest: str | None) -> None:
         raise typer.BadParameter("needs at least one source and a destination", param_hint="SRC... DEST")
     if manifest is not None and (not Path(manifest).exists() or Path(manifest).is_dir()):
         raise typer.BadParameter(f"{manifest} is no file", param_hint="--manifest")
+    if mover == "globus-url-copy":
+        return  # it has schemes of its own
     for place in places:
         scheme, separator, _ = place.partition("://")
         if not separator or scheme.lower() == "file" or not scheme.isalnum():

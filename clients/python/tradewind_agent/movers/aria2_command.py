@@ -1,0 +1,48 @@
+"""What an aria2c command line asks for: its addresses, and the configuration that our RPC settings join."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tradewind.errors import InvalidValue
+from tradewind_agent.movers.command_line import Parsed
+
+
+def addresses_of(given: Parsed) -> tuple[str, ...]:
+    """One address a download: of an input file's lines, where tabs part mirrors, else of the command line.
+
+    Raises
+    ------
+    InvalidValue : an input file that cannot be read.
+    """
+    listed = given.last("input-file")
+    if listed is not None and listed != "-":
+        try:
+            text = Path(listed).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as failure:
+            raise InvalidValue("aria2c", f"cannot read its input file {listed}: {failure}") from None
+        lines = (line for line in text.splitlines() if line.strip() and not line.startswith((" ", "\t", "#")))
+        return tuple(line.split("\t")[0].strip() for line in lines)
+    separate = given.last("force-sequential") in ("", "true")
+    return given.places if separate else given.places[:1]  # several on one line are mirrors of one file
+
+
+def configuration_of(given: Parsed, environment: Mapping[str, str]) -> Sequence[str]:
+    """Lines of the configuration file that aria2c would read."""
+    if "no-conf" in given.options:
+        return ()
+    home = Path(environment.get("HOME", ""))
+    places = [home / ".aria2" / "aria2.conf"]
+    places.append(Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "aria2" / "aria2.conf")
+    stated = given.last("conf-path")
+    for place in [Path(stated)] if stated else places:
+        try:
+            return place.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError):
+            continue
+    return ()
+
+
+def options_in(configuration: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """Options that a configuration sets."""
+    pairs = (line.partition("=") for line in configuration if "=" in line and not line.lstrip().startswith("#"))
+    return {name.strip(): (value.strip(),) for name, _, value in pairs}

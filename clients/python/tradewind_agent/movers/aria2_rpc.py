@@ -1,0 +1,57 @@
+"""aria2's JSON-RPC over HTTP on the loopback (aria2c manual, RPC INTERFACE)."""
+
+import http.client
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_PATIENCE_S = 5.0
+_PAGE = 100
+
+
+class Aria2Rpc:
+    """Calls to one aria2c; each is a connection of its own, so that any thread may call."""
+
+    def __init__(self, port: int, secret: str) -> None:
+        self._port, self._secret = port, secret
+
+    def call(self, method: str, *arguments: object) -> Any:
+        """The result of ``aria2.method``; ``None`` where aria2c is not there (yet), or refuses."""
+        body = {
+            "jsonrpc": "2.0",
+            "id": "1",
+            "method": f"aria2.{method}",
+            "params": [f"token:{self._secret}", *arguments],
+        }
+        connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=_PATIENCE_S)
+        try:
+            connection.request("POST", "/jsonrpc", json.dumps(body), {"Content-Type": "application/json"})
+            answer = json.loads(connection.getresponse().read())
+        except (OSError, http.client.HTTPException, ValueError):
+            return None
+        finally:
+            connection.close()
+        return answer.get("result") if isinstance(answer, dict) else None
+
+    def active(self) -> Sequence[Mapping[str, str]]:
+        """Downloads under way."""
+        return self.call("tellActive", ["gid", "completedLength", "totalLength"]) or ()
+
+    def waiting(self) -> Sequence[Mapping[str, str]]:
+        """Downloads that have not begun."""
+        found: list[Mapping[str, str]] = []
+        while page := self.call("tellWaiting", len(found), _PAGE, ["gid"]):
+            found += page
+        return found
+
+    def stopped(self, known: Mapping[str, object]) -> Sequence[Mapping[str, str]]:
+        """Downloads that are over and not ``known`` yet, the newest first."""
+        found: list[Mapping[str, str]] = []
+        offset = -1
+        while page := self.call("tellStopped", offset, _PAGE, ["gid", "status", "completedLength"]):
+            fresh = [row for row in page if row["gid"] not in known]
+            found += fresh
+            if len(fresh) < len(page) or len(page) < _PAGE:
+                break
+            offset -= _PAGE
+        return found

@@ -1,0 +1,152 @@
+"""scp, sftp and rsync: measured, not tuned. They run as they are written; what they moved is compared with others."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tradewind.errors import InvalidValue
+from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind_agent.movers.command_line import CommandLine, Grammar, parse
+from tradewind_agent.movers.local_end import LocalEnd
+from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload
+from tradewind_agent.movers.url_sizes import workload_of_paths
+
+_SSH_PORT, _RSYNC_PORT = 22, 873
+
+# Options with a value in the next word (scp(1), sftp(1), rsync(1)); rsync's long ones may be written either way.
+_SCP = Grammar(valued=frozenset("cDFiJloPSX"))
+_SFTP = Grammar(valued=frozenset("BbcDFiJlPRSsXo"))
+_RSYNC_VALUES = """
+    rsh rsync-path exclude include exclude-from include-from files-from filter bwlimit port partial-dir
+    temp-dir compare-dest copy-dest link-dest log-file log-file-format out-format max-size min-size timeout
+    contimeout backup-dir suffix chmod chown password-file block-size modify-window compress-level sockopts
+    address
+"""
+_RSYNC = Grammar(
+    valued=frozenset(_RSYNC_VALUES.split()),
+    names={"e": "rsh", "f": "filter", "T": "temp-dir", "B": "block-size"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A tool that is run and metered as it is."""
+
+    name: str
+    package: str
+    grammar: Grammar
+    port: int
+    oldest: tuple[int, ...] = (0,)
+    version_words: tuple[str, ...] = ()
+    tuned: bool = False
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def task(self, line: CommandLine) -> "BaselineTask":
+        """Sources and a destination; otherwise as ``Mover.task``."""
+        places = parse(line.arguments, self.grammar).places
+        if not places:
+            raise InvalidValue(self.name, "is wrapped with a source and a destination")
+        return BaselineTask(line, places, self.port)
+
+
+class BaselineTask:
+    """One command line of a tool that is only measured."""
+
+    by_hand = UNKNOWN_PARAMETERS
+    changes_live = False
+    live = "nothing"
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, line: CommandLine, places: tuple[str, ...], port: int) -> None:
+        self.line = line
+        *sources, destination = places if len(places) > 1 else (*places, ".")
+        self.sources = [Path(each) for each in sources if _host(each) is None]
+        self.destination = Path(destination) if _host(destination) is None else None
+        source = _host(sources[0])
+        self.ends = Ends(source=source, destination=_host(destination), protocol=_protocol(places), port=port)
+
+    def workload(self) -> Workload | None:
+        return workload_of_paths(self.sources)
+
+    def left_out(self, _parameters: Parameters, /) -> tuple[str, ...]:
+        return ()
+
+    def run(self, _tuning: Tuning, _scratch: Path, /) -> "BaselineRun":
+        return BaselineRun(self)
+
+
+class BaselineRun:
+    """One run; its bytes are those of the files it has written here, or has read here and sent without complaint."""
+
+    over = False
+
+    in_force = UNKNOWN_PARAMETERS
+
+    def __init__(self, task: BaselineTask) -> None:
+        self._task = task
+        self._local = LocalEnd(task.destination) if task.destination is not None else None
+        self._begun = False
+        self._code: int | None = None
+
+    def next_command(self) -> Command | None:
+        if self._begun:
+            return None
+        self._begun = True
+        return Command(self._task.line.with_options(()))
+
+    def started(self, _pid: int, /) -> None:
+        """Its process is of no use here."""
+
+    def tick(self) -> None:
+        """It is not asked anything while it runs."""
+
+    def ended(self, code: int, /) -> None:
+        self._code = code
+
+    def progress(self) -> Progress:
+        return Progress(sum(self._local.written()) if self._local else 0, None)
+
+    def retune(self, _chunks: Sequence[ChunkPlan], /) -> bool:
+        return False
+
+    def result(self) -> Result | None:
+        failed = int(bool(self._code))
+        if self._local is not None:
+            written = self._local.written()
+            return Result(sum(written), len(written), failed)
+        sent = self._task.workload()
+        if sent is None or failed:
+            return None
+        return Result(sum(sent.sizes_bytes), len(sent.sizes_bytes), 0)
+
+
+def baselines() -> tuple[Baseline, ...]:
+    return (
+        Baseline("scp", "openssh-client", _SCP, _SSH_PORT),
+        Baseline("sftp", "openssh-client", _SFTP, _SSH_PORT),
+        Baseline("rsync", "rsync", _RSYNC, _RSYNC_PORT, oldest=(3, 0), version_words=("--version",)),
+    )
+
+
+def _host(place: str) -> str | None:
+    """Host of ``user@host:path`` or an address; ``None`` for a local path, whose colon follows a slash if any."""
+    if "://" in place:
+        return urlsplit(place).hostname
+    before, colon, _ = place.partition(":")
+    if not colon or "/" in before:
+        return None
+    return before.rpartition("@")[2] or None
+
+
+def _protocol(places: Sequence[str]) -> str:
+    schemes = [urlsplit(place).scheme for place in places if "://" in place]
+    if schemes:
+        return schemes[0]
+    if any("::" in place for place in places):
+        return "rsync"
+    return "ssh" if any(_host(place) for place in places) else "file"

@@ -1,0 +1,102 @@
+"""A tool's command line taken apart by what the tool's own help says of its options."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grammar:
+    """Options of one tool.
+
+    ``valued`` : long names of options whose value may be the next word.
+    ``names`` : long name by short letter, or by alias.
+    ``single_dash`` : whether ``-name`` is one option (Globus), not letters in a row.
+    """
+
+    valued: frozenset[str]
+    names: Mapping[str, str] = field(default_factory=dict)
+    single_dash: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """``options`` : values by long name, in order; a switch has "". ``places`` : the words that are no options."""
+
+    options: Mapping[str, tuple[str, ...]]
+    places: tuple[str, ...]
+
+    def last(self, name: str) -> str | None:
+        """The value that counts where an option is given more than once; ``None`` where it is not."""
+        values = self.options.get(name)
+        return values[-1] if values else None
+
+    def count(self, name: str) -> int | None:
+        """A whole number that an option says; ``None`` where it is not given, or says none."""
+        text = self.last(name)
+        return int(text) if text is not None and text.isdecimal() else None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A program, what it is asked, and the environment it is asked in."""
+
+    program: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+
+    def with_options(self, ours: Sequence[str]) -> tuple[str, ...]:
+        """All words, ``ours`` behind the user's options but before a ``--``."""
+        end = self.arguments.index("--") if "--" in self.arguments else len(self.arguments)
+        return (self.program, *self.arguments[:end], *ours, *self.arguments[end:])
+
+
+def grammar_of_help(text: str, *, switch_types: Iterable[str] = ()) -> Grammar:
+    """What ``--help`` lists, a line an option: ``-o, --output <file>``, ``--retries int``, ``-d, --dir=DIR``.
+
+    Parameters
+    ----------
+    switch_types : words after a name that stand for no value (rclone's ``count``).
+    """
+    listed = re.compile(r"^\s+(?:-(\S), )?--([\w.-]+)(=\S|\[|(?: (<|[A-Za-z]\S*(?=\s{2}|$)))?)", re.MULTILINE)
+    valued, names = set(), {}
+    for letter, name, mark, kind in listed.findall(text):
+        if letter:
+            names[letter] = name
+        if mark.startswith("=") or (kind and kind not in switch_types):
+            valued.add(name)
+    return Grammar(valued=frozenset(valued), names=names)
+
+
+def parse(words: Sequence[str], grammar: Grammar) -> Parsed:
+    """Options and places of ``words``, which do not include the program itself."""
+    options: dict[str, list[str]] = {}
+    places: list[str] = []
+    rest = list(reversed(words))
+    while rest:
+        word = rest.pop()
+        if word == "--":
+            places += reversed(rest)
+            break
+        if word in ("-", "") or not word.startswith("-"):
+            places.append(word)
+            continue
+        for name, value in _options_of(word, grammar):
+            if value is None and name in grammar.valued and rest:
+                value = rest.pop()  # noqa: PLW2901  # the value is the next word
+            options.setdefault(name, []).append(value or "")
+    return Parsed({name: tuple(values) for name, values in options.items()}, tuple(places))
+
+
+def _options_of(word: str, grammar: Grammar) -> list[tuple[str, str | None]]:
+    """Long names in one word, each with the value that the word itself holds."""
+    if grammar.single_dash or word.startswith("--"):
+        name, equals, value = word.lstrip("-").partition("=")
+        return [(grammar.names.get(name, name), value if equals else None)]
+    found: list[tuple[str, str | None]] = []
+    for position, letter in enumerate(word[1:], 2):
+        name = grammar.names.get(letter, letter)
+        if name in grammar.valued:
+            return [*found, (name, word[position:] or None)]
+        found.append((name, None))
+    return found

@@ -1,0 +1,121 @@
+"""A copy done by someone else's tool: the same sources and destination, as that tool's command line.
+
+The files are listed by us, as for our own engine, and handed over as a list of each tool's own kind.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from tradewind.errors import InvalidValue
+from tradewind_agent.client import Client
+from tradewind_agent.copy_listing import list_files
+from tradewind_agent.copy_plan import MOVER
+from tradewind_agent.engine.jobs import DownloadJob
+from tradewind_agent.movers.command_line import CommandLine
+from tradewind_agent.movers.curl import CurlMover, Pair
+from tradewind_agent.movers.known import Installed, find_installed, known_movers
+from tradewind_agent.movers.port import Task, Workload
+from tradewind_agent.movers.rclone import File, RcloneMover
+from tradewind_agent.movers.url_sizes import local_path
+from tradewind_agent.movers.wrapping import PreparedWrap, WrapOptions, prepare_task
+
+
+def copy_movers() -> tuple[str, ...]:
+    """Names that a copy may be done by, our own engine's last."""
+    return (*(mover.name for mover in known_movers() if mover.tuned), MOVER)
+
+
+def prepare_copy_by(
+    name: str,
+    places: Sequence[str],
+    *,
+    options: WrapOptions,
+    environment: Mapping[str, str],
+    folder: Path,
+    client: Client | None = None,
+    manifest: str | None = None,
+) -> PreparedWrap:
+    """What ``name`` would do to copy all but the last of ``places`` to the last.
+
+    Parameters
+    ----------
+    folder : for lists of files; must be there until the run is over.
+
+    Raises
+    ------
+    InvalidValue : an unknown tool, or a copy that it cannot do.
+    ToolUnusable : the tool is missing or too old.
+    """
+    mover = next((each for each in known_movers() if each.tuned and each.name == name), None)
+    if mover is None:
+        raise InvalidValue("--mover", f"is one of {', '.join(copy_movers())}; got {name!r}")
+    installed = find_installed(mover, mover.programs[0], environment)
+    task: Task
+    if name == "globus-url-copy":
+        task = mover.task(_globus_line(installed, places, environment))
+        return prepare_task(installed, task, options, client)
+    jobs, workload = _downloads(name, places, manifest, options)
+    if isinstance(mover, RcloneMover):
+        base, paths = _below_one_address(jobs, root := _root(jobs, Path(str(local_path(places[-1])))))
+        line = CommandLine(installed.program, ("copy", "--http-url", base, ":http:", str(root)), environment)
+        files = tuple(File(path, size) for path, size in zip(paths, workload.sizes_bytes, strict=True))
+        task = mover.task_of_files(line, files)
+    elif isinstance(mover, CurlMover):
+        words = ("--fail", "--location", "--create-dirs", "--netrc-optional")
+        sized = zip(jobs, workload.sizes_bytes, strict=True)
+        pairs = tuple(Pair(str(job.source), job.destination, size) for job, size in sized)
+        task = mover.task_of_pairs(CommandLine(installed.program, words, environment), pairs)
+    else:
+        task = mover.task(CommandLine(installed.program, _aria2_words(jobs, folder), environment))
+    return prepare_task(installed, task, replace(options, workload=workload), client)
+
+
+def _downloads(
+    name: str, places: Sequence[str], manifest: str | None, options: WrapOptions
+) -> tuple[list[DownloadJob], Workload]:
+    listing = list_files(places[:-1], places[-1], manifest=manifest, options=options.copy.engine)
+    jobs = [job for job in listing.jobs if isinstance(job, DownloadJob)]
+    if len(jobs) < len(listing.jobs):
+        raise InvalidValue("--mover", f"{name} is driven for downloads; uploads are done by {MOVER}")
+    if any(job.source.login for job in jobs):
+        raise InvalidValue("--mover", f"a password in an address is for {MOVER}; tell {name} of it in its own way")
+    return jobs, Workload(listing.sizes_bytes, listing.sizes_are_exact)
+
+
+def _aria2_words(jobs: Sequence[DownloadJob], folder: Path) -> tuple[str, ...]:
+    listed = folder / "addresses"
+    entries = (f"{job.source}\n  dir={job.destination.parent}\n  out={job.destination.name}\n" for job in jobs)
+    listed.write_text("".join(entries), encoding="utf-8")
+    return (f"--input-file={listed}", "--allow-overwrite=true", "--auto-file-renaming=false")
+
+
+def _root(jobs: Sequence[DownloadJob], destination: Path) -> Path:
+    """The folder that is filled: the parent of the destination where that is the one file's own name."""
+    return destination.parent if [job.destination for job in jobs] == [destination] else destination
+
+
+def _below_one_address(jobs: Sequence[DownloadJob], root: Path) -> tuple[str, list[str]]:
+    """The address that all files are below, and the paths that they have there as well as below ``root``."""
+    paths = [job.destination.relative_to(root).as_posix() for job in jobs]
+    bases = set()
+    for job, path in zip(jobs, paths, strict=True):
+        address = urlsplit(str(job.source))
+        if address.query or not unquote(address.path).endswith("/" + path):
+            raise InvalidValue("--mover", f"rclone keeps names: it cannot make {job.destination} of {job.source}")
+        kept = address.path.split("/")[: -len(path.split("/"))]
+        bases.add(f"{address.scheme}://{address.netloc}{'/'.join(kept)}/")
+    if len(bases) > 1:
+        raise InvalidValue("--mover", "rclone copies from one folder at a time; name one source")
+    return bases.pop(), paths
+
+
+def _globus_line(installed: Installed, places: Sequence[str], environment: Mapping[str, str]) -> CommandLine:
+    if len(places) != 2:
+        raise InvalidValue("--mover", "globus-url-copy copies one source at a time")
+    source, destination = (place if "://" in place else Path(place).absolute().as_uri() for place in places)
+    if source.endswith("/"):
+        destination = destination.rstrip("/") + "/"
+    recursive = ("-r",) if source.endswith("/") else ()
+    return CommandLine(installed.program, ("-cd", *recursive, source, destination), environment)

@@ -1,0 +1,76 @@
+"""Which tools there are, which one a command line is for, and whether it is installed and new enough."""
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tradewind.errors import InvalidValue
+from tradewind_agent.errors import ToolUnusable
+from tradewind_agent.movers.aria2 import Aria2Mover
+from tradewind_agent.movers.asking_tool import ask_tool
+from tradewind_agent.movers.baselines import baselines
+from tradewind_agent.movers.curl import CurlMover
+from tradewind_agent.movers.globus import GlobusMover
+from tradewind_agent.movers.port import Mover
+from tradewind_agent.movers.rclone import RcloneMover
+
+_VERSION = re.compile(r"\bv?(\d+(?:\.\d+)+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A tool as it is on this host; ``version`` is ``None`` where it does not tell."""
+
+    mover: Mover
+    program: str
+    version: str | None
+
+
+def known_movers() -> tuple[Mover, ...]:
+    """Every tool that can be wrapped: those that are tuned, then those that are only measured."""
+    return (RcloneMover(), Aria2Mover(), CurlMover(), GlobusMover(), *baselines())
+
+
+def mover_named(program: str) -> Mover:
+    """The tool that a program is, by its name without folders.
+
+    Raises
+    ------
+    InvalidValue : an unknown one.
+    """
+    named = os.path.basename(program)  # noqa: PTH119  # a word of a command line, "" included
+    for mover in known_movers():
+        if named in mover.programs:
+            return mover
+    tuned = ", ".join(mover.programs[0] for mover in known_movers() if mover.tuned)
+    measured = ", ".join(mover.programs[0] for mover in known_movers() if not mover.tuned)
+    raise InvalidValue("wrap", f"does not know {named!r}; it tunes {tuned}, and measures {measured}")
+
+
+def find_installed(mover: Mover, program: str, environment: Mapping[str, str]) -> Installed:
+    """The program, if it can be run and is not too old.
+
+    Raises
+    ------
+    ToolUnusable : it is missing, too old, or no such tool.
+    """
+    found = shutil.which(program, path=environment.get("PATH"))
+    if found is None:
+        raise ToolUnusable(f"{program} is not installed; on Debian and Ubuntu: apt install {mover.package}")
+    if not mover.version_words:
+        return Installed(mover, found, None)
+    match = _VERSION.search(ask_tool((found, *mover.version_words)))
+    if match is None:
+        raise ToolUnusable(
+            f"{found} does not tell its version with {' '.join(mover.version_words)}: is it {mover.name}?"
+        )
+    if _numbers(match[1]) < mover.oldest:
+        needed = ".".join(str(part) for part in mover.oldest)
+        raise ToolUnusable(f"{found} is version {match[1]}; {needed} or newer is needed (package {mover.package})")
+    return Installed(mover, found, match[1])
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))

@@ -1,0 +1,32 @@
+"""What a tool that does not tell has written here: files at the local end that changed since it was started."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+
+class LocalEnd:
+    """Files at and below a path; looks cost one stat a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._before: Mapping[Path, tuple[int, int]] = {
+            file: (stat.st_ctime_ns, stat.st_size) for file, stat in self._files()
+        }
+
+    def written(self) -> list[int]:
+        """Bytes that each file now has that is new or changed; of a sparse one what is there already."""
+        return [
+            min(stat.st_size, 512 * stat.st_blocks) if stat.st_blocks else stat.st_size
+            for file, stat in self._files()
+            if self._before.get(file) != (stat.st_ctime_ns, stat.st_size)
+        ]
+
+    def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
+        paths = self._path.rglob("*") if self._path.is_dir() else [self._path]
+        for path in paths:
+            try:
+                if path.is_file() and not path.is_symlink():
+                    yield path, path.stat()
+            except OSError:
+                continue  # it went since it was listed

@@ -1,0 +1,196 @@
+"""What every mover is to the agent: a tool that can be recognised, asked, started, watched and sometimes retuned."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind.transfer import Direction
+from tradewind_agent.movers.command_line import CommandLine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """Where a command line moves data from and to.
+
+    ``source``, ``destination`` : host names; ``None`` is this host.
+    ``port`` : of the remote end, where the command line or its protocol says.
+    """
+
+    source: str | None
+    destination: str | None
+    protocol: str
+    port: int | None = None
+
+    @property
+    def remote(self) -> str | None:
+        """The host that is not this one; of two remote ends the source."""
+        return self.source or self.destination
+
+    @property
+    def direction(self) -> Direction:
+        if self.source is not None and self.destination is not None:
+            return Direction.THIRD_PARTY
+        return Direction.UPLOAD if self.destination is not None else Direction.DOWNLOAD
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Sizes of the files to move, bytes, one each; judged from a sample of them where not ``exact``."""
+
+    sizes_bytes: tuple[int, ...]
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``bytes_moved`` so far; ``files_left`` that are not over yet, ``None`` where the tool does not tell."""
+
+    bytes_moved: int
+    files_left: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool's own output says it has done; ``version`` where it says that too."""
+
+    bytes_moved: int
+    files_done: int
+    files_failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What a run is to be set to.
+
+    ``parameters`` : the recommendation for all files together, with what the user set in its place.
+    ``fixed`` : of these what the user set; no retuning changes it.
+    ``expected_bps`` : predicted rate, where there is one.
+    ``round_s`` : how long one run of the tool should take where the work is split so that settings can change between
+        runs; ``None`` for one run whatever happens.
+    """
+
+    parameters: Parameters
+    fixed: Parameters = UNKNOWN_PARAMETERS
+    expected_bps: float | None = None
+    round_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One start of a tool: its words, and the file that takes its standard error where the run reads that."""
+
+    words: tuple[str, ...]
+    errors_to: Path | None = None
+
+
+class ToolRun(Protocol):
+    """A command line under way, as one or several starts of its tool.
+
+    ``tick`` and ``ended`` are called by one thread, ``progress`` and ``retune`` by any.
+    """
+
+    @property
+    def in_force(self) -> Parameters:
+        """Settings under which it runs, unknown where the tool decides."""
+
+    def next_command(self) -> Command | None:
+        """What to start now; ``None`` when all is done."""
+
+    def started(self, pid: int, /) -> None:
+        """The command runs as process ``pid``."""
+
+    @property
+    def over(self) -> bool:
+        """Whether all is moved, or has failed, though the tool has not ended yet."""
+
+    def tick(self) -> None:
+        """Look at what the tool says; called some times a second while it runs, and after it has ended."""
+
+    def ended(self, code: int, /) -> None:
+        """The last command is over."""
+
+    def progress(self) -> Progress:
+        """How far it has come."""
+
+    def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
+        """Go on with other settings; false where nothing changes or the tool cannot."""
+
+    def result(self) -> Result | None:
+        """What came of it; ``None`` where the tool does not tell."""
+
+
+class Task(Protocol):
+    """What one command line asks of its tool."""
+
+    @property
+    def ends(self) -> Ends: ...
+
+    @property
+    def by_hand(self) -> Parameters:
+        """Parameters that the user's own flags set: they win."""
+
+    @property
+    def changes_live(self) -> bool:
+        """Whether anything can change while it runs; ``live`` says how."""
+
+    @property
+    def live(self) -> str:
+        """What can change while it runs, in a phrase."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know of what is not done for this command line."""
+
+    def workload(self) -> Workload | None:
+        """Sizes of what is to be moved, as far as they are cheaply known."""
+
+    def left_out(self, parameters: Parameters, /) -> tuple[str, ...]:
+        """A phrase for each part of ``parameters`` that the tool cannot express."""
+
+    def run(self, tuning: Tuning, scratch: Path, /) -> ToolRun:
+        """A run that keeps its files in ``scratch``."""
+
+
+class Mover(Protocol):
+    """A tool of other people.
+
+    ``name`` : as logs and the service know it; ``programs`` : names of its program, the packaged one first.
+    ``package`` : Debian's, for who lacks it; ``oldest`` : version from which its options are there.
+    ``tuned`` : whether it is set by recommendations, or only measured.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def programs(self) -> tuple[str, ...]: ...
+
+    @property
+    def package(self) -> str: ...
+
+    @property
+    def oldest(self) -> tuple[int, ...]: ...
+
+    @property
+    def tuned(self) -> bool: ...
+
+    @property
+    def version_words(self) -> tuple[str, ...]:
+        """Arguments under which the program prints its version; none where it prints none."""
+
+    def task(self, line: CommandLine) -> Task:
+        """What a command line asks of the tool.
+
+        Raises
+        ------
+        InvalidValue : nothing that moves data, or not in a way that can be followed.
+        """
+
+
+def set_by_user(pairs: Iterable[tuple[str, int | None]]) -> Parameters:
+    """Parameters from what options say, unknown where they say nothing or less than 1."""
+    known = {name: value for name, value in pairs if value is not None and value >= 1}
+    return Parameters(**known) if known else UNKNOWN_PARAMETERS  # type: ignore[arg-type]  # keys are field names

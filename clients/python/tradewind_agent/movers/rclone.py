@@ -1,0 +1,247 @@
+"""rclone: files at once and streams a file by flags; successive runs over parts of the list where settings change."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tradewind.errors import InvalidUnit, InvalidValue
+from tradewind.parameters import Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind.units import parse_seconds
+from tradewind_agent.importers.json_messages import text_at
+from tradewind_agent.movers.asking_tool import ask_tool, json_list
+from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parse
+from tradewind_agent.movers.flag_words import added_words, left_out, whole_setting
+from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
+from tradewind_agent.movers.rclone_log import RcloneLog
+from tradewind_agent.movers.rclone_remotes import host_of
+from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
+
+_MOVES = ("copy", "sync", "move", "copyto", "moveto")
+_LIST_S = 20.0
+"""A listing that takes longer costs more than a recommendation by its sizes gains."""
+
+_FILTERS = ("include", "exclude", "filter", "files-from", "max-", "min-", "max-depth", "hash-filter")
+_OF_COPIES = ("create-empty-src-dirs", "delete-empty-src-dirs", "progress", "dry-run", "interactive", "verbose")
+_OWN_LOGS = ("log-file", "use-json-log", "stats", "stats-log-level", "log-level")
+_STATS_EVERY_S = 60.0
+"""How often rclone prints statistics unless ``--stats`` says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    path: str
+    size_bytes: int
+
+
+class RcloneMover:
+    name, programs, package, oldest, tuned = "rclone", ("rclone",), "rclone", (1, 53), True
+    version_words = ("version",)
+
+    def task(self, line: CommandLine) -> "RcloneTask":
+        """A ``copy``, ``sync``, ``move``, ``copyto`` or ``moveto``; otherwise as ``Mover.task``."""
+        return self._task(line, None)
+
+    def task_of_files(self, line: CommandLine, files: tuple[File, ...]) -> "RcloneTask":
+        """A copy of these files below the source, and of no others."""
+        return self._task(line, files)
+
+    def _task(self, line: CommandLine, files: tuple[File, ...] | None) -> "RcloneTask":
+        text = ask_tool((line.program, "help", "flags")) + ask_tool((line.program, "copy", "--help"))
+        grammar = grammar_of_help(text, switch_types=("count",))
+        given = parse(line.arguments, grammar)
+        if len(given.places) != 3 or given.places[0] not in _MOVES:
+            raise InvalidValue("rclone", f"is wrapped with one of {', '.join(_MOVES)}, a source and a destination")
+        return RcloneTask(line, given, grammar, files)
+
+
+class RcloneTask:
+    """One command line of rclone; of all files of the source, or of ``files`` alone."""
+
+    def __init__(
+        self, line: CommandLine, given: Parsed, grammar: Grammar, files: tuple[File, ...] | None = None
+    ) -> None:
+        self.line, self.given, self.grammar = line, given, grammar
+        environment = line.environment
+        source, protocol, port = host_of(given.places[1], given, environment)
+        destination, its_protocol, its_port = host_of(given.places[2], given, environment)
+        self.ends = (
+            Ends(source=source, destination=destination, protocol=protocol, port=port)
+            if source is not None
+            else Ends(source=None, destination=destination, protocol=its_protocol, port=its_port)
+        )
+        self.by_hand = _by_hand(given, environment)
+        self.filtered = any(option.startswith(_FILTERS) for option in given.options)
+        self._files = files
+        self._of_list = files is not None
+
+    @property
+    def changes_live(self) -> bool:
+        return self._can_be_split
+
+    @property
+    def live(self) -> str:
+        return "between successive runs over parts of the list" if self.changes_live else "nothing"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return ("rclone logs to syslog, where its result is not read",) if "syslog" in self.given.options else ()
+
+    @property
+    def _can_be_split(self) -> bool:
+        """A sync deletes what is not in its list, and filters of the user's own are not mixed with ours."""
+        return self.given.places[0] == "copy" and not self.filtered and self.given.count("retries") != 0
+
+    def workload(self) -> Workload | None:
+        listed = self._listed()
+        return Workload(tuple(max(file.size_bytes, 0) for file in listed), exact=True) if listed else None
+
+    def left_out(self, parameters: Parameters) -> tuple[str, ...]:
+        return left_out("rclone", parameters)
+
+    def run(self, tuning: Tuning, scratch: Path) -> "RcloneRun":
+        listed = self._files or ()
+        sizes = [file.size_bytes for file in listed]
+        rounds = rounds_worth(sizes, tuning.expected_bps, tuning.round_s, tuning.parameters.concurrency or 1)
+        if (rounds == 1 or not self._can_be_split) and not self._of_list:
+            return RcloneRun(self, tuning, (), len(listed) or None, scratch)
+        parts = tuple(tuple(listed[at].path for at in part) for part in split_by_bytes(sizes, rounds))
+        return RcloneRun(self, tuning, parts, len(listed), scratch)
+
+    def _listed(self) -> tuple[File, ...] | None:
+        """Files of the source as rclone sees them; ``None`` where it cannot list them in time."""
+        if self._files is None:
+            options = {name: values for name, values in self.given.options.items() if _goes_with_listing(name)}
+            words = [f"--{name}={value}" if value else f"--{name}" for name in options for value in options[name]]
+            listing = (self.line.program, "lsjson", "-R", "--files-only", "--no-modtime", "--no-mimetype", *words)
+            rows = json_list(ask_tool((*listing, "--", self.given.places[1]), patience_s=_LIST_S))
+            self._files = None if rows is None else tuple(_file(row) for row in rows)
+        return self._files
+
+
+class RcloneRun:
+    """rclone over the whole source, or over one part of its list after another."""
+
+    over = False
+
+    def __init__(
+        self, task: RcloneTask, tuning: Tuning, parts: tuple[tuple[str, ...], ...], files: int | None, scratch: Path
+    ) -> None:
+        self._task, self._parameters, self._parts, self._files = task, tuning.parameters, parts, files
+        self._fixed, self._scratch = tuning.fixed, scratch
+        self._running = self._parameters
+        self._begun = 0
+        self._before = Result(0, 0, 0)
+        self._log: RcloneLog | None = None
+        self._all_told = True
+
+    @property
+    def in_force(self) -> Parameters:
+        return Parameters(concurrency=self._running.concurrency, parallelism=self._running.parallelism)
+
+    def next_command(self) -> Command | None:
+        if self._begun >= max(len(self._parts), 1):
+            return None
+        task, log = self._task, self._scratch / f"log{self._begun}"
+        ours = list(added_words("rclone", self._parameters, task.by_hand, task.given, task.grammar))
+        if self._parts:
+            listed = self._scratch / f"files{self._begun}"
+            listed.write_text("".join(f"{path}\n" for path in self._parts[self._begun]), encoding="utf-8")
+            ours += ["--files-from-raw", str(listed)]
+        if "syslog" not in task.given.options:
+            # Statistics at the level of errors, so that they come however quiet the user wants rclone to be.
+            ours += ["--use-json-log", "--log-file", str(log), "--stats", "1s", "--stats-log-level", "ERROR"]
+        self._log = RcloneLog(
+            log,
+            _echo_of(task.given),
+            as_json="use-json-log" in task.given.options,
+            stats_every_s=_stats_every_s(task.given),
+        )
+        self._begun += 1
+        self._running = self._parameters
+        return Command(task.line.with_options(ours))
+
+    def started(self, _pid: int, /) -> None:
+        """Its process is of no use here."""
+
+    def tick(self) -> None:
+        if self._log is not None:
+            self._log.read()
+
+    def ended(self, _code: int, /) -> None:
+        self.tick()
+        if self._log is not None:
+            self._log.close()
+            self._all_told = self._all_told and self._log.seen
+            self._before, self._log = self._totals(), None
+
+    def progress(self) -> Progress:
+        totals = self._totals()
+        left = None if self._files is None else max(self._files - totals.files_done - totals.files_failed, 0)
+        return Progress(totals.bytes_moved, left)
+
+    def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
+        wanted = whole_setting(chunks, self._fixed)
+        if self._begun >= len(self._parts) or wanted == self._parameters:
+            return False
+        self._parameters = wanted
+        return True
+
+    def result(self) -> Result | None:
+        return self._totals() if self._all_told else None
+
+    def _totals(self) -> Result:
+        now = self._log.totals if self._log is not None else Result(0, 0, 0)
+        return Result(
+            self._before.bytes_moved + now.bytes_moved,
+            self._before.files_done + now.files_done,
+            self._before.files_failed + now.files_failed,
+        )
+
+
+def _by_hand(given: Parsed, environment: Mapping[str, str]) -> Parameters:
+    """What the user's flags or variables say; no streams (0) is rclone's way to say one."""
+    said = {}
+    for option in ("transfers", "multi-thread-streams"):
+        variable = environment.get(f"RCLONE_{option.replace('-', '_')}".upper(), "")
+        said[option] = (
+            given.count(option) if option in given.options else int(variable) if variable.isdecimal() else None
+        )
+    streams = said["multi-thread-streams"]
+    return set_by_user(
+        (("concurrency", said["transfers"]), ("parallelism", None if streams is None else max(streams, 1)))
+    )
+
+
+def _goes_with_listing(option: str) -> bool:
+    return option not in (*_OF_COPIES, *_OWN_LOGS)
+
+
+def _file(row: Mapping[str, object]) -> File:
+    size = text_at(row, "Size")
+    return File(text_at(row, "Path"), int(size) if size.isdecimal() else 0)
+
+
+def _stats_every_s(given: Parsed) -> float | None:
+    """How often the user would see statistics: they are messages of level INFO, unless a flag raises them."""
+    if not {"verbose", "v", "stats-log-level"} & given.options.keys():
+        return None
+    try:
+        return parse_seconds(given.last("stats") or "") or None
+    except InvalidUnit:
+        return _STATS_EVERY_S
+
+
+def _echo_of(given: Parsed) -> Callable[[bytes], object]:
+    """To where the user wants rclone's messages: standard error, or a file that is added to."""
+    target = given.last("log-file")
+
+    def echo(text: bytes) -> None:
+        if target is None:
+            os.write(2, text)
+            return
+        with Path(target).open("ab") as log:
+            log.write(text)
+
+    return echo

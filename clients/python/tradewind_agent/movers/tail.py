@@ -1,0 +1,35 @@
+"""Reading on in a file that a tool writes, as far as it has got."""
+
+from pathlib import Path
+
+
+class Tail:
+    """New bytes of a file since the last look; a file that is not there yet is empty."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+
+    def read(self) -> bytes:
+        """All bytes that were added."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                added = file.read()
+        except FileNotFoundError:
+            return b""
+        self._offset += len(added)
+        return added
+
+
+class LineTail:
+    """New complete lines of a file since the last look."""
+
+    def __init__(self, path: Path) -> None:
+        self._tail = Tail(path)
+        self._pending = b""
+
+    def read(self) -> list[bytes]:
+        """The lines that were completed, without their ends."""
+        *lines, self._pending = (self._pending + self._tail.read()).split(b"\n")
+        return lines

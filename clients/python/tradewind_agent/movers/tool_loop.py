@@ -1,0 +1,83 @@
+"""The agent's tuning loop on someone else's tool."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tradewind.path import Path
+from tradewind.wire.records import WireRecord
+from tradewind_agent.client import Client
+from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.copy_plan import PlannedCopy
+from tradewind_agent.copy_records import Identity
+from tradewind_agent.copy_tuning import tuning_of_sizes
+from tradewind_agent.live_ticks import LiveTicks
+from tradewind_agent.logbook import Logbook
+from tradewind_agent.meters import MeterSession
+from tradewind_agent.movers.driven import DrivenTool
+from tradewind_agent.movers.port import ToolRun, Workload
+from tradewind_agent.movers.wrap_records import beginning
+from tradewind_agent.tuning.loop import Tuning
+from tradewind_agent.tuning.ticks import Tick
+
+
+@dataclass(frozen=True, slots=True)
+class TunedWork:
+    """What is tuned: the plan with its enquiry, the files, what was asked for, the path."""
+
+    planned: PlannedCopy
+    workload: Workload
+    wanted: CopyOptions
+    path: Path
+
+
+class ToolLoop:
+    """A loop and the tool that it drives."""
+
+    def __init__(self, tuning: Tuning, driven: DrivenTool, live: LiveTicks) -> None:
+        self.driven, self.live = driven, live
+        self._tuning = tuning
+
+    @property
+    def ticks(self) -> tuple[Tick, ...]:
+        return tuple(self._tuning.ticks)
+
+    async def begin(self) -> None:
+        """Claim a share, and begin with the plan that is granted."""
+        await self._tuning.begin(self.driven)
+
+    def begun(self, run: ToolRun) -> None:
+        self.driven.begun(run)
+
+    async def run(self, meter: MeterSession | None) -> None:
+        await self._tuning.run(self.driven, meter)
+
+    def end(self, meter: MeterSession | None) -> None:
+        self._tuning.end(self.driven.snapshot(), meter)
+
+
+def loop_of(
+    work: TunedWork | None,
+    identity: Identity,
+    *,
+    client: Client | None,
+    logbook: Logbook | None,
+    say: Callable[[str], None],
+) -> ToolLoop | None:
+    """The loop of a run that is about to begin; ``None`` where nothing is to be tuned."""
+    if work is None:
+        return None
+    plan = work.planned.plan
+    row = beginning(identity, work.workload, plan.parameters, work.path, datetime.now(UTC))
+    folder = logbook.transfers.folder if client is not None and logbook is not None else None
+    live = LiveTicks(folder, plan.transfer_id, WireRecord.of(row))
+    tuning = tuning_of_sizes(
+        work.planned,
+        work.workload.sizes_bytes,
+        work.wanted,
+        sees_path=False,  # the connections are the tool's
+        service=client,
+        live=live,
+        say=say,
+    )
+    return None if tuning is None else ToolLoop(tuning, DrivenTool(plan.chunks, work.workload.sizes_bytes), live)

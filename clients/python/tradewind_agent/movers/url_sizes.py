@@ -1,0 +1,70 @@
+"""Sizes behind addresses: of http by HEAD, of a sample where there are many; of local files by looking."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from tradewind_agent.copy_listing import with_sizes
+from tradewind_agent.engine.address import Url
+from tradewind_agent.engine.credentials import Credentials
+from tradewind_agent.engine.jobs import DownloadJob
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.proxy import Proxies
+from tradewind_agent.errors import UnusableSource
+from tradewind_agent.movers.port import Ends, Workload
+
+_PATIENCE_S = 20.0
+_PORTS: Mapping[str, int] = {"http": 80, "https": 443, "ftp": 21, "gsiftp": 2811, "sftp": 22, "ssh": 22}
+
+
+def workload_of_urls(urls: Sequence[str], environment: Mapping[str, str]) -> Workload | None:
+    """What http(s) addresses hold; ``None`` where one is something else, or no server tells any size."""
+    options = EngineOptions(
+        proxies=Proxies.from_environment(environment),
+        credentials=Credentials.from_netrc(Path(environment.get("NETRC") or Path.home() / ".netrc")),
+    )
+    options = replace(options, retry=replace(options.retry, most_tries=1))
+    try:
+        jobs = [DownloadJob(source=Url.parse(url), destination=Path(str(at))) for at, url in enumerate(urls)]
+        asked = asyncio.run(asyncio.wait_for(with_sizes(jobs, options), _PATIENCE_S))
+    except (UnusableSource, TimeoutError):
+        return None
+    known = [job.size_bytes for job in asked if job.size_bytes is not None]
+    if not known:
+        return None
+    judged = round(sum(known) / len(known))
+    sizes = tuple(judged if job.size_bytes is None else job.size_bytes for job in asked)
+    return Workload(sizes, exact=len(known) == len(asked))
+
+
+def workload_of_paths(paths: Sequence[Path]) -> Workload | None:
+    """Files at ``paths`` and below them; ``None`` where there are none."""
+    files = [file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))]
+    sizes = tuple(file.stat().st_size for file in files if file.is_file() and not file.is_symlink())
+    return Workload(sizes, exact=True) if sizes else None
+
+
+def ends_of_urls(source: str | None, destination: str | None) -> Ends:
+    """Ends from the addresses of both; ``None``, a path or a ``file:`` address is this host."""
+    hosts = [urlsplit(place or "") for place in (source, destination)]
+    at = hosts[0] if hosts[0].hostname else hosts[1]
+    try:
+        port = at.port
+    except ValueError:
+        port = None
+    return Ends(
+        source=hosts[0].hostname,
+        destination=hosts[1].hostname,
+        protocol=at.scheme or "unknown",
+        port=port or _PORTS.get(at.scheme),
+    )
+
+
+def local_path(place: str) -> Path | None:
+    """The path that a ``file:`` address or a plain path names; ``None`` for anything remote."""
+    parts = urlsplit(place)
+    if parts.scheme == "file" and parts.hostname in (None, "localhost"):
+        return Path(unquote(parts.path))
+    return None if "://" in place else Path(place)

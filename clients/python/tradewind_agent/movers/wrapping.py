@@ -1,0 +1,250 @@
+"""Run someone else's tool with the best parameters known: recognise it, ask, set what the user has not, run, log."""
+
+import socket
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path as Folder
+from uuid import uuid4
+
+from tradewind.energy import Host
+from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
+from tradewind.path import Path
+from tradewind.transfer import Direction, Mover
+from tradewind_agent.agreement_text import write_agreement
+from tradewind_agent.client import Client
+from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.copy_plan import PlannedCopy, plan_sizes
+from tradewind_agent.copy_records import Identity
+from tradewind_agent.copying import keep_records
+from tradewind_agent.logbook import Logbook
+from tradewind_agent.metering import HostMeter
+from tradewind_agent.movers.command_line import CommandLine
+from tradewind_agent.movers.flag_words import over
+from tradewind_agent.movers.known import Installed, find_installed, mover_named
+from tradewind_agent.movers.port import Command, Task, ToolRun, Tuning, Workload
+from tradewind_agent.movers.report import WrapReport
+from tradewind_agent.movers.running import run_tool
+from tradewind_agent.movers.tool_loop import TunedWork, loop_of
+from tradewind_agent.movers.wrap_records import energy_of, records_of_run, status_of, within_what_is_known
+from tradewind_agent.path_probe import connect_time_s
+from tradewind_agent.planning import Plan, plan_given, with_settings
+from tradewind_agent.resources.limits import NO_LIMITS
+from tradewind_agent.tuning.ticks import main_settings
+
+ROUND_S = 30.0
+"""One run of a tool that can only change between runs: some ticks long, so that starting anew costs little."""
+
+_UNLIMITED = "limits on this host's resources hold for tradewind's own engine; this tool runs without"
+
+ASSUMED_FILE_BYTES = 10_000_000
+"""A file of unknown size, for the recommendation alone: between the pages and the videos of the papers' sets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrapOptions:
+    """What beside a copy's options a wrapped tool is asked for.
+
+    ``workload`` : sizes, where the caller knows them better than the tool's command line tells.
+    ``round_s`` : see ``Tuning``.
+    """
+
+    copy: CopyOptions
+    workload: Workload | None = None
+    round_s: float | None = ROUND_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedWrap:
+    """A tool about to be run."""
+
+    installed: Installed
+    task: Task
+    planned: PlannedCopy
+    path: Path
+    source: str
+    destination: str
+    workload: Workload | None
+    options: WrapOptions
+    notes: tuple[str, ...]
+
+    @property
+    def plan(self) -> Plan:
+        return self.planned.plan
+
+    @property
+    def wanted(self) -> CopyOptions:
+        """What is asked of the transfer, with what the tool's own flags set as set by hand."""
+        return replace(self.options.copy, by_hand=over(self.options.copy.by_hand, self.task.by_hand))
+
+    @property
+    def tuned_work(self) -> TunedWork | None:
+        """What can be tuned while it runs; ``None`` where the tool has no way, or its files are unknown."""
+        if self.workload is None or not self.task.changes_live or not self.installed.mover.tuned:
+            return None
+        return TunedWork(self.planned, self.workload, self.wanted, self.path)
+
+    def tuning(self, setting: Parameters | None = None) -> Tuning:
+        """How the run begins: as planned, or with another setting."""
+        predicted = self.plan.predicted
+        return Tuning(
+            parameters=self.plan.parameters if setting is None else setting,
+            expected_bps=predicted.throughput_bps.mean if predicted else None,
+            fixed=self.wanted.by_hand,
+            round_s=self.options.round_s if self.options.copy.tune else None,
+        )
+
+    @property
+    def not_expressible(self) -> tuple[str, ...]:
+        return self.task.left_out(self.plan.parameters)
+
+    def first_command(self) -> Command:
+        """What would be run first."""
+        with tempfile.TemporaryDirectory(prefix="tradewind-") as scratch:
+            command = self.task.run(self.tuning(), Folder(scratch)).next_command()
+        assert command is not None
+        return command
+
+
+def prepare_wrap(
+    words: Sequence[str], *, options: WrapOptions, environment: Mapping[str, str], client: Client | None = None
+) -> PreparedWrap:
+    """Recognise the tool of a command line, see what it moves, and decide on the parameters; nothing is moved.
+
+    Raises
+    ------
+    InvalidValue : a tool or a command line that cannot be wrapped.
+    ToolUnusable : the tool is missing or too old.
+    """
+    mover = mover_named(words[0])
+    installed = find_installed(mover, words[0], environment)
+    task = mover.task(CommandLine(installed.program, tuple(words[1:]), environment))
+    return prepare_task(installed, task, options, client)
+
+
+def prepare_task(installed: Installed, task: Task, options: WrapOptions, client: Client | None) -> PreparedWrap:
+    """As ``prepare_wrap``, for a command line that has been read."""
+    ends, copy = task.ends, options.copy
+    here = socket.gethostname()
+    names = (copy.source or ends.source or here, copy.destination or ends.destination or here)
+    rtt_s = copy.rtt_s
+    if rtt_s is None and ends.remote is not None and ends.port is not None:
+        rtt_s = connect_time_s(ends.remote, ends.port)
+    path = Path(bandwidth_bps=copy.bandwidth_bps, rtt_s=rtt_s)
+    workload = options.workload or task.workload()
+    notes: tuple[str, ...] = () if copy.resources == NO_LIMITS else (_UNLIMITED,)
+    if installed.mover.tuned:
+        if workload is None:
+            notes = (
+                *notes,
+                f"sizes are unknown; planned for one file of {ASSUMED_FILE_BYTES // 10**6} MB",
+            )
+        sizes = workload.sizes_bytes if workload else (ASSUMED_FILE_BYTES,)
+        wanted = replace(copy, by_hand=over(copy.by_hand, task.by_hand))
+        planned = plan_sizes(sizes, path, names, wanted, client, mover=installed.mover.name)
+        notes = (*notes, *planned.notes)
+    else:
+        rationale = f"{installed.mover.name} is measured, not tuned"
+        planned = PlannedCopy(plan=replace(plan_given(uuid4(), UNKNOWN_PARAMETERS), rationale=rationale))
+    return PreparedWrap(
+        installed=installed,
+        task=task,
+        planned=planned,
+        path=path,
+        source=names[0],
+        destination=names[1],
+        workload=workload,
+        options=options,
+        notes=(*task.notes, *notes),
+    )
+
+
+def run_wrap(
+    prepared: PreparedWrap,
+    *,
+    client: Client | None = None,
+    logbook: Logbook | None = None,
+    meter: HostMeter | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    on_tick: Callable[[ToolRun], object] | None = None,
+    output_to: int | None = None,
+) -> WrapReport:
+    """Run the tool, tune it meanwhile where it has a way, and log what came of it.
+
+    Parameters
+    ----------
+    client : of the service that tunes it; without one this host does.
+    say : told one line when the settings change.
+    on_tick, output_to : see ``run_tool``.
+
+    Raises
+    ------
+    ToolUnusable : it cannot be started.
+    CopyFailed : no share of the path came free in time.
+    """
+    identity = _identity(prepared)
+    host = Host.SOURCE if identity.direction is Direction.UPLOAD else Host.DESTINATION
+    with ExitStack() as stack:
+        scratch = Folder(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-")))
+        loop = loop_of(prepared.tuned_work, identity, client=client, logbook=logbook, say=say)
+        if loop is not None:
+            stack.callback(loop.live.close)
+
+        def make() -> ToolRun:
+            setting = None if loop is None else loop.driven.setting
+            return prepared.task.run(prepared.tuning(setting), scratch)
+
+        ran = run_tool(make, meter=meter, host=host, loop=loop, on_tick=on_tick, output_to=output_to)
+        result, in_force = ran.run.result(), ran.run.in_force
+        timeline = loop.ticks if loop is not None else ()
+        if main := main_settings(timeline):
+            setting = with_settings(prepared.plan, main).parameters
+            parameters = within_what_is_known(setting, in_force)
+        else:
+            parameters = in_force
+        records = records_of_run(
+            identity, ran, result, workload=prepared.workload, parameters=parameters, path=prepared.path
+        )
+        log = "has nothing to tell"
+        if records:
+            log = keep_records(logbook, records, loop.live if loop is not None else None)
+    notes = prepared.notes
+    if ran.metered is not None and ran.metered.failure is not None:
+        notes += (f"energy was not measured to the end: {ran.metered.failure}",)
+    return WrapReport(
+        mover=identity.mover,
+        plan=prepared.plan,
+        in_force=in_force,
+        not_expressible=prepared.not_expressible,
+        by_hand=prepared.task.by_hand,
+        live=prepared.task.live,
+        commands=ran.commands,
+        exit_code=ran.code,
+        status=status_of(ran),
+        source=prepared.source,
+        destination=prepared.destination,
+        result=result,
+        duration_s=ran.duration_s,
+        energy=energy_of(ran),
+        usage=ran.metered.usage if ran.metered else None,
+        work=ran.metered.work if ran.metered else None,
+        records=records,
+        timeline=timeline,
+        log=log,
+        notes=notes,
+    )
+
+
+def _identity(prepared: PreparedWrap) -> Identity:
+    mover = prepared.installed.mover
+    return Identity(
+        transfer_id=prepared.plan.transfer_id,
+        source=prepared.source,
+        destination=prepared.destination,
+        mover=Mover(mover.name, prepared.installed.version),
+        protocol=prepared.task.ends.protocol,
+        direction=prepared.task.ends.direction,
+        network=prepared.options.copy.network,
+        sla=write_agreement(prepared.options.copy.sla) if mover.tuned else None,
+    )

@@ -1,0 +1,129 @@
+"""Tools that are missing, too old, killed, or print nonsense; command lines that cannot be meant."""
+
+import os
+import signal
+import sys
+
+import pytest
+
+from tests.conditions import eventually
+from tests.integration.agent.command import environment, run, start
+from tests.integration.movers.conftest import FILE_BYTES
+from tests.integration.movers.driving import recommending, tool_process
+from tradewind.transfer import Status
+from tradewind.wire.records import parse_row
+from tradewind_agent.spool import Spool
+
+WAN = ("--bandwidth", "1Gbps", "--rtt", "50ms", "--base-power", "0s")
+
+
+@pytest.fixture
+def user(tmp_path):
+    return environment(tmp_path / "home", TRADEWIND_SPOOL=str(tmp_path / "spool"))
+
+
+def impostor(folder, name, script):
+    """A program of this name, before the real one on PATH."""
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!{sys.executable}\nimport sys\n{script}\n")
+    path.chmod(0o755)
+    return os.pathsep.join([str(folder), os.environ["PATH"]])
+
+
+def test_an_unknown_tool_is_wrong_usage_and_the_list_is_told(user):
+    ended = run("wrap", *WAN, "--", "ftp", "host", env=user)
+    assert ended.code == 2
+    assert all(name in ended.error for name in ("rclone", "aria2c", "curl", "globus-url-copy", "scp", "sftp", "rsync"))
+
+
+@pytest.mark.parametrize("words", [("rclone", "lsd", "x:"), ("aria2c",), ("curl", "-s"), ("globus-url-copy", "-cd")])
+def test_a_command_line_that_moves_nothing_is_wrong_usage(user, words):
+    ended = run("wrap", *WAN, "--", *words, env=user)
+    assert (ended.code, words[0] in ended.error) == (2, True)
+
+
+def test_a_missing_tool_is_told_with_its_package(user, tmp_path):
+    ended = run("wrap", *WAN, "--", "aria2c", "http://host/file", env=user | {"PATH": str(tmp_path)})
+    assert ended.code == 1
+    assert "apt install aria2" in ended.error
+
+
+def test_a_tool_that_is_too_old_is_not_run(user, tmp_path):
+    path = impostor(tmp_path / "bin", "rclone", 'print("rclone v1.40"); open("ran", "w")')
+    ended = run("wrap", *WAN, "--", "rclone", "copy", "a", "b", env=user | {"PATH": path}, cwd=tmp_path)
+    assert ended.code == 1
+    assert "version 1.40; 1.53 or newer is needed" in ended.error
+
+
+def test_a_program_that_only_has_the_name_is_told(user, tmp_path):
+    path = impostor(tmp_path / "bin", "curl", 'print("I am no such thing")')
+    ended = run("wrap", *WAN, "--", "curl", "http://host/file", env=user | {"PATH": path})
+    assert (ended.code, "does not tell its version" in ended.error) == (1, True)
+
+
+NONSENSE = """
+if "version" in sys.argv: print("rclone v1.60.0")
+elif "--log-file" in sys.argv:
+    log = open(sys.argv[sys.argv.index("--log-file") + 1], "w")
+    log.write('no json\\n{"stats": 7}\\n{"stats": {"bytes": "many"}}\\n[]\\n{"level": 3}\\n')
+    sys.exit(9)
+"""
+
+
+def test_nonsense_in_place_of_a_log_is_shown_and_nothing_is_recorded(drive, tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("PATH", impostor(tmp_path / "bin", "rclone", NONSENSE))
+    report = drive.run(drive.prepare("rclone", "copy", "a", "b", service=recommending(2)))
+    assert (report.exit_code, report.result, report.records) == (9, None, ())
+    assert "does not tell what it moved" in report.line()
+    assert "no json" in capfd.readouterr().err
+    assert drive.spooled() == []
+
+
+def test_a_killed_tool_is_a_failed_transfer_and_a_signals_exit_code(drive, slow, tmp_path):
+    def kill(run_under_way):
+        process = tool_process()
+        if process is not None and run_under_way.progress().bytes_moved > 0:
+            os.kill(process.pid, signal.SIGKILL)
+
+    line = ("aria2c", "-q", "-Z", "-d", tmp_path, *(f"{slow.url}f0{number}" for number in range(6)))
+    report = drive.run(drive.prepare(*line, service=recommending(2)), kill)
+    assert report.exit_code == 128 + signal.SIGKILL
+    (row,) = drive.spooled()
+    assert row.outcome.status is Status.FAILED
+    assert 0 < row.outcome.bytes_moved < 6 * FILE_BYTES
+
+
+def test_a_stop_reaches_the_tool_and_the_transfer_is_logged_as_cancelled(user, slow, tmp_path):
+    names = [f"{slow.url}f0{number}" for number in range(10)]
+    line = ("aria2c", "-q", "-j1", "-Z", "-d", str(tmp_path / "to"), *names)
+    with start("wrap", *WAN, "--json", "--", *line, env=user) as process:
+        eventually((tmp_path / "to" / "f01").exists)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
+    assert b'"status": "cancelled"' in output
+    assert process.returncode != 0
+    spool = Spool(tmp_path / "spool", warn=lambda _: None)
+    rows = [parse_row(line) for each in spool.segments() for line in each.path.read_bytes().splitlines()]
+    assert [row.outcome.status for row in rows] == [Status.CANCELLED]
+
+
+def test_the_exit_code_is_the_tools_own(user, slow, tmp_path):
+    line = ("curl", "--fail", "-sS", "-o", str(tmp_path / "x"), f"{slow.url}missing")
+    assert run("wrap", *WAN, "--", *line, env=user).code == 22
+
+
+def test_a_dry_run_prints_the_command_line_and_runs_nothing(user, slow, tmp_path):
+    line = ("curl", "-o", str(tmp_path / "x"), f"{slow.url}fast/f00")
+    ended = run("wrap", *WAN, "--dry-run", "--", *line, env=user)
+    assert ended.code == 0
+    assert "--parallel-max" in ended.out
+    assert not (tmp_path / "x").exists()
+
+
+def test_sizes_that_the_user_states_are_not_looked_for(user):
+    line = ("wrap", *WAN, "--dry-run", "--json", "--files", "40", "--bytes", "40MB", "--", "curl", "-O")
+    ended = run(*line, "http://127.0.0.1:9/none", env=user)
+    assert ended.code == 0
+    assert ended.document["plan"]["chunks"][0]["parameters"]["concurrency"] > 1
+    assert run("wrap", *WAN, "--files", "4", "--", "curl", "-O", "http://127.0.0.1:9/none", env=user).code == 2

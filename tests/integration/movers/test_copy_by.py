@@ -1,0 +1,100 @@
+"""Copies by other tools: the same files as by our own engine."""
+
+import os
+
+import pytest
+
+from tests.integration.agent.command import environment, run
+from tests.integration.engine.web_servers import nginx
+from tests.integration.movers.driving import recommending
+from tests.integration.movers.test_bad_input import WAN
+from tests.integration.movers.test_live import whole
+from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.movers.copying_by import prepare_copy_by
+from tradewind_agent.movers.wrapping import WrapOptions
+
+
+@pytest.fixture
+def user(tmp_path):
+    return environment(tmp_path / "home", TRADEWIND_SPOOL=str(tmp_path / "spool"))
+
+
+def contents(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("mover", ["rclone", "aria2", "curl", "tradewind"])
+def test_a_folder_is_copied_whole(user, slow, files, tmp_path, mover):
+    ended = run("copy", *WAN, "--json", "--mover", mover, f"{slow.url}fast/", str(tmp_path / "to"), env=user)
+    assert ended.code == 0, ended.err
+    assert contents(tmp_path / "to") == contents(files)
+    record = next(row for row in ended.document["records"] if row["chunk"] == "whole")
+    assert record["mover"]["name"] == mover
+    assert record["outcome"]["bytes_moved"] == sum(len(content) for content in contents(files).values())
+
+
+@pytest.mark.parametrize("mover", ["rclone", "aria2", "curl"])
+def test_one_file_is_copied_under_its_name(user, slow, files, tmp_path, mover):
+    to = tmp_path / "f01"
+    ended = run("copy", *WAN, "--mover", mover, f"{slow.url}fast/f01", str(to), env=user)
+    assert ended.code == 0, ended.err
+    assert to.read_bytes() == (files / "f01").read_bytes()
+
+
+def test_globus_url_copy_copies_from_a_gridftp_server(user, grid, tmp_path):
+    source = tmp_path / "from"
+    (source / "deep").mkdir(parents=True)
+    (source / "deep" / "one").write_bytes(b"1" * 1000)
+    (source / "two").write_bytes(b"2" * 1000)
+    to = tmp_path / "to"
+    ended = run("copy", *WAN, "--mover", "globus-url-copy", f"{grid.url(source)}/", str(to), env=user)
+    assert ended.code == 0, ended.err
+    assert contents(to) == contents(source)
+
+
+def test_parameters_set_by_hand_become_the_tools_flags(user, slow, tmp_path):
+    line = (
+        "copy",
+        *WAN,
+        "--mover",
+        "curl",
+        "--concurrency",
+        "3",
+        "--dry-run",
+        f"{slow.url}fast/",
+        str(tmp_path / "to"),
+    )
+    assert "--parallel-max 3" in run(*line, env=user).out
+
+
+def test_a_list_is_split_into_runs_of_curl_with_settings_of_their_own(drive, tmp_path):
+    folder = tmp_path / "from"
+    folder.mkdir(mode=0o755)
+    for number in range(24):
+        (folder / f"{number}").write_bytes(bytes(1000))
+    tmp_path.chmod(0o755)
+    (work := tmp_path / "work").mkdir()
+    with nginx(folder, work) as origin, recommending(1, mean_bps=64_000).client() as client:
+        # 24 kB at a predicted 64 kbit/s last 3 s: three runs of 1 s, with 8 files a stream in each
+        prepared = prepare_copy_by(
+            "curl",
+            [origin.url, str(tmp_path / "to")],
+            options=WrapOptions(copy=CopyOptions(bandwidth_bps=1e9, rtt_s=0.05, tick_s=60.0), round_s=1.0),
+            environment=os.environ,
+            folder=work,
+            client=client,
+        )
+        report = drive.run(prepared, lambda under_way: under_way.retune(whole(4)))
+    settings = [command.words[command.words.index("--parallel-max") + 1] for command in report.commands]
+    assert settings == ["1", "4", "4"]
+    assert (report.result.files_done, report.result.bytes_moved) == (24, 24_000)
+    assert contents(tmp_path / "to") == contents(folder)
+
+
+def test_what_a_tool_cannot_copy_is_wrong_usage(user, slow, tmp_path):
+    (tmp_path / "file").write_bytes(b"x")
+    unknown = run("copy", *WAN, "--mover", "wget", f"{slow.url}f00", str(tmp_path), env=user)
+    upload = run("copy", *WAN, "--mover", "aria2", str(tmp_path / "file"), f"{slow.url}up/", env=user)
+    renamed = run("copy", *WAN, "--mover", "rclone", f"{slow.url}f00", str(tmp_path / "other"), env=user)
+    assert [unknown.code, upload.code, renamed.code] == [2, 2, 2]
+    assert "rclone, aria2, curl, globus-url-copy, tradewind" in unknown.error

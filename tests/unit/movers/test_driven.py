@@ -1,0 +1,64 @@
+"""A tool as the tuning loop sees it."""
+
+from tradewind.dataset import ChunkKind
+from tradewind.parameters import Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind_agent.movers.driven import DrivenTool
+from tradewind_agent.movers.port import Progress
+
+
+def plan(small, large):
+    return (
+        ChunkPlan(ChunkKind.SMALL, 1000, Parameters(concurrency=small, parallelism=1)),
+        ChunkPlan(ChunkKind.LARGE, None, Parameters(concurrency=large, parallelism=4)),
+    )
+
+
+class Tool:
+    """A run that has come half-way, and whose setting changes when its next command begins."""
+
+    def __init__(self, setting):
+        self.in_force, self.wanted = setting, None
+        self.done = Progress(0, 10)
+
+    def progress(self):
+        return self.done
+
+    def retune(self, chunks):
+        self.wanted = Parameters(concurrency=sum(each.parameters.concurrency for each in chunks), parallelism=4)
+        return True
+
+
+def driven():
+    clock = iter(range(100))
+    return DrivenTool(plan(2, 1), [500] * 8 + [3000] * 2, lambda: float(next(clock)))
+
+
+def test_before_the_beginning_a_plan_is_simply_replaced():
+    tool = driven()
+    assert tool.setting == Parameters(concurrency=3, parallelism=4)
+    tool.retune(plan(4, 2))
+    assert tool.setting == Parameters(concurrency=6, parallelism=4)
+    assert tool.snapshot().remaining_files == 10
+    assert tool.snapshot().elapsed_s == 0.0
+
+
+def test_what_is_moved_is_dealt_to_the_chunks_by_their_bytes():
+    tool, run = driven(), Tool(Parameters(concurrency=3))
+    tool.begun(run)
+    run.done = Progress(5000, 5)
+    seen = tool.snapshot()
+    assert [chunk.moved_bytes for chunk in seen.chunks] == [2000, 3000]
+    assert [chunk.remaining_bytes for chunk in seen.chunks] == [2000, 3000]
+    assert [chunk.remaining_files for chunk in seen.chunks] == [4, 1]
+    run.done = Progress(11_000, None)  # more than was listed
+    assert (tool.snapshot().remaining_bytes, tool.snapshot().remaining_files) == (0, 0)
+
+
+def test_a_plan_counts_as_in_force_only_when_the_tool_runs_with_it():
+    tool, run = driven(), Tool(Parameters(concurrency=3))
+    tool.begun(run)
+    tool.retune(plan(4, 2))
+    assert [chunk.parameters.concurrency for chunk in tool.snapshot().chunks] == [2, 1]
+    run.in_force = run.wanted
+    assert [chunk.parameters.concurrency for chunk in tool.snapshot().chunks] == [4, 2]

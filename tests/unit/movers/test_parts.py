@@ -1,0 +1,146 @@
+"""Small parts: rounds, globs, remotes, logs that are read while they grow, tools by name."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradewind.errors import InvalidValue
+from tradewind_agent.movers.aria2_command import configuration_of, options_in
+from tradewind_agent.movers.command_line import Parsed
+from tradewind_agent.movers.known import known_movers, mover_named
+from tradewind_agent.movers.rclone_log import RcloneLog
+from tradewind_agent.movers.rclone_remotes import host_of
+from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
+from tradewind_agent.movers.url_globs import MOST_ADDRESSES, expanded
+
+NO_OPTIONS = Parsed({}, ())
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=60), st.integers(1, 20))
+def test_rounds_cover_each_file_once_in_order_and_none_is_empty(sizes, rounds):
+    parts = split_by_bytes(sizes, rounds)
+    assert [at for part in parts for at in part] == list(range(len(sizes)))
+    assert all(len(part) for part in parts)
+    assert len(parts) == min(rounds, len(sizes))
+
+
+def test_rounds_hold_about_as_many_bytes_each():
+    assert [len(part) for part in split_by_bytes([1] * 90 + [30] * 3, 3)] == [60, 31, 2]
+
+
+def test_work_is_only_split_where_runs_last_and_streams_stay_busy():
+    hundred_seconds = [125_000] * 1000
+    assert rounds_worth(hundred_seconds, 1e7, 20.0, at_once=4) == 5
+    assert rounds_worth(hundred_seconds, 1e7, 20.0, at_once=64) == 1
+    assert rounds_worth(hundred_seconds, 1e9, 20.0, at_once=4) == 1
+    assert rounds_worth(hundred_seconds, None, 20.0, at_once=4) == 1
+    assert rounds_worth(hundred_seconds, 1e7, None, at_once=4) == 1
+
+
+@pytest.mark.parametrize(
+    ("glob", "addresses"),
+    [
+        ("http://x/a", ["http://x/a"]),
+        ("http://x/[8-10]", ["http://x/8", "http://x/9", "http://x/10"]),
+        ("http://x/[08-10:2].bin", ["http://x/08.bin", "http://x/10.bin"]),
+        ("http://{a,b}/[c-d]", ["http://a/c", "http://a/d", "http://b/c", "http://b/d"]),
+        ("http://[::1]/a", ["http://[::1]/a"]),
+    ],
+)
+def test_curls_globs_stand_for_addresses(glob, addresses):
+    assert expanded(glob) == addresses
+
+
+def test_a_huge_glob_does_not_fill_the_memory():
+    assert len(expanded("http://x/[1-999999999]/[1-999999999]")) == MOST_ADDRESSES
+
+
+CONFIGURATION = "[store]\ntype = s3\nendpoint = https://s3.example.org:9000\n[home]\ntype = sftp\nhost = box\n"
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("/data/x", (None, "file", None)),
+        ("./a:b", (None, "file", None)),
+        (":local:/x", (None, "file", None)),
+        (":http,url='http://host.example:81/':x", ("host.example", "http", 81)),
+        ("store:bucket", ("s3.example.org", "https", 9000)),
+        ("home:dir", ("box", "sftp", None)),
+        ("unheard:dir", ("unheard", "unknown", None)),
+    ],
+)
+def test_the_host_of_a_remote_is_found_where_it_is_said(tmp_path, place, expected):
+    (tmp_path / "rclone.conf").write_text(CONFIGURATION)
+    environment = {"RCLONE_CONFIG": str(tmp_path / "rclone.conf"), "HOME": str(tmp_path)}
+    assert host_of(place, NO_OPTIONS, environment) == expected
+
+
+def test_the_host_of_a_backend_is_found_in_its_option_or_variable():
+    given_by_flag = Parsed({"http-url": ("http://a.example/",)}, ())
+    assert host_of(":http:x", given_by_flag, {})[0] == "a.example"
+    assert host_of(":http:x", NO_OPTIONS, {"RCLONE_HTTP_URL": "https://b.example/"}) == ("b.example", "https", None)
+
+
+def test_an_encrypted_configuration_is_no_error(tmp_path):
+    (tmp_path / "rclone.conf").write_bytes(b"# Encrypted\nRCLONE_ENCRYPT_V0:\n\xff\xfe\x00")
+    assert host_of("x:y", NO_OPTIONS, {"RCLONE_CONFIG": str(tmp_path / "rclone.conf")}) == ("x", "unknown", None)
+
+
+def line(**message):
+    return json.dumps({"level": "error", "time": "2026-05-01T12:00:00Z", **message}) + "\n"
+
+
+def stats(elapsed_s, moved):
+    return line(
+        msg="Transferred", stats={"bytes": moved, "transfers": moved // 10, "errors": 1, "elapsedTime": elapsed_s}
+    )
+
+
+def test_statistics_are_ours_and_messages_the_users(tmp_path):
+    told = []
+    path = tmp_path / "log"
+    log = RcloneLog(path, told.append, as_json=False, stats_every_s=None)
+    log.read()
+    path.write_text(stats(1, 10) + line(object="f", msg="Failed to copy") + stats(2, 30)[:20])
+    log.read()
+    assert (log.totals.bytes_moved, log.seen) == (10, True)
+    assert told == [b"2026/05/01 12:00:00 ERROR : f: Failed to copy\n"]
+    with path.open("a") as file:
+        file.write(stats(2, 30)[20:])
+    log.read()
+    log.close()
+    assert (log.totals.bytes_moved, log.totals.files_done, log.totals.files_failed) == (30, 3, 1)
+    assert len(told) == 1
+
+
+def test_who_wants_statistics_sees_them_as_often_as_asked(tmp_path):
+    told = []
+    (tmp_path / "log").write_text("".join(stats(second, 10) for second in range(1, 8)))
+    log = RcloneLog(tmp_path / "log", told.append, as_json=True, stats_every_s=3.0)
+    log.read()
+    assert [json.loads(each)["stats"]["elapsedTime"] for each in told] == [3, 6]
+    log.close()
+    assert json.loads(told[-1])["stats"]["elapsedTime"] == 7
+
+
+def test_a_configuration_of_aria2_is_found_where_aria2_looks(tmp_path):
+    environment = {"HOME": str(tmp_path)}
+    assert configuration_of(NO_OPTIONS, environment) == ()
+    (tmp_path / ".aria2").mkdir()
+    (tmp_path / ".aria2" / "aria2.conf").write_text("# mine\nsplit=3\n")
+    found = configuration_of(NO_OPTIONS, environment)
+    assert options_in(found) == {"split": ("3",)}
+    assert configuration_of(Parsed({"no-conf": ("",)}, ()), environment) == ()
+
+
+def test_tools_are_known_by_the_name_of_their_program():
+    assert [mover.name for mover in known_movers()] == [
+        "rclone", "aria2", "curl", "globus-url-copy", "scp", "sftp", "rsync",
+    ]  # fmt: skip
+    assert mover_named("/opt/bin/aria2c").name == "aria2"
+    for wrong in ("wget", "", "/"):
+        with pytest.raises(InvalidValue, match="it tunes rclone, aria2c"):
+            mover_named(wrong)
