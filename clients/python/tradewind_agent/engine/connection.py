@@ -6,10 +6,12 @@ share, because each takes what it was given before the loop goes on.
 
 import asyncio
 from collections import deque
+from dataclasses import replace
 from typing import Protocol
 
 from tradewind_agent.engine.http1 import Request, ResponseHead, ResponseReader
 from tradewind_agent.engine.rate_limit import RateLimit
+from tradewind_agent.engine.receiver_loss import ReceiverLoss
 from tradewind_agent.engine.tcp_info import TcpInfo, sample
 from tradewind_agent.errors import ConnectionFault, FileFault
 
@@ -95,6 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         self._head: ResponseHead | None = None
         self._fault: FileFault | None = None
         self._active_at = self._loop.time()
+        self._loss = ReceiverLoss(self._active_at)
         self._deadline: asyncio.TimerHandle | None = None
         self._asked_at: float | None = None
         self.answered = 0
@@ -113,7 +116,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def tcp_info(self) -> TcpInfo:
         sock = self._transport.get_extra_info("socket") if self._transport is not None else None
-        return sample(sock) if sock is not None else TcpInfo()
+        if sock is None:
+            return TcpInfo()
+        info = sample(sock)
+        self._loss.seen(info, self._loop.time())
+        return replace(info, lost_bytes=self._loss.lost_bytes(info))
 
     def send(self, exchange: Exchange) -> None:
         """Queue a request behind those in flight and write as much as the socket takes."""
