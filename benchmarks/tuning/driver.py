@@ -35,6 +35,7 @@ class Row(TypedDict):
     rtt_s: float | None
     min_rtt_s: float | None
     loss: float | None
+    power_w: float | None
     kind: str
     reason: str
     streams_asked: int
@@ -126,6 +127,7 @@ def _row(sample: Sample, earlier: Sample | None, decided: Told, step_s: float) -
         rtt_s=sample.rtt_s,
         min_rtt_s=sample.min_rtt_s,
         loss=_loss(sample, earlier),
+        power_w=sample.power_w,
         kind=decided.kind,
         reason=decided.reason,
         streams_asked=sum(each.parameters.streams for each in decided.plan),

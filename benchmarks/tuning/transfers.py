@@ -5,10 +5,11 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import write_files
@@ -21,6 +22,7 @@ from benchmarks.tuning.task import TICK_S, Task
 FILE_BYTES = 4_000_000
 FILES = 8
 GRACE_S = 30.0
+_POLL_S = 0.02
 _MODULE = "benchmarks.tuning.driver"
 
 
@@ -46,11 +48,25 @@ class Yard:
     folder: Path
     _made: int = field(default=0, init=False)
 
-    def run(self, orders: Sequence[Order], *, meanwhile: Callable[[], None] = lambda: None) -> list[list[Row]]:
-        """Run transfers at once, each on a client of its own; the ticks of each. ``meanwhile`` runs beside them."""
-        running = [self._started(order, client) for client, order in enumerate(orders)]
+    def run(
+        self,
+        orders: Sequence[Order],
+        *,
+        apart_s: float = 0.0,
+        changes: Mapping[int, Callable[[], None]] = MappingProxyType({}),
+    ) -> list[list[Row]]:
+        """Run transfers, each on a client of its own, begun ``apart_s`` after one another; the ticks of each.
+
+        ``changes`` are made once the first transfer has shown so many ticks: at the end of a tick, not within it.
+        """
+        running: list[tuple[subprocess.Popen[bytes], Path]] = []
         try:
-            meanwhile()
+            for client, order in enumerate(orders):
+                time.sleep(apart_s if client else 0.0)
+                running.append(self._started(order, client))
+            for tick, change in sorted(changes.items()):
+                _wait_for_tick(*running[0], tick, patience_s=tick * orders[0].tick_s + GRACE_S)
+                change()
             for order, (program, _) in zip(orders, running, strict=True):
                 program.wait(order.ticks * order.tick_s + GRACE_S)
         finally:
@@ -64,7 +80,7 @@ class Yard:
         folder = self.folder / f"transfer-{self._made}"
         (folder / "got").mkdir(parents=True)
         (folder / "task.json").write_text(self._task(order, folder / "got").to_json(), encoding="utf-8")
-        command = [sys.executable, "-P", "-m", _MODULE, folder / "task.json"]
+        command: list[str | Path] = [sys.executable, "-P", "-m", _MODULE, folder / "task.json"]
         output, errors = (folder / "rows").open("wb"), (folder / "errors").open("wb")
         with output, errors:
             return self.bed.start(self.bed.clients[client], command, stdout=output, stderr=errors), folder
@@ -91,6 +107,14 @@ class Yard:
 
 _HIGHEST_BPS = 200e6
 """No path of this benchmark is faster: so much is always left to move that no tuner sees the end."""
+
+
+def _wait_for_tick(program: subprocess.Popen[bytes], folder: Path, tick: int, *, patience_s: float) -> None:
+    deadline = time.monotonic() + patience_s
+    while (folder / "rows").read_bytes().count(b"\n") < tick and program.poll() is None:
+        if time.monotonic() > deadline:
+            raise EmulationBroke(f"a transfer has not come to its tick {tick} in {patience_s:.0f} s")
+        time.sleep(_POLL_S)
 
 
 def _rows(program: subprocess.Popen[bytes], folder: Path) -> list[Row]:

@@ -14,8 +14,8 @@ class PathSample:
     ``rtt_s`` : median over the open connections. ``min_rtt_s`` : least ever seen.
     ``first_byte_s``, ``min_first_byte_s`` : from a request on an idle connection to its first byte; a round trip and
     the server's thinking. Behind a proxy or another middle box this is the only view of the whole path.
-    ``sent_bytes``, ``retransmitted_bytes`` : in the direction of the payload. Of an upload as the kernel counts them; of
-    a download what arrived, and an estimate of what had to be sent again, see `receiver_loss`.
+    ``sent_bytes``, ``retransmitted_bytes`` : in the direction of the payload. Of an upload as the kernel counts them;
+    of a download what arrived, and an estimate of what had to be sent again, see `receiver_loss`.
     """
 
     rtt_s: float | None
@@ -32,7 +32,7 @@ class PathSampler:
     def __init__(self) -> None:
         self._min_rtt_s: float | None = None
         self._min_first_byte_s: float | None = None
-        self._closed: dict[bool, tuple[int, int]] = {receiving: (0, 0) for receiving in (False, True)}
+        self._closed: dict[bool, tuple[int, int]] = dict.fromkeys((False, True), (0, 0))
 
     def closed(self, info: TcpInfo) -> None:
         """Keep the totals of a connection that is gone."""
