@@ -1,8 +1,8 @@
 """The online controller beside other tuners on real TCP: paths that step, agreements, fairness, a competitor.
 
-Each case × tuner × repeat is a cell: the project's own engine over an emulated path, driven by one tuner. Finished cells
-are kept in ``benchmarks/records/tuning.ndjson`` (quick ones in ``var/bench``) with digests of what they measured: an
-interrupted run goes on where it was. Needs root (or user namespaces) and nginx.
+Each case × tuner × repeat is a cell: the project's own engine over an emulated path, driven by one tuner. Finished
+cells are kept in ``benchmarks/records/tuning.ndjson`` (quick ones in ``var/bench``) with digests of what they measured:
+an interrupted run goes on where it was. Needs root (or user namespaces) and nginx.
 """
 
 import argparse
