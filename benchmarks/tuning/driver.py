@@ -137,10 +137,9 @@ def _row(sample: Sample, earlier: Sample | None, decided: Told, step_s: float) -
 
 def _loss(sample: Sample, earlier: Sample | None) -> float | None:
     """Share of the tick's bytes that were sent again, as the tuner was told it."""
-    if earlier is None or sample.sent_bytes is None or earlier.sent_bytes is None:
-        return None
-    sent = sample.sent_bytes - earlier.sent_bytes
-    return ((sample.retransmitted_bytes or 0) - (earlier.retransmitted_bytes or 0)) / sent if sent > 0 else None
+    before_sent, before_again = (0, 0) if earlier is None else (earlier.sent_bytes, earlier.retransmitted_bytes)
+    sent = (sample.sent_bytes or 0) - (before_sent or 0)
+    return ((sample.retransmitted_bytes or 0) - (before_again or 0)) / sent if sent > 0 else None
 
 
 class _ModelledPower:
