@@ -96,6 +96,7 @@ class Connection(asyncio.BufferedProtocol):
         self._write_scheduled = False
         self._head: ResponseHead | None = None
         self._fault: FileFault | None = None
+        self._dismissed = False
         self._active_at = self._loop.time()
         self._loss = ReceiverLoss(self._active_at)
         self._deadline: asyncio.TimerHandle | None = None
@@ -142,6 +143,11 @@ class Connection(asyncio.BufferedProtocol):
         self._fault = fault
         self._reader.close()
         self._transport.abort()
+
+    def dismiss(self) -> None:
+        """Close now and hand back what is in flight: nobody's fault, there are to be fewer connections."""
+        self._dismissed = True
+        self.abort()
 
     # Called by asyncio.
 
@@ -201,7 +207,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _blame(self, error: Exception | None) -> FileFault | None:
         """Why the first unanswered request failed; nobody's fault if the server closes after earlier answers."""
-        if self._fault is not None:
+        if self._fault is not None or self._dismissed:
             return self._fault
         if self._head is None and self.answered:
             return None
