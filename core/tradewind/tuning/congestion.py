@@ -107,7 +107,7 @@ class StreamLimit:
         """One more stream after each quiet dwell; no limit once those of the first cut are regained."""
         if self.streams is None or elapsed_s - self.limited_s < dwell_s:
             return self
-        if self.streams + 1 >= self.before:
+        if self.streams >= self.before:
             return self.lifted()
         return replace(self, streams=self.streams + 1, cut_delay_s=0.0, cut_loss=0.0, limited_s=elapsed_s)
 

@@ -20,12 +20,9 @@ def ease(state: TuningState, seen: Observation) -> Proposal:
     is_pending = limit.streams is not None and (
         state.elapsed_s - limit.limited_s < dwell_s(seen) or seen.streams > max(limit.streams, least)
     )
-    in_vain = limit.was_in_vain(seen.signal, delay_s=delay_s, loss=loss)
-    # The tick of a cut has connections in it that are still closing, and windows of before.
-    is_young = in_vain and state.elapsed_s - limit.limited_s < dwell_s(seen) + seen.interval_s
-    if is_pending or is_young:
+    if is_pending:
         return Proposal(state, DecisionKind.DWELL, f"{what}; the last cut has not shown itself yet", here)
-    if in_vain:
+    if limit.was_in_vain(seen.signal, delay_s=delay_s, loss=loss):
         kept = limit.taken_back(seen.signal, delay_s=delay_s, loss=loss, elapsed_s=state.elapsed_s)
         reason = f"{what}, and fewer streams have not eased it: it is not of this transfer's making"
         interrupted = state.search is not None and seen.has_room

@@ -79,7 +79,9 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningSta
     streams = max(sum(chunk.parameters.streams for chunk in active), 1)
     rtt_s = next((rtt for rtt in (sample.rtt_s, basis.path.rtt_s, sample.min_rtt_s) if rtt is not None), 0.0)
     tables = [chunk.basis.table for chunk in active if chunk.basis.table is not None]
-    expected_delay_s = congestion.expected_delay_s(tables, streams, sample.min_rtt_s or basis.path.min_rtt_s or 0.0)
+    # A queue that others keep full does not empty with our streams: what is left after a cut is judged as before it.
+    before_cuts = max(streams, state.limit.before)
+    expected_delay_s = congestion.expected_delay_s(tables, before_cuts, sample.min_rtt_s or basis.path.min_rtt_s or 0.0)
     loss = _loss(state, sample)
     view = forecaster(basis, active, state.belief, z_of(basis.sla.confidence))
     power_w = sample.power_w

@@ -85,7 +85,7 @@ def test_after_each_quiet_dwell_one_more_stream_until_those_of_the_first_cut():
     for tick in range(1, 5):
         limit = limit.after_quiet(5.0 * tick, dwell_s=3.0)
         seen.append(limit.streams)
-    assert seen == [5, None, None, None]
+    assert seen == [5, 6, None, None]
 
 
 def test_within_the_dwell_nothing_is_raised():

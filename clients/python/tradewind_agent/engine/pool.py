@@ -17,7 +17,7 @@ from tradewind_agent.engine.tcp_info import TcpInfo
 from tradewind_agent.engine.traits import OriginTraits
 
 
-RETIRING_S = 2.0
+RETIRING_S = 1.0
 """A connection in excess may finish what it was asked for; after that long it is closed. On a crowded path a few
 megabytes take a minute, in which those who suffer from so many connections would go on suffering."""
 
