@@ -80,7 +80,7 @@ ALL_CASES: tuple[Case, ...] = (
 
 QUICK_CASES: tuple[Case, ...] = (
     replace(STEPS[0], warm=3, scored=3),
-    AgreementCase(name="agreement", target_bps=0.6 * BASE.rate_bps, traffic=_TRAFFIC, ticks=9),
+    AgreementCase(name="agreement", target_bps=0.6 * BASE.rate_bps, traffic=_TRAFFIC, ticks=8),
     FairnessCase(name="fairness/2", transfers=2, from_s=20.0, to_s=40.0),
-    CompetitorCase(name="competitor", warm=2, settle=1, scored=3),
+    CompetitorCase(name="competitor", warm=2, settle=3, scored=3),
 )

@@ -349,3 +349,21 @@ def test_a_queue_that_others_fill_does_not_take_stream_after_stream():
     transfer.state = replace(transfer.state, limit=StreamLimit(streams=4, before=16, before_last=6, cut_loss=0.01))
     _, decision = stepped(transfer, sample(transfer, rtt_s=P.rtt_s + 0.055, min_rtt_s=P.rtt_s))
     assert decision.kind is not DecisionKind.CONGESTION
+
+
+@pytest.mark.parametrize(("queue_s", "kind"), [(0.06, DecisionKind.CONGESTION), (0.0, DecisionKind.RESTORE)])
+def test_loss_that_a_cut_leaves_is_the_paths_own_but_behind_a_full_queue(queue_s, kind):
+    transfer = warm(BIG, start=Parameters(concurrency=8, parallelism=1, pipelining=4))
+    limit = StreamLimit(streams=8, before=12, before_last=12, cut_loss=0.01)
+    transfer.state = replace(transfer.state, limit=limit, elapsed_s=50.0, sent_bytes=0, retransmitted_bytes=0)
+    one = sample(transfer, rtt_s=P.rtt_s + queue_s, sent_bytes=10**8, retransmitted_bytes=10**6)
+    assert stepped(transfer, one)[1].kind is kind
+
+
+@pytest.mark.parametrize(("shortest_s", "kind"), [(0.1, DecisionKind.CONGESTION), (0.2, DecisionKind.RESTORE)])
+def test_who_never_saw_the_path_empty_judges_its_queue_by_what_was_known_before(shortest_s, kind):
+    transfer = warm(BIG, start=Parameters(concurrency=8, parallelism=1, pipelining=4))
+    limit = StreamLimit(streams=8, before=12, before_last=12, cut_loss=0.01)
+    transfer.state = replace(transfer.state, limit=limit, elapsed_s=50.0, sent_bytes=0, retransmitted_bytes=0)
+    one = sample(transfer, rtt_s=0.12, min_rtt_s=shortest_s, sent_bytes=10**8, retransmitted_bytes=10**6)
+    assert stepped(transfer, one)[1].kind is kind
