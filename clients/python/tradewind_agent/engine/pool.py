@@ -16,7 +16,6 @@ from tradewind_agent.engine.rate_limit import RateLimit
 from tradewind_agent.engine.tcp_info import TcpInfo
 from tradewind_agent.engine.traits import OriginTraits
 
-
 RETIRING_S = 1.0
 """A connection in excess may finish what it was asked for; after that long it is closed. On a crowded path a few
 megabytes take a minute, in which those who suffer from so many connections would go on suffering."""
@@ -26,7 +25,8 @@ class ChannelPool:
     """Lanes of all chunks.
 
     Lanes that a change of plan frees go on in other channels with what they have in flight; only those in excess
-    retire, after their last answer or `RETIRING_S`. So there are never more connections than the larger of the old and the new plan.
+    retire, after their last answer or `RETIRING_S`. So there are never more connections than the larger of the old and
+    the new plan.
     """
 
     def __init__(self, options: EngineOptions, crash: Callable[[BaseException], None]) -> None:
