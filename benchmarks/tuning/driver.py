@@ -18,6 +18,7 @@ import psutil
 from benchmarks.tuning.task import Task
 from benchmarks.tuning.tuners import Told, Tuner, tuner_of
 from tradewind.tuning import ChunkProgress, Sample
+from tradewind.units import throughput_bps
 from tradewind_agent.engine import DownloadJob, EngineOptions, Snapshot, TransferEngine, Url
 from tradewind_agent.meters import assumed_profile
 from tradewind_agent.meters.cpu_model import modelled_energy_j
@@ -51,7 +52,7 @@ def sample_of(sequence: int, now: Snapshot, before: Snapshot, *, at_s: float, po
         at_s=at_s,
         interval_s=interval_s,
         bytes_moved=now.moved_bytes,
-        throughput_bps=now.throughput_bps_since(before),
+        throughput_bps=throughput_bps(now.moved_bytes - before.moved_bytes, interval_s),
         remaining_bytes=now.remaining_bytes,
         remaining_files=now.remaining_files,
         rtt_s=now.path.rtt_s,
@@ -63,7 +64,7 @@ def sample_of(sequence: int, now: Snapshot, before: Snapshot, *, at_s: float, po
             ChunkProgress(
                 kind=chunk.chunk,
                 parameters=chunk.parameters,
-                throughput_bps=8 * (chunk.moved_bytes - earlier.get(chunk.chunk, 0)) / interval_s,
+                throughput_bps=throughput_bps(chunk.moved_bytes - earlier.get(chunk.chunk, 0), interval_s),
                 remaining_bytes=chunk.remaining_bytes,
             )
             for chunk in now.chunks

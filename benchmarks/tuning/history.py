@@ -107,6 +107,7 @@ def _link_log(path: PathSpec, rows: Sequence[runs.Row]) -> LinkLog:
         id_low=np.fromiter(_mixed(count), dtype=np.uint64),
         start_s=ended_s - duration_s,
         end_s=ended_s,
+        received_s=ended_s,
         moved_bytes=moved_bytes,
         throughput_bps=throughput_bps,
         bandwidth_bps=np.full(count, path.rate_bps),
