@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,9 @@ A cell's row depends on all, and on what makes it of the runs.
 _HASH_DIGITS = 12
 
 
-def hashes() -> dict[str, str]:
+def hashes(parts: Mapping[str, Sequence[str]] = _PARTS) -> dict[str, str]:
     """A digest of the sources of each part, under the part's name."""
-    return {part: _digest(_sources(ROOT / path for path in paths)) for part, paths in _PARTS.items()}
+    return {part: _digest(_sources(ROOT / path for path in paths)) for part, paths in parts.items()}
 
 
 def _sources(paths: Iterable[Path]) -> list[Path]:

@@ -48,13 +48,16 @@ def best(forecaster: Forecaster, goal: Goal, limits: Limits) -> Chosen:
         point = forecaster.expectations[0].fastest_within(limits.room(settings, 0))
         settings = (_moved(present[0], point),)
         return Chosen(settings, _outlook(forecaster, settings), _outlook(forecaster, present))
+    here = _outlook(forecaster, present)
+    if goal == FASTEST and math.log(forecaster.most_bps / here.throughput_bps) <= HYSTERESIS:
+        return Chosen(present, here, here)  # nothing that is known could pay
     for _ in range(ROUNDS):
         before = settings
         for index in range(len(settings)):
             settings = _best_of_one(forecaster, goal, limits, settings, index)
         if len(settings) == 1 or settings == before:
             break
-    return Chosen(settings, _outlook(forecaster, settings), _outlook(forecaster, present))
+    return Chosen(settings, _outlook(forecaster, settings), here)
 
 
 def _outlook(forecaster: Forecaster, settings: Sequence[Parameters]) -> Outlook:

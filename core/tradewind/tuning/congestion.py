@@ -14,12 +14,14 @@ Congested by loss where L > max(0.1 %, 3 · the path's baseline), by delay where
 
 A cut that eases nothing was in vain: a deep buffer stays full, a radio goes on losing, and the rivals of a rival gain.
 Loss of one's own making falls with the square of the streams (Mathis at a full pipe), to a half; where a cut leaves
-more than 80 % of it, or 90 % of the queue, that cut is taken back and what is left becomes the expectation.
+more than 80 % of it, or 90 % of the queue, that cut is taken back and what is left becomes the expectation. Not so
+for loss behind a full queue, which is always congestion: rivals take what a cut leaves them.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import accumulate
 from typing import Self
 
 from tradewind.recommendation import CompactTable
@@ -107,7 +109,7 @@ class StreamLimit:
         """One more stream after each quiet dwell; no limit once those of the first cut are regained."""
         if self.streams is None or elapsed_s - self.limited_s < dwell_s:
             return self
-        if self.streams + 1 >= self.before:
+        if self.streams >= self.before:
             return self.lifted()
         return replace(self, streams=self.streams + 1, cut_delay_s=0.0, cut_loss=0.0, limited_s=elapsed_s)
 
@@ -123,8 +125,12 @@ def expected_delay_s(tables: Iterable[CompactTable], streams: int, min_rtt_s: fl
 
 
 def _at(delays_s: Mapping[int, float], streams: int) -> float:
-    """Linear between the logged stream counts, the nearest beyond them."""
+    """Linear between the logged stream counts, the nearest beyond them; never less than fewer streams have shown.
+
+    A queue that few streams fill is filled by many too: where the log says less of them it has seen less of them.
+    """
     counts = sorted(delays_s)
+    delays_s = dict(zip(counts, accumulate((delays_s[count] for count in counts), max), strict=True))
     above = next((count for count in counts if count >= streams), counts[-1])
     below = next((count for count in reversed(counts) if count <= streams), counts[0])
     if above <= below:

@@ -22,7 +22,9 @@ def ease(state: TuningState, seen: Observation) -> Proposal:
     )
     if is_pending:
         return Proposal(state, DecisionKind.DWELL, f"{what}; the last cut has not shown itself yet", here)
-    if limit.was_in_vain(seen.signal, delay_s=delay_s, loss=loss):
+    # Behind a full queue loss is congestion, though rivals may take what a cut leaves, so that it goes on.
+    is_shared = seen.signal is Signal.LOSS and seen.is_known_full
+    if not is_shared and limit.was_in_vain(seen.signal, delay_s=delay_s, loss=loss):
         kept = limit.taken_back(seen.signal, delay_s=delay_s, loss=loss, elapsed_s=state.elapsed_s)
         reason = f"{what}, and fewer streams have not eased it: it is not of this transfer's making"
         interrupted = state.search is not None and seen.has_room

@@ -60,15 +60,21 @@ class Expectation:
         return any(setting.certified for setting in self.table.settings)
 
     @cached_property
+    def chosen_from(self) -> tuple[Point, ...]:
+        """Entries that logs stand behind; all where they stand behind none. The others only promise."""
+        certified = [point_of(setting.parameters) for setting in self.table.settings if setting.certified]
+        return tuple(dict.fromkeys(certified)) or tuple(self.entries)
+
+    @cached_property
     def fastest(self) -> Point:
-        return max(self.entries, key=lambda point: self.entries[point].throughput_bps)
+        return max(self.chosen_from, key=lambda point: self.entries[point].throughput_bps)
 
     def within(self, room: Room) -> list[Point]:
-        """Points to choose from: permitted entries and the fastest one, cut; no more requests than files allow.
+        """Points to choose from: permitted ones and the fastest, cut; no more requests than files allow.
 
         Each once: where few files are left, many entries differ in requests alone.
         """
-        points = [point for point in self.entries if room.allows(point)]
+        points = [point for point in self.chosen_from if room.allows(point)]
         return list(dict.fromkeys(room.with_requests(point) for point in (*points, room.cut(self.fastest))))
 
     def fastest_within(self, room: Room) -> Point:

@@ -31,6 +31,9 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
             settings = tuple(toward(now, then) for now, then in zip(here, chosen.settings, strict=True))
         kind, why = _why(seen, goal, chosen)
         return Proposal(replace(state, reopened=False), kind, f"{why}: {told(settings)}", settings)
+    if _regains(state, goal, chosen):
+        reason = f"the path has been quiet: {told(chosen.settings)} again"
+        return Proposal(replace(state, reopened=False), DecisionKind.RESTORE, reason, chosen.settings)
     if goal.floor_bps is not None and chosen.present.throughput_bps < goal.floor_bps and seen.has_room:
         more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
         return replace(more, kind=DecisionKind.SLA_BELOW, reason=f"the table knows nothing faster; {more.reason}")
@@ -39,6 +42,17 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
         gain = math.exp(forecaster.belief.path.mean)
         return replace(more, reason=f"{gain:.2g} times what the table knows, and a pipe not full; {more.reason}")
     return _stay(state, seen, chosen)
+
+
+def _regains(state: TuningState, goal: Goal, chosen: Chosen) -> bool:
+    """Whether streams given up for others come back: one by one, each gains less than the hysteresis asks for."""
+    present, outlook = chosen.present, chosen.outlook
+    return (
+        state.limit.streams is not None
+        and goal == FASTEST
+        and outlook.streams > present.streams
+        and outlook.throughput_bps > present.throughput_bps
+    )
 
 
 def _leaves_room(state: TuningState, seen: Observation) -> bool:

@@ -109,6 +109,11 @@ class Forecaster:
         watts = self.expected_power_w()
         return None if watts is None else watts / self._power_gain
 
+    @property
+    def most_bps(self) -> float:
+        """What no choice of settings is expected to exceed: the pipe, under what was learned of the path."""
+        return self._pipe_bps * self._path_gain
+
     def log_sd(self) -> float:
         """Spread that the tables state in force, the widest."""
         return max(expected.log_sd for expected in self.in_force)

@@ -54,6 +54,12 @@ class Observation:
         return congestion.has_room(self.sample.queueing_delay_s, self.expected_delay_s)
 
     @property
+    def is_known_full(self) -> bool:
+        """Whether the queue is as long as history says that a full one is."""
+        tables = (chunk.basis.table for chunk in self.active)
+        return self.is_full and any(table is not None and table.queueing_delay_p90_s for table in tables)
+
+    @property
     def is_full(self) -> bool:
         delay_s = self.sample.queueing_delay_s
         return delay_s is not None and delay_s > FULL_SHARE * self.expected_delay_s
@@ -79,7 +85,10 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningSta
     streams = max(sum(chunk.parameters.streams for chunk in active), 1)
     rtt_s = next((rtt for rtt in (sample.rtt_s, basis.path.rtt_s, sample.min_rtt_s) if rtt is not None), 0.0)
     tables = [chunk.basis.table for chunk in active if chunk.basis.table is not None]
-    expected_delay_s = congestion.expected_delay_s(tables, streams, sample.min_rtt_s or basis.path.min_rtt_s or 0.0)
+    # A queue that others keep full does not empty with our streams: what is left after a cut is judged as before it.
+    before_cuts = max(streams, state.limit.before)
+    expected_delay_s = congestion.expected_delay_s(tables, before_cuts, sample.min_rtt_s or basis.path.min_rtt_s or 0.0)
+    sample = _with_shortest_rtt(basis, sample, congestion.expected_delay_s(tables, before_cuts, 0.0))
     loss = _loss(state, sample)
     view = forecaster(basis, active, state.belief, z_of(basis.sla.confidence))
     power_w = sample.power_w
@@ -115,6 +124,18 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningSta
         bank=bank,
     )
     return accounted, observation
+
+
+def _with_shortest_rtt(basis: Basis, sample: Sample, expected_delay_s: float) -> Sample:
+    """A transfer that begins behind a full queue has never seen the path empty: what was known before it has.
+
+    A difference that no queue explains means that the path is another one now.
+    """
+    known_s = basis.path.min_rtt_s
+    if known_s is None or sample.min_rtt_s is None:
+        return sample
+    explained_s = expected_delay_s + congestion.dead_band_s(expected_delay_s)
+    return replace(sample, min_rtt_s=known_s) if 0 < sample.min_rtt_s - known_s <= explained_s else sample
 
 
 def _interval_s(state: TuningState, sample: Sample) -> float:

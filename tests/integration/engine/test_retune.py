@@ -142,3 +142,27 @@ def test_chunks_of_a_plan_may_come_and_go(tmp_path: Path):
             assert server.most_open <= 4
 
     asyncio.run(story())
+
+
+def test_connections_in_excess_are_closed_though_their_answers_would_take_longer(tmp_path: Path):
+    names = [f"f{number}" for number in range(4)]
+
+    async def story() -> None:
+        server = RoughServer({f"/{name}": paced(LARGE, bytes_per_s=6e5) for name in names})
+        async with server:
+            engine = TransferEngine(plan(4), options())
+            task = asyncio.create_task(
+                engine.run(jobs_for(server.url, names, tmp_path, dict.fromkeys(names, len(LARGE))))
+            )
+            await until(lambda: engine.snapshot().moved_bytes > 1_000_000)
+            engine.retune(plan(1))
+            await until(lambda: server.open_now == 1)
+            before = engine.snapshot()
+            assert before.moved_bytes < len(names) * len(LARGE)
+            engine.retune(plan(4))
+            result = await task
+        assert result.failures == ()
+        assert result.bytes_moved == len(names) * len(LARGE)
+
+    asyncio.run(story())
+    assert set(digests(tmp_path).values()) == {sha256(LARGE).hexdigest()}

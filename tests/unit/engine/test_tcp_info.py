@@ -48,3 +48,10 @@ def test_totals_outlive_connections():
     assert (seen.sent_bytes, seen.retransmitted_bytes) == (110, 6)
     assert seen.min_first_byte_s == 0.4
     assert sampler.sample([], [], receiving=False).min_first_byte_s == 0.4
+
+
+def test_a_download_counts_what_arrives_and_what_is_estimated_to_be_lost():
+    sampler = PathSampler()
+    sampler.closed(TcpInfo(sent_bytes=100, received_bytes=5000, lost_bytes=50))
+    seen = sampler.sample([TcpInfo(sent_bytes=10, received_bytes=1000), TcpInfo()], [], receiving=True)
+    assert (seen.sent_bytes, seen.retransmitted_bytes) == (6050, 50)

@@ -85,7 +85,7 @@ def test_after_each_quiet_dwell_one_more_stream_until_those_of_the_first_cut():
     for tick in range(1, 5):
         limit = limit.after_quiet(5.0 * tick, dwell_s=3.0)
         seen.append(limit.streams)
-    assert seen == [5, None, None, None]
+    assert seen == [5, 6, None, None]
 
 
 def test_within_the_dwell_nothing_is_raised():
@@ -118,3 +118,9 @@ def test_only_the_cut_that_was_in_vain_is_taken_back():
     limit = cut(cut(StreamLimit(), Signal.DELAY, 16, delay_s=0.3), Signal.DELAY, 11, delay_s=0.2)
     after = cut(limit, Signal.DELAY, 7, delay_s=0.19)
     assert (after.streams, after.before) == (11, 16)
+
+
+def test_more_streams_are_expected_to_queue_no_less_than_fewer():
+    delays = {1: 0.01, 8: 0.06, 24: 0.04}
+    told = CompactTable(predicted=SettingTable(()), queueing_delay_p90_s=delays)
+    assert [expected_delay_s([told], n, 0.06) for n in (1, 8, 16, 24, 64)] == [0.01, 0.06, 0.06, 0.06, 0.06]

@@ -9,6 +9,7 @@ from tradewind.errors import InvalidValue
 from tradewind.parameters import UNTUNED, Caps, Parameters
 from tradewind.sla import Sla, SlaKind
 from tradewind.tuning import Basis, ChunkProgress, DecisionKind, Sample, begin, resume, step
+from tradewind.tuning.congestion import StreamLimit
 
 
 def sample(transfer, **values) -> Sample:
@@ -318,3 +319,51 @@ def test_every_reason_is_one_sentence_with_figures():
             assert any(character.isdigit() for character in decision.reason), decision.reason
             assert "\n" not in decision.reason
             assert len(decision.reason) < 300
+
+
+def test_streams_given_up_for_others_come_back_though_each_gains_little():
+    transfer = warm(BIG, start=Parameters(concurrency=16, parallelism=1, pipelining=4))
+    run(P, [transfer], 2)
+    before, sent = transfer.decision.streams, 10**8
+    lossy, _ = stepped(transfer, sample(transfer, sent_bytes=sent, retransmitted_bytes=10**4))
+    transfer.state = replace(lossy, decision=transfer.decision)
+    again = sample(transfer, sent_bytes=2 * sent, retransmitted_bytes=10**6)
+    transfer.state, transfer.decision = stepped(transfer, again)
+    cut = transfer.decision.streams
+    assert cut < before
+    asked = []
+    for tick in range(3, 12):
+        quiet = sample(transfer, sent_bytes=tick * sent, retransmitted_bytes=10**6)
+        transfer.state, transfer.decision = stepped(transfer, quiet)
+        asked.append(transfer.decision.streams)
+    assert asked == sorted(asked)
+    assert asked[-1] > cut
+
+
+def test_a_queue_that_others_fill_does_not_take_stream_after_stream():
+    transfer = warm(BIG, start=Parameters(concurrency=16, parallelism=1, pipelining=4))
+    [chunk] = transfer.basis.chunks
+    delays = {1: 0.001, 4: 0.03, 8: 0.05, 16: 0.06}
+    short = replace(chunk, table=replace(chunk.table, queueing_delay_p90_s=delays))
+    transfer.basis = replace(transfer.basis, chunks=(short,))
+    transfer.state = replace(transfer.state, limit=StreamLimit(streams=4, before=16, before_last=6, cut_loss=0.01))
+    _, decision = stepped(transfer, sample(transfer, rtt_s=P.rtt_s + 0.055, min_rtt_s=P.rtt_s))
+    assert decision.kind is not DecisionKind.CONGESTION
+
+
+@pytest.mark.parametrize(("queue_s", "kind"), [(0.06, DecisionKind.CONGESTION), (0.0, DecisionKind.RESTORE)])
+def test_loss_that_a_cut_leaves_is_the_paths_own_but_behind_a_full_queue(queue_s, kind):
+    transfer = warm(BIG, start=Parameters(concurrency=8, parallelism=1, pipelining=4))
+    limit = StreamLimit(streams=8, before=12, before_last=12, cut_loss=0.01)
+    transfer.state = replace(transfer.state, limit=limit, elapsed_s=50.0, sent_bytes=0, retransmitted_bytes=0)
+    one = sample(transfer, rtt_s=P.rtt_s + queue_s, sent_bytes=10**8, retransmitted_bytes=10**6)
+    assert stepped(transfer, one)[1].kind is kind
+
+
+@pytest.mark.parametrize(("shortest_s", "kind"), [(0.1, DecisionKind.CONGESTION), (0.2, DecisionKind.RESTORE)])
+def test_who_never_saw_the_path_empty_judges_its_queue_by_what_was_known_before(shortest_s, kind):
+    transfer = warm(BIG, start=Parameters(concurrency=8, parallelism=1, pipelining=4))
+    limit = StreamLimit(streams=8, before=12, before_last=12, cut_loss=0.01)
+    transfer.state = replace(transfer.state, limit=limit, elapsed_s=50.0, sent_bytes=0, retransmitted_bytes=0)
+    one = sample(transfer, rtt_s=0.12, min_rtt_s=shortest_s, sent_bytes=10**8, retransmitted_bytes=10**6)
+    assert stepped(transfer, one)[1].kind is kind

@@ -42,7 +42,7 @@ def test_the_fastest_within_a_room_is_fast_and_permitted_however_often_it_is_ask
     room = Room(channels=channels, parallelism=None, pipelining=None, streams=streams, files=1000)
     point = expectation.fastest_within(room)
     assert room.allows(point)
-    permitted = [e.throughput_bps for p, e in expectation.entries.items() if room.allows(p)]
+    permitted = [expectation.entries[p].throughput_bps for p in expectation.chosen_from if room.allows(p)]
     assert expectation.at(*point).throughput_bps >= (1 - RELAXATION) * max(permitted, default=0.0)
     assert expectation.fastest_within(room) == point
 
@@ -56,3 +56,18 @@ def test_a_table_without_certified_settings_is_not_known_to_hold_here():
     settings = tuple(replace(setting, certified=False) for setting in PATH.table(1e7).predicted.settings)
     assert EXPECTATION.is_certified
     assert not Expectation(SettingTable(settings)).is_certified
+
+
+def test_what_no_log_stands_behind_is_not_chosen_however_fast_it_promises_to_be():
+    known = PATH.table(1e7).predicted.settings
+    promise = replace(
+        known[0],
+        parameters=Parameters(concurrency=64, parallelism=4, pipelining=1),
+        log_throughput_mean=30.0,
+        certified=False,
+    )
+    expectation = Expectation(SettingTable((*known, promise)))
+    anywhere = Room(channels=1000, parallelism=None, pipelining=None, streams=None, files=10**6)
+    assert expectation.fastest_within(anywhere) == EXPECTATION.fastest_within(anywhere)
+    assert (64, 4, 1) not in expectation.within(anywhere)
+    assert expectation.fastest_bps == EXPECTATION.fastest_bps

@@ -6,10 +6,12 @@ share, because each takes what it was given before the loop goes on.
 
 import asyncio
 from collections import deque
+from dataclasses import replace
 from typing import Protocol
 
 from tradewind_agent.engine.http1 import Request, ResponseHead, ResponseReader
 from tradewind_agent.engine.rate_limit import RateLimit
+from tradewind_agent.engine.receiver_loss import ReceiverLoss
 from tradewind_agent.engine.tcp_info import TcpInfo, sample
 from tradewind_agent.errors import ConnectionFault, FileFault
 
@@ -94,7 +96,9 @@ class Connection(asyncio.BufferedProtocol):
         self._write_scheduled = False
         self._head: ResponseHead | None = None
         self._fault: FileFault | None = None
+        self._dismissed = False
         self._active_at = self._loop.time()
+        self._loss = ReceiverLoss(self._active_at)
         self._deadline: asyncio.TimerHandle | None = None
         self._asked_at: float | None = None
         self.answered = 0
@@ -113,7 +117,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def tcp_info(self) -> TcpInfo:
         sock = self._transport.get_extra_info("socket") if self._transport is not None else None
-        return sample(sock) if sock is not None else TcpInfo()
+        if sock is None:
+            return TcpInfo()
+        info = sample(sock)
+        self._loss.seen(info, self._loop.time())
+        return replace(info, lost_bytes=self._loss.lost_bytes(info))
 
     def send(self, exchange: Exchange) -> None:
         """Queue a request behind those in flight and write as much as the socket takes."""
@@ -135,6 +143,11 @@ class Connection(asyncio.BufferedProtocol):
         self._fault = fault
         self._reader.close()
         self._transport.abort()
+
+    def dismiss(self) -> None:
+        """Close now and hand back what is in flight: nobody's fault, there are to be fewer connections."""
+        self._dismissed = True
+        self.abort()
 
     # Called by asyncio.
 
@@ -194,7 +207,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _blame(self, error: Exception | None) -> FileFault | None:
         """Why the first unanswered request failed; nobody's fault if the server closes after earlier answers."""
-        if self._fault is not None:
+        if self._fault is not None or self._dismissed:
             return self._fault
         if self._head is None and self.answered:
             return None

@@ -208,6 +208,13 @@ class Lane:
         if connection is not None:
             connection.abort()
 
+    def dismiss(self) -> None:
+        """Close the connection whatever is in flight, as long as what came can be kept and the rest asked for again."""
+        if self.connection is None or self.origin is None or not self._host.traits_of(self.origin).ranges:
+            return
+        if all(exchange.payload is None for exchange in self._outstanding):
+            self.connection.dismiss()
+
     def move_to(self, channel: "Channel | None") -> None:
         """Go on with the files of another channel; what is in flight is finished first."""
         self.channel = channel

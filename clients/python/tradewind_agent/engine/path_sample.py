@@ -14,7 +14,8 @@ class PathSample:
     ``rtt_s`` : median over the open connections. ``min_rtt_s`` : least ever seen.
     ``first_byte_s``, ``min_first_byte_s`` : from a request on an idle connection to its first byte; a round trip and
     the server's thinking. Behind a proxy or another middle box this is the only view of the whole path.
-    ``sent_bytes``, ``retransmitted_bytes`` : what this end sent; in a download these are requests, not the payload.
+    ``sent_bytes``, ``retransmitted_bytes`` : in the direction of the payload. Of an upload as the kernel counts them;
+    of a download what arrived, and an estimate of what had to be sent again, see `receiver_loss`.
     """
 
     rtt_s: float | None
@@ -31,34 +32,43 @@ class PathSampler:
     def __init__(self) -> None:
         self._min_rtt_s: float | None = None
         self._min_first_byte_s: float | None = None
-        self._closed_sent_bytes = 0
-        self._closed_retransmitted_bytes = 0
+        self._closed: dict[bool, tuple[int, int]] = dict.fromkeys((False, True), (0, 0))
 
     def closed(self, info: TcpInfo) -> None:
         """Keep the totals of a connection that is gone."""
         self._min_rtt_s = _least(self._min_rtt_s, info.min_rtt_s)
-        self._closed_sent_bytes += info.sent_bytes or 0
-        self._closed_retransmitted_bytes += info.retransmitted_bytes or 0
+        for receiving, (carried, again) in self._closed.items():
+            more, more_again = _carried(info, receiving=receiving)
+            self._closed[receiving] = (carried + more, again + more_again)
 
     def sample(self, open_infos: Iterable[TcpInfo], first_bytes_s: Iterable[float], *, receiving: bool) -> PathSample:
-        """Join the open connections to what is known; ``receiving`` takes round trips from the incoming data."""
+        """Join the open connections to what is known; ``receiving`` takes all from the incoming data."""
         infos, waits_s = list(open_infos), list(first_bytes_s)
         for info in infos:
             self._min_rtt_s = _least(self._min_rtt_s, info.min_rtt_s)
         self._min_first_byte_s = _least(self._min_first_byte_s, min(waits_s, default=None))
         rtts_s = [rtt_s for info in infos if (rtt_s := _rtt_s(info, receiving=receiving)) is not None]
+        carried = [self._closed[receiving], *(_carried(info, receiving=receiving) for info in infos)]
         return PathSample(
             rtt_s=median(rtts_s) if rtts_s else None,
             min_rtt_s=self._min_rtt_s,
             first_byte_s=median(waits_s) if waits_s else None,
             min_first_byte_s=self._min_first_byte_s,
-            sent_bytes=self._closed_sent_bytes + sum(info.sent_bytes or 0 for info in infos),
-            retransmitted_bytes=self._closed_retransmitted_bytes + sum(info.retransmitted_bytes or 0 for info in infos),
+            sent_bytes=sum(nbytes for nbytes, _ in carried),
+            retransmitted_bytes=sum(again for _, again in carried),
         )
 
 
 def _rtt_s(info: TcpInfo, *, receiving: bool) -> float | None:
     return info.receive_rtt_s or info.rtt_s if receiving else info.rtt_s
+
+
+def _carried(info: TcpInfo, *, receiving: bool) -> tuple[int, int]:
+    """Bytes in the direction of the payload, and those of them sent twice."""
+    if receiving:
+        lost_bytes = info.lost_bytes or 0
+        return (info.received_bytes or 0) + lost_bytes, lost_bytes
+    return info.sent_bytes or 0, info.retransmitted_bytes or 0
 
 
 def _least(known: float | None, seen: float | None) -> float | None:

@@ -16,12 +16,17 @@ from tradewind_agent.engine.rate_limit import RateLimit
 from tradewind_agent.engine.tcp_info import TcpInfo
 from tradewind_agent.engine.traits import OriginTraits
 
+RETIRING_S = 1.0
+"""A connection in excess may finish what it was asked for; after that long it is closed. On a crowded path a few
+megabytes take a minute, in which those who suffer from so many connections would go on suffering."""
+
 
 class ChannelPool:
     """Lanes of all chunks.
 
     Lanes that a change of plan frees go on in other channels with what they have in flight; only those in excess
-    retire, after their last answer. So there are never more connections than the larger of the old and the new plan.
+    retire, after their last answer or `RETIRING_S`. So there are never more connections than the larger of the old and
+    the new plan.
     """
 
     def __init__(self, options: EngineOptions, crash: Callable[[BaseException], None]) -> None:
@@ -73,6 +78,7 @@ class ChannelPool:
         for lane in channel.lanes[keep:]:
             lane.move_to(None)
             self._retiring.add(lane)
+            self._loop.call_later(RETIRING_S, self._dismiss, lane)
         del channel.lanes[keep:]
 
     def _grow(self, chunk: TransferChunk, channels: int, spares: Iterator[Lane]) -> None:
@@ -92,6 +98,10 @@ class ChannelPool:
         if lane in self._retiring and not lane.outstanding:
             self._retiring.discard(lane)
             lane.retire()
+
+    def _dismiss(self, lane: Lane) -> None:
+        if lane in self._retiring and not self._shut:
+            lane.dismiss()
 
     # Work.
 

@@ -15,8 +15,10 @@ _RTT_AT = 68  # tcpi_rtt, u32, µs
 _RCV_RTT_AT = 92  # tcpi_rcv_rtt, u32, µs
 _BYTES_RECEIVED_AT = 128  # tcpi_bytes_received, u64
 _MIN_RTT_AT = 148  # tcpi_min_rtt, u32, µs; all ones while there is no sample
+_DATA_SEGS_IN_AT = 152  # tcpi_data_segs_in, u32
 _BYTES_SENT_AT = 200  # tcpi_bytes_sent, u64
 _BYTES_RETRANS_AT = 208  # tcpi_bytes_retrans, u64
+_RCV_OOOPACK_AT = 224  # tcpi_rcv_ooopack, u32
 _NO_SAMPLE = 0xFFFFFFFF
 
 
@@ -30,7 +32,9 @@ class SocketLike(Protocol):
 class TcpInfo:
     """One sample of one connection; ``None`` where the kernel does not tell (yet).
 
-    ``rtt_s`` is measured by the data we send, ``receive_rtt_s`` by the data we receive.
+    ``rtt_s`` is measured by the data we send, ``receive_rtt_s`` by the data we receive. ``out_of_order_packets`` of the
+    ``received_packets`` arrived after a gap. ``lost_bytes`` of those on their way to us: no figure of the kernel's, but
+    an estimate of who watches the connection, see `receiver_loss`.
     """
 
     rtt_s: float | None = None
@@ -39,6 +43,9 @@ class TcpInfo:
     received_bytes: int | None = None
     sent_bytes: int | None = None
     retransmitted_bytes: int | None = None
+    received_packets: int | None = None
+    out_of_order_packets: int | None = None
+    lost_bytes: int | None = None
 
 
 def decode(answer: bytes) -> TcpInfo:
@@ -59,6 +66,8 @@ def decode(answer: bytes) -> TcpInfo:
         received_bytes=unsigned("=Q", _BYTES_RECEIVED_AT),
         sent_bytes=unsigned("=Q", _BYTES_SENT_AT),
         retransmitted_bytes=unsigned("=Q", _BYTES_RETRANS_AT),
+        received_packets=unsigned("=I", _DATA_SEGS_IN_AT),
+        out_of_order_packets=unsigned("=I", _RCV_OOOPACK_AT),
     )
 
 

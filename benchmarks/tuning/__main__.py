@@ -1,0 +1,170 @@
+"""The online controller beside other tuners on real TCP: paths that step, agreements, fairness, a competitor.
+
+Each case × tuner × repeat is a cell: the project's own engine over an emulated path, driven by one tuner. Finished
+cells are kept in ``benchmarks/records/tuning.ndjson`` (quick ones in ``var/bench``) with digests of what they measured:
+an interrupted run goes on where it was. Needs root (or user namespaces) and nginx.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.report import ROOT, arguments, table, write
+from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
+from benchmarks.tuning import history
+from benchmarks.tuning.case_run import CaseRunner
+from benchmarks.tuning.cases import ALL_CASES, BASE, QUICK_CASES, AgreementCase, Case
+from benchmarks.tuning.oracle import LATTICE, QUICK_LATTICE, afresh, best_setting, mean_bps, ranked_bps
+from benchmarks.tuning.summary import result, summary, timeline
+from benchmarks.tuning.transfers import yard
+from benchmarks.tuning.tuners import OURS, VARIANTS
+from benchmarks.wan.runs import Row, RunLog, hashes
+from tradewind.errors import InvalidValue, TradewindError
+
+RECORDS = ROOT / "benchmarks" / "records"
+VAR = ROOT / "var" / "bench"
+REPEATS = 3
+ORACLE_TICKS, QUICK_ORACLE_TICKS = 6, 3
+QUICK_VARIANT, QUICK_AGREEMENT_VARIANT = "falcon", "slaee"
+
+_PARTS = {
+    "engine": ("clients/python/tradewind_agent/engine", "benchmarks/tuning/driver.py"),
+    "controller": ("core/tradewind/tuning", "benchmarks/tuning/tuners.py"),
+    "reference": ("core/tradewind/tuning/reference", "core/tradewind/heuristics.py", "benchmarks/tuning/tuners.py"),
+    "testbed": ("benchmarks/testbed/link", "benchmarks/testbed/namespaces.py", "benchmarks/testbed/origins.py"),
+    "cases": ("benchmarks/tuning/cases.py", "benchmarks/tuning/case_run.py", "benchmarks/tuning/transfers.py"),
+    "oracle": ("benchmarks/tuning/oracle.py",),
+}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure the cells asked for, print all that are finished and write ``var/bench/tuning.json``."""
+    options = _parser().parse_args(argv)
+    become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.tuning", *argv])
+    try:
+        return _run(options)
+    except TradewindError as error:
+        sys.stderr.write(f"tuning: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("\ntuning: interrupted; the next start goes on from here\n")
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = arguments(__doc__.partition("\n")[0])
+    parser.add_argument("--case", choices=[case.name for case in ALL_CASES], nargs="+", help="only these")
+    parser.add_argument("--tuner", choices=[OURS, *VARIANTS], nargs="+", help="only these")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="interleaved, of every cell; one when quick")
+    parser.add_argument("--report", action="store_true", help="measure nothing, only print what is finished")
+    parser.add_argument("--timelines", action="store_true", help="print ours tick by tick")
+    parser.add_argument("--scratch", type=Path, default=VAR, help="where files are served from and received")
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    started_at = datetime.now(UTC)
+    records = RunLog(VAR / "tuning-quick.ndjson" if options.quick else RECORDS / "tuning.ndjson")
+    cells = _Cells(records, options)
+    if not options.report:
+        require_permission()
+        options.scratch.mkdir(parents=True, exist_ok=True)
+        cells.measure_missing()
+        records.rewrite()
+    rows = cells.finished()
+    if not rows:
+        raise InvalidValue("cells", "none is finished yet for these sources")
+    if options.timelines:
+        for row in (row for row in rows if row["tuner"] == OURS):
+            sys.stdout.write(f"{row['case']}, repeat {row['repeat']}\n{table(timeline(row))}\n\n")
+    write(
+        "tuning",
+        quick=options.quick,
+        results=[result(row) for row in rows],
+        summary=summary(rows),
+        started_at=started_at,
+    )
+    return 0
+
+
+class _Cells:
+    """Cases × tuners × repeats, measured where they are missing."""
+
+    def __init__(self, records: RunLog, options: argparse.Namespace) -> None:
+        self._records, self._options = records, options
+        self._hashes = hashes(_PARTS)
+        self._oracles = RunLog(VAR / "tuning-oracles.ndjson")
+
+    def measure_missing(self) -> None:
+        """In turn, a tuner after the other, so that slow times of the machine hit all alike."""
+        missing = [cell for cell in self._cells() if self._records.find(self._key(*cell)) is None]
+        if not missing:
+            return
+        runner = self._runner()
+        for number, (case, tuner, repeat) in enumerate(missing, start=1):
+            row = runner.run(case, tuner)
+            kept = self._records.add(
+                self._key(case, tuner, repeat), {"case": case.name, "tuner": tuner, "repeat": repeat, **row}
+            )
+            shown = {name: value for name, value in result(kept).items() if isinstance(value, float)}
+            told = ", ".join(f"{name} {value:.3g}" for name, value in shown.items())
+            sys.stderr.write(f"  {number}/{len(missing)} {case.name} {tuner}: {told}\n")
+
+    def finished(self) -> list[Row]:
+        found = (self._records.find(self._key(*cell)) for cell in self._cells())
+        return [row for row in found if row is not None]
+
+    def _cells(self) -> list[tuple[Case, str, int]]:
+        options = self._options
+        cases = QUICK_CASES if options.quick else ALL_CASES
+        return [
+            (case, tuner, repeat)
+            for repeat in range(1 if options.quick else options.repeats)
+            for case in cases
+            if options.case is None or case.name in options.case
+            for tuner in self._tuners(case)
+            if options.tuner is None or tuner in options.tuner
+        ]
+
+    def _tuners(self, case: Case) -> tuple[str, ...]:
+        if not self._options.quick:
+            return (OURS, *VARIANTS)
+        return (OURS, QUICK_AGREEMENT_VARIANT if isinstance(case, AgreementCase) else QUICK_VARIANT)
+
+    def _key(self, case: Case, tuner: str, repeat: int) -> str:
+        parts = ("engine", "testbed", "cases", "oracle", "controller" if tuner == OURS else "reference")
+        return "; ".join([f"{case}", tuner, f"repeat {repeat}", *(self._hashes[part] for part in parts)])
+
+    def _runner(self) -> CaseRunner:
+        options = self._options
+        log = RunLog(RECORDS / "tuning-history.ndjson")
+        rows = history.measured(BASE, log, seed=options.seed, folder=options.scratch)
+        learned = history.fitted(BASE, rows, seed=options.seed)
+        return CaseRunner(
+            table=history.write_table(learned, VAR),
+            folder=options.scratch,
+            seed=options.seed,
+            oracle_bps=self._oracle_bps,
+        )
+
+    def _oracle_bps(self, path: PathSpec) -> float:
+        """Throughput of the best static setting on this path, run afresh."""
+        options = self._options
+        lattice = QUICK_LATTICE if options.quick else LATTICE
+        ticks = QUICK_ORACLE_TICKS if options.quick else ORACLE_TICKS
+        parts = [self._hashes[part] for part in ("engine", "testbed", "oracle")]
+        key = "; ".join([str(path), str(lattice), f"{ticks} ticks", *parts])
+        if (known := self._oracles.find(key)) is None:
+            with yard(path, seed=options.seed, folder=options.scratch) as ground:
+                setting = best_setting(lattice, lambda setting: ranked_bps(ground, setting))
+                rows = afresh(ground, setting, ticks)
+            known = self._oracles.add(key, {"path": str(path), "setting": setting, "throughput_bps": mean_bps(rows)})
+            sys.stderr.write(f"  oracle of {path}: {setting}, {known['throughput_bps'] / 1e6:.1f} Mbit/s\n")
+        return float(known["throughput_bps"])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

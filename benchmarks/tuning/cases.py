@@ -1,0 +1,86 @@
+"""What is run: steps of a path, an agreement under cross traffic, equal transfers at one bottleneck, one competitor."""
+
+from dataclasses import dataclass, replace
+
+from benchmarks.testbed.cross_traffic import CrossTraffic
+from benchmarks.testbed.path_spec import PathSpec
+
+BASE = PathSpec(rate_bps=60e6, rtt_s=0.060, loss_rate=0.0003)
+"""The path that the history is of, and that every case begins on: a stream reaches a quarter of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepCase:
+    """The path becomes ``then`` at the end of tick ``warm``; scored are the ticks after the fifth from there on."""
+
+    name: str
+    then: PathSpec
+    warm: int = 6
+    within: int = 5
+    scored: int = 6
+
+    @property
+    def ticks(self) -> int:
+        return self.warm + self.within + self.scored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgreementCase:
+    """At least ``target_bps`` over all, beside other people's downloads that come and go."""
+
+    name: str
+    target_bps: float
+    traffic: CrossTraffic
+    ticks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairnessCase:
+    """Equal transfers, begun ``apart_s`` after one another; compared over the last half of the first 60 s of all."""
+
+    name: str
+    transfers: int
+    apart_s: float = 5.0
+    from_s: float = 30.0
+    to_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompetitorCase:
+    """One plain TCP download begins at the end of tick ``warm``; compared from the tick ``settle`` after it on."""
+
+    name: str
+    warm: int = 4
+    settle: int = 2
+    scored: int = 8
+
+    @property
+    def ticks(self) -> int:
+        return self.warm + self.settle + self.scored
+
+
+Case = StepCase | AgreementCase | FairnessCase | CompetitorCase
+
+STEPS = (
+    StepCase(name="step/faster", then=BASE.with_rate(120e6)),
+    StepCase(name="step/slower", then=BASE.with_rate(20e6)),
+    StepCase(name="step/farther", then=replace(BASE, rtt_s=0.150, queue_bytes=BASE.queue_limit_bytes)),
+    StepCase(name="step/nearer", then=replace(BASE, rtt_s=0.020, queue_bytes=BASE.queue_limit_bytes)),
+    StepCase(name="step/lossier", then=replace(BASE, loss_rate=0.003)),
+)
+
+_TRAFFIC = CrossTraffic(flows=3, on_s=15.0, off_s=15.0, seed=3)
+
+ALL_CASES: tuple[Case, ...] = (
+    *STEPS,
+    AgreementCase(name="agreement", target_bps=0.6 * BASE.rate_bps, traffic=_TRAFFIC, ticks=24),
+    *(FairnessCase(name=f"fairness/{count}", transfers=count) for count in (2, 3, 4)),
+    CompetitorCase(name="competitor"),
+)
+
+QUICK_CASES: tuple[Case, ...] = (
+    replace(STEPS[0], warm=3, scored=3),
+    AgreementCase(name="agreement", target_bps=0.6 * BASE.rate_bps, traffic=_TRAFFIC, ticks=8),
+    FairnessCase(name="fairness/2", transfers=2, from_s=20.0, to_s=40.0),
+    CompetitorCase(name="competitor", warm=2, settle=3, scored=3),
+)

@@ -1,0 +1,184 @@
+"""One tuned transfer: ``python -m benchmarks.tuning.driver TASK.json``, run in a client's namespace.
+
+The project's own engine moves the files. Once a tick its snapshot becomes a sample, the tuner decides, the engine is
+retuned. Prints a JSON line a tick, see `Row`.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TypedDict
+
+import psutil
+
+from benchmarks.tuning.task import Task
+from benchmarks.tuning.tuners import Told, Tuner, tuner_of
+from tradewind.tuning import ChunkProgress, Sample
+from tradewind.units import throughput_bps
+from tradewind_agent.engine import DownloadJob, EngineOptions, Snapshot, TransferEngine, Url
+from tradewind_agent.meters import assumed_profile
+from tradewind_agent.meters.cpu_model import modelled_energy_j
+
+
+class Row(TypedDict):
+    """One tick, and what was decided at its end; ``until_s`` is the machine's monotonic clock, the same for all."""
+
+    tick: int
+    until_s: float
+    interval_s: float
+    throughput_bps: float
+    streams: int
+    setting: tuple[int, int, int]
+    rtt_s: float | None
+    min_rtt_s: float | None
+    loss: float | None
+    power_w: float | None
+    kind: str
+    reason: str
+    streams_asked: int
+    step_s: float
+
+
+def sample_of(sequence: int, now: Snapshot, before: Snapshot, *, at_s: float, power_w: float | None) -> Sample:
+    """The tick between two snapshots."""
+    interval_s = now.elapsed_s - before.elapsed_s
+    earlier = {chunk.chunk: chunk.moved_bytes for chunk in before.chunks}
+    return Sample(
+        sequence=sequence,
+        at_s=at_s,
+        interval_s=interval_s,
+        bytes_moved=now.moved_bytes,
+        throughput_bps=throughput_bps(now.moved_bytes - before.moved_bytes, interval_s),
+        remaining_bytes=now.remaining_bytes,
+        remaining_files=now.remaining_files,
+        rtt_s=now.path.rtt_s,
+        min_rtt_s=now.path.min_rtt_s,
+        sent_bytes=now.path.sent_bytes,
+        retransmitted_bytes=now.path.retransmitted_bytes,
+        power_w=power_w,
+        chunks=tuple(
+            ChunkProgress(
+                kind=chunk.chunk,
+                parameters=chunk.parameters,
+                throughput_bps=throughput_bps(chunk.moved_bytes - earlier.get(chunk.chunk, 0), interval_s),
+                remaining_bytes=chunk.remaining_bytes,
+            )
+            for chunk in now.chunks
+        ),
+    )
+
+
+def jobs_of(task: Task) -> Iterator[DownloadJob]:
+    folder = Path(task.destination)
+    for number in range(task.rounds):
+        for name in task.names:
+            source = Url.parse(task.url + name)
+            yield DownloadJob(source=source, destination=folder / f"{number}-{name}", size_bytes=task.file_bytes)
+
+
+async def drive(task: Task, tuner: Tuner, told: Callable[[Row], None]) -> None:
+    """Run the transfer for the task's ticks, or to its end, and tell each tick."""
+    engine = TransferEngine(tuner.plan, EngineOptions(durable=False))
+    running = asyncio.create_task(engine.run(list(jobs_of(task))))
+    try:
+        await _tick_by_tick(task, tuner, engine, running, told)
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+
+async def _tick_by_tick(
+    task: Task, tuner: Tuner, engine: TransferEngine, running: "asyncio.Task[object]", told: Callable[[Row], None]
+) -> None:
+    loop, power, finished = asyncio.get_running_loop(), _ModelledPower(), _Finished(task)
+    before, earlier = engine.snapshot(), None
+    began_s = loop.time()
+    for tick in range(1, task.ticks + 1):
+        await asyncio.wait([running], timeout=max(began_s + tick * task.tick_s - loop.time(), 0.0))
+        if running.done():
+            running.result()
+            return
+        now = engine.snapshot()
+        power_w = power.since_last_w(now.elapsed_s - before.elapsed_s)
+        sample = sample_of(tick, now, before, at_s=time.monotonic(), power_w=power_w)
+        step_began_s = time.perf_counter()
+        decided = tuner.after(sample)
+        step_s = time.perf_counter() - step_began_s
+        engine.retune(decided.plan)
+        told(_row(sample, earlier, decided, step_s))
+        finished.remove()
+        before, earlier = now, sample
+
+
+def _row(sample: Sample, earlier: Sample | None, decided: Told, step_s: float) -> Row:
+    [chunk] = sample.chunks
+    known = chunk.parameters
+    return Row(
+        tick=sample.sequence,
+        until_s=sample.at_s,
+        interval_s=sample.interval_s,
+        throughput_bps=sample.throughput_bps,
+        streams=known.streams,
+        setting=(known.concurrency or 1, known.parallelism or 1, known.pipelining or 1),
+        rtt_s=sample.rtt_s,
+        min_rtt_s=sample.min_rtt_s,
+        loss=_loss(sample, earlier),
+        power_w=sample.power_w,
+        kind=decided.kind,
+        reason=decided.reason,
+        streams_asked=sum(each.parameters.streams for each in decided.plan),
+        step_s=step_s,
+    )
+
+
+def _loss(sample: Sample, earlier: Sample | None) -> float | None:
+    """Share of the tick's bytes that were sent again, as the tuner was told it."""
+    before_sent, before_again = (0, 0) if earlier is None else (earlier.sent_bytes, earlier.retransmitted_bytes)
+    sent = (sample.sent_bytes or 0) - (before_sent or 0)
+    return ((sample.retransmitted_bytes or 0) - (before_again or 0)) / sent if sent > 0 else None
+
+
+class _ModelledPower:
+    """Power of this process by the agent's model at its assumed constants: the same for every tuner."""
+
+    def __init__(self) -> None:
+        self._cpus = psutil.cpu_count() or 1
+        self._profile = assumed_profile(self._cpus)
+        self._used_s = time.process_time()
+
+    def since_last_w(self, interval_s: float) -> float:
+        before_s, self._used_s = self._used_s, time.process_time()
+        return modelled_energy_j(self._profile, interval_s, self._used_s - before_s, self._cpus) / interval_s
+
+
+class _Finished:
+    """Removes files once they are complete: what is moved need not fit on the disk."""
+
+    def __init__(self, task: Task) -> None:
+        self._left = {job.destination for job in jobs_of(task)}
+
+    def remove(self) -> None:
+        for path in [path for path in self._left if path.exists()]:
+            path.unlink()
+            self._left.discard(path)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Drive the transfer of a task."""
+    task = Task.from_json(Path(argv[0]).read_text(encoding="utf-8"))
+
+    def told(row: Row) -> None:
+        sys.stdout.write(json.dumps(row) + "\n")
+        sys.stdout.flush()
+
+    asyncio.run(drive(task, tuner_of(task), told))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

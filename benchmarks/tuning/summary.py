@@ -1,0 +1,69 @@
+"""The table and its summary: each figure for the controller, and the same for every reference variant."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.report import Value
+from benchmarks.tuning.tuners import OURS
+from benchmarks.wan.runs import Row
+
+WORST = {
+    "oracle_fraction_after_5_ticks": min,
+    "sla_shortfall": max,
+    "jain": min,
+    "oscillation": max,
+    "competitor_share": min,
+}
+"""Each figure with what picks the worst of several cases."""
+
+HIDDEN = ("key", "case", "tuner", "repeat", "timelines")
+
+
+def result(row: Row) -> dict[str, Value]:
+    """A row of the table."""
+    return {"case": f"{row['case']} {row['tuner']}", **{name: row[name] for name in row if name not in HIDDEN}}
+
+
+def figures(rows: Sequence[Row]) -> dict[str, Value]:
+    """The figures of one tuner: of each case the median over its repeats, then the worst case."""
+    found: dict[str, Value] = {}
+    for name, worst in WORST.items():
+        by_case: dict[str, list[float]] = {}
+        for row in rows:
+            if name in row:
+                by_case.setdefault(row["case"], []).append(row[name])
+        found[name] = worst(statistics.median(values) for values in by_case.values()) if by_case else None
+    return found
+
+
+def summary(rows: Sequence[Row]) -> dict[str, Value]:
+    """Ours, under ``reference`` each variant's, and over how many cases."""
+    by_tuner: dict[str, list[Row]] = {}
+    for row in rows:
+        by_tuner.setdefault(row["tuner"], []).append(row)
+    ours = by_tuner.pop(OURS, [])
+    return {
+        **figures(ours),
+        "cells": len(rows),
+        "refused": sum(row["refused"] for row in rows),
+        "reference": {tuner: figures(theirs) for tuner, theirs in by_tuner.items()},
+    }
+
+
+def timeline(row: Mapping[str, Any]) -> list[dict[str, Value]]:
+    """A cell tick by tick, to see what was decided on what."""
+    return [
+        {
+            "transfer": number,
+            "tick": tick["tick"],
+            "Mbit/s": tick["throughput_bps"] / 1e6,
+            "setting": " × ".join(map(str, tick["setting"])),
+            "queue ms": None if tick["rtt_s"] is None else 1e3 * (tick["rtt_s"] - (tick["min_rtt_s"] or 0.0)),
+            "loss %": None if tick["loss"] is None else 100 * tick["loss"],
+            "step ms": 1e3 * tick["step_s"],
+            "decided": f"{tick['kind']}: {tick['reason']}" if tick["kind"] else f"{tick['streams_asked']} streams",
+        }
+        for number, ticks in enumerate(row["timelines"])
+        for tick in ticks
+    ]

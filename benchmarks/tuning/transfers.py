@@ -1,0 +1,138 @@
+"""Transfers on a testbed: each a driver of its own, some of them at once, all measured by the same clock."""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from benchmarks.testbed import origins
+from benchmarks.testbed.data_sets import write_files
+from benchmarks.testbed.errors import EmulationBroke
+from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.testbed.testbed import Testbed
+from benchmarks.tuning.driver import Row
+from benchmarks.tuning.task import TICK_S, Task
+
+FILE_BYTES = 4_000_000
+FILES = 8
+GRACE_S = 30.0
+_POLL_S = 0.02
+_MODULE = "benchmarks.tuning.driver"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """One transfer to be run: who tunes it, from what, towards what."""
+
+    tuner: str
+    ticks: int
+    table: Path | None = None
+    setting: tuple[int, int, int] | None = None
+    target_bps: float | None = None
+    tick_s: float = TICK_S
+
+
+@dataclass
+class Yard:
+    """A testbed with an origin whose files never run out; ``known`` is the path as tuners are told it."""
+
+    bed: Testbed
+    url: str
+    known: PathSpec
+    folder: Path
+    _made: int = field(default=0, init=False)
+
+    def run(
+        self,
+        orders: Sequence[Order],
+        *,
+        apart_s: float = 0.0,
+        changes: Mapping[int, Callable[[], None]] = MappingProxyType({}),
+    ) -> list[list[Row]]:
+        """Run transfers, each on a client of its own, begun ``apart_s`` after one another; the ticks of each.
+
+        ``changes`` are made once the first transfer has shown so many ticks: at the end of a tick, not within it.
+        """
+        running: list[tuple[subprocess.Popen[bytes], Path]] = []
+        try:
+            for client, order in enumerate(orders):
+                time.sleep(apart_s if client else 0.0)
+                running.append(self._started(order, client))
+            for tick, change in sorted(changes.items()):
+                _wait_for_tick(*running[0], tick, patience_s=tick * orders[0].tick_s + GRACE_S)
+                change()
+            for order, (program, _) in zip(orders, running, strict=True):
+                program.wait(order.ticks * order.tick_s + GRACE_S)
+        finally:
+            for program, _ in running:
+                program.kill()
+                program.wait()
+        return [_rows(program, folder) for program, folder in running]
+
+    def _started(self, order: Order, client: int) -> tuple[subprocess.Popen[bytes], Path]:
+        self._made += 1
+        folder = self.folder / f"transfer-{self._made}"
+        (folder / "got").mkdir(parents=True)
+        (folder / "task.json").write_text(self._task(order, folder / "got").to_json(), encoding="utf-8")
+        command: list[str | Path] = [sys.executable, "-P", "-m", _MODULE, folder / "task.json"]
+        output, errors = (folder / "rows").open("wb"), (folder / "errors").open("wb")
+        with output, errors:
+            return self.bed.start(self.bed.clients[client], command, stdout=output, stderr=errors), folder
+
+    def _task(self, order: Order, destination: Path) -> Task:
+        most_bytes = 2 * _HIGHEST_BPS * order.ticks * order.tick_s / 8
+        return Task(
+            tuner=order.tuner,
+            url=self.url,
+            names=tuple(f"{number:05d}.bin" for number in range(FILES)),
+            file_bytes=FILE_BYTES,
+            rounds=1 + int(most_bytes / (FILES * FILE_BYTES)),
+            destination=str(destination),
+            ticks=order.ticks,
+            bandwidth_bps=self.known.rate_bps,
+            rtt_s=self.known.rtt_s,
+            loss_rate=self.known.loss_rate,
+            table=None if order.table is None else str(order.table),
+            setting=order.setting,
+            target_bps=order.target_bps,
+            tick_s=order.tick_s,
+        )
+
+
+_HIGHEST_BPS = 200e6
+"""No path of this benchmark is faster: so much is always left to move that no tuner sees the end."""
+
+
+def _wait_for_tick(program: subprocess.Popen[bytes], folder: Path, tick: int, *, patience_s: float) -> None:
+    deadline = time.monotonic() + patience_s
+    while (folder / "rows").read_bytes().count(b"\n") < tick and program.poll() is None:
+        if time.monotonic() > deadline:
+            raise EmulationBroke(f"a transfer has not come to its tick {tick} in {patience_s:.0f} s")
+        time.sleep(_POLL_S)
+
+
+def _rows(program: subprocess.Popen[bytes], folder: Path) -> list[Row]:
+    said = (folder / "errors").read_text(encoding="utf-8", errors="replace").strip()
+    rows = [json.loads(line) for line in (folder / "rows").read_text(encoding="utf-8").splitlines()]
+    shutil.rmtree(folder)
+    if program.returncode:
+        raise EmulationBroke(f"a transfer ended with {program.returncode}: {said.splitlines()[-1] if said else '-'}")
+    return rows
+
+
+@contextmanager
+def yard(path: PathSpec, *, known: PathSpec | None = None, clients: int = 1, seed: int, folder: Path) -> Iterator[Yard]:
+    """Set up a path with its origin; what is written in ``folder`` is removed in the end."""
+    work = folder / f"yard-{time.monotonic_ns()}"
+    try:
+        write_files(work / "served", [FILE_BYTES] * FILES, seed)
+        with Testbed(path, clients=clients, seed=seed) as bed, origins.nginx(bed, work / "served") as url:
+            yield Yard(bed, url, known or path, work)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

@@ -1,0 +1,203 @@
+"""The tuning benchmark: its tuners, its figures, its search for the best setting, its summary."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.tuning import figures, history
+from benchmarks.tuning.driver import Row, jobs_of
+from benchmarks.tuning.oracle import StaticLattice, best_setting
+from benchmarks.tuning.summary import summary, timeline
+from benchmarks.tuning.task import Task
+from benchmarks.tuning.tuners import OURS, STATIC, VARIANTS, tuner_of
+from tests.unit.tuning.simulated_path import SimulatedPath
+from tradewind.errors import InvalidValue
+from tradewind.tuning import ChunkProgress, Sample
+
+SIMULATED = SimulatedPath()
+
+
+@pytest.fixture
+def table(tmp_path) -> Path:
+    return history.write_table(SIMULATED.table(4e6), tmp_path)
+
+
+def task(tuner: str, table: Path | None = None, **values) -> Task:
+    known = {
+        "tuner": tuner,
+        "url": "http://10.0.0.1/",
+        "names": ("a", "b"),
+        "file_bytes": 4_000_000,
+        "rounds": 50,
+        "destination": "got",
+        "ticks": 8,
+        "bandwidth_bps": 100e6,
+        "rtt_s": 0.06,
+        "loss_rate": 2e-4,
+        "table": None if table is None else str(table),
+    }
+    return Task(**(known | values))
+
+
+def sample(tick: int, plan, bps: float = 50e6) -> Sample:
+    [chunk] = plan
+    return Sample(
+        sequence=tick,
+        at_s=5.0 * tick,
+        interval_s=5.0,
+        bytes_moved=int(tick * 5 * bps / 8),
+        throughput_bps=bps,
+        remaining_bytes=400_000_000 - int(tick * 5 * bps / 8),
+        remaining_files=100,
+        rtt_s=0.08,
+        min_rtt_s=0.06,
+        sent_bytes=int(tick * 5 * bps / 8),
+        retransmitted_bytes=0,
+        power_w=20.0,
+        chunks=(
+            ChunkProgress(kind=chunk.chunk, parameters=chunk.parameters, throughput_bps=bps, remaining_bytes=10**8),
+        ),
+    )
+
+
+def row(tick: int, mbps: float, streams: int = 4, until_s: float | None = None) -> Row:
+    return Row(
+        tick=tick,
+        until_s=5.0 * tick if until_s is None else until_s,
+        interval_s=5.0,
+        throughput_bps=1e6 * mbps,
+        streams=streams,
+        setting=(streams, 1, 1),
+        rtt_s=0.07,
+        min_rtt_s=0.06,
+        loss=None,
+        power_w=20.0,
+        kind="",
+        reason="",
+        streams_asked=streams,
+        step_s=0.001,
+    )
+
+
+def test_a_task_survives_the_way_to_its_process():
+    asked = task(STATIC, setting=(4, 2, 1), target_bps=3e7)
+    assert Task.from_json(asked.to_json()) == asked
+
+
+def test_every_file_is_fetched_again_under_another_name_each_round():
+    jobs = list(jobs_of(task(STATIC, setting=(1, 1, 1), rounds=3)))
+    assert len({job.destination for job in jobs}) == 6
+    assert {str(job.source) for job in jobs} == {"http://10.0.0.1/a", "http://10.0.0.1/b"}
+
+
+@pytest.mark.parametrize("target_bps", [None, 40e6], ids=["fastest", "agreement"])
+@pytest.mark.parametrize("name", [OURS, *VARIANTS])
+def test_every_tuner_has_a_plan_before_the_first_byte_and_after_each_tick(name, target_bps, table):
+    tuner = tuner_of(task(name, table, target_bps=target_bps))
+    plan = tuner.plan
+    for tick in range(1, 9):
+        plan = tuner.after(sample(tick, plan)).plan
+        assert 1 <= plan[0].parameters.streams <= 128
+
+
+def test_a_tuner_without_what_it_starts_from_is_refused():
+    with pytest.raises(InvalidValue, match="learned table"):
+        tuner_of(task(OURS))
+    with pytest.raises(InvalidValue, match="needs one"):
+        tuner_of(task(STATIC))
+    with pytest.raises(InvalidValue, match="is one of"):
+        tuner_of(task("nobody"))
+
+
+def test_the_learner_fits_a_table_to_a_history_and_ranks_few_streams_below_many():
+    path = PathSpec(rate_bps=100e6, rtt_s=0.06, loss_rate=2e-4)
+    rows = []
+    for number, setting in enumerate(2 * history.SETTINGS):
+        cc, p, _ = setting
+        bps = min(12e6 * cc * p, 95e6) * (1 + 0.02 * math.sin(number))
+        rows.append(
+            {
+                "setting": setting,
+                "ended_s": 1e9 + 20.0 * number,
+                "duration_s": 10.0,
+                "throughput_bps": bps,
+                "rtt_s": 0.061 + bps / 2e9,
+                "min_rtt_s": 0.06,
+                "loss": 2e-4,
+                "power_w": 2.0 + cc * p / 50,
+            }
+        )
+    fitted = history.fitted(path, rows, seed=1)
+    rates = {s.parameters.streams: math.exp(s.log_throughput_mean) for s in fitted.predicted.settings}
+    assert rates[1] == pytest.approx(12e6, rel=0.3)
+    assert rates[8] == pytest.approx(95e6, rel=0.2)
+    assert fitted.loss_baseline == pytest.approx(2e-4, rel=0.1)
+    assert fitted.queueing_delay_p90_s[8] > fitted.queueing_delay_p90_s[1]
+
+
+@pytest.mark.parametrize("peak", [(1, 1, 1), (16, 2, 4), (64, 2, 16), (32, 4, 1)])
+def test_brute_force_finds_the_peak_and_asks_for_each_setting_once(peak):
+    lattice, asked = StaticLattice(), []
+
+    def score(setting):
+        asked.append(setting)
+        places = zip(lattice.axes, setting, peak, strict=True)
+        return -sum((axis.index(here) - axis.index(best)) ** 2 for axis, here, best in places)
+
+    assert best_setting(lattice, score) == peak
+    assert len(asked) == len(set(asked))
+    assert all(cc * p <= lattice.most_streams for cc, p, _ in asked)
+
+
+def test_fairness_is_one_for_equals_and_one_in_n_where_one_has_it_all():
+    assert figures.jain([3e6, 3e6, 3e6]) == pytest.approx(1.0)
+    assert figures.jain([9e6, 0.0, 0.0]) == pytest.approx(1 / 3)
+
+
+def test_a_shortfall_is_the_share_of_bits_missing_and_never_below_nothing():
+    assert figures.shortfall([row(1, 10), row(2, 30)], 25e6) == pytest.approx(0.2)
+    assert figures.shortfall([row(1, 10), row(2, 50)], 25e6) == 0.0
+
+
+def test_rates_are_compared_over_the_same_time_whatever_the_ticks():
+    ticks = [row(1, 10, until_s=5.0), row(2, 20, until_s=10.0), row(3, 40, until_s=15.0)]
+    assert figures.bps_between(ticks, 5.0, 15.0) == pytest.approx(30e6)
+    assert figures.bps_between(ticks, 7.5, 12.5) == pytest.approx(30e6)
+    assert figures.bps_between(ticks, 90.0, 95.0) == 0.0
+
+
+def test_oscillation_and_changes_are_nothing_where_nothing_moves():
+    steady = [row(i, 20) for i in range(4)]
+    assert figures.oscillation(steady) == 0.0
+    assert figures.changes([*steady, row(5, 10, streams=8), row(6, 30, streams=8)]) == 1
+    assert figures.oscillation([row(1, 10), row(2, 30)]) == pytest.approx(0.5)
+
+
+def test_a_competitor_that_gets_as_much_as_each_stream_has_all_it_is_due():
+    assert figures.competitor_share(10e6, 50e6, 4) == pytest.approx(1.0)
+
+
+def cell(case: str, tuner: str, repeat: int, **found) -> dict:
+    kept = {"case": case, "tuner": tuner, "repeat": repeat, "refused": 0, "timelines": [[row(1, 10)]]}
+    return kept | found
+
+
+def test_the_summary_has_the_worst_case_of_medians_and_the_same_for_each_variant():
+    rows = [
+        *(cell("step/a", OURS, i, oracle_fraction_after_5_ticks=each) for i, each in enumerate((0.5, 0.95, 0.99))),
+        cell("step/b", OURS, 0, oracle_fraction_after_5_ticks=0.97, oscillation=0.02),
+        cell("agreement", OURS, 0, sla_shortfall=0.01),
+        cell("step/a", "falcon", 0, oracle_fraction_after_5_ticks=0.8),
+    ]
+    found = summary(rows)
+    assert found["oracle_fraction_after_5_ticks"] == 0.95
+    assert (found["oscillation"], found["sla_shortfall"], found["jain"]) == (0.02, 0.01, None)
+    assert found["reference"]["falcon"]["oracle_fraction_after_5_ticks"] == 0.8
+
+
+def test_a_timeline_tells_queue_and_decision_of_each_tick():
+    [line] = timeline(cell("step/a", OURS, 0))
+    assert line["queue ms"] == pytest.approx(10.0)
+    assert line["decided"] == "4 streams"
