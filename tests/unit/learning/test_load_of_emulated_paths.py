@@ -37,6 +37,7 @@ def link_log(start_s, end_s, moved_bytes, files, settings):
         id_low=np.arange(n, dtype=np.uint64),
         start_s=start_s,
         end_s=end_s,
+        received_s=end_s,
         moved_bytes=moved_bytes,
         throughput_bps=8 * moved_bytes / (end_s - start_s),
         bandwidth_bps=np.full(n, BANDWIDTH_BPS),
