@@ -97,10 +97,11 @@ def parse_fraction(text: str) -> float:
 
 
 def _engineering(value: float, unit: str) -> str:
+    rounded = float(f"{value:.3g}")  # before the prefix is chosen: 999.9 M is 1 G
     for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if abs(value) >= scale:
-            return f"{value / scale:.3g} {prefix}{unit}"
-    return f"{value:.3g} {unit}"
+        if abs(rounded) >= scale:
+            return f"{rounded / scale:.3g} {prefix}{unit}"
+    return f"{rounded:.3g} {unit}"
 
 
 def format_bps(value: float) -> str:

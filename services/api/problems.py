@@ -16,6 +16,8 @@ from tradewind.wire.base import reason_of
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 2
+UNREADABLE = 400
+"""What the framework answers to a body that it cannot decode; it is raised from what went wrong."""
 
 STATUS: Mapping[type[errors.TradewindError], tuple[int, str]] = {
     errors.InvalidValue: (422, "Invalid value"),
@@ -87,16 +89,32 @@ async def _domain_error(_: Request, error: Exception) -> Response:
 
 async def _request_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    fields = []
-    for each in error.errors():
-        wrong = reason_of(ErrorDetails(type=each["type"], loc=tuple(each["loc"][1:]), msg=each["msg"], input=None))
-        fields.append(FieldProblem(field="body" if wrong.field == "row" else wrong.field, reason=wrong.reason))
+    fields = [_field_problem(each, error.body) for each in error.errors()]
     detail = "; ".join(f"{field.field}: {field.reason}" for field in fields)
     return problem(422, "Invalid value", detail, fields=tuple(fields))
 
 
+def _field_problem(error: Mapping[str, Any], body: Any) -> FieldProblem:
+    """One of the framework's errors in words; a body is bytes where its type did not call it JSON."""
+    if error["type"] == "json_invalid":
+        at = f"{error['ctx']['error']} at character {error['loc'][1]}"
+        return FieldProblem(field="body", reason=f"is not valid JSON: {at}")
+    whole = len(error["loc"]) == 1
+    if whole and isinstance(body, bytes):
+        return FieldProblem(field="body", reason="is no JSON by its type; send it with Content-Type: application/json")
+    if whole and error["type"] == "model_attributes_type":
+        return FieldProblem(field="body", reason="must be a JSON object")
+    wrong = reason_of(ErrorDetails(type=error["type"], loc=tuple(error["loc"][1:]), msg=error["msg"], input=None))
+    return FieldProblem(field="body" if wrong.field == "row" else wrong.field, reason=wrong.reason)
+
+
 async def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if error.status_code == UNREADABLE and error.__cause__ is not None:
+        reason = "cannot be read: send JSON in UTF-8, not compressed and not nested deeply"
+        return problem(
+            UNREADABLE, "Invalid body", f"body: {reason}", fields=(FieldProblem(field="body", reason=reason),)
+        )
     return problem(error.status_code, str(error.detail), str(error.detail), headers=error.headers)
 
 

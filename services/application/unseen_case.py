@@ -19,10 +19,11 @@ def unseen_case(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk], l
     if indexed is None:
         movers = [link.mover for link in snapshot.by_other_movers(enquiry.link)]
         if not movers:
-            return "no logs of this path"
+            return "no model of this path yet"
         these = "that mover" if len(movers) == 1 else "one of them"
         return (
-            f"no logs of this path by {enquiry.link.mover}; logs exist for mover {', '.join(movers)}: ask with {these}"
+            f"no model of this path for mover {enquiry.link.mover} yet; "
+            f"there is one for mover {', '.join(movers)}: ask with {these}"
         )
     found = [snapshot.model(indexed).nearest(chunk.dataset, load) for chunk in chunks]
     leaves = [leaf.model for leaf, _ in found]

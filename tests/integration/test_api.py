@@ -237,6 +237,26 @@ def test_a_body_that_is_no_json_is_a_problem(api: str, tenant: Tenant, content: 
     assert answer.headers["content-type"] == PROBLEM
 
 
+@pytest.mark.parametrize(
+    ("content", "content_type", "reason"),
+    [
+        (b'{"name": }', "application/json", "is not valid JSON: Expecting value at character 9"),
+        (b'{"name": "a"}', "application/x-www-form-urlencoded", "send it with Content-Type: application/json"),
+        (b"[1]", "application/json", "must be a JSON object"),
+        (b"\xff", "application/json", "send JSON in UTF-8"),
+        (b"[" * 100_000, "application/json", "not nested deeply"),
+    ],
+)
+def test_a_body_that_cannot_be_taken_says_how_it_must_be(
+    api: str, tenant: Tenant, content: bytes, content_type: str, reason: str
+) -> None:
+    with tenant.client(api) as client:
+        answer = client.post("/v1/endpoints", content=content, headers={"Content-Type": content_type})
+    (wrong,) = answer.json()["errors"]
+    assert wrong["field"] == "body"
+    assert reason in wrong["reason"]
+
+
 def test_a_body_that_is_too_large_is_refused(api: str, tenant: Tenant) -> None:
     with tenant.client(api) as client:
         answer = client.post("/v1/endpoints", json={"name": "a" * 2_000_000})

@@ -174,7 +174,7 @@ def test_the_same_path_with_another_mover_is_a_neighbour_that_counts_less_than_o
     other = answer(enquiry(link=LINK._replace(mover="rclone"))).recommendation
     assert other.source is AnswerSource.NEIGHBOUR
     assert not other.sla.feasible
-    assert "logs exist for mover tradewind: ask with that mover" in other.rationale
+    assert "there is one for mover tradewind: ask with that mover" in other.rationale
     assert "nearest links (origin → laptop by tradewind)" in other.rationale
     assert "assuming" not in other.rationale
     own = answer(enquiry(link=LINK._replace(destination="elsewhere"), path=PATH)).recommendation
@@ -204,7 +204,7 @@ def test_another_mover_without_energy_does_not_answer_an_agreement_on_it():
     asked = enquiry(kind=SlaKind.MIN_ENERGY, link=LINK._replace(mover="rclone"))
     made = answer(asked, unmetered).recommendation
     assert made.source is AnswerSource.HEURISTIC
-    assert "logs exist for mover tradewind" in made.rationale
+    assert "there is one for mover tradewind" in made.rationale
     assert "assuming" not in made.rationale
 
 
@@ -229,7 +229,7 @@ def test_no_more_is_expected_than_an_unseen_path_carries(load):
     made = answer(enquiry(path=Path(rtt_s=0.02), load=load), EMPTY_SNAPSHOT).recommendation
     rate = made.predicted.throughput_bps
     assert rate.low < rate.mean <= rate.high <= 1e9
-    assert made.rationale.startswith("no logs of this path, none to borrow from")
+    assert made.rationale.startswith("no model of this path yet, none to borrow from")
 
 
 @pytest.mark.parametrize("kind", [SlaKind.MAX_THROUGHPUT, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY])

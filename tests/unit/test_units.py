@@ -113,3 +113,17 @@ def test_counts_agree_with_their_nouns():
     assert told == ["0 rows", "1 row", "2 rows"]
     assert units.format_count(3, "batch", "batches") == "3 batches"
     assert units.format_count(1, "batch", "batches") == "1 batch"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (999.4, "999 bit/s"),
+        (999.9, "1 kbit/s"),
+        (999_999_999.0, "1 Gbit/s"),
+        (94.16e6, "94.2 Mbit/s"),
+        (0.0, "0 bit/s"),
+    ],
+)
+def test_a_rate_is_told_in_three_digits_and_the_prefix_that_they_need(value, told):
+    assert units.format_bps(value) == told

@@ -9,10 +9,15 @@ from tradewind.heuristics import bits_per_joule, throughput_per_joule
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.prediction import Interval, Prediction
+from tradewind.recommendation import AnswerSource
+from tradewind.sla import Sla
 from tradewind.transfer import Status, TransferRecord, Usage
 from tradewind.units import format_bps, format_bytes, format_count, format_joules
 from tradewind.units import throughput_bps as mean_rate_bps
+from tradewind.wire.recommendations import RecommendResponse
 from tradewind.wire.records import WireRecord
+from tradewind_agent.agreement_kept import kept, told
+from tradewind_agent.copy_options import MAX_THROUGHPUT
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.planning import Plan
 from tradewind_agent.resources.applied import Enforced, Verdict
@@ -33,6 +38,7 @@ class CopyReport:
 
     ``bytes_moved`` : on the network now, without what was there already.
     ``energy`` : one reading an end that was metered; an absent one was not measured, never zero.
+    ``agreement`` : what was asked for; whether it was kept is told where it has a target.
     ``work`` : duration and CPU time at this end, from which the CPU model's energy follows for any coefficients;
     ``other_work`` at the other end, where that was metered.
     ``timeline`` : samples and decisions, tick by tick, of a transfer that was tuned while it ran.
@@ -56,6 +62,7 @@ class CopyReport:
     other_work: CpuWork | None
     records: tuple[TransferRecord, ...]
     log: str
+    agreement: Sla = MAX_THROUGHPUT
     timeline: tuple[Tick, ...] = ()
     limits: tuple[Verdict, ...] = ()
     notes: tuple[str, ...] = ()
@@ -74,6 +81,13 @@ class CopyReport:
         return sum(reading.total_j for reading in self.energy) if self.energy else None
 
     @property
+    def agreement_kept(self) -> bool | None:
+        """Whether the agreement was kept; ``None`` where that cannot be told."""
+        if not self.succeeded:
+            return None
+        return kept(self.agreement, throughput_bps=self.throughput_bps, duration_s=self.duration_s, energy=self.energy)
+
+    @property
     def parameters(self) -> Parameters:
         return self.plan.parameters
 
@@ -90,6 +104,8 @@ class CopyReport:
             done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {self.duration_s:.1f} s: {rate}"
             done += _against(self.plan, self.throughput_bps)
             done += "".join(f"; {_energy(reading)}" for reading in self.energy) or "; energy not measured"
+            if self.agreement_kept is not None:
+                done += f"; agreed {told(self.agreement)}: {'kept' if self.agreement_kept else 'not kept'}"
         begin = "interrupted; run the same command again to go on; " if self.status is Status.CANCELLED else ""
         return f"{begin}{done}{_failed(self.failures)}; log {self.log}"
 
@@ -114,6 +130,8 @@ class CopyReport:
             "work": _document(self.work),
             "other_work": _document(self.other_work),
             "path": _document(self.path),
+            "agreement": _document(self.agreement),
+            "agreement_kept": self.agreement_kept,
             "parameters": self.parameters.known(),
             "plan": plan_document(self.plan),
             "records": [WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records],
@@ -165,10 +183,19 @@ def describe(plan: Plan) -> str:
         if plan.predicted.energy_j is not None:
             energy = plan.predicted.energy_j
             lines[-1] += f", {format_joules(energy.mean)} ({format_joules(energy.low)} – {format_joules(energy.high)})"
-    if plan.feasible is False:
-        lines.append("the agreement cannot be kept with the probability asked for; this comes closest")
+    if plan.feasible is False and plan.answer is not None and _has_goal(plan.answer):
+        lines.append(
+            "without a model of this very path nothing promises that the agreement is kept"
+            if plan.source in (AnswerSource.HEURISTIC, AnswerSource.NEIGHBOUR)
+            else "the agreement cannot be kept with the probability asked for; this comes closest"
+        )
     lines.append(f"{plan.source}: {plan.rationale}")
     return "\n".join(lines)
+
+
+def _has_goal(answer: RecommendResponse) -> bool:
+    """Whether the agreement can be missed; one for the most or the least cannot."""
+    return answer.sla.target is not None or answer.sla.fraction is not None
 
 
 def _settings(parameters: Parameters) -> str:

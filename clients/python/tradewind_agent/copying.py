@@ -192,6 +192,7 @@ def _report(
         work=movement.metered.work if movement.metered else None,
         other_work=movement.other_end.work if movement.other_end else None,
         records=records,
+        agreement=prepared.options.sla,
         timeline=timeline,
         log=log,
         limits=held.verdicts,

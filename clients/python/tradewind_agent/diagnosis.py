@@ -17,6 +17,7 @@ from tradewind_agent.errors import KeyRefused, NotConfigured, ServiceAway, Servi
 from tradewind_agent.meters import MeterChoice
 from tradewind_agent.retries import BRIEF_RETRIES
 from tradewind_agent.spool import Spool
+from tradewind_agent.transfer_spool import TransferSpool
 
 LONGEST_SKEW_S = 5.0
 """Beyond this, load known from other transfers' times is attributed to the wrong moments of short ones."""
@@ -175,17 +176,15 @@ def examine_meter(choice: MeterChoice) -> list[Finding]:
 def examine_spool(spool: Spool) -> list[Finding]:
     """Whether logs wait, were refused or had to be given up, and whether there is room for more."""
     state = spool.state()
+    transfers = len(TransferSpool(spool).waiting())
     findings = [
         good("spool", f"{state.segments} segments, {format_bytes(state.bytes)} of {format_bytes(state.max_bytes)}")
     ]
-    if state.segments:
-        findings = [
-            note(
-                "spool",
-                f"{format_count(state.segments, 'segment')} to upload, {format_bytes(state.bytes)}",
-                "the next copy does it",
-            )
-        ]
+    if state.segments or transfers:
+        waiting = [f"{format_count(state.segments, 'segment')} to upload, {format_bytes(state.bytes)}"]
+        if transfers:
+            waiting.append(f"{format_count(transfers, 'ended transfer')} to tell of")
+        findings = [note("spool", "; ".join(waiting), "the next copy does it")]
     if state.refused_segments:
         told = f"{format_count(state.refused_segments, 'segment')} refused by the service"
         findings.append(bad("refused logs", told, f"look at {spool.folder / 'refused'}, then remove them"))

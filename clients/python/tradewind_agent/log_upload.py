@@ -115,8 +115,9 @@ def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> t
     lines = [line for report in reports for line in report.lines()]
     document: dict[str, Any] = {"files": [report.document() for report in reports], "dry_run": uploaded is None}
     if uploaded is None:
-        records = format_count(sum(report.imported for report in reports), "record")
-        lines.append(f"dry run: {records} would be uploaded; check the links above, for what is uploaded stays")
+        imported = sum(report.imported for report in reports)
+        check = "; check the links above, for what is uploaded stays" if imported else ""
+        lines.append(f"dry run: {format_count(imported, 'record')} would be uploaded{check}")
     else:
         again = sum(receipt.accepted for receipt in uploaded.receipts if receipt.duplicate)
         known = f" ({again} known before)" if again else ""

@@ -1,6 +1,7 @@
 """Building blocks of the wire models: strictness, ranges and times."""
 
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
@@ -30,6 +31,16 @@ Instant = Annotated[
 ]
 
 
+_PLAIN_REASONS = MappingProxyType(
+    {
+        "model_type": "must be an object",
+        "model_attributes_type": "must be an object",
+        "string_pattern_mismatch": "must have no control characters",
+    }
+)
+"""Where pydantic's own words speak of Python or of patterns."""
+
+
 class Strict(BaseModel):
     """Immutable, refuses unknown fields and numbers that are not finite."""
 
@@ -46,7 +57,9 @@ def reason_of(error: ErrorDetails) -> InvalidValue:
     """The first of pydantic's errors as field and one phrase, fit for a quarantine row or a problem."""
     field = ".".join(str(part) for part in error["loc"]) or "row"
     if error["type"] == "extra_forbidden":
-        return InvalidValue(field, "is not a known field; units are part of the names, see the transfer record")
+        return InvalidValue(field, "is not a known field; units are part of the names, such as total_bytes and rtt_s")
     if error["type"] == "json_invalid":
         return InvalidValue("row", f"is not valid JSON: {error['msg'].removeprefix('Invalid JSON: ')}")
+    if error["type"] in _PLAIN_REASONS:
+        return InvalidValue(field, _PLAIN_REASONS[error["type"]])
     return InvalidValue(field, error["msg"][0].lower() + error["msg"][1:])

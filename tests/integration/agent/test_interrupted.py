@@ -49,12 +49,12 @@ def slow_address(origin):
             run_in_loop(path.close())
 
 
-def interrupt(*arguments, env, when):
-    """Start a command, press Ctrl-C once ``when`` holds; its exit code and output."""
+def interrupt(*arguments, env, when, by=signal.SIGINT):
+    """Start a command, press Ctrl-C (or send ``by``) once ``when`` holds; its exit code and output."""
     with start(*arguments, env=env) as process:
         eventually(lambda: process.poll() is not None or when(), patience_s=PATIENCE_S)
         assert process.poll() is None, process.stderr.read()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(by)
         out, err = process.communicate(timeout=PATIENCE_S)
     return process.returncode, out.decode(), err.decode()
 
@@ -92,3 +92,41 @@ def test_an_interrupted_copy_keeps_what_it_has_and_says_how_to_go_on(
     assert {path.name: path.read_bytes() for path in target.iterdir()} == {
         path.name: path.read_bytes() for path in files.iterdir()
     }
+
+
+@pytest.mark.parametrize(
+    ("by", "in_background"), [(signal.SIGTERM, False), (signal.SIGTERM, True), (signal.SIGHUP, False)]
+)
+def test_a_copy_that_is_stopped_otherwise_ends_as_cleanly(slow_address, env, tmp_path, by, in_background):
+    target = tmp_path / "copy"
+    # A script's job in the background ignores SIGINT, which its processes inherit.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_background else None
+    try:
+        code, out, _ = interrupt(
+            "copy",
+            slow_address,
+            str(target),
+            *BY_HAND,
+            env=env,
+            by=by,
+            when=(target / ".large.tradewind-part").exists,
+        )
+    finally:
+        if in_background:
+            signal.signal(signal.SIGINT, before)
+    assert code == 130
+    assert out.startswith("interrupted; run the same command again to go on; ")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_command_that_is_interrupted_says_so(env, as_json):
+    options = ["--json"] if as_json else []
+    with start("meter", "--duration", "1h", "--interval", "100ms", "--base-power", "0s", *options, env=env) as process:
+        told = process.stderr.readline()  # how it meters: it is under way
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert told.startswith(b"tradewind: ")
+    assert err.endswith(b"tradewind: stopped\n")
+    if as_json:
+        assert json.loads(out.splitlines()[-1]) == {"error": "stopped", "exit_code": 130}

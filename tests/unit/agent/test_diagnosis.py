@@ -3,9 +3,10 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from tests.unit.agent.records import lines
+from tests.unit.agent.records import lines, record
 from tests.unit.agent.service import answering, problem
 from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind.wire.records import WireRecord
 from tradewind_agent.config import Service, keep
 from tradewind_agent.diagnosis import (
     Health,
@@ -20,6 +21,7 @@ from tradewind_agent.diagnosis import (
 from tradewind_agent.meters import CpuModelMeter, MeterChoice, assumed_profile
 from tradewind_agent.retries import NO_RETRIES
 from tradewind_agent.spool import Spool
+from tradewind_agent.transfer_spool import TransferSpool
 
 DATE = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 OK = httpx.Response(200, json={"status": "ok"}, headers={"Date": "Sun, 01 Mar 2026 12:00:00 GMT"})
@@ -95,6 +97,15 @@ def test_small_buffers_come_with_the_command_that_raises_them(tmp_path):
 
 def test_a_kernel_that_does_not_tell_is_no_failure(tmp_path):
     assert {finding.health for finding in examine_tcp(tmp_path)} == {Health.NOTE}
+
+
+def test_ended_transfers_that_the_service_does_not_know_of_are_counted(tmp_path):
+    spool = Spool(tmp_path / "spool", warn=lambda _: None)
+    ended = WireRecord.of(record(1))
+    TransferSpool(spool).seal(ended.id, [ended], [])
+    (found,) = examine_spool(spool)
+    assert found.health is Health.NOTE
+    assert "1 ended transfer to tell of" in str(found)
 
 
 def test_a_spool_with_losses_says_so(tmp_path):

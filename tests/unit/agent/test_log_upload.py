@@ -91,3 +91,9 @@ def test_one_of_a_thing_is_told_in_the_singular():
     text, _ = upload_report(reports, None)
     assert text.startswith("log.csv: csv, 1 record, 1 row refused\n  alpha to beta, moved by unknown: 1 record\n")
     assert "  refused 1 (row 3): row: has 3 fields where the header has 4" in text
+
+
+def test_where_nothing_would_be_uploaded_no_links_are_pointed_at():
+    _, reports = read("a,b\n1,2\n")
+    text, _ = upload_report(reports, None)
+    assert text.endswith("dry run: 0 records would be uploaded")

@@ -3,9 +3,10 @@
 import os
 import signal
 import traceback
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from tradewind.errors import InvalidValue, TradewindError
 from tradewind_agent.cli import copy, doctor, login, logs, meter, recommend, serve_files, surroundings, wrap
@@ -15,10 +16,21 @@ FAILURE, WRONG_USAGE = 1, 2
 TRACE_VARIABLE = "TRADEWIND_TRACE"
 
 
+class _Commands(TyperGroup):
+    """The commands; the framework would make an interrupt a bare exit code, without a line or a document."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+
+
 def build() -> typer.Typer:
     """All commands."""
     app = typer.Typer(
         name=PROGRAM,
+        cls=_Commands,
         help="Move data with parameters learned from history, and learn from each transfer.",
         add_completion=False,
         pretty_exceptions_enable=False,

@@ -174,8 +174,7 @@ def copy(
     terminal = Terminal(as_json, quiet)
     _check_places(places, manifest, mover)
     client = surroundings.open_client_if_configured(BRIEF_RETRIES)
-    # A stop of the service manager ends a copy as cleanly as the user's Ctrl-C does.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    _end_cleanly_when_stopped()
     try:
         if mover != OWN_MOVER:
             around = Around(terminal, client, meter)
@@ -202,6 +201,15 @@ def copy(
     terminal.result(report.line(), report.document())
     if not report.succeeded:
         raise typer.Exit(128 + signal.SIGINT if report.status is Status.CANCELLED else 1)
+
+
+def _end_cleanly_when_stopped() -> None:
+    """Let a service manager's stop and a terminal that is closed end a copy as cleanly as the user's Ctrl-C does."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a script's job in the background, which SIGTERM still ends
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
 
 
 def _check_places(places: list[str], manifest: str | None, mover: str) -> None:

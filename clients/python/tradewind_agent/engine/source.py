@@ -97,6 +97,8 @@ def list_uploads(sources: Sequence[Path], destination: Url) -> list[UploadJob]:
         return [job for source in sources for job in _uploads_below(source, destination)]
     if len(sources) == 1 and sources[0].is_file():
         return [_upload(sources[0], destination)]
+    for missing in (source for source in sources if not source.exists()):
+        raise UnusableSource(f"{missing} does not exist")
     raise UnusableSource(f"{destination} names one file; end it with / to put several files into a folder")
 
 
