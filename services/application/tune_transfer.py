@@ -174,7 +174,7 @@ class Tuner:
                     raise Conflict(f"transfer {key.transfer_id} is over")
                 case Outcome.OVERTAKEN:
                     before = self._adopted(live, sample, exchanged)
-                    if sample.sequence <= before.sequence:
+                    if sample.sequence <= before.sequence and live.share.granted:
                         return _answer(live, before.decision)
                     continue
             live.known, live.state = sample.sequence, state
@@ -198,6 +198,7 @@ class Tuner:
         except InvalidValue:
             state = replace(resume(live.opening.basis, sample), sequence=sample.sequence - 1)
         live.state, live.known, live.journalled = state, state.sequence, exchanged.journalled_sequence
+        live.grant(exchanged.share)
         return state
 
 

@@ -211,6 +211,17 @@ def test_a_transfer_without_a_share_waits_and_is_told_why(limited: httpx.Client,
     assert "other transfers" in told["reason"]
 
 
+def test_a_transfer_without_a_share_gets_none_by_asking_another_process(
+    limited: httpx.Client, client: httpx.Client, learned: Tenant, database_url: str, redis_url: str
+) -> None:
+    cap(limited, scope="tenant", concurrency=1)
+    first, second = Transfer(client), Transfer(client)
+    first.beat(0)
+    assert second.beat(0)["granted"] is False
+    with another_process(learned, database_url, redis_url) as elsewhere:
+        assert second.beat(0, client=elsewhere)["granted"] is False
+
+
 def test_a_running_transfer_obeys_a_limit_set_meanwhile(
     limited: httpx.Client, client: httpx.Client, transfer: Transfer
 ) -> None:
