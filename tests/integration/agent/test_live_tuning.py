@@ -188,20 +188,41 @@ class Overheard:
         return getattr(self._client, name)
 
 
-@pytest.mark.parametrize("by_hand", [Parameters(), Parameters(concurrency=4, parallelism=1, pipelining=1)])
-def test_a_static_copy_tells_no_heartbeat(
-    api: str, learned: Tenant, path: ChangingPath, tmp_path: Path, spool: Spool, by_hand: Parameters
+BY_HAND = Parameters(concurrency=4, parallelism=1, pipelining=1)
+
+
+@pytest.mark.parametrize("changes", [{"tune": False}, {"by_hand": BY_HAND}, {"by_hand": BY_HAND, "tune": False}])
+def test_a_static_copy_claims_its_share_and_ends(
+    api: str, learned: Tenant, path: ChangingPath, tmp_path: Path, spool: Spool, changes: dict[str, Any]
 ) -> None:
     with Client(api, learned.secret) as client:
         overheard = Overheard(client)
         report = copy_files(
             [path.url],
             str(tmp_path / "copy"),
-            options=replace(OPTIONS, tune=by_hand.concurrency is not None, by_hand=by_hand),
+            options=replace(OPTIONS, **changes),
             client=overheard,  # type: ignore[arg-type]
             logbook=Logbook(spool=spool, client=client),
         )
-    assert (report.succeeded, report.timeline, overheard.heard, report.log) == (True, (), [], "uploaded")
+    assert (report.succeeded, report.log) == (True, "uploaded")
+    assert overheard.heard[0] == 0
+    assert {tick.verdict.chunks for tick in report.timeline} == {report.plan.chunks}
+    with learned.client(api) as http:
+        assert http.get(f"/v1/transfers/{report.plan.transfer_id}").json()["transfer"]["state"] == "ended"
+
+
+@pytest.mark.parametrize("changes", [{"by_hand": Parameters(concurrency=4)}, {"by_hand": BY_HAND}])
+def test_what_the_user_sets_is_cut_to_the_caps_of_the_provider(
+    api: str, limited: Tenant, path: ChangingPath, files: Path, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    with Client(api, limited.secret) as client:
+        report = copy_files(
+            [path.url], str(tmp_path / "copy"), options=replace(OPTIONS, **changes), client=client, say=lambda _: None
+        )
+    assert contents(tmp_path / "copy") == contents(files)
+    for tick in report.timeline:
+        assert sum(each.parameters.concurrency or 1 for each in tick.verdict.chunks) == 1
+    assert {record.parameters.concurrency for record in report.records} == {1}
 
 
 @contextmanager
