@@ -9,6 +9,7 @@ from tradewind.dataset import ChunkKind
 from tradewind.energy import EnergyMethod, EnergyQuality
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
+from tradewind.transfer import Status
 from tradewind.tuning import ChunkProgress, Sample
 from tradewind.wire.base import AtLeastOne, Count, Instant, Name, NonNegative, Open, Positive, Strict, Text
 from tradewind.wire.recommendations import RecommendRequest
@@ -139,10 +140,14 @@ class SpooledHeartbeat(Strict):
 
 
 class Completion(Strict):
-    """The end of a transfer: its records, of the chunks and of the whole, and the heartbeats not stored for good."""
+    """The end of a transfer: its records, of the chunks and of the whole, and the heartbeats not stored for good.
 
-    records: tuple[WireRecord, ...] = Field(min_length=1, max_length=MAX_CHUNKS + 1)
+    Without records it has nothing to log; ``status`` is how it ended then, as far as heartbeats have told of it.
+    """
+
+    records: tuple[WireRecord, ...] = Field(default=(), max_length=MAX_CHUNKS + 1)
     heartbeats: tuple[SpooledHeartbeat, ...] = Field(default=(), max_length=MAX_LATE_HEARTBEATS)
+    status: Status = Status.CANCELLED
 
     @model_validator(mode="after")
     def _of_one_transfer(self) -> Self:

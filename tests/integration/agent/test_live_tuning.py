@@ -358,6 +358,19 @@ def test_a_copy_waits_for_its_share_until_another_has_ended(
             assert sum(each.parameters.concurrency or 1 for each in tick.verdict.chunks) == 1
 
 
+def test_a_copy_without_a_log_gives_its_share_back_at_once(
+    api: str, limited: Tenant, path: ChangingPath, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    with Client(api, limited.secret) as client:
+        for name in ("first", "second"):
+            report = copy_files([path.url], str(tmp_path / name), options=OPTIONS, client=client, say=said.append)
+            with limited.client(api) as http:
+                told = http.get(f"/v1/transfers/{report.plan.transfer_id}").json()["transfer"]
+            assert (told["state"], told["status"]) == ("ended", "succeeded")
+    assert not any("waiting for a share" in line for line in said)
+
+
 def test_a_copy_that_gets_no_share_says_so_and_an_interrupt_ends_the_wait(
     api: str, limited: Tenant, path: ChangingPath, tmp_path: Path
 ) -> None:

@@ -110,6 +110,11 @@ class Tuning:
         self._pace, self._keeping, self._say = pace, keeping, say
         self._tick_s = pace.tick_s or TICK_S
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether the service has answered last."""
+        return self._correspondence is not None and self._answered
+
     async def begin(self, engine: Tunable) -> None:
         """Claim a share with heartbeat 0, and give the engine the plan that is granted.
 
