@@ -325,6 +325,15 @@ def test_a_transfer_whose_program_was_killed_is_told_with_its_last_tick(tmp_path
     assert transfers.drain(service).completed == frozenset()
 
 
+def test_a_file_that_is_no_transfer_is_left_alone(tmp_path: Folder) -> None:
+    spool = TransferSpool(Spool(tmp_path, warn=lambda _: None))
+    spool.folder.mkdir()
+    stray = spool.folder / "notes.ended"
+    stray.write_text("not a transfer")
+    assert spool.waiting() == ()
+    assert stray.exists()
+
+
 def test_changes_are_told_in_the_words_of_a_user() -> None:
     before = (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=8, parallelism=1, pipelining=4)),)
     after = (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=16, parallelism=2, pipelining=4)),)
