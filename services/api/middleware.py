@@ -7,13 +7,16 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.telemetry import Metrics
-from tradewind.units import MIB
+from tradewind.units import KIB, MIB
 
 MAX_JSON_BYTES = MIB
 MAX_COMPLETION_BYTES = 32 * MIB
 """Of the end of a transfer, with the heartbeats of a day that the service was away for."""
 
-COMPLETIONS = "/complete"
+MAX_HEARTBEAT_BYTES = 64 * KIB
+"""Several times the largest; hundreds of thousands wait for the journal at once when no worker takes them."""
+
+COMPLETIONS, HEARTBEATS = "/complete", "/heartbeats"
 STREAMED_ROUTES = frozenset({"/v1/logs"})
 """Routes that read their body piece by piece and keep a limit of their own."""
 
@@ -29,7 +32,7 @@ class BodyLimit:
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD"} or scope["path"] in STREAMED_ROUTES:
             await self._app(scope, receive, send)
             return
-        most = MAX_COMPLETION_BYTES if scope["path"].endswith(COMPLETIONS) else self._max_bytes
+        most = self._most_bytes(scope["path"])
         received = 0
 
         async def limited() -> Message:
@@ -41,6 +44,11 @@ class BodyLimit:
             return message
 
         await self._app(scope, limited, send)
+
+    def _most_bytes(self, path: str) -> int:
+        if path.endswith(COMPLETIONS):
+            return MAX_COMPLETION_BYTES
+        return min(MAX_HEARTBEAT_BYTES, self._max_bytes) if path.endswith(HEARTBEATS) else self._max_bytes
 
 
 class Measured:

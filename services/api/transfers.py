@@ -140,7 +140,8 @@ def _rendered(answer: Answer) -> bytes:
             "kind": decision.kind,
             "reason": decision.reason,
             "sla_bank": decision.sla_bank,
-            "granted": answer.granted,
+            "granted": answer.share.granted,
+            "share": {"concurrency": answer.share.concurrency, "streams": answer.share.streams},
             "journalled_sequence": answer.journalled_sequence,
             "next_heartbeat_s": answer.next_heartbeat_s,
         }

@@ -1,6 +1,6 @@
 """The end of a transfer: its records join the logs, and what its agent kept of its heartbeats joins the journal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from io import BytesIO
 from typing import Protocol
@@ -13,6 +13,7 @@ from services.application.transfer_journal import TransferEnd, TransferJournal, 
 from tradewind.dataset import ChunkKind
 from tradewind.errors import InvalidValue
 from tradewind.wire.heartbeats import Completion, CompletionReceipt, SpooledHeartbeat
+from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.records import WireRecord
 
 
@@ -38,6 +39,8 @@ def complete_transfer(
     for number, record in enumerate(completion.records):
         if record.transfer_id != transfer_id:
             raise InvalidValue(f"records.{number}.transfer_id", f"must be that of the transfer, {transfer_id}")
+    if not completion.records:
+        return _unlogged(transfer_id, completion, uow=uow, clock=clock)
     whole, now = _whole(completion.records), clock.now()
     news = _news(transfer_id, whole, completion.heartbeats, now)
     with uow:
@@ -50,6 +53,30 @@ def complete_transfer(
     return CompletionReceipt(
         accepted=receipt.accepted, rejected=receipt.rejected, heartbeats=new_heartbeats, ended_at=ended_at
     )
+
+
+def _unlogged(
+    transfer_id: UUID, completion: Completion, *, uow: CompletionUnitOfWork, clock: Clock
+) -> CompletionReceipt:
+    """The end of a transfer that has nothing to log; one that nobody has told of is not made known by it."""
+    now, new_heartbeats = clock.now(), 0
+    beats = {each.heartbeat.sequence: each for each in completion.heartbeats if _is_possible(each)}
+    asked = _enquiry_of(beats)
+    with uow:
+        if asked is not None:
+            news = TransferNews(
+                transfer_id=transfer_id, workload=Workload.asked(asked), started_at=now, heard_at=None, beats=beats
+            )
+            uow.journal.note([news])
+            new_heartbeats = uow.journal.add([news])
+            uow.journal.advance([transfer_id])
+        ended_at = uow.journal.end_unlogged(transfer_id, completion.status, at=now)
+        uow.commit()
+    return CompletionReceipt(accepted=0, rejected=0, heartbeats=new_heartbeats, ended_at=ended_at or now)
+
+
+def _enquiry_of(beats: Mapping[int, SpooledHeartbeat]) -> RecommendRequest | None:
+    return next((each.heartbeat.enquiry for each in beats.values() if each.heartbeat.enquiry is not None), None)
 
 
 def _whole(records: Sequence[WireRecord]) -> WireRecord:
@@ -65,7 +92,7 @@ def _batch(tenant_id: UUID, records: Sequence[WireRecord], limits: BodyLimits) -
 
 def _news(transfer_id: UUID, whole: WireRecord, heartbeats: Sequence[SpooledHeartbeat], now: datetime) -> TransferNews:
     beats = {each.heartbeat.sequence: each for each in heartbeats if _is_possible(each)}
-    asked = next((each.heartbeat.enquiry for each in beats.values() if each.heartbeat.enquiry is not None), None)
+    asked = _enquiry_of(beats)
     return TransferNews(
         transfer_id=transfer_id,
         workload=Workload.recorded(whole) if asked is None else Workload.asked(asked),

@@ -83,3 +83,6 @@ class TransferJournal(Protocol):
 
     def end(self, transfer_id: UUID, end: TransferEnd) -> datetime:
         """Mark a noted transfer as ended; when it ended first."""
+
+    def end_unlogged(self, transfer_id: UUID, status: Status, *, at: datetime) -> datetime | None:
+        """Mark a transfer as ended unless it is; when it ended, ``None`` for one that is not known."""

@@ -37,6 +37,9 @@ WAITING_TICK_S = 1.0
 SILENT_TICKS = 3
 """Heartbeats missing before a transfer's share goes to others."""
 
+LONGEST_SILENCE_S = 300.0
+"""However long the ticks of a transfer are, so that none holds a share for ever by what it says of itself."""
+
 ATTEMPTS = 4
 """Rounds against other processes that answer for the same transfer; more than one is rare, more than two a fault."""
 
@@ -59,13 +62,22 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """``granted`` : whether the transfer may run. ``journalled_sequence`` : heartbeats up to it are stored for good."""
+    """``share`` : granted now. ``journalled_sequence`` : heartbeats up to it are stored for good."""
 
     sequence: int
     decision: Decision
-    granted: bool
+    share: Share
     journalled_sequence: int
     next_heartbeat_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A heartbeat, the sample that it is to the controller, and how it came."""
+
+    beat: Heartbeat
+    sample: Sample
+    body: bytes
 
 
 @dataclass(slots=True)
@@ -126,7 +138,7 @@ class Tuner:
             self._live.move_to_end(key)
         if sample.sequence <= live.known and live.share.granted:
             return _answer(live, live.state.decision)
-        return await self._decide(key, live, sample, body, claims(live.opening.link))
+        return await self._decide(key, live, _Told(beat, sample, body), claims(live.opening.link))
 
     async def end(self, key: TransferKey) -> None:
         """The transfer is over: its share is free. Without the store of sessions the share runs out by itself."""
@@ -159,22 +171,21 @@ class Tuner:
             raise Conflict(f"transfer {key.transfer_id} has no session: send the heartbeat again with its enquiry")
         return RecommendRequest.model_validate_json(stored)
 
-    async def _decide(
-        self, key: TransferKey, live: _Live, sample: Sample, body: bytes, claims: tuple[Claim, ...]
-    ) -> Answer:
+    async def _decide(self, key: TransferKey, live: _Live, told: _Told, claims: tuple[Claim, ...]) -> Answer:
+        sample = told.sample
         before = live.state
         for _ in range(ATTEMPTS):
             if sample.sequence == 0:
                 before = begin(live.basis)  # so also when a transfer asks again for its share
             state, decision = step(live.basis, before, sample)
-            exchanged = await self._exchange(key, live, _tick(live, sample, state, body, claims))
+            exchanged = await self._exchange(key, live, _tick(live, told, state, claims))
             match exchanged.outcome:
                 case Outcome.ENDED:
                     self._live.pop(key, None)
                     raise Conflict(f"transfer {key.transfer_id} is over")
                 case Outcome.OVERTAKEN:
                     before = self._adopted(live, sample, exchanged)
-                    if sample.sequence <= before.sequence:
+                    if sample.sequence <= before.sequence and live.share.granted:
                         return _answer(live, before.decision)
                     continue
             live.known, live.state = sample.sequence, state
@@ -198,23 +209,25 @@ class Tuner:
         except InvalidValue:
             state = replace(resume(live.opening.basis, sample), sequence=sample.sequence - 1)
         live.state, live.known, live.journalled = state, state.sequence, exchanged.journalled_sequence
+        live.grant(exchanged.share)
         return state
 
 
-def _tick(live: _Live, sample: Sample, state: TuningState, body: bytes, claims: tuple[Claim, ...]) -> Tick:
+def _tick(live: _Live, told: _Told, state: TuningState, claims: tuple[Claim, ...]) -> Tick:
+    sample = told.sample
     stored = state.to_dict()
     return Tick(
         sequence=sample.sequence,
         known=live.known,
         state=orjson.dumps(stored),
         enquiry=live.opening.enquiry,
-        heartbeat=body,
+        heartbeat=told.body,
         decision=orjson.dumps(stored["decision"]),
         claims=claims,
-        used=_used(sample),
-        wanted=_wanted(sample, state.decision),
+        used=_used(told.beat),
+        wanted=_wanted(told.beat, state.decision, live.opening.basis.caps),
         weight=live.opening.weight,
-        silent_after_s=SILENT_TICKS * max(sample.interval_s, TICK_S),
+        silent_after_s=min(SILENT_TICKS * max(sample.interval_s, TICK_S), LONGEST_SILENCE_S),
     )
 
 
@@ -243,27 +256,30 @@ def _total(chunks: tuple[ChunkPlan, ...]) -> tuple[int, int]:
     )
 
 
-def _used(sample: Sample) -> tuple[int, int]:
+def _used(beat: Heartbeat) -> tuple[int, int]:
     """Files and streams in force; none before the first byte."""
-    if sample.sequence == 0:
+    if beat.sequence == 0:
         return 0, 0
+    settings = [each.parameters for each in beat.chunks] or [beat.parameters]
     return (
-        sum(chunk.parameters.concurrency or 1 for chunk in sample.chunks),
-        sum(chunk.parameters.streams for chunk in sample.chunks),
+        sum(each.concurrency or 1 for each in settings),
+        sum((each.concurrency or 1) * (each.parallelism or 1) for each in settings),
     )
 
 
-def _wanted(sample: Sample, decision: Decision) -> tuple[int, int]:
+def _wanted(beat: Heartbeat, decision: Decision, caps: Caps) -> tuple[int, int]:
     """Files and streams that the transfer may come to use until its next heartbeat."""
     files, streams = _total(decision.chunks)
-    if sample.sequence == 0:
+    if beat.sequence:
+        files, streams = min(GROWTH * files, max(beat.remaining_files, 1)), GROWTH * streams
+    files, streams = min(files, caps.concurrency or files), min(streams, caps.streams or streams)
+    if beat.wanted is None:
         return files, streams
-    most = max(sample.remaining_files, 1)
-    return min(GROWTH * files, most), GROWTH * streams
+    return max(files, beat.wanted.concurrency), max(streams, beat.wanted.streams)
 
 
 def _answer(live: _Live, decision: Decision) -> Answer:
     if not live.share.granted:
         decision = replace(decision, reason=NO_ROOM, changed=False)
-        return Answer(live.state.sequence, decision, False, live.journalled, WAITING_TICK_S)
-    return Answer(live.state.sequence, decision, True, live.journalled, TICK_S)
+        return Answer(live.state.sequence, decision, live.share, live.journalled, WAITING_TICK_S)
+    return Answer(live.state.sequence, decision, live.share, live.journalled, TICK_S)

@@ -70,7 +70,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchanged:
-    """``state`` : of the session that has overtaken this one, JSON."""
+    """``share`` : granted now, or to the session that has overtaken this one; ``state`` : of that session, JSON."""
 
     outcome: Outcome
     journalled_sequence: int = -1

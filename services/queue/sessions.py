@@ -62,11 +62,13 @@ class RedisSessions:
             case Outcome.ENDED:
                 return Exchanged(outcome=Outcome.ENDED)
             case Outcome.OVERTAKEN:
-                return Exchanged(outcome=Outcome.OVERTAKEN, state=told[0], journalled_sequence=int(told[1]))
+                state, journalled, *granted = told
+                return Exchanged(
+                    outcome=Outcome.OVERTAKEN, state=state, journalled_sequence=int(journalled), share=_share(*granted)
+                )
             case Outcome.STORED:
-                _, journalled, files_granted, streams_granted = told
-                share = Share(_number(files_granted), _number(streams_granted))
-                return Exchanged(outcome=Outcome.STORED, journalled_sequence=int(journalled), share=share)
+                _, journalled, *granted = told
+                return Exchanged(outcome=Outcome.STORED, journalled_sequence=int(journalled), share=_share(*granted))
 
     async def enquiry(self, key: TransferKey) -> bytes | None:
         try:
@@ -92,6 +94,10 @@ def _scope_key(key: TransferKey, scope: str) -> str:
 
 def _text(cap: int | None) -> str:
     return "" if cap is None else str(cap)
+
+
+def _share(files: bytes | int, streams: bytes | int) -> Share:
+    return Share(_number(files), _number(streams))
 
 
 def _number(granted: bytes | int) -> int | None:

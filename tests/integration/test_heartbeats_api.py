@@ -1,6 +1,7 @@
 """Heartbeats over HTTP, on a release that a real refresh made and sessions in a real store."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -12,7 +13,9 @@ import redis
 import redis.asyncio
 
 from benchmarks.api_cases import SOURCE
+from services.api.middleware import MAX_HEARTBEAT_BYTES
 from services.application.authenticate import Scope
+from services.application.tune_transfer import LONGEST_SILENCE_S
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container, container
 from services.queue.sessions import RedisSessions
@@ -153,13 +156,16 @@ def test_a_store_of_sessions_that_is_away_stops_no_transfer(
 
 
 @pytest.fixture
-def limited(client: httpx.Client, learned: Tenant, api: str) -> Iterator[httpx.Client]:
-    """A provider's client; the limits that it sets are removed again."""
+def limited(client: httpx.Client, learned: Tenant, api: str, redis_url: str) -> Iterator[httpx.Client]:
+    """A provider's client; the limits that it sets are removed again, and the shares that transfers held of them."""
     with learned.client(api) as provider:
         yield provider
         for limit in provider.get("/v1/limits").json():
             provider.put("/v1/limits", json={**limit, "concurrency": None, "streams": None}).raise_for_status()
         assert provider.get("/v1/limits").json() == []
+    with redis.Redis.from_url(redis_url) as store:
+        for scope in store.scan_iter(f"tradewind:shares:{learned.id}:*"):
+            store.delete(scope)
 
 
 def cap(provider: httpx.Client, **limit: Any) -> list[dict[str, Any]]:
@@ -192,8 +198,9 @@ def test_two_transfers_share_a_limit_and_it_is_never_exceeded(limited: httpx.Cli
     cap(limited, scope="link", source=SOURCE, destination=DESTINATION, streams=6)
     first, second = Transfer(client), Transfer(client)
     assert first.beat(0)["granted"] is True
+    told: dict[str, Any] = {"granted": False}
     for sequence in range(1, 5):
-        told = second.beat(0) if sequence == 1 or not told["granted"] else second.beat(sequence)  # noqa: F821
+        told = second.beat(sequence if told["granted"] else 0)
         shrunk = first.beat(sequence)
         assert streams_of(shrunk) <= 6
         if told["granted"]:
@@ -209,6 +216,57 @@ def test_a_transfer_without_a_share_waits_and_is_told_why(limited: httpx.Client,
     assert told["granted"] is False
     assert told["next_heartbeat_s"] < 5
     assert "other transfers" in told["reason"]
+
+
+def test_what_a_user_has_set_is_claimed_and_cut_to_what_is_left(limited: httpx.Client, client: httpx.Client) -> None:
+    cap(limited, scope="tenant", concurrency=6)
+    wanted: dict[str, Any] = {"wanted": {"concurrency": 9, "streams": 18}, "chunks": []}
+    first, second = Transfer(client), Transfer(client)
+    assert first.beat(0, **wanted)["share"] == {"concurrency": 6, "streams": None}
+    assert second.beat(0, **wanted)["granted"] is False
+    assert first.beat(1, **wanted, parameters={"concurrency": 6})["share"]["concurrency"] == 3
+    assert second.beat(0, **wanted)["granted"] is False
+    assert first.beat(2, **wanted, parameters={"concurrency": 3})["share"]["concurrency"] == 3
+    assert second.beat(0, **wanted)["share"]["concurrency"] == 3
+
+
+def test_no_more_is_claimed_than_the_caps_of_the_enquiry_allow(limited: httpx.Client, client: httpx.Client) -> None:
+    cap(limited, scope="endpoint", endpoint=DESTINATION, concurrency=6)
+    small = Transfer(client, limits={"concurrency": 3})
+    small.beat(0)
+    small.beat(1)
+    assert Transfer(client).beat(0)["share"]["concurrency"] == 3
+
+
+def test_a_share_is_not_held_for_ever_by_a_tick_that_is_told_to_be_long(
+    limited: httpx.Client, transfer: Transfer, learned: Tenant, redis_url: str
+) -> None:
+    cap(limited, scope="tenant", concurrency=6)
+    transfer.beat(0)
+    transfer.beat(1, interval_s=1e7)
+    with redis.Redis.from_url(redis_url) as store:
+        entry = store.hget(f"tradewind:shares:{learned.id}:tenant::", transfer.id)
+        seconds, _ = store.time()
+    assert isinstance(entry, bytes)
+    expires_ms = int(entry.split()[-1])
+    assert expires_ms <= 1000 * (seconds + 1 + LONGEST_SILENCE_S)
+
+
+def test_a_heartbeat_of_more_bytes_than_one_can_have_is_refused(transfer: Transfer) -> None:
+    body = json.dumps(transfer.body(0)) + " " * MAX_HEARTBEAT_BYTES
+    answer = transfer.client.post(f"/v1/transfers/{transfer.id}/heartbeats", content=body)
+    assert answer.status_code == 413
+
+
+def test_a_transfer_without_a_share_gets_none_by_asking_another_process(
+    limited: httpx.Client, client: httpx.Client, learned: Tenant, database_url: str, redis_url: str
+) -> None:
+    cap(limited, scope="tenant", concurrency=1)
+    first, second = Transfer(client), Transfer(client)
+    first.beat(0)
+    assert second.beat(0)["granted"] is False
+    with another_process(learned, database_url, redis_url) as elsewhere:
+        assert second.beat(0, client=elsewhere)["granted"] is False
 
 
 def test_a_running_transfer_obeys_a_limit_set_meanwhile(

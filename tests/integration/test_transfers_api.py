@@ -133,6 +133,23 @@ def test_the_share_of_a_completed_transfer_is_free_at_once(
         provider.put("/v1/limits", json={"scope": "tenant"}).raise_for_status()
 
 
+def test_a_transfer_with_nothing_to_log_ends(transfer: Transfer, client: httpx.Client) -> None:
+    unknown = complete(client, str(uuid4()), {"records": []})
+    assert (unknown["accepted"], unknown["heartbeats"]) == (0, 0)
+    transfer.beat(0)
+    receipt = complete(client, transfer.id, {"heartbeats": [{"heartbeat": transfer.body(0)}]})
+    assert receipt["heartbeats"] == 1
+    told = timeline(client, transfer)
+    assert (told["transfer"]["state"], told["transfer"]["status"]) == ("ended", "cancelled")
+    assert transfer.send(transfer.body(1)).status_code == 409
+
+
+def test_an_end_with_nothing_to_log_does_not_undo_another(transfer: Transfer, client: httpx.Client) -> None:
+    first = complete(client, transfer.id, completion(transfer.id, transfer.body(0)))
+    assert complete(client, transfer.id, {})["ended_at"] == first["ended_at"]
+    assert timeline(client, transfer)["transfer"]["status"] == "succeeded"
+
+
 def test_a_record_of_another_transfer_is_refused_by_name(transfer: Transfer, client: httpx.Client) -> None:
     for other in (str(uuid4()), None):
         told = completion(transfer.id)

@@ -15,12 +15,13 @@ MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT)
 class CopyOptions:
     """What a copy is asked for.
 
-    ``by_hand`` : parameters that the user sets; with concurrency, parallelism and pipelining no one else is asked.
+    ``by_hand`` : parameters that the user sets; with concurrency, parallelism and pipelining no one recommends any. The
+    service is still asked for a share, and what is set beyond it is cut.
     ``source``, ``destination`` : endpoint names; by default the host in the address and the name of this host.
     ``bandwidth_bps``, ``rtt_s`` : of the path where known; the RTT is timed otherwise.
     ``load`` : share of the path that others use, 0..1, where known.
     ``limits`` : caps on what may be recommended.
-    ``tune`` : sample the transfer each tick and change its parameters while it runs; nothing set by hand is changed.
+    ``tune`` : change the parameters while it runs, from a sample each tick; what is set by hand is only cut to a share.
     ``tick_s`` : between two samples; by default as the service asks, 5 s without one.
     ``share_patience_s`` : how long to wait for a share where a cap of the path is used up by others.
     ``resources`` : what the user limits of this host.

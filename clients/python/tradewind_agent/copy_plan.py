@@ -23,7 +23,7 @@ _SETTING = ("concurrency", "parallelism", "pipelining")
 class PlannedCopy:
     """The plan, and how it came about.
 
-    ``enquiry`` : what the service was asked, or would have been; ``None`` where the user has set everything.
+    ``enquiry`` : what the service was asked, or would have been; ``None`` for a tool that is only measured.
     ``key_is_good`` : whether the service has not refused the key.
     ``notes`` : what the user should know.
     """
@@ -61,10 +61,10 @@ def plan_sizes(
     mover : name of the program that will move them.
     """
     by_hand = options.by_hand
-    if all(getattr(by_hand, name) is not None for name in _SETTING):
-        return PlannedCopy(plan=plan_given(uuid4(), by_hand))
     bins = bins_of_sizes(sizes_bytes)
     enquiry = _request(bins, path, names, options, mover)
+    if all(getattr(by_hand, name) is not None for name in _SETTING):
+        return PlannedCopy(plan=plan_given(uuid4(), by_hand), enquiry=enquiry)
     notes: tuple[str, ...] = ()
     try:
         plan = ask(client, enquiry)

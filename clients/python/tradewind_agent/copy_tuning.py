@@ -11,6 +11,7 @@ from tradewind_agent.copy_listing import Listing
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_plan import PlannedCopy
 from tradewind_agent.live_ticks import LiveTicks
+from tradewind_agent.planning import GIVEN
 from tradewind_agent.tuning.correspondence import Correspondence, Heartbeats
 from tradewind_agent.tuning.lone_controller import LoneController, basis_of
 from tradewind_agent.tuning.loop import Pace, Tuning
@@ -29,7 +30,10 @@ def tuning_of(
     live: LiveTicks,
     say: Callable[[str], None],
 ) -> Tuning | None:
-    """The loop of a copy that is about to begin; ``None`` where nothing is to be tuned, and nobody is told."""
+    """The loop of a copy that is about to begin; ``None`` where nothing is to be tuned, and nobody holds any caps.
+
+    A plan that is not to be changed still needs its share of what the path's transfers may use together.
+    """
     return tuning_of_sizes(
         planned,
         listing.sizes_bytes,
@@ -52,15 +56,20 @@ def tuning_of_sizes(
     say: Callable[[str], None],
 ) -> Tuning | None:
     """The loop of whatever moves files of these sizes; see ``Sampling`` for ``sees_path``."""
-    if not options.tune or planned.enquiry is None:
+    if planned.enquiry is None:
         return None
-    enquiry = _capped(planned.enquiry, options.by_hand)
+    given = planned.plan.source == GIVEN
+    fixed = given or not options.tune
+    enquiry = planned.enquiry if fixed else _capped(planned.enquiry, options.by_hand)
     correspondence = None
     if service is not None and planned.key_is_good:
         correspondence = Correspondence(service, planned.plan.transfer_id, patience_s=ANSWER_PATIENCE_S)
+    if fixed and correspondence is None:
+        return None
     return Tuning(
         planned.plan.chunks,
         by_hand=options.by_hand,
+        fixed=fixed,
         sampling=Sampling(
             enquiry=enquiry,
             sees_path=sees_path,
@@ -68,7 +77,7 @@ def tuning_of_sizes(
         ),
         lone=LoneController(basis_of(planned.plan, enquiry, bins_of_sizes(sizes_bytes))),
         correspondence=correspondence,
-        away=planned.plan.answer is None,
+        away=planned.plan.answer is None and not given,
         pace=Pace(tick_s=options.tick_s, share_patience_s=options.share_patience_s),
         keeping=live,
         say=say,

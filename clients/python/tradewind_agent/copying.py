@@ -28,6 +28,7 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.storage import PartFile
 from tradewind_agent.errors import AgentError, CopyFailed
+from tradewind_agent.giving_back import give_back
 from tradewind_agent.live_ticks import LiveTicks
 from tradewind_agent.logbook import Logbook
 from tradewind_agent.metering import HostMeter
@@ -144,20 +145,25 @@ def run(
             live=live,
             say=say or (lambda _: None),
         )
-        with holding(prepared.plan, prepared.listing.direction, prepared.options, limiter) as held:
-            movement = move(
-                prepared.listing.jobs,
-                prepared.plan.chunks,
-                held.engine,
-                meter=meter,
-                host=Host.SOURCE if prepared.listing.direction is Direction.UPLOAD else Host.DESTINATION,
-                transfer_id=prepared.plan.transfer_id,
-                tuning=tuning,
-                on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
-            )
-        path = _path_seen(prepared.path, movement, prepared.options)
-        timeline = tuple(tuning.ticks) if tuning is not None else ()
-        records = _records(prepared, held, movement, path, timeline)
+        status, records = Status.CANCELLED, tuple[TransferRecord, ...]()
+        try:
+            with holding(prepared.plan, prepared.listing.direction, prepared.options, limiter) as held:
+                movement = move(
+                    prepared.listing.jobs,
+                    prepared.plan.chunks,
+                    held.engine,
+                    meter=meter,
+                    host=Host.SOURCE if prepared.listing.direction is Direction.UPLOAD else Host.DESTINATION,
+                    transfer_id=prepared.plan.transfer_id,
+                    tuning=tuning,
+                    on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
+                )
+            path = _path_seen(prepared.path, movement, prepared.options)
+            timeline = tuple(tuning.ticks) if tuning is not None else ()
+            records, status = _records(prepared, held, movement, path, timeline), _status(movement)
+        finally:
+            if client is not None and tuning is not None and tuning.is_heard and not (records and logbook):
+                give_back(client, prepared.plan.transfer_id, live, status)
         log = keep_records(logbook, records, live if tuning is not None else None)
     return _report(prepared, held, movement, path, records=records, timeline=timeline, log=log)
 

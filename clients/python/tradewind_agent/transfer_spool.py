@@ -78,10 +78,11 @@ class TransferSpool:
             raise SpoolFailed(f"logs cannot be spooled to {self.folder}: {in_words(failure)}") from None
 
     def waiting(self) -> tuple[Path, ...]:
-        """Sealed transfers, the oldest first."""
+        """Sealed transfers, the oldest first; what is not named like one is left alone."""
         found = []
         for path in self.folder.glob(f"*{ENDING}"):
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(FileNotFoundError, ValueError):
+                UUID(path.stem)
                 found.append((path.stat().st_mtime_ns, path))
         return tuple(path for _, path in sorted(found))
 
@@ -103,7 +104,7 @@ class TransferSpool:
                 for path in self.waiting():
                     if not keep_going():
                         break
-                    transfer_id = UUID(path.name.removesuffix(ENDING))
+                    transfer_id = UUID(path.stem)
                     (completed if self._deliver(path, transfer_id, service) else logged).add(transfer_id)
         except OSError as failure:
             raise SpoolFailed(f"the spool {self.folder} cannot be used: {in_words(failure)}") from None

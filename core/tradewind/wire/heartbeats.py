@@ -9,8 +9,9 @@ from tradewind.dataset import ChunkKind
 from tradewind.energy import EnergyMethod, EnergyQuality
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
+from tradewind.transfer import Status
 from tradewind.tuning import ChunkProgress, Sample
-from tradewind.wire.base import Count, Instant, Name, NonNegative, Open, Positive, Strict, Text
+from tradewind.wire.base import AtLeastOne, Count, Instant, Name, NonNegative, Open, Positive, Strict, Text
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.records import WireParameters, WireRecord, WireUsage
 
@@ -26,11 +27,26 @@ class ChunkSample(Strict):
     remaining_bytes: Count
 
 
+class WantedShare(Strict):
+    """Files and streams at once that a transfer keeps to, because its user has set them."""
+
+    concurrency: AtLeastOne
+    streams: AtLeastOne
+
+
+class GrantedShare(Open):
+    """Files and streams at once that a transfer may use now; ``None`` where no cap is set."""
+
+    concurrency: int | None = None
+    streams: int | None = None
+
+
 class Heartbeat(Strict):
     """One tick; sequence 0 precedes the first byte and claims the share. Top-level concurrency sums the chunks.
 
     ``enquiry`` is what the recommendation answered. With it each heartbeat stands for itself: a session that the
-    service lost is made again from it.
+    service lost is made again from it. ``wanted`` is claimed whatever is decided. A transfer that follows no decision
+    names no ``chunks``: it asks for its share alone.
     """
 
     sequence: Count
@@ -50,6 +66,7 @@ class Heartbeat(Strict):
     power_quality: EnergyQuality | None = None
     usage: WireUsage | None = None
     chunks: tuple[ChunkSample, ...] = Field(default=(), max_length=MAX_CHUNKS)
+    wanted: WantedShare | None = None
     enquiry: RecommendRequest | None = None
 
     def to_sample(self) -> Sample:
@@ -92,7 +109,8 @@ class ChunkDecision(Open):
 class HeartbeatAnswer(Open):
     """What to do until the next tick.
 
-    ``granted`` : whether the transfer may run; until then it waits before its first byte.
+    ``granted`` : whether the transfer may run; until then it waits before its first byte. ``share`` : what it may use;
+    what its user has set beyond it is cut.
     ``journalled_sequence`` : every heartbeat up to this one is stored for good; −1 for none. Later ones are kept by the
     agent and come again with the completion.
     """
@@ -105,6 +123,7 @@ class HeartbeatAnswer(Open):
     reason: str
     sla_bank: float
     granted: bool
+    share: GrantedShare = GrantedShare()
     journalled_sequence: int
     next_heartbeat_s: float
 
@@ -121,10 +140,14 @@ class SpooledHeartbeat(Strict):
 
 
 class Completion(Strict):
-    """The end of a transfer: its records, of the chunks and of the whole, and the heartbeats not stored for good."""
+    """The end of a transfer: its records, of the chunks and of the whole, and the heartbeats not stored for good.
 
-    records: tuple[WireRecord, ...] = Field(min_length=1, max_length=MAX_CHUNKS + 1)
+    Without records it has nothing to log; ``status`` is how it ended then, as far as heartbeats have told of it.
+    """
+
+    records: tuple[WireRecord, ...] = Field(default=(), max_length=MAX_CHUNKS + 1)
     heartbeats: tuple[SpooledHeartbeat, ...] = Field(default=(), max_length=MAX_LATE_HEARTBEATS)
+    status: Status = Status.CANCELLED
 
     @model_validator(mode="after")
     def _of_one_transfer(self) -> Self:

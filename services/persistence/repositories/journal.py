@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from services.application.transfer_journal import TransferEnd, TransferNews
 from services.persistence.tables import transfer_samples, transfers
 from tradewind.errors import NotFound
+from tradewind.transfer import Status
 from tradewind.wire.heartbeats import SpooledHeartbeat
 from tradewind.wire.transfers import SampleDecision, TransferSample, TransferState, TransferSummary
 
@@ -118,6 +119,19 @@ class TransferJournal:
             .returning(transfers.c.ended_at)
         ).scalar_one()
         return ended_at
+
+    def end_unlogged(self, transfer_id: UUID, status: Status, *, at: datetime) -> datetime | None:
+        """Mark a transfer as ended unless it is; when it ended, ``None`` for one that is not known."""
+        known = transfers.c
+        return self._connection.execute(
+            update(transfers)
+            .where(known.id == transfer_id)
+            .values(
+                ended_at=func.coalesce(known.ended_at, at),
+                status=func.coalesce(known.status, status.value),
+            )
+            .returning(known.ended_at)
+        ).scalar_one_or_none()
 
     def page(
         self,

@@ -4,14 +4,16 @@
 -- ARGV  1 known, 2 sequence, 3 state, 4 enquiry, 5 heartbeat, 6 decision, 7 session ttl s, 8 journal length,
 --       9 tenant, 10 transfer, 11 weight, 12 wanted files, 13 wanted streams, 14 used files, 15 used streams,
 --       16 silent after ms, 17… cap of files and cap of streams of each scope, '' for none
--- Gives {'ended'}, {'overtaken', state, journalled} or {'stored', '', journalled, files, streams}, '' where no cap is set.
+-- Gives {'ended'}, or {'overtaken', state, journalled, files, streams} with the share of the session that stands, or
+-- {'stored', '', journalled, files, streams}; files and streams are '' where no cap is set.
 
 local session, journal = KEYS[1], KEYS[2]
 local stored = redis.call('HMGET', session, 'sequence', 'journalled', 'ended')
 local journalled = stored[2] or '-1'
 if stored[3] then return {'ended'} end
 if stored[1] and tonumber(stored[1]) > tonumber(ARGV[1]) then
-  return {'overtaken', redis.call('HGET', session, 'state'), journalled}
+  local stands = redis.call('HMGET', session, 'state', 'files', 'streams')
+  return {'overtaken', stands[1], journalled, stands[2] or '', stands[3] or ''}
 end
 
 local transfer = ARGV[10]
@@ -104,7 +106,8 @@ for i = 3, #KEYS do
   scopes[#scopes + 1] = KEYS[i]
 end
 
-redis.call('HSET', session, 'sequence', ARGV[2], 'state', ARGV[3], 'enquiry', ARGV[4], 'scopes', table.concat(scopes, '\n'))
+redis.call('HSET', session, 'sequence', ARGV[2], 'state', ARGV[3], 'enquiry', ARGV[4], 'scopes', table.concat(scopes, '\n'),
+  'files', granted[1] or '', 'streams', granted[2] or '')
 redis.call('EXPIRE', session, ARGV[7])
 redis.call('XADD', journal, 'MAXLEN', '~', ARGV[8], '*',
   'tenant', ARGV[9], 'transfer', transfer, 'sequence', ARGV[2], 'heartbeat', ARGV[5], 'decision', ARGV[6], 'enquiry', ARGV[4])

@@ -188,20 +188,41 @@ class Overheard:
         return getattr(self._client, name)
 
 
-@pytest.mark.parametrize("by_hand", [Parameters(), Parameters(concurrency=4, parallelism=1, pipelining=1)])
-def test_a_static_copy_tells_no_heartbeat(
-    api: str, learned: Tenant, path: ChangingPath, tmp_path: Path, spool: Spool, by_hand: Parameters
+BY_HAND = Parameters(concurrency=4, parallelism=1, pipelining=1)
+
+
+@pytest.mark.parametrize("changes", [{"tune": False}, {"by_hand": BY_HAND}, {"by_hand": BY_HAND, "tune": False}])
+def test_a_static_copy_claims_its_share_and_ends(
+    api: str, learned: Tenant, path: ChangingPath, tmp_path: Path, spool: Spool, changes: dict[str, Any]
 ) -> None:
     with Client(api, learned.secret) as client:
         overheard = Overheard(client)
         report = copy_files(
             [path.url],
             str(tmp_path / "copy"),
-            options=replace(OPTIONS, tune=by_hand.concurrency is not None, by_hand=by_hand),
+            options=replace(OPTIONS, **changes),
             client=overheard,  # type: ignore[arg-type]
             logbook=Logbook(spool=spool, client=client),
         )
-    assert (report.succeeded, report.timeline, overheard.heard, report.log) == (True, (), [], "uploaded")
+    assert (report.succeeded, report.log) == (True, "uploaded")
+    assert overheard.heard[0] == 0
+    assert {tick.verdict.chunks for tick in report.timeline} == {report.plan.chunks}
+    with learned.client(api) as http:
+        assert http.get(f"/v1/transfers/{report.plan.transfer_id}").json()["transfer"]["state"] == "ended"
+
+
+@pytest.mark.parametrize("changes", [{"by_hand": Parameters(concurrency=4)}, {"by_hand": BY_HAND}])
+def test_what_the_user_sets_is_cut_to_the_caps_of_the_provider(
+    api: str, limited: Tenant, path: ChangingPath, files: Path, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    with Client(api, limited.secret) as client:
+        report = copy_files(
+            [path.url], str(tmp_path / "copy"), options=replace(OPTIONS, **changes), client=client, say=lambda _: None
+        )
+    assert contents(tmp_path / "copy") == contents(files)
+    for tick in report.timeline:
+        assert sum(each.parameters.concurrency or 1 for each in tick.verdict.chunks) == 1
+    assert {record.parameters.concurrency for record in report.records} == {1}
 
 
 @contextmanager
@@ -335,6 +356,19 @@ def test_a_copy_waits_for_its_share_until_another_has_ended(
     for report in reports.values():
         for tick in report.timeline:
             assert sum(each.parameters.concurrency or 1 for each in tick.verdict.chunks) == 1
+
+
+def test_a_copy_without_a_log_gives_its_share_back_at_once(
+    api: str, limited: Tenant, path: ChangingPath, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    with Client(api, limited.secret) as client:
+        for name in ("first", "second"):
+            report = copy_files([path.url], str(tmp_path / name), options=OPTIONS, client=client, say=said.append)
+            with limited.client(api) as http:
+                told = http.get(f"/v1/transfers/{report.plan.transfer_id}").json()["transfer"]
+            assert (told["state"], told["status"]) == ("ended", "succeeded")
+    assert not any("waiting for a share" in line for line in said)
 
 
 def test_a_copy_that_gets_no_share_says_so_and_an_interrupt_ends_the_wait(

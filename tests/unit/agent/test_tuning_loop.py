@@ -131,7 +131,12 @@ class Story:
     """A loop whose time is the test's."""
 
     def __init__(
-        self, service: Service | None, *, by_hand: Parameters = UNKNOWN_PARAMETERS, folder: Folder | None = None
+        self,
+        service: Service | None,
+        *,
+        by_hand: Parameters = UNKNOWN_PARAMETERS,
+        fixed: bool = False,
+        folder: Folder | None = None,
     ) -> None:
         plan = plan_by_rules(
             TRANSFER, BINS, Path(bandwidth_bps=1e8, rtt_s=0.05), Sla(kind=SlaKind.MAX_THROUGHPUT), because="a test"
@@ -145,6 +150,7 @@ class Story:
         self.tuning = Tuning(
             plan.chunks,
             by_hand=by_hand,
+            fixed=fixed,
             sampling=Sampling(enquiry=ENQUIRY, sees_path=True, now=lambda: NOW),
             lone=LoneController(basis_of(plan, ENQUIRY, BINS)),
             correspondence=None if service is None else Correspondence(service, TRANSFER, patience_s=20.0),
@@ -249,6 +255,27 @@ def test_what_is_set_by_hand_stays() -> None:
     assert set(story.files_at_once) == {3}
 
 
+def test_what_is_set_by_hand_is_claimed_and_cut_to_the_share() -> None:
+    service = Service(says(2), says(2, share={"concurrency": 5}), says(2, share={"streams": 4}), says(2))
+    story = Story(service, by_hand=Parameters(concurrency=9)).run(3)
+    assert story.files_at_once[:4] == [9, 5, 4, 9]
+    assert {beat.wanted.concurrency for beat in service.heard if beat.wanted} == {9}
+    assert all(beat.wanted for beat in service.heard)
+
+
+def test_a_share_holds_while_the_service_is_away() -> None:
+    service = Service(says(2, share={"concurrency": 5}), fails(ServiceAway("away")))
+    assert set(Story(service, by_hand=Parameters(concurrency=9)).run(3).files_at_once) == {5}
+
+
+def test_a_plan_that_is_fixed_is_followed_within_its_share_alone() -> None:
+    service = Service(says(2), says(3, share={"concurrency": 1}), says(3))
+    story = Story(service, fixed=True).run(2)
+    begun_with = plan_of_rules().chunks[0].parameters.concurrency
+    assert story.files_at_once[:3] == [begun_with, 1, begun_with]
+    assert not any(beat.chunks for beat in service.heard)
+
+
 def test_a_share_is_waited_for_and_its_lack_is_told() -> None:
     story = Story(Service(says(1, granted=False, reason="full", next_heartbeat_s=1.0), says(1))).run(1)
     assert story.said[0].startswith("waiting for a share of the path before the first byte: full")
@@ -296,6 +323,15 @@ def test_a_transfer_whose_program_was_killed_is_told_with_its_last_tick(tmp_path
     assert (killed.outcome.status, killed.outcome.bytes_moved) == (Status.CANCELLED, 150_000_000)
     assert [each.heartbeat.sequence for each in service.completions[0].heartbeats] == [0, 1, 2, 3, 4]
     assert transfers.drain(service).completed == frozenset()
+
+
+def test_a_file_that_is_no_transfer_is_left_alone(tmp_path: Folder) -> None:
+    spool = TransferSpool(Spool(tmp_path, warn=lambda _: None))
+    spool.folder.mkdir()
+    stray = spool.folder / "notes.ended"
+    stray.write_text("not a transfer")
+    assert spool.waiting() == ()
+    assert stray.exists()
 
 
 def test_changes_are_told_in_the_words_of_a_user() -> None:

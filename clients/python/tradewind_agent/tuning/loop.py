@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from tradewind.parameters import Parameters
+from tradewind.parameters import NO_CAPS, Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.tuning import DecisionKind
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
@@ -22,6 +22,7 @@ from tradewind_agent.tuning.correspondence import Correspondence, Silence
 from tradewind_agent.tuning.following import Nonsense, plan_of
 from tradewind_agent.tuning.lone_controller import LoneController
 from tradewind_agent.tuning.sampling import Sampling
+from tradewind_agent.tuning.share import caps_of, wanted_by, within
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict, change_line
 
 TICK_S = 5.0
@@ -36,6 +37,8 @@ WAIT_BOUNDS_S = (0.1, 30.0)
 
 MOST_SILENCES = 3
 """Unanswered questions for a share before the copy begins without: no one is there to hold the cap."""
+
+ALONE = "tuning goes on by this host alone"
 
 
 class Tunable(Protocol):
@@ -73,7 +76,8 @@ class Tuning:
     Parameters
     ----------
     plan : the copy begins with.
-    by_hand : settings of the user, which nobody changes.
+    by_hand : settings of the user, which nothing but the share changes.
+    fixed : whether the plan is followed as it is; the service is then asked for a share alone.
     correspondence : with the service; ``None`` without one.
     away : whether the service was away a moment ago: the first byte then does not wait for it.
     say : tells the user one line.
@@ -88,6 +92,7 @@ class Tuning:
         plan: Sequence[ChunkPlan],
         *,
         by_hand: Parameters,
+        fixed: bool = False,
         sampling: Sampling,
         lone: LoneController,
         correspondence: Correspondence | None,
@@ -98,10 +103,17 @@ class Tuning:
     ) -> None:
         self.ticks: list[Tick] = []
         self._begun_with = self._plan = tuple(plan)
-        self._by_hand, self._sampling, self._lone = by_hand, sampling, lone
+        self._unshared = set_by_hand(self._plan, by_hand)
+        self._by_hand, self._fixed, self._share = by_hand, fixed, NO_CAPS
+        self._sampling, self._lone = sampling, lone
         self._correspondence, self._answered = correspondence, not away
         self._pace, self._keeping, self._say = pace, keeping, say
         self._tick_s = pace.tick_s or TICK_S
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether the service has answered last."""
+        return self._correspondence is not None and self._answered
 
     async def begin(self, engine: Tunable) -> None:
         """Claim a share with heartbeat 0, and give the engine the plan that is granted.
@@ -179,24 +191,32 @@ class Tuning:
         if self._correspondence is None:
             return Silence("no service is configured")
         try:
-            answer = await self._correspondence.ask(beat)
+            answer = await self._correspondence.ask(self._claiming(beat))
         except Silence as silence:
             if self._answered:
-                self._say(f"tuning goes on by this host alone: {silence}")
+                self._say(f"{'no share is claimed' if self._fixed else ALONE}: {silence}")
             self._answered = False
             return silence
         if not self._answered:
-            self._say("the service tunes the transfer again")
+            self._say("the service grants shares again" if self._fixed else "the service tunes the transfer again")
         self._answered = True
+        self._share = caps_of(answer.share)
         if self._pace.tick_s is None and answer.granted:
             self._tick_s = _within(answer.next_heartbeat_s, TICK_BOUNDS_S)
         return answer
 
+    def _claiming(self, beat: Heartbeat) -> Heartbeat:
+        """The heartbeat with what is claimed whatever is decided."""
+        if not self._fixed and self._by_hand.concurrency is None and self._by_hand.parallelism is None:
+            return beat
+        claimed: dict[str, object] = {"wanted": wanted_by(self._unshared)}
+        return beat.model_copy(update=claimed | ({"chunks": ()} if self._fixed else {}))
+
     def _understood(self, answer: HeartbeatAnswer, beat: Heartbeat) -> Verdict | None:
         try:
-            chunks = plan_of(answer, beat.sequence, self._begun_with)
+            chunks = self._begun_with if self._fixed else plan_of(answer, beat.sequence, self._begun_with)
         except Nonsense as nonsense:
-            self._say(f"tuning goes on by this host alone: {nonsense}")
+            self._say(f"{ALONE}: {nonsense}")
             return None
         self._lone.stand_by()
         return Verdict(
@@ -204,6 +224,11 @@ class Tuning:
         )
 
     def _alone(self, beat: Heartbeat) -> Verdict:
+        if self._fixed:
+            reason = "the plan is not to be changed"
+            return Verdict(
+                chunks=self._begun_with, changed=False, kind=DecisionKind.HOLD, reason=reason, by=DecidedBy.AGENT
+            )
         decision = self._lone.decide(beat)
         return Verdict(
             chunks=decision.chunks,
@@ -216,7 +241,8 @@ class Tuning:
     # What comes of it.
 
     def _follow(self, engine: Tunable, beat: Heartbeat, verdict: Verdict, *, elapsed_s: float) -> None:
-        plan = set_by_hand(verdict.chunks, self._by_hand)
+        self._unshared = verdict.chunks if self._fixed else set_by_hand(verdict.chunks, self._by_hand)
+        plan = within(self._unshared, self._share)
         before, self._plan = self._plan, plan
         if plan != before:
             engine.retune(plan)
