@@ -10,8 +10,8 @@ from services.telemetry import Metrics
 from tradewind.units import KIB, MIB
 
 MAX_JSON_BYTES = MIB
-MAX_COMPLETION_BYTES = 32 * MIB
-"""Of the end of a transfer, with the heartbeats of a day that the service was away for."""
+MAX_COMPLETION_BYTES = 4 * MIB
+"""Of the end of a transfer; many heartbeats come in several. A process answers nobody else while it reads one."""
 
 MAX_HEARTBEAT_BYTES = 64 * KIB
 """Several times the largest; hundreds of thousands wait for the journal at once when no worker takes them."""

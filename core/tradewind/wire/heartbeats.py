@@ -17,7 +17,7 @@ from tradewind.wire.records import WireParameters, WireRecord, WireUsage
 
 MAX_CHUNKS = 4
 MAX_LATE_HEARTBEATS = 20_000
-"""Heartbeats that may come with a completion: more than a day of them."""
+"""Heartbeats that may come with a completion; more come in several."""
 
 
 class ChunkSample(Strict):
