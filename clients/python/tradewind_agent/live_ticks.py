@@ -24,6 +24,7 @@ from tradewind_agent.folders import PRIVATE_FILE_MODE, make_private
 from tradewind_agent.tuning.ticks import Tick
 
 ENDING = ".live"
+DRAFT_ENDING = ".draft"
 
 
 class LiveTicks:
@@ -60,10 +61,7 @@ class LiveTicks:
         kept = left or self._pending[-1:]
         self._pending = left
         if self._file is not None:
-            with self._giving_up_on_failure():
-                self._file.seek(0)
-                self._file.truncate()
-                self._write([self._beginning.to_line(), *map(_line, kept)])
+            self._replace([self._beginning.to_line(), *map(_line, kept)])
 
     def remove(self) -> None:
         """The transfer is sealed, or not worth keeping."""
@@ -88,10 +86,21 @@ class LiveTicks:
         if self._path is None:
             return None
         make_private(self._path.parent)
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE_FILE_MODE)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        self._file = os.fdopen(descriptor, "wb")
+        self._file = _locked(self._path)
         return self._file
+
+    def _replace(self, lines: list[bytes]) -> None:
+        """The file with these lines alone: whole and locked before it takes the place of the one before."""
+        assert self._file is not None
+        assert self._path is not None
+        draft = self._path.with_suffix(DRAFT_ENDING)
+        with self._giving_up_on_failure():
+            file, before = _locked(draft), self._file
+            self._file = file
+            file.writelines(lines)
+            file.flush()
+            draft.replace(self._path)
+            before.close()
 
     @contextlib.contextmanager
     def _giving_up_on_failure(self) -> Iterator[None]:
@@ -104,6 +113,13 @@ class LiveTicks:
                 file, self._file = self._file, None
                 with contextlib.suppress(OSError):
                     file.close()
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """An empty file, locked while it is open."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE_FILE_MODE)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return os.fdopen(descriptor, "wb")
 
 
 def left_behind(folder: Path) -> Iterator[tuple[Path, WireRecord, tuple[SpooledHeartbeat, ...]]]:

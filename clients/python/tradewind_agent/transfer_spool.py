@@ -25,6 +25,7 @@ from tradewind_agent.spool import Spool
 from tradewind_agent.system_errors import in_words
 
 ENDING = ".ended"
+DAMAGED_ENDING = ".damaged"
 FOLDER = "transfers"
 
 MOST_BYTES = 64 * MIB
@@ -105,7 +106,9 @@ class TransferSpool:
                     if not keep_going():
                         break
                     transfer_id = UUID(path.stem)
-                    (completed if self._deliver(path, transfer_id, service) else logged).add(transfer_id)
+                    taken = self._deliver(path, transfer_id, service)
+                    if taken is not None:
+                        (completed if taken else logged).add(transfer_id)
         except OSError as failure:
             raise SpoolFailed(f"the spool {self.folder} cannot be used: {in_words(failure)}") from None
         return Delivered(frozenset(completed), frozenset(logged))
@@ -116,12 +119,18 @@ class TransferSpool:
                 self.seal(record.transfer_id, (record,), ticks)
             path.unlink(missing_ok=True)
 
-    def _deliver(self, path: Path, transfer_id: UUID, service: Completing) -> bool:
-        """Whether the service took it as a completion; its records are in the spool of logs otherwise."""
+    def _deliver(self, path: Path, transfer_id: UUID, service: Completing) -> bool | None:
+        """Whether the service took it as a completion; its records are in the spool of logs otherwise.
+
+        ``None`` for a file that is damaged, which is set aside unsent.
+        """
         records, ticks = _read(path)
-        taken = bool(records)
+        if not records:
+            path.replace(path.with_suffix(DAMAGED_ENDING))
+            return None
+        taken = True
         try:
-            for part in _parts(ticks) if records else ():
+            for part in _parts(ticks):
                 service.complete(transfer_id, Completion(records=records, heartbeats=part))
         except _NOT_AS_A_COMPLETION:
             self._logs.append(records)

@@ -1,0 +1,77 @@
+"""Ticks and ends of transfers on disk, through kills and damage."""
+
+import fcntl
+from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from tests.unit.agent.records import record
+from tradewind.wire.heartbeats import Heartbeat
+from tradewind.wire.records import WireParameters, WireRecord
+from tradewind_agent.live_ticks import LiveTicks, left_behind
+from tradewind_agent.spool import Spool
+from tradewind_agent.transfer_spool import TransferSpool
+from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict
+
+TRANSFER = UUID(int=7)
+
+
+def tick(sequence):
+    """A tick after which some bytes have moved."""
+    heartbeat = Heartbeat(
+        sequence=sequence,
+        at=datetime(2026, 11, 21, tzinfo=UTC),
+        interval_s=5.0,
+        bytes_moved=1000 * (sequence + 1),
+        throughput_bps=1600.0,
+        remaining_bytes=10_000,
+        remaining_files=2,
+        parameters=WireParameters(concurrency=2),
+    )
+    verdict = Verdict(chunks=(), changed=False, kind="hold", reason="steady", by=DecidedBy.AGENT)
+    return Tick(elapsed_s=5.0 * sequence, heartbeat=heartbeat, verdict=verdict)
+
+
+@pytest.fixture
+def live(tmp_path):
+    ticks = LiveTicks(tmp_path, TRANSFER, WireRecord.of(replace(record(1), transfer_id=TRANSFER)))
+    yield ticks
+    ticks.close()
+
+
+def test_what_is_journalled_leaves_the_file_and_the_rest_is_found_after_a_kill(tmp_path, live):
+    for sequence in range(4):
+        live.keep(tick(sequence))
+    live.journalled(1)
+    live.keep(tick(4))
+    live.close()
+    ((path, _, ticks),) = left_behind(tmp_path)
+    assert path == tmp_path / f"{TRANSFER}.live"
+    assert [each.heartbeat.sequence for each in ticks] == [2, 3, 4]
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_the_file_of_a_running_transfer_stays_locked_when_ticks_leave_it(tmp_path, live):
+    for sequence in range(3):
+        live.keep(tick(sequence))
+    live.journalled(1)
+    with (tmp_path / f"{TRANSFER}.live").open("rb") as file, pytest.raises(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert list(left_behind(tmp_path)) == []
+
+
+def test_a_damaged_end_of_a_transfer_is_set_aside_unsent(tmp_path):
+    spool = TransferSpool(Spool(tmp_path, warn=pytest.fail))
+    spool.folder.mkdir(parents=True)
+    (spool.folder / f"{TRANSFER}.ended").write_bytes(b"[{\n")
+
+    class Refusing:
+        def complete(self, transfer_id, completion):
+            raise AssertionError((transfer_id, completion))
+
+    delivered = spool.drain(Refusing())
+    assert not delivered.completed
+    assert not delivered.logged
+    assert [each.suffix for each in spool.folder.iterdir() if each.stem == str(TRANSFER)] == [".damaged"]
