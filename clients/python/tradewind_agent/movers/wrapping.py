@@ -25,13 +25,13 @@ from tradewind_agent.movers.flag_words import over
 from tradewind_agent.movers.known import Installed, find_installed, mover_named
 from tradewind_agent.movers.port import Command, Task, ToolRun, Tuning, Workload
 from tradewind_agent.movers.report import WrapReport
-from tradewind_agent.movers.running import run_tool
+from tradewind_agent.movers.running import Ran, run_tool
 from tradewind_agent.movers.tool_loop import TunedWork, loop_of
 from tradewind_agent.movers.wrap_records import energy_of, records_of_run, status_of, within_what_is_known
 from tradewind_agent.path_probe import connect_time_s
 from tradewind_agent.planning import Plan, plan_given, with_settings
 from tradewind_agent.resources.limits import NO_LIMITS
-from tradewind_agent.tuning.ticks import main_settings
+from tradewind_agent.tuning.ticks import Tick, main_settings
 
 ROUND_S = 30.0
 """One run of a tool that can only change between runs: some ticks long, so that starting anew costs little."""
@@ -198,20 +198,13 @@ def run_wrap(
         ran = run_tool(make, meter=meter, host=host, loop=loop, on_tick=on_tick, output_to=output_to)
         result, in_force = ran.run.result(), ran.run.in_force
         timeline = loop.ticks if loop is not None else ()
-        if main := main_settings(timeline):
-            setting = with_settings(prepared.plan, main).parameters
-            parameters = within_what_is_known(setting, in_force)
-        else:
-            parameters = in_force
+        parameters = _parameters_used(prepared.plan, timeline, in_force)
         records = records_of_run(
             identity, ran, result, workload=prepared.workload, parameters=parameters, path=prepared.path
         )
         log = "has nothing to tell"
         if records:
             log = keep_records(logbook, records, loop.live if loop is not None else None)
-    notes = prepared.notes
-    if ran.metered is not None and ran.metered.failure is not None:
-        notes += (f"energy was not measured to the end: {ran.metered.failure}",)
     return WrapReport(
         mover=identity.mover,
         plan=prepared.plan,
@@ -232,8 +225,20 @@ def run_wrap(
         records=records,
         timeline=timeline,
         log=log,
-        notes=notes,
+        notes=(*prepared.notes, *_notes(ran)),
     )
+
+
+def _parameters_used(plan: Plan, timeline: Sequence[Tick], in_force: Parameters) -> Parameters:
+    """The settings that moved most bytes, where the tool was tuned; else those that it was started with."""
+    main = main_settings(timeline)
+    return within_what_is_known(with_settings(plan, main).parameters, in_force) if main else in_force
+
+
+def _notes(ran: Ran) -> tuple[str, ...]:
+    if ran.metered is None or ran.metered.failure is None:
+        return ()
+    return (f"energy was not measured to the end: {ran.metered.failure}",)
 
 
 def _identity(prepared: PreparedWrap) -> Identity:
