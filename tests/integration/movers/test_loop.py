@@ -7,10 +7,12 @@ from dataclasses import replace
 from itertools import pairwise
 
 import httpx
+import pytest
 
 from tests.integration.movers.conftest import FILES
 from tests.integration.movers.driving import WAN, recommending, tool_process
 from tests.unit.agent.service import Service
+from tradewind_agent.errors import ToolUnusable
 from tradewind_agent.logbook import Logbook
 from tradewind_agent.movers.wrapping import run_wrap
 from tradewind_agent.tuning.ticks import DecidedBy
@@ -18,7 +20,7 @@ from tradewind_agent.tuning.ticks import DecidedBy
 TICKING = replace(WAN, tune=True, tick_s=0.5)
 
 
-def answer_to(heartbeat, concurrency):
+def answer_to(heartbeat, concurrency, share=None):
     setting = {"concurrency": concurrency, "parallelism": 1, "pipelining": 1}
     return {
         "sequence": heartbeat["sequence"],
@@ -31,6 +33,7 @@ def answer_to(heartbeat, concurrency):
         "granted": True,
         "journalled_sequence": heartbeat["sequence"],
         "next_heartbeat_s": 1.0,
+        **({} if share is None else {"share": {"concurrency": share}}),
     }
 
 
@@ -44,6 +47,34 @@ class TuningService(Service):
             heartbeat = json.loads(request.content)
             return httpx.Response(200, json=answer_to(heartbeat, 6 if heartbeat["bytes_moved"] else 3))
         return super().handle(request)
+
+
+class SharingService(Service):
+    """Recommends four files at once and grants so many; ``cut`` of them once bytes have moved."""
+
+    granted, cut = 3, 3
+
+    def handle(self, request):
+        if not request.url.path.endswith("/heartbeats"):
+            return super().handle(request)
+        self.requests.append(request)
+        heartbeat = json.loads(request.content)
+        return httpx.Response(200, json=answer_to(heartbeat, 4, self.cut if heartbeat["bytes_moved"] else self.granted))
+
+    def sent(self, call):
+        return [json.loads(each.content) for each in self.requests if each.url.path.endswith(f"/{call}")]
+
+
+def sharing(granted, cut=None):
+    service = SharingService(recommending(4, mean_bps=96_000).answers)
+    service.granted, service.cut = granted, granted if cut is None else cut
+    return service
+
+
+def run_with(service, drive, line, *, copy=TICKING, say=lambda _: None, **more):
+    prepared = drive.prepare(*line, service=service, copy=copy, **more)
+    with service.client() as client:
+        return run_wrap(prepared, client=client, logbook=Logbook(spool=drive.spool, client=client), say=say)
 
 
 def aria2(slow, tmp_path):
@@ -100,3 +131,61 @@ def test_who_wants_no_tuning_gets_none(drive, slow, tmp_path):
     line = ("aria2c", "-q", "-d", tmp_path, f"{slow.url}f00")
     prepared = drive.prepare(*line, service=recommending(2), copy=replace(TICKING, tune=False))
     assert run_wrap(prepared).timeline == ()
+
+
+def test_a_tool_that_cannot_change_begins_with_its_share_too(drive, slow, tmp_path):
+    service, said = sharing(2, cut=1), []
+    line = ("curl", "-s", "--output-dir", tmp_path, "--remote-name-all", f"{slow.url}f0[0-3]")
+    report = run_with(service, drive, line, say=said.append)
+    assert "--parallel-max 2" in " ".join(report.commands[0].words)
+    assert service.sent("heartbeats")[0]["wanted"]["concurrency"] == 4
+    assert [line for line in said if "the share was cut to 1 stream, which this tool cannot follow" in line]
+    assert {each["parameters"]["concurrency"] for each in service.sent("complete")[0]["records"]} == {2}
+
+
+def test_a_cut_of_the_share_reaches_a_tool_that_is_not_to_be_tuned(drive, slow, tmp_path):
+    service = sharing(4, cut=1)
+    report = run_with(service, drive, aria2(slow, tmp_path), copy=replace(TICKING, tune=False))
+    assert report.in_force.concurrency == 1
+    assert "chunks" not in {key for beat in service.sent("heartbeats") for key in beat if beat[key]}
+
+
+def test_rclone_is_split_so_that_a_cut_can_reach_it(drive, slow, tmp_path):
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(64):
+        (many / f"file {number}").write_bytes(bytes(1000))
+    line = ("rclone", "copy", many, tmp_path / "to", "--bwlimit", "20k")
+    report = run_with(sharing(4, cut=1), drive, line, copy=replace(TICKING, tune=False), round_s=1.0)
+    assert [command.words[command.words.index("--transfers") + 1] for command in report.commands] == ["4", "1"]
+
+
+def test_the_tools_own_flags_win_over_the_share_and_it_is_said(drive, slow, tmp_path):
+    said = []
+    line = ("aria2c", "-j6", *aria2(slow, tmp_path)[1:])
+    report = run_with(sharing(2), drive, line, say=said.append)
+    assert report.in_force.concurrency == 6
+    assert "the service grants 2 files at once; the tool's own flags set 6, and win" in said
+
+
+def test_a_run_with_nothing_to_log_gives_its_share_back(drive, files, slow, tmp_path):
+    service = sharing(2)
+    line = ("rclone", "copy", files / "large", tmp_path / "to")
+    assert run_with(service, drive, line).records
+    sent = len(service.sent("complete"))
+    again = run_with(service, drive, line)
+    assert (again.records, again.exit_code) == ((), 0)
+    (completion,) = service.sent("complete")[sent:]
+    assert completion["status"] == "succeeded"
+    assert not completion.get("records")
+
+
+def test_a_share_is_given_back_where_the_tool_cannot_be_started(drive, slow, tmp_path):
+    service = sharing(2)
+    prepared = drive.prepare(*aria2(slow, tmp_path), service=service, copy=TICKING)
+    gone = replace(prepared.task.line, program=str(tmp_path / "gone"))
+    prepared.task.line = gone
+    with service.client() as client, pytest.raises(ToolUnusable):
+        run_wrap(prepared, client=client, logbook=Logbook(spool=drive.spool, client=client))
+    (completion,) = service.sent("complete")
+    assert completion["status"] == "failed"

@@ -65,12 +65,15 @@ class DrivenTool:
         """``run`` starts now, with ``setting``."""
         self._run, self._begun_s = run, self._clock_s()
 
-    def retune(self, plan: Sequence[ChunkPlan]) -> None:
-        """Go on with ``plan``, as soon as the tool can."""
+    def retune(self, plan: Sequence[ChunkPlan]) -> bool:
+        """Go on with ``plan``, as soon as the tool can; false where it cannot."""
         if self._run is None:
             self.plan = tuple(plan)
         elif self._run.retune(plan):
             self._next = tuple(plan)
+        else:
+            return False
+        return True
 
     def snapshot(self) -> Snapshot:
         """How far it is, under the plan that is in force by now."""

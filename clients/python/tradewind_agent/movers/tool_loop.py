@@ -42,6 +42,11 @@ class ToolLoop:
     def ticks(self) -> tuple[Tick, ...]:
         return tuple(self._tuning.ticks)
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether the service has answered last, and so holds a share for the run."""
+        return self._tuning.is_heard
+
     async def begin(self) -> None:
         """Claim a share, and begin with the plan that is granted."""
         await self._tuning.begin(self.driven)

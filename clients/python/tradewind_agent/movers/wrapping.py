@@ -11,13 +11,14 @@ from uuid import uuid4
 from tradewind.energy import Host
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.path import Path
-from tradewind.transfer import Direction, Mover
+from tradewind.transfer import Direction, Mover, Status, TransferRecord
 from tradewind_agent.agreement_text import write_agreement
 from tradewind_agent.client import Client
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_plan import PlannedCopy, plan_sizes
 from tradewind_agent.copy_records import Identity
 from tradewind_agent.copying import keep_records
+from tradewind_agent.giving_back import give_back
 from tradewind_agent.logbook import Logbook
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.movers.command_line import CommandLine
@@ -80,19 +81,36 @@ class PreparedWrap:
 
     @property
     def tuned_work(self) -> TunedWork | None:
-        """What can be tuned while it runs; ``None`` where the tool has no way, or its files are unknown."""
-        if self.workload is None or not self.task.changes_live or not self.installed.mover.tuned:
-            return None
-        return TunedWork(self.planned, self.workload, self.wanted, self.path)
+        """What can be tuned; ``None`` where the tool is only measured, or its files are unknown.
 
-    def tuning(self, setting: Parameters | None = None) -> Tuning:
-        """How the run begins: as planned, or with another setting."""
-        predicted = self.plan.predicted
+        A tool that has no way to change while it runs still needs its share of what the path's transfers may use.
+        """
+        if self.workload is None or not self.installed.mover.tuned:
+            return None
+        wanted = replace(self.wanted, tune=self.wanted.tune and self.task.changes_live)
+        return TunedWork(self.planned, self.workload, wanted, self.path)
+
+    def tuning(self, granted: Parameters | None = None) -> Tuning:
+        """How the run begins: as planned, or with what was granted of it, which may be cut while it runs."""
+        predicted, own = self.plan.predicted, self.task.by_hand
         return Tuning(
-            parameters=self.plan.parameters if setting is None else setting,
+            parameters=over(self.plan.parameters if granted is None else granted, own),
             expected_bps=predicted.throughput_bps.mean if predicted else None,
-            fixed=self.wanted.by_hand,
-            round_s=self.options.round_s if self.options.copy.tune else None,
+            fixed=own,
+            round_s=self.options.round_s if self.options.copy.tune or granted is not None else None,
+        )
+
+    def beyond(self, granted: Parameters) -> tuple[str, ...]:
+        """What the tool's own flags set beyond what was granted, a line each: they win."""
+        own = self.task.by_hand
+        shared = (
+            ("files at once", own.concurrency, granted.concurrency),
+            ("streams a file", own.parallelism, granted.parallelism),
+        )
+        return tuple(
+            f"the service grants {most} {what}; the tool's own flags set {value}, and win"
+            for what, value, most in shared
+            if value is not None and most is not None and value > most
         )
 
     @property
@@ -192,16 +210,23 @@ def run_wrap(
             stack.callback(loop.live.close)
 
         def make() -> ToolRun:
-            setting = None if loop is None else loop.driven.setting
-            return prepared.task.run(prepared.tuning(setting), scratch)
+            granted = None if loop is None else loop.driven.setting
+            for line in () if granted is None else prepared.beyond(granted):
+                say(line)
+            return prepared.task.run(prepared.tuning(granted), scratch)
 
-        ran = run_tool(make, meter=meter, host=host, loop=loop, on_tick=on_tick, output_to=output_to)
-        result, in_force = ran.run.result(), ran.run.in_force
-        timeline = loop.ticks if loop is not None else ()
-        parameters = _parameters_used(prepared.plan, timeline, in_force)
-        records = records_of_run(
-            identity, ran, result, workload=prepared.workload, parameters=parameters, path=prepared.path
-        )
+        status, records = Status.FAILED, tuple[TransferRecord, ...]()
+        try:
+            ran = run_tool(make, meter=meter, host=host, loop=loop, on_tick=on_tick, output_to=output_to)
+            result, in_force, status = ran.run.result(), ran.run.in_force, status_of(ran)
+            timeline = loop.ticks if loop is not None else ()
+            parameters = _parameters_used(prepared.plan, timeline, in_force)
+            records = records_of_run(
+                identity, ran, result, workload=prepared.workload, parameters=parameters, path=prepared.path
+            )
+        finally:
+            if client is not None and loop is not None and loop.is_heard and not (records and logbook):
+                give_back(client, prepared.plan.transfer_id, loop.live, status)
         log = "has nothing to tell"
         if records:
             log = keep_records(logbook, records, loop.live if loop is not None else None)
@@ -214,7 +239,7 @@ def run_wrap(
         live=prepared.task.live,
         commands=ran.commands,
         exit_code=ran.code,
-        status=status_of(ran),
+        status=status,
         source=prepared.source,
         destination=prepared.destination,
         result=result,

@@ -13,6 +13,7 @@ from typing import Protocol
 from tradewind.parameters import NO_CAPS, Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.tuning import DecisionKind
+from tradewind.units import format_count
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.errors import CopyFailed
@@ -44,7 +45,8 @@ ALONE = "tuning goes on by this host alone"
 class Tunable(Protocol):
     """What is tuned; `TransferEngine` has it."""
 
-    def retune(self, plan: Sequence[ChunkPlan]) -> None: ...
+    def retune(self, plan: Sequence[ChunkPlan]) -> bool | None:
+        """Go on with another plan; false of a tool that keeps the one it has."""
 
     def snapshot(self) -> Snapshot: ...
 
@@ -103,6 +105,7 @@ class Tuning:
     ) -> None:
         self.ticks: list[Tick] = []
         self._begun_with = self._plan = tuple(plan)
+        self._refused: tuple[ChunkPlan, ...] | None = None
         self._unshared = set_by_hand(self._plan, by_hand)
         self._by_hand, self._fixed, self._share = by_hand, fixed, NO_CAPS
         self._sampling, self._lone = sampling, lone
@@ -242,14 +245,21 @@ class Tuning:
 
     def _follow(self, engine: Tunable, beat: Heartbeat, verdict: Verdict, *, elapsed_s: float) -> None:
         self._unshared = verdict.chunks if self._fixed else set_by_hand(verdict.chunks, self._by_hand)
-        plan = within(self._unshared, self._share)
-        before, self._plan = self._plan, plan
-        if plan != before:
-            engine.retune(plan)
-            if beat.sequence and not _is_the_end(verdict, beat):
-                self._say(change_line(elapsed_s, before, plan, verdict.reason))
-        changed = plan != before
+        plan, before = within(self._unshared, self._share), self._plan
+        if plan != before and engine.retune(plan) is False:
+            self._tell_refused(plan)
+            plan = before
+        elif plan != before and beat.sequence and not _is_the_end(verdict, beat):
+            self._say(change_line(elapsed_s, before, plan, verdict.reason))
+        self._plan, changed = plan, plan != before
         self._note(Tick(elapsed_s=elapsed_s, heartbeat=beat, verdict=replace(verdict, chunks=plan, changed=changed)))
+
+    def _tell_refused(self, plan: tuple[ChunkPlan, ...]) -> None:
+        """Say once of each cut of the share that the tool goes on beyond it; other changes are only a gain missed."""
+        if plan not in (self._unshared, self._refused):
+            cut = sum(each.parameters.streams for each in plan)
+            self._say(f"the share was cut to {format_count(cut, 'stream')}, which this tool cannot follow as it runs")
+            self._refused = plan
 
     def _note(self, tick: Tick) -> None:
         self.ticks.append(tick)

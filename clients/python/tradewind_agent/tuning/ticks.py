@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 from typing import Any
 
 from tradewind.dataset import ChunkKind
@@ -106,17 +105,17 @@ def _differences(before: Parameters, after: Parameters) -> list[str]:
 
 
 def main_settings(ticks: Sequence[Tick]) -> dict[ChunkKind, Parameters]:
-    """Of each chunk the setting that was asked for while it moved most bytes: what its log row is to be learned from.
+    """Of each chunk the setting that moved most bytes: what its log row is to be learned from.
 
+    A sample tells the setting in force when it was taken; a tool may take up what was decided only some ticks later.
     A chunk that no tick has seen moving is left out.
     """
     moved: dict[ChunkKind, dict[Parameters, float]] = {}
-    for before, tick in pairwise(ticks):
-        asked = {each.chunk: each.parameters for each in before.verdict.chunks}
+    for tick in ticks[1:]:
         for chunk in tick.heartbeat.chunks:
-            if chunk.chunk in asked and chunk.throughput_bps > 0:
+            if chunk.throughput_bps > 0:
                 by_setting = moved.setdefault(chunk.chunk, {})
-                parameters = asked[chunk.chunk]
+                parameters = Parameters(**dict(chunk.parameters))
                 bits = chunk.throughput_bps * tick.heartbeat.interval_s
                 by_setting[parameters] = by_setting.get(parameters, 0.0) + bits
     return {kind: max(by_setting, key=lambda each: by_setting[each]) for kind, by_setting in moved.items()}
