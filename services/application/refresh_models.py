@@ -129,7 +129,8 @@ class RefreshUnitOfWork(Protocol):
 class Refresh:
     """The use cases of a refresh, on the parts of a worker.
 
-    ``interval`` is the least time between two releases of a tenant. A release in which nothing has happened for
+    ``interval`` is the least time between two releases of a tenant; one in which no link has a model does not count,
+    so that a first try with a few logs makes nobody wait. A release in which nothing has happened for
     ``stale_after`` has lost its jobs.
     """
 

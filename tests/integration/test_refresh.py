@@ -278,6 +278,15 @@ def test_a_second_refresh_waits_for_its_interval(api: str, tenant: Tenant, logs:
     assert fixture.run() != first
 
 
+def test_a_release_without_models_makes_new_logs_wait_for_nothing(api: str, tenant: Tenant, logs: LogReader) -> None:
+    fixture = Fixture(tenant, logs, interval=timedelta(minutes=5))
+    upload(api, tenant, rows(3))
+    empty = fixture.run()
+    upload(api, tenant, rows(60, seed=3, first_minute=100))
+    assert fixture.run() != empty
+    assert isinstance(fixture.facts[-2], LinkFitted)
+
+
 def test_jobs_lost_after_the_commit_are_sent_again_by_the_sweep(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows())
     fixture = Fixture(tenant, logs)

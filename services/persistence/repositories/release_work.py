@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, delete, func, insert, literal, null, select, update
+from sqlalchemy import Connection, and_, delete, exists, func, insert, literal, null, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.application.gate import Verdict
@@ -113,8 +113,13 @@ class ReleaseWork:
         return at
 
     def newest_began_at(self) -> datetime | None:
-        """When the newest release was begun, whatever became of it."""
-        at: datetime | None = self._connection.execute(select(func.max(releases.c.created_at))).scalar_one()
+        """When the newest release that has a model was begun, whatever became of it."""
+        has_model = exists().where(
+            release_links.c.release_id == releases.c.id, release_links.c.link_model_id.is_not(None)
+        )
+        at: datetime | None = self._connection.execute(
+            select(func.max(releases.c.created_at)).where(has_model)
+        ).scalar_one()
         return at
 
     def outcomes(self, release_id: int) -> Mapping[str, int]:
