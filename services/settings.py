@@ -24,7 +24,7 @@ class Settings:
     """
 
     host: str = "127.0.0.1"
-    """TRADEWIND_HOST: the address that the API listens on, and workers where they serve metrics."""
+    """TRADEWIND_HOST: the address that the API listens on."""
 
     port: int = 8080
     """TRADEWIND_PORT."""
@@ -60,7 +60,11 @@ class Settings:
     """TRADEWIND_KEPT_RELEASES: of each tenant's releases so many of the newest can be returned to; older ones go."""
 
     worker_metrics_port: int | None = None
-    """TRADEWIND_WORKER_METRICS_PORT: where a worker serves its metrics, at TRADEWIND_HOST; None for nowhere."""
+    """TRADEWIND_WORKER_METRICS_PORT: where a worker serves its metrics; None for nowhere."""
+
+    worker_metrics_host: str = "127.0.0.1"
+    """TRADEWIND_WORKER_METRICS_HOST: the address it serves them on. They ask for no key: open them to a closed network
+    alone."""
 
     worker_metrics_folder: Path | None = None
     """PROMETHEUS_MULTIPROC_DIR: where a worker's processes count, a folder of its own for each worker."""
@@ -77,7 +81,7 @@ class Settings:
             return None
         if self.worker_metrics_folder is None:
             raise InvalidValue("PROMETHEUS_MULTIPROC_DIR", "must be set where TRADEWIND_WORKER_METRICS_PORT is")
-        return self.host, self.worker_metrics_port, self.worker_metrics_folder
+        return self.worker_metrics_host, self.worker_metrics_port, self.worker_metrics_folder
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], *, data_folder: Path) -> Self:
@@ -112,6 +116,7 @@ class Settings:
             refresh_interval_s=read("TRADEWIND_REFRESH_INTERVAL_S", _seconds(0.0), cls.refresh_interval_s),
             sweep_interval_s=read("TRADEWIND_SWEEP_INTERVAL_S", _seconds(1.0), cls.sweep_interval_s),
             worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _integer(1, MAX_PORT), None),
+            worker_metrics_host=read("TRADEWIND_WORKER_METRICS_HOST", str, cls.worker_metrics_host),
             worker_metrics_folder=read("PROMETHEUS_MULTIPROC_DIR", Path, None),
             kept_releases=read("TRADEWIND_KEPT_RELEASES", _integer(2, MAX_KEPT_RELEASES), cls.kept_releases),
             task_workers=read("TRADEWIND_TASK_WORKERS", _integer(1, MAX_WORKERS), cls.task_workers),

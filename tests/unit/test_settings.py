@@ -62,6 +62,22 @@ def test_metrics_of_workers_need_a_folder_beside_the_port():
     assert caught.value.field == "PROMETHEUS_MULTIPROC_DIR"
 
 
+def test_metrics_of_workers_stay_on_the_host_however_open_the_api_is():
+    environment = {
+        "TRADEWIND_HOST": "0.0.0.0",  # noqa: S104 - what a public API listens on
+        "TRADEWIND_WORKER_METRICS_PORT": "9808",
+        "PROMETHEUS_MULTIPROC_DIR": "/run/m",
+    }
+
+    def host(**more):
+        told = Settings.from_environment(environment | more, data_folder=HERE).worker_metrics
+        assert told is not None
+        return told[0]
+
+    assert host() == "127.0.0.1"
+    assert host(TRADEWIND_WORKER_METRICS_HOST="10.0.0.7") == "10.0.0.7"
+
+
 def test_a_wrong_url_is_told_without_its_password():
     with pytest.raises(InvalidValue) as caught:
         Settings.from_environment({"DATABASE_URL": "mysql://user:secret@db"}, data_folder=HERE)
