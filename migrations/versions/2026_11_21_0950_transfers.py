@@ -14,7 +14,7 @@ depends_on = None
 def upgrade() -> None:
     op.execute(TRANSFERS)
     op.execute("CREATE INDEX transfers_by_start_idx ON transfers (tenant_id, started_at, id)")
-    op.execute("CREATE INDEX transfers_open_idx ON transfers (tenant_id, last_heartbeat_at) WHERE ended_at IS NULL")
+    op.execute("CREATE INDEX transfers_open_idx ON transfers (tenant_id, silent_at) WHERE ended_at IS NULL")
     op.execute(TRANSFER_SAMPLES)
     for table in ("transfers", "transfer_samples"):
         protect(table)
@@ -41,6 +41,7 @@ TRANSFERS = """
         file_count bigint NOT NULL,
         total_bytes bigint NOT NULL,
         last_heartbeat_at timestamptz,
+        silent_at timestamptz,
         sequence bigint NOT NULL,
         journalled_sequence bigint NOT NULL,
         bytes_moved bigint NOT NULL,

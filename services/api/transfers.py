@@ -1,7 +1,6 @@
 """``/v1/transfers``: heartbeats of live transfers, their ends, and what both have told."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated
 from uuid import UUID
@@ -15,7 +14,7 @@ from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.problems import PROBLEM_RESPONSES
 from services.api.recommend import enquiry_of, offer_for, snapshot_for
 from services.application.complete_transfer import complete_transfer
-from services.application.tune_transfer import SILENT_TICKS, TICK_S, Answer, Opening
+from services.application.tune_transfer import Answer, Opening
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container
 from tradewind.recommendation import whole_setting
@@ -50,7 +49,7 @@ def list_transfers(
     """Transfers live and past, the newest first; those before the last of an answer are the next page."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return uow.journal.page(
-            live_since=_live_since(parts),
+            now=parts.clock.now(),
             limit=limit,
             before=before,
             state=state,
@@ -65,7 +64,7 @@ def read_transfer(
 ) -> TransferTimeline:
     """A transfer with its samples and decisions; those after the last of an answer are the next page."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        transfer, enquiry = uow.journal.get(transfer_id, live_since=_live_since(parts))
+        transfer, enquiry = uow.journal.get(transfer_id, now=parts.clock.now())
         samples = uow.journal.samples(transfer, after=after, limit=limit)
     return TransferTimeline(transfer=transfer, enquiry=enquiry, samples=tuple(samples))
 
@@ -105,11 +104,6 @@ def _complete(transfer_id: UUID, completion: Completion, parts: Container, tenan
         clock=parts.clock,
         limits=parts.body_limits,
     )
-
-
-def _live_since(parts: Container) -> datetime:
-    """A transfer that was heard of since then is live."""
-    return parts.clock.now() - timedelta(seconds=SILENT_TICKS * TICK_S)
 
 
 async def _opening(parts: Container, tenant_id: UUID, asked: RecommendRequest) -> Opening:

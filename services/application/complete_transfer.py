@@ -65,7 +65,12 @@ def _unlogged(
     with uow:
         if asked is not None:
             news = TransferNews(
-                transfer_id=transfer_id, workload=Workload.asked(asked), started_at=now, heard_at=None, beats=beats
+                transfer_id=transfer_id,
+                workload=Workload.asked(asked),
+                started_at=now,
+                heard_at=None,
+                silent_at=None,
+                beats=beats,
             )
             uow.journal.note([news])
             new_heartbeats = uow.journal.add([news])
@@ -98,6 +103,7 @@ def _news(transfer_id: UUID, whole: WireRecord, heartbeats: Sequence[SpooledHear
         workload=Workload.recorded(whole) if asked is None else Workload.asked(asked),
         started_at=min(whole.started_at, now),
         heard_at=None,
+        silent_at=None,
         beats=beats,
     )
 

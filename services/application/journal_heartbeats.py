@@ -14,6 +14,7 @@ import orjson
 from pydantic import ValidationError
 
 from services.application.ports import Clock
+from services.application.silence import silent_after_s
 from services.application.transfer_journal import TransferJournal, TransferNews, Workload
 from services.application.tuning_sessions import TransferKey
 from tradewind.errors import InvalidValue, TradewindError
@@ -148,20 +149,27 @@ class HeartbeatJournal:
 
 
 def news_of(answered: Sequence[Answered], now: datetime) -> Sequence[TransferNews]:
-    """By transfer; of a sequence number that came twice the last stands."""
+    """By transfer; of a sequence number that came twice the one heard last stands.
+
+    In the order of their hearing, which a batch need not have: what another taker left behind comes first in it.
+    """
     by_transfer: dict[UUID, list[Answered]] = {}
-    for each in answered:
+    for each in sorted(answered, key=lambda each: each.entry.heard_at):
         by_transfer.setdefault(each.key.transfer_id, []).append(each)
-    return [
-        TransferNews(
-            transfer_id=transfer_id,
-            workload=told[0].workload,
-            started_at=_believed(told[0].entry.heard_at, now),
-            heard_at=_believed(told[-1].entry.heard_at, now),
-            beats={each.beat.heartbeat.sequence: each.beat for each in told},
-        )
-        for transfer_id, told in by_transfer.items()
-    ]
+    return [_news(transfer_id, told, now) for transfer_id, told in by_transfer.items()]
+
+
+def _news(transfer_id: UUID, told: Sequence[Answered], now: datetime) -> TransferNews:
+    first, last = told[0], told[-1]
+    heard_at = _believed(last.entry.heard_at, now)
+    return TransferNews(
+        transfer_id=transfer_id,
+        workload=first.workload,
+        started_at=_believed(first.entry.heard_at, now),
+        heard_at=heard_at,
+        silent_at=heard_at + timedelta(seconds=silent_after_s(last.beat.heartbeat.interval_s)),
+        beats={each.beat.heartbeat.sequence: each.beat for each in told},
+    )
 
 
 def _believed(heard_at: datetime, now: datetime) -> datetime:

@@ -49,13 +49,15 @@ class TransferNews:
     """New of one transfer.
 
     ``started_at`` : kept where nothing was known of it before. ``heard_at`` : of its last heartbeat by the service's
-    clock, ``None`` where the heartbeats come late. ``beats`` : one a sequence number.
+    clock, ``silent_at`` : when it counts as silent unless another one comes; both ``None`` where the heartbeats come
+    late. ``beats`` : one a sequence number.
     """
 
     transfer_id: UUID
     workload: Workload
     started_at: datetime
     heard_at: datetime | None
+    silent_at: datetime | None
     beats: Mapping[int, SpooledHeartbeat]
 
 

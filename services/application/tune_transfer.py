@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from services.application.silence import TICK_S, silent_after_s
 from services.application.tuning_sessions import (
     UNLIMITED,
     Claim,
@@ -30,15 +31,8 @@ from tradewind.tuning import Basis, Decision, Sample, TuningState, begin, resume
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
 
-TICK_S = 5.0
 WAITING_TICK_S = 1.0
 """Until the next heartbeat of a transfer that has no share yet: others give theirs back at their own next one."""
-
-SILENT_TICKS = 3
-"""Heartbeats missing before a transfer's share goes to others."""
-
-LONGEST_SILENCE_S = 300.0
-"""However long the ticks of a transfer are, so that none holds a share for ever by what it says of itself."""
 
 ATTEMPTS = 4
 """Rounds against other processes that answer for the same transfer; more than one is rare, more than two a fault."""
@@ -227,7 +221,7 @@ def _tick(live: _Live, told: _Told, state: TuningState, claims: tuple[Claim, ...
         used=_used(told.beat),
         wanted=_wanted(told.beat, state.decision, live.opening.basis.caps),
         weight=live.opening.weight,
-        silent_after_s=min(SILENT_TICKS * max(sample.interval_s, TICK_S), LONGEST_SILENCE_S),
+        silent_after_s=silent_after_s(sample.interval_s),
     )
 
 

@@ -15,7 +15,7 @@ import redis.asyncio
 from benchmarks.api_cases import SOURCE
 from services.api.middleware import MAX_HEARTBEAT_BYTES
 from services.application.authenticate import Scope
-from services.application.tune_transfer import LONGEST_SILENCE_S
+from services.application.silence import LONGEST_SILENCE_S
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container, container
 from services.queue.sessions import RedisSessions

@@ -250,7 +250,7 @@ def test_live_silent_and_ended_transfers_are_told_apart(
     complete(client, ended.id, completion(ended.id))
     with psycopg.connect(admin_database_url) as admin:
         admin.execute(
-            "UPDATE transfers SET last_heartbeat_at = last_heartbeat_at - interval '1 minute' WHERE id = %s",
+            "UPDATE transfers SET silent_at = silent_at - interval '1 minute' WHERE id = %s",
             [silent.id],
         )
     ours = {live.id, silent.id, ended.id}
@@ -259,6 +259,21 @@ def test_live_silent_and_ended_transfers_are_told_apart(
         assert {each["state"] for each in found} == {state}
         assert ours & {each["transfer_id"] for each in found} == {expected.id}
         assert timeline(client, expected)["transfer"]["state"] == state
+
+
+def test_a_transfer_with_long_ticks_is_silent_only_after_several_of_them(
+    client: httpx.Client, journal: Journal, admin_database_url: str
+) -> None:
+    slow, quick = Transfer(client), Transfer(client)
+    slow.beat(1, interval_s=60.0)
+    quick.beat(1)
+    journal.run()
+    with psycopg.connect(admin_database_url) as admin:
+        admin.execute(
+            "UPDATE transfers SET silent_at = silent_at - interval '1 minute' WHERE id = ANY(%s::uuid[])",
+            [[slow.id, quick.id]],
+        )
+    assert [timeline(client, each)["transfer"]["state"] for each in (slow, quick)] == ["live", "silent"]
 
 
 @pytest.mark.parametrize(

@@ -57,14 +57,17 @@ class TransferJournal:
         """Make transfers known, or bring them up to date; their rows are held until the end of the transaction."""
         statement = insert(transfers)
         new, told = statement.excluded, transfers.c
-        is_later = and_(told.ended_at.is_(None), new.sequence >= told.sequence)
+        # Heard later counts too: a number that was far ahead of all others must not hold up what is shown.
+        is_news = or_(new.sequence >= told.sequence, new.last_heartbeat_at > told.last_heartbeat_at)
+        is_later = and_(told.ended_at.is_(None), is_news)
         statement = statement.on_conflict_do_update(
             index_elements=["tenant_id", "id"],
             set_={
                 "sla": func.coalesce(told.sla, new.sla),
                 "enquiry": func.coalesce(told.enquiry, new.enquiry),
                 "last_heartbeat_at": func.greatest(told.last_heartbeat_at, new.last_heartbeat_at),
-                "sequence": func.greatest(told.sequence, new.sequence),
+                "silent_at": func.greatest(told.silent_at, new.silent_at),
+                "sequence": case((is_news, new.sequence), else_=told.sequence),
                 "bytes_moved": case((is_later, new.bytes_moved), else_=told.bytes_moved),
                 "throughput_bps": case((is_later, new.throughput_bps), else_=told.throughput_bps),
             },
@@ -136,7 +139,7 @@ class TransferJournal:
     def page(
         self,
         *,
-        live_since: datetime,
+        now: datetime,
         limit: int,
         before: UUID | None = None,
         state: TransferState | None = None,
@@ -149,13 +152,13 @@ class TransferJournal:
             *([] if before is None else [place < _place_of(before)]),
             *([] if source is None else [transfers.c.source == source]),
             *([] if destination is None else [transfers.c.destination == destination]),
-            *([] if state is None else [_is_in(state, live_since)]),
+            *([] if state is None else [_is_in(state, now)]),
         ]
         newest = transfers.c.started_at.desc(), transfers.c.id.desc()
         rows = self._connection.execute(select(transfers).where(*wanted).order_by(*newest).limit(limit))
-        return [_summary(row, live_since) for row in rows]
+        return [_summary(row, now) for row in rows]
 
-    def get(self, transfer_id: UUID, *, live_since: datetime) -> tuple[TransferSummary, dict[str, Any] | None]:
+    def get(self, transfer_id: UUID, *, now: datetime) -> tuple[TransferSummary, dict[str, Any] | None]:
         """The transfer and its enquiry.
 
         Raises
@@ -165,7 +168,7 @@ class TransferJournal:
         row = self._connection.execute(select(transfers).where(transfers.c.id == transfer_id)).one_or_none()
         if row is None:
             raise NotFound("no such transfer")
-        return _summary(row, live_since), row.enquiry
+        return _summary(row, now), row.enquiry
 
     def samples(self, transfer: TransferSummary, *, after: int, limit: int) -> Sequence[TransferSample]:
         """At most ``limit`` samples with a sequence above ``after``, in their order."""
@@ -197,6 +200,7 @@ class TransferJournal:
             "file_count": workload.file_count,
             "total_bytes": workload.total_bytes,
             "last_heartbeat_at": news.heard_at,
+            "silent_at": news.silent_at,
             "sequence": last.sequence if last else -1,
             "journalled_sequence": -1,
             "bytes_moved": last.bytes_moved if last else 0,
@@ -230,27 +234,27 @@ def _place_of(transfer_id: UUID) -> Any:
     return select(transfers.c.started_at, transfers.c.id).where(transfers.c.id == transfer_id).scalar_subquery()
 
 
-def _is_in(state: TransferState, live_since: datetime) -> Any:
-    heard, ended = transfers.c.last_heartbeat_at, transfers.c.ended_at
+def _is_in(state: TransferState, now: datetime) -> Any:
+    silent_at, ended = transfers.c.silent_at, transfers.c.ended_at
     match state:
         case TransferState.ENDED:
             return ended.is_not(None)
         case TransferState.LIVE:
-            return and_(ended.is_(None), heard >= live_since)
+            return and_(ended.is_(None), silent_at > now)
         case TransferState.SILENT:
-            return and_(ended.is_(None), or_(heard.is_(None), heard < live_since))
+            return and_(ended.is_(None), or_(silent_at.is_(None), silent_at <= now))
 
 
-def _state(row: Row[Any], live_since: datetime) -> TransferState:
+def _state(row: Row[Any], now: datetime) -> TransferState:
     if row.ended_at is not None:
         return TransferState.ENDED
-    heard = row.last_heartbeat_at
-    return TransferState.LIVE if heard is not None and heard >= live_since else TransferState.SILENT
+    silent_at = row.silent_at
+    return TransferState.LIVE if silent_at is not None and silent_at > now else TransferState.SILENT
 
 
-def _summary(row: Row[Any], live_since: datetime) -> TransferSummary:
+def _summary(row: Row[Any], now: datetime) -> TransferSummary:
     plain = {name: getattr(row, name) for name in TransferSummary.model_fields.keys() - {"transfer_id", "state"}}
-    return TransferSummary(transfer_id=row.id, state=_state(row, live_since), **plain)
+    return TransferSummary(transfer_id=row.id, state=_state(row, now), **plain)
 
 
 _SAME_IN_A_HEARTBEAT = (

@@ -31,6 +31,7 @@ transfers = Table(
     _count("file_count"),
     _count("total_bytes"),
     instant("last_heartbeat_at", nullable=True),
+    instant("silent_at", nullable=True),
     _count("sequence"),
     _count("journalled_sequence"),
     _count("bytes_moved"),
@@ -38,7 +39,7 @@ transfers = Table(
     instant("ended_at", nullable=True),
     label("status", nullable=True),
     Index("transfers_by_start_idx", "tenant_id", "started_at", "id"),
-    Index("transfers_open_idx", "tenant_id", "last_heartbeat_at", postgresql_where=text("ended_at IS NULL")),
+    Index("transfers_open_idx", "tenant_id", "silent_at", postgresql_where=text("ended_at IS NULL")),
 )
 
 # Partitioned by month of transfer_started_at.
