@@ -34,6 +34,9 @@ from tradewind.wire.recommendations import RecommendRequest
 WAITING_TICK_S = 1.0
 """Until the next heartbeat of a transfer that has no share yet: others give theirs back at their own next one."""
 
+LATE_TICKS = 8
+"""Heartbeats that may come after a later one: from far more behind, the later one had a number it could not have."""
+
 ATTEMPTS = 4
 """Rounds against other processes that answer for the same transfer; more than one is rare, more than two a fault."""
 
@@ -130,7 +133,9 @@ class Tuner:
             live = self._keep(key, await self._opened(key, beat, sample, open_))
         else:
             self._live.move_to_end(key)
-        if sample.sequence <= live.known and live.share.granted:
+        if _runs_behind(sample, live.known):
+            live.state = _resumed(live.opening.basis, sample)
+        elif sample.sequence <= live.known and live.share.granted:
             return _answer(live, live.state.decision)
         return await self._decide(key, live, _Told(beat, sample, body), claims(live.opening.link))
 
@@ -179,7 +184,9 @@ class Tuner:
                     raise Conflict(f"transfer {key.transfer_id} is over")
                 case Outcome.OVERTAKEN:
                     before = self._adopted(live, sample, exchanged)
-                    if sample.sequence <= before.sequence and live.share.granted:
+                    if _runs_behind(sample, before.sequence):
+                        before = _resumed(live.opening.basis, sample)
+                    elif sample.sequence <= before.sequence and live.share.granted:
                         return _answer(live, before.decision)
                     continue
             live.known, live.state = sample.sequence, state
@@ -201,10 +208,19 @@ class Tuner:
         try:
             state = TuningState.from_dict(orjson.loads(exchanged.state or b"{}"))
         except InvalidValue:
-            state = replace(resume(live.opening.basis, sample), sequence=sample.sequence - 1)
+            state = _resumed(live.opening.basis, sample)
         live.state, live.known, live.journalled = state, state.sequence, exchanged.journalled_sequence
         live.grant(exchanged.share)
         return state
+
+
+def _runs_behind(sample: Sample, known: int) -> bool:
+    """Whether ``known`` is no number of this transfer: a jump ahead must not make all that follows count as old."""
+    return sample.sequence < known - LATE_TICKS
+
+
+def _resumed(basis: Basis, sample: Sample) -> TuningState:
+    return replace(resume(basis, sample), sequence=sample.sequence - 1)
 
 
 def _tick(live: _Live, told: _Told, state: TuningState, claims: tuple[Claim, ...]) -> Tick:

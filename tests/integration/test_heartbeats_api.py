@@ -21,7 +21,7 @@ from services.bootstrap import Container, container
 from services.queue.sessions import RedisSessions
 from tests.integration.live_transfers import DESTINATION, Transfer, client, learned, transfer
 from tests.stack import Tenant, new_tenant, serving
-from tradewind.wire.heartbeats import HeartbeatAnswer
+from tradewind.wire.heartbeats import MAX_SEQUENCE, HeartbeatAnswer
 
 __all__ = ["client", "learned", "transfer"]
 
@@ -65,6 +65,17 @@ def test_an_older_heartbeat_gets_the_last_answer(transfer: Transfer) -> None:
     late = transfer.body(1)
     last = transfer.beat(2)
     assert transfer.send(late).json() == last
+
+
+def test_a_number_far_ahead_of_all_others_locks_no_transfer(
+    transfer: Transfer, database_url: str, redis_url: str, learned: Tenant
+) -> None:
+    transfer.beat(0)
+    transfer.beat(MAX_SEQUENCE)
+    assert [transfer.beat(sequence)["sequence"] for sequence in (1, 2)] == [1, 2]
+    transfer.beat(MAX_SEQUENCE)
+    with another_process(learned, database_url, redis_url) as client:
+        assert [transfer.beat(sequence, client=client)["sequence"] for sequence in (3, 4)] == [3, 4]
 
 
 def test_another_process_goes_on_where_the_first_was(
@@ -124,6 +135,7 @@ def test_no_heartbeat_revives_an_ended_transfer(transfer: Transfer, learned: Ten
     [
         ({"throughput_bps": -1.0}, "throughput_bps"),
         ({"sequence": -1}, "sequence"),
+        ({"sequence": MAX_SEQUENCE + 1}, "sequence"),
         ({"throughput_bps": 1e30}, "throughput_bps"),
         ({"sent_bytes": 10, "retransmitted_bytes": 20}, "retransmitted_bytes"),
         ({"interval_s": 1e12}, "interval_s"),

@@ -1,7 +1,7 @@
 """``POST /v1/transfers/{id}/heartbeats`` and ``…/complete``: samples of a live transfer, the answers, and its end."""
 
 from datetime import datetime
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -18,6 +18,11 @@ from tradewind.wire.records import WireParameters, WireRecord, WireUsage
 MAX_CHUNKS = 4
 MAX_LATE_HEARTBEATS = 20_000
 """Heartbeats that may come with a completion; more come in several."""
+
+MAX_SEQUENCE = 50_000_000
+"""A heartbeat a second for a year and a half."""
+
+Sequence = Annotated[int, Field(ge=0, le=MAX_SEQUENCE)]
 
 
 class ChunkSample(Strict):
@@ -49,7 +54,7 @@ class Heartbeat(Strict):
     names no ``chunks``: it asks for its share alone.
     """
 
-    sequence: Count
+    sequence: Sequence
     at: Instant
     interval_s: NonNegative
     bytes_moved: Count
