@@ -11,5 +11,5 @@ LONGEST_SILENCE_S = 300.0
 
 
 def silent_after_s(interval_s: float) -> float:
-    """Seconds without a heartbeat after one that told a tick of ``interval_s``; never less than for the tick asked for."""
+    """Seconds without a heartbeat after one that told a tick of ``interval_s``, which is ``TICK_S`` at least."""
     return min(SILENT_TICKS * max(interval_s, TICK_S), LONGEST_SILENCE_S)

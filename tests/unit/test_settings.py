@@ -64,7 +64,7 @@ def test_metrics_of_workers_need_a_folder_beside_the_port():
 
 def test_metrics_of_workers_stay_on_the_host_however_open_the_api_is():
     environment = {
-        "TRADEWIND_HOST": "0.0.0.0",  # noqa: S104 - what a public API listens on
+        "TRADEWIND_HOST": "0.0.0.0",
         "TRADEWIND_WORKER_METRICS_PORT": "9808",
         "PROMETHEUS_MULTIPROC_DIR": "/run/m",
     }
