@@ -176,7 +176,8 @@ def examine_meter(choice: MeterChoice) -> list[Finding]:
 def examine_spool(spool: Spool) -> list[Finding]:
     """Whether logs wait, were refused or had to be given up, and whether there is room for more."""
     state = spool.state()
-    transfers = len(TransferSpool(spool).waiting())
+    ended = TransferSpool(spool)
+    transfers, refused = len(ended.waiting()), len(ended.refused())
     findings = [
         good("spool", f"{state.segments} segments, {format_bytes(state.bytes)} of {format_bytes(state.max_bytes)}")
     ]
@@ -188,6 +189,9 @@ def examine_spool(spool: Spool) -> list[Finding]:
     if state.refused_segments:
         told = f"{format_count(state.refused_segments, 'segment')} refused by the service"
         findings.append(bad("refused logs", told, f"look at {spool.folder / 'refused'}, then remove them"))
+    if refused:
+        told = f"samples of {format_count(refused, 'transfer')} refused by the service"
+        findings.append(bad("refused samples", told, f"look at {ended.folder}/*.refused, then remove them"))
     if state.lost_segments:
         told = f"{format_bytes(state.lost_bytes)} of logs were given up when the spool was full"
         findings.append(

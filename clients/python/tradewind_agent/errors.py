@@ -69,6 +69,13 @@ class ServiceProblem(AgentError):
         self.field, self.reason = _first_error(problem)
         super().__init__(self._line())
 
+    @property
+    def wrong_fields(self) -> tuple[tuple[str, str], ...]:
+        """Every field that the service blames, with what is wrong with it."""
+        told = self.problem.get("errors")
+        fields = [(each.get("field"), each.get("reason")) for each in told or () if isinstance(each, dict)]
+        return tuple((field, str(reason)) for field, reason in fields if isinstance(field, str))
+
     def _line(self) -> str:
         blame = f"; first {self.field}: {self.reason}" if self.field and f"{self.field}:" not in self.detail else ""
         advice = f"; {self.advice}" if self.advice else ""

@@ -6,7 +6,7 @@ from uuid import UUID
 from tradewind.transfer import Status
 from tradewind.wire.heartbeats import Completion
 from tradewind_agent.client import Client
-from tradewind_agent.errors import AgentError
+from tradewind_agent.errors import AgentError, BodyTooLarge, RequestRefused
 from tradewind_agent.live_ticks import LiveTicks
 
 PATIENCE_S = 2.0
@@ -14,7 +14,10 @@ PATIENCE_S = 2.0
 
 
 def give_back(client: Client, transfer_id: UUID, live: LiveTicks, status: Status) -> None:
-    """Tell the service that the transfer has ended, with the ticks that it may not have."""
+    """Tell the service that the transfer has ended, with the ticks that it may not have, if it takes them."""
     with suppress(AgentError):
-        client.complete(transfer_id, Completion(heartbeats=live.pending, status=status), timeout_s=PATIENCE_S)
+        try:
+            client.complete(transfer_id, Completion(heartbeats=live.pending, status=status), timeout_s=PATIENCE_S)
+        except (BodyTooLarge, RequestRefused):
+            client.complete(transfer_id, Completion(status=status), timeout_s=PATIENCE_S)
     live.remove()

@@ -68,7 +68,8 @@ class Logbook:
             return f"spooled: {failure}"
         if logs.refused:
             return f"refused: {logs.refused[-1]}"
+        but = f", but {completions.refused[-1]}" if completions.refused else ""
         waiting = {segment.sha256 for segment in self.spool.segments()}
         if sealed is not None and sealed not in completions.completed | completions.logged:
-            return "spooled"
-        return "spooled" if kept & waiting else "uploaded"
+            return f"spooled{but}"
+        return f"{'spooled' if kept & waiting else 'uploaded'}{but}"

@@ -1,24 +1,26 @@
 """Ended transfers that the service may not have: their records and ticks, until it acknowledges their completion.
 
 A sealed transfer is one file, ``<id>.ended``: a line of records, then a line a tick, there whole or not at all. A
-completion sent twice is stored once. A service that is older than completions gets the records as plain logs.
+completion sent twice is stored once. A service that is older than completions gets the records as plain logs. Ticks
+that the service refuses are kept aside in ``<id>.refused``, a line each with the reason.
 """
 
 import contextlib
 import fcntl
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
-from tradewind.units import MIB
-from tradewind.wire.heartbeats import Completion, CompletionReceipt, SpooledHeartbeat
+from tradewind.units import MIB, format_count
+from tradewind.wire.heartbeats import SpooledHeartbeat
 from tradewind.wire.records import WireRecord
-from tradewind_agent.errors import BodyTooLarge, Contradiction, RequestRefused, SpoolFailed, UnknownThing
+from tradewind_agent.completing import Completed, Completing, RefusedTick, complete
+from tradewind_agent.errors import SpoolFailed
 from tradewind_agent.folders import make_private, replace_durably, sync_folder
 from tradewind_agent.live_ticks import left_behind
 from tradewind_agent.spool import Spool
@@ -26,32 +28,28 @@ from tradewind_agent.system_errors import in_words
 
 ENDING = ".ended"
 DAMAGED_ENDING = ".damaged"
+REFUSED_ENDING = ".refused"
 FOLDER = "transfers"
 
 MOST_BYTES = 64 * MIB
 """Of sealed transfers together, some 60,000 ticks; beyond it ticks are given up, the oldest first, never records."""
 
-COMPLETION_BYTES = MIB * 3 // 4
-"""Ticks of one completion: the service takes a MiB. More go in several completions, each with the records."""
-
-_NOT_AS_A_COMPLETION = (BodyTooLarge, Contradiction, RequestRefused, UnknownThing)
-"""The service is older than completions, or does not want this one."""
+MOST_REFUSED_BYTES = 16 * MIB
+"""Of refused ticks together; beyond it the oldest transfer's are removed."""
 
 _RECORDS = TypeAdapter(tuple[WireRecord, ...])
 
 
-class Completing(Protocol):
-    """What is needed of a service; :class:`tradewind_agent.client.Client` has it."""
-
-    def complete(self, transfer_id: UUID, completion: Completion) -> CompletionReceipt: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """What one round did: transfers ``completed``, and those whose records went to the spool of logs instead."""
+    """What one round did: transfers ``completed``, and those whose records went to the spool of logs instead.
+
+    ``refused`` : a line for each transfer of which the service refused ticks.
+    """
 
     completed: frozenset[UUID] = frozenset()
     logged: frozenset[UUID] = frozenset()
+    refused: tuple[str, ...] = ()
 
 
 class TransferSpool:
@@ -97,6 +95,7 @@ class TransferSpool:
         """
         completed: set[UUID] = set()
         logged: set[UUID] = set()
+        refused: list[str] = []
         try:
             with self._alone() as alone:
                 if not alone:
@@ -106,12 +105,13 @@ class TransferSpool:
                     if not keep_going():
                         break
                     transfer_id = UUID(path.stem)
-                    taken = self._deliver(path, transfer_id, service)
-                    if taken is not None:
-                        (completed if taken else logged).add(transfer_id)
+                    done = self._deliver(path, transfer_id, service)
+                    if done is not None:
+                        (logged if done.as_logs else completed).add(transfer_id)
+                        refused += self._told(transfer_id, done.refused)
         except OSError as failure:
             raise SpoolFailed(f"the spool {self.folder} cannot be used: {in_words(failure)}") from None
-        return Delivered(frozenset(completed), frozenset(logged))
+        return Delivered(frozenset(completed), frozenset(logged), tuple(refused))
 
     def _seal_left_behind(self) -> None:
         for path, record, ticks in left_behind(self.folder):
@@ -119,25 +119,47 @@ class TransferSpool:
                 self.seal(record.transfer_id, (record,), ticks)
             path.unlink(missing_ok=True)
 
-    def _deliver(self, path: Path, transfer_id: UUID, service: Completing) -> bool | None:
-        """Whether the service took it as a completion; its records are in the spool of logs otherwise.
+    def refused(self) -> tuple[Path, ...]:
+        """Files of ticks that the service did not take, the oldest first."""
+        found = [(path.stat().st_mtime_ns, path) for path in self.folder.glob(f"*{REFUSED_ENDING}")]
+        return tuple(path for _, path in sorted(found))
 
-        ``None`` for a file that is damaged, which is set aside unsent.
-        """
+    def _deliver(self, path: Path, transfer_id: UUID, service: Completing) -> Completed | None:
+        """What the service took of a transfer; ``None`` for a file that is damaged, which is set aside unsent."""
         records, ticks = _read(path)
         if not records:
             path.replace(path.with_suffix(DAMAGED_ENDING))
             return None
-        taken = True
-        try:
-            for part in _parts(ticks):
-                service.complete(transfer_id, Completion(records=records, heartbeats=part))
-        except _NOT_AS_A_COMPLETION:
+        done = complete(service, transfer_id, records, ticks)
+        if done.refused:
+            self._set_aside(transfer_id, done.refused)
+        if done.as_logs:
             self._logs.append(records)
-            taken = False
         path.unlink(missing_ok=True)
         sync_folder(self.folder)
-        return taken
+        return done
+
+    def _set_aside(self, transfer_id: UUID, refused: Sequence[RefusedTick]) -> None:
+        rows = (
+            {"reason": each.reason, "tick": each.tick.model_dump(mode="json", exclude_none=True)} for each in refused
+        )
+        content = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+        replace_durably(self._aside(transfer_id), content)
+        held = self.refused()
+        surplus = sum(path.stat().st_size for path in held) - MOST_REFUSED_BYTES
+        for path in held[:-1]:
+            if surplus <= 0:
+                return
+            surplus -= path.stat().st_size
+            path.unlink(missing_ok=True)
+
+    def _aside(self, transfer_id: UUID) -> Path:
+        return self.folder / f"{transfer_id}{REFUSED_ENDING}"
+
+    def _told(self, transfer_id: UUID, refused: Sequence[RefusedTick]) -> Iterator[str]:
+        if refused:
+            samples = format_count(len(refused), "sample")
+            yield f"the service refused {samples}, first: {refused[0].reason}; kept in {self._aside(transfer_id)}"
 
     def _bound(self) -> None:
         waiting = self.waiting()
@@ -174,17 +196,3 @@ def _read(path: Path) -> tuple[tuple[WireRecord, ...], tuple[SpooledHeartbeat, .
         return _RECORDS.validate_json(first), tuple(SpooledHeartbeat.model_validate_json(line) for line in lines)
     except ValidationError:
         return (), ()
-
-
-def _parts(ticks: Sequence[SpooledHeartbeat]) -> Iterator[tuple[SpooledHeartbeat, ...]]:
-    """``ticks`` in parts of bounded size; one empty part where there are none."""
-    part: list[SpooledHeartbeat] = []
-    part_bytes = 0
-    for tick in ticks:
-        tick_bytes = len(tick.model_dump_json(exclude_none=True))
-        if part and part_bytes + tick_bytes > COMPLETION_BYTES:
-            yield tuple(part)
-            part, part_bytes = [], 0
-        part.append(tick)
-        part_bytes += tick_bytes
-    yield tuple(part)

@@ -119,6 +119,16 @@ def test_a_spool_with_losses_says_so(tmp_path):
     assert found["lost logs"].health is Health.BAD
 
 
+def test_samples_that_the_service_refused_are_told(tmp_path):
+    spool = Spool(tmp_path / "spool", warn=pytest.fail)
+    folder = tmp_path / "spool" / "transfers"
+    folder.mkdir(parents=True)
+    (folder / "one.refused").write_text("{}\n")
+    found = by_subject(examine_spool(spool))
+    assert found["refused samples"].health is Health.BAD
+    assert "1 transfer " in found["refused samples"].told
+
+
 def test_a_model_meter_says_why_there_is_nothing_better():
     choice = MeterChoice(CpuModelMeter(assumed_profile(4)), ((EnergyMethod.RAPL, "no zones"),))
     (finding,) = examine_meter(choice)
