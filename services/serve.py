@@ -20,6 +20,7 @@ from services.bootstrap import Container, container
 from services.embedded.backends import Backends, backends
 from services.embedded.keeper import end_with_parent, received_signals, wake_on_signals
 from services.prepare import FIRST_TENANT, new_key, prepared_database
+from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
 from services.settings import Settings
 from tradewind.errors import InvalidValue, TradewindError
 
@@ -29,6 +30,9 @@ STOP_STEPS = ((signal.SIGTERM, 10.0), (signal.SIGQUIT, 5.0))  # Celery: finish t
 PYTHON = (sys.executable, "-P", "-m")
 # Root is warned of pickled messages; ours are JSON, and root serves only where there is no other account to use.
 CELERY = (*PYTHON[:-1], "-Wignore::UserWarning:celery.platforms", "-m", "celery", "-q", "-A", "workers.app")
+METRICS_PORT = "TRADEWIND_WORKER_METRICS_PORT"
+# In an API process the folder would turn its own metrics into files; and no two workers can listen on one port.
+OF_WORKERS = ("PROMETHEUS_MULTIPROC_DIR", "PROMETHEUS_MULTIPROC_DIR_FILE", METRICS_PORT, f"{METRICS_PORT}_FILE")
 
 
 def main() -> int:
@@ -88,10 +92,9 @@ def serve(settings: Settings, found: Backends) -> int:
     with container(database_url=database_url, redis_url=found.redis_url) as parts:
         key = first_key(parts, settings.data_folder / "agent-key")
     environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": found.redis_url}
-    # The workers' alone: in an API process the variable would turn its own metrics into files beside theirs.
-    folder = environment.pop("PROMETHEUS_MULTIPROC_DIR", None) or str(settings.data_folder / "worker-metrics")
-    of_workers = {"PROMETHEUS_MULTIPROC_DIR": folder} if settings.worker_metrics_port is not None else {}
-    with running(commands(settings), environment, own={"workers": of_workers}) as processes:
+    for variable in OF_WORKERS:
+        environment.pop(variable, None)
+    with running(commands(settings), environment, own=worker_environments(settings)) as processes:
         wake = wake_on_signals()
         told = False
         while not {signal.SIGTERM, signal.SIGINT} & set(received_signals(wake, POLL_S)):
@@ -133,8 +136,20 @@ def commands(settings: Settings) -> Mapping[str, Sequence[str]]:
             ),
             *(f"--host={settings.host}", f"--port={settings.port}", f"--workers={settings.api_workers}"),
         ],
-        "workers": [*CELERY, "worker", f"--concurrency={settings.task_workers}"],
+        "workers": [*CELERY, "worker", f"--queues={JOBS_QUEUE}", f"--concurrency={settings.task_workers}"],
+        "journal": [*CELERY, "worker", f"--queues={JOURNAL_QUEUE}", "--hostname=journal@%h", "--concurrency=1"],
         "schedule": [*CELERY, "beat", f"--schedule={schedule}", "--pidfile="],
+    }
+
+
+def worker_environments(settings: Settings) -> Mapping[str, Mapping[str, str]]:
+    """Return each process's own variables for metrics: all workers count, and one of them serves the sums."""
+    if settings.worker_metrics_port is None:
+        return {}
+    folder = settings.worker_metrics_folder or settings.data_folder / "worker-metrics"
+    return {
+        "workers": {"PROMETHEUS_MULTIPROC_DIR": str(folder), METRICS_PORT: str(settings.worker_metrics_port)},
+        "journal": {"PROMETHEUS_MULTIPROC_DIR": str(folder / "journal")},
     }
 
 

@@ -13,14 +13,16 @@ from pathlib import Path
 
 from celery import Celery, signals
 from celery.platforms import SecurityWarning
+from kombu.entity import Queue
 from threadpoolctl import threadpool_limits
 
+from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
 from services.settings import Settings
 from services.telemetry import logger
 from tradewind.errors import InvalidValue
-from workers.metrics import serve_metrics
+from workers.metrics import begin_counting, serve_metrics
 from workers.parts import WorkerParts
-from workers.schedule import beat_schedule
+from workers.schedule import JOURNAL, beat_schedule
 
 VISIBILITY_TIMEOUT_S = 600
 """A message whose worker host died is delivered again after this long; the sweep is faster."""
@@ -45,6 +47,10 @@ def application(settings: Settings) -> Celery:
         task_reject_on_worker_lost=True,
         worker_prefetch_multiplier=1,
         worker_max_tasks_per_child=MAX_TASKS_A_PROCESS,
+        # Who names no queue takes both; see services.serve for workers of each.
+        task_queues=[Queue(name) for name in (JOBS_QUEUE, JOURNAL_QUEUE)],  # type: ignore[no-untyped-call]  # kombu's
+        task_default_queue=JOBS_QUEUE,
+        task_routes={JOURNAL: {"queue": JOURNAL_QUEUE}},
         task_ignore_result=True,
         task_serializer="json",
         accept_content=["json"],
@@ -65,6 +71,8 @@ def application(settings: Settings) -> Celery:
 
     @signals.worker_init.connect(weak=False)
     def open_metrics(**_: object) -> None:
+        if settings.worker_metrics_folder is not None:
+            begin_counting(settings.worker_metrics_folder)
         if metrics is not None:
             host, port, folder = metrics
             try:

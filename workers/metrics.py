@@ -4,11 +4,12 @@ With ``PROMETHEUS_MULTIPROC_DIR`` set, prometheus_client keeps its numbers in fi
 a process that was replaced still count. Without it every process counts for itself and nothing is served.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, start_http_server
 from prometheus_client.multiprocess import MultiProcessCollector
 
 FIT_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
@@ -70,8 +71,19 @@ class WorkerMetrics:
         )
 
 
-def serve_metrics(host: str, port: int, folder: Path) -> None:
-    """Serve the sums over all processes of this worker until it ends; begins at zero.
+class SumsBelow(MultiProcessCollector):
+    """Sums over the processes that count in a folder or in folders below it: another worker's may be there."""
+
+    def __init__(self, registry: CollectorRegistry, folder: Path) -> None:
+        super().__init__(registry, path=str(folder))  # type: ignore[no-untyped-call]  # the library's
+        self._folder = folder
+
+    def collect(self) -> Iterable[Metric]:
+        return self.merge([str(path) for path in self._folder.rglob("*.db")])  # type: ignore[no-untyped-call,no-any-return]
+
+
+def begin_counting(folder: Path) -> None:
+    """Let this worker's processes count from zero.
 
     Parameters
     ----------
@@ -80,6 +92,10 @@ def serve_metrics(host: str, port: int, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for left_over in folder.glob("*.db"):
         left_over.unlink()
+
+
+def serve_metrics(host: str, port: int, folder: Path) -> None:
+    """Serve the sums over all processes that count below a folder until this one ends."""
     registry = CollectorRegistry()
-    MultiProcessCollector(registry, path=str(folder))  # type: ignore[no-untyped-call]  # the library's
+    SumsBelow(registry, folder)
     start_http_server(port, host, registry)

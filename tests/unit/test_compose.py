@@ -20,7 +20,7 @@ from services.settings import Settings
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES = COMPOSE["services"]
-OWN = {"migrate", "api", "worker", "beat"}
+OWN = {"migrate", "api", "worker", "journal", "beat"}
 DOCKERFILE = (ROOT / "infra" / "Dockerfile").read_text(encoding="utf-8")
 SERVER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -56,7 +56,9 @@ def secrets(tmp_path):
     return tmp_path / "secrets"
 
 
-@pytest.mark.parametrize(("service", "process"), [("api", "api"), ("worker", "workers"), ("beat", "schedule")])
+@pytest.mark.parametrize(
+    ("service", "process"), [("api", "api"), ("worker", "workers"), ("journal", "journal"), ("beat", "schedule")]
+)
 def test_processes_are_started_as_by_serve(service, process):
     settings = Settings(host="0.0.0.0", data_folder=Path("/tmp"))
     assert module_and_arguments(SERVICES[service]["command"]) == module_and_arguments(commands(settings)[process])
@@ -85,6 +87,7 @@ def environment_of(service, secrets):
     [
         ("api", "import services.app; services.app.app_from_environment()"),
         ("worker", "import workers.app"),
+        ("journal", "import workers.app"),
         ("beat", "import workers.app"),
     ],
 )
