@@ -117,7 +117,7 @@ def _globus_url_copy(job: Job, setting: Parameters | None) -> list[str]:
 def _tradewind(job: Job, setting: Parameters | None) -> list[str]:
     """Our engine: at a static setting, or as it chooses by itself."""
     command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", job.url, str(job.destination), "--json"]
-    command += ["--base-power", "0", "--source", job.source, "--destination", "client"]
+    command += ["--base-power", "0s", "--source", job.source, "--destination", "client"]
     if setting is not None:
         for axis in ("concurrency", "parallelism", "pipelining"):
             command += [f"--{axis}", str(getattr(setting, axis) or 1)]

@@ -1,13 +1,15 @@
 """What a testbed is told: paths, recorded throughput, data sets; and how bytes and counters are read."""
 
 import os
+import subprocess
 
 import pytest
 
+from benchmarks.report import ROOT
 from benchmarks.testbed.data_sets import LEAST_FILES, Kind, draw_sizes, needed_bytes, read_size_lists, write_files
 from benchmarks.testbed.measured_run import bytes_in
 from benchmarks.testbed.path_spec import LEAST_QUEUE_BYTES, PathCounters, PathSpec
-from benchmarks.testbed.peers import DEFAULTS, PEERS, TRADEWIND, Job
+from benchmarks.testbed.peers import DEFAULTS, PEERS, TRADEWIND, Job, environment
 from benchmarks.testbed.traces import LEAST_SHARE, read_traces, replayed
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
@@ -117,3 +119,13 @@ def test_a_tools_settings_are_on_its_command_line_and_its_defaults_are_not(peer,
     assert ("17" in " ".join(tuned)) == ("concurrency" in peer.axes)
     assert ("19" in " ".join(tuned)) == ("parallelism" in peer.axes)
     assert (tuned == default) == (not peer.axes)
+
+
+def test_our_own_command_line_is_understood(tmp_path):
+    listed = tmp_path / "listed"
+    listed.write_text('{"path": "a", "size_bytes": 1}\n')
+    job = Job(url="http://127.0.0.1:1/", names=["a"], destination=tmp_path / "to", scratch=tmp_path)
+    for setting in (DEFAULTS, Parameters(concurrency=2, parallelism=1, pipelining=4)):
+        command = [*TRADEWIND.command(job, setting), "--dry-run", "--manifest", str(listed)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment(tmp_path))
+        assert done.returncode == 0, done.stderr
