@@ -30,8 +30,9 @@ error_log {folder}/nginx.log;
 events {{ worker_connections 4096; }}
 http {{
     access_log off;
-    sendfile on;  # this and the next as Debian ships it
+    sendfile on;  # this and the next two as Debian ships it
     tcp_nopush on;
+    gzip on;  # of text/html alone: index pages
     keepalive_requests {keepalive_requests};
     default_type application/octet-stream;
     client_body_temp_path {folder}/body;
