@@ -1,6 +1,7 @@
 """Listing what to copy: folders of web servers in each form of index, files, local folders."""
 
 import asyncio
+import gzip
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,46 @@ def test_nothing_is_copied_from_an_index_with_a_name_that_leaves_its_folder(tmp_
     answers = {"/": page('<a href="good">good</a><a href="..%2F..%2Fevil">evil</a>')}
     with pytest.raises(UnsafeName, match="nothing was copied"):
         against(answers, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
+
+
+def packed(body: bytes, coding: str = "gzip"):
+    async def answer(asked, writer):
+        told = {"Content_Type": "text/html", "Content_Encoding": coding, "Content_Length": len(body)}
+        writer.write(head("200 OK", asked, **told) + body)
+
+    return answer
+
+
+def test_an_index_may_come_packed(tmp_path: Path):
+    links = "".join(f'<a href="file-{number}">f</a>' for number in range(5000))
+    answers = {"/": packed(gzip.compress(links.encode()))}
+    jobs = against(answers, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
+    assert len(jobs) == 5000
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (packed(b"no gzip"), "its index is no gzip"),
+        (packed(gzip.compress(b'<a href="x">x</a>')[:-9]), "its index is cut short"),
+        (packed(b"any", "br"), "its index is packed as br"),
+    ],
+)
+def test_an_index_that_cannot_be_unpacked_is_told_in_one_line(tmp_path: Path, answer, reason: str):
+    with pytest.raises(UnusableSource, match=reason):
+        against({"/": answer}, lambda server: list_downloads([Url.parse(server.url)], tmp_path, options()))
+
+
+def test_a_listing_tells_of_the_connections_that_it_was_asked_over(content: Path, tmp_path: Path, world_readable: Path):
+    work = world_readable / "seen"
+    work.mkdir()
+    seen = []
+    with nginx(content, work) as server:
+        url = Url.parse(f"{server.url}small/")
+        asyncio.run(list_downloads([url], tmp_path, options(), seen=lambda *told: seen.append(told)))
+    [(origin, info)] = seen
+    assert origin == url.origin
+    assert 0 < info.min_rtt_s < 1
 
 
 def test_folders_without_end_are_refused(tmp_path: Path):

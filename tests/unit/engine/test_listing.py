@@ -28,6 +28,29 @@ def html(text: str) -> list[Entry]:
     return parse_index(URL, "text/html; charset=utf-8", text.encode())
 
 
+@pytest.mark.parametrize(
+    ("href", "names"),
+    [
+        ("plain.bin", ["plain.bin"]),
+        ("%2e%2e.bin", ["...bin"]),
+        (".hidden", [".hidden"]),
+        ("-x/", ["-x"]),
+        ("./", []),
+        (".", []),
+        ("..", []),
+        ("../", []),
+        ("a/b", []),
+        ("/data/child", ["child"]),
+        ("http://host/data/child", ["child"]),
+        ("//host/data/child", ["child"]),
+        ("mailto:someone", []),
+        ("x?sort=1", []),
+    ],
+)
+def test_only_links_to_direct_children_are_entries(href: str, names: list[str]):
+    assert [entry.name for entry in html(f'<a href="{href}">link</a>')] == names
+
+
 def test_nginx_pages_tell_exact_sizes():
     assert html(NGINX) == [
         Entry(name="sub", is_folder=True),

@@ -90,6 +90,18 @@ class Url:
             return joined
         return Url(joined.origin, joined.target, self.login)
 
+    def child(self, name: str, *, is_folder: bool = False) -> "Url":
+        """The URL of what is called ``name``, one plain segment that is not escaped, in this folder.
+
+        The same as joining it, for a fraction of the time: folders have thousands of files.
+        """
+        return Url(self.origin, self.folder + quote(name) + "/" * is_folder, self.login)
+
+    @property
+    def folder(self) -> str:
+        """Path up to its last slash, still escaped."""
+        return self.path.rpartition("/")[0] + "/"
+
     @property
     def path(self) -> str:
         """Path without the query, still escaped."""

@@ -1,10 +1,10 @@
 """One request by itself, its whole answer in memory: index pages and questions about uploads."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tradewind_agent.engine.address import Url
+from tradewind_agent.engine.address import Origin, Url
 from tradewind_agent.engine.asking import request_for
 from tradewind_agent.engine.connection import Connection, Payload, ReceiveBuffer
 from tradewind_agent.engine.dial import dial
@@ -20,6 +20,10 @@ _LONGEST_BODY_BYTES = 64 * 1024 * 1024
 """An index of some 500,000 files; longer ones are refused rather than filling the memory."""
 
 
+Seen = Callable[[Origin, TcpInfo], None]
+"""Told what the kernel knew of a connection when its answer was complete, and where it led."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A complete answer and the URL that gave it, after redirects."""
@@ -29,7 +33,9 @@ class Answer:
     body: bytes
 
 
-async def fetch(url: Url, options: EngineOptions, headers: Mapping[str, str], *, method: str = "GET") -> Answer:
+async def fetch(
+    url: Url, options: EngineOptions, headers: Mapping[str, str], *, method: str = "GET", seen: Seen | None = None
+) -> Answer:
     """Ask until there is an answer that is neither a redirect nor an invitation to come back later.
 
     Raises
@@ -39,7 +45,7 @@ async def fetch(url: Url, options: EngineOptions, headers: Mapping[str, str], *,
     tries = redirects = 0
     while True:
         try:
-            answer = await _ask(url, options, headers, method)
+            answer = await _ask(url, options, headers, method, seen)
             if is_retryable_status(answer.head.status):
                 raise RefusedByServer(
                     f"the server answered {answer.head.status_line}", retry_after_s=retry_after_s(answer.head.headers)
@@ -58,7 +64,7 @@ async def fetch(url: Url, options: EngineOptions, headers: Mapping[str, str], *,
         url = url.join(answer.head.headers.get("location", ""))
 
 
-async def _ask(url: Url, options: EngineOptions, headers: Mapping[str, str], method: str) -> Answer:
+async def _ask(url: Url, options: EngineOptions, headers: Mapping[str, str], method: str, seen: Seen | None) -> Answer:
     single = _Single(request_for(method, url, options, {"Connection": "close", **headers}))
     unlimited = RateLimit(None, asyncio.get_running_loop())
     connection = await dial(
@@ -69,6 +75,8 @@ async def _ask(url: Url, options: EngineOptions, headers: Mapping[str, str], met
     connection.send(single)
     try:
         await single.complete
+        if seen is not None:
+            seen(url.origin, connection.tcp_info())
     finally:
         connection.abort()
         await connection.closed

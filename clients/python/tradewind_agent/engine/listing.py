@@ -18,6 +18,9 @@ from tradewind_agent.errors import UnsafeName, UnusableSource
 _DATE_AND_SIZE = re.compile(
     r"(?:\d{2}-\w{3}-\d{4}|\d{4}-\d{2}-\d{2})\s+\d{2}:\d{2}(?::\d{2})?\s+(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[KMGT]?)\b"
 )
+_PLAIN_CHILD = re.compile(r"[A-Za-z0-9_~%-][A-Za-z0-9_~%.-]*/?")
+"""A link to a direct child that needs no resolving, as nearly all links of an index are."""
+
 _UNIT_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -103,16 +106,17 @@ def _from_html(url: Url, text: str) -> list[Entry]:
 
 def _child_name(url: Url, href: str) -> str | None:
     """Escaped name of a link to a direct child of the folder; ``None`` for all other links (parent, sorting, icons)."""
+    if _PLAIN_CHILD.fullmatch(href):
+        return href
     if not href or href.startswith(("?", "#")):
         return None
     try:
         linked = url.join(href)
     except UnusableSource:
         return None
-    folder = url.path.rpartition("/")[0] + "/"
-    if linked.origin != url.origin or "?" in linked.target or not linked.path.startswith(folder):
+    if linked.origin != url.origin or "?" in linked.target or not linked.path.startswith(url.folder):
         return None
-    name = linked.path[len(folder) :]
+    name = linked.path[len(url.folder) :]
     return name if name and "/" not in name.removesuffix("/") else None
 
 

@@ -1,33 +1,44 @@
 """From what a user names to jobs: URLs of files and folders, manifests, local files and folders."""
 
 import asyncio
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 from tradewind_agent.engine.address import Url
-from tradewind_agent.engine.fetch import fetch
+from tradewind_agent.engine.fetch import Answer, Seen, fetch
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust, UploadJob
 from tradewind_agent.engine.listing import Entry, parse_index, safe_segment
 from tradewind_agent.engine.manifest import parse_manifest
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import FileFault, UnusableSource
 
-_ACCEPT_INDEX = {"Accept": "application/json, text/html;q=0.9", "Accept-Encoding": "identity"}
+_ACCEPT_INDEX = {"Accept": "application/json, text/html;q=0.9", "Accept-Encoding": "gzip"}
+"""Compressed, an index of thousands of files arrives within the first windows of its connection."""
+
 _OK = 200
 _DEEPEST_FOLDER = 32
 """An index that lists itself under ever new names must end somewhere."""
 _INDEX_REQUESTS = 8
 """Index pages asked for at once."""
 
+_LONGEST_INDEX_BYTES = 64 * 1024 * 1024
+"""Of one that came compressed, which may unpack to anything."""
 
-async def list_downloads(sources: Sequence[Url], destination: Path, options: EngineOptions) -> list[DownloadJob]:
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+async def list_downloads(
+    sources: Sequence[Url], destination: Path, options: EngineOptions, *, seen: Seen | None = None
+) -> list[DownloadJob]:
     """Files to fetch: a URL that ends with a slash is a folder, listed with all below it; any other is one file.
 
     One without a slash that the server redirects to itself with a slash is a folder too.
 
     ``destination`` is the file's own name for a single file, unless it is an existing folder; else the folder to fill.
+    ``seen`` is told of each connection that an index came over.
 
     Raises
     ------
@@ -43,7 +54,7 @@ async def list_downloads(sources: Sequence[Url], destination: Path, options: Eng
         if source.name:
             jobs.append(DownloadJob(source=source, destination=destination / safe_segment(source.name, source)))
         else:
-            jobs.extend(await _list_folder(source, destination, options))
+            jobs.extend(await _list_folder(source, destination, options, seen))
     return _distinct(jobs)
 
 
@@ -118,17 +129,17 @@ def _upload(source: Path, destination: Url) -> UploadJob:
     return UploadJob(source=source, destination=destination, size_bytes=found.st_size, modified_at_ns=found.st_mtime_ns)
 
 
-async def _list_folder(source: Url, destination: Path, options: EngineOptions) -> list[DownloadJob]:
+async def _list_folder(source: Url, destination: Path, options: EngineOptions, seen: Seen | None) -> list[DownloadJob]:
     """All files below an index page, level by level."""
     jobs: list[DownloadJob] = []
     gate = asyncio.Semaphore(_INDEX_REQUESTS)
     level = [(source, destination)]
     for _ in range(_DEEPEST_FOLDER):
-        indexes = await asyncio.gather(*(_read_index(url, options, gate) for url, _ in level))
+        indexes = await asyncio.gather(*(_read_index(url, options, gate, seen) for url, _ in level))
         below = []
         for (_, folder), (url, entries) in zip(level, indexes, strict=True):
             for entry in entries:
-                child = url.join("./" + quote(entry.name) + "/" * entry.is_folder)
+                child = url.child(entry.name, is_folder=entry.is_folder)
                 if entry.is_folder:
                     below.append((child, folder / entry.name))
                 else:
@@ -139,15 +150,35 @@ async def _list_folder(source: Url, destination: Path, options: EngineOptions) -
     raise UnusableSource(f"{source} lists folders more than {_DEEPEST_FOLDER} deep")
 
 
-async def _read_index(url: Url, options: EngineOptions, gate: asyncio.Semaphore) -> tuple[Url, list[Entry]]:
+async def _read_index(
+    url: Url, options: EngineOptions, gate: asyncio.Semaphore, seen: Seen | None
+) -> tuple[Url, list[Entry]]:
     try:
         async with gate:
-            answer = await fetch(url, options, _ACCEPT_INDEX)
+            answer = await fetch(url, options, _ACCEPT_INDEX, seen=seen)
     except FileFault as fault:
         raise UnusableSource(f"cannot list {url}: {fault}") from fault
     if answer.head.status != _OK:
         raise UnusableSource(f"cannot list {url}: the server answered {answer.head.status_line}")
-    return answer.url, parse_index(answer.url, answer.head.headers.get("content-type", ""), answer.body)
+    return answer.url, parse_index(answer.url, answer.head.headers.get("content-type", ""), _unpacked(answer))
+
+
+def _unpacked(answer: Answer) -> bytes:
+    """The body of an index as it was before it was packed for the way."""
+    coding = answer.head.headers.get("content-encoding", "identity").strip().lower()
+    if coding in ("identity", ""):
+        return answer.body
+    if coding not in ("gzip", "x-gzip"):
+        raise UnusableSource(f"cannot list {answer.url}: its index is packed as {coding}, which was not asked for")
+    unpacker = zlib.decompressobj(_GZIP)
+    try:
+        body = unpacker.decompress(answer.body, _LONGEST_INDEX_BYTES)
+    except zlib.error as error:
+        raise UnusableSource(f"cannot list {answer.url}: its index is no gzip ({error})") from error
+    if not unpacker.eof:
+        why = f"is cut short, or has more than {_LONGEST_INDEX_BYTES} bytes"
+        raise UnusableSource(f"cannot list {answer.url}: its index {why}")
+    return body
 
 
 def _download(url: Url, destination: Path, entry: Entry) -> DownloadJob:
