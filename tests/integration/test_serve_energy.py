@@ -9,10 +9,11 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.integration.serving import Wire, ask, serving
-from tradewind_agent.end_report import TRANSFERS_PATH, EndMeter, EndReport, energy_path
+from tradewind_agent.end_report import EndMeter, EndReport
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.meters import CpuModelMeter, HostReader, MeterChoice, calibrated_profile
 from tradewind_agent.serve import Server
+from tradewind_agent.transfer_naming import TRANSFERS_PATH, energy_path
 
 WATTS = 100.0
 """Of a host whose power does not depend on what it does: its energy is its time."""

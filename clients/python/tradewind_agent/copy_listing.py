@@ -8,13 +8,16 @@ from urllib.parse import unquote, urlsplit
 
 from tradewind.errors import InvalidValue
 from tradewind.transfer import Direction
+from tradewind_agent.end_question import document_at
 from tradewind_agent.engine.address import Origin, Url
-from tradewind_agent.engine.fetch import fetch
+from tradewind_agent.engine.fetch import Seen, fetch
 from tradewind_agent.engine.jobs import DownloadJob, Job, SizeTrust
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.source import list_downloads, list_manifest, list_uploads
+from tradewind_agent.engine.tcp_info import TcpInfo
 from tradewind_agent.errors import CopyFailed, FileFault
 from tradewind_agent.system_errors import in_words
+from tradewind_agent.transfer_naming import TRANSFERS_PATH
 
 MOST_SIZES_ASKED = 64
 """Files without a known size that are asked for it one by one; from these the others are judged."""
@@ -29,6 +32,8 @@ class Listing:
 
     ``remote`` : the server that most is exchanged with (the first one's).
     ``sizes_bytes`` : one size a job, in their order; ``sizes_are_exact`` is false where some are judged.
+    ``rtt_s`` : least round trip to it that the listing has seen; ``None`` where nothing was asked of it directly.
+    ``meter`` : what the one server of all sources has said of its meter, see `other_end`; ``None`` if it was not asked.
     """
 
     jobs: tuple[Job, ...]
@@ -36,10 +41,17 @@ class Listing:
     remote: Origin
     sizes_bytes: tuple[int, ...]
     sizes_are_exact: bool
+    rtt_s: float | None = None
+    meter: bytes | None = None
 
 
 def list_files(
-    sources: Sequence[str], destination: str, *, manifest: str | None = None, options: EngineOptions
+    sources: Sequence[str],
+    destination: str,
+    *,
+    manifest: str | None = None,
+    options: EngineOptions,
+    ask_for_meter: bool = False,
 ) -> Listing:
     """List what is to be copied.
 
@@ -48,6 +60,7 @@ def list_files(
     sources : http(s) addresses (folders end with ``/``), or local paths when ``destination`` is an http(s) address.
     manifest : path of a file that lists what to copy; relative paths are below the only source, which may be left out
         where there are none.
+    ask_for_meter : ask the server for its meter at the same time, which costs a copy two round trips otherwise.
 
     Raises
     ------
@@ -67,7 +80,7 @@ def list_files(
     # Relative paths of a manifest are below its source, whether or not that was written with a slash.
     slash = "" if manifest is None else "/"
     urls = [Url.parse(source.rstrip("/") + slash if slash else source) for source in sources]
-    return asyncio.run(_downloads(urls, _local(destination), manifest, options))
+    return asyncio.run(_downloads(urls, _local(destination), manifest, options, ask_for_meter=ask_for_meter))
 
 
 def _is_remote(place: str) -> bool:
@@ -96,24 +109,55 @@ def _uploads(sources: Sequence[str], destination: Url) -> Listing:
     )
 
 
-async def _downloads(urls: Sequence[Url], folder: Path, manifest: str | None, options: EngineOptions) -> Listing:
-    if manifest is None:
-        jobs = await list_downloads(urls, folder, options)
-    elif len(urls) <= 1:
-        jobs = list_manifest(_read(manifest), urls[0] if urls else None, folder)
-    else:
-        raise InvalidValue("manifest", "goes with one source, the folder that its relative paths are in")
-    _check_any(jobs)
-    jobs = await with_sizes(jobs, options)
+async def _downloads(
+    urls: Sequence[Url], folder: Path, manifest: str | None, options: EngineOptions, *, ask_for_meter: bool
+) -> Listing:
+    round_trips = _RoundTrips()
+    asking = None
+    if ask_for_meter and len({url.origin for url in urls}) == 1:
+        asking = asyncio.create_task(document_at(urls[0].join(TRANSFERS_PATH), options))
+    try:
+        jobs = await with_sizes(await _jobs(urls, folder, manifest, options, round_trips), options, round_trips.see)
+        remote = jobs[0].source.origin
+        meter = await asking if asking is not None and urls[0].origin == remote else None
+    finally:
+        if asking is not None:
+            asking.cancel()
     known = [job.size_bytes for job in jobs if job.size_bytes is not None]
     judged = round(sum(known) / len(known)) if known else 0
     return Listing(
         jobs=tuple(jobs),
         direction=Direction.DOWNLOAD,
-        remote=jobs[0].source.origin,
+        remote=remote,
         sizes_bytes=tuple(judged if job.size_bytes is None else job.size_bytes for job in jobs),
         sizes_are_exact=len(known) == len(jobs) and all(job.size_trust is not SizeTrust.ROUNDED for job in jobs),
+        rtt_s=None if options.proxies.leading_to(remote) is not None else round_trips.least_s.get(remote),
+        meter=meter,
     )
+
+
+async def _jobs(
+    urls: Sequence[Url], folder: Path, manifest: str | None, options: EngineOptions, round_trips: "_RoundTrips"
+) -> list[DownloadJob]:
+    if manifest is None:
+        jobs = await list_downloads(urls, folder, options, seen=round_trips.see)
+    elif len(urls) <= 1:
+        jobs = list_manifest(_read(manifest), urls[0] if urls else None, folder)
+    else:
+        raise InvalidValue("manifest", "goes with one source, the folder that its relative paths are in")
+    _check_any(jobs)
+    return jobs
+
+
+class _RoundTrips:
+    """The least round trip that connections to each server have seen, s."""
+
+    def __init__(self) -> None:
+        self.least_s: dict[Origin, float] = {}
+
+    def see(self, origin: Origin, info: TcpInfo) -> None:
+        if info.min_rtt_s is not None:
+            self.least_s[origin] = min(info.min_rtt_s, self.least_s.get(origin, info.min_rtt_s))
 
 
 def _check_any(jobs: Sequence[Job]) -> None:
@@ -130,24 +174,26 @@ def _read(manifest: str) -> str:
         raise CopyFailed(f"the manifest {manifest} is no text in UTF-8; write it as such") from None
 
 
-async def with_sizes(jobs: Sequence[DownloadJob], options: EngineOptions) -> list[DownloadJob]:
+async def with_sizes(
+    jobs: Sequence[DownloadJob], options: EngineOptions, seen: Seen | None = None
+) -> list[DownloadJob]:
     """The jobs, with the sizes that the server tells of (a sample of) those without one."""
     asked = [position for position, job in enumerate(jobs) if job.size_bytes is None]
     step = max(len(asked) // MOST_SIZES_ASKED, 1)
     sample = asked[::step][:MOST_SIZES_ASKED]
     gate = asyncio.Semaphore(_SIZES_AT_ONCE)
-    sizes = await asyncio.gather(*(_size(jobs[position].source, options, gate) for position in sample))
+    sizes = await asyncio.gather(*(_size(jobs[position].source, options, gate, seen) for position in sample))
     told = list(jobs)
     for position, size in zip(sample, sizes, strict=True):
         told[position] = replace(told[position], size_bytes=size)
     return told
 
 
-async def _size(url: Url, options: EngineOptions, gate: asyncio.Semaphore) -> int | None:
+async def _size(url: Url, options: EngineOptions, gate: asyncio.Semaphore, seen: Seen | None) -> int | None:
     """Size of a file by HEAD; ``None`` where it does not tell: the transfer itself will say what is wrong."""
     try:
         async with gate:
-            answer = await fetch(url, options, {"Accept-Encoding": "identity"}, method="HEAD")
+            answer = await fetch(url, options, {"Accept-Encoding": "identity"}, method="HEAD", seen=seen)
     except FileFault:
         return None
     length = answer.head.headers.get("content-length", "")

@@ -6,7 +6,7 @@ from tradewind.parameters import NO_CAPS, UNKNOWN_PARAMETERS, Caps, Parameters
 from tradewind.sla import Sla, SlaKind
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.resources.limits import NO_LIMITS, Limits
-from tradewind_agent.tuning.loop import SHARE_PATIENCE_S
+from tradewind_agent.tuning.pace import SHARE_PATIENCE_S
 
 MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT)
 

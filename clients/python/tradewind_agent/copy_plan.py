@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from tradewind.dataset import SizeBin, bins_of_sizes
@@ -9,11 +10,13 @@ from tradewind.parameters import NO_CAPS
 from tradewind.path import Path
 from tradewind.wire.recommendations import RecommendRequest, WireLimits, WireSizeBin, WireSla, WireWorkload
 from tradewind.wire.records import WirePath
-from tradewind_agent.client import Client
 from tradewind_agent.copy_listing import Listing
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.errors import KeyRefused, ScopeMissing
 from tradewind_agent.planning import Plan, ask, plan_by_rules, plan_given, with_overrides
+
+if TYPE_CHECKING:
+    from tradewind_agent.client import Client
 
 MOVER = "tradewind"
 _SETTING = ("concurrency", "parallelism", "pipelining")
@@ -35,7 +38,7 @@ class PlannedCopy:
 
 
 def plan_copy(
-    listing: Listing, path: Path, names: tuple[str, str], options: CopyOptions, client: Client | None
+    listing: Listing, path: Path, names: tuple[str, str], options: CopyOptions, client: "Client | None"
 ) -> PlannedCopy:
     """The plan of a copy with our own engine; otherwise as ``plan_sizes``."""
     return plan_sizes(listing.sizes_bytes, path, names, options, client, mover=MOVER)
@@ -46,7 +49,7 @@ def plan_sizes(
     path: Path,
     names: tuple[str, str],
     options: CopyOptions,
-    client: Client | None,
+    client: "Client | None",
     *,
     mover: str,
 ) -> PlannedCopy:

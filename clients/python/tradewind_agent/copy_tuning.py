@@ -14,7 +14,8 @@ from tradewind_agent.live_ticks import LiveTicks
 from tradewind_agent.planning import GIVEN
 from tradewind_agent.tuning.correspondence import Correspondence, Heartbeats
 from tradewind_agent.tuning.lone_controller import LoneController, basis_of
-from tradewind_agent.tuning.loop import Pace, Tuning
+from tradewind_agent.tuning.loop import Tuning
+from tradewind_agent.tuning.pace import Pace
 from tradewind_agent.tuning.sampling import Sampling
 
 ANSWER_PATIENCE_S = 2.0

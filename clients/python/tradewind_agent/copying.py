@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
 
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy import Host
@@ -14,7 +15,6 @@ from tradewind.path import Path
 from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
 from tradewind.wire.records import WireRecord
 from tradewind_agent.agreement_text import write_agreement
-from tradewind_agent.client import Client
 from tradewind_agent.copy_listing import Listing, list_files
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_outcome import moved_of
@@ -38,6 +38,9 @@ from tradewind_agent.planning import Plan, with_settings
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.tuning.ticks import Tick, main_settings
 
+if TYPE_CHECKING:
+    from tradewind_agent.client import Client
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedCopy:
@@ -60,7 +63,7 @@ def copy_files(
     destination: str,
     *,
     options: CopyOptions | None = None,
-    client: Client | None = None,
+    client: "Client | None" = None,
     logbook: Logbook | None = None,
     meter: HostMeter | None = None,
     on_snapshot: Callable[[Snapshot, PreparedCopy], None] | None = None,
@@ -85,7 +88,11 @@ def copy_files(
     ------
     AgentError : nothing could be begun. What goes wrong with single files is in the report.
     """
-    prepared = prepare(sources, destination, options=options, client=client, manifest=manifest)
+    options = options or CopyOptions()
+    listing = list_files(
+        sources, destination, manifest=manifest, options=options.engine, ask_for_meter=meter is not None
+    )
+    prepared = prepare_listed(listing, options=options, client=client)
     return run(prepared, client=client, logbook=logbook, meter=meter, on_snapshot=on_snapshot, say=say, limiter=limiter)
 
 
@@ -94,12 +101,17 @@ def prepare(
     destination: str,
     *,
     options: CopyOptions | None = None,
-    client: Client | None = None,
+    client: "Client | None" = None,
     manifest: str | None = None,
 ) -> PreparedCopy:
     """List the files, look at the path and decide on the parameters; nothing is moved."""
     options = options or CopyOptions()
     listing = list_files(sources, destination, manifest=manifest, options=options.engine)
+    return prepare_listed(listing, options=options, client=client)
+
+
+def prepare_listed(listing: Listing, *, options: CopyOptions, client: "Client | None" = None) -> PreparedCopy:
+    """As `prepare`, of files that are listed already."""
     host = listing.remote.host
     here, there = options.source, options.destination
     if listing.direction is Direction.UPLOAD:
@@ -120,7 +132,7 @@ def prepare(
 def run(
     prepared: PreparedCopy,
     *,
-    client: Client | None = None,
+    client: "Client | None" = None,
     logbook: Logbook | None = None,
     meter: HostMeter | None = None,
     on_snapshot: Callable[[Snapshot, PreparedCopy], None] | None = None,
@@ -155,6 +167,7 @@ def run(
                     meter=meter,
                     host=Host.SOURCE if prepared.listing.direction is Direction.UPLOAD else Host.DESTINATION,
                     transfer_id=prepared.plan.transfer_id,
+                    other_meter=prepared.listing.meter,
                     tuning=tuning,
                     on_snapshot=None if on_snapshot is None else lambda snapshot: on_snapshot(snapshot, prepared),
                 )
@@ -206,7 +219,7 @@ def _report(
     )
 
 
-def _live_ticks(prepared: PreparedCopy, client: Client | None, logbook: Logbook | None) -> LiveTicks:
+def _live_ticks(prepared: PreparedCopy, client: "Client | None", logbook: Logbook | None) -> LiveTicks:
     """Where ticks wait for the service: on disk, if there is a service that may want them."""
     nothing = Outcome(status=Status.CANCELLED, bytes_moved=0, files_done=0, files_failed=0, throughput_bps=0.0)
     began = datetime.now(UTC)
@@ -224,7 +237,12 @@ def _live_ticks(prepared: PreparedCopy, client: Client | None, logbook: Logbook 
 
 
 def _timed(listing: Listing, options: EngineOptions) -> float | None:
-    """RTT by connect time; not through a proxy, whose handshake says nothing of the path behind it."""
+    """RTT that the listing has seen, else by connect time.
+
+    Not through a proxy, whose handshake says nothing of the path behind it.
+    """
+    if listing.rtt_s is not None:
+        return listing.rtt_s
     if options.proxies.leading_to(listing.remote) is not None:
         return None
     return connect_time_s(listing.remote.host, listing.remote.port)

@@ -1,4 +1,4 @@
-"""What one end of a transfer tells the other of its energy: two small documents, and where they are asked for.
+"""What one end of a transfer tells the other of its energy: two small documents.
 
 The agent that copies names its transfer in a header of every request, but only to a server that has answered
 ``GET /.tradewind/transfers`` with an `EndMeter`. When it is done it asks that server for the `EndReport`.
@@ -10,10 +10,6 @@ from pydantic import ConfigDict
 
 from tradewind.energy import EnergyMethod, EnergyQuality
 from tradewind.wire.base import AtLeastOne, Count, NonNegative, Open, Positive
-
-TRANSFER_HEADER = "Tradewind-Transfer"
-TRANSFERS_PATH = "/.tradewind/transfers"
-_ENERGY = "/energy"
 
 
 class EndMeter(Open):
@@ -47,26 +43,3 @@ class EndReport(Open):
     quality: EnergyQuality
     cpu_s: NonNegative
     logical_cpus: AtLeastOne
-
-
-def energy_path(transfer_id: UUID) -> str:
-    """Where a server tells what a transfer took."""
-    return f"{TRANSFERS_PATH}/{transfer_id}{_ENERGY}"
-
-
-def transfer_named(path: str) -> UUID | None:
-    """The transfer that a path below ``TRANSFERS_PATH`` asks for; the inverse of `energy_path`."""
-    return transfer_id_of(path.removeprefix(f"{TRANSFERS_PATH}/").removesuffix(_ENERGY)) if _asks(path) else None
-
-
-def transfer_id_of(text: str) -> UUID | None:
-    """An id as `TRANSFER_HEADER` carries it, which has one spelling; ``None`` for anything else."""
-    try:
-        transfer_id = UUID(text)
-    except ValueError:
-        return None
-    return transfer_id if str(transfer_id) == text else None
-
-
-def _asks(path: str) -> bool:
-    return path.startswith(f"{TRANSFERS_PATH}/") and path.endswith(_ENERGY)

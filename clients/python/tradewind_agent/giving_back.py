@@ -1,19 +1,22 @@
 """The end of a transfer that has nothing to log: its share of the path is free at once, not only once it is silent."""
 
 from contextlib import suppress
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from tradewind.transfer import Status
 from tradewind.wire.heartbeats import Completion
-from tradewind_agent.client import Client
 from tradewind_agent.errors import AgentError, BodyTooLarge, RequestRefused
 from tradewind_agent.live_ticks import LiveTicks
+
+if TYPE_CHECKING:
+    from tradewind_agent.client import Client
 
 PATIENCE_S = 2.0
 """Without an answer the share runs out by itself after three ticks."""
 
 
-def give_back(client: Client, transfer_id: UUID, live: LiveTicks, status: Status) -> None:
+def give_back(client: "Client", transfer_id: UUID, live: LiveTicks, status: Status) -> None:
     """Tell the service that the transfer has ended, with the ticks that it may not have, if it takes them."""
     with suppress(AgentError):
         try:

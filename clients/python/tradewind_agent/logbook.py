@@ -3,15 +3,18 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from tradewind.transfer import TransferRecord
 from tradewind.wire.heartbeats import SpooledHeartbeat
 from tradewind.wire.records import WireRecord
-from tradewind_agent.client import Client
 from tradewind_agent.errors import ServiceAway, ServiceProblem
 from tradewind_agent.spool import Spool
 from tradewind_agent.transfer_spool import TransferSpool
+
+if TYPE_CHECKING:
+    from tradewind_agent.client import Client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +25,7 @@ class Logbook:
     """
 
     spool: Spool
-    client: Client | None = None
+    client: "Client | None" = None
     upload_budget_s: float = 30.0
     clock_s: Callable[[], float] = time.monotonic
 
@@ -54,7 +57,7 @@ class Logbook:
             kept = set()
         return self._delivered(self.client, kept, None if ticks is None else transfer_id)
 
-    def _delivered(self, client: Client, kept: set[str], sealed: UUID | None) -> str:
+    def _delivered(self, client: "Client", kept: set[str], sealed: UUID | None) -> str:
         """What became of the segments ``kept`` and the transfer ``sealed``, when all was sent that waits."""
         deadline_s = self.clock_s() + self.upload_budget_s
 

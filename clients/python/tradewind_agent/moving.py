@@ -66,6 +66,7 @@ def move(
     meter: HostMeter | None = None,
     host: Host = Host.DESTINATION,
     transfer_id: UUID | None = None,
+    other_meter: bytes | None = None,
     tuning: Tuning | None = None,
     on_snapshot: Callable[[Snapshot], None] | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -76,6 +77,7 @@ def move(
     ----------
     meter : of this host, which is the ``host`` end of the transfer.
     transfer_id : named to the server, which then meters the other end if it can; without a ``meter`` neither end is.
+    other_meter : what the server has said of its meter, if it was asked already.
     tuning : changes the plan while it runs; the first byte waits for its beginning.
     on_snapshot : called some twenty times a second while it runs, and once at the end.
 
@@ -88,7 +90,9 @@ def move(
         running = partial(_move, tuning=tuning, on_snapshot=on_snapshot, now=now)
         if meter is None:
             return await running(jobs, TransferEngine(plan, options), None)
-        session, other = await asyncio.gather(meter.session(host), _other_end(jobs, transfer_id, options, host))
+        session, other = await asyncio.gather(
+            meter.session(host), _other_end(jobs, transfer_id, options, host, other_meter)
+        )
         engine = TransferEngine(plan, options if other is None else other.options)
         movement = await running(jobs, engine, session)
         return movement if other is None else await _with_other_end(movement, other)
@@ -97,12 +101,12 @@ def move(
 
 
 async def _other_end(
-    jobs: Sequence[Job], transfer_id: UUID | None, options: EngineOptions, here: Host
+    jobs: Sequence[Job], transfer_id: UUID | None, options: EngineOptions, here: Host, told: bytes | None
 ) -> OtherEnd | None:
     if transfer_id is None:
         return None
     there = Host.SOURCE if here is Host.DESTINATION else Host.DESTINATION
-    return await OtherEnd.found(jobs, transfer_id, there, options)
+    return await OtherEnd.found(jobs, transfer_id, there, options, told)
 
 
 async def _with_other_end(movement: Movement, other: OtherEnd) -> Movement:

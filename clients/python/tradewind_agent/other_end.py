@@ -1,6 +1,5 @@
 """The other end of a copy: asked whether it meters transfers, told which this one is, and asked what that took."""
 
-import asyncio
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,22 +10,18 @@ from pydantic import ValidationError
 
 from tradewind.energy import EnergyMethod, EnergyReading, Host, base_energy_j
 from tradewind.wire.base import Open
-from tradewind_agent.end_report import TRANSFERS_PATH, EndMeter, EndReport, energy_path
+from tradewind_agent.end_question import document_at
+from tradewind_agent.end_report import EndMeter, EndReport
 from tradewind_agent.engine.address import Origin, Url
-from tradewind_agent.engine.fetch import fetch
 from tradewind_agent.engine.jobs import DownloadJob, Job
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.tag import TransferTag
-from tradewind_agent.errors import AgentError
 from tradewind_agent.meters import CpuWork
-
-PATIENCE_S = 3.0
-"""For each of the two questions; a server that is slower to answer leaves its end unmeasured."""
+from tradewind_agent.transfer_naming import TRANSFERS_PATH, energy_path
 
 LEAST_SEEN_SHARE = 0.9
 """Of the bytes moved that the server must have seen, or others (redirects, caches) were the other end as well."""
 
-_OK = 200
 _Document = TypeVar("_Document", bound=Open)
 
 
@@ -53,12 +48,19 @@ class OtherEnd:
     options: EngineOptions
 
     @classmethod
-    async def found(cls, jobs: Sequence[Job], transfer_id: UUID, host: Host, options: EngineOptions) -> Self | None:
-        """The server of all ``jobs``, if it meters; several servers are no end of which energy could be told."""
+    async def found(
+        cls, jobs: Sequence[Job], transfer_id: UUID, host: Host, options: EngineOptions, told: bytes | None = None
+    ) -> Self | None:
+        """The server of all ``jobs``, if it meters; several servers are no end of which energy could be told.
+
+        ``told`` : what it has said of its meter already, if it was asked.
+        """
         places = [job.source if isinstance(job, DownloadJob) else job.destination for job in jobs]
         if len({place.origin for place in places}) != 1:
             return None
-        meter = await _asked(places[0].join(TRANSFERS_PATH), options, EndMeter)
+        if told is None:
+            told = await document_at(places[0].join(TRANSFERS_PATH), options)
+        meter = _read(told, EndMeter)
         if meter is None or (_is_here(places[0].origin) and meter.method is not EnergyMethod.CPU_MODEL):
             return None  # of the same host all meters but that of the process count what this end counts already
         tagged = replace(options, tag=TransferTag(transfer_id, places[0].origin))
@@ -70,7 +72,7 @@ class OtherEnd:
         The server meters from the first request that it sees on. In what the transfer's own time differs from that, by
         a few round trips, it used its base power.
         """
-        report = await _asked(self.at.join(energy_path(self.transfer_id)), self.options, EndReport)
+        report = _read(await document_at(self.at.join(energy_path(self.transfer_id)), self.options), EndReport)
         if report is None or report.moved_bytes < LEAST_SEEN_SHARE * moved_bytes:
             return None
         total_j = report.total_j
@@ -91,18 +93,10 @@ class OtherEnd:
         )
 
 
-async def _asked(url: Url, options: EngineOptions, kind: type[_Document]) -> _Document | None:
-    """The document at ``url``; ``None`` whatever goes wrong: nothing of the transfer depends on it."""
-    once = replace(options, tag=None, retry=replace(options.retry, most_tries=1))
+def _read(body: bytes, kind: type[_Document]) -> _Document | None:
+    """The document that a server has answered with; ``None`` where it is none."""
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            answer = await fetch(url, once, {"Accept": "application/json", "Accept-Encoding": "identity"})
-    except (AgentError, TimeoutError):
-        return None
-    if answer.head.status != _OK or answer.url.origin != url.origin:
-        return None
-    try:
-        return kind.model_validate_json(answer.body)
+        return kind.model_validate_json(body)
     except ValidationError:
         return None
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from tradewind import prior
@@ -18,8 +19,10 @@ from tradewind.prediction import BAND, Interval, Prediction, z_of
 from tradewind.recommendation import ChunkPlan, whole_setting
 from tradewind.sla import Sla
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse, WireInterval, WirePrediction
-from tradewind_agent.client import Client
 from tradewind_agent.errors import KeyRefused, ScopeMissing, ServiceAway, ServiceProblem
+
+if TYPE_CHECKING:
+    from tradewind_agent.client import Client
 
 LEAST_RTT_S = 1e-4
 """Below this (the same host or rack) a timed connection measures the machine, not the path."""
@@ -56,7 +59,7 @@ def setting_for_all(chunks: Sequence[ChunkPlan]) -> Parameters:
     return whole_setting([chunk.parameters for chunk in chunks])
 
 
-def ask(client: Client | None, request: RecommendRequest) -> Plan | str:
+def ask(client: "Client | None", request: RecommendRequest) -> Plan | str:
     """The service's plan, or one phrase saying why there is none.
 
     A wrong or powerless key is the user's to mend and raises; a service that is away or broken is not.

@@ -26,9 +26,9 @@ from tradewind.wire.records import WireRecord, parse_row
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_report import CopyReport
 from tradewind_agent.copying import copy_files
-from tradewind_agent.end_report import TRANSFER_HEADER, TRANSFERS_PATH, energy_path
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.other_end import OtherEnd
+from tradewind_agent.transfer_naming import TRANSFER_HEADER, TRANSFERS_PATH, energy_path
 
 SMALL, LARGE = 20_000, 3_000_000
 WAN = CopyOptions(source="alpha", destination="beta", bandwidth_bps=1e9, rtt_s=0.002)

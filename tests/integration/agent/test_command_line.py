@@ -283,6 +283,19 @@ def test_the_command_line_starts_without_loading_what_it_does_not_need(env):
     assert out.strip() == "set()"
 
 
+def test_a_copy_asks_for_its_listing_before_it_loads_what_comes_later(origin, env, tmp_path):
+    code = (
+        "import sys; from tradewind_agent import copy_listing; from tradewind_agent.cli import app, loading; "
+        "loading._load = lambda modules: None; real = copy_listing.list_files; "
+        "late = {'httpx', 'rich', 'zstandard', 'tradewind.wire'}; "
+        "copy_listing.list_files = lambda *places, **asked: "
+        "print(sorted(late.intersection(sys.modules))) or real(*places, **asked); "
+        f"sys.exit(app.run(['copy', {origin.url!r}, {str(tmp_path / 'copy')!r}, '--dry-run']))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True).stdout
+    assert out.splitlines()[0] == "[]"
+
+
 def test_without_a_terminal_a_copy_tells_how_far_it_is_in_plain_lines(origin, env, tmp_path):
     often = env | {"TRADEWIND_PROGRESS": "0s"}
     outcome = run("copy", origin.url, str(tmp_path / "copy"), env=often)

@@ -16,7 +16,9 @@ from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copying import prepare
 from tradewind_agent.copying import run as run_copy
 from tradewind_agent.engine.rate_limit import BURST_S
-from tradewind_agent.resources import HostFolders, Limits, ResourceLimiter
+from tradewind_agent.resources.host_files import HostFolders
+from tradewind_agent.resources.limiter import ResourceLimiter
+from tradewind_agent.resources.limits import Limits
 
 SIZE = 600_000
 BY_HAND = CopyOptions(by_hand=Parameters(concurrency=2, parallelism=1, pipelining=1))

@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.integration.resources.children import child, cpus_of, groups_of, notes
-from tradewind_agent.resources import HostFolders, Limits, ResourceLimiter
+from tradewind_agent.resources.host_files import HostFolders
+from tradewind_agent.resources.limiter import ResourceLimiter
+from tradewind_agent.resources.limits import Limits
 
 AGENT = """
 import sys
 from pathlib import Path
-from tradewind_agent.resources import HostFolders, Limits, ResourceLimiter
+from tradewind_agent.resources.host_files import HostFolders
+from tradewind_agent.resources.limiter import ResourceLimiter
+from tradewind_agent.resources.limits import Limits
 state, cpus, pid = {arguments!r}
 limiter = ResourceLimiter(Path(state), HostFolders(cpus=Path(cpus)))
 limits = Limits(cores=1, frequency_hz=1.5e9, memory_bytes=512 << 20)

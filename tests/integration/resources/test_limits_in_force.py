@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.integration.resources.children import BUSY, child, cpu_s, cpus_of, groups_of, notes
-from tradewind_agent.resources import Advice, Applied, Enforced, HostFolders, Limits, ResourceLimiter
-from tradewind_agent.resources.host_files import KernelFiles
+from tradewind_agent.resources.applied import Advice, Applied, Enforced
+from tradewind_agent.resources.host_files import HostFolders, KernelFiles
+from tradewind_agent.resources.limiter import ResourceLimiter
+from tradewind_agent.resources.limits import Limits
 
 ROOM_BYTES = 512 * 1024 * 1024
 
@@ -204,7 +206,8 @@ def test_what_is_not_permitted_becomes_advice_with_the_reason_and_leaves_nothing
 UNPRIVILEGED = """
 import json, os, sys, tempfile
 from pathlib import Path
-from tradewind_agent.resources import Limits, ResourceLimiter
+from tradewind_agent.resources.limiter import ResourceLimiter
+from tradewind_agent.resources.limits import Limits
 NOBODY = 65534
 if os.getuid() == 0:
     os.setgroups([]), os.setgid(NOBODY), os.setuid(NOBODY)

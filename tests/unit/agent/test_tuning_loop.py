@@ -30,7 +30,8 @@ from tradewind_agent.transfer_spool import TransferSpool
 from tradewind_agent.tuning.correspondence import Correspondence
 from tradewind_agent.tuning.following import Nonsense, plan_of
 from tradewind_agent.tuning.lone_controller import LoneController, basis_of
-from tradewind_agent.tuning.loop import Pace, Tuning
+from tradewind_agent.tuning.loop import Tuning
+from tradewind_agent.tuning.pace import Pace
 from tradewind_agent.tuning.sampling import Sampling
 from tradewind_agent.tuning.ticks import DecidedBy, change_line
 

@@ -5,7 +5,8 @@ import pytest
 from tradewind.errors import InvalidUnit, InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.units import format_hertz, parse_hertz
-from tradewind_agent.resources import NO_LIMITS, Advice, Applied, Enforced, Limits
+from tradewind_agent.resources.applied import Advice, Applied, Enforced
+from tradewind_agent.resources.limits import NO_LIMITS, Limits
 
 
 @pytest.mark.parametrize("name", ["cores", "frequency_hz", "memory_bytes", "disk_bps", "nic_bps"])

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.unit.resources.unified_kernel import UnifiedKernel
-from tradewind_agent.resources import HostFolders, Limits, ResourceLimiter
+from tradewind_agent.resources.host_files import HostFolders
+from tradewind_agent.resources.limiter import ResourceLimiter
+from tradewind_agent.resources.limits import Limits
 
 ALL = {"cpu", "memory", "io"}
 WANTED = Limits(memory_bytes=1 << 30, disk_bps=8e6)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tradewind.parameters import Parameters
     from tradewind_agent.cli.progress import Show
+    from tradewind_agent.copy_listing import Listing
     from tradewind_agent.copy_options import CopyOptions
     from tradewind_agent.copying import PreparedCopy
     from tradewind_agent.engine.options import EngineOptions
@@ -167,19 +168,21 @@ def copy(
 ) -> None:
     """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
     from tradewind.transfer import Status
-    from tradewind_agent.copying import prepare, run
-    from tradewind_agent.logbook import Logbook
     from tradewind_agent.retries import BRIEF_RETRIES
 
     terminal = Terminal(as_json, quiet)
     _check_places(places, manifest, mover)
-    client = surroundings.open_client_if_configured(BRIEF_RETRIES)
     _end_cleanly_when_stopped()
+    listing = _listed(places, manifest, wanted) if mover == OWN_MOVER else None
+    client = surroundings.open_client_if_configured(BRIEF_RETRIES)
     try:
-        if mover != OWN_MOVER:
+        if listing is None:
             around = Around(terminal, client, meter)
             raise typer.Exit(copy_by(mover, places, wanted, around, manifest=manifest, dry_run=dry_run))
-        prepared = prepare(places[:-1], places[-1], options=wanted, client=client, manifest=manifest)
+        from tradewind_agent.copying import prepare_listed, run
+        from tradewind_agent.logbook import Logbook
+
+        prepared = prepare_listed(listing, options=wanted, client=client)
         if dry_run:
             _tell_plan(terminal, prepared)
             return
@@ -201,6 +204,15 @@ def copy(
     terminal.result(report.line(), report.document())
     if not report.succeeded:
         raise typer.Exit(128 + signal.SIGINT if report.status is Status.CANCELLED else 1)
+
+
+def _listed(places: list[str], manifest: str | None, wanted: "CopyOptions") -> "Listing":
+    """The files to copy. What the copy needs later on is loaded while the server is asked: both take a while."""
+    from tradewind_agent.cli.loading import loaded_meanwhile
+    from tradewind_agent.copy_listing import list_files
+
+    with loaded_meanwhile("tradewind_agent.copying", *surroundings.modules_of_the_client()):
+        return list_files(places[:-1], places[-1], manifest=manifest, options=wanted.engine, ask_for_meter=True)
 
 
 def _end_cleanly_when_stopped() -> None:

@@ -70,3 +70,10 @@ def open_client_if_configured(
     from tradewind_agent.config import find_service
 
     return None if find_service(os.environ) is None else open_client(retries, pause)
+
+
+def modules_of_the_client() -> tuple[str, ...]:
+    """What a client of the service takes to load; nothing where none is configured."""
+    from tradewind_agent.config import find_service
+
+    return () if find_service(os.environ) is None else ("tradewind_agent.client",)

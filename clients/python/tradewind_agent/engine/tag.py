@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from tradewind_agent.end_report import TRANSFER_HEADER
 from tradewind_agent.engine.address import Origin, Url
+from tradewind_agent.transfer_naming import TRANSFER_HEADER
 
 
 @dataclass(frozen=True, slots=True)

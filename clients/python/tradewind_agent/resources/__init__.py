@@ -4,19 +4,3 @@ Reading order: `limits` (what is wanted), `limiter` (the port), `applied` (what 
 `frequency`, `network` (one resource each), `control_groups` (what some of them need), `ledger` (how a killed agent's
 changes are undone).
 """
-
-from tradewind_agent.resources.applied import Advice, Applied, Enforced
-from tradewind_agent.resources.host_files import ControlFiles, HostFolders
-from tradewind_agent.resources.limiter import ResourceLimiter
-from tradewind_agent.resources.limits import NO_LIMITS, Limits
-
-__all__ = [
-    "NO_LIMITS",
-    "Advice",
-    "Applied",
-    "ControlFiles",
-    "Enforced",
-    "HostFolders",
-    "Limits",
-    "ResourceLimiter",
-]

@@ -3,13 +3,13 @@
 import hmac
 from http import HTTPStatus
 
-from tradewind_agent.end_report import TRANSFERS_PATH, transfer_named
 from tradewind_agent.serve.download import answer_download
 from tradewind_agent.serve.folder import ServedFolder, segments_of
 from tradewind_agent.serve.messages import Refused, Request, Response, json_response
 from tradewind_agent.serve.options import ServeOptions
 from tradewind_agent.serve.receiver import Receiver
 from tradewind_agent.serve.transfer_meters import TransferMeters
+from tradewind_agent.transfer_naming import TRANSFERS_PATH, transfer_named
 
 _READ_METHODS = "GET, HEAD, OPTIONS"
 

@@ -4,10 +4,8 @@ Whatever happens here, the transfer goes on: a service that is slow, away, broke
 decision to this host, and a sample that cannot be made is left out.
 """
 
-import asyncio
-import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from tradewind.parameters import NO_CAPS, Parameters
@@ -22,13 +20,10 @@ from tradewind_agent.planning import set_by_hand
 from tradewind_agent.tuning.correspondence import Correspondence, Silence
 from tradewind_agent.tuning.following import Nonsense, plan_of
 from tradewind_agent.tuning.lone_controller import LoneController
+from tradewind_agent.tuning.pace import TICK_S, Pace
 from tradewind_agent.tuning.sampling import Sampling
 from tradewind_agent.tuning.share import caps_of, wanted_by, within
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict, change_line
-
-TICK_S = 5.0
-SHARE_PATIENCE_S = 600.0
-"""How long a copy waits for a share of a path whose caps are in use."""
 
 TICK_BOUNDS_S = (1.0, 60.0)
 """What a service may make of the tick."""
@@ -57,19 +52,6 @@ class Keeping(Protocol):
     def keep(self, tick: Tick) -> None: ...
 
     def journalled(self, sequence: int) -> None: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How often and how long.
-
-    ``tick_s`` : between two samples; ``None`` leaves it to the service, 5 s until it says.
-    """
-
-    tick_s: float | None = None
-    share_patience_s: float = SHARE_PATIENCE_S
-    pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-    clock_s: Callable[[], float] = time.monotonic
 
 
 class Tuning:

@@ -1,0 +1,28 @@
+"""Modules loaded in the background, while the program waits for the network."""
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+
+
+@contextmanager
+def loaded_meanwhile(*modules: str) -> Iterator[None]:
+    """Load modules during the block, at the end of which they are there.
+
+    What goes wrong with one goes wrong again, and is told, where it is imported.
+    """
+    thread = Thread(target=_load, args=(modules,), name="tradewind-loading", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def _load(modules: tuple[str, ...]) -> None:
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except Exception:  # noqa: BLE001 -- see `loaded_meanwhile`
+            return

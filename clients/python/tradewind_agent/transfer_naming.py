@@ -1,0 +1,34 @@
+"""How a copy names its transfer to the server at the other end: a header of its requests, and addresses to ask at.
+
+Apart from the documents that are asked for there, because the first request of a copy is made before it has loaded
+what reads documents.
+"""
+
+from uuid import UUID
+
+TRANSFER_HEADER = "Tradewind-Transfer"
+TRANSFERS_PATH = "/.tradewind/transfers"
+_ENERGY = "/energy"
+
+
+def energy_path(transfer_id: UUID) -> str:
+    """Where a server tells what a transfer took."""
+    return f"{TRANSFERS_PATH}/{transfer_id}{_ENERGY}"
+
+
+def transfer_named(path: str) -> UUID | None:
+    """The transfer that a path below ``TRANSFERS_PATH`` asks for; the inverse of `energy_path`."""
+    return transfer_id_of(path.removeprefix(f"{TRANSFERS_PATH}/").removesuffix(_ENERGY)) if _asks(path) else None
+
+
+def transfer_id_of(text: str) -> UUID | None:
+    """An id as `TRANSFER_HEADER` carries it, which has one spelling; ``None`` for anything else."""
+    try:
+        transfer_id = UUID(text)
+    except ValueError:
+        return None
+    return transfer_id if str(transfer_id) == text else None
+
+
+def _asks(path: str) -> bool:
+    return path.startswith(f"{TRANSFERS_PATH}/") and path.endswith(_ENERGY)
