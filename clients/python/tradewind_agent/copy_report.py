@@ -136,10 +136,7 @@ class CopyReport:
             "plan": plan_document(self.plan),
             "records": [WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records],
             "timeline": [tick.document() for tick in self.timeline],
-            "resources": {
-                "enforced": [_document(each) for each in self.limits if isinstance(each, Enforced)],
-                "advice": [_document(each) for each in self.limits if not isinstance(each, Enforced)],
-            },
+            "resources": limits_document(self.limits),
             "log": self.log,
             "notes": list(self.notes),
         }
@@ -149,6 +146,14 @@ def _failed(failures: Sequence[Failure]) -> str:
     if not failures:
         return ""
     return f"; {len(failures)} failed, first {failures[0].file}: {failures[0].reason}"
+
+
+def limits_document(limits: Sequence[Verdict]) -> dict[str, Any]:
+    """What held each limit of this host's resources, or why nothing did."""
+    return {
+        "enforced": [_document(each) for each in limits if isinstance(each, Enforced)],
+        "advice": [_document(each) for each in limits if not isinstance(each, Enforced)],
+    }
 
 
 def plan_document(plan: Plan) -> dict[str, Any]:

@@ -55,22 +55,26 @@ class HeldResources:
         return replace(plan, chunks=tuple(chunk._replace(parameters=of(chunk.parameters)) for chunk in plan.chunks))
 
 
+def asked_for(plan: Plan, options: CopyOptions) -> tuple[Limits, tuple[Advice, ...]]:
+    """What is to be limited, and what is only recommended."""
+    own = options.resources.or_else(Limits.of(options.by_hand))
+    recommended = Limits.of(plan.parameters)
+    wanted = own.or_else(recommended) if options.apply_resources else own
+    left = recommended.without(*wanted.known()).known()
+    return wanted, tuple(Advice(name, value, _NOT_ASKED_FOR) for name, value in left.items())
+
+
 @contextmanager
 def holding(
     plan: Plan, direction: Direction, options: CopyOptions, limiter: ResourceLimiter
 ) -> Iterator[HeldResources]:
     """Limit this process, and the engine that is to run in it, until the end of the block."""
-    own = options.resources.or_else(Limits.of(options.by_hand))
-    recommended = Limits.of(plan.parameters)
-    wanted = own.or_else(recommended) if options.apply_resources else own
-    not_applied = [
-        Advice(name, value, _NOT_ASKED_FOR) for name, value in recommended.without(*wanted.known()).known().items()
-    ]
+    wanted, not_applied = asked_for(plan, options)
     with limiter.apply(wanted.without(*_OF_THE_ENGINE)) as applied:
         yield HeldResources(
             applied=applied,
             by_engine=tuple(_by_engine(wanted, direction, options.engine)),
-            not_applied=tuple(not_applied),
+            not_applied=not_applied,
             engine=_limited(options.engine, wanted),
         )
 

@@ -11,6 +11,7 @@ from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.copy_by import Around, copy_by
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.progress import transferring
+from tradewind_agent.cli.resource_options import ApplyResources, Resources
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from tradewind_agent.copying import PreparedCopy
     from tradewind_agent.engine.options import EngineOptions
     from tradewind_agent.engine.progress import Snapshot
-    from tradewind_agent.resources.limits import Limits
 
 OWN_MOVER = "tradewind"
 SHOWN_FILES = 20
@@ -49,29 +49,6 @@ def by_hand(
         parallelism=parallelism,
         pipelining=pipelining,
         io_block_bytes=options.positive_size_if("--io-block", io_block),
-    )
-
-
-def resource_limits(
-    *,
-    limit_cores: Annotated[float | None, typer.Option(help="Processor cores used at most, such as 2 or 0.5.")] = None,
-    limit_frequency: Annotated[
-        str | None, typer.Option(metavar="HZ", help="Processor frequency at most, such as 2.4GHz.")
-    ] = None,
-    limit_memory: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory taken at most.")] = None,
-    limit_disk: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the disk at most.")] = None,
-    limit_rate: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the network at most.")] = None,
-) -> "Limits":
-    """What the copy may use of this host."""
-    from tradewind.units import parse_bps, parse_hertz
-    from tradewind_agent.resources.limits import Limits
-
-    return Limits(
-        cores=limit_cores,
-        frequency_hz=options.read_if("--limit-frequency", parse_hertz, limit_frequency),
-        memory_bytes=options.positive_size_if("--limit-memory", limit_memory),
-        disk_bps=options.read_if("--limit-disk", parse_bps, limit_disk),
-        nic_bps=options.read_if("--limit-rate", parse_bps, limit_rate),
     )
 
 
@@ -112,10 +89,8 @@ def copy_options(
     network: options.Network = None,
     path: options.KnownPath,
     load: options.Load = None,
-    resources: Annotated["Limits", GroupOf(resource_limits)],
-    apply_resources: Annotated[
-        bool, typer.Option("--apply-resources", help="Limit this host's resources as recommended, not only as asked.")
-    ] = False,
+    resources: Resources,
+    apply_resources: ApplyResources = False,
     resume: Annotated[bool, typer.Option(help="Go on with what an earlier run has left.")] = True,
     tune: Annotated[bool, typer.Option(help="Change the parameters while it runs; none that is set by hand.")] = True,
     tick: Annotated[str | None, typer.Option(hidden=True, metavar="TIME", help="Time between two samples.")] = None,

@@ -8,6 +8,7 @@ import typer
 
 from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.option_groups import GroupOf, grouped
+from tradewind_agent.cli.resource_options import ApplyResources, Resources
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ def transfer_options(
     network: options.Network = None,
     path: options.KnownPath,
     load: options.Load = None,
+    resources: Resources,
+    apply_resources: ApplyResources = False,
     tune: Annotated[
         bool, typer.Option(help="Change settings while it runs where the tool has a way; none of your own flags.")
     ] = True,
@@ -49,6 +52,8 @@ def transfer_options(
         rtt_s=path.rtt_s,
         load=load,
         limits=Caps(concurrency=max_concurrency),
+        resources=resources,
+        apply_resources=apply_resources,
         tune=tune,
         tick_s=None if tick is None else options.duration("--tick", tick),
     )

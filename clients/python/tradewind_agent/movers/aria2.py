@@ -7,7 +7,7 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from tradewind_agent.movers.asking_tool import ask_tool
 from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parse
 from tradewind_agent.movers.flag_words import added_words, left_out, whole_setting
 from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
+from tradewind_agent.movers.rate_option import rate_words
 from tradewind_agent.movers.url_sizes import ends_of_urls, workload_of_urls
 
 _DEFAULT_SPLIT, _DEFAULT_PER_SERVER = 5, 1
@@ -62,6 +63,14 @@ class Aria2Task:
         return ends_of_urls(self.addresses[0], None)
 
     @property
+    def own_options(self) -> Collection[str]:
+        return self.settled.options.keys()
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return (Path(self.settled.last("dir") or "."),)
+
+    @property
     def changes_live(self) -> bool:
         return self.by_rpc
 
@@ -90,7 +99,7 @@ class Aria2Run:
 
     def __init__(self, task: Aria2Task, tuning: Tuning, scratch: Path) -> None:
         self._task, self._parameters, self._scratch = task, _within(tuning.parameters), scratch
-        self._fixed = tuning.fixed
+        self._fixed, self._rate_bps = tuning.fixed, tuning.rate_bps
         self._rpc: Aria2Rpc | None = None
         self._over: dict[str, Mapping[str, str]] = {}
         self._moving_bytes = 0
@@ -109,6 +118,7 @@ class Aria2Run:
         self._begun = True
         task = self._task
         words = [*added_words("aria2", self._parameters, task.by_hand, task.settled, task.grammar)]
+        words += rate_words("aria2", self._rate_bps, task.own_options)
         if task.by_rpc:
             port, secret = _free_port(), secrets.token_urlsafe(24)
             self._rpc = Aria2Rpc(port, secret)

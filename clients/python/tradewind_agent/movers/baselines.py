@@ -8,9 +8,10 @@ from urllib.parse import urlsplit
 from tradewind.errors import InvalidValue
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.movers.command_line import CommandLine, Grammar, parse
+from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, parse
 from tradewind_agent.movers.local_end import LocalEnd
 from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload
+from tradewind_agent.movers.rate_option import rate_words
 from tradewind_agent.movers.url_sizes import workload_of_paths
 
 _SSH_PORT, _RSYNC_PORT = 22, 873
@@ -48,10 +49,10 @@ class Baseline:
 
     def task(self, line: CommandLine) -> "BaselineTask":
         """Sources and a destination; otherwise as ``Mover.task``."""
-        places = parse(line.arguments, self.grammar).places
-        if not places:
+        given = parse(line.arguments, self.grammar)
+        if not given.places:
             raise InvalidValue(self.name, "is wrapped with a source and a destination")
-        return BaselineTask(line, places, self.port)
+        return BaselineTask(self.name, line, given, self.port)
 
 
 class BaselineTask:
@@ -62,13 +63,18 @@ class BaselineTask:
     live = "nothing"
     notes: tuple[str, ...] = ()
 
-    def __init__(self, line: CommandLine, places: tuple[str, ...], port: int) -> None:
-        self.line = line
+    def __init__(self, tool: str, line: CommandLine, given: Parsed, port: int) -> None:
+        self.tool, self.line, places = tool, line, given.places
+        self.own_options = frozenset(given.options)
         *sources, destination = places if len(places) > 1 else (*places, ".")
         self.sources = [Path(each) for each in sources if _host(each) is None]
         self.destination = Path(destination) if _host(destination) is None else None
         source = _host(sources[0])
         self.ends = Ends(source=source, destination=_host(destination), protocol=_protocol(places), port=port)
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return (*self.sources, *([self.destination] if self.destination is not None else []))
 
     def workload(self) -> Workload | None:
         return workload_of_paths(self.sources)
@@ -76,8 +82,8 @@ class BaselineTask:
     def left_out(self, _parameters: Parameters, /) -> tuple[str, ...]:
         return ()
 
-    def run(self, _tuning: Tuning, _scratch: Path, /) -> "BaselineRun":
-        return BaselineRun(self)
+    def run(self, tuning: Tuning, _scratch: Path, /) -> "BaselineRun":
+        return BaselineRun(self, tuning.rate_bps)
 
 
 class BaselineRun:
@@ -87,8 +93,9 @@ class BaselineRun:
 
     in_force = UNKNOWN_PARAMETERS
 
-    def __init__(self, task: BaselineTask) -> None:
+    def __init__(self, task: BaselineTask, rate_bps: float | None) -> None:
         self._task = task
+        self._rate = rate_words(task.tool, rate_bps, task.own_options)
         self._local = LocalEnd(task.destination) if task.destination is not None else None
         self._begun = False
         self._code: int | None = None
@@ -97,7 +104,8 @@ class BaselineRun:
         if self._begun:
             return None
         self._begun = True
-        return Command(self._task.line.with_options(()))
+        line = self._task.line
+        return Command((line.program, *self._rate, *line.arguments))
 
     def started(self, _pid: int, /) -> None:
         """Its process is of no use here."""

@@ -68,7 +68,8 @@ def prepare_copy_by(
         pairs = tuple(Pair(str(job.source), job.destination, size) for job, size in sized)
         task = mover.task_of_pairs(CommandLine(installed.program, words, environment), pairs)
     else:
-        task = mover.task(CommandLine(installed.program, _aria2_words(jobs, folder), environment))
+        root = _root(jobs, Path(str(local_path(places[-1]))))
+        task = mover.task(CommandLine(installed.program, _aria2_words(jobs, folder, root), environment))
     return prepare_task(installed, task, replace(options, workload=workload), client)
 
 
@@ -84,11 +85,11 @@ def _downloads(
     return jobs, Workload(listing.sizes_bytes, listing.sizes_are_exact)
 
 
-def _aria2_words(jobs: Sequence[DownloadJob], folder: Path) -> tuple[str, ...]:
+def _aria2_words(jobs: Sequence[DownloadJob], folder: Path, root: Path) -> tuple[str, ...]:
     listed = folder / "addresses"
     entries = (f"{job.source}\n  dir={job.destination.parent}\n  out={job.destination.name}\n" for job in jobs)
     listed.write_text("".join(entries), encoding="utf-8")
-    return (f"--input-file={listed}", "--allow-overwrite=true", "--auto-file-renaming=false")
+    return (f"--input-file={listed}", f"--dir={root}", "--allow-overwrite=true", "--auto-file-renaming=false")
 
 
 def _root(jobs: Sequence[DownloadJob], destination: Path) -> Path:

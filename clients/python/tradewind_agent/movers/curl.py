@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from tradewind_agent.movers.asking_tool import ask_tool
 from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parse
 from tradewind_agent.movers.flag_words import added_words, left_out, whole_setting
 from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
+from tradewind_agent.movers.rate_option import rate_words
 from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
 from tradewind_agent.movers.tail import Tail
 from tradewind_agent.movers.url_globs import expanded
@@ -81,6 +82,18 @@ class CurlTask:
         return ends_of_urls(None, address) if self.uploads else ends_of_urls(address, None)
 
     @property
+    def own_options(self) -> Collection[str]:
+        return self.given.options.keys()
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        if self.uploads:
+            return tuple(Path(place) for place in self.given.options["upload-file"])
+        below = Path(self.given.last("output-dir") or ".")
+        named = self.given.options.get("output", ())
+        return tuple({pair.file.parent for pair in self.pairs} or {(below / each).parent for each in named} or {below})
+
+    @property
     def changes_live(self) -> bool:
         return bool(self.pairs)
 
@@ -129,7 +142,7 @@ class CurlRun:
     def __init__(self, task: CurlTask, tuning: Tuning, scratch: Path) -> None:
         sizes_bytes = [pair.size_bytes for pair in task.pairs]
         self._task, self._parameters, self._scratch = task, tuning.parameters, scratch
-        self._fixed = tuning.fixed
+        self._fixed, self._rate_bps = tuning.fixed, tuning.rate_bps
         self._running = tuning.parameters
         rounds = rounds_worth(sizes_bytes, tuning.expected_bps, tuning.round_s, tuning.parameters.concurrency or 1)
         self._parts = split_by_bytes(sizes_bytes, rounds) if task.pairs else ()
@@ -150,11 +163,12 @@ class CurlRun:
         task, said = self._task, self._scratch / f"said{self._begun}"
         words = list(_with_reports(task.line.arguments, task.given))
         words += [*task.added(self._parameters)]
+        self._running = self._parameters
+        words += rate_words("curl", self._rate_bps, task.own_options, at_once=self.in_force.concurrency or 1)
         if self._parts:
             words += ["--config", str(self._list(self._parts[self._begun]))]
         self._said = Tail(said)
         self._begun += 1
-        self._running = self._parameters
         return Command((task.line.program, *words), errors_to=said)
 
     def started(self, _pid: int, /) -> None:

@@ -7,7 +7,7 @@ It tells no bytes that a program could rely on: they are those of the local file
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from tradewind.errors import InvalidValue
@@ -72,6 +72,15 @@ class GlobusTask:
                 ("io_block_bytes", given.count("bs")),
             )
         )
+
+    @property
+    def own_options(self) -> Collection[str]:
+        return self.given.options.keys()
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        places = (local_path(place) for pair in self.pairs for place in pair)
+        return tuple({path for path in places if path is not None})
 
     def workload(self) -> Workload | None:
         sources = [local_path(source) for source, _ in self.pairs]

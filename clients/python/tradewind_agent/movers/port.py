@@ -1,6 +1,6 @@
 """What every mover is to the agent: a tool that can be recognised, asked, started, watched and sometimes retuned."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -68,6 +68,7 @@ class Tuning:
     ``parameters`` : the recommendation for all files together, with what the user set in its place.
     ``fixed`` : of these what the user set; no retuning changes it.
     ``expected_bps`` : predicted rate, where there is one.
+    ``rate_bps`` : of the network, kept by the tool's own option where it has one.
     ``round_s`` : how long one run of the tool should take where the work is split so that settings can change between
         runs; ``None`` for one run whatever happens.
     """
@@ -75,6 +76,7 @@ class Tuning:
     parameters: Parameters
     fixed: Parameters = UNKNOWN_PARAMETERS
     expected_bps: float | None = None
+    rate_bps: float | None = None
     round_s: float | None = None
 
 
@@ -131,6 +133,14 @@ class Task(Protocol):
     @property
     def by_hand(self) -> Parameters:
         """Parameters that the user's own flags set: they win."""
+
+    @property
+    def own_options(self) -> Collection[str]:
+        """Names of the options that the user has set, on the command line or in another of the tool's ways."""
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Local folders and files that it reads and writes."""
 
     @property
     def changes_live(self) -> bool:

@@ -1,7 +1,7 @@
 """rclone: files at once and streams a file by flags; successive runs over parts of the list where settings change."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,11 +14,13 @@ from tradewind_agent.movers.asking_tool import ask_tool, json_list
 from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parse
 from tradewind_agent.movers.flag_words import added_words, left_out, whole_setting
 from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
+from tradewind_agent.movers.rate_option import rate_words
 from tradewind_agent.movers.rclone_log import RcloneLog
 from tradewind_agent.movers.rclone_remotes import host_of
 from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
 
 _MOVES = ("copy", "sync", "move", "copyto", "moveto")
+_VARIABLE = "RCLONE_"
 _LIST_S = 20.0
 """A listing that takes longer costs more than a recommendation by its sizes gains."""
 
@@ -77,6 +79,16 @@ class RcloneTask:
         self._of_list = files is not None
 
     @property
+    def own_options(self) -> Collection[str]:
+        variables = (name for name in self.line.environment if name.startswith(_VARIABLE))
+        said = (name.removeprefix(_VARIABLE).lower().replace("_", "-") for name in variables)
+        return {*self.given.options, *said}
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return tuple(Path(place) for place in self.given.places[1:] if ":" not in place.partition("/")[0])
+
+    @property
     def changes_live(self) -> bool:
         return self._can_be_split
 
@@ -129,7 +141,7 @@ class RcloneRun:
         self, task: RcloneTask, tuning: Tuning, parts: tuple[tuple[str, ...], ...], files: int | None, scratch: Path
     ) -> None:
         self._task, self._parameters, self._parts, self._files = task, tuning.parameters, parts, files
-        self._fixed, self._scratch = tuning.fixed, scratch
+        self._fixed, self._rate_bps, self._scratch = tuning.fixed, tuning.rate_bps, scratch
         self._running = self._parameters
         self._begun = 0
         self._before = Result(0, 0, 0)
@@ -145,6 +157,7 @@ class RcloneRun:
             return None
         task, log = self._task, self._scratch / f"log{self._begun}"
         ours = list(added_words("rclone", self._parameters, task.by_hand, task.given, task.grammar))
+        ours += rate_words("rclone", self._rate_bps, task.own_options)
         if self._parts:
             listed = self._scratch / f"files{self._begun}"
             listed.write_text("".join(f"{path}\n" for path in self._parts[self._begun]), encoding="utf-8")

@@ -9,10 +9,11 @@ from tradewind.parameters import Parameters
 from tradewind.transfer import Mover, Status, TransferRecord, Usage
 from tradewind.units import format_bps, format_bytes, format_joules, throughput_bps
 from tradewind.wire.records import WireRecord
-from tradewind_agent.copy_report import plan_document
+from tradewind_agent.copy_report import limits_document, plan_document
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.movers.port import Command, Result
 from tradewind_agent.planning import Plan
+from tradewind_agent.resources.applied import Verdict
 from tradewind_agent.tuning.ticks import Tick
 
 
@@ -22,6 +23,7 @@ class WrapReport:
 
     ``result`` : what it says it has done; ``None`` where it does not tell, and then nothing is logged.
     ``in_force`` : settings it ran under; ``by_hand`` of them those by the user's own flags.
+    ``limits`` : of this host's resources, what held each or why nothing did.
     ``not_expressible`` : what of the recommendation it has no flag for; ``live`` : what can change while it runs.
     """
 
@@ -43,6 +45,7 @@ class WrapReport:
     work: CpuWork | None
     records: tuple[TransferRecord, ...]
     timeline: tuple[Tick, ...]
+    limits: tuple[Verdict, ...]
     log: str
     notes: tuple[str, ...]
 
@@ -80,6 +83,7 @@ class WrapReport:
             "work": asdict(self.work) if self.work else None,
             "plan": plan_document(self.plan),
             "records": [WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records],
+            "resources": limits_document(self.limits),
             "timeline": [tick.document() for tick in self.timeline],
             "log": self.log,
             "notes": list(self.notes),

@@ -16,6 +16,7 @@ from tradewind_agent.errors import ToolUnusable
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.meters import MeterResult, MeterSession
 from tradewind_agent.movers.port import Command, ToolRun
+from tradewind_agent.movers.tool_resources import ToolResources
 
 TICK_S = 0.25
 """Between two looks at a tool's output: what an echo may lag behind."""
@@ -71,6 +72,7 @@ def run_tool(
     loop: Loop | None = None,
     on_tick: Callable[[ToolRun], object] | None = None,
     output_to: int | None = None,
+    resources: ToolResources | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Ran:
     """Run all commands of a run to their end.
@@ -82,6 +84,7 @@ def run_tool(
     loop : tunes it.
     on_tick : called after each look at the tool, in a thread; may retune it.
     output_to : file descriptor in place of standard output, for the tool's.
+    resources : limits of the tool's processes.
 
     Raises
     ------
@@ -94,7 +97,7 @@ def run_tool(
         if loop is not None:
             await loop.begin()
         run = make()
-        one = partial(_one, run=run, on_tick=on_tick, output_to=output_to)
+        one = partial(_one, run=run, on_tick=on_tick, output_to=output_to, resources=resources)
         return await _run(run, session, loop, one, now)
 
     return asyncio.run(running())
@@ -177,15 +180,18 @@ async def _one(
     run: ToolRun,
     on_tick: Callable[[ToolRun], object] | None,
     output_to: int | None,
+    resources: ToolResources | None,
 ) -> tuple[int, float | None]:
     """Exit code of one command, 128 + n for signal n; and when all was moved, if that was before its end."""
-    try:
-        with ExitStack() as stack:
-            errors = None if command.errors_to is None else stack.enter_context(command.errors_to.open("wb"))
-            process = await asyncio.create_subprocess_exec(*command.words, stdout=output_to, stderr=errors)
-    except OSError as failure:
-        raise ToolUnusable(f"cannot start {command.words[0]}: {failure.strerror or failure}") from None
-    signals.process = process
+    with ExitStack() as stack:
+        process = await _begun(command, output_to, resources, stack)
+        signals.process = process
+        return await _watched(process, signals, run, on_tick)
+
+
+async def _watched(
+    process: asyncio.subprocess.Process, signals: _Signals, run: ToolRun, on_tick: Callable[[ToolRun], object] | None
+) -> tuple[int, float | None]:
     run.started(process.pid)
     ending = asyncio.create_task(process.wait())
     over_s: float | None = None
@@ -202,6 +208,38 @@ async def _one(
             process.kill()
             await ending
     return (_SIGNALLED - code if code < 0 else code), over_s
+
+
+async def _begun(
+    command: Command, output_to: int | None, resources: ToolResources | None, stack: ExitStack
+) -> asyncio.subprocess.Process:
+    """The tool, under way; its limits last as long as ``stack``."""
+    with ExitStack() as opened:
+        try:
+            errors = None if command.errors_to is None else opened.enter_context(command.errors_to.open("wb"))
+            starting = partial(asyncio.create_subprocess_exec, stdout=output_to, stderr=errors)
+            if resources is None or not resources.begins():
+                return await starting(*command.words)
+            gate, opener = os.pipe()
+            opened.callback(os.close, opener)
+            try:
+                process = await starting(*_behind(gate), *command.words, pass_fds=(gate,))
+            finally:
+                os.close(gate)
+        except OSError as failure:
+            raise ToolUnusable(f"cannot start {command.words[0]}: {failure.strerror or failure}") from None
+        stack.enter_context(resources.holding(process.pid))
+        with suppress(BrokenPipeError):  # a signal has ended it before it began
+            os.write(opener, b"\n")
+        return process
+
+
+def _behind(gate: int) -> tuple[str, ...]:
+    """Words before a command line that is to begin once a line comes by ``gate``, and never if the agent ends first.
+
+    What is limited before the tool's first step holds for every thread and process that it will ever have.
+    """
+    return ("/bin/sh", "-c", f'read -r _ </dev/fd/{gate} && exec "$@"', "sh")
 
 
 def _look(run: ToolRun, on_tick: Callable[[ToolRun], object] | None) -> None:

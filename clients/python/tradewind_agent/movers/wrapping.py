@@ -1,5 +1,6 @@
 """Run someone else's tool with the best parameters known: recognise it, ask, set what the user has not, run, log."""
 
+import os
 import socket
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from tradewind_agent.client import Client
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_plan import PlannedCopy, plan_sizes
 from tradewind_agent.copy_records import Identity
+from tradewind_agent.copy_resources import asked_for
 from tradewind_agent.copying import keep_records
 from tradewind_agent.giving_back import give_back
 from tradewind_agent.logbook import Logbook
@@ -28,16 +30,15 @@ from tradewind_agent.movers.port import Command, Task, ToolRun, Tuning, Workload
 from tradewind_agent.movers.report import WrapReport
 from tradewind_agent.movers.running import Ran, run_tool
 from tradewind_agent.movers.tool_loop import TunedWork, loop_of
+from tradewind_agent.movers.tool_resources import ToolResources
 from tradewind_agent.movers.wrap_records import energy_of, records_of_run, status_of, within_what_is_known
 from tradewind_agent.path_probe import connect_time_s
 from tradewind_agent.planning import Plan, plan_given, with_settings
-from tradewind_agent.resources.limits import NO_LIMITS
+from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.tuning.ticks import Tick, main_settings
 
 ROUND_S = 30.0
 """One run of a tool that can only change between runs: some ticks long, so that starting anew costs little."""
-
-_UNLIMITED = "limits on this host's resources hold for tradewind's own engine; this tool runs without"
 
 ASSUMED_FILE_BYTES = 10_000_000
 """A file of unknown size, for the recommendation alone: between the pages and the videos of the papers' sets."""
@@ -97,7 +98,21 @@ class PreparedWrap:
             parameters=over(self.plan.parameters if granted is None else granted, own),
             expected_bps=predicted.throughput_bps.mean if predicted else None,
             fixed=own,
+            rate_bps=asked_for(self.plan, self.options.copy)[0].nic_bps,
             round_s=self.options.round_s if self.options.copy.tune or granted is not None else None,
+        )
+
+    def resources(self, limiter: ResourceLimiter, say: Callable[[str], None]) -> ToolResources:
+        """Limits of this host's resources, to be put on the tool."""
+        wanted, not_applied = asked_for(self.plan, self.options.copy)
+        return ToolResources(
+            wanted,
+            limiter,
+            tool=self.installed.mover.name,
+            own_options=self.task.own_options,
+            folders=self.task.folders,
+            not_applied=not_applied,
+            say=say,
         )
 
     def beyond(self, granted: Parameters) -> tuple[str, ...]:
@@ -151,7 +166,7 @@ def prepare_task(installed: Installed, task: Task, options: WrapOptions, client:
         rtt_s = connect_time_s(ends.remote, ends.port)
     path = Path(bandwidth_bps=copy.bandwidth_bps, rtt_s=rtt_s)
     workload = options.workload or task.workload()
-    notes: tuple[str, ...] = () if copy.resources == NO_LIMITS else (_UNLIMITED,)
+    notes: tuple[str, ...] = ()
     if installed.mover.tuned:
         if workload is None:
             notes = (
@@ -187,6 +202,7 @@ def run_wrap(
     say: Callable[[str], None] = lambda _: None,
     on_tick: Callable[[ToolRun], object] | None = None,
     output_to: int | None = None,
+    limiter: ResourceLimiter | None = None,
 ) -> WrapReport:
     """Run the tool, tune it meanwhile where it has a way, and log what came of it.
 
@@ -215,12 +231,15 @@ def run_wrap(
                 say(line)
             return prepared.task.run(prepared.tuning(granted), scratch)
 
+        resources = prepared.resources(limiter or ResourceLimiter.of_this_host(os.environ), say)
         status, records = Status.FAILED, tuple[TransferRecord, ...]()
         try:
-            ran = run_tool(make, meter=meter, host=host, loop=loop, on_tick=on_tick, output_to=output_to)
+            ran = run_tool(
+                make, meter=meter, host=host, loop=loop, on_tick=on_tick, output_to=output_to, resources=resources
+            )
             result, in_force, status = ran.run.result(), ran.run.in_force, status_of(ran)
             timeline = loop.ticks if loop is not None else ()
-            parameters = _parameters_used(prepared.plan, timeline, in_force)
+            parameters = over(_parameters_used(prepared.plan, timeline, in_force), resources.in_force)
             records = records_of_run(
                 identity, ran, result, workload=prepared.workload, parameters=parameters, path=prepared.path
             )
@@ -249,8 +268,9 @@ def run_wrap(
         work=ran.metered.work if ran.metered else None,
         records=records,
         timeline=timeline,
+        limits=resources.verdicts,
         log=log,
-        notes=(*prepared.notes, *_notes(ran)),
+        notes=(*prepared.notes, *resources.left, *_notes(ran)),
     )
 
 

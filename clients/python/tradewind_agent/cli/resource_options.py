@@ -1,0 +1,40 @@
+"""The ``--limit-*`` options: what a transfer may use of this host, whoever moves the bytes."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind_agent.cli import options
+from tradewind_agent.cli.option_groups import GroupOf
+
+if TYPE_CHECKING:
+    from tradewind_agent.resources.limits import Limits
+
+
+def resource_limits(
+    *,
+    limit_cores: Annotated[float | None, typer.Option(help="Processor cores used at most, such as 2 or 0.5.")] = None,
+    limit_frequency: Annotated[
+        str | None, typer.Option(metavar="HZ", help="Processor frequency at most, such as 2.4GHz.")
+    ] = None,
+    limit_memory: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory taken at most.")] = None,
+    limit_disk: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the disk at most.")] = None,
+    limit_rate: Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the network at most.")] = None,
+) -> "Limits":
+    """What the transfer may use of this host."""
+    from tradewind.units import parse_bps, parse_hertz
+    from tradewind_agent.resources.limits import Limits
+
+    return Limits(
+        cores=limit_cores,
+        frequency_hz=options.read_if("--limit-frequency", parse_hertz, limit_frequency),
+        memory_bytes=options.positive_size_if("--limit-memory", limit_memory),
+        disk_bps=options.read_if("--limit-disk", parse_bps, limit_disk),
+        nic_bps=options.read_if("--limit-rate", parse_bps, limit_rate),
+    )
+
+
+Resources = Annotated["Limits", GroupOf(resource_limits)]
+ApplyResources = Annotated[
+    bool, typer.Option("--apply-resources", help="Limit this host's resources as recommended, not only as asked.")
+]

@@ -1,0 +1,74 @@
+"""Limits on the process tree of a wrapped tool: held by the host or the tool's own option, else told as advice."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tradewind.parameters import Parameters
+from tradewind_agent.movers.rate_option import rate_verdict
+from tradewind_agent.resources.applied import Advice, Applied, Enforced, Verdict
+from tradewind_agent.resources.limiter import ResourceLimiter
+from tradewind_agent.resources.limits import Limits
+
+_BY_TOOL = "nic_bps"
+
+
+class ToolResources:
+    """The limits of one run, put on each start of the tool before it does anything.
+
+    Parameters
+    ----------
+    folders : that the tool reads or writes.
+    not_applied : what is only recommended.
+    say : told a line for each limit, at the first start.
+    """
+
+    def __init__(
+        self,
+        wanted: Limits,
+        limiter: ResourceLimiter,
+        *,
+        tool: str,
+        own_options: Collection[str],
+        folders: Sequence[Path],
+        not_applied: Sequence[Advice],
+        say: Callable[[str], None],
+    ) -> None:
+        self._of_host, self._limiter, self._folders, self._say = wanted.without(_BY_TOOL), limiter, folders, say
+        by_tool = [] if wanted.nic_bps is None else [rate_verdict(tool, wanted.nic_bps, own_options)]
+        self._beside: tuple[Verdict, ...] = (*by_tool, *not_applied)
+        self._held: tuple[Verdict, ...] | None = None
+        self.left: tuple[str, ...] = ()
+
+    def begins(self) -> bool:
+        """Say what is held already; whether the tool is to wait for what this host is to hold."""
+        if self._of_host.known():
+            return True
+        if self._held is None:
+            self._held = ()
+            self._tell()
+        return False
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What became of each limit."""
+        return (*(self._held or ()), *self._beside)
+
+    @property
+    def in_force(self) -> Parameters:
+        """The resources in force, as a record tells them."""
+        return Applied(self.verdicts).parameters
+
+    @contextmanager
+    def holding(self, pid: int) -> Iterator[None]:
+        """Limit a process that has begun, and its descendants, until the end of the block."""
+        with self._limiter.apply(self._of_host, pid, folders=self._folders) as applied:
+            if self._held is None:
+                self._held = (*applied.enforced, *applied.advice)
+                self._tell()
+            yield
+        self.left = (*self.left, *applied.left)
+
+    def _tell(self) -> None:
+        for verdict in self.verdicts:
+            self._say(f"the tool is {verdict}" if isinstance(verdict, Enforced) else str(verdict))
