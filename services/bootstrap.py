@@ -13,7 +13,7 @@ import redis.asyncio
 from structlog.typing import FilteringBoundLogger
 
 from services.application.authenticate import Keyring
-from services.application.jobs import KeyRevoked, LimitsChanged, Notice, ReleaseChanged
+from services.application.jobs import KeyChanged, LimitsChanged, Notice, ReleaseChanged
 from services.application.log_lines import BodyLimits
 from services.application.ports import Clock
 from services.application.single_flight import SingleFlight
@@ -79,7 +79,7 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
 
         def on_notice(notice: Notice) -> None:
             match notice:
-                case KeyRevoked():
+                case KeyChanged():
                     keyring.forget(notice.key_id)
                 case ReleaseChanged() | LimitsChanged():
                     snapshots.forget(notice.tenant_id)

@@ -8,8 +8,8 @@ from fastapi import APIRouter
 from services.api.dependencies import OperatorKey, Parts
 from services.api.problems import PROBLEM_RESPONSES
 from services.application.authenticate import new_secret
-from services.application.manage_keys import create_key, revoke_key
-from tradewind.wire.inventory import CreatedKey, Key, NewKey
+from services.application.manage_keys import create_key, revoke_key, weigh_key
+from tradewind.wire.inventory import CreatedKey, Key, KeyChange, NewKey
 
 router = APIRouter(prefix="/v1/keys", tags=["keys"], responses=PROBLEM_RESPONSES)
 
@@ -26,6 +26,15 @@ def add_key(new: NewKey, parts: Parts, principal: OperatorKey) -> CreatedKey:
     """A new key. Its secret is in this answer and never again."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return create_key(new, new_secret(), uow=uow, clock=parts.clock)
+
+
+@router.patch("/{key_id}")
+def change_key(key_id: UUID, change: KeyChange, parts: Parts, principal: OperatorKey) -> Key:
+    """Weigh a key's transfers otherwise where several share a cap; live ones from their next heartbeat on."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        key = weigh_key(key_id, change.weight, uow=uow)
+    parts.keyring.forget(key_id)
+    return key
 
 
 @router.delete("/{key_id}", status_code=204)

@@ -79,6 +79,7 @@ async def heartbeat(
         TransferKey(principal.tenant_id, transfer_id),
         beat,
         await request.body(),
+        weight=principal.weight,
         claims=snapshot.claims,
         open_=partial(_opening, parts, principal.tenant_id),
     )

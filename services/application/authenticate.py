@@ -31,11 +31,12 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The holder of a valid key."""
+    """The holder of a valid key; ``weight`` of its transfers where several share a cap."""
 
     tenant_id: UUID
     key_id: UUID
     scopes: frozenset[str]
+    weight: float = 1.0
 
     def require(self, *scopes: Scope) -> None:
         """Raise ``NotPermitted`` unless the key has one of ``scopes``."""
@@ -69,6 +70,8 @@ class FoundKey(Protocol):
     def tenant_id(self) -> UUID: ...
     @property
     def scopes(self) -> frozenset[str]: ...
+    @property
+    def weight(self) -> float: ...
     @property
     def secret_sha256(self) -> bytes: ...
 
@@ -108,7 +111,7 @@ class Keyring:
         if found is None or not hmac.compare_digest(found.secret_sha256, digest):
             self._remembered.pop(digest, None)
             raise Unauthenticated("the API key is unknown or revoked")
-        principal = Principal(found.tenant_id, found.id, found.scopes)
+        principal = Principal(found.tenant_id, found.id, found.scopes, found.weight)
         if len(self._remembered) >= MAX_REMEMBERED:
             self._remembered.clear()
         if self._forgotten == forgotten:  # else a key was revoked meanwhile, perhaps this one

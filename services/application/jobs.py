@@ -43,8 +43,8 @@ class ReleaseChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRevoked:
-    """A key may no longer be honoured from any cache."""
+class KeyChanged:
+    """A key was revoked or weighs otherwise: it may no longer be honoured from any cache."""
 
     tenant_id: UUID
     key_id: UUID
@@ -58,5 +58,5 @@ class LimitsChanged:
 
 
 Job = RefreshModels | FitLink | RemoveOldReleases
-Notice = ReleaseChanged | KeyRevoked | LimitsChanged
+Notice = ReleaseChanged | KeyChanged | LimitsChanged
 Event = Job | Notice

@@ -6,14 +6,17 @@ from typing import Protocol
 from uuid import UUID
 
 from services.application.authenticate import NewSecret, Scope
-from services.application.jobs import Event, KeyRevoked
+from services.application.jobs import Event, KeyChanged
 from services.application.ports import Clock
 from tradewind.errors import InvalidValue
 from tradewind.wire.inventory import CreatedKey, Key, NewKey
 
 
 class Keys(Protocol):
-    def add(self, *, name: str, prefix: str, secret_sha256: bytes, scopes: Sequence[str], at: datetime) -> Key: ...
+    def add(
+        self, *, name: str, prefix: str, secret_sha256: bytes, scopes: Sequence[str], weight: float, at: datetime
+    ) -> Key: ...
+    def weigh(self, key_id: UUID, weight: float) -> Key: ...
     def revoke(self, key_id: UUID, at: datetime) -> None: ...
 
 
@@ -49,10 +52,24 @@ def create_key(new: NewKey, secret: NewSecret, *, uow: KeyUnitOfWork, clock: Clo
         prefix=secret.prefix,
         secret_sha256=secret.sha256,
         scopes=sorted(set(new.scopes)),
+        weight=new.weight,
         at=clock.now(),
     )
     uow.commit()
     return CreatedKey(**dict(key), secret=secret.secret)
+
+
+def weigh_key(key_id: UUID, weight: float, *, uow: KeyUnitOfWork) -> Key:
+    """Change what the key's transfers weigh where several share a cap; live ones from their next heartbeat on.
+
+    Raises
+    ------
+    NotFound : the tenant has no such key.
+    """
+    key = uow.keys.weigh(key_id, weight)
+    uow.publish(KeyChanged(uow.tenant_id, key_id))
+    uow.commit()
+    return key
 
 
 def revoke_key(key_id: UUID, *, uow: KeyUnitOfWork, clock: Clock) -> None:
@@ -63,7 +80,7 @@ def revoke_key(key_id: UUID, *, uow: KeyUnitOfWork, clock: Clock) -> None:
     NotFound : the tenant has no such key.
     """
     uow.keys.revoke(key_id, clock.now())
-    uow.publish(KeyRevoked(uow.tenant_id, key_id))
+    uow.publish(KeyChanged(uow.tenant_id, key_id))
     uow.commit()
 
 

@@ -54,7 +54,6 @@ class Opening:
     basis: Basis
     link: LinkKey
     enquiry: bytes
-    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +74,7 @@ class _Told:
     beat: Heartbeat
     sample: Sample
     body: bytes
+    weight: float
 
 
 @dataclass(slots=True)
@@ -113,12 +113,15 @@ class Tuner:
         self._capacity = capacity
         self._live: OrderedDict[TransferKey, _Live] = OrderedDict()
 
-    async def answer(self, key: TransferKey, beat: Heartbeat, body: bytes, *, claims: Claims, open_: Open) -> Answer:
+    async def answer(
+        self, key: TransferKey, beat: Heartbeat, body: bytes, *, weight: float, claims: Claims, open_: Open
+    ) -> Answer:
         """The decision on one heartbeat.
 
         Parameters
         ----------
         body : the heartbeat as it came, for the journal.
+        weight : of the transfer where several share a cap.
         claims : of a link, under the limits of now.
         open_ : makes the basis of a transfer that this process does not know.
 
@@ -137,7 +140,7 @@ class Tuner:
             live.state = _resumed(live.opening.basis, sample)
         elif sample.sequence <= live.known and live.share.granted:
             return _answer(live, live.state.decision)
-        return await self._decide(key, live, _Told(beat, sample, body), claims(live.opening.link))
+        return await self._decide(key, live, _Told(beat, sample, body, weight), claims(live.opening.link))
 
     async def end(self, key: TransferKey) -> None:
         """The transfer is over: its share is free. Without the store of sessions the share runs out by itself."""
@@ -236,7 +239,7 @@ def _tick(live: _Live, told: _Told, state: TuningState, claims: tuple[Claim, ...
         claims=claims,
         used=_used(told.beat),
         wanted=_wanted(told.beat, state.decision, live.opening.basis.caps),
-        weight=live.opening.weight,
+        weight=told.weight,
         silent_after_s=silent_after_s(sample.interval_s),
     )
 

@@ -1,4 +1,4 @@
-"""Notices to every process over Redis publish and subscribe: another release is in force, a key is revoked.
+"""Notices to every process over Redis publish and subscribe: a release in force, a key, or a limit is another one now.
 
 Notices may be lost, so nothing depends on one: keys are looked up again after seconds, releases are checked regularly.
 """
@@ -12,7 +12,7 @@ import orjson
 import redis
 from structlog.typing import FilteringBoundLogger
 
-from services.application.jobs import KeyRevoked, LimitsChanged, Notice, ReleaseChanged
+from services.application.jobs import KeyChanged, LimitsChanged, Notice, ReleaseChanged
 
 CHANNEL = "tradewind:notices"
 POLL_S = 0.5
@@ -23,8 +23,8 @@ def encode(notice: Notice) -> bytes:
     match notice:
         case ReleaseChanged(tenant_id, release_id):
             return orjson.dumps({"kind": "release_changed", "tenant_id": tenant_id, "release_id": release_id})
-        case KeyRevoked(tenant_id, key_id):
-            return orjson.dumps({"kind": "key_revoked", "tenant_id": tenant_id, "key_id": key_id})
+        case KeyChanged(tenant_id, key_id):
+            return orjson.dumps({"kind": "key_changed", "tenant_id": tenant_id, "key_id": key_id})
         case LimitsChanged(tenant_id):
             return orjson.dumps({"kind": "limits_changed", "tenant_id": tenant_id})
 
@@ -35,8 +35,8 @@ def decode(message: bytes) -> Notice | None:
     match fields["kind"]:
         case "release_changed":
             return ReleaseChanged(UUID(fields["tenant_id"]), fields["release_id"])
-        case "key_revoked":
-            return KeyRevoked(UUID(fields["tenant_id"]), UUID(fields["key_id"]))
+        case "key_changed":
+            return KeyChanged(UUID(fields["tenant_id"]), UUID(fields["key_id"]))
         case "limits_changed":
             return LimitsChanged(UUID(fields["tenant_id"]))
     return None

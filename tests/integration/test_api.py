@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from services.application.authenticate import Scope
-from services.application.jobs import KeyRevoked, Notice, ReleaseChanged
+from services.application.jobs import KeyChanged, Notice, ReleaseChanged
 from services.bootstrap import container
 from services.queue.notices import CHANNEL, NoticeListener, encode
 from services.telemetry import logger
@@ -50,7 +50,7 @@ def test_a_new_key_works_within_its_scopes_until_it_is_revoked(api: str, tenant:
         assert operator.delete(f"/v1/keys/{uuid4()}").status_code == 404
 
 
-def test_a_key_revoked_in_one_process_is_forgotten_by_the_others(
+def test_a_key_changed_in_one_process_is_forgotten_by_the_others(
     api: str, tenant: Tenant, database_url: str, redis_url: str
 ) -> None:
     with container(database_url=database_url, redis_url=redis_url) as other, serving(other) as elsewhere:
@@ -73,7 +73,7 @@ def test_notices_reach_every_listener(tenant: Tenant) -> None:
     listener.start()
     try:
         assert subscribed.wait(10)
-        sent = [ReleaseChanged(tenant.id, 7), KeyRevoked(tenant.id, uuid4())]
+        sent = [ReleaseChanged(tenant.id, 7), KeyChanged(tenant.id, uuid4())]
         with tenant.parts.store.unit_of_work(tenant.id) as uow:
             uow.publish(ReleaseChanged(tenant.id, 6))  # dropped: nothing is committed
         with tenant.parts.store.unit_of_work(tenant.id) as uow:
@@ -103,7 +103,7 @@ def test_a_notice_that_cannot_be_read_or_acted_on_is_logged_and_later_ones_are_h
     listener.start()
     try:
         assert subscribed.wait(10)
-        sent: list[Notice] = [ReleaseChanged(tenant.id, 7), KeyRevoked(tenant.id, uuid4())]
+        sent: list[Notice] = [ReleaseChanged(tenant.id, 7), KeyChanged(tenant.id, uuid4())]
         for message in (b"{}", b"no JSON", b"[]", *(encode(notice) for notice in sent)):
             client.publish(CHANNEL, message)
         eventually(lambda: len(heard) == 2)

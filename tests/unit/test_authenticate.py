@@ -15,6 +15,7 @@ class KeptKey:
     tenant_id: UUID
     scopes: frozenset[str]
     secret_sha256: bytes
+    weight: float = 1.0
 
 
 class Keys:

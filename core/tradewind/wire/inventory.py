@@ -1,7 +1,7 @@
 """Endpoints, keys, links, clusters, surfaces and releases: what a tenant owns and what was learned from it."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import Field
@@ -52,9 +52,19 @@ class Endpoint(Open):
     power_profile: PowerProfile | None = None
 
 
+Weight = Annotated[float, Field(ge=0.01, le=100)]
+
+
 class NewKey(Strict):
+    """``weight`` : of transfers under this key where a cap is split among several; one of 3 gets three times of 1."""
+
     name: Name
     scopes: tuple[Name, ...] = Field(min_length=1, max_length=4)
+    weight: Weight = 1.0
+
+
+class KeyChange(Strict):
+    weight: Weight
 
 
 class Key(Open):
@@ -62,6 +72,7 @@ class Key(Open):
     name: str
     prefix: str
     scopes: tuple[str, ...]
+    weight: float = 1.0
     created_at: datetime
     last_used_at: datetime | None = None
     revoked_at: datetime | None = None

@@ -20,6 +20,7 @@ class FoundKey:
     id: UUID
     tenant_id: UUID
     scopes: frozenset[str]
+    weight: float
     secret_sha256: bytes
 
 
@@ -30,7 +31,9 @@ class Keys:
         self._connection = connection
         self._tenant_id = tenant_id
 
-    def add(self, *, name: str, prefix: str, secret_sha256: bytes, scopes: Sequence[str], at: datetime) -> Key:
+    def add(
+        self, *, name: str, prefix: str, secret_sha256: bytes, scopes: Sequence[str], weight: float, at: datetime
+    ) -> Key:
         row = self._connection.execute(
             insert(api_keys)
             .values(
@@ -39,6 +42,7 @@ class Keys:
                 prefix=prefix,
                 secret_sha256=secret_sha256,
                 scopes=list(scopes),
+                weight=weight,
                 created_at=at,
             )
             .returning(api_keys)
@@ -61,6 +65,20 @@ class Keys:
         if revoked is None:
             raise NotFound("no such key")
 
+    def weigh(self, key_id: UUID, weight: float) -> Key:
+        """Give the key another weight.
+
+        Raises
+        ------
+        NotFound : the tenant has no such key.
+        """
+        row = self._connection.execute(
+            update(api_keys).where(api_keys.c.id == key_id).values(weight=weight).returning(api_keys)
+        ).one_or_none()
+        if row is None:
+            raise NotFound("no such key")
+        return _key(row)
+
     def all(self) -> Sequence[Key]:
         """Every key, revoked ones too, the oldest first."""
         return [_key(row) for row in self._connection.execute(select(api_keys).order_by(api_keys.c.id))]
@@ -72,6 +90,7 @@ def _key(row: Row[tuple[object, ...]]) -> Key:
         name=row.name,
         prefix=row.prefix,
         scopes=tuple(row.scopes),
+        weight=row.weight,
         created_at=row.created_at,
         last_used_at=row.last_used_at,
         revoked_at=row.revoked_at,
@@ -86,10 +105,12 @@ class Registry:
 
     def find_key(self, secret_sha256: bytes) -> FoundKey | None:
         """The key with this hash, unless it is unknown or revoked."""
-        query = text("SELECT id, tenant_id, scopes, secret_sha256 FROM find_api_key(:secret)")
+        query = text("SELECT id, tenant_id, scopes, weight, secret_sha256 FROM find_api_key(:secret)")
         with unavailable_when_away(), self._engine.begin() as connection:
             row = connection.execute(query, {"secret": secret_sha256}).one_or_none()
-        return None if row is None else FoundKey(row.id, row.tenant_id, frozenset(row.scopes), row.secret_sha256)
+        if row is None:
+            return None
+        return FoundKey(row.id, row.tenant_id, frozenset(row.scopes), row.weight, row.secret_sha256)
 
     def find_tenant(self, name: str) -> UUID | None:
         with unavailable_when_away(), self._engine.begin() as connection:

@@ -1,6 +1,6 @@
 """Tenants and their API keys."""
 
-from sqlalchemy import ARRAY, Column, Index, LargeBinary, Table, Text, text
+from sqlalchemy import ARRAY, Column, Double, Index, LargeBinary, Table, Text, text
 
 from services.persistence.tables.metadata import METADATA, instant, label, own_id, tenant_column
 
@@ -21,6 +21,7 @@ api_keys = Table(
     label("prefix"),
     Column("secret_sha256", LargeBinary, nullable=False, unique=True),
     Column("scopes", ARRAY(Text), nullable=False),
+    Column("weight", Double, nullable=False),
     instant("created_at"),
     instant("last_used_at", nullable=True),
     instant("revoked_at", nullable=True),
