@@ -31,7 +31,7 @@ class Tool:
 
 def driven():
     clock = iter(range(100))
-    return DrivenTool(plan(2, 1), [500] * 8 + [3000] * 2, lambda: float(next(clock)))
+    return DrivenTool(plan(2, 1), [500] * 8 + [3000] * 2, clock_s=lambda: float(next(clock)))
 
 
 def test_before_the_beginning_a_plan_is_simply_replaced():

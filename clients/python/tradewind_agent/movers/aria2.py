@@ -126,7 +126,7 @@ class Aria2Run:
             path = self._scratch / "aria2.conf"
             path.touch(mode=0o600)
             path.write_text("\n".join([*task.configuration, *ours, ""]), encoding="utf-8")
-            words.append(f"--conf-path={path}")
+            return Command(task.line.with_options([*words, f"--conf-path={path}"]), own_port=port)
         return Command(task.line.with_options(words))
 
     def started(self, pid: int, /) -> None:

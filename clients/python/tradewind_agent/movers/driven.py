@@ -14,12 +14,13 @@ from tradewind.recommendation import ChunkPlan, whole_setting
 from tradewind_agent.engine.path_sample import PathSample
 from tradewind_agent.engine.progress import ChunkSnapshot, Snapshot
 from tradewind_agent.movers.port import Progress, ToolRun
+from tradewind_agent.movers.tool_connections import ToolConnections
 from tradewind_agent.planning import chunk_of_size
 
-_UNSEEN_PATH = PathSample(
+_UNSEEN = PathSample(
     rtt_s=None, min_rtt_s=None, first_byte_s=None, min_first_byte_s=None, sent_bytes=0, retransmitted_bytes=0
 )
-"""The connections are the tool's, not ours."""
+"""The connections are the tool's, and nobody looks at them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +38,18 @@ class DrivenTool:
     ----------
     plan : the run is to begin with; each retuning before the beginning replaces it.
     sizes_bytes : of the files to move.
+    connections : of the tool, where they can be looked at.
     """
 
     def __init__(
         self,
         plan: Sequence[ChunkPlan],
         sizes_bytes: Sequence[int],
+        connections: ToolConnections | None = None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.plan = tuple(plan)
+        self._connections = connections
         self._next: tuple[ChunkPlan, ...] | None = None
         self._clock_s = clock_s
         self._run: ToolRun | None = None
@@ -83,13 +87,14 @@ class DrivenTool:
         moved_share = min(progress.bytes_moved / self._total.total_bytes, 1.0) if self._total.total_bytes else 0.0
         files = self._total.files
         left = progress.files_left if progress.files_left is not None else round(files * (1 - moved_share))
+        path, connections = (_UNSEEN, 0) if self._connections is None else self._connections.sample()
         return Snapshot(
             elapsed_s=self._clock_s() - self._begun_s if run is not None else 0.0,
             chunks=tuple(
                 self._chunk(each, moved_share, min(left / files, 1.0) if files else 0.0) for each in self.plan
             ),
-            path=_UNSEEN_PATH,
-            open_connections=0,
+            path=path,
+            open_connections=connections,
         )
 
     def _take_up(self) -> None:

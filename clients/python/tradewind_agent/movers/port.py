@@ -82,10 +82,14 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One start of a tool: its words, and the file that takes its standard error where the run reads that."""
+    """One start of a tool: its words, and the file that takes its standard error where the run reads that.
+
+    ``own_port`` : where the tool takes orders from this program, which are none of its transfers.
+    """
 
     words: tuple[str, ...]
     errors_to: Path | None = None
+    own_port: int | None = None
 
 
 class ToolRun(Protocol):
@@ -126,6 +130,9 @@ class ToolRun(Protocol):
 
 class Task(Protocol):
     """What one command line asks of its tool."""
+
+    @property
+    def line(self) -> CommandLine: ...
 
     @property
     def ends(self) -> Ends: ...

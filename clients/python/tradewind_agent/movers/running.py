@@ -16,6 +16,7 @@ from tradewind_agent.errors import ToolUnusable
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.meters import MeterResult, MeterSession
 from tradewind_agent.movers.port import Command, ToolRun
+from tradewind_agent.movers.tool_connections import ToolConnections
 from tradewind_agent.movers.tool_resources import ToolResources
 
 TICK_S = 0.25
@@ -73,6 +74,7 @@ def run_tool(
     on_tick: Callable[[ToolRun], object] | None = None,
     output_to: int | None = None,
     resources: ToolResources | None = None,
+    connections: ToolConnections | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Ran:
     """Run all commands of a run to their end.
@@ -85,6 +87,7 @@ def run_tool(
     on_tick : called after each look at the tool, in a thread; may retune it.
     output_to : file descriptor in place of standard output, for the tool's.
     resources : limits of the tool's processes.
+    connections : those of its processes, looked at meanwhile.
 
     Raises
     ------
@@ -97,7 +100,8 @@ def run_tool(
         if loop is not None:
             await loop.begin()
         run = make()
-        one = partial(_one, run=run, on_tick=on_tick, output_to=output_to, resources=resources)
+        look = partial(_look, run, connections, on_tick)
+        one = partial(_one, run=run, look=look, output_to=output_to, resources=resources, connections=connections)
         return await _run(run, session, loop, one, now)
 
     return asyncio.run(running())
@@ -178,27 +182,30 @@ async def _one(
     signals: _Signals,
     *,
     run: ToolRun,
-    on_tick: Callable[[ToolRun], object] | None,
+    look: Callable[[], object],
     output_to: int | None,
     resources: ToolResources | None,
+    connections: ToolConnections | None,
 ) -> tuple[int, float | None]:
     """Exit code of one command, 128 + n for signal n; and when all was moved, if that was before its end."""
     with ExitStack() as stack:
         process = await _begun(command, output_to, resources, stack)
         signals.process = process
-        return await _watched(process, signals, run, on_tick)
+        run.started(process.pid)
+        if connections is not None:
+            connections.began(process.pid, command.own_port)
+        return await _watched(process, signals, run, look)
 
 
 async def _watched(
-    process: asyncio.subprocess.Process, signals: _Signals, run: ToolRun, on_tick: Callable[[ToolRun], object] | None
+    process: asyncio.subprocess.Process, signals: _Signals, run: ToolRun, look: Callable[[], object]
 ) -> tuple[int, float | None]:
-    run.started(process.pid)
     ending = asyncio.create_task(process.wait())
     over_s: float | None = None
     try:
         while not ending.done():
             await asyncio.wait([ending], timeout=TICK_S)
-            await asyncio.to_thread(_look, run, on_tick)
+            await asyncio.to_thread(look)
             if run.over and over_s is None:
                 over_s = asyncio.get_running_loop().time()
         code = await ending
@@ -242,8 +249,10 @@ def _behind(gate: int) -> tuple[str, ...]:
     return ("/bin/sh", "-c", f'read -r _ </dev/fd/{gate} && exec "$@"', "sh")
 
 
-def _look(run: ToolRun, on_tick: Callable[[ToolRun], object] | None) -> None:
+def _look(run: ToolRun, connections: ToolConnections | None, on_tick: Callable[[ToolRun], object] | None) -> None:
     run.tick()
+    if connections is not None:
+        connections.look()
     if on_tick is not None:
         on_tick(run)
 

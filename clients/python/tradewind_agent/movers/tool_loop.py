@@ -16,6 +16,7 @@ from tradewind_agent.logbook import Logbook
 from tradewind_agent.meters import MeterSession
 from tradewind_agent.movers.driven import DrivenTool
 from tradewind_agent.movers.port import ToolRun, Workload
+from tradewind_agent.movers.tool_connections import ToolConnections
 from tradewind_agent.movers.wrap_records import beginning
 from tradewind_agent.tuning.loop import Tuning
 from tradewind_agent.tuning.ticks import Tick
@@ -23,19 +24,23 @@ from tradewind_agent.tuning.ticks import Tick
 
 @dataclass(frozen=True, slots=True)
 class TunedWork:
-    """What is tuned: the plan with its enquiry, the files, what was asked for, the path."""
+    """What is tuned: the plan with its enquiry, the files, what was asked for, the path.
+
+    ``connections`` : of the tool, where they can be looked at, and end at the other end of the path.
+    """
 
     planned: PlannedCopy
     workload: Workload
     wanted: CopyOptions
     path: Path
+    connections: ToolConnections | None = None
 
 
 class ToolLoop:
     """A loop and the tool that it drives."""
 
-    def __init__(self, tuning: Tuning, driven: DrivenTool, live: LiveTicks) -> None:
-        self.driven, self.live = driven, live
+    def __init__(self, tuning: Tuning, driven: DrivenTool, live: LiveTicks, seen: ToolConnections | None) -> None:
+        self.driven, self.live, self.connections = driven, live, seen
         self._tuning = tuning
 
     @property
@@ -80,9 +85,12 @@ def loop_of(
         work.planned,
         work.workload.sizes_bytes,
         work.wanted,
-        sees_path=False,  # the connections are the tool's
+        sees_path=work.connections is not None,
         service=client,
         live=live,
         say=say,
     )
-    return None if tuning is None else ToolLoop(tuning, DrivenTool(plan.chunks, work.workload.sizes_bytes), live)
+    if tuning is None:
+        return None
+    driven = DrivenTool(plan.chunks, work.workload.sizes_bytes, work.connections)
+    return ToolLoop(tuning, driven, live, work.connections)

@@ -29,6 +29,7 @@ from tradewind_agent.movers.known import Installed, find_installed, mover_named
 from tradewind_agent.movers.port import Command, Task, ToolRun, Tuning, Workload
 from tradewind_agent.movers.report import WrapReport
 from tradewind_agent.movers.running import Ran, run_tool
+from tradewind_agent.movers.tool_connections import connections_of
 from tradewind_agent.movers.tool_loop import TunedWork, loop_of
 from tradewind_agent.movers.tool_resources import ToolResources
 from tradewind_agent.movers.wrap_records import energy_of, records_of_run, status_of, within_what_is_known
@@ -80,8 +81,7 @@ class PreparedWrap:
         """What is asked of the transfer, with what the tool's own flags set as set by hand."""
         return replace(self.options.copy, by_hand=over(self.options.copy.by_hand, self.task.by_hand))
 
-    @property
-    def tuned_work(self) -> TunedWork | None:
+    def tuned_work(self, say: Callable[[str], None]) -> TunedWork | None:
         """What can be tuned; ``None`` where the tool is only measured, or its files are unknown.
 
         A tool that has no way to change while it runs still needs its share of what the path's transfers may use.
@@ -89,7 +89,7 @@ class PreparedWrap:
         if self.workload is None or not self.installed.mover.tuned:
             return None
         wanted = replace(self.wanted, tune=self.wanted.tune and self.task.changes_live)
-        return TunedWork(self.planned, self.workload, wanted, self.path)
+        return TunedWork(self.planned, self.workload, wanted, self.path, connections_of(self.task, say))
 
     def tuning(self, granted: Parameters | None = None) -> Tuning:
         """How the run begins: as planned, or with what was granted of it, which may be cut while it runs."""
@@ -221,7 +221,7 @@ def run_wrap(
     host = Host.SOURCE if identity.direction is Direction.UPLOAD else Host.DESTINATION
     with ExitStack() as stack:
         scratch = Folder(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-")))
-        loop = loop_of(prepared.tuned_work, identity, client=client, logbook=logbook, say=say)
+        loop = loop_of(prepared.tuned_work(say), identity, client=client, logbook=logbook, say=say)
         if loop is not None:
             stack.callback(loop.live.close)
 
@@ -235,7 +235,14 @@ def run_wrap(
         status, records = Status.FAILED, tuple[TransferRecord, ...]()
         try:
             ran = run_tool(
-                make, meter=meter, host=host, loop=loop, on_tick=on_tick, output_to=output_to, resources=resources
+                make,
+                meter=meter,
+                host=host,
+                loop=loop,
+                on_tick=on_tick,
+                output_to=output_to,
+                resources=resources,
+                connections=loop.connections if loop is not None else None,
             )
             result, in_force, status = ran.run.result(), ran.run.in_force, status_of(ran)
             timeline = loop.ticks if loop is not None else ()

@@ -1,0 +1,114 @@
+"""Connections of another process, by inode: a socket of this test stands for the tool's."""
+
+import os
+import socket
+
+import pytest
+
+from tradewind_agent.engine.tcp_info import TcpInfo, sample
+from tradewind_agent.movers.socket_diagnosis import SeenConnection, established_connections
+from tradewind_agent.movers.tool_connections import ToolConnections
+
+
+@pytest.fixture
+def pair():
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        accepted, _ = server.accept()
+        with accepted:
+            yield accepted, client
+
+
+def of(connection):
+    """What the kernel tells of a socket by its inode."""
+    inode = os.fstat(connection.fileno()).st_ino
+    return next((each for each in established_connections() if each.inode == inode), None)
+
+
+def test_what_is_seen_from_outside_is_what_the_owner_sees(pair):
+    sender, receiver = pair
+    sender.sendall(b"x" * 100_000)
+    assert receiver.recv(100_000, socket.MSG_WAITALL) == b"x" * 100_000
+    seen, own = of(sender), sample(sender)
+    assert (seen.local_port, seen.remote_port) == (sender.getsockname()[1], receiver.getsockname()[1])
+    assert seen.info.sent_bytes == own.sent_bytes == 100_000
+    assert seen.info.min_rtt_s == own.min_rtt_s
+    assert of(receiver).info.received_packets == sample(receiver).received_packets > 0
+
+
+def test_a_connection_over_ipv6_is_seen_too():
+    try:
+        server = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this host has no IPv6")
+    with server, socket.create_connection(server.getsockname()[:2]) as client:
+        assert of(client).remote_port == server.getsockname()[1]
+
+
+class Kernel:
+    """Tells of connections whose inode is that of a socket of this process."""
+
+    def __init__(self):
+        self.connections, self.now_s = {}, 0.0
+
+    def __call__(self):
+        return list(self.connections.values())
+
+    def clock_s(self):
+        return self.now_s
+
+
+@pytest.fixture
+def kernel():
+    return Kernel()
+
+
+@pytest.fixture
+def tool(kernel):
+    found = ToolConnections(receiving=True, connections=kernel, clock_s=kernel.clock_s)
+    found.began(os.getpid(), own_port=9999)
+    return found
+
+
+def look(kernel, tool, at_s):
+    kernel.now_s = at_s
+    tool.look()
+
+
+def test_bytes_and_losses_of_closed_connections_still_count(kernel, tool, pair):
+    inode = os.fstat(pair[1].fileno()).st_ino
+
+    def seen(cookie, received, packets, overtaken, port=80):
+        info = TcpInfo(
+            receive_rtt_s=0.05, min_rtt_s=0.04, received_bytes=received, received_packets=packets,
+            out_of_order_packets=overtaken,
+        )  # fmt: skip
+        kernel.connections[cookie] = SeenConnection(cookie, inode, port, 80, info)
+
+    seen(1, 100_000, 100, 0)
+    look(kernel, tool, 1.0)
+    seen(1, 200_000, 200, 5)  # five packets of a round trip overtook one
+    look(kernel, tool, 2.0)
+    del kernel.connections[1]
+    seen(2, 50_000, 50, 0)
+    seen(3, 7, 1, 0, port=9999)  # our orders to the tool
+    look(kernel, tool, 3.0)
+    path, open_ = tool.sample()
+    assert (path.rtt_s, path.min_rtt_s, open_) == (0.05, 0.04, 1)
+    assert path.retransmitted_bytes == 1000
+    assert path.sent_bytes == 250_000 + 1000
+
+
+def test_connections_of_others_are_left_out(kernel, tool):
+    kernel.connections[1] = SeenConnection(1, 1, 1234, 80, TcpInfo(rtt_s=1.0, received_bytes=5))
+    look(kernel, tool, 1.0)
+    path, open_ = tool.sample()
+    assert (path.rtt_s, path.sent_bytes, open_) == (None, 0, 0)
+
+
+def test_a_look_that_fails_tells_nothing_and_the_next_one_goes_on(kernel, tool):
+    def refuse():
+        raise PermissionError
+
+    tool._connections = refuse
+    look(kernel, tool, 1.0)
+    assert tool.sample()[1] == 0
