@@ -17,7 +17,7 @@ import httpx
 import redis
 
 from benchmarks import report
-from benchmarks.api_app import ECHO, ECHO_REDIS
+from benchmarks.api_app import DIRECT_ECHO, ECHO, ECHO_REDIS
 from benchmarks.api_cases import DESTINATIONS, live_enquiries, live_transfer, log_lines, requests
 from benchmarks.http_load import HeartbeatLoad, LiveTransfer, Load, LoadError, Measured
 from services.bootstrap import container
@@ -29,9 +29,13 @@ from services.serve import PYTHON, first_key, running
 
 RECOMMEND = "/v1/recommend"
 HEARTBEAT = "/v1/transfers/{transfer_id}/heartbeats"
-ROUTES = {"echo": ECHO, "recommend": RECOMMEND}
+ROUTES = {"echo": ECHO, "direct_echo": DIRECT_ECHO, "recommend": RECOMMEND}
 HEARTBEAT_ROUTES = {"echo_redis": ECHO_REDIS, "heartbeat": HEARTBEAT}
-RATIOS = {"recommend_ratio": ("recommend", "echo"), "heartbeat_ratio": ("heartbeat", "echo_redis")}
+RATIOS = {
+    "recommend_ratio": ("recommend", "echo"),
+    "recommend_ratio_direct": ("recommend", "direct_echo"),
+    "heartbeat_ratio": ("heartbeat", "echo_redis"),
+}
 ROUNDS, ROUND_S = 7, 4
 QUICK_ROUNDS, QUICK_ROUND_S = 3, 2
 WARM_UP_S = 1

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI, Response
 from fastapi.routing import APIRoute
 
-from services.api.dependencies import AgentKey, Parts
+from services.api.dependencies import AgentKey, Body, Parts
+from services.api.direct_route import DirectRoute
 from services.api.recommend import recommend_parameters
 from services.api.transfers import heartbeat
 from services.app import app_from_environment
@@ -19,6 +20,7 @@ from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
 
 ECHO = "/v1/echo"
+DIRECT_ECHO = "/v1/direct-echo"
 ECHO_REDIS = "/v1/echo/{transfer_id}/heartbeats"
 
 REALLY_ANSWERED = 4
@@ -26,7 +28,10 @@ REALLY_ANSWERED = 4
 
 
 def app() -> FastAPI:
-    """For uvicorn. The echoes authenticate, validate the same body, and give back what was answered to it before."""
+    """For uvicorn. The echoes authenticate, validate the same body, and give back what was answered to it before.
+
+    They are ordinary endpoints of the framework, and one that is reached directly, as recommendations are.
+    """
     application = app_from_environment()
     kept: dict[tuple[object, ...], bytes] = {}
 
@@ -37,8 +42,10 @@ def app() -> FastAPI:
         return Response(kept[case], media_type="application/json")
 
     application.post(ECHO)(kept_answer)
+    application.router.add_api_route(DIRECT_ECHO, kept_answer, methods=["POST"], route_class_override=DirectRoute)
     application.post(ECHO_REDIS)(HeartbeatEcho(application.state.container).answer)
-    _match_beside(application, ECHO, recommend_parameters)
+    for echo in (ECHO, DIRECT_ECHO):
+        _match_beside(application, echo, recommend_parameters)
     _match_beside(application, ECHO_REDIS, heartbeat)
     return application
 
@@ -83,12 +90,12 @@ class HeartbeatEcho:
         self._recorded = replace(parts, tuner=Tuner(self._sessions))
         self._echoed: dict[UUID, _Echoed] = {}
 
-    async def answer(self, transfer_id: UUID, beat: Heartbeat, request: Request, principal: AgentKey) -> Response:
+    async def answer(self, transfer_id: UUID, beat: Heartbeat, body: Body, principal: AgentKey) -> Response:
         """One heartbeat."""
         echoed = self._echoed.get(transfer_id)
         if echoed is None or echoed.times < REALLY_ANSWERED:
-            return await self._decided(transfer_id, beat, request, principal)
-        body, tick = await request.body(), echoed.tick
+            return await self._decided(transfer_id, beat, body, principal)
+        tick = echoed.tick
         sent = Tick(
             sequence=beat.sequence,
             known=beat.sequence,
@@ -106,9 +113,9 @@ class HeartbeatEcho:
         assert exchanged.outcome is Outcome.STORED
         return Response(echoed.answer, media_type="application/json")
 
-    async def _decided(self, transfer_id: UUID, beat: Heartbeat, request: Request, principal: AgentKey) -> Response:
+    async def _decided(self, transfer_id: UUID, beat: Heartbeat, body: bytes, principal: AgentKey) -> Response:
         own = UUID(int=transfer_id.int ^ 1)  # apart from the real transfer, which has a session of its own
-        answer = await heartbeat(own, beat, request, self._recorded, principal)
+        answer = await heartbeat(own, beat, body, self._recorded, principal)
         key, tick = self._sessions.sent
         before = self._echoed.get(transfer_id)
         times = before.times + 1 if before else 1

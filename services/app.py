@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
 from starlette.types import Lifespan
 
 from services.api import (
@@ -30,11 +31,15 @@ from tradewind.errors import InvalidValue
 
 TITLE = "Tradewind"
 VERSION = "1.0"
-HOT_ROUTERS = (transfers.router, recommend.router)
+NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False)
+"""Of the framework's own, which asks for its configuration with each request; `middleware.Measured` counts."""
+
+HOT_ROUTERS = (recommend.router, transfers.live_router)
 """Of the most frequent requests: their routes are matched before all others, and without a router in between."""
 
 ROUTERS = (
     logs.router,
+    transfers.router,
     endpoints.router,
     limits.router,
     links.router,
@@ -105,6 +110,7 @@ def _described_app(lifespan: Lifespan[FastAPI] | None) -> FastAPI:
         routes=[route for router in HOT_ROUTERS for route in router.routes],
         docs_url=None,  # the framework's pages load scripts from elsewhere; ``api.front`` has one that does not
         redoc_url=None,
+        telemetry=NO_TELEMETRY,
     )
     for router in ROUTERS:
         app.include_router(router)

@@ -21,6 +21,14 @@ async def _container(request: Request) -> Container:
 Parts = Annotated[Container, Depends(_container)]
 
 
+async def _body(request: Request) -> bytes:
+    return await request.body()
+
+
+Body = Annotated[bytes, Depends(_body)]
+"""The body as it was sent."""
+
+
 async def _principal(
     parts: Parts, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
 ) -> Principal:
@@ -40,6 +48,15 @@ AnyKey = Annotated[Principal, Depends(_principal)]
 async def _agent(principal: AnyKey) -> Principal:
     principal.require(Scope.AGENT)
     return principal
+
+
+def remembered_agent(parts: Container, authorization: bytes) -> Principal | None:
+    """Who sent this header, if that is remembered and may do what agents do; asks no database."""
+    scheme, _, secret = authorization.partition(b" ")
+    if scheme != b"Bearer":
+        return None
+    principal = parts.keyring.recall(secret.decode("latin-1"))
+    return principal if principal is not None and Scope.AGENT in principal.scopes else None
 
 
 async def _provider(principal: AnyKey) -> Principal:

@@ -10,6 +10,7 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from services.api.dependencies import AgentKey, Parts
+from services.api.direct_route import DirectRoute
 from services.api.problems import PROBLEM_RESPONSES
 from services.application.answering import answer, snapshot_of
 from services.application.enquiry import Enquiry, Offer
@@ -23,7 +24,7 @@ from tradewind.recommendation import SlaAnswer, whole_setting
 from tradewind.transfer import LinkKey
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 
-router = APIRouter(prefix="/v1", tags=["recommend"], responses=PROBLEM_RESPONSES)
+router = APIRouter(prefix="/v1", tags=["recommend"], responses=PROBLEM_RESPONSES, route_class=DirectRoute)
 
 
 @router.post("/recommend", response_model=RecommendResponse)

@@ -6,11 +6,12 @@ from typing import Annotated
 from uuid import UUID
 
 import orjson
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
-from services.api.dependencies import AgentKey, AnyKey, Parts
+from services.api.dependencies import AgentKey, AnyKey, Body, Parts
+from services.api.direct_route import DirectRoute
 from services.api.problems import PROBLEM_RESPONSES
 from services.api.recommend import enquiry_of, offer_for, snapshot_for
 from services.application.complete_transfer import complete_transfer
@@ -33,6 +34,9 @@ After = Annotated[int, Query(ge=-1, le=BIGINT_MAX, description="Only samples aft
 SampleCount = Annotated[int, Query(ge=0, le=MOST_SAMPLES, description="Samples in the answer at most.")]
 
 router = APIRouter(prefix="/v1/transfers", tags=["transfers"], responses=PROBLEM_RESPONSES)
+live_router = APIRouter(
+    prefix="/v1/transfers", tags=["transfers"], responses=PROBLEM_RESPONSES, route_class=DirectRoute
+)
 
 
 @router.get("")
@@ -69,16 +73,14 @@ def read_transfer(
     return TransferTimeline(transfer=transfer, enquiry=enquiry, samples=tuple(samples))
 
 
-@router.post("/{transfer_id}/heartbeats", response_model=HeartbeatAnswer)
-async def heartbeat(
-    transfer_id: UUID, beat: Heartbeat, request: Request, parts: Parts, principal: AgentKey
-) -> Response:
+@live_router.post("/{transfer_id}/heartbeats", response_model=HeartbeatAnswer)
+async def heartbeat(transfer_id: UUID, beat: Heartbeat, body: Body, parts: Parts, principal: AgentKey) -> Response:
     """What to do until the next tick. Sequence 0 precedes the first byte; the same sequence twice changes nothing."""
     snapshot = await snapshot_for(parts, principal.tenant_id)
     answer = await parts.tuner.answer(
         TransferKey(principal.tenant_id, transfer_id),
         beat,
-        await request.body(),
+        body,
         weight=principal.weight,
         claims=snapshot.claims,
         open_=partial(_opening, parts, principal.tenant_id),

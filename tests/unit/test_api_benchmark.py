@@ -24,6 +24,7 @@ def test_the_ratio_is_taken_round_by_round() -> None:
     def measured(echo: float, recommend: float) -> dict[str, Measured]:
         return {
             "echo": Measured(echo, 1.0),
+            "direct_echo": Measured(echo * 2, 0.5),
             "recommend": Measured(recommend, 2.0),
             "echo_redis": Measured(echo / 2, 3.0),
             "heartbeat": Measured(echo / 4, 4.0),
@@ -31,6 +32,7 @@ def test_the_ratio_is_taken_round_by_round() -> None:
 
     figures = summary([measured(1000, 800), measured(100, 90), measured(2000, 1000)])
     assert figures["recommend_ratio"] == 0.8
+    assert figures["recommend_ratio_direct"] == 0.4
     assert figures["heartbeat_ratio"] == 0.5
     assert figures["recommend_rps"] == 800
     assert (figures["echo_p99_ms"], figures["recommend_p99_ms"], figures["echo_redis_p99_ms"]) == (1.0, 2.0, 3.0)

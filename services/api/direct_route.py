@@ -1,0 +1,119 @@
+"""Routes that are asked thousands of times a second: an ordinary request reaches its endpoint directly.
+
+The framework's own way (a graph of dependencies, stacks of contexts, handlers around each) takes longer than a
+recommendation. So a request whose key is remembered and whose body is valid is handed over at once. Every other one
+goes the framework's way with the same body: what is refused is refused there, in the same words as on all other routes.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from inspect import get_annotations
+from typing import Any, NamedTuple
+
+from fastapi import Response
+from fastapi.routing import APIRoute
+from pydantic import TypeAdapter, ValidationError
+from starlette.types import Message, Receive, Scope, Send
+
+from services.api.dependencies import AgentKey, Body, Parts, remembered_agent
+from services.application.authenticate import Principal
+from services.bootstrap import Container
+
+JSON = b"application/json"
+
+
+class DirectRoute(APIRoute):
+    """For ``async`` endpoints that take a JSON body and an agent's key, and return their whole ``Response``."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Awaitable[Response]], **options: Any) -> None:
+        super().__init__(path, endpoint, **options)
+        self._asked = _Asked.by(endpoint, in_path=self.param_convertors)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, or let the framework do it."""
+        messages = await _read(receive)
+        body = _whole(messages)
+        arguments = None if body is None else self._asked.arguments(scope, body)
+        if arguments is None:
+            await super().handle(scope, _read_again(messages, receive), send)
+        else:
+            response = await self.endpoint(**arguments)
+            await response(scope, receive, send)
+
+
+class _Request(NamedTuple):
+    """What an endpoint may be passed of a request, apart from its path and its validated body."""
+
+    parts: Container
+    principal: Principal
+    body: bytes
+
+
+_PASSED: Mapping[Any, Callable[[_Request], Any]] = {
+    Parts: lambda request: request.parts,
+    AgentKey: lambda request: request.principal,
+    Body: lambda request: request.body,
+}
+"""By the annotation of the endpoint's parameter."""
+
+
+class _Asked(NamedTuple):
+    """How the parameters of an endpoint are filled: from the path, from the request as it is, and one from the body."""
+
+    in_path: Mapping[str, TypeAdapter[Any]]
+    passed: Mapping[str, Callable[[_Request], Any]]
+    body: str
+    model: TypeAdapter[Any]
+
+    @classmethod
+    def by(cls, endpoint: Callable[..., Any], *, in_path: Collection[str]) -> "_Asked":
+        """Of an endpoint, by the annotations of its parameters."""
+        kinds = {name: kind for name, kind in get_annotations(endpoint).items() if name != "return"}
+        ((body, model),) = [(name, kind) for name, kind in kinds.items() if name not in in_path and kind not in _PASSED]
+        return cls(
+            in_path={name: TypeAdapter(kinds[name]) for name in in_path},
+            passed={name: _PASSED[kind] for name, kind in kinds.items() if kind in _PASSED},
+            body=body,
+            model=TypeAdapter(model),
+        )
+
+    def arguments(self, scope: Scope, body: bytes) -> dict[str, Any] | None:
+        """The endpoint's arguments, ``None`` for a request that is not an ordinary one."""
+        headers = dict(scope["headers"])
+        parts: Container = scope["app"].state.container
+        principal = remembered_agent(parts, headers.get(b"authorization", b""))
+        if principal is None or headers.get(b"content-type") != JSON or len(headers) < len(scope["headers"]):
+            return None
+        try:
+            found = {name: kind.validate_python(scope["path_params"][name]) for name, kind in self.in_path.items()}
+            found[self.body] = self.model.validate_json(body)
+        except ValidationError:
+            return None
+        request = _Request(parts, principal, body)
+        for name, of in self.passed.items():
+            found[name] = of(request)
+        return found
+
+
+async def _read(receive: Receive) -> list[Message]:
+    """The messages with the body of a request, up to its end or to that of the connection."""
+    messages = [await receive()]
+    while messages[-1].get("more_body", False):
+        messages.append(await receive())
+    return messages
+
+
+def _whole(messages: Sequence[Message]) -> bytes | None:
+    """The body; ``None`` where the client left before its end."""
+    if messages[-1]["type"] == "http.disconnect":
+        return None
+    return b"".join([message.get("body", b"") for message in messages])
+
+
+def _read_again(messages: list[Message], receive: Receive) -> Receive:
+    """``receive`` as it was before ``messages`` were read from it."""
+    waiting = messages[::-1]
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return again

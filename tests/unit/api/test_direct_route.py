@@ -1,0 +1,156 @@
+"""A direct route answers as the framework's own route of the same endpoint would, whatever is asked."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import Response
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.types import Message, Scope
+
+from services.api import problems
+from services.api.dependencies import AgentKey, Body, Parts
+from services.api.direct_route import DirectRoute
+from services.application.authenticate import Keyring, sha256_of
+from services.application.single_flight import SingleFlight
+from tradewind.errors import NotFound
+from tradewind.wire.records import WirePath
+
+KNOWN, ANALYST, UNKNOWN = "tw_agent", "tw_analyst", "tw_nobody"
+SCOPES = {KNOWN: frozenset({"agent"}), ANALYST: frozenset({"analyst"})}
+ITEM = UUID(int=7)
+USUAL = {"Authorization": f"Bearer {KNOWN}", "Content-Type": "application/json"}
+GOOD = b'{"rtt_s": 0.06}'
+
+
+async def told(item: UUID, asked: WirePath, body: Body, parts: Parts, principal: AgentKey) -> Response:
+    """What the endpoint was passed."""
+    if asked.loss_rate == 1:
+        raise NotFound("no way through")
+    heard = (str(item), asked.model_dump(), body.hex(), str(principal.key_id), parts is APP.state.container)
+    return Response(json.dumps(heard), media_type="application/json")
+
+
+def application() -> FastAPI:
+    app = FastAPI()
+    by_digest = {
+        sha256_of(secret): SimpleNamespace(
+            id=uuid4(), tenant_id=uuid4(), scopes=scopes, weight=1.0, secret_sha256=sha256_of(secret)
+        )
+        for secret, scopes in SCOPES.items()
+    }
+    app.state.container = SimpleNamespace(keyring=Keyring(by_digest.get, lambda: 0.0), lookups=SingleFlight())
+    direct = APIRouter(route_class=DirectRoute)
+    direct.post("/direct/{item}")(told)
+    app.router.routes.extend(direct.routes)
+    app.post("/plain/{item}")(told)
+    problems.install(app)
+    return app
+
+
+APP = application()
+
+
+def both(item: str, body: bytes, headers: Mapping[str, str] | list[tuple[str, str]]) -> tuple[httpx.Response, ...]:
+    """The answers of the direct and of the plain route."""
+
+    async def ask() -> tuple[httpx.Response, ...]:
+        transport = httpx.ASGITransport(APP)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return tuple(
+                [await client.post(f"/{way}/{item}", content=body, headers=headers) for way in ("direct", "plain")]
+            )
+
+    return asyncio.run(ask())
+
+
+def seen(answer: httpx.Response) -> tuple[int, dict[str, str], bytes]:
+    return answer.status_code, dict(answer.headers), answer.content
+
+
+def test_an_ordinary_request_is_answered_without_the_framework(monkeypatch: pytest.MonkeyPatch) -> None:
+    both(str(ITEM), GOOD, USUAL)  # remembers the key
+    route = next(each for each in APP.router.routes if isinstance(each, DirectRoute))
+    monkeypatch.setattr(route, "app", None)
+    direct, plain = both(str(ITEM), GOOD, USUAL)
+    assert direct.status_code == 200
+    assert seen(direct) == seen(plain)
+
+
+@pytest.mark.parametrize(
+    ("item", "body", "headers", "status"),
+    [
+        (ITEM, GOOD, {}, 401),
+        (ITEM, GOOD, USUAL | {"Authorization": f"Bearer {UNKNOWN}"}, 401),
+        (ITEM, GOOD, USUAL | {"Authorization": f"Bearer {ANALYST}"}, 403),
+        (ITEM, GOOD, USUAL | {"Authorization": f"bearer {KNOWN}"}, 200),
+        (ITEM, GOOD, USUAL | {"Authorization": f"Basic {KNOWN}"}, 401),
+        (ITEM, GOOD, USUAL | {"Content-Type": "application/json; charset=utf-8"}, 200),
+        (ITEM, GOOD, USUAL | {"Content-Type": "text/plain"}, 422),
+        (ITEM, GOOD, [*USUAL.items(), ("Authorization", f"Bearer {UNKNOWN}")], 200),
+        (ITEM, GOOD, [("Authorization", f"Bearer {UNKNOWN}"), *USUAL.items()], 401),
+        (ITEM, GOOD.decode().encode("utf-16"), USUAL, 200),
+        (ITEM, b'{"rtt_s": -1}', USUAL, 422),
+        (ITEM, b'{"rtt": 0.06}', USUAL, 422),
+        (ITEM, b'{"rtt_s": NaN}', USUAL, 422),
+        (ITEM, b'{"loss_rate": 1}', USUAL, 404),
+        (ITEM, b"[" * 100_000, USUAL, 400),
+        (ITEM, b"\xff", USUAL, 400),
+        (ITEM, b"", USUAL, 422),
+        ("seven", GOOD, USUAL, 422),
+    ],
+)
+def test_other_requests_are_answered_as_on_any_route(item: Any, body: bytes, headers: Any, status: int) -> None:
+    direct, plain = both(str(item), body, headers)
+    assert direct.status_code == status
+    assert seen(direct) == seen(plain)
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(sorted(WirePath.model_fields)), inner),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.one_of(st.binary(max_size=40), JSON_VALUES.map(lambda value: json.dumps(value).encode())))
+def test_any_body_is_answered_as_on_any_route(body: bytes) -> None:
+    direct, plain = both(str(ITEM), body, USUAL)
+    assert seen(direct) == seen(plain)
+
+
+def test_a_body_in_pieces_is_put_together() -> None:
+    pieces = [{"type": "http.request", "body": GOOD[i : i + 4], "more_body": True} for i in range(0, len(GOOD), 4)]
+    status, _ = asked_by([*pieces, {"type": "http.request", "body": b"", "more_body": False}])
+    assert status == 200
+
+
+def test_nothing_is_done_for_a_client_that_left() -> None:
+    status, _ = asked_by([{"type": "http.request", "body": GOOD, "more_body": True}, {"type": "http.disconnect"}])
+    assert status == 400
+
+
+def asked_by(messages: list[dict[str, Any]]) -> tuple[int, bytes]:
+    """Status and body of what the direct route answers to these messages."""
+    both(str(ITEM), GOOD, USUAL)  # remembers the key
+    waiting, sent = iter(messages), []
+
+    async def receive() -> Message:
+        return next(waiting)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(name.lower().encode(), value.encode()) for name, value in USUAL.items()]
+    path = f"/direct/{ITEM}"
+    scope: Scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
+    asyncio.run(APP(scope, receive, send))
+    return sent[0]["status"], sent[1]["body"]
