@@ -6,6 +6,7 @@ import pytest
 
 from tests.integration.engine.web_servers import nginx
 from tests.integration.movers.driving import Driver, gridftp
+from tests.integration.movers.ssh_server import ssh_server
 from tradewind_agent.spool import Spool
 
 FILES, FILE_BYTES = 12, 100_000
@@ -53,4 +54,10 @@ def drive(tmp_path, monkeypatch):
 def quick(files, tmp_path_factory):
     """Each connection gets 4 MB/s: a large file lasts for seconds."""
     with nginx(files, tmp_path_factory.mktemp("nginx-quick"), server="limit_rate 4m;") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def ssh(tmp_path_factory):
+    with ssh_server(tmp_path_factory.mktemp("ssh")) as server:
         yield server

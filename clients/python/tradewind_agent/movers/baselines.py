@@ -1,5 +1,7 @@
 """scp, sftp and rsync: measured, not tuned. They run as they are written; what they moved is compared with others."""
 
+import glob
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,13 +66,18 @@ class BaselineTask:
     notes: tuple[str, ...] = ()
 
     def __init__(self, tool: str, line: CommandLine, given: Parsed, port: int) -> None:
-        self.tool, self.line, places = tool, line, given.places
-        self.own_options = frozenset(given.options)
+        self.tool, self.line, self.own_options = tool, line, frozenset(given.options)
+        places = _sftp_places(given) if tool == "sftp" else given.places
         *sources, destination = places if len(places) > 1 else (*places, ".")
         self.sources = [Path(each) for each in sources if _host(each) is None]
         self.destination = Path(destination) if _host(destination) is None else None
         source = _host(sources[0])
-        self.ends = Ends(source=source, destination=_host(destination), protocol=_protocol(places), port=port)
+        self.ends = Ends(
+            source=source,
+            destination=_host(destination),
+            protocol=_protocol(places),
+            port=given.count("P") or given.count("port") or port,
+        )
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -139,6 +146,30 @@ def baselines() -> tuple[Baseline, ...]:
         Baseline("sftp", "openssh-client", _SFTP, _SSH_PORT),
         Baseline("rsync", "rsync", _RSYNC, _RSYNC_PORT, oldest=(3, 0), version_words=("--version",)),
     )
+
+
+def _sftp_places(given: Parsed) -> tuple[str, ...]:
+    """Sources and a destination: sftp's first place is its server, and what a batch puts there is sent."""
+    server, *rest = given.places
+    if "://" not in server and ":" not in server:
+        server = f"{server}:"
+    batch = given.last("b")
+    sent = [] if batch is None or rest else _put_by(Path(batch))
+    return (*sent, server) if sent else (server, *rest)
+
+
+def _put_by(batch: Path) -> list[str]:
+    """Local files that a batch file of sftp uploads (sftp(1), put)."""
+    try:
+        lines = [shlex.split(line, comments=True) for line in batch.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError):
+        return []
+    puts = (next((word for word in words[1:] if not word.startswith("-")), "") for words in lines if _is_put(words))
+    return [name for pattern in puts if pattern for name in sorted(glob.glob(pattern))]  # noqa: PTH207 -- as sftp does
+
+
+def _is_put(words: Sequence[str]) -> bool:
+    return bool(words) and words[0].lstrip("-@") == "put"
 
 
 def _host(place: str) -> str | None:
