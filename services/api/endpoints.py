@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from fastapi import APIRouter
-
 from services.api.dependencies import AnyKey, Parts, ProviderKey
-from services.api.problems import PROBLEM_RESPONSES
+from services.api.routing import v1_router
 from tradewind.wire.inventory import Endpoint, EndpointChange, NewEndpoint
 
-router = APIRouter(prefix="/v1/endpoints", tags=["endpoints"], responses=PROBLEM_RESPONSES)
+router = v1_router("/endpoints", "endpoints")
 
 
 @router.get("")

@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from fastapi import APIRouter
-
 from services.api.dependencies import OperatorKey, Parts
-from services.api.problems import PROBLEM_RESPONSES
+from services.api.routing import v1_router
 from services.application.authenticate import new_secret
 from services.application.manage_keys import create_key, revoke_key, weigh_key
 from tradewind.wire.inventory import CreatedKey, Key, KeyChange, NewKey
 
-router = APIRouter(prefix="/v1/keys", tags=["keys"], responses=PROBLEM_RESPONSES)
+router = v1_router("/keys", "keys")
 
 
 @router.get("")

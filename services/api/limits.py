@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 
-from fastapi import APIRouter
-
 from services.api.dependencies import AnyKey, Parts, ProviderKey
-from services.api.problems import PROBLEM_RESPONSES
+from services.api.routing import v1_router
 from services.application.limits import Limit, LimitScope, put_limit
 from tradewind.wire.limits import WireLimit
 
-router = APIRouter(prefix="/v1/limits", tags=["limits"], responses=PROBLEM_RESPONSES)
+router = v1_router("/limits", "limits")
 
 
 @router.get("")

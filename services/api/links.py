@@ -5,10 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from fastapi import APIRouter
-
 from services.api.dependencies import AnyKey, Parts
-from services.api.problems import PROBLEM_RESPONSES
+from services.api.routing import v1_router
 from services.application.learned import ModelOverview, StoredLeaf, StoredLink, StoredModel
 from tradewind.errors import NotFound
 from tradewind.model import LeafModel
@@ -16,7 +14,7 @@ from tradewind.sla_partitions import Partition
 from tradewind.wire.inventory import Cluster, FitVerdict, Link, SlaPartition, Surface
 from tradewind.wire.recommendations import wire_parameters
 
-router = APIRouter(prefix="/v1", tags=["links"], responses=PROBLEM_RESPONSES)
+router = v1_router("", "links")
 
 
 @router.get("/links")

@@ -6,12 +6,13 @@ from contextlib import suppress
 from typing import IO, Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Header, HTTPException, Request, Response
+from fastapi import Header, HTTPException, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from services.api.dependencies import AgentKey, AnyKey, Parts
-from services.api.problems import PROBLEM_RESPONSES, FieldProblem, problem
+from services.api.problems import FieldProblem, problem
+from services.api.routing import v1_router
 from services.application.ingest_logs import IngestReceipt, LogBatch, ingest_logs
 from services.application.log_lines import Encoding, UploadedBody
 from services.bootstrap import Container
@@ -20,7 +21,7 @@ from tradewind.errors import InvalidValue, NotFound, TooLarge, Unavailable
 from tradewind.units import GIB, MIB, format_count
 from tradewind.wire.logs import BatchReceipt
 
-router = APIRouter(prefix="/v1/logs", tags=["logs"], responses=PROBLEM_RESPONSES)
+router = v1_router("/logs", "logs")
 
 MAX_BODY_BYTES = GIB
 """Of an upload as it is sent, compressed or not."""

@@ -6,12 +6,11 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import orjson
-from fastapi import APIRouter
 from fastapi.responses import Response
 
 from services.api.dependencies import AgentKey, Parts
 from services.api.direct_route import DirectRoute
-from services.api.problems import PROBLEM_RESPONSES
+from services.api.routing import v1_router
 from services.application.answering import answer, snapshot_of
 from services.application.enquiry import Enquiry, Offer
 from services.application.snapshot import Snapshot
@@ -24,7 +23,7 @@ from tradewind.recommendation import SlaAnswer, whole_setting
 from tradewind.transfer import LinkKey
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 
-router = APIRouter(prefix="/v1", tags=["recommend"], responses=PROBLEM_RESPONSES, route_class=DirectRoute)
+router = v1_router("", "recommend", DirectRoute)
 
 
 @router.post("/recommend", response_model=RecommendResponse)

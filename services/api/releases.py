@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from services.api.dependencies import AnyKey, OperatorKey, Parts
-from services.api.problems import PROBLEM_RESPONSES
 from services.api.references import ReleaseId
+from services.api.routing import v1_router
 from services.application.learned import StoredRelease
 from services.application.manage_releases import roll_back
 from tradewind.wire.base import BIGINT_MAX
@@ -18,7 +18,7 @@ USUAL_PAGE, LARGEST_PAGE = 50, 200
 Before = Annotated[int | None, Query(ge=1, le=BIGINT_MAX, description="Only releases older than this one.")]
 Limit = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Releases in the answer at most.")]
 
-router = APIRouter(prefix="/v1/releases", tags=["releases"], responses=PROBLEM_RESPONSES)
+router = v1_router("/releases", "releases")
 
 
 @router.get("")

@@ -6,14 +6,14 @@ from typing import Annotated
 from uuid import UUID
 
 import orjson
-from fastapi import APIRouter, Query
+from fastapi import Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from services.api.dependencies import AgentKey, AnyKey, Body, Parts
 from services.api.direct_route import DirectRoute
-from services.api.problems import PROBLEM_RESPONSES
 from services.api.recommend import enquiry_of, offer_for, snapshot_for
+from services.api.routing import v1_router
 from services.application.complete_transfer import complete_transfer
 from services.application.tune_transfer import Answer, Opening
 from services.application.tuning_sessions import TransferKey
@@ -33,10 +33,8 @@ PageSize = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Transfers in
 After = Annotated[int, Query(ge=-1, le=BIGINT_MAX, description="Only samples after this sequence.")]
 SampleCount = Annotated[int, Query(ge=0, le=MOST_SAMPLES, description="Samples in the answer at most.")]
 
-router = APIRouter(prefix="/v1/transfers", tags=["transfers"], responses=PROBLEM_RESPONSES)
-live_router = APIRouter(
-    prefix="/v1/transfers", tags=["transfers"], responses=PROBLEM_RESPONSES, route_class=DirectRoute
-)
+router = v1_router("/transfers", "transfers")
+live_router = v1_router("/transfers", "transfers", DirectRoute)
 
 
 @router.get("")
