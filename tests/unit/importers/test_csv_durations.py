@@ -1,0 +1,85 @@
+"""Durations and round trips of a CSV sweep: which unit they are in, and when that cannot be told."""
+
+import pytest
+
+from tests.unit.importers.logs import (
+    GRID_HEADER,
+    grid_row,
+    run,
+    unit_of,
+)
+from tradewind.errors import InvalidValue
+from tradewind_agent.importers import ImportContext
+
+NO_CONTEXT = ImportContext()
+
+
+def test_without_a_throughput_column_the_duration_gives_it():
+    imported, _, _ = run(["FileSize,FileCount,P,CC,PP,Duration", "4000000,10,1,2,4,2.0"])
+    assert imported[0].record.outcome.throughput_bps == pytest.approx(160e6)
+
+
+def test_without_a_throughput_column_the_report_says_how_the_duration_was_read():
+    imported, _, report = run(["FileSize,FileCount,P,CC,PP,Bandwidth,Duration", "4000000,10,1,2,4,1e9,2.0"])
+    assert imported[0].record.outcome.throughput_bps == pytest.approx(160e6)
+    assert unit_of(report, "Duration") == "s"
+    (evidence,) = (each.evidence for each in report.units if each.column == "Duration")
+    assert evidence == "size over duration has a median 160 Mbit/s, which is 0.16 of the link"
+    assert not any("there is no duration" in each for each in report.assumptions)
+    assert any("there is no throughput" in each for each in report.assumptions)
+
+
+UNTOLD = "FileSize (B),FileCount,CC,Duration"
+
+
+@pytest.mark.parametrize(
+    ("size", "duration", "bandwidth", "unit"),
+    [
+        (4_000_000, 2.0, "", "s"),
+        (4_000_000, 250.0, "", "s"),
+        (400_000_000_000, 4000.0, "", "s"),
+        (100_000_000, 4000.0, "1e9", "s"),
+        (100_000_000, 4000.0, "1e11", "ms"),
+    ],
+)
+def test_durations_that_only_one_unit_makes_possible_are_read_in_it_and_the_report_says_why(
+    size, duration, bandwidth, unit
+):
+    imported, _, report = run([f"{UNTOLD},Bandwidth", f"{size},10,2,{duration},{bandwidth}"])
+    assert unit_of(report, "Duration") == unit
+    assert imported[0].record.duration_s == pytest.approx(duration * {"s": 1, "ms": 1e-3}[unit])
+    (evidence,) = (each.evidence for each in report.units if each.column == "Duration")
+    assert evidence.startswith("size over duration has a median ")
+
+
+def test_durations_that_may_be_seconds_or_milliseconds_are_refused_with_what_to_do():
+    with pytest.raises(InvalidValue) as refused:
+        run([UNTOLD, "100000000,10,2,2000"])
+    assert str(refused.value) == (
+        "Duration: may be in s (4 Mbit/s) or in ms (4 Gbit/s); "
+        "write the unit into the header, such as Duration_ms, or give --bandwidth"
+    )
+
+
+def test_what_the_user_knows_decides_between_seconds_and_milliseconds():
+    row = "100000000,10,2,2000"
+    declared, _, _ = run([UNTOLD.replace("Duration", "Duration_ms"), row])
+    assert declared[0].record.duration_s == 2
+    slow, _, report = run([UNTOLD, row], ImportContext(source="a", destination="b", bandwidth_bps=1e9))
+    assert slow[0].record.duration_s == 2000
+    assert unit_of(report, "Duration") == "s"
+    told, _, _ = run([f"{UNTOLD},Throughput (Mbps)", f"{row},4000"])
+    assert told[0].record.duration_s == 2
+
+
+def test_a_throughput_in_no_unit_either_does_not_decide_between_seconds_and_milliseconds():
+    with pytest.raises(InvalidValue, match=r"may be in s \(4 Mbit/s\) or in ms \(4 Gbit/s\)"):
+        run([f"{UNTOLD},Throughput", "100000000,10,2,2000,4000"])
+
+
+@pytest.mark.parametrize("rtt", ["0.3", "0.5", "1", "1.5"])
+def test_round_trips_that_may_be_seconds_or_milliseconds_are_refused_with_what_to_do(rtt):
+    with pytest.raises(InvalidValue, match=rf"^RTT: is {rtt}, which may be s or ms; .* such as RTT_ms$"):
+        run([GRID_HEADER, grid_row(rtt=rtt)], NO_CONTEXT)
+    imported, _, _ = run([GRID_HEADER.replace("RTT", "RTT_ms"), grid_row(rtt=rtt)], NO_CONTEXT)
+    assert imported[0].record.path.rtt_s == pytest.approx(float(rtt) / 1e3)
