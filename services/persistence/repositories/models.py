@@ -1,31 +1,29 @@
 """Models of links: clusters, surfaces and SLA partitions, written and read in bulk."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
-from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Row, Select, func, insert, select
 
 from services.application.learned import IndexedModel, ModelOverview, StoredLeaf, StoredModel, Tier
+from services.persistence.repositories.model_rows import (
+    CENTRE,
+    PATH,
+    centre_of,
+    cluster_row,
+    partition_row,
+    path_of,
+    stored_leaf,
+    stored_model,
+    surface_row,
+)
 from services.persistence.tables import clusters, link_models, release_links, sla_partitions, surfaces
-from tradewind.cluster import Leaf
 from tradewind.errors import NotFound
-from tradewind.load_effect import LoadEffect
-from tradewind.model import LeafModel, LinkModel, ObservedSetting
-from tradewind.parameters import Lattice, Parameters
-from tradewind.path import Path
-from tradewind.prediction import PredictedSetting
-from tradewind.selection import SettingTable
-from tradewind.sla import EnergyBasis, SlaKind
-from tradewind.sla_partitions import Partition
-
-_CENTRE = ("dataset_tier", "load_tier", "log2_mean_file_bytes", "log2_file_count", "load")
-_PATH = ("bandwidth_bps", "rtt_s", "min_rtt_s", "loss_rate", "buffer_bytes")
+from tradewind.model import LinkModel
 
 
 class Models:
@@ -52,7 +50,7 @@ class Models:
                 load_median=model.load_median,
                 unknown_bps=model.unknown_bps,
                 failures=list(model.failures),
-                **{name: getattr(model.path, name) for name in _PATH},
+                **{name: getattr(model.path, name) for name in PATH},
             )
             .returning(link_models.c.id)
         ).scalar_one()
@@ -60,14 +58,14 @@ class Models:
             return model_id
         cluster_ids = self._connection.execute(
             insert(clusters).returning(clusters.c.id, sort_by_parameter_order=True),
-            [self._own(_cluster(leaf), link_model_id=model_id, ordinal=n) for n, leaf in enumerate(model.leaves)],
+            [self._own(cluster_row(leaf), link_model_id=model_id, ordinal=n) for n, leaf in enumerate(model.leaves)],
         ).scalars()
         by_cluster = dict(zip(cluster_ids, model.leaves, strict=True))
         self._connection.execute(
-            insert(surfaces), [self._own(_surface(leaf), cluster_id=each) for each, leaf in by_cluster.items()]
+            insert(surfaces), [self._own(surface_row(leaf), cluster_id=each) for each, leaf in by_cluster.items()]
         )
         partitions = [
-            self._own(_partition(partition, tier), cluster_id=cluster_id, ordinal=n)
+            self._own(partition_row(partition, tier), cluster_id=cluster_id, ordinal=n)
             for (cluster_id, leaf), leaf_tiers in zip(by_cluster.items(), tiers, strict=True)
             for n, (partition, tier) in enumerate(zip(leaf.partitions, leaf_tiers, strict=True))
         ]
@@ -93,7 +91,7 @@ class Models:
             select(
                 link_models,
                 clusters.c.rows.label("leaf_rows"),
-                *(clusters.c[name] for name in _CENTRE),
+                *(clusters.c[name] for name in CENTRE),
                 surfaces.c.log_power_mean.is_not(None).label("powered"),
             )
             .join(release_links, release_links.c.link_model_id == link_models.c.id)
@@ -104,7 +102,7 @@ class Models:
         )
         return {
             link_id: IndexedModel(
-                group[0].id, _path(group[0]), tuple(map(_centre, group)), tuple(row.powered for row in group)
+                group[0].id, path_of(group[0]), tuple(map(centre_of, group)), tuple(row.powered for row in group)
             )
             for link_id, group in ((key, list(rows)) for key, rows in groupby(rows, key=lambda row: row.link_id))
         }
@@ -118,7 +116,7 @@ class Models:
             .where(release_links.c.release_id == release_id)
             .group_by(link_models.c.id)
         )
-        return {row.link_id: ModelOverview(_path(row), row.clusters) for row in rows}
+        return {row.link_id: ModelOverview(path_of(row), row.clusters) for row in rows}
 
     def reasons(self, release_id: int) -> Mapping[UUID, str]:
         """Of each link that a release could not fit: why."""
@@ -182,146 +180,5 @@ class Models:
             .where(clusters.c.link_model_id.in_(model_ids))
             .order_by(clusters.c.link_model_id, clusters.c.ordinal)
         ):
-            leaves[row.link_model_id].append(_stored_leaf(row, partitions[row.id]))
-        return [_stored_model(row, leaves[row.id]) for row in models]
-
-
-def _cluster(leaf: LeafModel) -> dict[str, Any]:
-    values = asdict(leaf.leaf)
-    return {
-        **values,
-        "rows": values.pop("row_count"),
-        "accuracy": dict(leaf.accuracy),
-        "queueing_delay_p90_s": {str(streams): delay for streams, delay in leaf.queueing_delay_p90_s.items()},
-        "loss_baseline": leaf.loss_baseline,
-    }
-
-
-def _surface(leaf: LeafModel) -> dict[str, Any]:
-    settings = leaf.table.settings
-    powered = all(setting.log_power_mean is not None for setting in settings)
-    return {
-        "axes": {axis: list(values) for axis, values in leaf.lattice.values.items()},
-        "log_throughput_mean": [setting.log_throughput_mean for setting in settings],
-        "log_throughput_sd": [setting.log_throughput_sd for setting in settings],
-        "log_power_mean": [setting.log_power_mean for setting in settings] if powered else None,
-        "log_power_sd": [setting.log_power_sd for setting in settings] if powered else None,
-        "log_covariance": [setting.log_covariance for setting in settings] if powered else None,
-        "certified": [setting.certified for setting in settings],
-        "observed": [
-            {
-                "parameters": each.parameters.known(),
-                "rows": each.rows,
-                "log_throughput_mean": each.log_throughput_mean,
-                "power_w_mean": each.power_w_mean,
-            }
-            for each in leaf.observed
-        ],
-        "base_power_w": leaf.table.base_power_w,
-        "load_effect": None if leaf.load_effect is None else asdict(leaf.load_effect),
-    }
-
-
-def _partition(partition: Partition, tier: Tier) -> dict[str, Any]:
-    predicted = asdict(partition.setting)
-    del predicted["parameters"]
-    return {
-        "kind": partition.kind,
-        "confidence": partition.confidence,
-        "energy_basis": partition.energy_basis,
-        "lower": partition.lower,
-        "upper": partition.upper,
-        "closed": partition.closed,
-        "parameters": partition.parameters.known(),
-        "predicted": predicted,
-        "probability": partition.probability,
-        "regret": partition.regret,
-        "tier_id": tier.id,
-        "needs_review": tier.needs_review,
-    }
-
-
-def _stored_model(row: Row[Any], leaves: Iterable[StoredLeaf]) -> StoredModel:
-    return StoredModel(
-        id=row.id,
-        link_id=row.link_id,
-        fitted_at=row.fitted_at,
-        path=_path(row),
-        rows=row.rows,
-        load_median=row.load_median,
-        unknown_bps=row.unknown_bps,
-        failures=tuple(row.failures),
-        leaves=tuple(leaves),
-    )
-
-
-def _path(row: Row[Any]) -> Path:
-    return Path(**{name: getattr(row, name) for name in _PATH})
-
-
-def _centre(row: Row[Any]) -> Leaf:
-    return Leaf(
-        dataset_tier=row.dataset_tier,
-        load_tier=row.load_tier,
-        log2_mean_file_bytes=row.log2_mean_file_bytes,
-        log2_file_count=row.log2_file_count,
-        load=row.load,
-        row_count=row.leaf_rows,
-    )
-
-
-def _stored_leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> StoredLeaf:
-    lattice = Lattice(MappingProxyType({axis: tuple(values) for axis, values in row.axes.items()}))
-    model = LeafModel(
-        leaf=_centre(row),
-        lattice=lattice,
-        table=SettingTable(_settings(row, lattice), row.base_power_w),
-        observed=tuple(
-            ObservedSetting(**(each | {"parameters": Parameters(**each["parameters"])})) for each in row.observed
-        ),
-        partitions=tuple(_stored_partition(each) for each in partitions),
-        accuracy=row.accuracy,
-        queueing_delay_p90_s={int(streams): delay for streams, delay in row.queueing_delay_p90_s.items()},
-        loss_baseline=row.loss_baseline,
-        load_effect=_load_effect(row.load_effect),
-    )
-    return StoredLeaf(row.id, model, tuple(Tier(each.tier_id, each.needs_review) for each in partitions))
-
-
-def _load_effect(stored: Mapping[str, list[float] | None] | None) -> LoadEffect | None:
-    if stored is None:
-        return None
-    return LoadEffect(**{name: None if values is None else tuple(values) for name, values in stored.items()})  # type: ignore[arg-type]  # as it was written
-
-
-def _settings(row: Row[Any], lattice: Lattice) -> tuple[PredictedSetting, ...]:
-    unmetered = [None] * len(row.certified), [0.0] * len(row.certified), [0.0] * len(row.certified)
-    powers = (row.log_power_mean, row.log_power_sd, row.log_covariance) if row.log_power_mean else unmetered
-    return tuple(
-        PredictedSetting(
-            parameters=parameters,
-            log_throughput_mean=mean,
-            log_throughput_sd=sd,
-            log_power_mean=power_mean,
-            log_power_sd=power_sd,
-            log_covariance=covariance,
-            certified=certified,
-        )
-        for parameters, mean, sd, power_mean, power_sd, covariance, certified in zip(
-            lattice.settings(), row.log_throughput_mean, row.log_throughput_sd, *powers, row.certified, strict=True
-        )
-    )
-
-
-def _stored_partition(row: Row[Any]) -> Partition:
-    return Partition(
-        kind=SlaKind(row.kind),
-        confidence=row.confidence,
-        energy_basis=EnergyBasis(row.energy_basis),
-        lower=row.lower,
-        upper=row.upper,
-        closed=row.closed,
-        setting=PredictedSetting(parameters=Parameters(**row.parameters), **row.predicted),
-        probability=row.probability,
-        regret=row.regret,
-    )
+            leaves[row.link_model_id].append(stored_leaf(row, partitions[row.id]))
+        return [stored_model(row, leaves[row.id]) for row in models]

@@ -1,0 +1,163 @@
+"""Models of links as rows: what is written of a leaf, and what is read again."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any
+
+from sqlalchemy import Row
+
+from services.application.learned import StoredLeaf, StoredModel, Tier
+from tradewind.cluster import Leaf
+from tradewind.load_effect import LoadEffect
+from tradewind.model import LeafModel, ObservedSetting
+from tradewind.parameters import Lattice, Parameters
+from tradewind.path import Path
+from tradewind.prediction import PredictedSetting
+from tradewind.selection import SettingTable
+from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.sla_partitions import Partition
+
+CENTRE = ("dataset_tier", "load_tier", "log2_mean_file_bytes", "log2_file_count", "load")
+PATH = ("bandwidth_bps", "rtt_s", "min_rtt_s", "loss_rate", "buffer_bytes")
+
+
+def cluster_row(leaf: LeafModel) -> dict[str, Any]:
+    values = asdict(leaf.leaf)
+    return {
+        **values,
+        "rows": values.pop("row_count"),
+        "accuracy": dict(leaf.accuracy),
+        "queueing_delay_p90_s": {str(streams): delay for streams, delay in leaf.queueing_delay_p90_s.items()},
+        "loss_baseline": leaf.loss_baseline,
+    }
+
+
+def surface_row(leaf: LeafModel) -> dict[str, Any]:
+    settings = leaf.table.settings
+    powered = all(setting.log_power_mean is not None for setting in settings)
+    return {
+        "axes": {axis: list(values) for axis, values in leaf.lattice.values.items()},
+        "log_throughput_mean": [setting.log_throughput_mean for setting in settings],
+        "log_throughput_sd": [setting.log_throughput_sd for setting in settings],
+        "log_power_mean": [setting.log_power_mean for setting in settings] if powered else None,
+        "log_power_sd": [setting.log_power_sd for setting in settings] if powered else None,
+        "log_covariance": [setting.log_covariance for setting in settings] if powered else None,
+        "certified": [setting.certified for setting in settings],
+        "observed": [
+            {
+                "parameters": each.parameters.known(),
+                "rows": each.rows,
+                "log_throughput_mean": each.log_throughput_mean,
+                "power_w_mean": each.power_w_mean,
+            }
+            for each in leaf.observed
+        ],
+        "base_power_w": leaf.table.base_power_w,
+        "load_effect": None if leaf.load_effect is None else asdict(leaf.load_effect),
+    }
+
+
+def partition_row(partition: Partition, tier: Tier) -> dict[str, Any]:
+    predicted = asdict(partition.setting)
+    del predicted["parameters"]
+    return {
+        "kind": partition.kind,
+        "confidence": partition.confidence,
+        "energy_basis": partition.energy_basis,
+        "lower": partition.lower,
+        "upper": partition.upper,
+        "closed": partition.closed,
+        "parameters": partition.parameters.known(),
+        "predicted": predicted,
+        "probability": partition.probability,
+        "regret": partition.regret,
+        "tier_id": tier.id,
+        "needs_review": tier.needs_review,
+    }
+
+
+def stored_model(row: Row[Any], leaves: Iterable[StoredLeaf]) -> StoredModel:
+    return StoredModel(
+        id=row.id,
+        link_id=row.link_id,
+        fitted_at=row.fitted_at,
+        path=path_of(row),
+        rows=row.rows,
+        load_median=row.load_median,
+        unknown_bps=row.unknown_bps,
+        failures=tuple(row.failures),
+        leaves=tuple(leaves),
+    )
+
+
+def path_of(row: Row[Any]) -> Path:
+    return Path(**{name: getattr(row, name) for name in PATH})
+
+
+def centre_of(row: Row[Any]) -> Leaf:
+    return Leaf(
+        dataset_tier=row.dataset_tier,
+        load_tier=row.load_tier,
+        log2_mean_file_bytes=row.log2_mean_file_bytes,
+        log2_file_count=row.log2_file_count,
+        load=row.load,
+        row_count=row.leaf_rows,
+    )
+
+
+def stored_leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> StoredLeaf:
+    lattice = Lattice(MappingProxyType({axis: tuple(values) for axis, values in row.axes.items()}))
+    model = LeafModel(
+        leaf=centre_of(row),
+        lattice=lattice,
+        table=SettingTable(_settings(row, lattice), row.base_power_w),
+        observed=tuple(
+            ObservedSetting(**(each | {"parameters": Parameters(**each["parameters"])})) for each in row.observed
+        ),
+        partitions=tuple(_stored_partition(each) for each in partitions),
+        accuracy=row.accuracy,
+        queueing_delay_p90_s={int(streams): delay for streams, delay in row.queueing_delay_p90_s.items()},
+        loss_baseline=row.loss_baseline,
+        load_effect=_load_effect(row.load_effect),
+    )
+    return StoredLeaf(row.id, model, tuple(Tier(each.tier_id, each.needs_review) for each in partitions))
+
+
+def _load_effect(stored: Mapping[str, list[float] | None] | None) -> LoadEffect | None:
+    if stored is None:
+        return None
+    return LoadEffect(**{name: None if values is None else tuple(values) for name, values in stored.items()})  # type: ignore[arg-type]  # as it was written
+
+
+def _settings(row: Row[Any], lattice: Lattice) -> tuple[PredictedSetting, ...]:
+    unmetered = [None] * len(row.certified), [0.0] * len(row.certified), [0.0] * len(row.certified)
+    powers = (row.log_power_mean, row.log_power_sd, row.log_covariance) if row.log_power_mean else unmetered
+    return tuple(
+        PredictedSetting(
+            parameters=parameters,
+            log_throughput_mean=mean,
+            log_throughput_sd=sd,
+            log_power_mean=power_mean,
+            log_power_sd=power_sd,
+            log_covariance=covariance,
+            certified=certified,
+        )
+        for parameters, mean, sd, power_mean, power_sd, covariance, certified in zip(
+            lattice.settings(), row.log_throughput_mean, row.log_throughput_sd, *powers, row.certified, strict=True
+        )
+    )
+
+
+def _stored_partition(row: Row[Any]) -> Partition:
+    return Partition(
+        kind=SlaKind(row.kind),
+        confidence=row.confidence,
+        energy_basis=EnergyBasis(row.energy_basis),
+        lower=row.lower,
+        upper=row.upper,
+        closed=row.closed,
+        setting=PredictedSetting(parameters=Parameters(**row.parameters), **row.predicted),
+        probability=row.probability,
+        regret=row.regret,
+    )
