@@ -10,7 +10,7 @@ from benchmarks.api_cases import SOURCE, log_lines
 from services.application.authenticate import Scope
 from services.bootstrap import Container
 from services.persistence.log_reader import LogReader
-from tests.integration.test_refresh import Fixture as Refreshes
+from tests.integration.refreshes import Refreshes
 from tests.stack import Tenant, new_tenant
 
 __all__ = ["client", "learned", "transfer"]

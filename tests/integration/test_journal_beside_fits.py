@@ -13,7 +13,7 @@ from services.serve import commands, running, worker_environments
 from services.settings import Settings
 from tests.conditions import eventually
 from tests.integration.live_transfers import Transfer, client, learned
-from tests.integration.test_refresh import rows, upload
+from tests.integration.refreshes import rows, upload
 from tests.integration.test_workers import Store, free_port
 from tests.stack import Tenant
 

@@ -25,7 +25,7 @@ def test_a_parameter_that_nobody_knows_is_named(
     assert known in answer.json()["errors"][0]["reason"]
 
 
-@pytest.mark.parametrize("path", ["/v1/releases?limit=1&before=2", "/v1/releases?limit=1", "/v1/releases?", "/v1/links"])
+@pytest.mark.parametrize("path", ["/v1/releases?limit=1&before=2", "/v1/releases?", "/v1/links"])
 def test_known_parameters_and_none_are_served(api: str, tenant: Tenant, path: str) -> None:
     with tenant.client(api) as client:
         assert client.get(path).status_code == 200

@@ -18,7 +18,7 @@ from services.application.snapshot import Index, Snapshots
 from services.bootstrap import Container, container
 from services.persistence.log_reader import LogReader
 from tests.conditions import eventually
-from tests.integration.test_refresh import Fixture as Refreshes
+from tests.integration.refreshes import Refreshes
 from tests.stack import PATIENCE_S, Tenant, new_tenant, serving
 from tradewind.wire.recommendations import RecommendResponse
 

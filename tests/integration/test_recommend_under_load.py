@@ -11,7 +11,7 @@ import pytest
 
 from services.bootstrap import Container
 from services.persistence.log_reader import LogReader
-from tests.integration.test_refresh import Fixture as Refreshes
+from tests.integration.refreshes import Refreshes
 from tests.records import START, ndjson, record
 from tests.stack import Tenant, new_tenant
 

@@ -1,121 +1,24 @@
 """From uploaded logs to a release, by the use cases of the workers on real PostgreSQL."""
 
 import math
-import random
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
-import psycopg
 import pytest
 from sqlalchemy import event
 
-from services.application.facts import Fact, LinkFitted, LinkRefused, ReleasePublished, ReleaseRefused
-from services.application.jobs import FitLink, RefreshModels, RemoveOldReleases
-from services.application.refresh_models import MAX_ATTEMPTS, Refresh
-from services.application.remove_old_releases import Retention
+from services.application.facts import LinkFitted, LinkRefused, ReleasePublished, ReleaseRefused
+from services.application.jobs import RefreshModels
+from services.application.refresh_models import MAX_ATTEMPTS
 from services.persistence.log_reader import LogReader
-from tests.records import ndjson, record
+from tests.integration.refreshes import STALE_AFTER, Refreshes, rows, upload
+from tests.records import record
 from tests.stack import Tenant
-from workers.learner import Learner
-
-STALE_AFTER = timedelta(seconds=60)
-
-
-class Fixture:
-    """Refreshes of one tenant, with a clock that is turned by hand and jobs that are kept instead of sent."""
-
-    def __init__(self, tenant: Tenant, logs: LogReader, *, interval: timedelta = timedelta()) -> None:
-        self.tenant = tenant
-        self.time = tenant.parts.clock.now()
-        self.sent: list[Any] = []
-        self.facts: list[Fact] = []
-        self.refresh = Refresh(
-            unit_of_work=self._unit_of_work,
-            logs=logs,
-            learner=Learner(),
-            clock=self,
-            interval=interval,
-            stale_after=STALE_AFTER,
-            reporter=self,
-        )
-
-    def now(self):
-        return self.time
-
-    def _unit_of_work(self, tenant_id: UUID):
-        work = self.tenant.parts.store.unit_of_work(tenant_id)
-        work._outbox = self  # the jobs are looked at instead of sent
-        return work
-
-    def send(self, event: Any) -> None:
-        self.sent.append(event)
-
-    def report(self, fact: Fact) -> None:
-        self.facts.append(fact)
-
-    def fits(self) -> list[FitLink]:
-        return [event for event in self.sent if isinstance(event, FitLink)]
-
-    def run_now(self) -> int | None:
-        """The same by the clock of the API, by which the store tells what is new to a model."""
-        self.time = self.tenant.parts.clock.now()
-        return self.run()
-
-    def run(self) -> int | None:
-        """Begin, and do every fit that was asked for; the release in force afterwards."""
-        self.sent.clear()
-        self.refresh.begin(RefreshModels(self.tenant.id))
-        for job in self.fits():
-            self.refresh.fit(job)
-        with self.tenant.parts.store.unit_of_work(self.tenant.id) as uow:
-            return uow.releases.current()
-
-
-def rows(count: int = 60, *, seed: int = 1, destination: str = "omega", first_minute: int = 0) -> list[dict[str, Any]]:
-    """Records of small files whose rate follows the settings."""
-    draw = random.Random(seed)
-    made = []
-    for i in range(count):
-        cc, p, pp = draw.choice((1, 2, 4, 8)), draw.choice((1, 2)), draw.choice((1, 4, 16))
-        bps = 8e8 * (1 - math.exp(-cc * p * (1 + math.log2(pp)) / 12)) * math.exp(draw.gauss(0, 0.05))
-        made.append(
-            record(
-                first_minute + i,
-                destination=destination,
-                parameters={"concurrency": cc, "parallelism": p, "pipelining": pp},
-                dataset={"file_count": 300, "total_bytes": 30_000_000},
-                outcome={
-                    "status": "succeeded",
-                    "bytes_moved": 30_000_000,
-                    "files_done": 300,
-                    "files_failed": 0,
-                    "throughput_bps": bps,
-                },
-                energy=[
-                    {
-                        "host": "destination",
-                        "total_j": 40 * (20 + cc * p),
-                        "base_w": 18,
-                        "method": "rapl",
-                        "quality": "measured",
-                    }
-                ],
-            )
-        )
-    return made
-
-
-def upload(api: str, tenant: Tenant, records: list[dict[str, Any]]) -> None:
-    with tenant.client(api) as client:
-        answer = client.post("/v1/logs", content=ndjson(records))
-        assert answer.status_code == 201, answer.text
-        assert answer.json()["rejected"] == 0
 
 
 def test_uploaded_logs_become_a_release_in_force(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows(200))
-    release = Fixture(tenant, logs).run()
+    release = Refreshes(tenant, logs).run()
     assert release is not None
     with tenant.client(api) as client:
         (link,) = client.get("/v1/links").json()
@@ -131,7 +34,7 @@ def test_uploaded_logs_become_a_release_in_force(api: str, tenant: Tenant, logs:
 
 def test_a_task_that_is_delivered_twice_does_nothing_the_second_time(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows())
-    fixture = Fixture(tenant, logs)
+    fixture = Refreshes(tenant, logs)
     first = fixture.run()
     (job,) = fixture.fits()
     fixture.refresh.fit(job)
@@ -142,7 +45,7 @@ def test_a_task_that_is_delivered_twice_does_nothing_the_second_time(api: str, t
 
 def test_only_links_with_new_logs_are_fitted_again(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows() + rows(destination="psi", seed=2))
-    fixture = Fixture(tenant, logs)
+    fixture = Refreshes(tenant, logs)
     fixture.run()
     assert len(fixture.fits()) == 2
     upload(api, tenant, rows(20, seed=3, first_minute=100))
@@ -153,42 +56,10 @@ def test_only_links_with_new_logs_are_fitted_again(api: str, tenant: Tenant, log
         assert uow.releases.get(second).gate["carried_over"] == 1
 
 
-def test_tiers_keep_their_identity_over_a_refit(api: str, tenant: Tenant, logs: LogReader) -> None:
-    upload(api, tenant, rows())
-    fixture = Fixture(tenant, logs)
-    fixture.run()
-    before = tiers(api, tenant)
-    upload(api, tenant, rows(20, seed=3, first_minute=100))
-    fixture.run()
-    after = tiers(api, tenant)
-    assert before["max_throughput"] == after["max_throughput"]
-
-
-def test_tiers_keep_their_identity_though_the_release_that_first_had_them_is_removed(
-    api: str, tenant: Tenant, logs: LogReader
-) -> None:
-    fixture = Fixture(tenant, logs)
-    named = []
-    for n in range(3):
-        upload(api, tenant, rows(60, seed=n, first_minute=100 * n))
-        fixture.run()
-        named.append(tiers(api, tenant)["max_throughput"])
-        Retention(fixture._unit_of_work, kept=1, reporter=fixture).remove(RemoveOldReleases(tenant.id))
-    assert len(set(named)) == 1
-
-
-def tiers(api: str, tenant: Tenant) -> dict[str, str]:
-    with tenant.client(api) as client:
-        (link,) = client.get("/v1/links").json()
-        (cluster,) = client.get(f"/v1/links/{link['id']}/clusters").json()
-        surface = client.get(f"/v1/clusters/{cluster['id']}/surface").json()
-    return {p["kind"]: p["id"] for p in surface["partitions"] if p["confidence"] == 0.9}
-
-
 def test_a_link_that_cannot_be_fitted_says_why_and_stops_no_other(api: str, tenant: Tenant, logs: LogReader) -> None:
     constant = [record(i, destination="psi") for i in range(30)]
     upload(api, tenant, rows() + constant)
-    release = Fixture(tenant, logs).run()
+    release = Refreshes(tenant, logs).run()
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         assert uow.releases.get(release).gate == {
             "passed": 1,
@@ -204,57 +75,8 @@ def test_a_link_that_cannot_be_fitted_says_why_and_stops_no_other(api: str, tena
     assert unfitted["reason"]
 
 
-def test_a_refit_is_judged_beside_the_model_in_force_on_rows_new_to_both(
-    api: str, tenant: Tenant, logs: LogReader
-) -> None:
-    fixture = Fixture(tenant, logs)
-    upload(api, tenant, rows(200))
-    fixture.run_now()
-    assert only_link(api, tenant)["verdict"]["compared_rows"] == 0
-    upload(api, tenant, rows(100, seed=3, first_minute=300))
-    fixture.run_now()
-    link = only_link(api, tenant)
-    assert link["reason"] is None
-    verdict = link["verdict"]
-    assert 20 < verdict["compared_rows"] < 60  # 30 % of all rows were held out
-    assert verdict["error"] == pytest.approx(0.05, abs=0.03)
-    assert verdict["error_in_force"] == pytest.approx(0.05, abs=0.03)
-
-
-def test_a_refit_that_is_worse_than_the_model_in_force_leaves_it_there_and_says_so(
-    api: str, tenant: Tenant, logs: LogReader, admin_database_url: str
-) -> None:
-    fixture = Fixture(tenant, logs)
-    upload(api, tenant, rows(400))
-    before = fixture.run_now()
-    model = only_model(tenant, before)
-    with psycopg.connect(admin_database_url, autocommit=True) as admin:  # the history is given up
-        admin.execute("DELETE FROM transfer_logs WHERE tenant_id = %s", [tenant.id])
-    upload(api, tenant, rows(20, seed=5, first_minute=500))
-    release = fixture.run_now()
-    assert release != before
-    assert only_model(tenant, release) == model
-    link = only_link(api, tenant)
-    assert "new rows, the model in force by" in link["reason"]
-    assert link["verdict"]["error"] > link["verdict"]["error_in_force"] + 0.05
-    with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        assert uow.releases.get(release).gate["kept_previous"] == 1
-
-
-def only_link(api: str, tenant: Tenant) -> dict[str, Any]:
-    with tenant.client(api) as client:
-        (link,) = client.get("/v1/links").json()
-    return link
-
-
-def only_model(tenant: Tenant, release: int) -> UUID:
-    with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        (indexed,) = uow.models.index(release).values()
-    return indexed.id
-
-
 def test_what_a_refresh_did_is_reported_once_it_is_committed(api: str, tenant: Tenant, logs: LogReader) -> None:
-    fixture = Fixture(tenant, logs)
+    fixture = Refreshes(tenant, logs)
     upload(api, tenant, rows() + [record(i, destination="psi") for i in range(30)])
     release = fixture.run()
     refused, fitted = sorted(fixture.facts[:2], key=lambda fact: isinstance(fact, LinkFitted))
@@ -268,7 +90,7 @@ def test_what_a_refresh_did_is_reported_once_it_is_committed(api: str, tenant: T
 
 
 def test_a_second_refresh_waits_for_its_interval(api: str, tenant: Tenant, logs: LogReader) -> None:
-    fixture = Fixture(tenant, logs, interval=timedelta(minutes=5))
+    fixture = Refreshes(tenant, logs, interval=timedelta(minutes=5))
     upload(api, tenant, rows())
     first = fixture.run()
     upload(api, tenant, rows(20, seed=3, first_minute=100))
@@ -279,7 +101,7 @@ def test_a_second_refresh_waits_for_its_interval(api: str, tenant: Tenant, logs:
 
 
 def test_a_release_without_models_makes_new_logs_wait_for_nothing(api: str, tenant: Tenant, logs: LogReader) -> None:
-    fixture = Fixture(tenant, logs, interval=timedelta(minutes=5))
+    fixture = Refreshes(tenant, logs, interval=timedelta(minutes=5))
     upload(api, tenant, rows(3))
     empty = fixture.run()
     upload(api, tenant, rows(60, seed=3, first_minute=100))
@@ -289,7 +111,7 @@ def test_a_release_without_models_makes_new_logs_wait_for_nothing(api: str, tena
 
 def test_jobs_lost_after_the_commit_are_sent_again_by_the_sweep(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows())
-    fixture = Fixture(tenant, logs)
+    fixture = Refreshes(tenant, logs)
     fixture.refresh.begin(RefreshModels(tenant.id))
     assert len(fixture.fits()) == 1
     fixture.sent.clear()  # lost on the way
@@ -303,7 +125,7 @@ def test_jobs_lost_after_the_commit_are_sent_again_by_the_sweep(api: str, tenant
 
 def test_a_link_that_kills_its_workers_is_given_up(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows() + rows(destination="psi", seed=2))
-    fixture = Fixture(tenant, logs)
+    fixture = Refreshes(tenant, logs)
     fixture.refresh.begin(RefreshModels(tenant.id))
     deadly, harmless = fixture.fits()
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
@@ -328,14 +150,14 @@ def test_the_rows_of_a_shared_endpoint_are_counted_once_a_release(api: str, tena
     engine = tenant.parts.store._engine
     event.listen(engine, "before_cursor_execute", note)
     try:
-        Fixture(tenant, logs).run()
+        Refreshes(tenant, logs).run()
     finally:
         event.remove(engine, "before_cursor_execute", note)
     assert len(counted) == len(set(counted)) == 4
 
 
 def test_logs_that_come_later_are_known_load_of_the_next_release(api: str, tenant: Tenant, logs: LogReader) -> None:
-    fixture = Fixture(tenant, logs)
+    fixture = Refreshes(tenant, logs)
     upload(api, tenant, rows())
     fixture.run()
     upload(api, tenant, rows(20, seed=3, destination="psi"))
@@ -354,7 +176,7 @@ def test_logs_that_come_later_are_known_load_of_the_next_release(api: str, tenan
 def test_only_months_in_which_a_link_moved_anything_are_read_for_it(api: str, tenant: Tenant, logs: LogReader) -> None:
     a_month = 31 * 24 * 60
     upload(api, tenant, rows(destination="psi", first_minute=-a_month) + rows() + rows(first_minute=a_month, seed=2))
-    Fixture(tenant, logs).run()
+    Refreshes(tenant, logs).run()
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         by_name = {link.key.destination: link for link in uow.links.all()}
         source_id = by_name["psi"].source_id
@@ -363,7 +185,7 @@ def test_only_months_in_which_a_link_moved_anything_are_read_for_it(api: str, te
 
 
 def test_a_rollback_under_way_makes_the_refresh_begin_again(api: str, tenant: Tenant, logs: LogReader) -> None:
-    fixture = Fixture(tenant, logs)
+    fixture = Refreshes(tenant, logs)
     upload(api, tenant, rows())
     first = fixture.run()
     upload(api, tenant, rows(20, seed=3, first_minute=100))
@@ -390,7 +212,7 @@ def test_the_whole_of_a_chunked_transfer_is_not_learned_beside_its_chunks(
         row |= {"chunk": "small", "transfer_id": str(UUID(int=1000 + i))}
     wholes = [row | {"id": str(UUID(int=9000 + i)), "chunk": "whole"} for i, row in enumerate(made)]
     upload(api, tenant, made + wholes if whole_too else made)
-    Fixture(tenant, logs).run()
+    Refreshes(tenant, logs).run()
     with tenant.client(api) as client:
         (link,) = client.get("/v1/links").json()
         (cluster,) = client.get(f"/v1/links/{link['id']}/clusters").json()

@@ -21,7 +21,7 @@ from services.embedded.valkey import EmbeddedValkey
 from services.queue.dispatcher import job_publisher
 from tests.conditions import eventually
 from tests.integration.celery_worker import ROOT, worker
-from tests.integration.test_refresh import rows, upload
+from tests.integration.refreshes import rows, upload
 from tests.records import record
 from tests.stack import Tenant
 from workers.schedule import SWEEP

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from services.bootstrap import Container
-from tests.integration.agent.test_live_tuning import OPTIONS, SLOW, ChangingPath, files, path, spool
+from tests.integration.agent.live_copies import OPTIONS, SLOW, ChangingPath, files, path, spool
 from tests.stack import Tenant, new_tenant
 from tradewind.wire.heartbeats import Completion, CompletionReceipt
 from tradewind_agent.client import Client
