@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +12,8 @@ from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.copy_by import Around, copy_by
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.progress import transferring
-from tradewind_agent.cli.resource_options import ApplyResources, Resources
 from tradewind_agent.cli.terminal import Terminal
+from tradewind_agent.cli.transfer_options import TransferOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,43 +82,21 @@ def engine_options(
 
 def copy_options(
     *,
-    agreement: options.Agreement,
+    wanted: TransferOptions,
     parameters: Annotated["Parameters", GroupOf(by_hand)],
-    max_concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Recommend no more than this.")] = None,
-    source: Annotated[str | None, typer.Option(help="Endpoint name of the sender; by default its host.")] = None,
-    destination: Annotated[str | None, typer.Option(help="Endpoint name of the receiver; by default its host.")] = None,
-    network: options.Network = None,
-    path: options.KnownPath,
-    load: options.Load = None,
-    resources: Resources,
-    apply_resources: ApplyResources = False,
     resume: Annotated[bool, typer.Option(help="Go on with what an earlier run has left.")] = True,
     tune: Annotated[bool, typer.Option(help="Change the parameters while it runs; none that is set by hand.")] = True,
-    tick: Annotated[str | None, typer.Option(hidden=True, metavar="TIME", help="Time between two samples.")] = None,
     patience: Annotated[
         str, typer.Option("--wait", metavar="TIME", help="How long to wait for a share of a path with caps.")
     ] = "10min",
     engine: Annotated["EngineOptions", GroupOf(engine_options)],
 ) -> "CopyOptions":
     """What the copy is asked for."""
-    from tradewind.parameters import Caps
-    from tradewind_agent.copy_options import CopyOptions
-
-    return CopyOptions(
-        sla=agreement,
+    return replace(
+        wanted,
         by_hand=parameters,
-        source=source,
-        destination=destination,
-        network=network,
-        bandwidth_bps=path.bandwidth_bps,
-        rtt_s=path.rtt_s,
-        load=load,
-        limits=Caps(concurrency=max_concurrency),
-        resources=resources,
-        apply_resources=apply_resources,
         resume=resume,
         tune=tune,
-        tick_s=None if tick is None else options.duration("--tick", tick),
         share_patience_s=options.duration("--wait", patience),
         engine=engine,
     )

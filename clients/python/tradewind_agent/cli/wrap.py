@@ -2,14 +2,15 @@
 
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.option_groups import GroupOf, grouped
-from tradewind_agent.cli.resource_options import ApplyResources, Resources
 from tradewind_agent.cli.terminal import Terminal
+from tradewind_agent.cli.transfer_options import TransferOptions
 
 if TYPE_CHECKING:
     from tradewind_agent.client import Client
@@ -23,40 +24,15 @@ def register(app: typer.Typer) -> None:
     app.command(context_settings={"allow_interspersed_args": False})(wrap)
 
 
-def transfer_options(
+def wrap_options(
     *,
-    agreement: options.Agreement,
-    max_concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Recommend no more than this.")] = None,
-    source: Annotated[str | None, typer.Option(help="Endpoint name of the sender; by default its host.")] = None,
-    destination: Annotated[str | None, typer.Option(help="Endpoint name of the receiver; by default its host.")] = None,
-    network: options.Network = None,
-    path: options.KnownPath,
-    load: options.Load = None,
-    resources: Resources,
-    apply_resources: ApplyResources = False,
+    wanted: TransferOptions,
     tune: Annotated[
         bool, typer.Option(help="Change settings while it runs where the tool has a way; none of your own flags.")
     ] = True,
-    tick: Annotated[str | None, typer.Option(hidden=True, metavar="TIME", help="Time between two samples.")] = None,
 ) -> "CopyOptions":
     """What is asked of the transfer; its parameters may be set by the tool's own flags."""
-    from tradewind.parameters import Caps
-    from tradewind_agent.copy_options import CopyOptions
-
-    return CopyOptions(
-        sla=agreement,
-        source=source,
-        destination=destination,
-        network=network,
-        bandwidth_bps=path.bandwidth_bps,
-        rtt_s=path.rtt_s,
-        load=load,
-        limits=Caps(concurrency=max_concurrency),
-        resources=resources,
-        apply_resources=apply_resources,
-        tune=tune,
-        tick_s=None if tick is None else options.duration("--tick", tick),
-    )
+    return replace(wanted, tune=tune)
 
 
 def stated_workload(
@@ -81,7 +57,7 @@ def wrap(
         list[str], typer.Argument(metavar="-- TOOL ARGUMENTS...", help="The tool's command line, as you would type it.")
     ],
     *,
-    wanted: Annotated["CopyOptions", GroupOf(transfer_options)],
+    wanted: Annotated["CopyOptions", GroupOf(wrap_options)],
     workload: Annotated["Workload | None", GroupOf(stated_workload)],
     meter: options.Meter,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the command line that would run.")] = False,

@@ -1,0 +1,47 @@
+"""What is asked of any transfer, by the engine or by another tool: agreement, ends, path, limits."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind_agent.cli import options
+from tradewind_agent.cli.option_groups import GroupOf
+from tradewind_agent.cli.resource_options import ApplyResources, Resources
+
+if TYPE_CHECKING:
+    from tradewind_agent.copy_options import CopyOptions
+
+
+def transfer_options(
+    *,
+    agreement: options.Agreement,
+    max_concurrency: Annotated[int | None, typer.Option(min=1, max=32767, help="Recommend no more than this.")] = None,
+    source: Annotated[str | None, typer.Option(help="Endpoint name of the sender; by default its host.")] = None,
+    destination: Annotated[str | None, typer.Option(help="Endpoint name of the receiver; by default its host.")] = None,
+    network: options.Network = None,
+    path: options.KnownPath,
+    load: options.Load = None,
+    resources: Resources,
+    apply_resources: ApplyResources = False,
+    tick: Annotated[str | None, typer.Option(hidden=True, metavar="TIME", help="Time between two samples.")] = None,
+) -> "CopyOptions":
+    """What is asked of the transfer; a command completes it with what it alone takes."""
+    from tradewind.parameters import Caps
+    from tradewind_agent.copy_options import CopyOptions
+
+    return CopyOptions(
+        sla=agreement,
+        source=source,
+        destination=destination,
+        network=network,
+        bandwidth_bps=path.bandwidth_bps,
+        rtt_s=path.rtt_s,
+        load=load,
+        limits=Caps(concurrency=max_concurrency),
+        resources=resources,
+        apply_resources=apply_resources,
+        tick_s=None if tick is None else options.duration("--tick", tick),
+    )
+
+
+TransferOptions = Annotated["CopyOptions", GroupOf(transfer_options)]
