@@ -12,9 +12,11 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import asdict
 
-from benchmarks.demo import changing_path, stack
+from benchmarks.demo import beside, changing_path, stack
 from benchmarks.demo.comparison import Run, common_ends, compared
+from benchmarks.demo.course import Course
 from benchmarks.demo.files import PAGES, PHOTOS, write_folder
 from benchmarks.demo.history import trials
 from benchmarks.report import ROOT, table
@@ -33,7 +35,8 @@ from tradewind_agent.metering import HostMeter
 from tradewind_agent.spool import Spool
 
 SEED = 7
-RATE, RTT, LOSS = "80Mbps", "60ms", "0.05%"
+PATH = stack.PathOptions(rate="80Mbps", rtt="60ms", loss="0.05%")
+SOURCE = "origin"
 PAGES_MOVED, PHOTOS_MOVED = 120, 10
 COMMON_DEFAULT = Parameters(concurrency=4, parallelism=1, pipelining=1)
 """What a common tool does by itself: rclone's ``--transfers 4``."""
@@ -71,13 +74,17 @@ class Demo:
         self._draw = random.Random(SEED)
         self._received = 0
         self._write_files()
-        say(f"path: an emulation in user space, {RATE}, {RTT} round trip, {LOSS} loss, seed {SEED}")
+        say(f"path: an emulation in user space, {PATH}, seed {SEED}")
         logs = FOLDER
         address, key = running.enter_context(stack.service(FOLDER / "service", logs))
         origin = running.enter_context(stack.origin(FOLDER / "origin", logs))
-        at_first = ("--rate", RATE, "--rtt", RTT, "--loss", LOSS, "--seed", str(SEED))
-        options = (*at_first, "--then-rtt", changing_path.THEN_RTT)
-        self._path = running.enter_context(stack.emulated_path(origin, options, logs))
+        self._path = running.enter_context(stack.emulated_path(origin, PATH.arguments(SEED), logs))
+        changing = changing_path.PATH.arguments(SEED, then=changing_path.THEN)
+        self._changing, self._beside = (
+            running.enter_context(stack.emulated_path(origin, changing, logs, name=name))
+            for name in ("changing-path", "beside-path")
+        )
+        self._service = (address, key)
         self._client = running.enter_context(Client(address, key))
         self._meter = HostMeter.of_this_host()
         say(f"service: {address}, PostgreSQL, Valkey, API and workers started in {time.monotonic() - began:.0f} s")
@@ -96,32 +103,39 @@ class Demo:
         links = self._client.links()
         report = compared(runs) | {
             "logs_uploaded": self._uploaded,
+            "logs_recorded_beforehand": self._recorded,
             "links": len(links),
             "clusters": sum(link.clusters for link in links),
             "release": release,
             "recommendation_source": runs["tuned"][-1].report.plan.source,
-            "path": {"rate": RATE, "rtt": RTT, "loss": LOSS, "seed": SEED, "kind": "user-space emulation"},
+            "path": {**asdict(PATH), "seed": SEED, "kind": "user-space emulation"},
         }
         self._tell(report, runs)
         return report | {"tuning": self._tune()}
 
     def _tune(self) -> dict[str, object]:
-        """The last act: the path changes half-way, and the copy is tuned while it runs."""
-        what = changing_path.write_photos(FOLDER / "origin" / "changing", SEED)
-        say(f"\ntuning while it runs: {what}; half-way the round trip becomes {changing_path.THEN_RTT}")
-        say(f"  a tick of {changing_path.TICK_S:g} s here, 5 s by default")
-        spool = Spool(FOLDER / "spool", warn=say)
-        report = self._copy(
-            "changing",
-            UNKNOWN_PARAMETERS,
-            ask=True,
-            tick_s=changing_path.TICK_S,
-            logbook=Logbook(spool=spool, client=self._client),
-            on_snapshot=changing_path.changes(self._path),
+        """The last act: the path changes half-way; one copy is tuned while it runs, the same one beside it is not."""
+        what = changing_path.write_files(FOLDER / "origin" / "changing", SEED)
+        say(f"\ntuning while it runs: {what} on a path of {changing_path.PATH}")
+        say(f"  after {changing_path.CHANGES_AFTER_S:g} s it becomes one of {changing_path.THEN}")
+        say(f"  a tick of {changing_path.TICK_S:g} s, 5 s by default; the same copy at once on such a path, not tuned")
+        untuned = beside.untuned_copy(
+            _address(self._beside, "changing"), FOLDER / "received" / "beside", service=self._service, logs=FOLDER
         )
-        say(changing_path.timeline(report))
-        say(f"  {report.line()}")
-        return changing_path.document(report)
+        watch = changing_path.Watch([self._changing, self._beside])
+        with untuned as course:
+            report = self._copy(
+                _address(self._changing, "changing"),
+                changing_path.options(tune=True),
+                ask=True,
+                logbook=Logbook(spool=Spool(FOLDER / "spool", warn=say), client=self._client),
+                on_snapshot=watch.look,
+            )
+        act = watch.act(report, untuned=Course.read(course))
+        say(act.timeline())
+        for line in act.told():
+            say(line)
+        return act.document()
 
     def _make_history(self) -> None:
         """Move the trials one after another and upload their logs."""
@@ -129,11 +143,13 @@ class Demo:
         began = time.monotonic()
         records: list[TransferRecord] = []
         for number, trial in enumerate(self._trials):
-            report = self._copy(f"trial-{number}", trial.parameters)
+            report = self._copy(_address(self._path, f"trial-{number}"), _options(trial.parameters))
             records += report.records
             progress(f"  {number + 1}/{len(self._trials)} {trial.name}: {format_bps(report.throughput_bps)}")
-        self._uploaded = self._client.upload_logs(records).accepted
+        recorded = changing_path.history()
+        self._uploaded, self._recorded = self._client.upload_logs([*records, *recorded]).accepted, len(recorded)
         say(f"  {self._uploaded} records uploaded, {time.monotonic() - began:.0f} s")
+        say(f"  {self._recorded} of them recorded beforehand, of another path: {changing_path.PATH}")
 
     def _learn(self) -> int:
         """Wait for the release that the workers make of the logs."""
@@ -154,34 +170,25 @@ class Demo:
         for turn in range(max(REPEATS.values())):
             for name, parameters in settings.items():
                 if turn < REPEATS[name]:
-                    runs[name].append(Run(self._copy("moved", parameters, ask=name == "tuned")))
-                    say(f"  {name}: {runs[name][-1].report.line()}")
+                    report = self._copy(_address(self._path, "moved"), _options(parameters), ask=name == "tuned")
+                    runs[name].append(Run(report))
+                    say(f"  {name}: {report.line()}")
         return runs
 
     def _copy(
         self,
-        folder: str,
-        parameters: Parameters,
+        address: str,
+        options: CopyOptions,
         *,
         ask: bool = False,
-        tick_s: float | None = None,
         logbook: Logbook | None = None,
         on_snapshot: Callable[[Snapshot, PreparedCopy], None] | None = None,
     ) -> CopyReport:
-        """Copy a folder; what is compared is not tuned while it runs."""
         self._received += 1
         report = copy_files(
-            [f"http://127.0.0.1:{self._path.port}/{folder}/"],
+            [address],
             str(FOLDER / "received" / str(self._received)),
-            options=CopyOptions(
-                by_hand=parameters,
-                source="origin",
-                destination="agent",
-                bandwidth_bps=parse_bps(RATE),
-                rtt_s=parse_seconds(RTT),
-                tune=tick_s is not None,
-                tick_s=tick_s,
-            ),
+            options=options,
             client=self._client if ask else None,
             logbook=logbook,
             on_snapshot=on_snapshot,
@@ -221,6 +228,23 @@ class Demo:
             f"{report['energy_saving_vs_default']:.0%}; "
             f"at −50 % to +50 % of the power constants: {report['less_modelled_energy_at_any_constants']}"
         )
+
+
+def _options(parameters: Parameters) -> CopyOptions:
+    """Of a transfer that is learned from or compared: it is not tuned while it runs."""
+    return CopyOptions(
+        by_hand=parameters,
+        source=SOURCE,
+        destination="agent",
+        bandwidth_bps=parse_bps(PATH.rate),
+        rtt_s=parse_seconds(PATH.rtt),
+        tune=False,
+    )
+
+
+def _address(path: stack.EmulatedPath, folder: str) -> str:
+    """Of a folder of the origin, by that path to it."""
+    return f"http://127.0.0.1:{path.port}/{folder}/"
 
 
 def say(line: str) -> None:

@@ -28,6 +28,8 @@ class FileClass:
 PAGES = FileClass("pages", median_bytes=60 * KB, log_sd=0.5, low_bytes=20 * KB, high_bytes=200 * KB)
 PHOTOS = FileClass("photos", median_bytes=1_200 * KB, log_sd=0.25, low_bytes=800 * KB, high_bytes=2 * MB)
 
+THUMBNAILS = FileClass("thumbnails", median_bytes=300 * KB, log_sd=0.2, low_bytes=200 * KB, high_bytes=500 * KB)
+
 
 def write_folder(folder: Path, classes: dict[FileClass, int], draw: random.Random) -> int:
     """Fill ``folder`` with that many files of each class; the bytes written."""

@@ -1,64 +1,104 @@
 """Record transfers for ``benchmarks/records``: ``python -m benchmarks.demo.record``.
 
-The demo's origin, emulated path and agent, each setting of a grid several times; one file of log rows for each class of
-files. About eight minutes. What is in the repository was recorded so.
+The demo's origin, emulated paths and agent, each setting of a grid several times; one file of log rows for each class
+of files and path. About twelve minutes. What is in the repository was recorded so.
 """
 
 import argparse
 import random
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.demo import stack
-from benchmarks.demo.files import PAGES, PHOTOS, FileClass, write_folder
+from benchmarks.demo import changing_path, stack
+from benchmarks.demo.files import PAGES, PHOTOS, THUMBNAILS, FileClass, write_folder
+from benchmarks.demo.stack import PathOptions
 from benchmarks.report import ROOT
 from tradewind.parameters import Parameters
+from tradewind.units import parse_bps, parse_seconds
 from tradewind.wire.records import WireRecord
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copying import copy_files
 from tradewind_agent.metering import HostMeter
 
-PATH = ("--rate", "80Mbps", "--rtt", "60ms", "--loss", "0.05%")
-GRIDS: dict[FileClass, tuple[int, list[tuple[int, int, int]]]] = {
-    PAGES: (30, [(cc, 1, pp) for cc in (1, 2, 4, 8, 16) for pp in (1, 4, 16)]),
-    PHOTOS: (4, [(cc, p, 1) for cc in (1, 2, 4, 8) for p in (1, 2, 4)]),
+FAST_PATH = PathOptions(rate="80Mbps", rtt="60ms", loss="0.05%")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Transfers to record: files of one class over one path, at each setting (cc, p, pp)."""
+
+    path: PathOptions
+    source: str
+    files: FileClass
+    count: int
+    settings: Sequence[tuple[int, int, int]]
+    repeats: int
+
+
+RECORDS = ROOT / "benchmarks" / "records"
+PAGE_SETTINGS = [(cc, 1, pp) for cc in (1, 2, 4, 8, 16) for pp in (1, 4, 16)]
+PHOTO_SETTINGS = [(cc, p, 1) for cc in (1, 2, 4, 8) for p in (1, 2, 4)]
+THUMBNAIL_SETTINGS = [(cc, 1, pp) for cc in (1, 2, 4) for pp in (1, 4)]
+RECORDINGS = {
+    RECORDS / "emulated-pages.ndjson": Recording(FAST_PATH, "origin", PAGES, 30, PAGE_SETTINGS, repeats=10),
+    RECORDS / "emulated-photos.ndjson": Recording(FAST_PATH, "origin", PHOTOS, 4, PHOTO_SETTINGS, repeats=10),
+    changing_path.RECORDED: Recording(
+        changing_path.PATH, changing_path.SOURCE, THUMBNAILS, 24, THUMBNAIL_SETTINGS, repeats=4
+    ),
 }
-"""Files a transfer, and the settings (cc, p, pp)."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=10)
+    names = [path.stem for path in RECORDINGS]
+    parser.add_argument("names", nargs="*", choices=[*names, []], metavar="NAME", help=f"of {', '.join(names)}")
     parser.add_argument("--seed", type=int, default=11)
-    parser.add_argument("--to", type=Path, default=ROOT / "benchmarks" / "records")
-    options = parser.parse_args()
-    options.to.mkdir(parents=True, exist_ok=True)
-    draw = random.Random(options.seed)
+    asked = parser.parse_args()
+    draw = random.Random(asked.seed)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
         work = Path(folder)
-        for kind, (count, _) in GRIDS.items():
-            write_folder(work / "served" / kind.name, {kind: count}, draw)
+        (work / "served").mkdir()
         origin = running.enter_context(stack.origin(work / "served", work))
-        path = running.enter_context(stack.emulated_path(origin, (*PATH, "--seed", str(options.seed)), work))
-        for kind, (_, settings) in GRIDS.items():
-            order = settings * options.repeats
-            draw.shuffle(order)
-            with (options.to / f"emulated-{kind.name}.ndjson").open("wb") as log:
-                for number, (cc, p, pp) in enumerate(order):
-                    setting = Parameters(concurrency=cc, parallelism=p, pipelining=pp)
-                    log.write(_moved(kind, path.port, setting, work / "received" / f"{kind.name}-{number}"))
-                    sys.stdout.write(f"{kind.name} {number + 1}/{len(order)}\n")
+        for path, recording in RECORDINGS.items():
+            if not asked.names or path.stem in asked.names:
+                write_folder(work / "served" / path.stem, {recording.files: recording.count}, draw)
+                path.parent.mkdir(exist_ok=True)
+                _record(path, recording, work, origin, draw, seed=asked.seed)
     return 0
 
 
-def _moved(kind: FileClass, port: int, parameters: Parameters, destination: Path) -> bytes:
+def _record(to: Path, recording: Recording, work: Path, origin: int, draw: random.Random, *, seed: int) -> None:
+    """One file of log rows, of transfers in an order drawn at random."""
+    order = list(recording.settings) * recording.repeats
+    draw.shuffle(order)
+    with (
+        stack.emulated_path(origin, recording.path.arguments(seed), work) as path,
+        to.open("wb") as log,
+    ):
+        for number, (cc, p, pp) in enumerate(order):
+            setting = Parameters(concurrency=cc, parallelism=p, pipelining=pp)
+            address = f"http://127.0.0.1:{path.port}/{to.stem}/"
+            log.write(_moved(recording, address, setting, work / "received" / f"{to.stem}-{number}"))
+            sys.stdout.write(f"{to.stem} {number + 1}/{len(order)}\n")
+
+
+def _moved(recording: Recording, address: str, parameters: Parameters, destination: Path) -> bytes:
     """The log row of one transfer."""
     report = copy_files(
-        [f"http://127.0.0.1:{port}/{kind.name}/"],
+        [address],
         str(destination),
-        options=CopyOptions(by_hand=parameters, source="origin", destination="agent", bandwidth_bps=80e6, rtt_s=0.06),
+        options=CopyOptions(
+            by_hand=parameters,
+            source=recording.source,
+            destination="agent",
+            bandwidth_bps=parse_bps(recording.path.rate),
+            rtt_s=parse_seconds(recording.path.rtt),
+            tune=False,
+        ),
         meter=HostMeter.of_this_host(),
     )
     (record,) = report.records

@@ -89,6 +89,25 @@ def origin(folder: Path, logs: Path) -> Iterator[int]:
 
 
 @dataclass(frozen=True)
+class PathOptions:
+    """What an emulated path is like, as its program is told."""
+
+    rate: str
+    rtt: str
+    loss: str
+
+    def arguments(self, seed: int, then: "PathOptions | None" = None) -> tuple[str, ...]:
+        """For the program; ``then`` is what the path becomes when it is told to change."""
+        at_first = ("--rate", self.rate, "--rtt", self.rtt, "--loss", self.loss, "--seed", str(seed))
+        if then is None:
+            return at_first
+        return (*at_first, "--then-rate", then.rate, "--then-rtt", then.rtt, "--then-loss", then.loss)
+
+    def __str__(self) -> str:
+        return f"{self.rate}, {self.rtt} round trip, {self.loss} loss"
+
+
+@dataclass(frozen=True)
 class EmulatedPath:
     """A running emulated path; it becomes what its ``--then-`` options say when it is told to ``change``."""
 
@@ -97,10 +116,12 @@ class EmulatedPath:
 
 
 @contextmanager
-def emulated_path(upstream_port: int, options: Sequence[str], logs: Path) -> Iterator[EmulatedPath]:
-    """The emulated path in front of the origin."""
+def emulated_path(
+    upstream_port: int, options: Sequence[str], logs: Path, *, name: str = "path"
+) -> Iterator[EmulatedPath]:
+    """An emulated path in front of the origin; ``name`` is that of its log."""
     command = (*PYTHON, "benchmarks.emulation.path", "--upstream", f"127.0.0.1:{upstream_port}", *options)
-    with started("path", command, logs=logs, environment={"PYTHONUNBUFFERED": "1"}) as process:
+    with started(name, command, logs=logs, environment={"PYTHONUNBUFFERED": "1"}) as process:
         port = int(json.loads(process.line_matching(r"\{.*\}")[0])["port"])
         yield EmulatedPath(port, partial(process.process.send_signal, signal.SIGUSR1))
 

@@ -1,0 +1,54 @@
+"""How a copy went: what it had moved, moment by moment, for copies of different processes alike."""
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from tradewind.units import throughput_bps
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Bytes moved at a moment of the monotonic clock, which all processes of a machine share."""
+
+    at_s: float
+    moved_bytes: int
+
+    def line(self) -> str:
+        return json.dumps([self.at_s, self.moved_bytes]) + "\n"
+
+
+class Course:
+    """What a copy had moved, in order of time."""
+
+    def __init__(self, points: Sequence[Progress] = ()) -> None:
+        self._points = list(points)
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """What another process wrote by `Progress.line`, but for a line that it was stopped in."""
+        points = []
+        for line in path.read_text().splitlines():
+            with suppress(ValueError, TypeError):
+                points.append(Progress(*json.loads(line)))
+        return cls(points)
+
+    def note(self, moved_bytes: int) -> Progress:
+        """Keep and return what has been moved until now."""
+        point = Progress(time.monotonic(), moved_bytes)
+        self._points.append(point)
+        return point
+
+    def moved_by(self, at_s: float) -> int:
+        """Bytes moved until then: the last that was noted."""
+        return max((each.moved_bytes for each in self._points if each.at_s <= at_s), default=0)
+
+    def mean_bps(self, since_s: float, until_s: float) -> float:
+        """Mean rate between two moments; 0 where there is no time between them."""
+        if until_s <= since_s:
+            return 0.0
+        return throughput_bps(self.moved_by(until_s) - self.moved_by(since_s), until_s - since_s)
