@@ -1,8 +1,10 @@
 """Ours, today's tools and the best static setting over emulated wide-area paths, with real TCP and real programs.
 
 Each path × data set is a cell. Finished cells are kept in ``benchmarks/records/wan.ndjson`` with digests of what they
-measured, single runs in ``var/bench/wan-runs.ndjson``: an interrupted table goes on where it was. Needs root (or user
-namespaces), the peers' packages and ``--data`` with a folder ``file_sizes``.
+measured, single runs in ``var/bench/wan-runs.ndjson``: an interrupted table goes on where it was. Ours is tuned by a
+service on the client's host whose release was learned on other, shorter transfers of other files; once more by one that
+has only seen other paths. Needs root (or user namespaces), the peers' packages and ``--data`` with a folder
+``file_sizes``.
 """
 
 import argparse
@@ -12,13 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.report import ROOT, arguments, write
-from benchmarks.testbed.data_sets import TUNED_S, SizeLists, needed_bytes, read_size_lists
+from benchmarks.testbed.data_sets import TUNED_S, SizeLists, draw_sizes, needed_bytes, read_size_lists
 from benchmarks.testbed.measured_run import CUT_S
 from benchmarks.testbed.peers import PEERS, missing_packages
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.wan.arena import arena
-from benchmarks.wan.cell_run import Plan, run_cell
-from benchmarks.wan.cells import ALL_CELLS, QUICK_CELLS, Cell
+from benchmarks.wan.cell_row import Plan
+from benchmarks.wan.cell_run import run_cell
+from benchmarks.wan.cells import ALL_CELLS, QUICK_CELLS, Cell, cells_named
+from benchmarks.wan.duration import expected_s
 from benchmarks.wan.runs import RunLog, hashes
 from benchmarks.wan.summary import result, summary
 from tradewind.errors import InvalidValue, TradewindError
@@ -47,12 +51,14 @@ def main(argv: Sequence[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = arguments(__doc__.partition("\n")[0])
-    names = [cell.name for cell in ALL_CELLS]
-    parser.add_argument("--cell", choices=names, nargs="+", help="only these; all that are missing otherwise")
-    parser.add_argument("--report", action="store_true", help="measure nothing, only print what is finished")
     parser.add_argument(
-        "--config", type=Path, help="folder with the agent's login to a service that client hosts reach; rules without"
+        "--cells",
+        nargs="+",
+        metavar="CELL",
+        help="only these, such as html/60ms or video",
     )
+    parser.add_argument("--report", action="store_true", help="measure nothing, only print what is finished")
+    parser.add_argument("--rules", action="store_true", help="tune without a service that has learned")
     parser.add_argument("--scratch", type=Path, default=VAR, help="where files are served from and received")
     return parser
 
@@ -79,7 +85,7 @@ def _measure_missing(options: argparse.Namespace, records: RunLog, current: dict
     lists = _size_lists(options.data)
     if lacking := missing_packages():
         raise InvalidValue("peers", f"install these packages (names of Debian): {' '.join(lacking)}")
-    cells = [cell for cell in (QUICK_CELLS if options.quick else ALL_CELLS) if _is_asked(cell, options.cell)]
+    cells = cells_named(QUICK_CELLS if options.quick else ALL_CELLS, options.cells)
     log = RunLog(VAR / "wan-runs.ndjson")
     plan = Plan(
         repeats=QUICK_REPEATS if options.quick else REPEATS,
@@ -88,13 +94,18 @@ def _measure_missing(options: argparse.Namespace, records: RunLog, current: dict
         seed=options.seed,
         searched=() if options.quick else tuple(peer for peer in PEERS if peer.axes),
         hashes=current,
-        variables={"XDG_CONFIG_HOME": str(options.config.resolve())} if options.config is not None else {},
+        taught=not (options.rules or options.quick),
     )
     options.scratch.mkdir(parents=True, exist_ok=True)
-    for cell in cells:
-        if (row := records.find(cell.name)) is None or row["hashes"] != current:
-            records.add(cell.name, _measured(cell, lists, log, plan, options))
-            records.rewrite()
+    missing = [cell for cell in cells if (row := records.find(cell.name)) is None or row["hashes"] != current]
+    for number, cell in enumerate(missing, start=1):
+        total_bytes = sum(draw_sizes(cell.kind, lists, needed_bytes(cell.path), plan.seed))
+        about = f"about {expected_s(cell.path, total_bytes, PEERS, plan) / 60:.0f} min"
+        sys.stderr.write(f"wan: {cell.name}, {number} of {len(missing)}: {about} if nothing of it is measured yet\n")
+        row = _measured(cell, lists, log, plan, options)
+        records.add(cell.name, row)
+        records.rewrite()
+        sys.stderr.write(f"wan: {cell.name} took {row['minutes']:.0f} min\n")
 
 
 def _measured(cell: Cell, lists: SizeLists, log: RunLog, plan: Plan, options: argparse.Namespace) -> dict[str, object]:
@@ -110,10 +121,6 @@ def _measured(cell: Cell, lists: SizeLists, log: RunLog, plan: Plan, options: ar
         with_gridftp=True,
     ) as standing:
         return run_cell(standing, PEERS, log, plan)
-
-
-def _is_asked(cell: Cell, names: Sequence[str] | None) -> bool:
-    return names is None or cell.name in names
 
 
 def _size_lists(folders: Sequence[Path]) -> SizeLists:

@@ -9,11 +9,15 @@ from pathlib import Path
 
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import SizeLists, draw_sizes, write_files
-from benchmarks.testbed.measured_run import MeasuredRun, measured_run
+from benchmarks.testbed.measured_run import Hopeless, MeasuredRun, measured_run
 from benchmarks.testbed.peers import Job, Peer, environment
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.cells import Cell
+from benchmarks.wan.lessons import lesson_sizes
 from tradewind.parameters import Parameters
+
+SERVED = "served"
+"""The folder that the servers serve, below an arena's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,19 +46,34 @@ class Arena:
     web_url: str
     gridftp_url: str | None
     sizes: Sequence[int]
+    lesson_sizes: Sequence[int]
     folder: Path
     spools: Path
 
-    def run(self, contender: Contender, *, cut_s: float) -> MeasuredRun:
-        """One run from an empty destination; our own logs are kept in ``spools``, as history to learn from."""
+    def run(self, contender: Contender, *, cut_s: float, hopeless: Hopeless | None = None) -> MeasuredRun:
+        """One run from an empty destination."""
+        return self._run(contender, "", self.sizes, cut_s, hopeless)
+
+    def lesson(self, contender: Contender, *, cut_s: float) -> MeasuredRun:
+        """A transfer of our engine of the lessons' files; its log is kept in ``spools`` to learn from."""
+        with tempfile.TemporaryDirectory(dir=self.served) as name:
+            # Only while it is needed: some tools fetch all that is served.
+            lessons = Path(name)
+            lessons.chmod(0o755)
+            write_files(lessons, self.lesson_sizes, seed=0)
+            return self._run(contender, f"{lessons.name}/", self.lesson_sizes, cut_s, None)
+
+    def _run(
+        self, contender: Contender, below: str, sizes: Sequence[int], cut_s: float, hopeless: Hopeless | None
+    ) -> MeasuredRun:
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="run-") as name:
             destination, scratch = Path(name) / "got", Path(name) / "scratch"
             destination.mkdir()
             scratch.mkdir()
             url = self.gridftp_url if contender.peer.over_gridftp else self.web_url
             assert url is not None, "a peer over GridFTP is asked for only where there is a server"
-            names = [f"{number:05d}.bin" for number in range(len(self.sizes))]
-            job = Job(url=url, names=names, destination=destination, scratch=scratch, source=self.cell.path_name)
+            names = [f"{number:05d}.bin" for number in range(len(sizes))]
+            job = Job(url=url + below, names=names, destination=destination, scratch=scratch, source=self.source)
             run = measured_run(
                 self.bed,
                 self.bed.clients[0],
@@ -63,9 +82,20 @@ class Arena:
                 cut_s=cut_s,
                 environment={**environment(scratch), **(contender.variables or {})},
                 log=Path(name) / "log",
+                hopeless=hopeless,
             )
-            self._keep_spool(scratch)
+            if below:
+                self._keep_spool(scratch)
             return run
+
+    @property
+    def served(self) -> Path:
+        return self.folder / SERVED
+
+    @property
+    def source(self) -> str:
+        """What the sender is called in our own logs."""
+        return self.cell.path_name
 
     def _keep_spool(self, scratch: Path) -> None:
         for log in scratch.glob("tradewind/spool/*.ndjson"):
@@ -87,7 +117,8 @@ def arena(
     """
     sizes = draw_sizes(cell.kind, lists, at_least_bytes, seed)
     with tempfile.TemporaryDirectory(dir=folder, prefix="cell-") as name:
-        served = Path(name) / "served"
+        Path(name).chmod(0o755)  # a service in there may run as another account
+        served = Path(name) / SERVED
         write_files(served, sizes, seed)
         with Testbed(cell.path, seed=seed) as bed, ExitStack() as servers:
             yield Arena(
@@ -96,6 +127,7 @@ def arena(
                 web_url=servers.enter_context(origins.nginx(bed, served)),
                 gridftp_url=servers.enter_context(origins.gridftp(bed, served)) if with_gridftp else None,
                 sizes=sizes,
+                lesson_sizes=lesson_sizes(cell, lists, seed),
                 folder=Path(name),
                 spools=spools,
             )

@@ -1,73 +1,123 @@
-"""A cell from start to end: the search for the best static settings, then everyone in turn, several times."""
+"""A cell from start to end: lessons, the search for the best static settings, then everyone in turn, several times."""
 
-import statistics
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any
 
-from benchmarks.testbed.measured_run import MeasuredRun
+from benchmarks.testbed.measured_run import Hopeless, MeasuredRun
+from benchmarks.testbed.path_spec import PathCounters
 from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.wan.arena import Arena, Contender
+from benchmarks.wan.cell_row import Measured, Plan, cell_row, run_row
+from benchmarks.wan.learned_service import learned_service
+from benchmarks.wan.lessons import LESSON_CUT_S, LESSON_REPEATS, LESSONS
 from benchmarks.wan.runs import Row, RunLog
-from benchmarks.wan.search import best_setting
+from benchmarks.wan.search import best_setting, cannot_win
 from tradewind.parameters import Parameters
 
 OURS = "tuned"
 OURS_MIN_ENERGY = "tuned min_energy"
-ENERGY_BASIS = "dynamic"
+OURS_MIN_DYNAMIC = "tuned min_energy, dynamic basis"
+OURS_UNSEEN = "tuned unseen"
 
+NEAR_BEST = 0.9
+"""Of the best score in the search. A tool that stays below with all its settings is not run afresh: runs of the same
+setting differ by less, so that it cannot be the oracle."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """How thoroughly a cell is measured.
+FRUGAL = tuple(
+    Parameters(concurrency=concurrency, parallelism=1, pipelining=pipelining)
+    for concurrency, pipelining in ((1, 32), (2, 32), (4, 32), (8, 8))
+)
+"""Static settings with few streams, of which less energy can be expected than of the fastest."""
 
-    Attributes
-    ----------
-    repeats : interleaved runs of every contender.
-    cut_s : of those; ``search_cut_s`` of the search's runs, which only rank settings.
-    seed : of the files and the losses.
-    searched : peers whose best static setting is searched for, beside our engine's.
-    variables : of the environment of our tuned runs: where the service is and who we are there.
-    """
-
-    repeats: int
-    cut_s: float
-    search_cut_s: float
-    seed: int
-    searched: Sequence[Peer]
-    hashes: Mapping[str, str]
-    variables: Mapping[str, str] = field(default_factory=dict)
+_PORTS = {OURS: 8080, OURS_UNSEEN: 8081}
 
 
 def run_cell(arena: Arena, peers: Sequence[Peer], log: RunLog, plan: Plan) -> Row:
     """Measure what is not in ``log`` yet; the cell's row."""
+    began_s = time.monotonic()
     measure = _Measuring(arena, log, plan)
-    oracles: list[Contender] = []
+    if plan.taught:
+        measure.take_lessons()
+    oracles = _oracles(measure, plan)
+    with _services(arena, plan, measure.measured) as services:
+        contenders = [
+            *(Contender(name=peer.name, peer=peer) for peer in peers),
+            *_tuned(services),
+            *oracles,
+        ]
+        for setting in FRUGAL:
+            measure.measured.frugal.append(measure.run(_static(TRADEWIND, setting), "frugal", plan.cut_s))
+        for repeat in range(plan.repeats):
+            # In turn, and from another one on each time, so that slow times of the machine hit all alike.
+            for contender in contenders[repeat % len(contenders) :] + contenders[: repeat % len(contenders)]:
+                row = measure.run(contender, f"repeat {repeat}", plan.cut_s)
+                measure.measured.runs.setdefault(contender.name, []).append(row)
+    measure.measured.minutes = (time.monotonic() - began_s) / 60
+    return cell_row(arena, plan, measure.measured)
+
+
+def _static(peer: Peer, setting: Parameters) -> Contender:
+    return Contender(name=peer.name, peer=peer, setting=setting)
+
+
+def _oracles(measure: "_Measuring", plan: Plan) -> list[Contender]:
+    """The best static setting of our engine, and of the peers that come near it."""
+    best: dict[Peer, tuple[float, Parameters]] = {}
     for peer in (TRADEWIND, *plan.searched):
-        setting = best_setting(peer.axes, partial(measure.ranked, peer))
-        oracles.append(Contender(name=f"best {peer.name}", peer=peer, setting=setting))
-    contenders = [
-        *(Contender(name=peer.name, peer=peer) for peer in peers),
-        *_tuned(plan.variables),
-        *oracles,
-    ]
-    runs: dict[str, list[Row]] = {contender.name: [] for contender in contenders}
-    for repeat in range(plan.repeats):
-        # In turn, and from another one on each time, so that slow times of the machine hit all alike.
-        for contender in contenders[repeat % len(contenders) :] + contenders[: repeat % len(contenders)]:
-            runs[contender.name].append(measure.repeated(contender, repeat))
-    return _row(arena, plan, runs, measure.searched)
-
-
-def _tuned(variables: Mapping[str, str]) -> list[Contender]:
-    min_energy = ("--sla", "min_energy", "--energy-basis", ENERGY_BASIS)
+        least_bps = NEAR_BEST * max((score for score, _ in best.values()), default=0.0)
+        setting = best_setting(peer.axes, partial(measure.score, peer, least_bps))
+        best[peer] = (measure.score(peer, least_bps, setting), setting)
+    least_bps = NEAR_BEST * max(score for score, _ in best.values())
     return [
-        Contender(name=OURS, peer=TRADEWIND, variables=variables),
-        Contender(name=OURS_MIN_ENERGY, peer=TRADEWIND, options=min_energy, variables=variables),
+        Contender(name=f"best {peer.name}", peer=peer, setting=setting)
+        for peer, (score, setting) in best.items()
+        if peer is TRADEWIND or score >= least_bps
     ]
+
+
+def _tuned(services: Mapping[str, Mapping[str, str]]) -> list[Contender]:
+    min_energy = ("--sla", "min_energy", "--energy-basis")
+    known, unseen = services[OURS], services[OURS_UNSEEN]
+    return [
+        Contender(name=OURS, peer=TRADEWIND, variables=known),
+        Contender(name=OURS_MIN_ENERGY, peer=TRADEWIND, options=(*min_energy, "total"), variables=known),
+        Contender(name=OURS_MIN_DYNAMIC, peer=TRADEWIND, options=(*min_energy, "dynamic"), variables=known),
+        Contender(name=OURS_UNSEEN, peer=TRADEWIND, variables=unseen),
+    ]
+
+
+@contextmanager
+def _services(arena: Arena, plan: Plan, measured: Measured) -> Iterator[Mapping[str, Mapping[str, str]]]:
+    """The variables of the environment of each tuned contender: of one that knows the path, and one that does not."""
+    if not plan.taught:
+        yield {OURS: {}, OURS_UNSEEN: {}}
+        return
+    own = sorted(arena.spools.glob("*.ndjson"))
+    foreign = {
+        path.name: sorted(path.glob("*/*.ndjson")) for path in arena.spools.parent.parent.iterdir() if path.is_dir()
+    }
+    foreign.pop(arena.cell.path_name, None)
+    measured.foreign_logs = sum(map(len, foreign.values()))
+    client = arena.bed.clients[0]
+    with ExitStack() as running:
+        yield {
+            name: running.enter_context(
+                learned_service(
+                    arena.bed,
+                    client,
+                    logs,
+                    folder=arena.folder / f"service-{_PORTS[name]}",
+                    port=_PORTS[name],
+                )
+            )
+            for name, logs in (
+                (OURS, own),
+                (OURS_UNSEEN, [log for logs in foreign.values() for log in logs]),
+            )
+        }
 
 
 class _Measuring:
@@ -75,26 +125,53 @@ class _Measuring:
 
     def __init__(self, arena: Arena, log: RunLog, plan: Plan) -> None:
         self._arena, self._log, self._plan = arena, log, plan
-        self.searched: dict[str, list[Row]] = {}
+        self.measured = Measured()
 
-    def ranked(self, peer: Peer, setting: Parameters) -> float:
-        """Throughput of a static setting, bit/s."""
-        row = self._run(Contender(name=peer.name, peer=peer, setting=setting), "search", self._plan.search_cut_s)
-        self.searched.setdefault(peer.name, []).append(row)
+    def take_lessons(self) -> None:
+        """Make the history that the release is learned from; only transfers that end before the cut are in it."""
+        for turn in range(LESSON_REPEATS):
+            for setting in LESSONS:
+                make = partial(self._arena.lesson, cut_s=LESSON_CUT_S)
+                self.measured.lessons += (
+                    self._once(_static(TRADEWIND, setting), f"lesson {turn}", LESSON_CUT_S, make)["exit_code"] == 0
+                )
+
+    def score(self, peer: Peer, least_bps: float, setting: Parameters) -> float:
+        """Throughput of a static setting, bit/s; that until then of one that could not become the tool's best.
+
+        ``least_bps`` : what is below is of no interest.
+        """
+        rows = self.measured.searched.setdefault(peer.name, [])
+        wanted_bps = max((row["throughput_bps"] for row in rows), default=0.0)
+        cut_s = self._plan.search_cut_s
+        hopeless = self._hopeless(max(wanted_bps, least_bps), cut_s)
+        make = partial(self._arena.run, cut_s=cut_s, hopeless=hopeless)
+        row = self._once(_static(peer, setting), "search", cut_s, make)
+        if row not in rows:
+            rows.append(row)
         return float(row["throughput_bps"])
 
-    def repeated(self, contender: Contender, repeat: int) -> Row:
-        return self._run(contender, f"repeat {repeat}", self._plan.cut_s)
+    def _hopeless(self, wanted_bps: float, cut_s: float) -> Hopeless:
+        rate_bps = self._arena.cell.path.rate_bps
 
-    def _run(self, contender: Contender, role: str, cut_s: float) -> Row:
+        def is_hopeless(age_s: float, carried: PathCounters) -> bool:
+            return cannot_win(age_s, carried.down.bytes, rate_bps=rate_bps, cut_s=cut_s, wanted_bps=wanted_bps)
+
+        return is_hopeless
+
+    def run(self, contender: Contender, role: str, cut_s: float) -> Row:
+        return self._once(contender, role, cut_s, partial(self._arena.run, cut_s=cut_s))
+
+    def _once(self, contender: Contender, role: str, cut_s: float, make: partial[MeasuredRun]) -> Row:
         key = self._key(contender, role, cut_s)
         if (row := self._log.find(key)) is not None:
             return row
-        run = self._arena.run(contender, cut_s=cut_s)
-        row = self._log.add(key, _run_row(self._arena, contender, role, run))
+        run = make(contender)
+        row = self._log.add(key, run_row(self._arena, contender, role, run))
         known = contender.setting.known() if contender.setting is not None else ""
-        mbps = row["throughput_bps"] / 1e6
-        sys.stderr.write(f"  {self._arena.cell.name} {role} {contender.name} {known}: {mbps:.1f} Mbit/s\n")
+        what = f"{self._arena.cell.name} {role} {contender.name} {known}"
+        abandoned = f", abandoned after {run.duration_s:.1f} s" if run.abandoned else ""
+        sys.stderr.write(f"  {what}: {row['throughput_bps'] / 1e6:.1f} Mbit/s{abandoned}\n")
         return row
 
     def _key(self, contender: Contender, role: str, cut_s: float) -> str:
@@ -114,76 +191,3 @@ class _Measuring:
         if contender.peer is TRADEWIND:
             parts.append(hashes["engine"] if contender.setting is not None else hashes["controller"])
         return "; ".join(parts)
-
-
-def _run_row(arena: Arena, contender: Contender, role: str, run: MeasuredRun) -> Row:
-    return {
-        "cell": arena.cell.name,
-        "contender": contender.name,
-        "role": role,
-        "setting": contender.setting.known() if contender.setting is not None else None,
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "duration_s": run.duration_s,
-        "bytes_done": run.bytes_done,
-        "bytes_asked": sum(arena.sizes),
-        "throughput_bps": run.throughput_bps,
-        "cpu_s": run.cpu_s,
-        "modelled_energy_j": run.modelled_energy_j(),
-        "modelled_j_per_gb": run.per_gb(run.modelled_energy_j()),
-        "dynamic_j_per_gb": run.per_gb(run.modelled_dynamic_energy_j()),
-        "cut": run.cut,
-        "exit_code": run.exit_code,
-        "dropped": run.path.down.dropped,
-        "lost": run.path.down.lost,
-        "refused": run.path.down.refused + run.path.up.refused,
-    }
-
-
-def _row(arena: Arena, plan: Plan, runs: Mapping[str, Sequence[Row]], searched: Mapping[str, Sequence[Row]]) -> Row:
-    """Medians of each contender over the repeats, with the runs themselves."""
-    return {
-        "cell": arena.cell.name,
-        "path": str(arena.cell.path),
-        "tcp": arena.bed.tcp(),
-        "files": len(arena.sizes),
-        "bytes": sum(arena.sizes),
-        "seed": plan.seed,
-        "repeats": plan.repeats,
-        "cut_s": plan.cut_s,
-        "search_cut_s": plan.search_cut_s,
-        "hashes": dict(plan.hashes),
-        "settings_tried": {name: len(rows) for name, rows in searched.items()},
-        "least_dynamic_energy": _least_energy(searched[TRADEWIND.name]),
-        "contenders": {name: _medians(rows) for name, rows in runs.items()},
-    }
-
-
-def _medians(rows: Sequence[Row]) -> dict[str, Any]:
-    return {
-        "setting": rows[0]["setting"],
-        "throughput_bps": statistics.median(row["throughput_bps"] for row in rows),
-        "modelled_j_per_gb": _median_or_none([row["modelled_j_per_gb"] for row in rows]),
-        "dynamic_j_per_gb": _median_or_none([row["dynamic_j_per_gb"] for row in rows]),
-        "failed": sum(row["exit_code"] not in (0, None) for row in rows),
-        "cut": sum(row["cut"] for row in rows),
-        "throughputs_bps": [round(row["throughput_bps"]) for row in rows],
-    }
-
-
-def _median_or_none(values: Sequence[float | None]) -> float | None:
-    """The median; ``None`` where a run did nothing, whose energy by the byte has no number."""
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if len(known) == len(values) else None
-
-
-def _least_energy(searched: Sequence[Row]) -> dict[str, Any]:
-    """Of the static settings tried: what the fastest takes above idle for a gigabyte, and the least that any takes."""
-    worked = [row for row in searched if row["dynamic_j_per_gb"] is not None]
-    fastest = max(worked, key=lambda row: row["throughput_bps"])
-    least = min(worked, key=lambda row: row["dynamic_j_per_gb"])
-    return {
-        "setting": least["setting"],
-        "dynamic_j_per_gb": least["dynamic_j_per_gb"],
-        "throughput_bps": least["throughput_bps"],
-        "of_fastest_j_per_gb": fastest["dynamic_j_per_gb"],
-    }

@@ -1,11 +1,12 @@
 """The table's cells: paths × data sets."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from benchmarks.testbed.data_sets import Kind
 from benchmarks.testbed.path_spec import PathSpec
+from tradewind.errors import InvalidValue
 
 PATHS: Mapping[str, PathSpec] = MappingProxyType(
     {
@@ -35,3 +36,23 @@ class Cell:
 
 ALL_CELLS = tuple(Cell(path, kind) for path in PATHS for kind in Kind)
 QUICK_CELLS = (Cell("100M-60ms", Kind.HTML), Cell("100M-60ms", Kind.IMAGE))
+
+
+def cells_named(cells: Sequence[Cell], names: Sequence[str] | None) -> list[Cell]:
+    """Those of ``cells`` that any of ``names`` means: ``html/60ms``, ``100M-60ms/html``, ``video``, ``290ms``.
+
+    Raises
+    ------
+    InvalidValue : a name that means none.
+    """
+    if names is None:
+        return list(cells)
+    for name in names:
+        if not any(_is_meant(cell, name) for cell in cells):
+            raise InvalidValue("cells", f"{name!r} means none of {', '.join(cell.name for cell in cells)}")
+    return [cell for cell in cells if any(_is_meant(cell, name) for name in names)]
+
+
+def _is_meant(cell: Cell, name: str) -> bool:
+    words = {str(cell.kind), cell.path_name, *cell.path_name.split("-")}
+    return set(name.split("/")) <= words

@@ -5,10 +5,13 @@ lattice of powers of two, until the best setting has no untried neighbour. Whoev
 without the winner's luck.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 
 from tradewind.parameters import Parameters
+from tradewind.units import BITS_PER_BYTE
 
 AXES: Mapping[str, tuple[int, ...]] = {
     "concurrency": (1, 2, 4, 8, 16, 32, 64),
@@ -26,13 +29,23 @@ COARSE_STEP = 2
 REFINED = 2
 """How many of the best settings have their neighbours tried."""
 
+FIRST = Parameters(concurrency=16, parallelism=1, pipelining=8)
+"""Near this the search begins: what is good early lets runs that cannot be better be abandoned."""
+
 Score = Callable[[Parameters], float]
 
 
 def coarse(axes: Sequence[str]) -> list[Parameters]:
-    """The settings tried first."""
+    """The settings tried first, those near `FIRST` before the others."""
     settings = (_setting(axes, values) for values in product(*(AXES[axis][::COARSE_STEP] for axis in axes)))
-    return [setting for setting in settings if setting.streams <= MOST_STREAMS]
+    return sorted((setting for setting in settings if setting.streams <= MOST_STREAMS), key=partial(_distance, axes))
+
+
+def _distance(axes: Sequence[str], setting: Parameters) -> tuple[float, ...]:
+    """Steps of the full lattice from `FIRST`; settings at the same distance in the order of their values."""
+    values = [getattr(setting, axis) for axis in axes]
+    steps = (abs(math.log2(value / getattr(FIRST, axis))) for axis, value in zip(axes, values, strict=True))
+    return (sum(steps), *values)
 
 
 def neighbours(setting: Parameters, axes: Sequence[str]) -> Iterator[Parameters]:
@@ -66,3 +79,15 @@ def best_setting(axes: Sequence[str], score: Score) -> Parameters:
             return leaders[0]
         for setting in sorted(untried, key=lambda setting: tuple(getattr(setting, axis) for axis in axes)):
             tried[setting] = score(setting)
+
+
+def cannot_win(age_s: float, carried_bytes: float, *, rate_bps: float, cut_s: float, wanted_bps: float) -> bool:
+    """Whether a run stays below ``wanted_bps`` even on a full path from now until the cut.
+
+    Parameters
+    ----------
+    carried_bytes : by the link since the run began: no less than what the files have got of it.
+    rate_bps : of the path.
+    """
+    most_bytes = carried_bytes + (cut_s - age_s) * rate_bps / BITS_PER_BYTE
+    return BITS_PER_BYTE * most_bytes < wanted_bps * cut_s

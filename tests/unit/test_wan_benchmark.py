@@ -5,10 +5,17 @@ from itertools import pairwise
 
 import pytest
 
+from benchmarks.testbed.data_sets import Kind
+from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.peers import PEERS
+from benchmarks.wan.cell_row import Plan
+from benchmarks.wan.cells import ALL_CELLS, cells_named
+from benchmarks.wan.duration import expected_s
+from benchmarks.wan.lessons import lesson_sizes
 from benchmarks.wan.runs import RunLog, hashes
-from benchmarks.wan.search import AXES, MOST_STREAMS, best_setting, coarse, neighbours
+from benchmarks.wan.search import AXES, MOST_STREAMS, best_setting, cannot_win, coarse, neighbours
 from benchmarks.wan.summary import result, summary
+from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 
 ALL = tuple(AXES)
@@ -39,7 +46,7 @@ def test_the_search_finds_the_peak_wherever_it_is_with_few_of_all_settings(value
 
 def test_a_mover_is_asked_only_for_what_it_lets_its_users_set():
     settings = coarse(("concurrency",))
-    assert [setting.concurrency for setting in settings] == [1, 4, 16, 64]
+    assert [setting.concurrency for setting in settings] == [16, 4, 64, 1]
     assert all(setting.parallelism is setting.pipelining is None for setting in settings)
 
 
@@ -82,6 +89,8 @@ def a_cell(name: str, tuned_mbps: float, oracle_mbps: float, **defaults_mbps: fl
     contenders = {peer.name: figures(defaults_mbps.get(peer.name, 10.0), 100.0) for peer in PEERS}
     contenders |= {"best tradewind": figures(oracle_mbps, 50.0), "best aria2": figures(oracle_mbps / 2, 50.0)}
     contenders |= {"tuned": figures(tuned_mbps, 60.0), "tuned min_energy": figures(tuned_mbps, 40.0)}
+    contenders |= {"tuned min_energy, dynamic basis": figures(tuned_mbps, 40.0)}
+    contenders |= {"tuned unseen": figures(0.9 * tuned_mbps, 60.0)}
     least = {"dynamic_j_per_gb": 30.0, "of_fastest_j_per_gb": 60.0 if oracle_mbps > 50 else 31.0}
     return {"cell": name, "contenders": contenders, "least_dynamic_energy": least}
 
@@ -94,6 +103,7 @@ def test_the_summary_compares_with_the_oracle_and_the_best_default():
     figures = summary(rows)
     assert figures["oracle_fraction_min"] == pytest.approx(0.8)
     assert figures["oracle_fraction_median"] == pytest.approx(0.9)
+    assert figures["unseen_fraction_min"] == pytest.approx(0.9 * 0.8)
     assert figures["vs_best_default_min"] == pytest.approx(45 / 46)
     assert figures["cells_above_best_default"] == 1
     assert figures["html_60ms_vs_rclone"] == pytest.approx(4.0)
@@ -112,3 +122,55 @@ def test_a_tool_without_a_byte_at_the_cut_has_no_ratio_and_breaks_nothing():
     assert figures["html_60ms_vs_rclone"] is None
     assert figures["energy_vs_rclone_median"] is None
     assert figures["energy_vs_best_default_max"] == pytest.approx(0.4)
+
+
+def test_a_run_is_given_up_only_when_a_full_path_could_not_save_it():
+    path = {"rate_bps": 100e6, "cut_s": 12.0, "wanted_bps": 90e6}
+    most_bytes = 12.0 * 90e6 / 8
+    assert not cannot_win(0.0, 0.0, **path)
+    assert not cannot_win(6.0, most_bytes - 6.0 * 100e6 / 8, **path)
+    assert cannot_win(6.0, most_bytes - 6.0 * 100e6 / 8 - 1, **path)
+    assert cannot_win(1.3, 0.0, **path)
+
+
+@pytest.mark.parametrize(
+    ("names", "meant"),
+    [
+        (["html/60ms"], ["100M-60ms/html"]),
+        (["100M-60ms/html"], ["100M-60ms/html"]),
+        (["290ms"], [f"100M-290ms/{kind}" for kind in Kind]),
+        (
+            ["video", "50M/image"],
+            [cell.name for cell in ALL_CELLS if cell.kind is Kind.VIDEO or cell.name == "50M-20ms/image"],
+        ),
+    ],
+)
+def test_cells_are_asked_for_by_what_tells_them_apart(names: list[str], meant: list[str]):
+    assert sorted(cell.name for cell in cells_named(ALL_CELLS, names)) == sorted(meant)
+
+
+def test_a_name_that_means_no_cell_is_refused():
+    with pytest.raises(InvalidValue, match="'html/61ms' means none of"):
+        cells_named(ALL_CELLS, ["html/60ms", "html/61ms"])
+    assert cells_named(ALL_CELLS, None) == list(ALL_CELLS)
+
+
+def test_lessons_are_short_and_of_other_files_than_what_is_compared():
+    lists = {Kind.HTML: [90_000, 110_000], Kind.IMAGE: [2_000_000], Kind.VIDEO: [200_000_000]}
+    for cell in ALL_CELLS:
+        sizes = lesson_sizes(cell, lists, seed=1)
+        assert sizes == lesson_sizes(cell, lists, seed=1)
+        assert len(sizes) >= 2
+        assert 8 * sum(sizes) / cell.path.rate_bps < 10.0
+
+
+def test_the_time_told_beforehand_grows_with_the_data_and_stays_below_the_cut():
+    plan = Plan(repeats=3, cut_s=60.0, search_cut_s=12.0, seed=1, searched=PEERS[2:], hashes={})
+    path = PathSpec(rate_bps=100e6, rtt_s=0.06)
+    short, long, endless = (expected_s(path, total_bytes, PEERS, plan) for total_bytes in (2e8, 4e8, 4e12))
+    assert 600 < short < long < endless < 7200
+
+
+def test_a_source_that_is_gone_is_no_digest():
+    with pytest.raises(FileNotFoundError):
+        hashes({"engine": ("clients/python/tradewind_agent/no_such_file.py",)})

@@ -1,0 +1,138 @@
+"""What is kept of a cell: a row a run, and a row of medians for the table."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from benchmarks.testbed.measured_run import MeasuredRun
+from benchmarks.testbed.peers import TRADEWIND, Peer
+from benchmarks.wan.arena import Arena, Contender
+from benchmarks.wan.runs import Row
+
+FASTEST = f"best {TRADEWIND.name}"
+"""The static setting of our engine that the search has found, run afresh."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How thoroughly a cell is measured.
+
+    Attributes
+    ----------
+    repeats : interleaved runs of every contender.
+    cut_s : of those; ``search_cut_s`` of the search's runs, which only rank settings.
+    seed : of the files and the losses.
+    searched : peers whose best static setting is searched for, beside our engine's.
+    taught : whether our tuned runs ask a service that has learned; the closed-form rules decide otherwise.
+    """
+
+    repeats: int
+    cut_s: float
+    search_cut_s: float
+    seed: int
+    searched: Sequence[Peer]
+    hashes: Mapping[str, str]
+    taught: bool = True
+
+
+@dataclass(slots=True)
+class Measured:
+    """All runs of a cell.
+
+    Attributes
+    ----------
+    runs : by contender, one a repeat.
+    searched : by peer, one a setting.
+    frugal : of our engine at settings that may take little energy, as long as a repeat.
+    lessons : transfers that the release was learned from.
+    foreign_logs : files of records of other paths, which is all that the unseen one's service knows.
+    """
+
+    runs: dict[str, list[Row]] = field(default_factory=dict)
+    searched: dict[str, list[Row]] = field(default_factory=dict)
+    frugal: list[Row] = field(default_factory=list)
+    lessons: int = 0
+    foreign_logs: int = 0
+    minutes: float = 0.0
+
+
+def run_row(arena: Arena, contender: Contender, role: str, run: MeasuredRun) -> Row:
+    return {
+        "cell": arena.cell.name,
+        "contender": contender.name,
+        "role": role,
+        "setting": contender.setting.known() if contender.setting is not None else None,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "duration_s": run.duration_s,
+        "bytes_done": run.bytes_done,
+        "bytes_asked": sum(arena.sizes),
+        "throughput_bps": run.throughput_bps,
+        "cpu_s": run.cpu_s,
+        "modelled_energy_j": run.modelled_energy_j(),
+        "modelled_j_per_gb": run.per_gb(run.modelled_energy_j()),
+        "dynamic_j_per_gb": run.per_gb(run.modelled_dynamic_energy_j()),
+        "cut": run.cut,
+        "abandoned": run.abandoned,
+        "exit_code": run.exit_code,
+        "dropped": run.path.down.dropped,
+        "lost": run.path.down.lost,
+        "refused": run.path.down.refused + run.path.up.refused,
+    }
+
+
+def cell_row(arena: Arena, plan: Plan, measured: Measured) -> Row:
+    """Medians of each contender over the repeats."""
+    return {
+        "cell": arena.cell.name,
+        "path": str(arena.cell.path),
+        "tcp": arena.bed.tcp(),
+        "files": len(arena.sizes),
+        "bytes": sum(arena.sizes),
+        "seed": plan.seed,
+        "repeats": plan.repeats,
+        "cut_s": plan.cut_s,
+        "search_cut_s": plan.search_cut_s,
+        "hashes": dict(plan.hashes),
+        "minutes": round(measured.minutes, 1),
+        "settings_tried": {name: len(rows) for name, rows in measured.searched.items()},
+        "lessons": measured.lessons,
+        "foreign_logs": measured.foreign_logs,
+        "least_dynamic_energy": _least_energy(measured.runs[FASTEST], measured.frugal),
+        "contenders": {name: _medians(rows) for name, rows in measured.runs.items()},
+    }
+
+
+def _medians(rows: Sequence[Row]) -> dict[str, Any]:
+    return {
+        "setting": rows[0]["setting"],
+        "throughput_bps": statistics.median(row["throughput_bps"] for row in rows),
+        "modelled_j_per_gb": _median_or_none([row["modelled_j_per_gb"] for row in rows]),
+        "dynamic_j_per_gb": _median_or_none([row["dynamic_j_per_gb"] for row in rows]),
+        "failed": sum(row["exit_code"] not in (0, None) for row in rows),
+        "cut": sum(row["cut"] for row in rows),
+        "throughputs_bps": [round(row["throughput_bps"]) for row in rows],
+    }
+
+
+def _median_or_none(values: Sequence[float | None]) -> float | None:
+    """The median; ``None`` where a run did nothing, whose energy by the byte has no number."""
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if len(known) == len(values) else None
+
+
+def _least_energy(fastest: Sequence[Row], frugal: Sequence[Row]) -> dict[str, Any]:
+    """What our engine takes above idle for a gigabyte: at its fastest setting, and at the one that takes least."""
+    least_name, least = min(
+        ((name, joules) for name, joules in _dynamic(frugal).items()), key=lambda each: each[1], default=("", None)
+    )
+    return {
+        "setting": least_name or None,
+        "dynamic_j_per_gb": least,
+        "of_fastest_j_per_gb": _median_or_none([row["dynamic_j_per_gb"] for row in fastest]),
+    }
+
+
+def _dynamic(rows: Sequence[Row]) -> Mapping[str, float]:
+    return {str(row["setting"]): row["dynamic_j_per_gb"] for row in rows if row["dynamic_j_per_gb"] is not None}

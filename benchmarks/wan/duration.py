@@ -1,0 +1,42 @@
+"""How long a cell is going to take, to be told before it begins."""
+
+from collections.abc import Sequence
+
+from benchmarks.testbed.data_sets import TUNED_SHARE
+from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.testbed.peers import TRADEWIND, Peer
+from benchmarks.wan.cell_row import Plan
+from benchmarks.wan.cell_run import FRUGAL
+from benchmarks.wan.lessons import LESSON_REPEATS, LESSON_S, LESSONS
+from benchmarks.wan.search import coarse
+from tradewind.units import BITS_PER_BYTE
+
+OVERHEAD_S = 1.0
+"""Of a run: its folders, its processes, counting what it has written."""
+
+SEARCHED_SHARE = 0.4
+"""Of the search's cut that a run of it takes on average, most of them being abandoned."""
+
+REFINED_SHARE = 0.4
+"""Settings tried around the leaders, for each coarse one."""
+
+LESSON_SLOWDOWN = 2.0
+"""A lesson's setting is seldom the best."""
+
+SERVICES_S = 40.0
+TUNED_CONTENDERS = 4
+SLOW_PEERS = ("wget", "curl")
+"""One file after another over one connection: on most paths they are cut."""
+
+
+def expected_s(path: PathSpec, total_bytes: float, peers: Sequence[Peer], plan: Plan) -> float:
+    """Time of a cell of which nothing is measured yet, within a third or so."""
+    tuned_s = BITS_PER_BYTE * total_bytes / (TUNED_SHARE * path.rate_bps)
+    searched = sum(len(coarse(peer.axes)) for peer in (TRADEWIND, *plan.searched)) * (1 + REFINED_SHARE)
+    search_s = searched * (SEARCHED_SHARE * plan.search_cut_s + OVERHEAD_S)
+    lessons_s = len(LESSONS) * LESSON_REPEATS * (LESSON_SLOWDOWN * LESSON_S + OVERHEAD_S) + SERVICES_S
+    slow = sum(peer.name in SLOW_PEERS for peer in peers)
+    fast = len(peers) - slow + TUNED_CONTENDERS + 1 + len(plan.searched) / 2
+    run_s = min(tuned_s, plan.cut_s) + OVERHEAD_S
+    repeats_s = plan.repeats * (slow * (plan.cut_s + OVERHEAD_S) + fast * run_s)
+    return search_s + plan.taught * lessons_s + len(FRUGAL) * (plan.cut_s + run_s) / 2 + repeats_s

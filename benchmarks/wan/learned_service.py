@@ -1,0 +1,102 @@
+"""The whole service on a client's host, with a release learned from logs of runs that are not compared."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from benchmarks.testbed.errors import EmulationBroke
+from benchmarks.testbed.namespaces import Host
+from benchmarks.testbed.testbed import Testbed
+from tradewind.errors import TradewindError
+from tradewind_agent.config import KEY_VARIABLE, URL_VARIABLE
+
+_PYTHON = (sys.executable, "-P", "-m")
+_READY = re.compile(r"API.*?(?P<url>http://\S+)\s+agent key: (?P<key>\S+)", re.DOTALL)
+_START_PATIENCE_S, _RELEASE_PATIENCE_S, _STOP_PATIENCE_S = 120.0, 180.0, 30.0
+_POLL_S = 0.5
+
+ONE_RELEASE_S = 86_400.0
+"""Least time between releases: what is compared meanwhile is not learned from, and no fit disturbs it."""
+
+
+class NothingLearned(TradewindError):
+    """The service made no release of the logs."""
+
+
+@contextmanager
+def learned_service(
+    bed: Testbed, host: Host, logs: Sequence[Path], *, folder: Path, port: int
+) -> Iterator[Mapping[str, str]]:
+    """Serve on ``host`` until the end of the block; the value is the environment in which the agent finds it.
+
+    Parameters
+    ----------
+    logs : files of records, uploaded together before anybody asks; without any the service knows nothing.
+    folder : for the service's data; made if need be.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    told = folder / "service.log"
+    environment = {
+        **os.environ,
+        "TRADEWIND_DATA": str(folder / "data"),
+        "TRADEWIND_PORT": str(port),
+        "TRADEWIND_REFRESH_INTERVAL_S": f"{ONE_RELEASE_S:g}",
+        "PYTHONUNBUFFERED": "1",
+    }
+    service = bed.start(host, [*_PYTHON, "services.serve"], log=told, env=environment)
+    try:
+        ready = _ready(service, told)
+        found = {URL_VARIABLE: ready["url"], KEY_VARIABLE: ready["key"]}
+        if logs:
+            _teach(bed, host, _agent_of(folder, found), _together(logs, folder / "logs.ndjson"))
+        yield found
+    finally:
+        service.send_signal(signal.SIGTERM)
+        try:
+            service.wait(_STOP_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            service.kill()
+            service.wait()
+
+
+def _ready(service: subprocess.Popen[bytes], told: Path) -> re.Match[str]:
+    deadline = time.monotonic() + _START_PATIENCE_S
+    while (ready := _READY.search(told.read_text(errors="replace"))) is None:
+        if service.poll() is not None or time.monotonic() > deadline:
+            said = told.read_text(errors="replace").strip().splitlines() or ["nothing said"]
+            raise EmulationBroke(f"the service did not start: {said[-1]}")
+        time.sleep(_POLL_S)
+    return ready
+
+
+def _agent_of(folder: Path, found: Mapping[str, str]) -> list[str]:
+    """The agent's command, with the service that it is to ask and a place of its own for what it keeps."""
+    private = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_STATE_HOME": str(folder)}
+    variables = (f"{name}={value}" for name, value in (private | dict(found)).items())
+    return ["env", *variables, *_PYTHON, "tradewind_agent"]
+
+
+def _together(logs: Sequence[Path], into: Path) -> Path:
+    """One file of all logs: there is to be one release, of all of them."""
+    into.write_text("".join(log.read_text(encoding="utf-8") for log in logs), encoding="utf-8")
+    return into
+
+
+def _teach(bed: Testbed, host: Host, agent: Sequence[str], log: Path) -> None:
+    """Upload a log, and wait for the release that is made of it."""
+    bed.run(host, [*agent, "logs", "upload", str(log), "--format", "ndjson"], timeout_s=_RELEASE_PATIENCE_S)
+    row = json.loads(log.read_text(encoding="utf-8").partition("\n")[0])
+    data = ("--bytes", f"{row['dataset']['total_bytes']}B", "--files", str(row["dataset"]["file_count"]))
+    ask = [*agent, "recommend", row["source"], row["destination"], *data, "--json"]
+    deadline = time.monotonic() + _RELEASE_PATIENCE_S
+    while json.loads(bed.run(host, ask, timeout_s=_RELEASE_PATIENCE_S))["release"] is None:
+        if time.monotonic() > deadline:
+            raise NothingLearned(f"no release within {_RELEASE_PATIENCE_S:g} s knows of {log}")
+        time.sleep(_POLL_S)

@@ -1,0 +1,69 @@
+"""The service on a client's host, as the wide-area benchmark has it."""
+
+import json
+import random
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.wan.learned_service import learned_service
+from benchmarks.wan.lessons import LESSONS
+
+FILES, TOTAL_BYTES = 400, 40_000_000
+
+
+def log_of_lessons(path: Path) -> Path:
+    """Records of a transfer at each setting, the throughput growing with the streams."""
+    draw, began = random.Random(1), datetime(2026, 11, 1, tzinfo=UTC)
+    with path.open("w") as file:
+        for number, setting in enumerate([*LESSONS, *LESSONS]):
+            rate_bps = 90e6 * min(setting.streams * 0.1, 1.0) * draw.uniform(0.97, 1.03)
+            at = began + timedelta(minutes=number)
+            row = {
+                "id": str(UUID(int=draw.getrandbits(128), version=4)),
+                "started_at": at.isoformat(),
+                "ended_at": (at + timedelta(seconds=8 * TOTAL_BYTES / rate_bps)).isoformat(),
+                "source": "far",
+                "destination": "client",
+                "mover": {"name": "tradewind"},
+                "protocol": "http",
+                "direction": "download",
+                "path": {"rtt_s": 0.06, "bandwidth_bps": 100e6},
+                "dataset": {"file_count": FILES, "total_bytes": TOTAL_BYTES, "mean_file_bytes": TOTAL_BYTES / FILES},
+                "parameters": setting.known(),
+                "outcome": {
+                    "status": "succeeded",
+                    "bytes_moved": TOTAL_BYTES,
+                    "files_done": FILES,
+                    "files_failed": 0,
+                    "throughput_bps": rate_bps,
+                },
+            }
+            file.write(json.dumps(row) + "\n")
+    return path
+
+
+@pytest.fixture
+def world_readable() -> Iterator[Path]:
+    """A folder that the accounts of embedded services may enter, which pytest's are not."""
+    with tempfile.TemporaryDirectory(prefix="learned-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def test_a_client_host_asks_a_service_that_has_learned(stand, tmp_path, world_readable):
+    bed = stand(PathSpec(rate_bps=50e6, rtt_s=0.01))
+    client = bed.clients[0]
+    logs = [log_of_lessons(tmp_path / "lessons.ndjson")]
+    with learned_service(bed, client, logs, folder=world_readable, port=8080) as found:
+        ask = ["curl", "-sS", "--fail", "-H", f"Authorization: Bearer {found['TRADEWIND_KEY']}"]
+        [release] = json.loads(bed.run(client, [*ask, f"{found['TRADEWIND_URL']}/v1/releases"]))
+        assert release["current"]
+        assert release["clusters"] >= 1
+    assert subprocess.run(client.command([*ask, found["TRADEWIND_URL"]]), check=False, capture_output=True).returncode
