@@ -11,9 +11,16 @@ from benchmarks.report import ROOT
 
 Row = dict[str, Any]
 
+_CORE, _AGENT = "core/tradewind", "clients/python/tradewind_agent"
+_ENGINE = (f"{_AGENT}/engine", f"{_AGENT}/moving.py")
 _PARTS: Mapping[str, tuple[str, ...]] = {
-    "engine": ("clients/python/tradewind_agent/engine", "clients/python/tradewind_agent/moving.py"),
-    "controller": ("core/tradewind", "clients/python/tradewind_agent"),
+    "engine": _ENGINE,
+    "controller": (
+        *_ENGINE,
+        *(f"{_AGENT}/{name}" for name in ("copying.py", "copy_plan.py", "copy_tuning.py", "planning.py", "tuning")),
+        *(f"{_CORE}/{name}.py" for name in ("cold_start", "heuristics", "prior", "selection", "sla_partitions")),
+        *(f"{_CORE}/{name}" for name in ("learning", "tuning")),
+    ),
     "testbed": (
         "benchmarks/testbed/link",
         "benchmarks/testbed/data_sets.py",
@@ -22,12 +29,14 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
         "benchmarks/testbed/origins.py",
         "benchmarks/testbed/peers.py",
     ),
-    "harness": ("benchmarks/wan/cell_run.py", "benchmarks/wan/search.py"),
+    "harness": ("benchmarks/wan/cell_run.py", "benchmarks/wan/learned_service.py", "benchmarks/wan/search.py"),
 }
-"""What a figure depends on.
+"""What a figure depends on: the code that moves bytes or decides how, not what reads options, tells or stores.
 
 A run at a static setting: engine and testbed; one of ours that chooses: controller and testbed; a peer's: the testbed.
-A cell's row depends on all, and on what makes it of the runs.
+A cell's row depends on all, and on what makes it of the runs. Left out although a run passes through them: the command
+line, logs and reports, meters, the wire, the service around the models. A change of theirs that costs a transfer time
+is for the repeats of a new row to show; whoever makes one that could change which setting is chosen removes the rows.
 """
 
 _HASH_DIGITS = 12
@@ -41,7 +50,10 @@ def hashes(parts: Mapping[str, Sequence[str]] = _PARTS) -> dict[str, str]:
 def _sources(paths: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
-        found += [path] if path.is_file() else [each for each in path.rglob("*") if each.suffix in (".py", ".c", ".h")]
+        if path.is_dir():
+            found += (each for each in path.rglob("*") if each.suffix in (".py", ".c", ".h"))
+        else:
+            found.append(path)  # one that is missing fails aloud: a digest without it would hold for ever
     return sorted(found)
 
 
