@@ -1,6 +1,7 @@
 """Servers that are silent, close, forget or are away, and how many connections there are."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,32 @@ def test_a_silent_server_is_left_after_the_idle_timeout_and_asked_again(tmp_path
 def test_a_server_that_is_always_silent_fails_within_bounds(tmp_path: Path):
     reason, _ = reason_of_failure(silent(10**6, plain(SMALL)), tmp_path, idle_timeout_s=0.1)
     assert reason == "nothing received for 0.1 s (tried 4 times)"
+
+
+def test_a_connection_that_stalls_near_the_end_keeps_few_files_from_the_others(tmp_path: Path):
+    content, names, lanes = b"x" * 100_000, [f"f{number:02d}" for number in range(24)], 4
+    even_share = len(names) // lanes
+
+    async def story() -> TransferResult:
+        others_done, answered = asyncio.Event(), 0
+
+        async def prompt(asked, writer):
+            nonlocal answered
+            await plain(content)(asked, writer)
+            answered += 1
+            if answered > len(names) - even_share:  # more than those that it could not have been left with
+                others_done.set()
+
+        async def stalled(asked, writer):
+            await others_done.wait()
+            await plain(content)(asked, writer)
+
+        answers = {f"/{name}": prompt for name in names} | {"/f00": stalled}
+        async with RoughServer(answers) as server, asyncio.timeout(20.0):
+            jobs = [replace(job, size_bytes=len(content)) for job in jobs_for(server.url, names, tmp_path)]
+            return await TransferEngine(plan(lanes, 1, len(names)), options()).run(jobs)
+
+    assert asyncio.run(story()).files_done == len(names)
 
 
 @pytest.mark.parametrize("says_so", [True, False])

@@ -162,9 +162,16 @@ class TransferChunk:
 
     def demand(self) -> ChunkDemand:
         """What to deal channels by; bytes by a running count, this is asked after every file."""
-        return ChunkDemand(
-            self.concurrency, self.parallelism, len(self.files), max(self.planned_bytes - self.moved_bytes, 0)
-        )
+        return ChunkDemand(self.concurrency, self.parallelism, len(self.files), self._bytes_to_come)
+
+    @property
+    def bytes_to_come_a_lane(self) -> float:
+        """An even part of what is left, by the running count."""
+        return self._bytes_to_come / max(len(self.channels) * self.parallelism, 1)
+
+    @property
+    def _bytes_to_come(self) -> int:
+        return max(self.planned_bytes - self.moved_bytes, 0)
 
     def snapshot(self) -> ChunkSnapshot:
         return ChunkSnapshot(

@@ -22,6 +22,13 @@ _AHEAD_BYTES = 8 * 1024 * 1024
 """No request is sent ahead while this much is still to come on the connection: it covers 1 Gbit/s at 60 ms, and what
 is not yet asked for can still be dealt to a faster lane."""
 
+_LEAST_AHEAD_BYTES = 256 * 1024
+"""As the work runs out less is sent ahead, but at least this much: it covers 35 Mbit/s at 60 ms on each connection."""
+
+_AHEAD_SHARE = 0.5
+"""Of its even part of what is left that a connection asks for at once. The rest goes to whoever is done first, so that
+none is left with many files when the others have nothing more to do (guided self-scheduling)."""
+
 _FIRST_RANGE_BYTES = 4 * 1024 * 1024
 _LONGEST_RANGE_BYTES = 1 << 30
 _RANGE_S = 2.0
@@ -99,7 +106,9 @@ class Lane:
         window = self._host.traits_of(self.origin).window(self.channel.chunk.pipelining, answered)
         if len(self._outstanding) >= window:
             return False
-        return sum(exchange.expected_bytes for exchange in self._outstanding) < _AHEAD_BYTES
+        ahead_bytes = _AHEAD_SHARE * self.channel.chunk.bytes_to_come_a_lane
+        most_bytes = min(max(ahead_bytes, _LEAST_AHEAD_BYTES), _AHEAD_BYTES)
+        return sum(exchange.expected_bytes for exchange in self._outstanding) < most_bytes
 
     @property
     def range_bytes(self) -> int:
