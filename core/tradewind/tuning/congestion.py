@@ -8,16 +8,23 @@ Q    queueing delay, srtt − min_rtt, s
 Q_e  what Q is without rivals: one CUBIC flow alone fills the queue, so it is the 90th percentile of the cluster's
      history at that number of streams; without history one shortest round trip, the usual depth of a buffer
 L    share of the bytes that were sent again
+L_0  what of it is tolerated, max(0.1 %, 3 · the path's baseline)
+n    segments sent within the tick; c = 3 of them are lost together, so that the count of losses has variance c · n · L
 
-Congested by loss where L > max(0.1 %, 3 · the path's baseline), by delay where Q > Q_e + dead band. Then streams × 0.7
-(multiplicative decrease), at least one; after each quiet dwell one more is allowed (additive increase).
+Congested by loss where L > L_0 + 1.64 · √(c · L_0 / n): surely, not by the luck of one tick. By delay where
+Q > Q_e + dead band. Then streams × 0.7 (multiplicative decrease), at least one; after each quiet dwell one more is
+allowed (additive increase). n streams are cut after ⌈16 / n⌉ such ticks in a row: few have cut for the slow start of
+those that came later, and of what they send a larger share is lost, as each overflow takes some of every window. With
+one patience for all, who has less would give up more, and transfers that share a bottleneck would not meet.
 
 A cut that eases nothing was in vain: a deep buffer stays full, a radio goes on losing, and the rivals of a rival gain.
 Loss of one's own making falls with the square of the streams (Mathis at a full pipe), to a half; where a cut leaves
 more than 80 % of it, or 90 % of the queue, that cut is taken back and what is left becomes the expectation. Not so
-for loss behind a full queue, which is always congestion: rivals take what a cut leaves them.
+for loss behind a full queue, which is always congestion: rivals take what a cut leaves them. Where the queue is neither
+full nor short, two cuts must have been in vain.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -29,6 +36,21 @@ from tradewind.recommendation import CompactTable
 DECREASE = 0.7
 LEAST_LOSS = 1e-3
 LOSS_OVER_BASELINE = 3.0
+
+SEGMENT_BYTES = 1448
+"""Payload of a full packet with time stamps."""
+
+LOST_TOGETHER = 3.0
+"""Segments that go at once when a queue overflows: a burst, of which a window loses several."""
+
+SURE_Z = 1.64
+"""Excess of a tick's losses over what is tolerated, in standard deviations: luck once in 20 ticks."""
+
+PATIENCE = 16
+"""Ticks in a row with a signal that one stream waits before it is cut, n streams ⌈16 / n⌉: from 16 on at once."""
+
+FEW_STREAMS = 8
+"""Below it a table that tells fewer to be enough tells noise."""
 
 DEAD_BAND = 0.25
 """Share of the expected delay that is ignored; delays jitter."""
@@ -64,9 +86,11 @@ class StreamLimit:
     """Memory of the fairness control: what congestion permits, and what its cuts have shown.
 
     ``streams`` : most streams at present; ``None`` where congestion sets no limit. ``before`` : streams at the first
-    cut; regained, the limit is lifted. ``before_last`` : those at the last cut. ``cut_delay_s``, ``cut_loss`` : what
-    the last cut was for, 0 where not for that. ``accepted_delay_s``, ``accepted_loss`` : what turned out not to be of
-    our making. ``limited_s`` : elapsed time of the last cut or raise.
+    cut; regained, the limit is lifted. ``before_last`` : those at the last cut, or at the first of those in vain.
+    ``cut_delay_s``, ``cut_loss`` : what the last cut was for, 0 where not for that. ``accepted_delay_s``,
+    ``accepted_loss`` : what turned out not to be of our making. ``limited_s`` : elapsed time of the last cut or raise.
+    ``signs`` : ticks in a row with a signal that has not been acted upon. ``in_vain`` : cuts in a row that eased
+    nothing, before the last.
     """
 
     streams: int | None = None
@@ -77,6 +101,18 @@ class StreamLimit:
     accepted_delay_s: float = 0.0
     accepted_loss: float = 0.0
     limited_s: float = 0.0
+    signs: int = 0
+    in_vain: int = 0
+
+    def told(self, signal: Signal) -> Self:
+        """After one more tick."""
+        if signal is not Signal.QUIET:
+            return replace(self, signs=self.signs + 1)
+        return replace(self, signs=0) if self.signs else self
+
+    def awaits_another(self, streams: int) -> bool:
+        """Whether the signal must come again before so many streams are cut."""
+        return self.signs < math.ceil(PATIENCE / streams)
 
     def was_in_vain(self, signal: Signal, *, delay_s: float, loss: float) -> bool:
         """Whether the last cut was for the same signal and has not eased it; 0 stands for unknown."""
@@ -85,33 +121,42 @@ class StreamLimit:
         return self.cut_delay_s > 0 and delay_s > DELAY_NOT_EASED * self.cut_delay_s
 
     def cut(self, signal: Signal, streams: int, *, delay_s: float, loss: float, elapsed_s: float) -> Self:
-        """Give up streams: × 0.7 of those in force, at least one."""
+        """Give up streams: × 0.7 of those in force, rounded up, but one at least; one is kept."""
+        again = self.was_in_vain(signal, delay_s=delay_s, loss=loss)
         return replace(
             self,
-            streams=max(1, int(DECREASE * streams)),
+            streams=max(1, min(streams - 1, math.ceil(DECREASE * streams))),
             before=max(self.before, streams),
-            before_last=streams,
+            before_last=self.before_last if again else streams,
             cut_delay_s=delay_s if signal is Signal.DELAY else 0.0,
             cut_loss=loss if signal is Signal.LOSS else 0.0,
             limited_s=elapsed_s,
+            signs=0,
+            in_vain=self.in_vain + 1 if again else 0,
         )
 
+    def needing(self, streams: int) -> Self:
+        """No more than these: others would only suffer from more."""
+        return self if self.streams is None else replace(self, streams=min(self.streams, streams))
+
     def taken_back(self, signal: Signal, *, delay_s: float, loss: float, elapsed_s: float) -> Self:
-        """The last cut undone, the first one with its limit; the signal as it is now counts as the path's own."""
+        """What was cut in vain undone, the first cut with its limit; the signal of now counts as the path's own."""
         accepted = (
             replace(self, accepted_loss=loss) if signal is Signal.LOSS else replace(self, accepted_delay_s=delay_s)
         )
         if self.before_last >= self.before:
             return accepted.lifted()
-        return replace(accepted, streams=self.before_last, cut_delay_s=0.0, cut_loss=0.0, limited_s=elapsed_s)
+        return accepted.eased(self.before_last, elapsed_s)
 
     def after_quiet(self, elapsed_s: float, dwell_s: float) -> Self:
         """One more stream after each quiet dwell; no limit once those of the first cut are regained."""
         if self.streams is None or elapsed_s - self.limited_s < dwell_s:
             return self
-        if self.streams >= self.before:
-            return self.lifted()
-        return replace(self, streams=self.streams + 1, cut_delay_s=0.0, cut_loss=0.0, limited_s=elapsed_s)
+        return self.lifted() if self.streams >= self.before else self.eased(self.streams + 1, elapsed_s)
+
+    def eased(self, streams: int, elapsed_s: float) -> Self:
+        """With more streams: what comes next is judged afresh."""
+        return replace(self, streams=streams, cut_delay_s=0.0, cut_loss=0.0, limited_s=elapsed_s, signs=0, in_vain=0)
 
     def lifted(self) -> Self:
         """Without a limit: what made it necessary is gone."""
@@ -143,12 +188,29 @@ def dead_band_s(expected_s: float) -> float:
     return max(DEAD_BAND_S, DEAD_BAND * expected_s)
 
 
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What was lost of the ``sent_bytes`` of a tick."""
+
+    share: float
+    sent_bytes: float
+
+    def surely_exceeds(self, tolerated: float) -> bool:
+        """Whether such a share is no luck of the tick where ``tolerated`` is the truth."""
+        luck = math.sqrt(LOST_TOGETHER * tolerated * SEGMENT_BYTES / self.sent_bytes)
+        return self.share > tolerated + SURE_Z * luck
+
+
+def tolerated_loss(loss_baseline: float, limit: StreamLimit) -> float:
+    """L_0, with what has turned out to be the path's own."""
+    return max(LEAST_LOSS, LOSS_OVER_BASELINE * loss_baseline, ACCEPTED_MARGIN * limit.accepted_loss)
+
+
 def signal_of(
-    *, delay_s: float | None, expected_s: float, loss: float | None, loss_baseline: float, limit: StreamLimit
+    *, delay_s: float | None, expected_s: float, loss: Loss | None, tolerated_loss: float, limit: StreamLimit
 ) -> Signal:
     """What the path says; loss is the graver signal (001 §IV-B) and comes first."""
-    tolerated_loss = max(LEAST_LOSS, LOSS_OVER_BASELINE * loss_baseline, ACCEPTED_MARGIN * limit.accepted_loss)
-    if loss is not None and loss > tolerated_loss:
+    if loss is not None and loss.surely_exceeds(tolerated_loss):
         return Signal.LOSS
     tolerated_s = max(expected_s, limit.accepted_delay_s)
     if delay_s is not None and delay_s > tolerated_s + dead_band_s(tolerated_s):

@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from tradewind.tuning.bank import Goal, balance, estimated, goal
 from tradewind.tuning.basis import Basis
+from tradewind.tuning.change import ChangeDetector
 from tradewind.tuning.congestion import Signal
 from tradewind.tuning.decision import Decision, DecisionKind
 from tradewind.tuning.easing import ease
@@ -95,13 +96,16 @@ def _propose(basis: Basis, state: TuningState, seen: Observation) -> Proposal:
     early = _nothing_runs(basis, state, seen)
     if early is not None:
         return early
-    if seen.signal is not Signal.QUIET:
-        return ease(state, seen)
-    state = replace(state, limit=state.limit.after_quiet(state.elapsed_s, dwell_s(seen)))
+    state, aim = replace(state, limit=state.limit.told(seen.signal)), _goal(basis, state, seen)
+    eased = ease(basis, state, seen, aim)
+    if eased is not None:
+        return eased
+    if seen.signal is Signal.QUIET:
+        state = replace(state, limit=state.limit.after_quiet(state.elapsed_s, dwell_s(seen)))
     redealt = _redistributed(basis, state, seen)
     if redealt is not None:
         return redealt
-    aim, before = _goal(basis, state, seen), state
+    before = state
     state = learned(state, seen)
     return (
         _within_limits(basis, state, seen)
@@ -168,7 +172,8 @@ def _within_limits(basis: Basis, state: TuningState, seen: Observation) -> Propo
 def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, before: TuningState) -> Proposal | None:
     """The path is another one: with room on it more streams are tried, else the table is asked again.
 
-    ``before`` is the state before this tick was learned.
+    Not while others share it: they come and go, which says nothing of the table. ``before`` is the state before this
+    tick was learned.
     """
     if not state.change.direction:
         return None
@@ -176,14 +181,16 @@ def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, bef
     gap = f"{format_bps(seen.throughput_bps)} where {format_bps(expected_bps)} was expected"
     trusted = max(before.change.up, before.change.down) > BUILDING_UP
     octaves = octaves_to_regain(expected_bps, seen.throughput_bps) if state.change.direction < 0 else 1.0
-    change = state.change.restarted()
+    has_room = seen.has_room and not seen.is_lossy
+    is_shared = state.limit.streams is not None and not has_room
+    change = ChangeDetector() if is_shared else state.change.restarted()
     state = replace(state, change=change, belief=state.belief.reopened(REOPENED_SD), reopened=True)
-    if seen.has_room:
+    if has_room:
         state = replace(state, limit=state.limit.lifted())
     if change.distrusts_table and state.search is None:
         found = begin_search(basis, state, seen, aim, octaves=octaves, trusted=trusted)
         return replace(found, kind=DecisionKind.FALLBACK, reason=f"{gap}, again: the table is left; {found.reason}")
-    if seen.has_room and (state.search is not None or aim.floor_bps is None):
+    if has_room and (state.search is not None or aim.floor_bps is None):
         found = begin_search(basis, state, seen, aim, octaves=octaves, trusted=trusted)
     else:
         found = _tuned(basis, state, seen, aim)

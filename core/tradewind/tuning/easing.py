@@ -2,46 +2,86 @@
 
 from dataclasses import replace
 
-from tradewind.tuning.congestion import Signal
+from tradewind.tuning.bank import Goal
+from tradewind.tuning.basis import Basis
+from tradewind.tuning.choice import FASTEST, best
+from tradewind.tuning.congestion import FEW_STREAMS, Signal
 from tradewind.tuning.decision import DecisionKind
 from tradewind.tuning.exploring import restored
 from tradewind.tuning.gradient import start
 from tradewind.tuning.limits import First
 from tradewind.tuning.observation import Observation
-from tradewind.tuning.proposal import Proposal, asked, dwell_s
+from tradewind.tuning.proposal import Proposal, asked, dwell_s, limits_of
 from tradewind.tuning.state import TuningState
 
 
-def ease(state: TuningState, seen: Observation) -> Proposal:
-    """Give up streams, unless the last cut has not had its dwell yet; nothing else is decided meanwhile."""
-    here, limit = asked(state, seen.active), state.limit
-    what, least = _told(seen), len(seen.active)
-    delay_s, loss = seen.sample.queueing_delay_s or 0.0, seen.loss or 0.0
-    is_pending = limit.streams is not None and (
-        state.elapsed_s - limit.limited_s < dwell_s(seen) or seen.streams > max(limit.streams, least)
-    )
-    if is_pending:
+def ease(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
+    """Give up streams, or take back what was given up in vain; nothing else is decided then. ``None`` when quiet."""
+    limit, delay_s, loss = state.limit, seen.sample.queueing_delay_s or 0.0, seen.loss or 0.0
+    signal = seen.signal
+    if signal is Signal.QUIET and seen.is_lossy and limit.cut_loss > 0:
+        signal = Signal.LOSS  # as before the cut, though of too few segments to be sure
+    is_vain = limit.was_in_vain(signal, delay_s=delay_s, loss=loss) and _is_the_paths_own(signal, state, seen)
+    if seen.signal is Signal.QUIET and not is_vain:
+        return None
+    here, what = asked(state, seen.active), _told(signal, seen)
+    if _is_pending(state, seen):
         return Proposal(state, DecisionKind.DWELL, f"{what}; the last cut has not shown itself yet", here)
-    # Behind a full queue loss is congestion, though rivals may take what a cut leaves, so that it goes on.
-    is_shared = seen.signal is Signal.LOSS and seen.is_known_full
-    if not is_shared and limit.was_in_vain(seen.signal, delay_s=delay_s, loss=loss):
-        kept = limit.taken_back(seen.signal, delay_s=delay_s, loss=loss, elapsed_s=state.elapsed_s)
-        reason = f"{what}, and fewer streams have not eased it: it is not of this transfer's making"
-        interrupted = state.search is not None and seen.has_room
-        search = start(limit.before_last) if interrupted else state.search
-        anew = replace(state, limit=kept, search=search, reopened=True)
-        return Proposal(anew, DecisionKind.RESTORE, reason, restored(state, seen, limit.before_last))
-    cut = limit.cut(seen.signal, seen.streams, delay_s=delay_s, loss=loss, elapsed_s=state.elapsed_s)
+    if is_vain:
+        kept = limit.taken_back(signal, delay_s=delay_s, loss=loss, elapsed_s=state.elapsed_s)
+        return _restored(replace(state, limit=kept), seen, limit.before_last, what)
+    if limit.awaits_another(seen.streams):
+        if seen.has_room:  # so it may be the path's own: a search on a radio goes on
+            return None
+        return Proposal(state, DecisionKind.DWELL, f"{what}; {seen.streams} streams are cut if it goes on", here)
+    cut = limit.cut(signal, seen.streams, delay_s=delay_s, loss=loss, elapsed_s=state.elapsed_s)
+    state = _given_up(basis, replace(state, limit=cut), seen, goal)
+    reason = f"{what}: from {seen.streams} to at most {max(state.limit.streams or 1, len(seen.active))} streams"
+    first = First.CONCURRENCY if signal is Signal.LOSS else First.PARALLELISM
+    return Proposal(state, DecisionKind.CONGESTION, reason, here, first)
+
+
+def _is_pending(state: TuningState, seen: Observation) -> bool:
+    limit = state.limit
+    if limit.streams is None:
+        return False
+    return state.elapsed_s - limit.limited_s < dwell_s(seen) or seen.streams > max(limit.streams, len(seen.active))
+
+
+def _is_the_paths_own(signal: Signal, state: TuningState, seen: Observation) -> bool:
+    """Whether a signal that the last cut has not eased is not of any transfer's making.
+
+    Behind a full queue loss is congestion, though rivals may take what a cut leaves, so that it goes on; who is alone
+    there loses nothing by further cuts. With a short one it is not. In between one cut is no proof: CUBIC's queue is
+    not full at every tick's end.
+    """
+    if signal is Signal.DELAY or seen.has_room:
+        return True
+    return not seen.is_full and state.limit.in_vain > 0
+
+
+def _restored(state: TuningState, seen: Observation, streams: int, what: str) -> Proposal:
+    reason = f"{what}, and fewer streams have not eased it: it is not of this transfer's making"
+    interrupted = state.search is not None and seen.has_room
+    search = start(streams) if interrupted else state.search
+    return Proposal(
+        replace(state, search=search, reopened=True), DecisionKind.RESTORE, reason, restored(state, seen, streams)
+    )
+
+
+def _given_up(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> TuningState:
+    """After a cut: where speed is all, no more streams than the table says are enough: the rest would only crowd."""
     search = state.search
     if search is not None:
-        search = replace(search, best_streams=cut.before, best_utility=None, settled=True)
-    first = First.CONCURRENCY if seen.signal is Signal.LOSS else First.PARALLELISM
-    reason = f"{what}: from {seen.streams} to at most {max(cut.streams or 1, least)} streams"
-    return Proposal(replace(state, limit=cut, search=search), DecisionKind.CONGESTION, reason, here, first)
+        return replace(state, search=replace(search, best_streams=state.limit.before, best_utility=None, settled=True))
+    if seen.forecaster is None or goal != FASTEST:
+        return state
+    enough = best(seen.forecaster, goal, limits_of(basis, state, seen)).outlook.streams
+    return replace(state, limit=state.limit.needing(max(enough, FEW_STREAMS)))
 
 
-def _told(seen: Observation) -> str:
-    if seen.signal is Signal.LOSS:
+def _told(signal: Signal, seen: Observation) -> str:
+    if signal is Signal.LOSS:
         return f"{100 * (seen.loss or 0.0):.2g} % of the bytes were sent again"
     delay_s = seen.sample.queueing_delay_s or 0.0
     return f"queueing delay {1e3 * delay_s:.3g} ms where {1e3 * seen.expected_delay_s:.3g} ms is usual"

@@ -12,13 +12,16 @@ from tradewind.tuning import congestion
 from tradewind.tuning.bank import above_base_w, credited, energy_per_byte
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
-from tradewind.tuning.congestion import Signal
+from tradewind.tuning.congestion import Loss, Signal
 from tradewind.tuning.forecast import ActiveChunk, Forecaster, forecaster
 from tradewind.tuning.sample import LEAST_BPS, ChunkProgress, Sample
 from tradewind.tuning.state import TuningState
 
-FULL_SHARE = 0.75
-"""A queue above this share of what is expected: the pipe is full, more streams only take from others."""
+FULL_SHARE = 0.5
+"""A queue above this share of what is expected: the pipe is full, more streams only take from others.
+
+A tick shows one moment of a queue that CUBIC empties by up to half whenever it has overflowed.
+"""
 
 _CLOCK_SLACK = 2.0
 """The clock is believed up to this many times the intervals that have passed."""
@@ -29,8 +32,9 @@ class Observation:
     """One tick, read.
 
     ``interval_s`` : time that it stands for, lost ticks included. ``active`` : chunks with bytes left. ``streams`` : of
-    those, in force. ``loss`` : share sent again within the tick. ``slow_start`` : share of the tick's throughput that
-    new connections may have cost. ``power_w`` : total power, measured or else expected; ``j_per_byte`` of it.
+    those, in force. ``loss`` : share sent again within the tick. ``is_lossy`` : it exceeds what is tolerated, be it by
+    luck. ``slow_start`` : share of the tick's throughput that new connections may have cost. ``power_w`` : total power,
+    measured or else expected; ``j_per_byte`` of it.
     """
 
     sample: Sample
@@ -40,6 +44,7 @@ class Observation:
     rtt_s: float
     expected_delay_s: float
     loss: float | None
+    is_lossy: bool
     signal: Signal
     slow_start: float
     forecaster: Forecaster | None
@@ -52,12 +57,6 @@ class Observation:
     @property
     def has_room(self) -> bool:
         return congestion.has_room(self.sample.queueing_delay_s, self.expected_delay_s)
-
-    @property
-    def is_known_full(self) -> bool:
-        """Whether the queue is as long as history says that a full one is."""
-        tables = (chunk.basis.table for chunk in self.active)
-        return self.is_full and any(table is not None and table.queueing_delay_p90_s for table in tables)
 
     @property
     def is_full(self) -> bool:
@@ -89,7 +88,7 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningSta
     before_cuts = max(streams, state.limit.before)
     expected_delay_s = congestion.expected_delay_s(tables, before_cuts, sample.min_rtt_s or basis.path.min_rtt_s or 0.0)
     sample = _with_shortest_rtt(basis, sample, congestion.expected_delay_s(tables, before_cuts, 0.0))
-    loss = _loss(state, sample)
+    loss, tolerated_loss = _loss(state, sample), congestion.tolerated_loss(basis.loss_baseline, state.limit)
     view = forecaster(basis, active, state.belief, z_of(basis.sla.confidence))
     power_w = sample.power_w
     if power_w is None and view is not None:
@@ -101,12 +100,13 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningSta
         streams=streams,
         rtt_s=rtt_s,
         expected_delay_s=expected_delay_s,
-        loss=loss,
+        loss=None if loss is None else loss.share,
+        is_lossy=loss is not None and loss.share > tolerated_loss,
         signal=congestion.signal_of(
             delay_s=sample.queueing_delay_s,
             expected_s=expected_delay_s,
             loss=loss,
-            loss_baseline=basis.loss_baseline,
+            tolerated_loss=tolerated_loss,
             limit=state.limit,
         ),
         slow_start=_slow_start(state, interval_s, rtt_s),
@@ -147,13 +147,15 @@ def _interval_s(state: TuningState, sample: Sample) -> float:
     return by_clock if by_ticks / _CLOCK_SLACK <= by_clock <= by_ticks * _CLOCK_SLACK else by_ticks
 
 
-def _loss(state: TuningState, sample: Sample) -> float | None:
-    """Share of this tick's bytes that were sent again; ``None`` where too few were sent, or counters began anew."""
+def _loss(state: TuningState, sample: Sample) -> Loss | None:
+    """What of this tick's bytes was sent again; ``None`` where too few were sent, or counters began anew."""
     if None in (sample.sent_bytes, sample.retransmitted_bytes, state.sent_bytes, state.retransmitted_bytes):
         return None
     sent = (sample.sent_bytes or 0) - (state.sent_bytes or 0)
     again = (sample.retransmitted_bytes or 0) - (state.retransmitted_bytes or 0)
-    return min(again / sent, 1.0) if sent >= congestion.LEAST_BYTES_FOR_LOSS and again >= 0 else None
+    if sent < congestion.LEAST_BYTES_FOR_LOSS or again < 0:
+        return None
+    return Loss(min(again / sent, 1.0), sent)
 
 
 def _slow_start(state: TuningState, interval_s: float, rtt_s: float) -> float:

@@ -17,6 +17,7 @@ from tradewind.recommendation import ChunkPlan, CompactTable
 from tradewind.selection import SettingTable
 from tradewind.sla import Sla, SlaKind
 from tradewind.tuning import Basis, ChunkBasis, ChunkProgress, Sample, begin, step
+from tradewind.tuning.congestion import LOST_TOGETHER, SEGMENT_BYTES
 
 TICK_S = 5.0
 MAX_THROUGHPUT = Sla(kind=SlaKind.MAX_THROUGHPUT)
@@ -25,6 +26,9 @@ WATTS_A_STREAM = 0.8
 WATTS_AT_FULL_RATE = 25.0
 OVERLOAD = 4.0
 """Demand over capacity beyond which the buffer overflows."""
+
+CROWDING = 1.6
+"""Exponent of the loss in the number of streams that crowd a queue; Mathis' 2 for Reno, less for CUBIC."""
 
 COST_OF_A_STREAM = 5e-4
 """Share of the throughput that a stream costs its host, so that more is not always as good."""
@@ -36,13 +40,18 @@ LATTICE = Lattice(
 
 @dataclass(frozen=True)
 class SimulatedPath:
-    """Streams are bound by windows and loss as in Mathis, the pipe is shared by demand, its buffer is in bytes."""
+    """Streams are bound by windows and loss as in Mathis, the pipe is shared by demand, its buffer is in bytes.
+
+    ``crowd`` : streams of all transfers with which one segment in a thousand finds the queue full; what each transfer
+    sees of it is drawn, some segments at a time, as they are lost.
+    """
 
     bandwidth_bps: float = 100e6
     rtt_s: float = 0.06
     loss_rate: float = 2e-4
     buffer_bytes: float = 4e6
     queue_bytes: float = 750e3
+    crowd: float = math.inf
 
     @property
     def path(self) -> Path:
@@ -72,6 +81,15 @@ class SimulatedPath:
 
     def lost_share(self, demand_bps: float) -> float:
         return self.loss_rate + 5e-4 * max(demand_bps / self.bandwidth_bps - OVERLOAD, 0.0)
+
+    def seen_loss(self, streams: int, sent_bytes: float, rng: random.Random) -> float:
+        """Share that one transfer finds lost where all together have ``streams``."""
+        segments = sent_bytes / SEGMENT_BYTES
+        expected = 1e-3 * (streams / self.crowd) ** CROWDING * segments
+        if not expected:
+            return 0.0
+        sd = math.sqrt(LOST_TOGETHER * expected)
+        return max(rng.gauss(expected, sd), 0.0) / segments
 
     def throughput_bps(self, parameters: Parameters, mean_file_bytes: float) -> float:
         carried = self.carried_bps(self.demand_bps(parameters, mean_file_bytes))
@@ -196,11 +214,13 @@ def run(
         if demand == 0:
             break
         share = path.carried_bps(demand) / demand
+        crowd = sum(transfer.decision.streams for transfer in transfers)
         for transfer, each in zip(transfers, demands, strict=True):
             own = sum(plan.parameters.streams for plan in transfer.decision.chunks)
             kept = share * (1 - COST_OF_A_STREAM * own)
             rates = {kind: rate * kept * (1 + rng.uniform(-noise, noise)) for kind, rate in each.items()}
-            transfer.tick(path, rates, path.queueing_delay_s(demand), path.lost_share(demand))
+            lost = path.lost_share(demand) + path.seen_loss(crowd, TICK_S * sum(rates.values()) / 8, rng)
+            transfer.tick(path, rates, path.queueing_delay_s(demand), lost)
     return transfers
 
 

@@ -158,7 +158,7 @@ def test_loss_gives_up_streams_and_counters_that_begin_anew_do_not(moved):
     _, decision = stepped(transfer, again)
     assert (decision.kind is DecisionKind.CONGESTION) == bool(moved)
     if moved:
-        assert decision.streams == int(0.7 * transfer.decision.streams)
+        assert decision.streams == 12  # of 24: 17 are permitted, of which the table says that 12 are as fast
         assert "sent again" in decision.reason
 
 
@@ -167,7 +167,7 @@ def test_a_long_queue_gives_up_parallelism_first():
     _, decision = stepped(transfer, sample(transfer, rtt_s=0.36))
     (after,) = parameters_of(decision)
     assert decision.kind is DecisionKind.CONGESTION
-    assert (after.concurrency, after.parallelism) == (4, 2)
+    assert (after.concurrency, after.parallelism) == (4, 3)
     assert "queueing delay 300 ms where 60 ms is usual" in decision.reason
 
 
@@ -322,11 +322,11 @@ def test_every_reason_is_one_sentence_with_figures():
 
 
 def test_streams_given_up_for_others_come_back_though_each_gains_little():
-    transfer = warm(BIG, start=Parameters(concurrency=16, parallelism=1, pipelining=4))
+    transfer = warm(BIG, start=Parameters(concurrency=12, parallelism=1, pipelining=4))
     run(P, [transfer], 2)
     before, sent = transfer.decision.streams, 10**8
     lossy, _ = stepped(transfer, sample(transfer, sent_bytes=sent, retransmitted_bytes=10**4))
-    transfer.state = replace(lossy, decision=transfer.decision)
+    transfer.state = replace(lossy, decision=transfer.decision, limit=StreamLimit(signs=1))
     again = sample(transfer, sent_bytes=2 * sent, retransmitted_bytes=10**6)
     transfer.state, transfer.decision = stepped(transfer, again)
     cut = transfer.decision.streams
@@ -351,19 +351,49 @@ def test_a_queue_that_others_fill_does_not_take_stream_after_stream():
     assert decision.kind is not DecisionKind.CONGESTION
 
 
+def limited(streams, **values):
+    """A transfer with so many streams after a cut for loss, whose patience is at its end."""
+    transfer = warm(BIG, start=Parameters(concurrency=streams, parallelism=1, pipelining=4))
+    limit = StreamLimit(streams=streams, before=12, before_last=12, cut_loss=0.01, signs=16)
+    counters = {"elapsed_s": 50.0, "sent_bytes": 0, "retransmitted_bytes": 0}
+    transfer.state = replace(transfer.state, limit=replace(limit, **values), **counters)
+    return transfer
+
+
 @pytest.mark.parametrize(("queue_s", "kind"), [(0.06, DecisionKind.CONGESTION), (0.0, DecisionKind.RESTORE)])
 def test_loss_that_a_cut_leaves_is_the_paths_own_but_behind_a_full_queue(queue_s, kind):
-    transfer = warm(BIG, start=Parameters(concurrency=8, parallelism=1, pipelining=4))
-    limit = StreamLimit(streams=8, before=12, before_last=12, cut_loss=0.01)
-    transfer.state = replace(transfer.state, limit=limit, elapsed_s=50.0, sent_bytes=0, retransmitted_bytes=0)
+    transfer = limited(8)
     one = sample(transfer, rtt_s=P.rtt_s + queue_s, sent_bytes=10**8, retransmitted_bytes=10**6)
     assert stepped(transfer, one)[1].kind is kind
 
 
+def test_few_streams_are_not_cut_for_one_lossy_tick():
+    transfer = limited(6, cut_loss=0.0, signs=0)
+    seen = []
+    for tick in range(1, 4):
+        lossy = sample(transfer, rtt_s=P.rtt_s + 0.06, sent_bytes=tick * 10**8, retransmitted_bytes=tick * 10**6)
+        transfer.state, transfer.decision = stepped(transfer, lossy)
+        seen.append((transfer.decision.kind, transfer.decision.streams))
+    assert seen == [(DecisionKind.DWELL, 6), (DecisionKind.DWELL, 6), (DecisionKind.CONGESTION, 5)]
+
+
+@pytest.mark.parametrize(("in_vain", "kind"), [(0, DecisionKind.CONGESTION), (1, DecisionKind.RESTORE)])
+def test_behind_a_queue_neither_full_nor_short_two_cuts_must_be_in_vain(in_vain, kind):
+    transfer = limited(8, in_vain=in_vain)
+    one = sample(transfer, rtt_s=P.rtt_s + 0.024, sent_bytes=10**8, retransmitted_bytes=10**6)
+    assert stepped(transfer, one)[1].kind is kind
+
+
+def test_loss_that_goes_on_is_the_paths_own_though_fewer_streams_are_less_sure_of_it():
+    transfer = limited(8, cut_loss=0.0016)
+    one = sample(transfer, rtt_s=P.rtt_s, sent_bytes=20 * 10**6, retransmitted_bytes=30_000)
+    state, decision = stepped(transfer, one)
+    assert decision.kind is DecisionKind.RESTORE
+    assert state.limit.accepted_loss == 0.0015
+
+
 @pytest.mark.parametrize(("shortest_s", "kind"), [(0.1, DecisionKind.CONGESTION), (0.2, DecisionKind.RESTORE)])
 def test_who_never_saw_the_path_empty_judges_its_queue_by_what_was_known_before(shortest_s, kind):
-    transfer = warm(BIG, start=Parameters(concurrency=8, parallelism=1, pipelining=4))
-    limit = StreamLimit(streams=8, before=12, before_last=12, cut_loss=0.01)
-    transfer.state = replace(transfer.state, limit=limit, elapsed_s=50.0, sent_bytes=0, retransmitted_bytes=0)
+    transfer = limited(8)
     one = sample(transfer, rtt_s=0.12, min_rtt_s=shortest_s, sent_bytes=10**8, retransmitted_bytes=10**6)
     assert stepped(transfer, one)[1].kind is kind
