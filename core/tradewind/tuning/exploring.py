@@ -27,6 +27,12 @@ LONG_SLOW_START = 0.3
 POLITE_STREAMS = 16
 """Streams up to which a transfer may grow on a pipe that is full: what the usual tools open without asking."""
 
+STALE = 0.25
+"""Utility by which the best found may differ when it is seen again, three times a tick's noise.
+
+Beyond it the path has changed since, and what was found then can neither be reached nor beaten.
+"""
+
 AGAIN_TICKS = 12
 """Ticks a settled search rests before it tries again to do with less."""
 
@@ -75,6 +81,11 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
 
 
 def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, search: Search) -> Proposal:
+    if search.best_utility is not None and seen.streams == search.best_streams:
+        if abs(_utility(basis, seen, goal, search) - search.best_utility) > STALE:
+            again = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+            return replace(again, reason=f"the path has changed while streams were tried; {again.reason}")
+        search = search.confirmed()
     limits = limits_of(basis, state, seen)
     wanted = min(search.best_streams, _highest(limits))
     if seen.streams < wanted:

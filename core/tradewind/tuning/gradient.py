@@ -50,6 +50,10 @@ class Search:
         """One more tick at the present try: its slow start is not over."""
         return replace(self, ticks=self.ticks + 1)
 
+    def confirmed(self) -> Self:
+        """The best has been seen again as it was."""
+        return replace(self, best_utility=None)
+
     def advanced(self, utility: float, lowest: int, highest: int) -> Self:
         """After the present try has shown ``utility``: the next one within lowest … highest, or settled at the best."""
         if self.settled:

@@ -47,6 +47,15 @@ def test_without_a_table_far_and_near_paths_are_searched_alike(rtt_s):
     assert mean(transfer.rates[11:]) >= 0.85 * path.oracle_bps(BIG.mean_file_bytes)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_a_path_that_changes_while_streams_are_tried_is_searched_anew(after, seed):
+    transfer, farther = searching(BIG, 8), changed(P, rtt_s=0.24)
+    run(P, [transfer], after, seed=seed)
+    run(farther, [transfer], 18, seed=seed + 10)
+    assert mean(transfer.rates[after + 12 :]) >= 0.85 * farther.oracle_bps(BIG.mean_file_bytes)
+
+
 STEPS = {
     "lossier": {"loss_rate": 2e-3},
     "slightly lossier": {"loss_rate": 8e-4},
