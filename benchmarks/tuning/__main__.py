@@ -18,7 +18,7 @@ from benchmarks.tuning import history
 from benchmarks.tuning.case_run import CaseRunner
 from benchmarks.tuning.cases import ALL_CASES, BASE, QUICK_CASES, AgreementCase, Case
 from benchmarks.tuning.oracle import LATTICE, QUICK_LATTICE, afresh, best_setting, mean_bps, ranked_bps
-from benchmarks.tuning.summary import result, summary, timeline
+from benchmarks.tuning.summary import compared, result, summary, timeline
 from benchmarks.tuning.transfers import yard
 from benchmarks.tuning.tuners import OURS, VARIANTS
 from benchmarks.wan.runs import Row, RunLog, hashes
@@ -87,6 +87,7 @@ def _run(options: argparse.Namespace) -> int:
         summary=summary(rows),
         started_at=started_at,
     )
+    sys.stdout.write(f"\n{table(compared(rows))}\n")
     return 0
 
 

@@ -51,6 +51,30 @@ def summary(rows: Sequence[Row]) -> dict[str, Value]:
     }
 
 
+def compared(rows: Sequence[Row]) -> list[dict[str, Value]]:
+    """A line a figure: the controller's, the best of the variants', and each variant's.
+
+    A variant's figure counts where it has run every case of that figure that the controller has.
+    """
+    by_tuner: dict[str, list[Row]] = {}
+    for row in rows:
+        by_tuner.setdefault(row["tuner"], []).append(row)
+    ours = by_tuner.pop(OURS, [])
+    lines: list[dict[str, Value]] = []
+    for name, worst in WORST.items():
+        cases = {row["case"] for row in ours if name in row}
+        theirs = {
+            tuner: figures(found)[name]
+            for tuner, found in by_tuner.items()
+            if cases and cases <= {row["case"] for row in found if name in row}
+        }
+        best = max if worst is min else min
+        known = [value for value in theirs.values() if isinstance(value, float)]
+        lines.append({"figure": name, OURS: figures(ours)[name], "best of the others": best(known, default=None)})
+        lines[-1] |= {tuner: theirs.get(tuner) for tuner in by_tuner}
+    return lines
+
+
 def timeline(row: Mapping[str, Any]) -> list[dict[str, Value]]:
     """A cell tick by tick, to see what was decided on what."""
     return [

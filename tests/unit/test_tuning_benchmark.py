@@ -9,7 +9,7 @@ from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.tuning import figures, history
 from benchmarks.tuning.driver import Row, jobs_of
 from benchmarks.tuning.oracle import StaticLattice, best_setting
-from benchmarks.tuning.summary import summary, timeline
+from benchmarks.tuning.summary import compared, summary, timeline
 from benchmarks.tuning.task import Task
 from benchmarks.tuning.tuners import OURS, STATIC, VARIANTS, tuner_of
 from tests.unit.tuning.simulated_path import SimulatedPath
@@ -195,6 +195,24 @@ def test_the_summary_has_the_worst_case_of_medians_and_the_same_for_each_variant
     assert found["oracle_fraction_after_5_ticks"] == 0.95
     assert (found["oscillation"], found["sla_shortfall"], found["jain"]) == (0.02, 0.01, None)
     assert found["reference"]["falcon"]["oracle_fraction_after_5_ticks"] == 0.8
+
+
+def test_the_comparison_counts_variants_that_ran_the_same_cases_alone():
+    rows = [
+        *(cell(f"fairness/{n}", OURS, 0, jain=value) for n, value in ((2, 0.99), (4, 0.97))),
+        *(cell(f"fairness/{n}", "htee", 0, jain=value) for n, value in ((2, 0.98), (4, 0.94))),
+        *(cell(f"fairness/{n}", "falcon", 0, jain=value) for n, value in ((2, 0.92), (4, 0.85))),
+        cell("fairness/2", "mine", 0, jain=1.0),
+    ]
+    [line] = [line for line in compared(rows) if line["figure"] == "jain"]
+    assert line == {
+        "figure": "jain",
+        OURS: 0.97,
+        "best of the others": 0.94,
+        "htee": 0.94,
+        "falcon": 0.85,
+        "mine": None,
+    }
 
 
 def test_a_timeline_tells_queue_and_decision_of_each_tick():
