@@ -26,7 +26,7 @@ CUT_S = 60.0
 GRACE_S = 5.0
 _LOOK_S = 0.5
 
-Hopeless = Callable[[float, PathCounters], bool]
+Judge = Callable[[float, PathCounters], bool]
 """Whether a run need not go on, by its age in s and what the link has carried since it began."""
 
 
@@ -39,8 +39,7 @@ class MeasuredRun:
     duration_s : from the start of the program to its end, or to the cut.
     bytes_done : in the destination, of files begun and not finished too; see `bytes_in`.
     cpu_s : user and system time of the program and all its descendants.
-    cut : stopped at the time limit, or before as hopeless.
-    abandoned : stopped as hopeless.
+    cut : stopped at the time limit, or before by its judge.
     exit_code : of the program; negative for a signal, ``None`` when it was cut.
     path : what the link carried, dropped and lost meanwhile, other traffic included.
     """
@@ -51,7 +50,6 @@ class MeasuredRun:
     cut: bool
     exit_code: int | None
     path: PathCounters
-    abandoned: bool = False
 
     @property
     def throughput_bps(self) -> float:
@@ -84,9 +82,9 @@ def measured_run(
     cut_s: float = CUT_S,
     environment: Mapping[str, str] | None = None,
     log: Path | None = None,
-    hopeless: Hopeless | None = None,
+    enough: Judge | None = None,
 ) -> MeasuredRun:
-    """Run a program on ``client`` until it ends, ``cut_s`` have passed or it is ``hopeless``.
+    """Run a program on ``client`` until it ends, ``cut_s`` have passed or it is ``enough``.
 
     Parameters
     ----------
@@ -99,7 +97,7 @@ def measured_run(
     # In a session of its own, so that its descendants can be stopped with it.
     program = bed.start(client, argv, log=log, env=environment, start_new_session=True)
     try:
-        ended = _ends(program.pid, began_s, cut_s, None if hopeless is None else _looking(bed, before, hopeless))
+        ended = _ends(program.pid, began_s, cut_s, None if enough is None else _looking(bed, before, enough))
         duration_s = time.monotonic() - began_s
         if not ended:
             # Stopped first, so that nothing tidies up or goes on while it is being measured.
@@ -126,22 +124,21 @@ def measured_run(
         cut=not ended,
         exit_code=program.returncode if ended else None,
         path=path,
-        abandoned=not ended and duration_s < cut_s,
     )
 
 
-def _looking(bed: Testbed, before: PathCounters, hopeless: Hopeless) -> Callable[[float], bool]:
-    return lambda age_s: hopeless(age_s, bed.counters().since(before))
+def _looking(bed: Testbed, before: PathCounters, enough: Judge) -> Callable[[float], bool]:
+    return lambda age_s: enough(age_s, bed.counters().since(before))
 
 
-def _ends(process_id: int, began_s: float, cut_s: float, hopeless: Callable[[float], bool] | None) -> bool:
-    """Whether a child ends before the cut, and before it is found to be hopeless."""
-    if hopeless is None:
+def _ends(process_id: int, began_s: float, cut_s: float, enough: Callable[[float], bool] | None) -> bool:
+    """Whether a child ends by itself, before the cut and before its judge has seen enough."""
+    if enough is None:
         return _ends_within(process_id, cut_s)
     while (age_s := time.monotonic() - began_s) < cut_s:
         if _ends_within(process_id, min(_LOOK_S, cut_s - age_s)):
             return True
-        if hopeless(time.monotonic() - began_s):
+        if enough(time.monotonic() - began_s):
             return False
     return False
 

@@ -105,7 +105,8 @@ def _measure_missing(options: argparse.Namespace, records: RunLog, current: dict
         row = _measured(cell, lists, log, plan, options)
         records.add(cell.name, row)
         records.rewrite()
-        sys.stderr.write(f"wan: {cell.name} took {row['minutes']:.0f} min\n")
+        pressure = "" if row["cpu_pressure"] is None else f", {row['cpu_pressure']:.0%} of it short of processor time"
+        sys.stderr.write(f"wan: {cell.name} took {row['minutes']:.0f} min{pressure}\n")
 
 
 def _measured(cell: Cell, lists: SizeLists, log: RunLog, plan: Plan, options: argparse.Namespace) -> dict[str, object]:

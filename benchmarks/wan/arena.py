@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import SizeLists, draw_sizes, write_files
-from benchmarks.testbed.measured_run import Hopeless, MeasuredRun, measured_run
+from benchmarks.testbed.measured_run import Judge, MeasuredRun, measured_run
 from benchmarks.testbed.peers import Job, Peer, environment
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.cells import Cell
@@ -50,9 +50,9 @@ class Arena:
     folder: Path
     spools: Path
 
-    def run(self, contender: Contender, *, cut_s: float, hopeless: Hopeless | None = None) -> MeasuredRun:
+    def run(self, contender: Contender, *, cut_s: float, enough: Judge | None = None) -> MeasuredRun:
         """One run from an empty destination."""
-        return self._run(contender, "", self.sizes, cut_s, hopeless)
+        return self._run(contender, "", self.sizes, cut_s, enough)
 
     def lesson(self, contender: Contender, *, cut_s: float) -> MeasuredRun:
         """A transfer of our engine of the lessons' files; its log is kept in ``spools`` to learn from."""
@@ -64,7 +64,7 @@ class Arena:
             return self._run(contender, f"{lessons.name}/", self.lesson_sizes, cut_s, None)
 
     def _run(
-        self, contender: Contender, below: str, sizes: Sequence[int], cut_s: float, hopeless: Hopeless | None
+        self, contender: Contender, below: str, sizes: Sequence[int], cut_s: float, enough: Judge | None
     ) -> MeasuredRun:
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="run-") as name:
             destination, scratch = Path(name) / "got", Path(name) / "scratch"
@@ -82,7 +82,7 @@ class Arena:
                 cut_s=cut_s,
                 environment={**environment(scratch), **(contender.variables or {})},
                 log=Path(name) / "log",
-                hopeless=hopeless,
+                enough=enough,
             )
             if below:
                 self._keep_spool(scratch)

@@ -47,6 +47,8 @@ class Measured:
     searched : by peer, one a setting.
     frugal : of our engine at settings that may take little energy, as long as a repeat.
     lessons : transfers that the release was learned from.
+    cpu_pressure : share of the time in which some process of this machine had to wait for a processor; ``None`` where
+        the kernel does not tell. The figures are those of a quiet machine only where it is small.
     foreign_logs : files of records of other paths, which is all that the unseen one's service knows.
     """
 
@@ -56,6 +58,7 @@ class Measured:
     lessons: int = 0
     foreign_logs: int = 0
     minutes: float = 0.0
+    cpu_pressure: float | None = None
 
 
 def run_row(arena: Arena, contender: Contender, role: str, run: MeasuredRun) -> Row:
@@ -74,7 +77,6 @@ def run_row(arena: Arena, contender: Contender, role: str, run: MeasuredRun) -> 
         "modelled_j_per_gb": run.per_gb(run.modelled_energy_j()),
         "dynamic_j_per_gb": run.per_gb(run.modelled_dynamic_energy_j()),
         "cut": run.cut,
-        "abandoned": run.abandoned,
         "exit_code": run.exit_code,
         "dropped": run.path.down.dropped,
         "lost": run.path.down.lost,
@@ -96,6 +98,7 @@ def cell_row(arena: Arena, plan: Plan, measured: Measured) -> Row:
         "search_cut_s": plan.search_cut_s,
         "hashes": dict(plan.hashes),
         "minutes": round(measured.minutes, 1),
+        "cpu_pressure": measured.cpu_pressure,
         "settings_tried": {name: len(rows) for name, rows in measured.searched.items()},
         "lessons": measured.lessons,
         "foreign_logs": measured.foreign_logs,

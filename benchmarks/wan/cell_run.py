@@ -2,19 +2,21 @@
 
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-from benchmarks.testbed.measured_run import Hopeless, MeasuredRun
+from benchmarks.processes import cpu_waited_s
+from benchmarks.testbed.errors import EmulationBroke
+from benchmarks.testbed.measured_run import MeasuredRun
 from benchmarks.testbed.path_spec import PathCounters
 from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.wan.arena import Arena, Contender
-from benchmarks.wan.cell_row import Measured, Plan, cell_row, run_row
+from benchmarks.wan.cell_row import FASTEST, Measured, Plan, cell_row, run_row
 from benchmarks.wan.learned_service import learned_service
 from benchmarks.wan.lessons import LESSON_CUT_S, LESSON_REPEATS, LESSONS
 from benchmarks.wan.runs import Row, RunLog
-from benchmarks.wan.search import best_setting, cannot_win
+from benchmarks.wan.search import Heat, best_setting
 from tradewind.parameters import Parameters
 
 OURS = "tuned"
@@ -37,7 +39,7 @@ _PORTS = {OURS: 8080, OURS_UNSEEN: 8081}
 
 def run_cell(arena: Arena, peers: Sequence[Peer], log: RunLog, plan: Plan) -> Row:
     """Measure what is not in ``log`` yet; the cell's row."""
-    began_s = time.monotonic()
+    began_s, waited_s = time.monotonic(), cpu_waited_s()
     measure = _Measuring(arena, log, plan)
     if plan.taught:
         measure.take_lessons()
@@ -55,8 +57,16 @@ def run_cell(arena: Arena, peers: Sequence[Peer], log: RunLog, plan: Plan) -> Ro
             for contender in contenders[repeat % len(contenders) :] + contenders[: repeat % len(contenders)]:
                 row = measure.run(contender, f"repeat {repeat}", plan.cut_s)
                 measure.measured.runs.setdefault(contender.name, []).append(row)
-    measure.measured.minutes = (time.monotonic() - began_s) / 60
+    lasted_s = time.monotonic() - began_s
+    measure.measured.minutes = lasted_s / 60
+    measure.measured.cpu_pressure = None if waited_s is None else ((cpu_waited_s() or 0.0) - waited_s) / lasted_s
+    if not all(row["bytes_done"] for row in measure.measured.runs[FASTEST]):
+        raise EmulationBroke(f"{arena.cell.name}: the best setting moved nothing; this machine is too busy to measure")
     return cell_row(arena, plan, measure.measured)
+
+
+START_PATIENCE_S = 30.0
+"""How long a run of the search may take until data begin to come."""
 
 
 def _static(peer: Peer, setting: Parameters) -> Contender:
@@ -137,41 +147,48 @@ class _Measuring:
                 )
 
     def score(self, peer: Peer, least_bps: float, setting: Parameters) -> float:
-        """Throughput of a static setting, bit/s; that until then of one that could not become the tool's best.
+        """What a static setting makes of the path, bit/s; that until then of one that could not become the tool's best.
 
         ``least_bps`` : what is below is of no interest.
         """
         rows = self.measured.searched.setdefault(peer.name, [])
-        wanted_bps = max((row["throughput_bps"] for row in rows), default=0.0)
         cut_s = self._plan.search_cut_s
-        hopeless = self._hopeless(max(wanted_bps, least_bps), cut_s)
-        make = partial(self._arena.run, cut_s=cut_s, hopeless=hopeless)
-        row = self._once(_static(peer, setting), "search", cut_s, make)
+        wanted_bps = max((row["score_bps"] for row in rows), default=0.0)
+        heat = Heat(rate_bps=self._arena.cell.path.rate_bps, cut_s=cut_s, wanted_bps=max(wanted_bps, least_bps))
+
+        def make(contender: Contender) -> MeasuredRun:
+            def enough(age_s: float, carried: PathCounters) -> bool:
+                return heat.over(age_s, carried.down.bytes)
+
+            return self._arena.run(contender, cut_s=cut_s + START_PATIENCE_S, enough=enough)
+
+        row = self._once(_static(peer, setting), "search", cut_s, make, heat)
         if row not in rows:
             rows.append(row)
-        return float(row["throughput_bps"])
-
-    def _hopeless(self, wanted_bps: float, cut_s: float) -> Hopeless:
-        rate_bps = self._arena.cell.path.rate_bps
-
-        def is_hopeless(age_s: float, carried: PathCounters) -> bool:
-            return cannot_win(age_s, carried.down.bytes, rate_bps=rate_bps, cut_s=cut_s, wanted_bps=wanted_bps)
-
-        return is_hopeless
+        return float(row["score_bps"])
 
     def run(self, contender: Contender, role: str, cut_s: float) -> Row:
         return self._once(contender, role, cut_s, partial(self._arena.run, cut_s=cut_s))
 
-    def _once(self, contender: Contender, role: str, cut_s: float, make: partial[MeasuredRun]) -> Row:
+    def _once(
+        self,
+        contender: Contender,
+        role: str,
+        cut_s: float,
+        make: Callable[[Contender], MeasuredRun],
+        heat: Heat | None = None,
+    ) -> Row:
         key = self._key(contender, role, cut_s)
         if (row := self._log.find(key)) is not None:
             return row
         run = make(contender)
-        row = self._log.add(key, run_row(self._arena, contender, role, run))
+        judged = {} if heat is None else {"score_bps": heat.score_bps, "given_up": heat.hopeless}
+        row = self._log.add(key, run_row(self._arena, contender, role, run) | judged)
         known = contender.setting.known() if contender.setting is not None else ""
         what = f"{self._arena.cell.name} {role} {contender.name} {known}"
-        abandoned = f", abandoned after {run.duration_s:.1f} s" if run.abandoned else ""
-        sys.stderr.write(f"  {what}: {row['throughput_bps'] / 1e6:.1f} Mbit/s{abandoned}\n")
+        mbps = float(row["throughput_bps"] if heat is None else row["score_bps"]) / 1e6
+        given_up = f", given up after {run.duration_s:.1f} s" if row.get("given_up") else ""
+        sys.stderr.write(f"  {what}: {mbps:.1f} Mbit/s{given_up}\n")
         return row
 
     def _key(self, contender: Contender, role: str, cut_s: float) -> str:

@@ -32,6 +32,9 @@ REFINED = 2
 FIRST = Parameters(concurrency=16, parallelism=1, pipelining=8)
 """Near this the search begins: what is good early lets runs that cannot be better be abandoned."""
 
+FIRST_BYTES = 100_000
+"""More than handshakes and a packed index take: by then files are coming."""
+
 Score = Callable[[Parameters], float]
 
 
@@ -81,13 +84,41 @@ def best_setting(axes: Sequence[str], score: Score) -> Parameters:
             tried[setting] = score(setting)
 
 
-def cannot_win(age_s: float, carried_bytes: float, *, rate_bps: float, cut_s: float, wanted_bps: float) -> bool:
-    """Whether a run stays below ``wanted_bps`` even on a full path from now until the cut.
+class Heat:
+    """One run of the search while it goes: how much of the path it uses, and whether it can still be of interest.
+
+    The clock starts when data begin to come: how long a program takes to start is the same at all its settings, varies
+    with the machine's other work, and counts where the winner is run afresh.
 
     Parameters
     ----------
-    carried_bytes : by the link since the run began: no less than what the files have got of it.
     rate_bps : of the path.
+    cut_s : for how long it is watched.
+    wanted_bps : what it has to reach to be of interest.
     """
-    most_bytes = carried_bytes + (cut_s - age_s) * rate_bps / BITS_PER_BYTE
-    return BITS_PER_BYTE * most_bytes < wanted_bps * cut_s
+
+    def __init__(self, *, rate_bps: float, cut_s: float, wanted_bps: float) -> None:
+        self._rate_bps, self._cut_s, self._wanted_bps = rate_bps, cut_s, wanted_bps
+        self._began: tuple[float, float] | None = None
+        self.score_bps = 0.0
+        self.hopeless = False
+
+    def over(self, age_s: float, carried_bytes: float) -> bool:
+        """Whether it has been watched for long enough.
+
+        Parameters
+        ----------
+        age_s, carried_bytes : of the run, and by the link since it began, IP headers included.
+        """
+        if self._began is None:
+            if carried_bytes >= FIRST_BYTES:
+                self._began = (age_s, carried_bytes)
+            return False
+        watched_s, came_bytes = age_s - self._began[0], carried_bytes - self._began[1]
+        self.score_bps = BITS_PER_BYTE * came_bytes / watched_s if watched_s > 0 else 0.0
+        most_bytes = came_bytes + max(self._cut_s - watched_s, 0.0) * self._rate_bps / BITS_PER_BYTE
+        most_bps = BITS_PER_BYTE * most_bytes / max(self._cut_s, watched_s)
+        self.hopeless = most_bps < self._wanted_bps
+        if self.hopeless:
+            self.score_bps = min(self.score_bps, most_bps)  # a good second is no match for a good run
+        return self.hopeless or watched_s >= self._cut_s

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from benchmarks.processes import cpu_waited_s
 from benchmarks.testbed.data_sets import Kind
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.peers import PEERS
@@ -13,7 +14,7 @@ from benchmarks.wan.cells import ALL_CELLS, cells_named
 from benchmarks.wan.duration import expected_s
 from benchmarks.wan.lessons import lesson_sizes
 from benchmarks.wan.runs import RunLog, hashes
-from benchmarks.wan.search import AXES, MOST_STREAMS, best_setting, cannot_win, coarse, neighbours
+from benchmarks.wan.search import AXES, FIRST_BYTES, MOST_STREAMS, Heat, best_setting, coarse, neighbours
 from benchmarks.wan.summary import result, summary
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
@@ -124,13 +125,32 @@ def test_a_tool_without_a_byte_at_the_cut_has_no_ratio_and_breaks_nothing():
     assert figures["energy_vs_best_default_max"] == pytest.approx(0.4)
 
 
+def a_heat(wanted_bps: float) -> Heat:
+    return Heat(rate_bps=100e6, cut_s=12.0, wanted_bps=wanted_bps)
+
+
+def test_a_run_is_watched_from_its_first_data_on_whatever_its_program_took_to_start():
+    late, soon = a_heat(0.0), a_heat(0.0)
+    assert not any(late.over(age_s, 50_000) for age_s in (0.5, 5.0, 20.0))
+    for heat, started_s in ((late, 21.0), (soon, 0.5)):
+        assert not heat.over(started_s, 1e6)
+        assert not heat.over(started_s + 11.9, 1e6 + 10e6)
+        assert heat.over(started_s + 12.0, 1e6 + 12e6)
+        assert heat.score_bps == pytest.approx(8e6)
+        assert not heat.hopeless
+
+
 def test_a_run_is_given_up_only_when_a_full_path_could_not_save_it():
-    path = {"rate_bps": 100e6, "cut_s": 12.0, "wanted_bps": 90e6}
     most_bytes = 12.0 * 90e6 / 8
-    assert not cannot_win(0.0, 0.0, **path)
-    assert not cannot_win(6.0, most_bytes - 6.0 * 100e6 / 8, **path)
-    assert cannot_win(6.0, most_bytes - 6.0 * 100e6 / 8 - 1, **path)
-    assert cannot_win(1.3, 0.0, **path)
+    for missing_bytes, hopeless in ((0, False), (2, True)):
+        heat = a_heat(90e6)
+        assert not heat.over(1.0, FIRST_BYTES)
+        carried_bytes = FIRST_BYTES + most_bytes - 6.0 * 100e6 / 8 - missing_bytes
+        assert heat.over(7.0, carried_bytes) is heat.hopeless is hopeless
+    brisk = a_heat(100.2e6)
+    assert not brisk.over(1.0, FIRST_BYTES)
+    assert brisk.over(2.0, FIRST_BYTES + 101e6 / 8)  # a queue that empties: more than the path's rate for a moment
+    assert brisk.score_bps == pytest.approx((101e6 + 11 * 100e6) / 12)
 
 
 @pytest.mark.parametrize(
@@ -174,3 +194,8 @@ def test_the_time_told_beforehand_grows_with_the_data_and_stays_below_the_cut():
 def test_a_source_that_is_gone_is_no_digest():
     with pytest.raises(FileNotFoundError):
         hashes({"engine": ("clients/python/tradewind_agent/no_such_file.py",)})
+
+
+def test_time_short_of_processors_only_grows():
+    first = cpu_waited_s()
+    assert first is None or 0.0 <= first <= (cpu_waited_s() or 0.0)

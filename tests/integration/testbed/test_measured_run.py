@@ -1,24 +1,24 @@
-"""Runs that are measured: to their end, to the cut, or until they are hopeless."""
+"""Runs that are measured: to their end, to the cut, or until their judge has seen enough."""
 
 from benchmarks.testbed.measured_run import measured_run
 from benchmarks.testbed.path_spec import PathSpec
 
 
-def test_a_run_ends_by_itself_at_the_cut_or_when_it_is_hopeless(stand, tmp_path):
+def test_a_run_ends_by_itself_at_the_cut_or_when_its_judge_has_seen_enough(stand, tmp_path):
     bed = stand(PathSpec(rate_bps=50e6, rtt_s=0.01))
     client = bed.clients[0]
     ages = []
 
-    def hopeless(age_s, carried):
+    def enough(age_s, carried):
         ages.append((age_s, carried.down.bytes))
         return len(ages) == 2
 
     write = ["sh", "-c", f"echo some > {tmp_path / 'file'}; exec sleep 0.1"]
-    ended = measured_run(bed, client, write, tmp_path, cut_s=30.0, hopeless=lambda *_: False)
-    assert (ended.cut, ended.abandoned, ended.exit_code, ended.bytes_done) == (False, False, 0, 5)
-    cut = measured_run(bed, client, ["sleep", "60"], tmp_path, cut_s=0.7, hopeless=lambda *_: False)
-    assert (cut.cut, cut.abandoned, cut.exit_code) == (True, False, None)
-    given_up = measured_run(bed, client, ["sleep", "60"], tmp_path, cut_s=30.0, hopeless=hopeless)
-    assert (given_up.cut, given_up.abandoned) == (True, True)
-    assert given_up.duration_s < 30.0
+    ended = measured_run(bed, client, write, tmp_path, cut_s=30.0, enough=lambda *_: False)
+    assert (ended.cut, ended.exit_code, ended.bytes_done) == (False, 0, 5)
+    cut = measured_run(bed, client, ["sleep", "60"], tmp_path, cut_s=0.7, enough=lambda *_: False)
+    assert (cut.cut, cut.exit_code) == (True, None)
+    judged = measured_run(bed, client, ["sleep", "60"], tmp_path, cut_s=30.0, enough=enough)
+    assert (judged.cut, judged.exit_code) == (True, None)
+    assert judged.duration_s < 30.0
     assert [age_s for age_s, _ in ages] == sorted(age_s for age_s, _ in ages)
