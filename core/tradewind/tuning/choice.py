@@ -6,14 +6,15 @@ throughput goes to fewer streams: 1.5 % are given up for them (HARP's parameter 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 from tradewind.parameters import Parameters
 from tradewind.selection import Objective
 from tradewind.tuning.bank import Goal
-from tradewind.tuning.expectation import RELAXATION
-from tradewind.tuning.forecast import Forecaster, Outlook
+from tradewind.tuning.expectation import RELAXATION, Candidate, Candidates
+from tradewind.tuning.forecast import Beside, Forecaster, Outlook
 from tradewind.tuning.limits import Limits, Point, fitted
 
 HYSTERESIS = 0.05
@@ -26,6 +27,9 @@ FASTEST = Goal(objective=Objective.SLOWNESS)
 
 SLOW_START_ROUND_TRIPS = 10
 """Round trips that a new connection takes to its share, and that its throughput is about halved in."""
+
+ROUNDING = 1e-9
+"""Relative; figures that differ by less are weighed one by one."""
 
 _STEP = 2
 """Trust region: an axis at most doubles or halves in a tick, or moves by this many."""
@@ -41,16 +45,16 @@ class Chosen:
 
 
 def best(forecaster: Forecaster, goal: Goal, limits: Limits) -> Chosen:
-    """The best settings within the limits, however far away."""
+    """The best settings within the limits, however far away; those in force where none could pay."""
     present = fitted([chunk.parameters for chunk in forecaster.active], limits)
     settings = present
-    if len(settings) == 1 and goal == FASTEST:  # whatever the path's gain: no other point changes places with it
-        point = forecaster.expectations[0].fastest_within(limits.room(settings, 0))
-        settings = (_moved(present[0], point),)
-        return Chosen(settings, _outlook(forecaster, settings), _outlook(forecaster, present))
     here = _outlook(forecaster, present)
-    if goal == FASTEST and math.log(forecaster.most_bps / here.throughput_bps) <= HYSTERESIS:
-        return Chosen(present, here, here)  # nothing that is known could pay
+    if len(settings) == 1 and goal == FASTEST:  # whatever the path's gain: no other point changes places with it
+        fastest = forecaster.expectations[0].candidates(limits.room(settings, 0)).fastest
+        settings = (_moved(present[0], fastest.point),)
+        return Chosen(settings, _outlook(forecaster, settings), here)
+    if _nothing_pays(forecaster, goal, limits, here):
+        return Chosen(present, here, here)
     for _ in range(ROUNDS):
         before = settings
         for index in range(len(settings)):
@@ -60,17 +64,43 @@ def best(forecaster: Forecaster, goal: Goal, limits: Limits) -> Chosen:
     return Chosen(settings, _outlook(forecaster, settings), here)
 
 
+def _nothing_pays(forecaster: Forecaster, goal: Goal, limits: Limits, here: Outlook) -> bool:
+    """Whether bounds alone tell that no setting is enough better than the present one."""
+    missed = _shortfall(goal, here)
+    if missed > 0:
+        if goal.ceiling_w is not None or goal.ceiling_j_per_byte is not None or goal.floor_bps is None:
+            return False
+        missed_at_best = _log_ratio(goal.floor_bps, forecaster.most_sure_bps)
+        return missed_at_best > 0 and missed - missed_at_best <= HYSTERESIS
+    if goal.objective is Objective.ENERGY and here.j_per_byte is not None:
+        least = forecaster.least_j_per_byte(limits)
+        return least is not None and least > 0 and math.log(here.j_per_byte / least) <= HYSTERESIS
+    if goal.objective is Objective.STREAMS:
+        return math.log(here.streams / len(forecaster.active)) <= HYSTERESIS
+    return math.log(forecaster.most_bps / here.throughput_bps) <= HYSTERESIS
+
+
 def _outlook(forecaster: Forecaster, settings: Sequence[Parameters]) -> Outlook:
     found = [forecaster.expected(i, parameters) for i, parameters in enumerate(settings)]
-    tried = all(now == chunk.parameters for now, chunk in zip(settings, forecaster.active, strict=True))
-    return forecaster.outlook(found, sum(each.streams for each in settings), tried=tried)
+    return forecaster.outlook(found, sum(each.streams for each in settings), tried=_tried(forecaster, settings))
+
+
+def _tried(forecaster: Forecaster, settings: Sequence[Parameters]) -> bool:
+    return all(now == chunk.parameters for now, chunk in zip(settings, forecaster.active, strict=True))
 
 
 def _best_of_one(
     forecaster: Forecaster, goal: Goal, limits: Limits, settings: tuple[Parameters, ...], index: int
 ) -> tuple[Parameters, ...]:
-    here = settings[index]
-    options = [(None, _outlook(forecaster, settings)), *_entries(forecaster, limits, settings, index)]
+    """The settings with one chunk's replaced by the best of the table's permitted entries and its fastest, cut."""
+    found = [forecaster.expected(i, each) for i, each in enumerate(settings)]
+    beside = forecaster.beside(found, index)
+    here = beside.outlook(found[index], sum(each.streams for each in settings), tried=_tried(forecaster, settings))
+    candidates = forecaster.expectations[index].candidates(limits.room(settings, index))
+    others = here.streams - settings[index].streams
+    worth = _worth_weighing(goal, beside, candidates, here)
+    options: list[tuple[Point | None, Outlook]] = [(None, here)]
+    options += [(each.point, beside.outlook(each.expected, others + each.streams)) for each in worth]
     leading = min((outlook for _, outlook in options), key=lambda outlook: _rank(goal, outlook))
     if goal.objective is Objective.SLOWNESS and _shortfall(goal, leading) == 0:
         enough = (1 - RELAXATION) * leading.throughput_bps
@@ -78,19 +108,37 @@ def _best_of_one(
         point, _ = min(relaxed, key=lambda each: (each[1].streams, -each[1].throughput_bps))
     else:
         point = next(point for point, outlook in options if outlook is leading)
-    return settings if point is None else (*settings[:index], _moved(here, point), *settings[index + 1 :])
+    return settings if point is None else (*settings[:index], _moved(settings[index], point), *settings[index + 1 :])
 
 
-def _entries(
-    forecaster: Forecaster, limits: Limits, settings: tuple[Parameters, ...], index: int
-) -> Iterator[tuple[Point | None, Outlook]]:
-    """Outlooks with the setting of one chunk replaced: by the table's permitted entries, and by its fastest, cut."""
-    expectation = forecaster.expectations[index]
-    found = [forecaster.expected(i, parameters) for i, parameters in enumerate(settings)]
-    streams_of_others = sum(each.streams for i, each in enumerate(settings) if i != index)
-    for point in expectation.within(limits.room(settings, index)):
-        found[index] = expectation.at(*point)
-        yield point, forecaster.outlook(found, streams_of_others + point[0] * point[1])
+def _worth_weighing(goal: Goal, beside: Beside, candidates: Candidates, here: Outlook) -> Sequence[Candidate]:
+    """The candidates that may be better than ``here`` and each other, by throughput and power alone.
+
+    All of them where ``here`` does not keep the goal, or where what is minimised cannot be told so.
+    """
+    if _shortfall(goal, here) > 0 or goal.objective is Objective.STREAMS:
+        return candidates.all
+    if goal.objective is Objective.ENERGY:
+        if here.j_per_byte is None or not candidates.knows_power:  # so the others' power is known, too
+            return candidates.all
+        costs = beside.j_per_byte(candidates)
+        most = here.j_per_byte
+        if goal.floor_bps is None and goal.ceiling_w is None and goal.ceiling_j_per_byte is None:
+            most = min(most, *costs)
+        return list(compress(candidates.all, [cost <= most * (1 + ROUNDING) for cost in costs]))
+    rates = beside.throughputs_bps(candidates)
+    if goal != FASTEST:  # a ceiling may forbid the fastest
+        enough = (1 - RELAXATION) * (1 - ROUNDING) * here.throughput_bps
+        return list(compress(candidates.all, [rate >= enough for rate in rates]))
+    most = max(here.throughput_bps, *rates)
+    enough = (1 - RELAXATION) * most
+    pairs = list(zip(candidates.all, rates, strict=True))
+    fewest = min((each.streams for each, rate in pairs if rate >= enough * (1 + ROUNDING)), default=math.inf)
+    return [
+        each
+        for each, rate in pairs
+        if rate >= most * (1 - ROUNDING) or (rate >= enough * (1 - ROUNDING) and each.streams <= fewest)
+    ]
 
 
 def _moved(here: Parameters, point: Point) -> Parameters:

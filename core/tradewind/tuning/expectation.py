@@ -21,6 +21,9 @@ NEIGHBOURS = 4
 MOST_KEPT = 1_000
 """Settings between entries whose expectation is kept: a search asks for the same ones tick after tick."""
 
+MOST_ROOMS = 32
+"""Rooms whose candidates are kept: ticks follow each other in the same one, a search passes through a few."""
+
 
 class Expected(NamedTuple):
     """Of a chunk alone on the path: median throughput, bit/s, the sd of its log, and median power, W."""
@@ -30,12 +33,61 @@ class Expected(NamedTuple):
     power_w: float | None
 
 
+class Candidate(NamedTuple):
+    """A setting to choose, and what is expected of it."""
+
+    point: Point
+    streams: int
+    expected: Expected
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What there is to choose from within one room."""
+
+    all: tuple[Candidate, ...]
+
+    @cached_property
+    def knows_power(self) -> bool:
+        return all(each.expected.power_w is not None for each in self.all)
+
+    @cached_property
+    def rates_bps(self) -> tuple[float, ...]:
+        return tuple(each.expected.throughput_bps for each in self.all)
+
+    @cached_property
+    def powers_w(self) -> tuple[float, ...]:
+        """0 where it is not known."""
+        return tuple(each.expected.power_w or 0.0 for each in self.all)
+
+    @cached_property
+    def fastest(self) -> Candidate:
+        """Fewest streams that reach the maximum but for `RELAXATION`."""
+        enough = (1 - RELAXATION) * max(each.expected.throughput_bps for each in self.all)
+        relaxed = [each for each in self.all if each.expected.throughput_bps >= enough]
+        return min(relaxed, key=lambda each: (each.streams, -each.expected.throughput_bps))
+
+    def least_j_per_bit(self, base_power_w: float) -> float | None:
+        """Least energy above ``base_power_w`` of a bit moved alone, J; ``None`` where power is not known."""
+        if not self.knows_power:
+            return None
+        if base_power_w not in self._least_j_per_bit:
+            self._least_j_per_bit.clear()
+            least = min(
+                (power_w - base_power_w) / rate for rate, power_w in zip(self.rates_bps, self.powers_w, strict=True)
+            )
+            self._least_j_per_bit[base_power_w] = least
+        return self._least_j_per_bit[base_power_w]
+
+    _least_j_per_bit: dict[float, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+
 @dataclass(frozen=True)
 class Expectation:
     """A table made ready for looking up, once a transfer."""
 
     table: SettingTable
-    _fastest_within: dict[Room, Point] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _candidates: dict[Room, Candidates] = field(default_factory=dict, init=False, repr=False, compare=False)
     _between: dict[Point, Expected] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -77,15 +129,14 @@ class Expectation:
         points = [point for point in self.chosen_from if room.allows(point)]
         return list(dict.fromkeys(room.with_requests(point) for point in (*points, room.cut(self.fastest))))
 
-    def fastest_within(self, room: Room) -> Point:
-        """Fewest streams that reach the permitted maximum but for `RELAXATION`; kept, as every tick asks for it."""
+    def candidates(self, room: Room) -> Candidates:
+        """The same with what is expected of each; kept, as every tick asks for it."""
         room = room.no_wider_than(self._widest)
-        if (known := self._fastest_within.get(room)) is None:
-            rates = {point: self.at(*point).throughput_bps for point in self.within(room)}
-            enough = (1 - RELAXATION) * max(rates.values())
-            relaxed = [point for point, rate in rates.items() if rate >= enough]
-            known = min(relaxed, key=lambda point: (point[0] * point[1], -rates[point]))
-            self._fastest_within[room] = known
+        if (known := self._candidates.get(room)) is None:
+            found = tuple(Candidate(point, point[0] * point[1], self.at(*point)) for point in self.within(room))
+            if len(self._candidates) >= MOST_ROOMS:
+                self._candidates.clear()
+            known = self._candidates[room] = Candidates(found)
         return known
 
     @cached_property

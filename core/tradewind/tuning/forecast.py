@@ -17,14 +17,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import truediv
 from typing import NamedTuple
 
 from tradewind.parameters import Parameters
+from tradewind.sla import EnergyBasis
 from tradewind.tuning.bank import above_base_w, energy_per_byte
 from tradewind.tuning.basis import Basis, ChunkBasis
 from tradewind.tuning.belief import Belief
-from tradewind.tuning.expectation import Expectation, Expected
+from tradewind.tuning.expectation import Candidates, Expectation, Expected
+from tradewind.tuning.limits import Limits
 from tradewind.units import BITS_PER_BYTE
 
 UNTRIED_SHARE = 0.25
@@ -68,20 +69,22 @@ class Forecaster:
 
     def outlook(self, found: Sequence[Expected], streams: int, *, tried: bool = False) -> Outlook:
         """Outlook where each chunk alone would do as in ``found``; ``tried`` if these settings are in force."""
-        lone = [expected.throughput_bps * gain for expected, gain in zip(found, self._own_gains, strict=True)]
-        share = min(1.0, self._pipe_bps / sum(lone))
-        kept = share * self._path_gain
-        throughput_bps = self._effective_bps([rate * kept for rate in lone])
-        sd = self._path_sd
-        if not tried:
-            sd = math.hypot(sd, UNTRIED_SHARE * max(expected.log_sd for expected in found))
-        low_bps = throughput_bps * math.exp(-self.z * sd)
-        power_w = self._power_w(found, share)
-        if power_w is None:
-            return Outlook(throughput_bps, low_bps, None, None, streams)
-        on_basis_w = above_base_w(self.basis, power_w)
-        j_per_byte = energy_per_byte(self.basis, throughput_bps=throughput_bps, power_w=power_w)
-        return Outlook(throughput_bps, low_bps, on_basis_w, j_per_byte, streams)
+        return self.beside(found, 0).outlook(found[0], streams, tried=tried)
+
+    def beside(self, found: Sequence[Expected], index: int) -> "Beside":
+        """What one chunk may choose while the others do as in ``found``."""
+        lone = [expected.throughput_bps * gain for expected, gain in zip(found, self.own_gains, strict=True)]
+        others = [i for i in range(len(found)) if i != index]
+        return Beside(
+            self,
+            index,
+            others_bps=sum(lone[i] for i in others),
+            others_bits=sum(self.bits[i] for i in others),
+            others_w=sum((found[i].power_w or 0.0) - self.base_w for i in others),
+            others_sd=max((found[i].log_sd for i in others), default=0.0),
+            others_know_power=all(found[i].power_w is not None for i in others),
+            last=max(((self.bits[i] / lone[i], lone[i], i) for i in others), default=None),
+        )
 
     def expected(self, index: int, parameters: Parameters) -> Expected:
         """Table's word on one chunk; channels beyond its files carry nothing."""
@@ -96,89 +99,211 @@ class Forecaster:
     def bare_rates(self) -> list[float]:
         """Rates of the chunks in force by their tables alone, sharing the pipe, bit/s."""
         lone = [expected.throughput_bps for expected in self.in_force]
-        share = min(1.0, self._pipe_bps / sum(lone))
+        share = min(1.0, self.pipe_bps / sum(lone))
         return [rate * share for rate in lone]
 
     def expected_power_w(self) -> float | None:
         """Total power in force, W."""
-        lone = sum(each.throughput_bps * gain for each, gain in zip(self.in_force, self._own_gains, strict=True))
-        return self._power_w(self.in_force, min(1.0, self._pipe_bps / lone))
+        lone = sum(each.throughput_bps * gain for each, gain in zip(self.in_force, self.own_gains, strict=True))
+        return self._power_w(self.in_force, min(1.0, self.pipe_bps / lone))
 
     def bare_power_w(self) -> float | None:
         """Total power in force by the tables alone, W."""
         watts = self.expected_power_w()
-        return None if watts is None else watts / self._power_gain
+        return None if watts is None else watts / self.power_gain
 
     @property
     def most_bps(self) -> float:
         """What no choice of settings is expected to exceed: the pipe, under what was learned of the path."""
-        return self._pipe_bps * self._path_gain
+        return self.pipe_bps * self.path_gain
+
+    @property
+    def most_sure_bps(self) -> float:
+        """What no setting's throughput is expected to exceed with the agreement's confidence."""
+        return self.most_bps * math.exp(-self.z * self.path_sd)
+
+    def least_j_per_byte(self, limits: Limits) -> float | None:
+        """What no choice of settings is expected to go below on the agreement's energy basis; ``None`` if unknown.
+
+        P / T ≥ P_b / C + min over chunks and settings of (P̂_k − P_b) / (T̂_k · exp(d_k)), the least of the parts. For
+        a chunk alone the least of all is known. Limits that chunks share make a room depend on the others: unknown.
+        """
+        if limits.caps.concurrency is not None or limits.most_streams is not None:
+            return None
+        settings = [chunk.parameters for chunk in self.active]
+        rooms = [each.candidates(limits.room(settings, i)) for i, each in enumerate(self.expectations)]
+        if len(rooms) == 1:
+            least = rooms[0].least_j_per_bit(self.idle_w)
+        elif self.idle_w > self.base_w:
+            return None
+        else:
+            parts = [each.least_j_per_bit(self.base_w) for each in rooms]
+            known = [part / gain for part, gain in zip(parts, self.own_gains, strict=True) if part is not None]
+            least = (self.base_w - self.idle_w) / self.pipe_bps + min(known) if len(known) == len(parts) else None
+        return None if least is None else BITS_PER_BYTE * least * self.power_gain / self.path_gain
 
     def log_sd(self) -> float:
         """Spread that the tables state in force, the widest."""
         return max(expected.log_sd for expected in self.in_force)
 
     @cached_property
-    def _path_sd(self) -> float:
+    def path_sd(self) -> float:
         return self.belief.path.sd
 
     @cached_property
-    def _path_gain(self) -> float:
+    def path_gain(self) -> float:
         return math.exp(self.belief.path.mean)
 
     @cached_property
-    def _power_gain(self) -> float:
+    def power_gain(self) -> float:
         return math.exp(self.belief.power.mean)
 
     @cached_property
-    def _own_gains(self) -> tuple[float, ...]:
+    def own_gains(self) -> tuple[float, ...]:
         known = (self.belief.chunks.get(chunk.basis.kind) for chunk in self.active)
         if len(self.active) == 1:
             return (1.0,)
         return tuple(1.0 if own is None else math.exp(own.mean) for own in known)
 
     @cached_property
-    def _pipe_bps(self) -> float:
+    def pipe_bps(self) -> float:
         return max(expectation.fastest_bps for expectation in self.expectations)
 
     @cached_property
-    def _bits(self) -> tuple[int, ...]:
+    def bits(self) -> tuple[int, ...]:
         return tuple(BITS_PER_BYTE * chunk.remaining_bytes for chunk in self.active)
 
     @cached_property
-    def _all_bits(self) -> int:
-        return sum(self._bits)
+    def all_bits(self) -> int:
+        return sum(self.bits)
 
     @cached_property
-    def _alone_bps(self) -> tuple[float, ...]:
+    def alone_bps(self) -> tuple[float, ...]:
         """Of each chunk at its best, without the others."""
         return tuple(
-            expectation.fastest_bps * own * self._path_gain
-            for expectation, own in zip(self.expectations, self._own_gains, strict=True)
+            expectation.fastest_bps * own * self.path_gain
+            for expectation, own in zip(self.expectations, self.own_gains, strict=True)
         )
 
-    def _effective_bps(self, rates: Sequence[float]) -> float:
-        total_bps = sum(rates)
-        if len(rates) == 1:
-            return total_bps
-        bits = self._bits
-        times_s = list(map(truediv, bits, rates))
-        last = times_s.index(max(times_s))
-        together_s = (self._all_bits - bits[last]) / (total_bps - rates[last])
-        left_bits = bits[last] - rates[last] * together_s
-        if left_bits <= 0:
-            return min(total_bps, self._all_bits / together_s)
-        return min(total_bps, self._all_bits / (together_s + left_bits / self._alone_bps[last]))
+    @cached_property
+    def base_w(self) -> float:
+        return self.basis.idle_power_w or 0.0
+
+    @cached_property
+    def idle_w(self) -> float:
+        """Power that the agreement's energy basis leaves out, before the hosts' gain."""
+        is_dynamic = self.basis.sla.energy_basis is EnergyBasis.DYNAMIC
+        return self.base_w / self.power_gain if is_dynamic else 0.0
 
     def _power_w(self, found: Sequence[Expected], share: float) -> float | None:
-        base_w = self.basis.idle_power_w or 0.0
         added_w = 0.0
         for expected in found:
             if expected.power_w is None:
                 return None
-            added_w += expected.power_w - base_w
+            added_w += expected.power_w - self.base_w
         kept = share if len(found) > 1 else 1.0
-        return (base_w + kept * added_w) * self._power_gain
+        return (self.base_w + kept * added_w) * self.power_gain
+
+
+class Beside:
+    """Outlooks of one chunk's choices with the others held: what does not depend on the choice is computed once.
+
+    ``others_bps`` : Σ T̂_k · exp(d_k) of the others; ``others_w`` : Σ (P̂_k − P_b). ``last`` : of the one that takes
+    longest of them, its bits left over its lone rate, that rate, and its place.
+    """
+
+    def __init__(
+        self,
+        forecaster: Forecaster,
+        index: int,
+        *,
+        others_bps: float,
+        others_bits: int,
+        others_w: float,
+        others_sd: float,
+        others_know_power: bool,
+        last: tuple[float, float, int] | None,
+    ) -> None:
+        self._view, self._index = forecaster, index
+        self._others_bps, self._others_bits = others_bps, others_bits
+        self._others_w, self._others_sd, self._others_know_power = others_w, others_sd, others_know_power
+        self._last = last
+
+    def outlook(self, own: Expected, streams: int, *, tried: bool = False) -> Outlook:
+        """Outlook where this chunk alone would do as ``own``; ``streams`` of all."""
+        view = self._view
+        rate = own.throughput_bps * view.own_gains[self._index]
+        lone = self._others_bps + rate
+        share = 1.0 if lone <= view.pipe_bps else view.pipe_bps / lone
+        throughput_bps = self._effective_bps(rate, lone, share * view.path_gain)
+        sd = view.path_sd if tried else math.hypot(view.path_sd, UNTRIED_SHARE * max(own.log_sd, self._others_sd))
+        low_bps = throughput_bps * math.exp(-view.z * sd)
+        if own.power_w is None or not self._others_know_power:
+            return Outlook(throughput_bps, low_bps, None, None, streams)
+        added_w = self._others_w + own.power_w - view.base_w
+        power_w = (view.base_w + (added_w if self._last is None else share * added_w)) * view.power_gain
+        on_basis_w = above_base_w(view.basis, power_w)
+        j_per_byte = energy_per_byte(view.basis, throughput_bps=throughput_bps, power_w=power_w)
+        return Outlook(throughput_bps, low_bps, on_basis_w, j_per_byte, streams)
+
+    def _effective_bps(self, rate: float, lone: float, kept: float) -> float:
+        """T_e; ``kept`` is the part of its lone rate that each chunk has. Times here are those without it."""
+        total_bps = lone * kept
+        if self._last is None:
+            return total_bps
+        view = self._view
+        latest, last_bps, last = self._last
+        bits = view.bits[self._index]
+        if bits > latest * rate:
+            last_bps, last = rate, self._index
+            together = self._others_bits / self._others_bps
+        else:
+            together = (view.all_bits - view.bits[last]) / (lone - last_bps)
+        left_bits = view.bits[last] - last_bps * together
+        if left_bits <= 0:
+            return min(total_bps, view.all_bits * kept / together)
+        return min(total_bps, view.all_bits * kept / (together + left_bits * kept / view.alone_bps[last]))
+
+    def throughputs_bps(self, candidates: Candidates) -> list[float]:
+        """T_e at each candidate: what `outlook` tells of it, for a search that asks about a hundred of them a tick."""
+        return [bps for bps, _ in self._rates_and_shares(candidates)]
+
+    def j_per_byte(self, candidates: Candidates) -> list[float]:
+        """Likewise the energy of a byte; power must be known."""
+        view = self._view
+        base_w, added_w = view.base_w - view.idle_w, self._others_w - view.base_w
+        factor = BITS_PER_BYTE * view.power_gain
+        return [
+            factor * (base_w + share * (added_w + power_w)) / bps
+            for (bps, share), power_w in zip(self._rates_and_shares(candidates), candidates.powers_w, strict=True)
+        ]
+
+    def _rates_and_shares(self, candidates: Candidates) -> list[tuple[float, float]]:
+        """T_e and f, written out without a call for each candidate."""
+        view, index = self._view, self._index
+        pipe_bps, path_gain = view.pipe_bps, view.path_gain
+        if self._last is None:
+            return [(min(rate, pipe_bps) * path_gain, 1.0) for rate in candidates.rates_bps]
+        gain, bits, alone_bps = view.own_gains[index], view.bits[index], view.alone_bps[index]
+        all_bits, others_bps = view.all_bits, self._others_bps
+        latest, last_bps, last = self._last
+        last_bits, last_alone_bps = view.bits[last], view.alone_bps[last]
+        others_s, longest_bits = self._others_bits / others_bps, all_bits - last_bits
+        found = []
+        for lone_bps in candidates.rates_bps:
+            rate = lone_bps * gain
+            lone = others_bps + rate
+            share = 1.0 if lone <= pipe_bps else pipe_bps / lone
+            kept = share * path_gain
+            if bits > latest * rate:
+                together, left_s = others_s, (bits - rate * others_s) / alone_bps
+            else:
+                together = longest_bits / (lone - last_bps)
+                left_s = (last_bits - last_bps * together) / last_alone_bps
+            bps = all_bits * kept / (together + left_s * kept if left_s > 0 else together)
+            total_bps = lone * kept
+            found.append((min(total_bps, bps), share))
+        return found
 
 
 def forecaster(basis: Basis, active: tuple[ActiveChunk, ...], belief: Belief, z: float) -> Forecaster | None:

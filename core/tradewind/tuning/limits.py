@@ -41,10 +41,11 @@ class Limits:
 
     def room(self, settings: Sequence[Parameters], index: int) -> "Room":
         """What is left for one chunk if the others keep their settings."""
+        files, most = self.files[index], self.most_streams
+        if most is None and self.caps.concurrency is None:
+            return Room(files, self.caps.parallelism, self.caps.pipelining, None, files)
         others = [each for i, each in enumerate(settings) if i != index]
-        files = self.files[index]
         channels = files if self.caps.concurrency is None else min(files, self.caps.concurrency - _channels(others))
-        most = self.most_streams
         return Room(
             channels=max(channels, 1),
             parallelism=self.caps.parallelism,
@@ -89,7 +90,8 @@ class Room:
     def no_wider_than(self, point: Point) -> "Room":
         """The same room for points up to this one: what exceeds it makes no difference."""
         concurrency, _, pipelining = point
-        return replace(self, channels=min(self.channels, concurrency), files=min(self.files, concurrency * pipelining))
+        channels, files = min(self.channels, concurrency), min(self.files, concurrency * pipelining)
+        return Room(channels, self.parallelism, self.pipelining, self.streams, files)
 
     def with_requests(self, point: Point) -> Point:
         concurrency, parallelism, pipelining = point

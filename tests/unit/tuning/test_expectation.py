@@ -40,16 +40,16 @@ def test_between_settings_the_expectation_is_near_the_path(concurrency):
 def test_the_fastest_within_a_room_is_fast_and_permitted_however_often_it_is_asked(table, channels, streams):
     expectation = Expectation(table)
     room = Room(channels=channels, parallelism=None, pipelining=None, streams=streams, files=1000)
-    point = expectation.fastest_within(room)
+    point = expectation.candidates(room).fastest.point
     assert room.allows(point)
     permitted = [expectation.entries[p].throughput_bps for p in expectation.chosen_from if room.allows(p)]
     assert expectation.at(*point).throughput_bps >= (1 - RELAXATION) * max(permitted, default=0.0)
-    assert expectation.fastest_within(room) == point
+    assert expectation.candidates(room).fastest.point == point
 
 
 def test_more_files_than_a_table_can_use_make_no_difference():
     rooms = [Room(channels=n, parallelism=None, pipelining=None, streams=None, files=n) for n in (2000, 5000)]
-    assert len({EXPECTATION.fastest_within(room) for room in rooms}) == 1
+    assert len({EXPECTATION.candidates(room).fastest.point for room in rooms}) == 1
 
 
 def test_a_table_without_certified_settings_is_not_known_to_hold_here():
@@ -68,6 +68,6 @@ def test_what_no_log_stands_behind_is_not_chosen_however_fast_it_promises_to_be(
     )
     expectation = Expectation(SettingTable((*known, promise)))
     anywhere = Room(channels=1000, parallelism=None, pipelining=None, streams=None, files=10**6)
-    assert expectation.fastest_within(anywhere) == EXPECTATION.fastest_within(anywhere)
+    assert expectation.candidates(anywhere).fastest == EXPECTATION.candidates(anywhere).fastest
     assert (64, 4, 1) not in expectation.within(anywhere)
     assert expectation.fastest_bps == EXPECTATION.fastest_bps
