@@ -119,6 +119,11 @@ def format_joules(value: float) -> str:
     return _engineering(value, "J")
 
 
+def format_bits_per_joule(value: float) -> str:
+    """Energy efficiency for people, such as ``1.2 Mbit/J``."""
+    return _engineering(value, "bit/J")
+
+
 def format_hertz(value: float) -> str:
     """Frequency for people, such as ``2.4 GHz``."""
     return _engineering(value, "Hz")

@@ -1,11 +1,13 @@
 import json
 import math
 from datetime import UTC, datetime, timedelta
+from typing import Annotated
 from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field, TypeAdapter, ValidationError
 
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy import EnergyMethod, EnergyQuality, EnergyReading, Host
@@ -13,6 +15,7 @@ from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord, Usage
+from tradewind.wire.base import reason_of
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest, WireTable, table_json
 from tradewind.wire.records import WireRecord, parse_row
@@ -223,3 +226,9 @@ def test_a_path_that_no_network_has_is_refused(field, value):
     with pytest.raises(InvalidValue) as refused:
         parse_row(json.dumps(row).encode())
     assert refused.value.field == f"path.{field}"
+
+
+def test_a_list_that_is_too_short_is_told_without_words_of_python():
+    with pytest.raises(ValidationError) as wrong:
+        TypeAdapter(Annotated[tuple[int, ...], Field(min_length=1)]).validate_python(())
+    assert reason_of(wrong.value.errors()[0]).reason == "must have at least 1 item, has 0"

@@ -12,7 +12,7 @@ from tradewind.prediction import Interval, Prediction
 from tradewind.recommendation import AnswerSource
 from tradewind.sla import Sla
 from tradewind.transfer import Status, TransferRecord, Usage
-from tradewind.units import format_bps, format_bytes, format_count, format_joules
+from tradewind.units import format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
 from tradewind.units import throughput_bps as mean_rate_bps
 from tradewind.wire.recommendations import RecommendResponse
 from tradewind.wire.records import WireRecord
@@ -104,6 +104,7 @@ class CopyReport:
             done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {self.duration_s:.1f} s: {rate}"
             done += _against(self.plan, self.throughput_bps)
             done += "".join(f"; {_energy(reading)}" for reading in self.energy) or "; energy not measured"
+            done += efficiency_told(self.throughput_bps, self.energy_j, self.duration_s)
             if self.agreement_kept is not None:
                 done += f"; agreed {told(self.agreement)}: {'kept' if self.agreement_kept else 'not kept'}"
         begin = "interrupted; run the same command again to go on; " if self.status is Status.CANCELLED else ""
@@ -244,6 +245,12 @@ def _efficiency(rate_bps: float, energy_j: float | None, duration_s: float) -> d
         "bits_per_joule": bits_per_joule(rate_bps, energy_j / duration_s),
         "throughput_per_joule": throughput_per_joule(rate_bps, energy_j),
     }
+
+
+def efficiency_told(rate_bps: float, energy_j: float | None, duration_s: float) -> str:
+    """Bits a joule as a part of the closing line; empty where no energy is known."""
+    told = _efficiency(rate_bps, energy_j, duration_s)["bits_per_joule"]
+    return "" if told is None else f"; {format_bits_per_joule(told)}"
 
 
 def _document(value: Any) -> dict[str, Any] | None:

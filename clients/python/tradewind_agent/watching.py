@@ -35,6 +35,7 @@ OVERLAPPING = frozenset({"gridftp", "fts"})
 """Formats with a line a file, whose concurrency shows in the lines beside: taken together as far as possible."""
 
 _SPOOL_SHARE = 0.5
+_BLOCK_BYTES = 1 << 20
 
 
 class Imports(NamedTuple):
@@ -131,6 +132,7 @@ class Watch:
     _told: dict[str, str] = field(init=False, default_factory=dict)
     _settled: dict[str, tuple[int, int]] = field(init=False, default_factory=dict)
     _waiting_since_s: dict[str, float] = field(init=False, default_factory=dict)
+    _held_back: dict[str, bool] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._state = WatchState.read(self.state_path)
@@ -235,6 +237,7 @@ class Watch:
         if part is None:
             return _Reading.SETTLED
         if self._is_to_wait(log, part, format_name, status):
+            self._tell_held_back(log, part, format_name)
             return _Reading.WAITING
         self._keep(log, part, known, format_name)
         return None
@@ -249,6 +252,19 @@ class Watch:
         many = part.after.offset - part.start > MAX_PART_BYTES // 2
         return not many and self.now_s() - since_s < LONGEST_WAIT_S
 
+    def _tell_held_back(self, log: LogFile, part: Part, format_name: str | None) -> None:
+        """Say once how many lines wait, and for what; more of them may come until they are taken."""
+        if log.id in self._held_back:
+            return
+        self._held_back[log.id] = True
+        held = sum(block.count(b"\n") for block in iter(lambda: part.lines.read(_BLOCK_BYTES), b""))
+        why = "sum up a run that may not be over" if format_name in WHOLE_RUNS else "may overlap with others to come"
+        verb = "waits" if held == 1 else "wait"
+        quiet = f"{self.options.quiet_s:g} s"
+        self.note(
+            f"{log.path.name}: {format_count(held, 'line')} {verb} until the log was quiet for {quiet}: they {why}"
+        )
+
     def _keep(self, log: LogFile, part: Part, known: Followed | None, format_name: str | None) -> None:
         """Spool one part and remember how far it goes."""
         imports = self._import(log, part, format_name)
@@ -260,6 +276,7 @@ class Watch:
         self._state.pending = None
         self._state.write(self.state_path)
         self._waiting_since_s.pop(log.id, None)
+        self._held_back.pop(log.id, None)
         self.tally.records += len(imports.records)
         self.tally.refused += imports.refused
         self.on_progress(self.tally)
@@ -296,7 +313,7 @@ class Watch:
 
     def _forget_all_but(self, present: set[str]) -> None:
         """Drop logs that are gone, so that the state stays as small as the folder."""
-        for memory in (self._settled, self._told, self._waiting_since_s):
+        for memory in (self._settled, self._told, self._waiting_since_s, self._held_back):
             for name in memory.keys() - present:
                 del memory[name]
         if gone := self._state.files.keys() - present:

@@ -13,6 +13,7 @@ from tradewind.tuning.limits import First
 from tradewind.tuning.observation import Observation
 from tradewind.tuning.proposal import Proposal, asked, dwell_s, limits_of
 from tradewind.tuning.state import TuningState
+from tradewind.units import format_count
 
 
 def ease(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
@@ -33,10 +34,11 @@ def ease(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Pro
     if limit.awaits_another(seen.streams):
         if seen.has_room:  # so it may be the path's own: a search on a radio goes on
             return None
-        return Proposal(state, DecisionKind.DWELL, f"{what}; {seen.streams} streams are cut if it goes on", here)
+        return Proposal(state, DecisionKind.DWELL, f"{what}; streams are given up if it goes on", here)
     cut = limit.cut(signal, seen.streams, delay_s=delay_s, loss=loss, elapsed_s=state.elapsed_s)
     state = _given_up(basis, replace(state, limit=cut), seen, goal)
-    reason = f"{what}: from {seen.streams} to at most {max(state.limit.streams or 1, len(seen.active))} streams"
+    most = max(state.limit.streams or 1, len(seen.active))
+    reason = f"{what}: from {seen.streams} to at most {format_count(most, 'stream')}"
     first = First.CONCURRENCY if signal is Signal.LOSS else First.PARALLELISM
     return Proposal(state, DecisionKind.CONGESTION, reason, here, first)
 

@@ -13,7 +13,7 @@ from tradewind.tuning.limits import First, Limits, shares, with_streams
 from tradewind.tuning.observation import Observation
 from tradewind.tuning.proposal import Proposal, asked, limits_of
 from tradewind.tuning.state import TuningState
-from tradewind.units import format_bps
+from tradewind.units import format_bps, format_count
 
 MOST_STREAMS = 128
 """Streams that are tried where no cap says less: twice the concurrency of the largest lattice."""
@@ -47,10 +47,10 @@ def explore(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> 
     if search.settled:
         return _settled(basis, state, seen, goal, search)
     if search.streams != seen.streams and search.ticks < MOST_WAITS and search.streams == _streams_asked(state, seen):
-        return _stay(state, seen, search.waited(), f"waiting until {search.streams} streams are in force")
+        return _stay(state, seen, search.waited(), f"waiting for {format_count(search.streams, 'stream')}")
     slow_start = SLOW_START_ROUND_TRIPS * seen.rtt_s / max(seen.interval_s, 1e-9)
     if search.ticks == 0 and slow_start > LONG_SLOW_START and seen.slow_start > 0:
-        return _stay(state, seen, search.waited(), f"{seen.streams} streams are still in slow start")
+        return _stay(state, seen, search.waited(), f"{format_count(seen.streams, 'stream')} in slow start still")
     return _next_try(basis, state, seen, replace(search, streams=seen.streams), _utility(basis, seen, goal, search))
 
 
@@ -60,7 +60,7 @@ def begin_search(
     """Look around from the streams in force; ``trusted`` says that this tick measures them as they are now."""
     search = start(seen.streams, octaves)
     if not trusted:
-        return _stay(state, seen, search, f"measuring {seen.streams} streams anew")
+        return _stay(state, seen, search, f"measuring {format_count(seen.streams, 'stream')} anew")
     return _next_try(basis, state, seen, search, _utility(basis, seen, goal, search))
 
 
@@ -75,7 +75,7 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
     if not search.settled and reached in (seen.streams, search.best_streams):  # files or caps leave nothing to try
         search = Search(reached, reached, search.best_utility, settled=True)
     search = replace(search, capped=search.settled and reached >= _highest(limits))
-    measured = f"{seen.streams} streams reach {format_bps(seen.throughput_bps)}"
+    measured = f"{format_count(seen.streams, 'stream')}: {format_bps(seen.throughput_bps)}"
     reason = f"{measured}; {reached} have done best and stay" if search.settled else f"{measured}; trying {reached}"
     return Proposal(replace(state, search=search), DecisionKind.EXPLORE, reason, settings)
 
@@ -92,11 +92,12 @@ def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, se
         settings = scaled(basis, state, seen, wanted, limits)
         if (reached := sum(each.streams for each in settings)) > _streams_asked(state, seen):
             search = replace(search, streams=reached)
-            reason = f"the path has been quiet: {reached} streams again"
+            reason = f"the path has been quiet: {format_count(reached, 'stream')} again"
             return Proposal(replace(state, search=search), DecisionKind.RESTORE, reason, settings)
     if search.capped and search.best_streams < _highest(limits):
         more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
-        return replace(more, reason=f"more than {search.best_streams} streams are permitted now; {more.reason}")
+        before = format_count(search.best_streams, "stream")
+        return replace(more, reason=f"more than {before} permitted now; {more.reason}")
     rate = seen.throughput_bps
     if not goal.kept_by(rate, seen.power_on_basis_w(basis), seen.j_per_byte(basis)) and search.ticks > 0:
         octaves = 1.0 if goal.floor_bps is not None else -FINEST_OCTAVES
@@ -106,7 +107,7 @@ def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, se
     if goal.floor_bps is not None and rate > COMFORT * goal.floor_bps and search.ticks >= AGAIN_TICKS:
         again = begin_search(basis, state, seen, goal, octaves=-FINEST_OCTAVES, trusted=True)
         return replace(again, kind=DecisionKind.SLA_ABOVE, reason=f"more than agreed: {again.reason}")
-    reason = f"{seen.streams} streams at {format_bps(rate)} are the best found"
+    reason = f"{format_count(seen.streams, 'stream')} at {format_bps(rate)}: the best found"
     return _stay(state, seen, search.waited(), reason, DecisionKind.HOLD)
 
 

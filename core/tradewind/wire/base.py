@@ -1,5 +1,6 @@
 """Building blocks of the wire models: strictness, ranges and times."""
 
+import re
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Annotated
@@ -41,6 +42,11 @@ _PLAIN_REASONS = MappingProxyType(
 """Where pydantic's own words speak of Python or of patterns."""
 
 
+_COUNTED = ("too_short", "too_long")
+_ITEMS = re.compile(r"should have (at (?:least|most) \d+ \w+) after validation, not (.+)")
+"""Its words for lists, which speak of tuples; ``more than N`` where it stopped counting."""
+
+
 class Strict(BaseModel):
     """Immutable, refuses unknown fields and numbers that are not finite."""
 
@@ -60,6 +66,8 @@ def reason_of(error: ErrorDetails) -> InvalidValue:
         return InvalidValue(field, "is not a known field; units are part of the names, such as total_bytes and rtt_s")
     if error["type"] == "json_invalid":
         return InvalidValue("row", f"is not valid JSON: {error['msg'].removeprefix('Invalid JSON: ')}")
+    if error["type"] in _COUNTED and (match := _ITEMS.search(error["msg"])) is not None:
+        return InvalidValue(field, f"must have {match[1]}, has {match[2]}")
     if error["type"] in _PLAIN_REASONS:
         return InvalidValue(field, _PLAIN_REASONS[error["type"]])
     return InvalidValue(field, error["msg"][0].lower() + error["msg"][1:])

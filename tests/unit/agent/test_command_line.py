@@ -4,7 +4,7 @@ import pytest
 
 from tradewind_agent.cli.app import run
 
-COMMANDS = ["copy", "recommend", "logs", "logs upload", "logs watch", "serve-files", "meter", "login", "doctor"]
+COMMANDS = ["copy", "wrap", "recommend", "logs", "logs upload", "logs watch", "serve-files", "meter", "login", "doctor"]
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +24,7 @@ def test_every_command_explains_itself_and_takes_json(command, capsys):
     assert "Usage" in told.out
     assert told.err == ""
     assert ("--json" in told.out) == (command != "logs")
+    assert "<bool>" not in told.out  # a switch takes no value
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from tradewind.parameters import UNTUNED
 from tradewind.prediction import Interval, Prediction
-from tradewind_agent.copy_report import plan_document
+from tradewind_agent.copy_report import efficiency_told, plan_document
 from tradewind_agent.planning import Plan, plan_given
 
 
@@ -28,3 +28,8 @@ def test_without_energy_above_nothing_no_efficiency_is_told(energy_j):
     told = predicted(energy_j, None if energy_j is None else Interval(-0.1, -0.5, 0.3))
     assert told["bits_per_joule"] is None
     assert told["throughput_per_joule"] is None
+
+
+def test_bits_a_joule_are_told_to_people_where_energy_is_known():
+    assert efficiency_told(1e8, 200.0, 10.0) == "; 5 Mbit/J"
+    assert efficiency_told(1e8, None, 10.0) == ""

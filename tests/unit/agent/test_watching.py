@@ -229,3 +229,17 @@ def test_the_state_forgets_logs_that_are_gone(watched):
     log.unlink()
     watched.watch().run(once=True)
     assert b"transfers.log" not in watched.state.read_bytes()
+
+
+def test_lines_that_are_held_back_are_told_once_with_the_reason(watched):
+    statistics = (
+        b'{"level":"info","msg":"Copied (new)","size":10,"object":"a","objectType":"*local.Object","source":"x"}\n'
+    )
+    watched.write("rclone.log", 3 * statistics)
+    watch = watched.watch()
+    watch.read()
+    watched.write("rclone.log", statistics)
+    watch.read()
+    (told,) = watched.notes
+    assert told.startswith("rclone.log: 3 lines wait until the log was quiet for 60 s: ")
+    assert "may not be over" in told

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 from tradewind.errors import InvalidValue, TradewindError
 from tradewind_agent.cli import copy, doctor, login, logs, meter, recommend, serve_files, surroundings, wrap
@@ -24,6 +25,23 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise typer.Abort from None
+
+
+def _without_types_of_switches(command: Any) -> Any:
+    """``command``, whose help names no type behind options that take no value."""
+
+    def silent(option: Any) -> Any:
+        if getattr(option, "is_flag", False) and option.metavar is None:
+            option.metavar = ""
+        return option
+
+    for option in command.params:
+        silent(option)
+    make_help = command.get_help_option  # made anew each time, beside the other options
+    command.get_help_option = lambda context: silent(make_help(context))
+    for each in getattr(command, "commands", {}).values():
+        _without_types_of_switches(each)
+    return command
 
 
 def build() -> typer.Typer:
@@ -62,7 +80,8 @@ def _alone(
 def run(arguments: list[str]) -> int:
     """Run one command line; the exit code: 0, 1 for failure, 2 for wrong usage, 128 + n for signal n."""
     try:
-        return int(build()(args=arguments, prog_name=PROGRAM, standalone_mode=False) or 0)
+        command = _without_types_of_switches(get_command(build()))
+        return int(command(args=arguments, prog_name=PROGRAM, standalone_mode=False) or 0)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the user gets a line; the trace is for the asking
         if os.environ.get(TRACE_VARIABLE):
             traceback.print_exc()

@@ -9,7 +9,7 @@ from tradewind.parameters import Parameters
 from tradewind.transfer import Mover, Status, TransferRecord, Usage
 from tradewind.units import format_bps, format_bytes, format_joules, throughput_bps
 from tradewind.wire.records import WireRecord
-from tradewind_agent.copy_report import limits_document, plan_document
+from tradewind_agent.copy_report import efficiency_told, limits_document, plan_document
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.movers.port import Command, Result
 from tradewind_agent.planning import Plan
@@ -98,9 +98,11 @@ class WrapReport:
         told = f"{format_bytes(result.bytes_moved)} in {files}{failed} in {self.duration_s:.1f} s: {format_bps(rate)}"
         if self.plan.predicted is not None:
             told += f", predicted {format_bps(self.plan.predicted.throughput_bps.mean)} ({self.plan.source})"
-        return told + "".join(
+        told += "".join(
             f"; {format_joules(reading.total_j)} ({reading.method}, {reading.quality})" for reading in self.energy
         )
+        energy_j = sum(reading.total_j for reading in self.energy) if self.energy else None
+        return told + efficiency_told(rate, energy_j, self.duration_s)
 
 
 def command_text(command: Command) -> str:
