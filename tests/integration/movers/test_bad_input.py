@@ -12,6 +12,8 @@ from tests.integration.movers.conftest import FILE_BYTES
 from tests.integration.movers.driving import recommending, tool_process
 from tradewind.transfer import Status
 from tradewind.wire.records import parse_row
+from tradewind_agent.errors import ToolUnusable
+from tradewind_agent.movers.known import find_installed, known_movers
 from tradewind_agent.spool import Spool
 
 WAN = ("--bandwidth", "1Gbps", "--rtt", "50ms", "--base-power", "0s")
@@ -92,6 +94,47 @@ def test_a_killed_tool_is_a_failed_transfer_and_a_signals_exit_code(drive, slow,
     (row,) = drive.spooled()
     assert row.outcome.status is Status.FAILED
     assert 0 < row.outcome.bytes_moved < 6 * FILE_BYTES
+
+
+@pytest.mark.parametrize("tool", ["rclone", "curl", "globus-url-copy"])
+def test_whichever_tool_is_killed_its_end_is_told_in_one_line(drive, slow, grid, tmp_path, tool):
+    huge = tmp_path / "huge"
+    with huge.open("wb") as file:
+        file.truncate(1 << 33)  # sparse: it lasts until it is killed
+    line = {
+        "rclone": ("rclone", "copy", "--http-url", slow.url, "--max-depth", "1", ":http:", tmp_path / "to"),
+        "curl": ("curl", "-s", "--output-dir", tmp_path, "--remote-name-all", f"{slow.url}f0[0-9]"),
+        "globus-url-copy": ("globus-url-copy", grid.url(huge), "file:///dev/null"),
+    }[tool]
+
+    def kill(_):
+        if (process := tool_process()) is not None:
+            os.kill(process.pid, signal.SIGKILL)
+
+    report = drive.run(drive.prepare(*line, service=recommending(2)), kill)
+    assert (report.exit_code, report.status) == (128 + signal.SIGKILL, Status.FAILED)
+    assert "exit code 137" in report.line()
+    assert "\n" not in report.line()
+    assert all(row.outcome.status is Status.FAILED for row in drive.spooled())
+
+
+IMPOSTORS = {
+    "missing": (None, "is not installed; on Debian and Ubuntu: apt install"),
+    "too old": ('print("version 0.1.2")', "is version 0.1.2; "),
+    "nonsense": ('print("I am no such thing")', "does not tell its version"),
+    "killed": ("import os; os.kill(os.getpid(), 9)", "does not tell its version"),
+}
+
+
+@pytest.mark.parametrize("what", IMPOSTORS)
+@pytest.mark.parametrize("mover", [each for each in known_movers() if each.tuned], ids=lambda mover: mover.name)
+def test_a_tool_that_cannot_be_used_is_told_in_one_line(tmp_path, mover, what):
+    script, told = IMPOSTORS[what]
+    folder = str(tmp_path / "none") if script is None else impostor(tmp_path / "bin", mover.programs[0], script)
+    with pytest.raises(ToolUnusable) as unusable:
+        find_installed(mover, mover.programs[0], {"PATH": folder})
+    assert told in str(unusable.value)
+    assert "\n" not in str(unusable.value)
 
 
 def test_a_stop_reaches_the_tool_and_the_transfer_is_logged_as_cancelled(user, slow, tmp_path):

@@ -83,6 +83,10 @@ def test_curl_that_writes_to_standard_output_stays_serial(drive, slow, capfdbina
         (("aria2c", "-j7"), {"concurrency": 7}, ("-s3", "-x3")),
         (("aria2c", "-x4", "-s4"), {"parallelism": 4}, ("-j2",)),
         (("globus-url-copy", "-p", "7"), {"parallelism": 7}, ("-cc", "2")),
+        (("globus-url-copy", "-cc", "7", "-pp"), {"concurrency": 7}, ("-p", "3")),
+        (("rclone", "copy", "--transfers", "7"), {"concurrency": 7}, ("--multi-thread-streams", "3")),
+        (("aria2c", "-j", "7"), {"concurrency": 7}, ("-s3", "-x3")),
+        (("aria2c", "--max-concurrent-downloads=7"), {"concurrency": 7}, ("-s3", "-x3")),
         (("curl", "-Z", "--parallel-max", "7", "-o", "x"), {"concurrency": 7}, ()),
     ],
 )
