@@ -12,6 +12,7 @@ from fastapi.telemetry import TelemetryConfig
 from starlette.types import Lifespan
 
 from services.api import (
+    completions,
     endpoints,
     front,
     keys,
@@ -38,6 +39,7 @@ HOT_ROUTERS = (recommend.router, transfers.live_router)
 """Of the most frequent requests: their routes are matched before all others, and without a router in between."""
 
 ROUTERS = (
+    completions.router,
     logs.router,
     transfers.router,
     endpoints.router,

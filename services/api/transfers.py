@@ -1,4 +1,4 @@
-"""``/v1/transfers``: heartbeats of live transfers, their ends, and what both have told."""
+"""``/v1/transfers``: heartbeats of live transfers, and what they and their ends have told."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -7,21 +7,19 @@ from uuid import UUID
 
 import orjson
 from fastapi import Query
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from services.api.dependencies import AgentKey, AnyKey, Body, Parts
 from services.api.direct_route import DirectRoute
 from services.api.recommend import enquiry_of, offer_for, snapshot_for
 from services.api.routing import v1_router
-from services.application.complete_transfer import complete_transfer
 from services.application.tune_transfer import Answer, Opening
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container
 from tradewind.recommendation import whole_setting
 from tradewind.tuning import opened
 from tradewind.wire.base import BIGINT_MAX, Name
-from tradewind.wire.heartbeats import Completion, CompletionReceipt, Heartbeat, HeartbeatAnswer
+from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind.wire.recommendations import RecommendRequest, WireTable
 from tradewind.wire.transfers import TransferState, TransferSummary, TransferTimeline
 
@@ -84,27 +82,6 @@ async def heartbeat(transfer_id: UUID, beat: Heartbeat, body: Body, parts: Parts
         open_=partial(_opening, parts, principal.tenant_id),
     )
     return Response(_rendered(answer), media_type="application/json")
-
-
-@router.post("/{transfer_id}/complete")
-async def complete(transfer_id: UUID, completion: Completion, parts: Parts, principal: AgentKey) -> CompletionReceipt:
-    """End a transfer: store its records as an upload of logs does, and the heartbeats that are not stored yet.
-
-    What is acknowledged is durable. The same completion twice stores nothing twice.
-    """
-    receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal.tenant_id)
-    await parts.tuner.end(TransferKey(principal.tenant_id, transfer_id))
-    return receipt
-
-
-def _complete(transfer_id: UUID, completion: Completion, parts: Container, tenant_id: UUID) -> CompletionReceipt:
-    return complete_transfer(
-        transfer_id,
-        completion,
-        uow=parts.store.unit_of_work(tenant_id),
-        clock=parts.clock,
-        limits=parts.body_limits,
-    )
 
 
 async def _opening(parts: Container, tenant_id: UUID, asked: RecommendRequest) -> Opening:
