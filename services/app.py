@@ -1,5 +1,6 @@
 """The API process: the application for uvicorn."""
 
+import asyncio
 import gc
 import os
 from collections.abc import AsyncIterator
@@ -82,9 +83,12 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         parts.notices.start()
+        following = asyncio.create_task(parts.live_shares.follow())
         try:
             yield
         finally:
+            following.cancel()
+            await asyncio.wait([following])
             parts.notices.stop()
             await parts.session_client.aclose()
             if closing is not None:

@@ -14,6 +14,7 @@ from structlog.typing import FilteringBoundLogger
 
 from services.application.authenticate import Keyring
 from services.application.jobs import KeyChanged, LimitsChanged, Notice, ReleaseChanged
+from services.application.live_shares import LiveShares
 from services.application.log_lines import BodyLimits
 from services.application.ports import Clock
 from services.application.single_flight import SingleFlight
@@ -48,6 +49,7 @@ class Container:
     client: redis.Redis
     session_client: redis.asyncio.Redis
     tuner: Tuner
+    live_shares: LiveShares
     notices: NoticeListener
     clock: Clock
     metrics: Metrics
@@ -88,6 +90,7 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
             keyring.forget_all()
             snapshots.forget_all()
 
+        sessions = RedisSessions(session_client)
         yield Container(
             store=store,
             keyring=keyring,
@@ -96,7 +99,8 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
             unseen_turns=asyncio.Lock(),
             client=client,
             session_client=session_client,
-            tuner=Tuner(RedisSessions(session_client)),
+            tuner=Tuner(sessions),
+            live_shares=LiveShares(sessions, snapshots.capped),
             notices=NoticeListener(client, on_notice=on_notice, on_subscribed=on_subscribed, log=log),
             clock=SystemClock(),
             metrics=Metrics.create(),

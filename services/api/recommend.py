@@ -29,7 +29,7 @@ router = v1_router("", "recommend", DirectRoute)
 @router.post("/recommend", response_model=RecommendResponse)
 async def recommend_parameters(asked: RecommendRequest, parts: Parts, principal: AgentKey) -> Response:
     """Parameters for each chunk of a data set, what to expect of them, and a table to go on tuning with alone."""
-    offer = await offer_for(enquiry_of(asked), parts, principal.tenant_id)
+    offer = await offer_for(enquiry_of(asked, weight=principal.weight), parts, principal.tenant_id)
     parts.metrics.recommended[offer.recommendation.source].inc()
     return Response(rendered(offer), media_type="application/json")
 
@@ -51,7 +51,7 @@ async def snapshot_for(parts: Container, tenant_id: UUID) -> Snapshot:
     return await snapshot_of(tenant_id, snapshots=parts.snapshots, lookups=parts.lookups)
 
 
-def enquiry_of(asked: RecommendRequest) -> Enquiry:
+def enquiry_of(asked: RecommendRequest, *, weight: float = 1.0) -> Enquiry:
     """The request in the words of the domain.
 
     Raises
@@ -68,6 +68,7 @@ def enquiry_of(asked: RecommendRequest) -> Enquiry:
         path=asked.to_path(),
         load=asked.load,
         caps=asked.limits.to_caps() if asked.limits else NO_CAPS,
+        weight=weight,
     )
 
 

@@ -13,6 +13,7 @@ from services.api.dependencies import AgentKey, AnyKey, Body, Parts
 from services.api.direct_route import DirectRoute
 from services.api.recommend import enquiry_of, offer_for, snapshot_for
 from services.api.routing import v1_router
+from services.application.authenticate import Principal
 from services.application.tune_transfer import Answer, Opening
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container
@@ -79,15 +80,15 @@ async def heartbeat(transfer_id: UUID, beat: Heartbeat, body: Body, parts: Parts
         body,
         weight=principal.weight,
         claims=snapshot.claims,
-        open_=partial(_opening, parts, principal.tenant_id),
+        open_=partial(_opening, parts, principal),
     )
     return Response(_rendered(answer), media_type="application/json")
 
 
-async def _opening(parts: Container, tenant_id: UUID, asked: RecommendRequest) -> Opening:
+async def _opening(parts: Container, principal: Principal, asked: RecommendRequest) -> Opening:
     """What the transfer of an enquiry is tuned on: the recommendation as it stands now."""
-    enquiry = enquiry_of(asked)
-    offer = await offer_for(enquiry, parts, tenant_id)
+    enquiry = enquiry_of(asked, weight=principal.weight)
+    offer = await offer_for(enquiry, parts, principal.tenant_id)
     tables = {kind: WireTable.model_validate_json(table).to_table() for kind, table in offer.table_json.items()}
     basis = opened(
         sla=enquiry.sla,

@@ -1,7 +1,7 @@
 """What a caller asks before a transfer, and the offer that answers it."""
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
 
 from tradewind.cluster import LOAD_MAX
 from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, kind_of, split_by_bdp
@@ -10,6 +10,7 @@ from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.recommendation import Recommendation
 from tradewind.sla import Sla
 from tradewind.transfer import LinkKey
+from tradewind.units import format_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +18,7 @@ class Enquiry:
     """What is to be moved, where, and what is agreed.
 
     ``load`` is the external load, if the caller knows it: 0..1, of which no more than ``LOAD_MAX`` is believed.
+    ``weight`` is the transfer's where several share a cap, ``shared_with`` how many of those there are.
     """
 
     link: LinkKey
@@ -26,6 +28,18 @@ class Enquiry:
     path: Path = UNKNOWN_PATH
     load: float | None = None
     caps: Caps = NO_CAPS
+    weight: float = 1.0
+    shared_with: int = 0
+
+    def within(self, caps: Caps, shared_with: int) -> Self:
+        """The same within further caps, which live transfers share with it."""
+        return replace(self, caps=self.caps.tightened_by(caps), shared_with=shared_with)
+
+    @property
+    def sharing(self) -> str:
+        """What a rationale says of transfers that share the caps."""
+        others = self.shared_with
+        return f"; its caps are shared with {format_count(others, 'live transfer')}" if others else ""
 
     def __post_init__(self) -> None:
         if self.load is not None:

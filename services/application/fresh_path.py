@@ -73,7 +73,7 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         source=grounds.source,
         rationale=(
             f"{unseen_case(enquiry, snapshot, chunks, load)}, {grounds.origin}: {channels_of(plan)};"
-            f" expects about {format_bps(predicted.throughput_bps.mean)}, not certified"
+            f" expects about {format_bps(predicted.throughput_bps.mean)}, not certified{enquiry.sharing}"
         ),
         release=snapshot.release if grounds.source is AnswerSource.NEIGHBOUR else None,
         nearest_data_distance=grounds.distance,

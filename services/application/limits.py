@@ -1,14 +1,19 @@
 """Caps that hold for all live transfers of a tenant, an endpoint or a path together."""
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from services.application.jobs import Event, LimitsChanged
+from services.application.live_shares import Held
 from services.application.tuning_sessions import Claim
 from tradewind.parameters import NO_CAPS, Caps
+
+NOTHING_HELD: Mapping[str, Held] = MappingProxyType({})
 
 
 class LimitScope(StrEnum):
@@ -34,12 +39,31 @@ class Limit:
     def claim(self) -> Claim:
         return Claim(":".join((self.scope, self.source or "", self.destination or "")), self.concurrency, self.streams)
 
+    def left_by(self, others: Held | None, weight: float) -> Caps:
+        """What a newcomer may expect to use beside others: what is free, or its fair part once they have shrunk."""
+        if others is None:
+            return Caps(concurrency=self.concurrency, streams=self.streams)
+        part = weight / (others.weight + weight)
+
+        def left(cap: int | None, held: int) -> int | None:
+            return None if cap is None else max(cap - held, math.floor(cap * part), 1)
+
+        return Caps(concurrency=left(self.concurrency, others.concurrency), streams=left(self.streams, others.streams))
+
+
+class Permitted(NamedTuple):
+    """``caps`` of one transfer, and with how many live ones at most it shares one of them."""
+
+    caps: Caps
+    shared_with: int
+
 
 class Limits:
     """All limits of a tenant."""
 
     def __init__(self, limits: Iterable[Limit] = ()) -> None:
         self._by_place = {(limit.scope, limit.source, limit.destination): limit for limit in limits}
+        self._claims = {limit: limit.claim() for limit in self._by_place.values()}
 
     def __bool__(self) -> bool:
         return bool(self._by_place)
@@ -53,16 +77,25 @@ class Limits:
         ]
         return tuple(self._by_place[place] for place in places if place in self._by_place)
 
-    def caps(self, source: str, destination: str) -> Caps:
-        """What one transfer may use if no other runs."""
-        caps = NO_CAPS
+    @property
+    def scopes(self) -> Sequence[str]:
+        """Names of what is limited, as claims have them."""
+        return [claim.scope for claim in self._claims.values()]
+
+    def permitted(
+        self, source: str, destination: str, *, held: Mapping[str, Held] = NOTHING_HELD, weight: float = 1.0
+    ) -> Permitted:
+        """What one transfer of a weight may use beside those that live."""
+        caps, shared_with = NO_CAPS, 0
         for limit in self.holding(source, destination):
-            caps = caps.tightened_by(Caps(concurrency=limit.concurrency, streams=limit.streams))
-        return caps
+            others = held.get(self._claims[limit].scope)
+            caps = caps.tightened_by(limit.left_by(others, weight))
+            shared_with = max(shared_with, others.transfers if others else 0)
+        return Permitted(caps, shared_with)
 
     def claims(self, source: str, destination: str) -> tuple[Claim, ...]:
         """What a live transfer has to claim its share of."""
-        return tuple(limit.claim() for limit in self.holding(source, destination))
+        return tuple(self._claims[limit] for limit in self.holding(source, destination))
 
 
 NO_LIMITS = Limits()

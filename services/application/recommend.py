@@ -55,9 +55,9 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
     ------
     NotInMemory : the link's model has to be fetched first.
     """
-    caps = snapshot.permitted(enquiry.link, enquiry.caps)
-    if caps is not enquiry.caps:
-        enquiry = replace(enquiry, caps=caps)
+    permitted = snapshot.permitted(enquiry.link, enquiry.weight)
+    if permitted is not None:
+        enquiry = enquiry.within(*permitted)
     indexed = snapshot.indexed(enquiry.link)
     if indexed is None:
         return enquiry
@@ -101,7 +101,8 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
             load=load,
             octaves=octaves,
             mean_bps=predicted.throughput_bps.mean,
-        ),
+        )
+        + enquiry.sharing,
         release=snapshot.release,
         nearest_data_distance=octaves,
     )

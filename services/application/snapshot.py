@@ -14,11 +14,11 @@ from uuid import UUID
 
 from services.application.assumed_load import AssumedLoad
 from services.application.learned import IndexedModel, StoredModel
-from services.application.limits import NO_LIMITS, Limits
+from services.application.limits import NO_LIMITS, Limits, Permitted
+from services.application.live_shares import HeldByScope
 from services.application.neighbours import Neighbourhood, by_mover
 from services.application.served_model import ServedLeaf, ServedModel
 from services.application.tuning_sessions import Claim
-from tradewind.parameters import Caps
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import LinkKey
 
@@ -116,10 +116,12 @@ class Snapshot:
     """Everything one tenant's recommendations need.
 
     ``at_hand`` : models fetched for this very request, which count as in memory even if the shelf has given them up.
+    ``held`` : of caps by live transfers, brought up to date each second.
     """
 
     index: Index
     shelf: Shelf = field(default_factory=Shelf)
+    held: HeldByScope = field(default_factory=dict)
     at_hand: Mapping[UUID, ServedModel] = field(default_factory=dict)
 
     @property
@@ -140,10 +142,10 @@ class Snapshot:
         """What the owner of the source says of the path to the destination."""
         return self.index.known_paths.get(self._own_names(asked), UNKNOWN_PATH)
 
-    def permitted(self, asked: LinkKey, caps: Caps) -> Caps:
-        """``caps`` and the limits that a transfer between two endpoints falls under."""
+    def permitted(self, asked: LinkKey, weight: float) -> Permitted | None:
+        """What the limits leave a transfer between two endpoints, beside those that live; ``None`` without limits."""
         limits = self.index.limits
-        return caps.tightened_by(limits.caps(*self._own_names(asked))) if limits else caps
+        return limits.permitted(*self._own_names(asked), held=self.held, weight=weight) if limits else None
 
     def claims(self, asked: LinkKey) -> tuple[Claim, ...]:
         """What a live transfer has to claim its share of."""
@@ -211,10 +213,21 @@ class Snapshots:
         forgotten, asked_at = self._forgotten, self._monotonic()
         index = self._load_index(tenant_id)
         index.prepare()
-        snapshot = Snapshot(index, self._shelf)
+        before = self._held.get(tenant_id)
+        is_recent = before is not None and asked_at - before[1] < self._fresh_for_s
+        snapshot = Snapshot(index, self._shelf, held=before[0].held if before and is_recent else {})
         if self._forgotten == forgotten:  # else another release came into force meanwhile, perhaps of this tenant
             self._held[tenant_id] = (snapshot, asked_at + self._fresh_for_s)
         return snapshot
+
+    def capped(self) -> Mapping[UUID, tuple[Sequence[str], HeldByScope]]:
+        """Scopes with caps of the tenants at hand, and where to note what live transfers hold of them."""
+        now_s, held = self._monotonic(), list(self._held.items())
+        return {
+            tenant_id: (snapshot.index.limits.scopes, snapshot.held)
+            for tenant_id, (snapshot, fresh_until_s) in held
+            if snapshot.index.limits and now_s <= fresh_until_s
+        }
 
     def fetch(self, tenant_id: UUID, model_id: UUID) -> ServedModel:
         """Put a model on the shelf, and return it, because the shelf may give it up before it is asked for."""

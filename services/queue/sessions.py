@@ -1,10 +1,13 @@
 """Sessions of live transfers in Redis: one script, and so one round trip and one step, a heartbeat."""
 
+from collections.abc import Sequence
 from importlib.resources import files
+from uuid import UUID
 
 import redis.asyncio
 from redis.exceptions import RedisError
 
+from services.application.live_shares import Held
 from services.application.tuning_sessions import (
     Exchanged,
     Outcome,
@@ -33,10 +36,11 @@ class RedisSessions:
         self._client = client
         self._exchange = client.register_script((_SCRIPTS / "exchange.lua").read_text())
         self._end = client.register_script((_SCRIPTS / "end.lua").read_text())
+        self._held = client.register_script((_SCRIPTS / "held.lua").read_text())
 
     async def exchange(self, key: TransferKey, tick: Tick) -> Exchanged:
         caps = [_text(cap) for claim in tick.claims for cap in (claim.concurrency, claim.streams)]
-        keys = [session_key(key), JOURNAL, *(_scope_key(key, claim.scope) for claim in tick.claims)]
+        keys = [session_key(key), JOURNAL, *(_scope_key(key.tenant_id, claim.scope) for claim in tick.claims)]
         arguments: list[bytes | str | int | float] = [
             tick.known,
             tick.sequence,
@@ -77,6 +81,13 @@ class RedisSessions:
             raise SessionsAway(str(away)) from away
         return found.encode() if isinstance(found, str) else found
 
+    async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[Held]:
+        try:
+            told = await self._held(keys=[_scope_key(tenant_id, scope) for scope in scopes])
+        except (RedisError, OSError) as away:
+            raise SessionsAway(str(away)) from away
+        return [Held(transfers, float(weight), files, streams) for transfers, weight, files, streams in told]
+
     async def end(self, key: TransferKey) -> None:
         try:
             await self._end(keys=[session_key(key)], args=[str(key.transfer_id), ENDED_TTL_S])
@@ -88,8 +99,8 @@ def session_key(key: TransferKey) -> str:
     return f"tradewind:session:{key.tenant_id}:{key.transfer_id}"
 
 
-def _scope_key(key: TransferKey, scope: str) -> str:
-    return f"tradewind:shares:{key.tenant_id}:{scope}"
+def _scope_key(tenant_id: UUID, scope: str) -> str:
+    return f"tradewind:shares:{tenant_id}:{scope}"
 
 
 def _text(cap: int | None) -> str:

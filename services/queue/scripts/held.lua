@@ -1,0 +1,19 @@
+-- What live transfers hold of scopes with caps, for those who are about to begin one.
+-- KEYS  hashes of scopes, as exchange.lua keeps them. Gives for each: transfers, sum of weights, files held, streams held.
+local clock = redis.call('TIME')
+local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local told = {}
+for i = 1, #KEYS do
+  local transfers, weights, files, streams = 0, 0, 0, 0
+  for _, entry in ipairs(redis.call('HVALS', KEYS[i])) do
+    local weight, held_files, held_streams, expires = string.match(entry, '^(%S+) %S+ %S+ (%S+) (%S+) (%S+)$')
+    if tonumber(expires) > now_ms then
+      transfers = transfers + 1
+      weights = weights + tonumber(weight)
+      files = files + tonumber(held_files)
+      streams = streams + tonumber(held_streams)
+    end
+  end
+  told[#told + 1] = {transfers, tostring(weights), files, streams}
+end
+return told
