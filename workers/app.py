@@ -48,7 +48,7 @@ def application(settings: Settings) -> Celery:
         worker_prefetch_multiplier=1,
         worker_max_tasks_per_child=MAX_TASKS_A_PROCESS,
         # Who names no queue takes both; see services.serve for workers of each.
-        task_queues=[Queue(name) for name in (JOBS_QUEUE, JOURNAL_QUEUE)],  # type: ignore[no-untyped-call]  # kombu's
+        task_queues=[Queue(name, routing_key=name) for name in (JOBS_QUEUE, JOURNAL_QUEUE)],  # type: ignore[no-untyped-call]  # kombu's
         task_default_queue=JOBS_QUEUE,
         task_routes={JOURNAL: {"queue": JOURNAL_QUEUE}},
         task_ignore_result=True,

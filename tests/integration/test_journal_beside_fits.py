@@ -8,6 +8,7 @@ import psycopg
 import redis
 from prometheus_client.parser import text_string_to_metric_families
 
+from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
 from services.queue.sessions import JOURNAL
 from services.serve import commands, running, worker_environments
 from services.settings import Settings
@@ -18,6 +19,10 @@ from tests.integration.test_workers import Store, free_port
 from tests.stack import Tenant
 
 __all__ = ["client", "learned"]
+
+QUEUES = {JOBS_QUEUE, JOURNAL_QUEUE}
+SEPARATOR = "\x06\x16"
+"""Between routing key, pattern and queue, as Celery's transport notes which messages a queue gets."""
 
 
 def test_heartbeats_are_journalled_while_every_worker_of_fits_is_busy(
@@ -48,6 +53,8 @@ def test_heartbeats_are_journalled_while_every_worker_of_fits_is_busy(
             assert transfer.beat(3)["journalled_sequence"] == 2
             assert store.waiting()
             eventually(lambda: _stored(settings) >= 3)
+        bindings = [member.decode().split(SEPARATOR) for member in broker.smembers("_kombu.binding.celery")]
+        assert {(binding[0], binding[-1]) for binding in bindings if binding[-1] in QUEUES} == {(q, q) for q in QUEUES}
 
 
 def _stored(settings: Settings) -> float:
