@@ -30,6 +30,8 @@ def ease(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Pro
         return Proposal(state, DecisionKind.DWELL, f"{what}; the last cut has not shown itself yet", here)
     if is_vain:
         kept = limit.taken_back(signal, delay_s=delay_s, loss=loss, elapsed_s=state.elapsed_s)
+        if seen.has_room:  # nobody is crowded: earlier cuts were for a path that is no more
+            kept = kept.lifted()
         return _restored(replace(state, limit=kept), seen, limit.before_last, what)
     if limit.awaits_another(seen.streams):
         if seen.has_room:  # so it may be the path's own: a search on a radio goes on

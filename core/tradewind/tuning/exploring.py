@@ -70,11 +70,11 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
     if seen.is_full and seen.streams >= POLITE_STREAMS:
         highest = min(highest, max(seen.streams, search.best_streams))
     search = search.advanced(value, lowest, highest)
-    settings = scaled(basis, state, seen, search.streams, limits)
+    wanted, settings = search.streams, scaled(basis, state, seen, search.streams, limits)
     reached = sum(each.streams for each in settings)
     if not search.settled and reached in (seen.streams, search.best_streams):  # files or caps leave nothing to try
         search = Search(reached, reached, search.best_utility, settled=True)
-    search = replace(search, capped=search.settled and reached >= _highest(limits))
+    search = replace(search, capped=search.settled and max(reached, wanted) >= _highest(limits))
     measured = f"{format_count(seen.streams, 'stream')}: {format_bps(seen.throughput_bps)}"
     reason = f"{measured}; {reached} have done best and stay" if search.settled else f"{measured}; trying {reached}"
     return Proposal(replace(state, search=search), DecisionKind.EXPLORE, reason, settings)

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.unit.tuning.simulated_path import run
+from tests.unit.tuning.simulated_path import MAX_THROUGHPUT, Transfer, chunk_basis, run
 from tests.unit.tuning.transfers import BIG, GIGABYTE, P, mixed, searching, warm
 from tradewind.dataset import ChunkKind
 from tradewind.errors import InvalidValue
@@ -201,6 +201,16 @@ def test_a_cap_that_is_lifted_is_used(transfer):
     assert transfer.decision.streams >= 8
 
 
+def test_a_cap_between_two_numbers_of_parallel_streams_is_used_when_it_is_lifted():
+    start = Parameters(concurrency=2, parallelism=2, pipelining=8)
+    transfer = Transfer(Basis(MAX_THROUGHPUT, (chunk_basis(BIG, start),), P.path, Caps(streams=5)))
+    run(P, [transfer], 6)
+    assert transfer.decision.streams == 4
+    transfer.basis = replace(transfer.basis, caps=Caps())
+    run(P, [transfer], 6)
+    assert transfer.decision.streams >= 8
+
+
 def test_fewer_channels_than_chunks_move_the_largest_chunks_and_give_them_all_files():
     transfer = mixed(tabled=True, caps=Caps(concurrency=2))
     chunks = transfer.state.decision.chunks
@@ -352,9 +362,9 @@ def test_a_queue_that_others_fill_does_not_take_stream_after_stream():
 
 
 def limited(streams, **values):
-    """A transfer with so many streams after a cut for loss, whose patience is at its end."""
+    """A transfer with so many streams after two cuts for loss, whose patience is at its end."""
     transfer = warm(BIG, start=Parameters(concurrency=streams, parallelism=1, pipelining=4))
-    limit = StreamLimit(streams=streams, before=12, before_last=12, cut_loss=0.01, signs=16)
+    limit = StreamLimit(streams=streams, before=24, before_last=12, cut_loss=0.01, signs=16)
     counters = {"elapsed_s": 50.0, "sent_bytes": 0, "retransmitted_bytes": 0}
     transfer.state = replace(transfer.state, limit=replace(limit, **values), **counters)
     return transfer
@@ -364,7 +374,9 @@ def limited(streams, **values):
 def test_loss_that_a_cut_leaves_is_the_paths_own_but_behind_a_full_queue(queue_s, kind):
     transfer = limited(8)
     one = sample(transfer, rtt_s=P.rtt_s + queue_s, sent_bytes=10**8, retransmitted_bytes=10**6)
-    assert stepped(transfer, one)[1].kind is kind
+    state, decision = stepped(transfer, one)
+    assert decision.kind is kind
+    assert (state.limit.streams is None) == (kind is DecisionKind.RESTORE)
 
 
 def test_few_streams_are_not_cut_for_one_lossy_tick():
