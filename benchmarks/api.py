@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ import httpx
 import redis
 
 from benchmarks import report
-from benchmarks.api_app import DIRECT_ECHO, ECHO, ECHO_REDIS
-from benchmarks.api_cases import DESTINATIONS, live_enquiries, live_transfer, log_lines, requests
+from benchmarks.api_app import DIRECT_ECHO, DIRECT_ECHO_REDIS, ECHO, ECHO_REDIS
+from benchmarks.api_cases import DESTINATIONS, live_enquiries, log_lines, requests
 from benchmarks.http_load import HeartbeatLoad, LiveTransfer, Load, LoadError, Measured
+from benchmarks.live_transfers import SETTLING_TICKS, ObedientTransfer
 from services.bootstrap import container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
@@ -30,11 +32,12 @@ from services.serve import PYTHON, first_key, running
 RECOMMEND = "/v1/recommend"
 HEARTBEAT = "/v1/transfers/{transfer_id}/heartbeats"
 ROUTES = {"echo": ECHO, "direct_echo": DIRECT_ECHO, "recommend": RECOMMEND}
-HEARTBEAT_ROUTES = {"echo_redis": ECHO_REDIS, "heartbeat": HEARTBEAT}
+HEARTBEAT_ROUTES = {"echo_redis": ECHO_REDIS, "direct_echo_redis": DIRECT_ECHO_REDIS, "heartbeat": HEARTBEAT}
 RATIOS = {
     "recommend_ratio": ("recommend", "echo"),
     "recommend_ratio_direct": ("recommend", "direct_echo"),
     "heartbeat_ratio": ("heartbeat", "echo_redis"),
+    "heartbeat_ratio_direct": ("heartbeat", "direct_echo_redis"),
 }
 ROUNDS, ROUND_S = 7, 4
 QUICK_ROUNDS, QUICK_ROUND_S = 3, 2
@@ -67,7 +70,8 @@ def run(rounds: int, seconds: int, seed: int) -> list[Mapping[str, Measured]]:
             publish(client, environment, seed)
             for body in bodies:
                 _require_learned(client, body)
-            heartbeats = HeartbeatLoad(Path(folder), [_begun(client, asked) for asked in live_enquiries()], secret)
+            live = [_begun(client, asked) for asked in live_enquiries()]
+            heartbeats = HeartbeatLoad(Path(folder), live, secret, first_sequence=SETTLING_TICKS)
 
         def measure(for_s: int) -> Mapping[str, Measured]:
             found = {name: load.run(address + path, for_s) for name, path in ROUTES.items()}
@@ -86,15 +90,21 @@ def run(rounds: int, seconds: int, seed: int) -> list[Mapping[str, Measured]]:
 
 
 def _begun(client: httpx.Client, enquiry: dict[str, Any]) -> LiveTransfer:
-    """A transfer that has its recommendation and its share."""
+    """A transfer that has its recommendation and its share, and has done what it was told for a while."""
     _require_learned(client, json.dumps(enquiry).encode())
     recommended = client.post(RECOMMEND, json=enquiry).raise_for_status().json()
-    transfer = live_transfer(enquiry, recommended)
-    first = transfer.body.replace('"@sequence@"', "0").replace('"@rate@"', "0").replace('"@chunk_rate@"', "0")
-    for route in HEARTBEAT_ROUTES.values():
+    transfer = ObedientTransfer(enquiry, recommended)
+
+    def answered(route: str, body: bytes) -> dict[str, Any]:
         path = route.format(transfer_id=transfer.id)
-        client.post(path, content=first, headers={"Content-Type": "application/json"}).raise_for_status()
-    return transfer
+        answer: dict[str, Any] = (
+            client.post(path, content=body, headers={"Content-Type": "application/json"}).raise_for_status().json()
+        )
+        return answer
+
+    for body in transfer.settle(partial(answered, HEARTBEAT)):
+        answered(ECHO_REDIS, body)
+    return transfer.goes_on()
 
 
 def _empty_journal(redis_url: str) -> None:

@@ -7,6 +7,7 @@ from uuid import UUID
 from fastapi import FastAPI, Response
 from fastapi.routing import APIRoute
 
+from benchmarks.live_transfers import SETTLING_TICKS
 from services.api.dependencies import AgentKey, Body, Parts
 from services.api.direct_route import DirectRoute
 from services.api.recommend import recommend_parameters
@@ -22,15 +23,19 @@ from tradewind.wire.recommendations import RecommendRequest
 ECHO = "/v1/echo"
 DIRECT_ECHO = "/v1/direct-echo"
 ECHO_REDIS = "/v1/echo/{transfer_id}/heartbeats"
+DIRECT_ECHO_REDIS = "/v1/direct-echo/{transfer_id}/heartbeats"
 
-REALLY_ANSWERED = 4
-"""Heartbeats of a transfer before its echo begins: state and answer have then grown to their usual size."""
+NOT_OVERTAKEN = 2**52
+"""Sequence that an echo says it knows: both routes to it tell heartbeats of one session, each with its own numbers."""
+
+REALLY_ANSWERED = SETTLING_TICKS
+"""Heartbeats of a transfer before its echo begins: state and answer are then those of a transfer that goes on."""
 
 
 def app() -> FastAPI:
     """For uvicorn. The echoes authenticate, validate the same body, and give back what was answered to it before.
 
-    They are ordinary endpoints of the framework, and one that is reached directly, as recommendations are.
+    They are ordinary endpoints of the framework, and ones that are reached directly, as the real ones are.
     """
     application = app_from_environment()
     kept: dict[tuple[object, ...], bytes] = {}
@@ -43,10 +48,15 @@ def app() -> FastAPI:
 
     application.post(ECHO)(kept_answer)
     application.router.add_api_route(DIRECT_ECHO, kept_answer, methods=["POST"], route_class_override=DirectRoute)
-    application.post(ECHO_REDIS)(HeartbeatEcho(application.state.container).answer)
+    heartbeat_echo = HeartbeatEcho(application.state.container).answer
+    application.post(ECHO_REDIS)(heartbeat_echo)
+    application.router.add_api_route(
+        DIRECT_ECHO_REDIS, heartbeat_echo, methods=["POST"], route_class_override=DirectRoute
+    )
     for echo in (ECHO, DIRECT_ECHO):
         _match_beside(application, echo, recommend_parameters)
-    _match_beside(application, ECHO_REDIS, heartbeat)
+    for echo in (ECHO_REDIS, DIRECT_ECHO_REDIS):
+        _match_beside(application, echo, heartbeat)
     return application
 
 
@@ -98,7 +108,7 @@ class HeartbeatEcho:
         tick = echoed.tick
         sent = Tick(
             sequence=beat.sequence,
-            known=beat.sequence,
+            known=NOT_OVERTAKEN,
             state=tick.state,
             enquiry=tick.enquiry,
             heartbeat=body,

@@ -9,7 +9,6 @@ from itertools import product
 from typing import Any
 from uuid import UUID
 
-from benchmarks.http_load import LiveTransfer
 from tradewind.dataset import DataSet
 from tradewind.parameters import Parameters
 from tradewind.path import Path
@@ -58,7 +57,6 @@ def _record(draw: random.Random, minute: int, destination: str, dataset: DataSet
     )
     rate_bps = min(throughput_bps(PATH, dataset, setting) * math.exp(draw.gauss(0, NOISE)), PATH.bandwidth_bps or 0.0)
     duration_s = 8 * dataset.total_bytes / rate_bps
-    power_w = BASE_W + 0.3 * setting.streams + 12 * rate_bps / 1e9
     started_at = START + timedelta(minutes=minute)
     return {
         "id": str(UUID(int=draw.getrandbits(128), version=4)),
@@ -82,13 +80,18 @@ def _record(draw: random.Random, minute: int, destination: str, dataset: DataSet
         "energy": [
             {
                 "host": "destination",
-                "total_j": power_w * duration_s,
+                "total_j": power_w(setting.streams, rate_bps) * duration_s,
                 "base_w": BASE_W,
                 "method": "rapl",
                 "quality": "measured",
             }
         ],
     }
+
+
+def power_w(streams: int, rate_bps: float) -> float:
+    """Of the hosts while they transfer."""
+    return BASE_W + 0.3 * streams + 12 * rate_bps / 1e9
 
 
 def requests() -> list[dict[str, Any]]:
@@ -102,52 +105,27 @@ def requests() -> list[dict[str, Any]]:
 LIVE_TIMES = 4
 """A live transfer has as many times the files of a logged one: more of it is left than a tick moves."""
 
+AMPLE = 10_000
+"""Live transfers do not move on: agreements on the whole leave time and energy for so many times its bytes."""
+
 
 def live_enquiries() -> list[dict[str, Any]]:
     """What the live transfers of the benchmark were recommended on: every link under every agreement."""
     return [
-        {"source": SOURCE, "destination": destination, "dataset": _more(dataset), "sla": agreement}
+        {"source": SOURCE, "destination": destination, "dataset": _more(dataset), "sla": _ample(agreement)}
         for agreement, dataset, destination in product(AGREEMENTS, (_alike("large"), _mixed()), DESTINATIONS)
     ]
+
+
+def _ample(agreement: dict[str, Any]) -> dict[str, Any]:
+    of_the_whole = agreement["kind"] in {"energy_at_most", "deadline"}
+    return agreement | ({"target": AMPLE * agreement["target"]} if of_the_whole else {})
 
 
 def _more(dataset: dict[str, Any]) -> dict[str, Any]:
     counts = {name: LIVE_TIMES * dataset[name] for name in ("file_count", "total_bytes")}
     bins = [_more(each) for each in dataset.get("size_histogram", ())]
     return dataset | counts | ({"size_histogram": bins} if bins else {})
-
-
-def live_transfer(enquiry: dict[str, Any], recommended: dict[str, Any]) -> LiveTransfer:
-    """The transfer half-way, at about the rate that was predicted for it, with its parameters as recommended."""
-    chunks = recommended["chunks"]
-    left = enquiry["dataset"]["total_bytes"] // 2
-    beat = {
-        "sequence": "@sequence@",
-        "at": "2026-11-21T10:00:00Z",
-        "interval_s": 5.0,
-        "bytes_moved": left,
-        "throughput_bps": "@rate@",
-        "remaining_bytes": left,
-        "remaining_files": enquiry["dataset"]["file_count"] // 2,
-        "parameters": recommended["parameters"],
-        "rtt_s": PATH.rtt_s,
-        "min_rtt_s": PATH.rtt_s,
-        "sent_bytes": left,
-        "retransmitted_bytes": 0,
-        "power_w": BASE_W,
-        "chunks": [
-            {
-                "chunk": each["chunk"],
-                "parameters": each["parameters"],
-                "throughput_bps": "@chunk_rate@",
-                "remaining_bytes": left // len(chunks),
-            }
-            for each in chunks
-        ],
-        "enquiry": enquiry,
-    }
-    rate_bps: float = recommended["predicted"]["throughput_bps"]["mean"]
-    return LiveTransfer(recommended["transfer_id"], json.dumps(beat), rate_bps, len(chunks))
 
 
 def _alike(name: str) -> dict[str, Any]:

@@ -30,26 +30,27 @@ end
 
 _HEARTBEATS = """
 local transfers = {{ {transfers} }}
-local paths, first, turn = {{}}, 0, 0
+local paths, first_sequence, sequence, turn = {{}}, 0, 0, 0
 
 function init(arguments)
   wrk.headers["Content-Type"] = "application/json"
   wrk.headers["Authorization"] = {authorization}
   for i, each in ipairs(transfers) do paths[i] = arguments[1] .. each.id .. arguments[2] end
-  first = tonumber(arguments[3])
+  first_sequence = tonumber(arguments[3])
+end
+
+local function filled(mark)
+  local name, value = mark:match('^(%l+) ?(%S*)$')
+  if name == 'sequence' then return string.format('%d', sequence) end
+  if name == 'rate' then return string.format('%.1f', (0.9 + 0.02 * (sequence * 7 % 11)) * value) end
+  return value
 end
 
 function request()
   local which = turn % #transfers + 1
-  local sequence, each = first + math.floor(turn / #transfers), transfers[which]
+  sequence = first_sequence + math.floor(turn / #transfers)
   turn = turn + 1
-  local swing = 0.9 + 0.02 * (sequence * 7 % 11)
-  local told = {{
-    sequence = string.format("%d", sequence),
-    rate = string.format("%.1f", swing * each.bps),
-    chunk_rate = string.format("%.1f", swing * each.bps / each.chunks),
-  }}
-  return wrk.format("POST", paths[which], nil, (each.body:gsub('"@([a-z_]+)@"', told)))
+  return wrk.format("POST", paths[which], nil, (transfers[which].body:gsub('"@([^"]*)@"', filled)))
 end
 
 {done}"""
@@ -77,12 +78,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class LiveTransfer:
-    """A transfer that goes on: its heartbeat with ``"@sequence@"``, ``"@rate@"`` and ``"@chunk_rate@"`` to fill in."""
+    """A transfer that goes on: its heartbeat with marks such as ``"@sequence@"`` and ``"@rate 1e8@"`` to fill in."""
 
     id: str
     body: str
-    throughput_bps: float
-    chunks: int
 
 
 class Load:
@@ -104,22 +103,19 @@ class HeartbeatLoad:
     A transfer has more time between two heartbeats than an answer takes, because there are more than connections.
     """
 
-    def __init__(self, folder: Path, transfers: Sequence[LiveTransfer], secret: str) -> None:
+    def __init__(self, folder: Path, transfers: Sequence[LiveTransfer], secret: str, *, first_sequence: int) -> None:
         assert len(transfers) > CONNECTIONS
         self._count = len(transfers)
+        self._first_sequence = first_sequence
         self._next: dict[str, int] = {}
         self._wrk = _Wrk(folder / "heartbeats.lua")
-        quoted = ",\n".join(
-            f"{{ id = {_lua(each.id)}, bps = {each.throughput_bps:.1f}, chunks = {each.chunks}, "
-            f"body = {_lua(each.body)} }}"
-            for each in transfers
-        )
+        quoted = ",\n".join(f"{{ id = {_lua(each.id)}, body = {_lua(each.body)} }}" for each in transfers)
         script = _HEARTBEATS.format(transfers=quoted, authorization=_lua(f"Bearer {secret}"), done=_DONE)
         self._wrk.script.write_text(script)
 
     def run(self, address: str, route: str, seconds: int) -> Measured:
         """Load the ``route`` with a place for the transfer in it, going on where its last run ended."""
-        first = self._next.get(route, 1)
+        first = self._next.get(route, self._first_sequence)
         measured, answered = self._wrk.run(address, seconds, *route.split("{transfer_id}"), str(first))
         self._next[route] = first + math.ceil((answered + CONNECTIONS) / self._count) + 1
         return measured
