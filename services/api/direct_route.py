@@ -30,7 +30,7 @@ class DirectRoute(StrictRoute):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or let the framework do it."""
-        if scope["query_string"]:  # which none of these routes takes
+        if scope["query_string"] or scope["method"] not in (self.methods or ()):  # neither is usual
             await super().handle(scope, receive, send)
             return
         messages = await _read(receive)

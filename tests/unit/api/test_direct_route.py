@@ -127,6 +127,12 @@ def test_any_body_is_answered_as_on_any_route(body: bytes) -> None:
     assert seen(direct) == seen(plain)
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_another_method_is_refused_unread(method: str) -> None:
+    status, _ = asked_by([], method)
+    assert status == 405
+
+
 def test_a_body_in_pieces_is_put_together() -> None:
     pieces = [{"type": "http.request", "body": GOOD[i : i + 4], "more_body": True} for i in range(0, len(GOOD), 4)]
     status, _ = asked_by([*pieces, {"type": "http.request", "body": b"", "more_body": False}])
@@ -138,7 +144,7 @@ def test_nothing_is_done_for_a_client_that_left() -> None:
     assert status == 400
 
 
-def asked_by(messages: list[dict[str, Any]]) -> tuple[int, bytes]:
+def asked_by(messages: list[dict[str, Any]], method: str = "POST") -> tuple[int, bytes]:
     """Status and body of what the direct route answers to these messages."""
     both(str(ITEM), GOOD, USUAL)  # remembers the key
     waiting, sent = iter(messages), []
@@ -151,6 +157,6 @@ def asked_by(messages: list[dict[str, Any]]) -> tuple[int, bytes]:
 
     headers = [(name.lower().encode(), value.encode()) for name, value in USUAL.items()]
     path = f"/direct/{ITEM}"
-    scope: Scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
+    scope: Scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": headers}
     asyncio.run(APP(scope, receive, send))
     return sent[0]["status"], sent[1]["body"]
