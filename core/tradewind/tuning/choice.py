@@ -46,22 +46,40 @@ class Chosen:
 
 def best(forecaster: Forecaster, goal: Goal, limits: Limits) -> Chosen:
     """The best settings within the limits, however far away; those in force where none could pay."""
-    present = fitted([chunk.parameters for chunk in forecaster.active], limits)
-    settings = present
+    present = _present(forecaster, limits)
     here = _outlook(forecaster, present)
-    if len(settings) == 1 and goal == FASTEST:  # whatever the path's gain: no other point changes places with it
-        fastest = forecaster.expectations[0].candidates(limits.room(settings, 0)).fastest
-        settings = (_moved(present[0], fastest.point),)
-        return Chosen(settings, _outlook(forecaster, settings), here)
-    if _nothing_pays(forecaster, goal, limits, here):
+    if not _is_fastest_of_one(goal, present) and _nothing_pays(forecaster, goal, limits, here):
         return Chosen(present, here, here)
+    settings = _searched(forecaster, goal, limits, present)
+    return Chosen(settings, _outlook(forecaster, settings), here)
+
+
+def streams_enough(forecaster: Forecaster, limits: Limits) -> int:
+    """Streams of the settings that are best for speed, though going there may gain next to nothing."""
+    return sum(each.streams for each in _searched(forecaster, FASTEST, limits, _present(forecaster, limits)))
+
+
+def _present(forecaster: Forecaster, limits: Limits) -> tuple[Parameters, ...]:
+    return fitted([chunk.parameters for chunk in forecaster.active], limits)
+
+
+def _is_fastest_of_one(goal: Goal, settings: Sequence[Parameters]) -> bool:
+    """Whether the path's gain makes no difference: no other point changes places with the fastest."""
+    return len(settings) == 1 and goal == FASTEST
+
+
+def _searched(
+    forecaster: Forecaster, goal: Goal, limits: Limits, settings: tuple[Parameters, ...]
+) -> tuple[Parameters, ...]:
+    if _is_fastest_of_one(goal, settings):
+        return (_moved(settings[0], forecaster.expectations[0].candidates(limits.room(settings, 0)).fastest.point),)
     for _ in range(ROUNDS):
         before = settings
         for index in range(len(settings)):
             settings = _best_of_one(forecaster, goal, limits, settings, index)
         if len(settings) == 1 or settings == before:
             break
-    return Chosen(settings, _outlook(forecaster, settings), here)
+    return settings
 
 
 def _nothing_pays(forecaster: Forecaster, goal: Goal, limits: Limits, here: Outlook) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.basis import Basis
-from tradewind.tuning.choice import FASTEST, best
+from tradewind.tuning.choice import FASTEST, streams_enough
 from tradewind.tuning.congestion import FEW_STREAMS, Signal
 from tradewind.tuning.decision import DecisionKind
 from tradewind.tuning.exploring import restored
@@ -80,7 +80,7 @@ def _given_up(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -
         return replace(state, search=replace(search, best_streams=state.limit.before, best_utility=None, settled=True))
     if seen.forecaster is None or goal != FASTEST:
         return state
-    enough = best(seen.forecaster, goal, limits_of(basis, state, seen)).outlook.streams
+    enough = streams_enough(seen.forecaster, limits_of(basis, state, seen))
     return replace(state, limit=state.limit.needing(max(enough, FEW_STREAMS)))
 
 
