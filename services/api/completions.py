@@ -1,29 +1,40 @@
 """``POST /v1/transfers/{id}/complete``: the end of a transfer. Its body may be large, and is read beside the loop."""
 
 from collections.abc import Callable, Coroutine
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 from uuid import UUID
 
 import orjson
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError, WrapValidator
+from pydantic import BaseModel, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from services.api.dependencies import AgentKey, Parts
 from services.api.routing import StrictRoute, v1_router
 from services.application.complete_transfer import complete_transfer
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container
-from tradewind.wire.heartbeats import Completion, CompletionReceipt, SpooledHeartbeat
+from tradewind.wire.heartbeats import MAX_LATE_HEARTBEATS, Completion, CompletionReceipt, SpooledHeartbeat
 
 Model = TypeVar("Model", bound=BaseModel)
 
+_TOO_MANY = {
+    "type": "too_long",
+    "loc": ("body", "heartbeats"),
+    "msg": f"At most {MAX_LATE_HEARTBEATS} come with one completion; send the others with another",
+}
+
+
+class _Unread(NamedTuple):
+    """A body that was sent as JSON."""
+
+    body: bytes
+
 
 class _UnreadRequest(Request):
-    async def json(self) -> bytes:
-        return await self.body()
+    async def json(self) -> _Unread:
+        return _Unread(await self.body())
 
 
 class UnreadRoute(StrictRoute):
@@ -38,8 +49,8 @@ class UnreadRoute(StrictRoute):
         return handle_unread
 
 
-def _as_it_came(body: bytes, _: object) -> bytes:
-    return body
+def _as_it_came(sent: object, refuse: ValidatorFunctionWrapHandler) -> object:
+    return sent.body if isinstance(sent, _Unread) else refuse(sent)
 
 
 if TYPE_CHECKING:
@@ -79,22 +90,31 @@ def read_completion(body: bytes) -> Completion:
 
     Raises
     ------
-    RequestValidationError : as the framework tells of a body that is no completion.
+    RequestValidationError : as the framework tells of a body that is no completion, of each heartbeat that is wrong.
     """
     try:
         told = orjson.loads(body)
-    except orjson.JSONDecodeError as wrong:
-        unread = {"type": "json_invalid", "loc": ("body", wrong.pos), "ctx": {"error": wrong.msg}, "msg": wrong.msg}
-        raise RequestValidationError([unread]) from wrong
+    except orjson.JSONDecodeError as unreadable:
+        unread = {"type": "json_invalid", "loc": ("body", unreadable.pos), "ctx": {"error": unreadable.msg}}
+        raise RequestValidationError([unread | {"msg": unreadable.msg}]) from unreadable
+    wrong: list[Any] = []
     if isinstance(told, dict) and isinstance(told.get("heartbeats"), list):
-        read = partial(_read, SpooledHeartbeat)
-        told["heartbeats"] = [read(each, "heartbeats", n) for n, each in enumerate(told["heartbeats"])]
-    return _read(Completion, told)
+        beats = told["heartbeats"]
+        if len(beats) > MAX_LATE_HEARTBEATS:
+            raise RequestValidationError([_TOO_MANY])
+        read = [_read(SpooledHeartbeat, each, wrong, "heartbeats", number) for number, each in enumerate(beats)]
+        told["heartbeats"] = [each for each in read if each is not None]
+    completion = _read(Completion, told, wrong)
+    if wrong or completion is None:
+        raise RequestValidationError(wrong)
+    return completion
 
 
-def _read(model: type[Model], told: Any, *place: str | int) -> Model:
+def _read(model: type[Model], told: Any, wrong: list[Any], *place: str | int) -> Model | None:
+    """The model; ``None`` where it is none, and what is wrong with it is added to ``wrong``."""
     try:
         return model.model_validate(told)
-    except ValidationError as wrong:
-        errors = wrong.errors(include_url=False, include_context=False)
-        raise RequestValidationError([each | {"loc": ("body", *place, *each["loc"])} for each in errors]) from None
+    except ValidationError as error:
+        errors = error.errors(include_url=False, include_context=False)
+        wrong += [each | {"loc": ("body", *place, *each["loc"])} for each in errors]
+        return None

@@ -150,6 +150,11 @@ def test_an_end_with_nothing_to_log_does_not_undo_another(transfer: Transfer, cl
     assert timeline(client, transfer)["transfer"]["status"] == "succeeded"
 
 
+def test_a_completion_that_is_no_json_by_its_type_is_refused(transfer: Transfer, client: httpx.Client) -> None:
+    answer = client.post(f"/v1/transfers/{transfer.id}/complete", content=b"{}", headers={"Content-Type": "text/plain"})
+    assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "body")
+
+
 def test_a_record_of_another_transfer_is_refused_by_name(transfer: Transfer, client: httpx.Client) -> None:
     for other in (str(uuid4()), None):
         told = completion(transfer.id)

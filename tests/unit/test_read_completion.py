@@ -59,3 +59,19 @@ def test_what_is_wrong_is_told_by_its_place(told: bytes, place: tuple[str | int,
     with pytest.raises(RequestValidationError) as caught:
         read_completion(told)
     assert caught.value.errors()[0]["loc"] == place
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    told = json.loads(body(4, status="asleep"))
+    for number in (1, 3):
+        told["heartbeats"][number]["heartbeat"]["throughput_bps"] = -1
+    with pytest.raises(RequestValidationError) as caught:
+        read_completion(json.dumps(told).encode())
+    rates = [("body", "heartbeats", number, "heartbeat", "throughput_bps") for number in (1, 3)]
+    assert [each["loc"] for each in caught.value.errors()] == [*rates, ("body", "status")]
+
+
+def test_of_far_too_many_heartbeats_none_is_looked_at() -> None:
+    with pytest.raises(RequestValidationError) as caught:
+        read_completion(b'{"heartbeats": [' + b"{}," * 30_000 + b"{}]}")
+    assert [each["loc"] for each in caught.value.errors()] == [("body", "heartbeats")]
