@@ -33,7 +33,6 @@ def meter(
 
     terminal = Terminal(as_json)
     duration_s, interval_s = options.duration("--duration", duration), options.duration("--interval", interval)
-    terminal.note(host.choice.explanation)
     result = asyncio.run(_metered(terminal, host, duration_s, interval_s))
     document = {
         "method": str(host.choice.meter.method),
@@ -55,6 +54,7 @@ def meter(
 async def _metered(terminal: Terminal, host: "HostMeter", duration_s: float, interval_s: float) -> "MeterResult":
     import asyncio
 
+    terminal.note(host.choice.explanation)  # once Ctrl-C is heeded: who reads this may press it
     session = await host.session(Host.SOURCE)
     await session.start()
     shown = asyncio.create_task(_show(terminal, session, interval_s))
