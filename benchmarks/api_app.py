@@ -118,6 +118,7 @@ class HeartbeatEcho:
             wanted=tick.wanted,
             weight=tick.weight,
             silent_after_s=tick.silent_after_s,
+            tells_enquiry=tick.tells_enquiry,
         )
         exchanged = await RedisSessions.exchange(self._sessions, echoed.key, sent)
         assert exchanged.outcome is Outcome.STORED

@@ -189,7 +189,8 @@ def read(entry: Entry) -> Answered:
         decision = orjson.loads(fields["decision"])
         decision["chunks"] = [{"chunk": kind, "parameters": known} for kind, _, known in decision["chunks"]]
         beat = SpooledHeartbeat(heartbeat=Heartbeat.model_validate_json(fields["heartbeat"]), **decision)
-        return Answered(entry, key, Workload.asked(RecommendRequest.model_validate_json(fields["enquiry"])), beat)
+        enquiry = beat.heartbeat.enquiry or RecommendRequest.model_validate_json(fields["enquiry"])
+        return Answered(entry, key, Workload.asked(enquiry), beat)
     except ValidationError as invalid:
         raise reason_of(invalid.errors(include_url=False, include_context=False)[0]) from None
     except KeyError as missing:

@@ -241,6 +241,7 @@ def _tick(live: _Live, told: _Told, state: TuningState, claims: tuple[Claim, ...
         wanted=_wanted(told.beat, state.decision, live.opening.basis.caps),
         weight=told.weight,
         silent_after_s=silent_after_s(sample.interval_s),
+        tells_enquiry=told.beat.enquiry is not None,
     )
 
 

@@ -16,12 +16,13 @@ from services.application.tuning_sessions import (
     Tick,
     TransferKey,
 )
+from tradewind.units import MIB
 
 JOURNAL = "tradewind:heartbeats"
 """Stream of heartbeats on their way to the database."""
 
-JOURNAL_LENGTH = 200_000
-"""Heartbeats kept at most while no worker takes them; those that fall out come again with the completion."""
+JOURNAL_BYTES = 256 * MIB
+"""Memory of the heartbeats that no worker takes; those that fall out, the oldest, come again with the completion."""
 
 SESSION_TTL_S = 900
 ENDED_TTL_S = 3600
@@ -32,8 +33,9 @@ _SCRIPTS = files("services.queue") / "scripts"
 class RedisSessions:
     """Sessions in Redis, which may be away and may forget: the caller then goes on by itself."""
 
-    def __init__(self, client: redis.asyncio.Redis) -> None:
+    def __init__(self, client: redis.asyncio.Redis, *, journal_bytes: int = JOURNAL_BYTES) -> None:
         self._client = client
+        self._journal_bytes = journal_bytes
         self._exchange = client.register_script((_SCRIPTS / "exchange.lua").read_text())
         self._end = client.register_script((_SCRIPTS / "end.lua").read_text())
         self._held = client.register_script((_SCRIPTS / "held.lua").read_text())
@@ -49,13 +51,14 @@ class RedisSessions:
             tick.heartbeat,
             tick.decision,
             SESSION_TTL_S,
-            JOURNAL_LENGTH,
+            self._journal_bytes,
             str(key.tenant_id),
             str(key.transfer_id),
             tick.weight,
             *tick.wanted,
             *tick.used,
             round(1000 * tick.silent_after_s),
+            "" if tick.tells_enquiry else "1",
             *caps,
         ]
         try:

@@ -212,7 +212,6 @@ def journal_tenant(journal: Journal, transfer: Transfer) -> UUID:
         ({"heartbeat": b"{}"}, "required"),
         ({"tenant": "nobody"}, "entry"),
         ({"decision": b"[]"}, "entry"),
-        ({"enquiry": b"{}"}, "required"),
         ({"tenant": known(1)}, "ForeignKeyViolation"),
     ],
     ids=str,

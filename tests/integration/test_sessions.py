@@ -12,6 +12,7 @@ import redis.asyncio
 
 from services.application.tuning_sessions import Claim, Exchanged, Outcome, SessionsAway, Share, Tick, TransferKey
 from services.queue.sessions import JOURNAL, RedisSessions
+from tradewind.units import KIB, MIB
 
 TENANT = UUID(int=7)
 
@@ -112,6 +113,31 @@ def test_the_tick_is_handed_to_the_journal_as_it_came(run: Any) -> None:
         b'{"sequence":0}',
         b'{"kind":"hold"}',
     )
+
+
+def test_an_enquiry_is_journalled_once(run: Any) -> None:
+    async def story(sessions: RedisSessions) -> list[bool]:
+        key = new_transfer()
+        await sessions.exchange(key, tick(0, heartbeat=b'{"enquiry":{}}', tells_enquiry=True))
+        await sessions.exchange(key, tick(1, heartbeat=b"{}"))
+        entries = await sessions._client.xrange(JOURNAL)
+        own = [each for _, each in entries if each[b"transfer"] == str(key.transfer_id).encode()]
+        return [b"enquiry" in each for each in own]
+
+    assert run(story) == [False, True]
+
+
+def test_heartbeats_that_nobody_takes_stay_within_their_memory(run: Any) -> None:
+    async def story(sessions: RedisSessions) -> tuple[int, bytes]:
+        key, few = new_transfer(), RedisSessions(sessions._client, journal_bytes=MIB)
+        for sequence in range(300):
+            await few.exchange(key, tick(sequence, heartbeat=b"x" * 16 * KIB))
+        (_, last), *_ = await sessions._client.xrevrange(JOURNAL, count=1)
+        return await sessions._client.memory_usage(JOURNAL), last[b"sequence"]
+
+    used_bytes, last = run(story)
+    assert used_bytes < MIB + 100 * 20 * KIB
+    assert last == b"299"
 
 
 def test_a_transfer_alone_is_granted_what_it_wants(run: Any) -> None:

@@ -1,9 +1,9 @@
 -- One heartbeat in one step: remember the state, hand the tick to the journal, claim the transfer's share.
 --
 -- KEYS  1 session, 2 journal, 3… one hash a scope with caps: transfer -> "weight files streams held_files held_streams expires_ms"
--- ARGV  1 known, 2 sequence, 3 state, 4 enquiry, 5 heartbeat, 6 decision, 7 session ttl s, 8 journal length,
+-- ARGV  1 known, 2 sequence, 3 state, 4 enquiry, 5 heartbeat, 6 decision, 7 session ttl s, 8 journal bytes,
 --       9 tenant, 10 transfer, 11 weight, 12 wanted files, 13 wanted streams, 14 used files, 15 used streams,
---       16 silent after ms, 17… cap of files and cap of streams of each scope, '' for none
+--       16 silent after ms, 17 '1' where the heartbeat does not hold the enquiry, 18… cap of files and cap of streams of each scope, '' for none
 -- Gives {'ended'}, or {'overtaken', state, journalled, files, streams} with the share of the session that stands, or
 -- {'stored', '', journalled, files, streams}; files and streams are '' where no cap is set.
 
@@ -80,7 +80,7 @@ local granted = {false, false}
 for i = 3, #KEYS do
   local others = members(KEYS[i])
   for what = 1, 2 do
-    local cap = ARGV[16 + 2 * (i - 3) + what]
+    local cap = ARGV[17 + 2 * (i - 3) + what]
     if cap ~= '' then
       local free = tonumber(cap)
       local all = {mine}
@@ -109,6 +109,17 @@ end
 redis.call('HSET', session, 'sequence', ARGV[2], 'state', ARGV[3], 'enquiry', ARGV[4], 'scopes', table.concat(scopes, '\n'),
   'files', granted[1] or '', 'streams', granted[2] or '')
 redis.call('EXPIRE', session, ARGV[7])
-redis.call('XADD', journal, 'MAXLEN', '~', ARGV[8], '*',
-  'tenant', ARGV[9], 'transfer', transfer, 'sequence', ARGV[2], 'heartbeat', ARGV[5], 'decision', ARGV[6], 'enquiry', ARGV[4])
+local told = {'tenant', ARGV[9], 'transfer', transfer, 'sequence', ARGV[2], 'heartbeat', ARGV[5], 'decision', ARGV[6]}
+if ARGV[17] == '1' then
+  told[#told + 1] = 'enquiry'
+  told[#told + 1] = ARGV[4]
+end
+redis.call('XADD', journal, '*', unpack(told))
+local length = redis.call('XLEN', journal)
+if length % 100 == 0 then -- now and then, so that a heartbeat costs no more
+  local bytes = redis.call('MEMORY', 'USAGE', journal)
+  if bytes > tonumber(ARGV[8]) then
+    redis.call('XTRIM', journal, 'MAXLEN', math.floor(length * tonumber(ARGV[8]) / bytes))
+  end
+end
 return {'stored', '', journalled, granted[1] or '', granted[2] or ''}
