@@ -54,7 +54,7 @@ def summary(rows: Sequence[Row]) -> dict[str, Value]:
 def compared(rows: Sequence[Row]) -> list[dict[str, Value]]:
     """A line a figure: the controller's, the best of the variants', and each variant's.
 
-    A variant's figure counts where it has run every case of that figure that the controller has.
+    All over the controller's cases of a figure: a variant's counts where it has run every one of them.
     """
     by_tuner: dict[str, list[Row]] = {}
     for row in rows:
@@ -64,7 +64,7 @@ def compared(rows: Sequence[Row]) -> list[dict[str, Value]]:
     for name, worst in WORST.items():
         cases = {row["case"] for row in ours if name in row}
         theirs = {
-            tuner: figures(found)[name]
+            tuner: figures([row for row in found if row["case"] in cases])[name]
             for tuner, found in by_tuner.items()
             if cases and cases <= {row["case"] for row in found if name in row}
         }
