@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks.demo import changing_path, stack
 from benchmarks.demo.course import Course
+from tradewind.errors import TradewindError
 from tradewind_agent.client import Client
 from tradewind_agent.copying import PreparedCopy, copy_files
 from tradewind_agent.engine.progress import Snapshot
@@ -30,6 +31,10 @@ def untuned_copy(url: str, folder: Path, *, service: tuple[str, str], logs: Path
     Parameters
     ----------
     service : address and key.
+
+    Raises
+    ------
+    TradewindError : the copy failed; what it moved until then is no rate to compare with.
     """
     course = logs / "beside.course"
     address, key = service
@@ -37,6 +42,8 @@ def untuned_copy(url: str, folder: Path, *, service: tuple[str, str], logs: Path
     with stack.started("beside", command, logs=logs, environment={KEY_VARIABLE: key}) as process:
         process.line_matching("begun")
         yield course
+    if process.process.returncode > 0:  # below 0 it was stopped here, which is no failure
+        raise TradewindError(f"the copy that is not tuned failed; see {process.log}")
 
 
 @dataclass
@@ -74,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             on_snapshot=Notes(asked.course).look,
         )
     sys.stderr.write(f"{report.line()}\n")
-    return 0
+    return 0 if report.succeeded else 1
 
 
 if __name__ == "__main__":
