@@ -13,7 +13,7 @@ from benchmarks.wan.cell_row import Plan
 from benchmarks.wan.cells import ALL_CELLS, cells_named
 from benchmarks.wan.duration import expected_s
 from benchmarks.wan.lessons import lesson_sizes
-from benchmarks.wan.runs import RunLog, hashes
+from benchmarks.wan.runs import RunLog, hashes, hashes_of_rules
 from benchmarks.wan.search import AXES, FIRST_BYTES, MOST_STREAMS, Heat, best_setting, coarse, neighbours
 from benchmarks.wan.summary import result, summary
 from tradewind.errors import InvalidValue
@@ -189,6 +189,11 @@ def test_the_time_told_beforehand_grows_with_the_data_and_stays_below_the_cut():
     path = PathSpec(rate_bps=100e6, rtt_s=0.06)
     short, long, endless = (expected_s(path, total_bytes, PEERS, plan) for total_bytes in (2e8, 4e8, 4e12))
     assert 600 < short < long < endless < 7200
+
+
+def test_what_rules_choose_is_told_apart_from_what_a_service_that_has_learned_chooses():
+    learned, by_rules = hashes(), hashes_of_rules()
+    assert {part for part in learned if learned[part] != by_rules[part]} == {"controller"}
 
 
 def test_a_source_that_is_gone_is_no_digest():
