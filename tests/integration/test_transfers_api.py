@@ -281,6 +281,18 @@ def test_a_transfer_with_long_ticks_is_silent_only_after_several_of_them(
     assert [timeline(client, each)["transfer"]["state"] for each in (slow, quick)] == ["live", "silent"]
 
 
+def test_long_ticks_of_the_past_keep_no_transfer_live(
+    client: httpx.Client, journal: Journal, admin_database_url: str
+) -> None:
+    hurried = Transfer(client)
+    for sequence, interval_s in ((1, 60.0), (2, 5.0)):
+        hurried.beat(sequence, interval_s=interval_s)
+        journal.run()
+    with psycopg.connect(admin_database_url) as admin:
+        admin.execute("UPDATE transfers SET silent_at = silent_at - interval '1 minute' WHERE id = %s", [hurried.id])
+    assert timeline(client, hurried)["transfer"]["state"] == "silent"
+
+
 @pytest.mark.parametrize(
     "asked", [{"state": "asleep"}, {"limit": 0}, {"limit": 201}, {"before": "x"}, {"source": ""}], ids=str
 )

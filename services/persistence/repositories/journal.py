@@ -60,13 +60,14 @@ class TransferJournal:
         # Heard later counts too: a number that was far ahead of all others must not hold up what is shown.
         is_news = or_(new.sequence >= told.sequence, new.last_heartbeat_at > told.last_heartbeat_at)
         is_later = and_(told.ended_at.is_(None), is_news)
+        is_heard_last = or_(told.last_heartbeat_at.is_(None), new.last_heartbeat_at >= told.last_heartbeat_at)
         statement = statement.on_conflict_do_update(
             index_elements=["tenant_id", "id"],
             set_={
                 "sla": func.coalesce(told.sla, new.sla),
                 "enquiry": func.coalesce(told.enquiry, new.enquiry),
                 "last_heartbeat_at": func.greatest(told.last_heartbeat_at, new.last_heartbeat_at),
-                "silent_at": func.greatest(told.silent_at, new.silent_at),
+                "silent_at": case((is_heard_last, new.silent_at), else_=told.silent_at),
                 "sequence": case((is_news, new.sequence), else_=told.sequence),
                 "bytes_moved": case((is_later, new.bytes_moved), else_=told.bytes_moved),
                 "throughput_bps": case((is_later, new.throughput_bps), else_=told.throughput_bps),
