@@ -4,7 +4,7 @@ import os
 import socket
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path as Folder
 from uuid import uuid4
@@ -26,7 +26,7 @@ from tradewind_agent.metering import HostMeter
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.flag_words import over
 from tradewind_agent.movers.known import Installed, find_installed, mover_named
-from tradewind_agent.movers.port import Command, Task, ToolRun, Tuning, Workload
+from tradewind_agent.movers.port import Command, Result, Task, ToolRun, Tuning, Workload
 from tradewind_agent.movers.report import WrapReport
 from tradewind_agent.movers.running import Ran, run_tool
 from tradewind_agent.movers.tool_connections import connections_of
@@ -218,12 +218,10 @@ def run_wrap(
     CopyFailed : no share of the path came free in time.
     """
     identity = _identity(prepared)
-    host = Host.SOURCE if identity.direction is Direction.UPLOAD else Host.DESTINATION
     with ExitStack() as stack:
         scratch = Folder(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-")))
         loop = loop_of(prepared.tuned_work(say), identity, client=client, logbook=logbook, say=say)
-        if loop is not None:
-            stack.callback(loop.live.close)
+        live = None if loop is None else stack.enter_context(closing(loop.live))
 
         def make() -> ToolRun:
             granted = None if loop is None else loop.driven.setting
@@ -237,35 +235,46 @@ def run_wrap(
             ran = run_tool(
                 make,
                 meter=meter,
-                host=host,
+                host=Host.SOURCE if identity.direction is Direction.UPLOAD else Host.DESTINATION,
                 loop=loop,
                 on_tick=on_tick,
                 output_to=output_to,
                 resources=resources,
                 connections=loop.connections if loop is not None else None,
             )
-            result, in_force, status = ran.run.result(), ran.run.in_force, status_of(ran)
+            result, status = ran.run.result(), status_of(ran)
             timeline = loop.ticks if loop is not None else ()
-            parameters = over(_parameters_used(prepared.plan, timeline, in_force), resources.in_force)
+            used = over(_parameters_used(prepared.plan, timeline, ran.run.in_force), resources.in_force)
             records = records_of_run(
-                identity, ran, result, workload=prepared.workload, parameters=parameters, path=prepared.path
+                identity, ran, result, workload=prepared.workload, parameters=used, path=prepared.path
             )
         finally:
             if client is not None and loop is not None and loop.is_heard and not (records and logbook):
                 give_back(client, prepared.plan.transfer_id, loop.live, status)
-        log = "has nothing to tell"
-        if records:
-            log = keep_records(logbook, records, loop.live if loop is not None else None)
+        log = keep_records(logbook, records, live) if records else "has nothing to tell"
+    return _report(prepared, ran, result, records=records, timeline=timeline, resources=resources, log=log)
+
+
+def _report(
+    prepared: PreparedWrap,
+    ran: Ran,
+    result: Result | None,
+    *,
+    records: tuple[TransferRecord, ...],
+    timeline: tuple[Tick, ...],
+    resources: ToolResources,
+    log: str,
+) -> WrapReport:
     return WrapReport(
-        mover=identity.mover,
+        mover=_mover(prepared),
         plan=prepared.plan,
-        in_force=in_force,
+        in_force=ran.run.in_force,
         not_expressible=prepared.not_expressible,
         by_hand=prepared.task.by_hand,
         live=prepared.task.live,
         commands=ran.commands,
         exit_code=ran.code,
-        status=status,
+        status=status_of(ran),
         source=prepared.source,
         destination=prepared.destination,
         result=result,
@@ -293,15 +302,18 @@ def _notes(ran: Ran) -> tuple[str, ...]:
     return (f"energy was not measured to the end: {ran.metered.failure}",)
 
 
+def _mover(prepared: PreparedWrap) -> Mover:
+    return Mover(prepared.installed.mover.name, prepared.installed.version)
+
+
 def _identity(prepared: PreparedWrap) -> Identity:
-    mover = prepared.installed.mover
     return Identity(
         transfer_id=prepared.plan.transfer_id,
         source=prepared.source,
         destination=prepared.destination,
-        mover=Mover(mover.name, prepared.installed.version),
+        mover=_mover(prepared),
         protocol=prepared.task.ends.protocol,
         direction=prepared.task.ends.direction,
         network=prepared.options.copy.network,
-        sla=write_agreement(prepared.options.copy.sla) if mover.tuned else None,
+        sla=write_agreement(prepared.options.copy.sla) if prepared.installed.mover.tuned else None,
     )
