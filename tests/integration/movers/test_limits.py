@@ -16,7 +16,8 @@ from tests.integration.resources.children import cpus_of, groups_of, notes
 from tradewind_agent.logbook import Logbook
 from tradewind_agent.movers.running import _behind
 from tradewind_agent.movers.wrapping import run_wrap
-from tradewind_agent.resources import Limits, ResourceLimiter
+from tradewind_agent.resources.limiter import ResourceLimiter
+from tradewind_agent.resources.limits import Limits
 
 RATE_BPS = 800_000.0
 RATE = RATE_BPS / 8
