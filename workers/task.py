@@ -1,4 +1,4 @@
-"""The base of all tasks: timing, one log line an outcome, and retries of what may pass and of nothing else.
+"""The base of all tasks: timing, a log line an outcome, and retries of what may pass and of nothing else.
 
 A use case opens its own transactions and publishes after their commit, so a task that fails or dies leaves nothing
 half done.
@@ -19,9 +19,13 @@ LONGEST_DELAY_S = 60.0
 
 
 class TimedTask(Task):  # type: ignore[misc]  # celery is untyped
-    """A task whose body calls one use case of ``self.parts``."""
+    """A task whose body calls one use case of ``self.parts``.
+
+    ``by_clock`` : it runs again and again, and reports what it found itself; that it is done is counted alone.
+    """
 
     abstract = True
+    by_clock = False
     max_retries = MAX_RETRIES
 
     @property
@@ -55,4 +59,6 @@ class TimedTask(Task):  # type: ignore[misc]  # celery is untyped
         duration_s = time.monotonic() - began
         outcome = event.rpartition(".")[2]
         self.parts.metrics.task_seconds.labels(self.name, outcome).observe(duration_s)
+        if self.by_clock and event is Event.TASK_DONE:
+            return
         self.parts.log.info(event, task=self.name, task_id=self.request.id, duration_s=round(duration_s, 4), **data)

@@ -26,7 +26,7 @@ def remove_old_releases(self: TimedTask, tenant_id: str) -> None:
     self.parts.retention.remove(RemoveOldReleases(UUID(tenant_id)))
 
 
-@shared_task(bind=True, base=TimedTask, name=SWEEP)
+@shared_task(bind=True, base=TimedTask, name=SWEEP, by_clock=True)
 def sweep(self: TimedTask) -> None:
     """Find work whose job was lost between commit and publish, or that waited for its interval, and what is too old."""
     registry, dispatcher = self.parts.store.registry, self.parts.dispatcher
@@ -38,7 +38,7 @@ def sweep(self: TimedTask) -> None:
     self.parts.reporter.report(Swept(tenants_with_work=len(waiting), tenants_with_old_releases=len(grown)))
 
 
-@shared_task(bind=True, base=TimedTask, name=JOURNAL)
+@shared_task(bind=True, base=TimedTask, name=JOURNAL, by_clock=True)
 def journal_heartbeats(self: TimedTask) -> None:
     """Store the heartbeats that were answered since the last run."""
     try:
