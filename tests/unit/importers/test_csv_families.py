@@ -197,3 +197,17 @@ def test_other_delimiters_quotes_blank_lines_and_repeated_headers_are_taken_in_s
     assert [item.record.source for item in imported] == ["North", "North, upper"]
     semicolons, _, _ = run([line.replace(",", ";") for line in (GRID_HEADER, grid_row())], ENDS)
     assert semicolons[0].record.parameters.concurrency == 4
+
+
+def test_columns_that_are_not_read_are_named():
+    header = "size_mb,files,cc,throughput_mbps,threads,Finish," + ",".join(f"extra{n}" for n in range(20))
+    imported, _, report = run([header, "1,1,4,100,2,x," + ",".join("1" * 20)])
+    assert len(imported) == 1
+    (told,) = (each for each in report.assumptions if "not known" in each)
+    assert told.startswith("columns that are not known tell nothing of a transfer: threads, Finish, extra0")
+    assert told.endswith("extra9 and 10 more")
+
+
+def test_a_file_whose_columns_are_all_read_says_nothing_of_others():
+    _, _, report = run(["size_mb,files,cc,throughput_mbps", "1,1,4,100"])
+    assert not any("not known" in each for each in report.assumptions)

@@ -31,7 +31,6 @@ _SYNONYMS: Mapping[str, str] = MappingProxyType(
             "cores": "numactivecores activecores numcores cores activecorecount cpucores corecount",
             "frequency": "frequency freq cpufrequency cpufreq corefrequency clock",
             "start": "starttime start startedat timestamp begintime starttimestamp datetime",
-            "end": "endtime end endedat finishtime endtimestamp",
             "date": "date startdate day",
             "time": "time timeofday",
             "source": "source src sourcehost srchost sourceendpoint from sender",
@@ -84,6 +83,12 @@ class Columns:
     def title(self, quantity: str) -> str:
         """The column's own name, for reports."""
         return self.header[self.place[quantity]] if quantity in self.place else quantity
+
+    @property
+    def unread(self) -> list[str]:
+        """Titles of the columns that hold no known quantity, or one that an earlier column holds."""
+        read = set(self.place.values())
+        return [title for index, title in enumerate(self.header) if index not in read and title]
 
     def split(self, line: str) -> list[str]:
         """The fields of a line. One line is one row: a stray quote must not swallow the rows after it.

@@ -41,6 +41,10 @@ _SIZE_TOLERANCE = 0.05
 _POWER_FACTOR = 10.0
 """Times the host's mean power in the file beyond which a row's energy contradicts its size and throughput."""
 
+_TITLES_SHOWN = 12
+_TITLE_SHOWN = 40
+"""Columns that are not read: how many are named, and by how many characters."""
+
 _SHORTEST_S = 1e-6
 _LONGEST_S = 3.2e9
 
@@ -57,6 +61,10 @@ class CsvImporter:
             raise header.fault if header is not None and header.fault else InvalidValue("file", "is empty")
         columns = read_header(header.text)
         require_transfers(columns)
+        if unread := columns.unread:
+            told = ", ".join(title[:_TITLE_SHOWN] for title in unread[:_TITLES_SHOWN])
+            more = f" and {len(unread) - _TITLES_SHOWN} more" if len(unread) > _TITLES_SHOWN else ""
+            report.assume(f"columns that are not known tell nothing of a transfer: {told}{more}")
         reader = _RowReader(settle(columns, text, context, report), context, report)
         for line in text.lines():
             if line.number > header.number and (line.fault or line.text.strip(" ,;\t|")) and line.text != header.text:
