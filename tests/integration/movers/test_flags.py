@@ -68,6 +68,14 @@ def test_curl_runs_with_the_recommended_transfers(drive, slow, tmp_path, capfd):
     assert "size_download" not in shown  # our report is not
 
 
+def test_curl_that_was_told_to_be_silent_is(drive, slow, tmp_path, capfd):
+    line = ("curl", "-s", "--output-dir", tmp_path, "--remote-name-all", f"{slow.url}f0[0-9]")
+    report, seen = drive.watched(drive.prepare(*line, service=recommending(4)), slow.port)
+    assert follows(seen.arguments, "-Z", "--parallel-max", "4")
+    assert report.exit_code == 0
+    assert "Xfers" not in capfd.readouterr().err
+
+
 def test_curl_that_writes_to_standard_output_stays_serial(drive, slow, capfdbinary, files):
     line = ("curl", "-s", f"{slow.url}fast/f00", f"{slow.url}fast/f01")
     report, _ = drive.watched(drive.prepare(*line, service=recommending(6)), slow.port)

@@ -22,6 +22,9 @@ from tradewind_agent.movers.url_sizes import ends_of_urls, workload_of_paths, wo
 _MARK = b"\x1e"
 """Record separator: what follows it up to the line's end is a report, not something for the user."""
 
+_QUIET = ("--no-progress-meter",)
+"""curl's meter of parallel transfers takes no notice of ``--silent`` (seen with 7.88)."""
+
 _REPORT = "%{stderr}" + _MARK.decode() + "%{json}\n"
 
 
@@ -131,7 +134,8 @@ class CurlTask:
         """Flags for ``parameters``; none for what would mix on standard output."""
         if self._to_output:
             return ()
-        return added_words("curl", parameters, self.by_hand, self.given, self.grammar)
+        words = added_words("curl", parameters, self.by_hand, self.given, self.grammar)
+        return (*words, *_QUIET) if words and "silent" in self.given.options else words
 
 
 class CurlRun:
