@@ -129,6 +129,14 @@ def format_hertz(value: float) -> str:
     return _engineering(value, "Hz")
 
 
+def format_seconds(value: float) -> str:
+    """A duration in its largest whole unit, for people: ``2 h``, ``90 s``, ``1.5 s``."""
+    for unit, seconds in (("d", _DURATION_S["d"]), ("h", _DURATION_S["h"]), ("min", _DURATION_S["min"])):
+        if value > 0 and value % seconds == 0:
+            return f"{value / seconds:g} {unit}"
+    return f"{value:g} s"
+
+
 def format_count(number: int, one: str, several: str | None = None) -> str:
     """A number with its noun, such as ``1 row``, ``2 rows``; ``several`` where that is not ``one`` with an s."""
     return f"{number} {one if number == 1 else several or one + 's'}"

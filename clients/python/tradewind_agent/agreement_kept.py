@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tradewind.energy import EnergyReading, Host
 from tradewind.sla import EnergyBasis, Sla, SlaKind
-from tradewind.units import format_bps, format_joules
+from tradewind.units import format_bps, format_joules, format_seconds
 
 
 def kept(agreement: Sla, *, throughput_bps: float, duration_s: float, energy: Sequence[EnergyReading]) -> bool | None:
@@ -44,4 +44,4 @@ def told(agreement: Sla) -> str:
         case SlaKind.POWER_AT_MOST:
             return f"at most {target:.3g} W"
         case _:
-            return f"within {target:g} s"
+            return f"within {format_seconds(target)}"

@@ -64,7 +64,7 @@ def test_without_a_target_nothing_is_said(agreement):
         (SlaKind.THROUGHPUT_AT_LEAST, 5e8, "at least 500 Mbit/s"),
         (SlaKind.ENERGY_AT_MOST, 4000.0, "at most 4 kJ"),
         (SlaKind.POWER_AT_MOST, 15.0, "at most 15 W"),
-        (SlaKind.DEADLINE, 7200.0, "within 7200 s"),
+        (SlaKind.DEADLINE, 7200.0, "within 2 h"),
     ],
 )
 def test_a_target_is_told_in_its_unit(kind, target, words):
