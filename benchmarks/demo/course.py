@@ -2,6 +2,7 @@
 
 import json
 import time
+from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -44,8 +45,16 @@ class Course:
         return point
 
     def moved_by(self, at_s: float) -> int:
-        """Bytes moved until then: the last that was noted."""
-        return max((each.moved_bytes for each in self._points if each.at_s <= at_s), default=0)
+        """Bytes moved until then; between two notes evenly, for on a busy machine they may be seconds apart."""
+        after = bisect_right(self._points, at_s, key=lambda each: each.at_s)
+        if after == 0:
+            return 0
+        before = self._points[after - 1]
+        if after == len(self._points):
+            return before.moved_bytes
+        later = self._points[after]
+        share = (at_s - before.at_s) / (later.at_s - before.at_s)
+        return before.moved_bytes + round(share * (later.moved_bytes - before.moved_bytes))
 
     def mean_bps(self, since_s: float, until_s: float) -> float:
         """Mean rate between two moments; 0 where there is no time between them."""
