@@ -27,7 +27,7 @@ from tradewind.transfer import Status, TransferRecord
 from tradewind.units import format_bps, format_bytes, format_count, parse_bps, parse_seconds
 from tradewind_agent.client import Client
 from tradewind_agent.copy_options import CopyOptions
-from tradewind_agent.copy_report import CopyReport
+from tradewind_agent.copy_report import CopyReport, settings_in_words
 from tradewind_agent.copying import PreparedCopy, copy_files
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.logbook import Logbook
@@ -118,7 +118,7 @@ class Demo:
         what = changing_path.write_files(FOLDER / "origin" / "changing", SEED)
         say(f"\ntuning while it runs: {what} on a path of {changing_path.PATH}")
         say(f"  after {changing_path.CHANGES_AFTER_S:g} s it becomes one of {changing_path.THEN}")
-        say(f"  a tick of {changing_path.TICK_S:g} s, 5 s by default; the same copy at once on such a path, not tuned")
+        say(f"  a sample each {changing_path.TICK_S:g} s, 5 s by default; beside it the same copy untuned")
         untuned = beside.untuned_copy(
             _address(self._beside, "changing"), FOLDER / "received" / "beside", service=self._service, logs=FOLDER
         )
@@ -158,7 +158,9 @@ class Demo:
             current = [release for release in self._client.releases() if release.current]
             if current:
                 release = current[0]
-                say(f"release {release.id}: {format_count(release.clusters, 'cluster')}, gate {release.gate}")
+                passed = format_count(int(release.gate.get("passed", 0)), "path")
+                clusters = format_count(release.clusters, "cluster")
+                say(f"release {release.id}: models of {passed} passed their checks; {clusters} of alike data sets")
                 return release.id
             time.sleep(0.2)
         raise TradewindError(f"no release after {RELEASE_PATIENCE_S:.0f} s; see {FOLDER / 'service.log'}")
@@ -166,6 +168,7 @@ class Demo:
     def _compare(self) -> dict[str, list[Run]]:
         """The same files untuned, at a common default and as recommended, in turn."""
         settings = {"untuned": UNTUNED, "default": COMMON_DEFAULT, "tuned": UNKNOWN_PARAMETERS}
+        say("\nthe same files untuned (one at a time), by default (four at once) and tuned (as recommended), in turn")
         runs: dict[str, list[Run]] = {name: [] for name in settings}
         for turn in range(max(REPEATS.values())):
             for name, parameters in settings.items():
@@ -207,13 +210,13 @@ class Demo:
         for chunk in tuned.chunks:
             upto = "all others" if chunk.max_file_bytes is None else f"files up to {format_bytes(chunk.max_file_bytes)}"
             kind = "" if chunk.chunk is ChunkKind.WHOLE else f"{chunk.chunk}, "
-            say(f"  {kind}{upto}: {chunk.parameters.known()}")
+            say(f"  {kind}{upto}: {settings_in_words(chunk.parameters)}")
         say("")
         say(
             table(
                 [
                     {
-                        "transfer": name,
+                        "median of": f"{len(each)} × {name}",
                         "Mbit/s": statistics.median(run.report.throughput_bps for run in each) / 1e6,
                         "seconds": statistics.median(run.report.duration_s for run in each),
                         "modelled J": statistics.median(run.modelled_j(ends) for run in each),
@@ -226,7 +229,8 @@ class Demo:
             f"\nspeedup {report['speedup']:.2f} over untuned, {report['speedup_vs_default']:.2f} over cc = 4; "
             f"modelled energy of {' and '.join(ends)} saved {report['energy_saving']:.0%} and "
             f"{report['energy_saving_vs_default']:.0%}; "
-            f"at −50 % to +50 % of the power constants: {report['less_modelled_energy_at_any_constants']}"
+            f"{'still the least' if report['less_modelled_energy_at_any_constants'] else 'not always the least'} "
+            "where the model's powers are taken 50 % lower or higher"
         )
 
 

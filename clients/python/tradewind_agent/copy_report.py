@@ -183,7 +183,7 @@ def describe(plan: Plan) -> str:
     lines = []
     for chunk in plan.chunks:
         end = "" if chunk.max_file_bytes is None else f" (up to {format_bytes(chunk.max_file_bytes)})"
-        lines.append(f"{chunk.chunk}{end}: {_settings(chunk.parameters)}")
+        lines.append(f"{chunk.chunk}{end}: {settings_in_words(chunk.parameters)}")
     if plan.predicted is not None:
         lines.append(f"expect {_rate_band(plan.predicted.throughput_bps)}")
         if plan.predicted.energy_j is not None:
@@ -204,7 +204,8 @@ def _has_goal(answer: RecommendResponse) -> bool:
     return answer.sla.target is not None or answer.sla.fraction is not None
 
 
-def _settings(parameters: Parameters) -> str:
+def settings_in_words(parameters: Parameters) -> str:
+    """What is set, such as ``cc 4, p 1, pp 8``."""
     short = {"concurrency": "cc", "parallelism": "p", "pipelining": "pp"}
     return ", ".join(f"{short.get(name, name)} {value}" for name, value in parameters.known().items()) or "defaults"
 
