@@ -111,10 +111,10 @@ def test_the_script_is_understood_by_interpreters_that_are_too_old():
 
 
 def test_an_unknown_command_or_none_shows_the_usage_and_installs_nothing(run, checkout):
-    for arguments in ((), ("frobnicate",)):
+    for arguments, first in (((), "usage: ./run"), (("frobnicate",), "run: no command 'frobnicate'\n\nusage: ./run")):
         code, _, errors = run(*arguments)
         assert code == 2
-        assert errors.startswith("usage: ./run")
+        assert errors.startswith(first)
     assert not (checkout / ".venv").exists()
 
 
