@@ -102,8 +102,10 @@ def serve(settings: Settings, found: Backends) -> int:
                 if process.poll() is not None:
                     return _fail(f"{name} ended with exit code {process.returncode}; stopping the rest", 1)
             if not told and _listens(settings):
-                _say(f"API and pages: http://{settings.host}:{settings.port}")
+                address = f"http://{settings.host}:{settings.port}"
+                _say(f"API and pages: {address}")
                 _say(f"agent key: {key}")
+                _say(f"first: .venv/bin/tradewind login {address} --key {key}")
                 _say(f"data: {settings.data_folder}   stop: Ctrl-C")
                 told = True
     return 0
