@@ -1,6 +1,7 @@
 """Rules for every test: where a change is judged (CI=true), nothing may be left out."""
 
 import os
+import signal
 from collections.abc import Generator
 
 import pytest
@@ -9,6 +10,9 @@ from hypothesis import settings
 settings.register_profile("tradewind", deadline=None, derandomize=True)
 settings.load_profile("tradewind")
 """Property tests are judged by what they find, the same each time, never by how long an example takes."""
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""A script's background job ignores Ctrl-C, and so would every process that is started from here."""
 
 IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 

@@ -122,9 +122,12 @@ def test_a_copy_that_is_stopped_otherwise_ends_as_cleanly(slow_address, env, tmp
 def test_a_command_that_is_interrupted_says_so(env, as_json):
     options = ["--json"] if as_json else []
     with start("meter", "--duration", "1h", "--interval", "100ms", "--base-power", "0s", *options, env=env) as process:
-        told = process.stderr.readline()  # how it meters: it is under way
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=PATIENCE_S)
+        try:
+            told = process.stderr.readline()  # how it meters: it is under way
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=PATIENCE_S)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert told.startswith(b"tradewind: ")
     assert err.endswith(b"tradewind: stopped\n")
