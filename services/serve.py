@@ -26,6 +26,7 @@ from tradewind.errors import InvalidValue, TradewindError
 
 ROOT = Path(__file__).resolve().parents[1]
 POLL_S = 0.2
+KEEP_ALIVE_S = 150  # longer than agents and proxies keep an idle connection: a request sent while we close it is lost
 STOP_STEPS = ((signal.SIGTERM, 10.0), (signal.SIGQUIT, 5.0))  # Celery: finish the task, then drop it to be redelivered
 PYTHON = (sys.executable, "-P", "-m")
 # Root is warned of pickled messages; ours are JSON, and root serves only where there is no other account to use.
@@ -136,6 +137,7 @@ def commands(settings: Settings) -> Mapping[str, Sequence[str]]:
                 "--no-access-log",
                 "--log-level=warning",
             ),
+            f"--timeout-keep-alive={KEEP_ALIVE_S}",
             *(f"--host={settings.host}", f"--port={settings.port}", f"--workers={settings.api_workers}"),
         ],
         "workers": [*CELERY, "worker", f"--queues={JOBS_QUEUE}", f"--concurrency={settings.task_workers}"],

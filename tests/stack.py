@@ -27,6 +27,7 @@ from services.embedded.valkey import EmbeddedValkey
 from services.persistence.log_reader import LogReader
 from services.persistence.roles import app_url
 from services.persistence.store import prepare_database
+from services.serve import KEEP_ALIVE_S
 from tradewind.wire.inventory import NewKey
 
 __all__ = ["admin_database_url", "api", "database_url", "logs", "parts", "postgres", "redis_url", "tenant", "valkey"]
@@ -94,7 +95,13 @@ class serving:  # noqa: N801 - reads as a statement
     """Serve the API of ``parts`` by uvicorn on a free port of the loopback."""
 
     def __init__(self, parts: Container) -> None:
-        config = uvicorn.Config(create_app(parts), log_config=None, lifespan="on", timeout_graceful_shutdown=5)
+        config = uvicorn.Config(
+            create_app(parts),
+            log_config=None,
+            lifespan="on",
+            timeout_graceful_shutdown=5,
+            timeout_keep_alive=KEEP_ALIVE_S,
+        )
         self._server = uvicorn.Server(config)
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listening]})

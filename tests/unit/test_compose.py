@@ -14,8 +14,10 @@ import yaml
 
 from services.embedded.postgres import DATABASE, INITDB_OPTIONS
 from services.persistence.roles import APP
-from services.serve import commands
+from services.serve import KEEP_ALIVE_S, commands
 from services.settings import Settings
+from tradewind_agent.calls import IDLE_CONNECTION_S
+from tradewind_agent.tuning.pace import TICK_S
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
@@ -62,6 +64,11 @@ def secrets(tmp_path):
 def test_processes_are_started_as_by_serve(service, process):
     settings = Settings(host="0.0.0.0", data_folder=Path("/tmp"))
     assert module_and_arguments(SERVICES[service]["command"]) == module_and_arguments(commands(settings)[process])
+
+
+def test_an_agent_lets_go_of_an_idle_connection_before_the_api_and_its_proxy_do():
+    proxy_keeps_s = 120  # Caddy's default towards what is behind it
+    assert 2 * TICK_S < IDLE_CONNECTION_S < proxy_keeps_s < KEEP_ALIVE_S
 
 
 def test_migrate_prepares_the_database_before_any_other_process():

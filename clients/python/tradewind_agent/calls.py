@@ -22,6 +22,10 @@ from tradewind_agent.system_errors import Plain, in_words, system_error_behind
 
 DEFAULT_TIMEOUT_S = 30.0
 LONGEST_CONNECT_S = 5.0
+MOST_CONNECTIONS = 20
+IDLE_CONNECTION_S = 30.0
+"""For how long a connection is kept for the next request: longer than the time between two heartbeats, shorter than the
+service keeps it, so that no request meets a connection that is just being closed."""
 
 _CHECK_ADDRESS = "check the address and that the service runs"
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -52,6 +56,11 @@ class Calls:
             base_url=self.base_url,
             headers={"Authorization": f"Bearer {key}", "Accept": "application/json"},
             timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, LONGEST_CONNECT_S)),
+            limits=httpx.Limits(
+                max_connections=MOST_CONNECTIONS,
+                max_keepalive_connections=MOST_CONNECTIONS,
+                keepalive_expiry=IDLE_CONNECTION_S,
+            ),
             transport=transport,
         )
 

@@ -48,13 +48,18 @@ class Kernel:
     """Tells of connections whose inode is that of a socket of this process."""
 
     def __init__(self):
-        self.connections, self.now_s = {}, 0.0
+        self.connections, self.now_s, self.spent_s = {}, 0.0, 0.0
+        self.look_costs_s = 0.0
 
     def __call__(self):
+        self.spent_s += self.look_costs_s
         return list(self.connections.values())
 
     def clock_s(self):
         return self.now_s
+
+    def cpu_s(self):
+        return self.spent_s
 
 
 @pytest.fixture
@@ -64,7 +69,7 @@ def kernel():
 
 @pytest.fixture
 def tool(kernel):
-    found = ToolConnections(receiving=True, connections=kernel, clock_s=kernel.clock_s)
+    found = ToolConnections(receiving=True, connections=kernel, clock_s=kernel.clock_s, cpu_s=kernel.cpu_s)
     found.began(os.getpid(), own_port=9999)
     return found
 
@@ -112,3 +117,14 @@ def test_a_look_that_fails_tells_nothing_and_the_next_one_goes_on(kernel, tool):
     tool._connections = refuse
     look(kernel, tool, 1.0)
     assert tool.sample()[1] == 0
+
+
+def test_looks_that_cost_much_become_rarer(kernel, tool, pair):
+    inode = os.fstat(pair[1].fileno()).st_ino
+    kernel.look_costs_s = 0.1  # 5 s may pass until the next one, by the share that looks may cost
+    seen = []
+    for second in range(1, 12):
+        kernel.connections[1] = SeenConnection(1, inode, 1234, 80, TcpInfo(received_bytes=second))
+        look(kernel, tool, float(second))
+        seen.append(tool.sample()[0].sent_bytes)
+    assert seen == [1] * 5 + [6] * 5 + [11]

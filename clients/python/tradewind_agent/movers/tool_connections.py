@@ -38,6 +38,7 @@ class ToolConnections:
     Parameters
     ----------
     receiving : whether the payload comes to this host.
+    cpu_s : the processor time that the calling thread has taken so far.
     """
 
     def __init__(
@@ -46,8 +47,9 @@ class ToolConnections:
         receiving: bool,
         connections: Callable[[], Sequence[SeenConnection]] = established_connections,
         clock_s: Callable[[], float] = time.monotonic,
+        cpu_s: Callable[[], float] = time.thread_time,
     ) -> None:
-        self._receiving, self._connections, self._clock_s = receiving, connections, clock_s
+        self._receiving, self._connections, self._clock_s, self._cpu_s = receiving, connections, clock_s, cpu_s
         self._sampler = PathSampler()
         self._known: dict[int, _Known] = {}
         self._lock = Lock()
@@ -65,14 +67,14 @@ class ToolConnections:
         begun_s = self._clock_s()
         if self._pid is None or begun_s < self._due_s:
             return
-        spent_s = time.thread_time()
+        began_cpu_s = self._cpu_s()
         with suppress(OSError):  # this look tells nothing
             inodes = frozenset(inode for pid in tree(self._pid) for inode in _sockets_of(pid))
             seen = [each for each in self._connections() if each.inode in inodes and each.local_port != self._own_port]
             with self._lock:
                 self._note(seen, begun_s)
         self._looked_s = begun_s
-        self._due_s = begun_s + (time.thread_time() - spent_s) / LOOK_COST_SHARE
+        self._due_s = begun_s + (self._cpu_s() - began_cpu_s) / LOOK_COST_SHARE
 
     def sample(self) -> tuple[PathSample, int]:
         """What was seen until the last look, and how many connections were open then."""
