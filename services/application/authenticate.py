@@ -2,14 +2,15 @@
 
 import hashlib
 import hmac
+import math
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
-from tradewind.errors import NotPermitted, Unauthenticated
+from tradewind.errors import NotPermitted, Unauthenticated, Unavailable
 
 SECRET_PREFIX = "tw_"  # noqa: S105 - a mark by which leaked keys are found, not a secret
 SECRET_BYTES = 32
@@ -18,6 +19,12 @@ SHOWN_CHARACTERS = 10
 
 REMEMBERED_S = 5.0
 MAX_REMEMBERED = 100_000
+
+UNCHECKED_S = 30.0
+"""How long a key is honoured unasked once the database was found away: one that hangs must not hold up each call."""
+
+LONGEST_UNCHECKED_S = 3600.0
+"""After so long without the database no key is honoured that it may have seen revoked."""
 
 
 class Scope(StrEnum):
@@ -76,8 +83,18 @@ class FoundKey(Protocol):
     def secret_sha256(self) -> bytes: ...
 
 
+class _Remembered(NamedTuple):
+    """``checked_s`` : when the database last told it; ``until_s`` : until when it is not asked again."""
+
+    principal: Principal
+    checked_s: float
+    until_s: float
+
+
 class Keyring:
     """Principals by secret. A revoked key is honoured for ``REMEMBERED_S`` at most, and not at all once forgotten.
+
+    While the database is away, keys that it has told are honoured on, so that live transfers are still answered.
 
     Parameters
     ----------
@@ -88,15 +105,15 @@ class Keyring:
     def __init__(self, find: Callable[[bytes], FoundKey | None], monotonic: Callable[[], float]) -> None:
         self._find = find
         self._monotonic = monotonic
-        self._remembered: dict[bytes, tuple[Principal, float]] = {}
+        self._remembered: dict[bytes, _Remembered] = {}
         self._forgotten = 0
 
     def recall(self, secret: str) -> Principal | None:
         """The principal if it is remembered; asks no database."""
         remembered = self._remembered.get(sha256_of(secret))
-        if remembered is None or remembered[1] < self._monotonic():
+        if remembered is None or remembered.until_s < self._monotonic():
             return None
-        return remembered[0]
+        return remembered.principal
 
     def authenticate(self, secret: str) -> Principal:
         """The principal of a secret.
@@ -104,10 +121,17 @@ class Keyring:
         Raises
         ------
         Unauthenticated : the secret is of no key, or of a revoked one.
+        Unavailable : the database is away and has not told of the key lately.
         """
         digest = sha256_of(secret)
         forgotten, asked_at = self._forgotten, self._monotonic()
-        found = self._find(digest)
+        try:
+            found = self._find(digest)
+        except Unavailable:
+            known = self._told_lately(digest)
+            if known is None:
+                raise
+            return known
         if found is None or not hmac.compare_digest(found.secret_sha256, digest):
             self._remembered.pop(digest, None)
             raise Unauthenticated("the API key is unknown or revoked")
@@ -115,17 +139,26 @@ class Keyring:
         if len(self._remembered) >= MAX_REMEMBERED:
             self._remembered.clear()
         if self._forgotten == forgotten:  # else a key was revoked meanwhile, perhaps this one
-            self._remembered[digest] = (principal, asked_at + REMEMBERED_S)
+            self._remembered[digest] = _Remembered(principal, asked_at, asked_at + REMEMBERED_S)
         return principal
+
+    def _told_lately(self, digest: bytes) -> Principal | None:
+        """The principal as the database told it last, honoured on; ``None`` where that is too long ago."""
+        known, now_s = self._remembered.get(digest), self._monotonic()
+        if known is None or now_s - known.checked_s > LONGEST_UNCHECKED_S:
+            return None
+        self._remembered[digest] = known._replace(until_s=now_s + UNCHECKED_S)
+        return known.principal
 
     def forget(self, key_id: UUID) -> None:
         """Look a key up again at its next use."""
         self._forgotten += 1
-        for digest, (principal, _) in list(self._remembered.items()):
-            if principal.key_id == key_id:
+        for digest, known in list(self._remembered.items()):
+            if known.principal.key_id == key_id:
                 self._remembered.pop(digest, None)
 
     def forget_all(self) -> None:
         """Look every key up again, as after notices may have been missed."""
         self._forgotten += 1
-        self._remembered.clear()
+        for digest, known in list(self._remembered.items()):
+            self._remembered[digest] = known._replace(until_s=-math.inf)

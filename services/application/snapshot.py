@@ -4,6 +4,7 @@ Models never change once stored, so one shelf of them serves every release; what
 recommendation first needs it.
 """
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from services.application.live_shares import HeldByScope
 from services.application.neighbours import Neighbourhood, by_mover
 from services.application.served_model import ServedLeaf, ServedModel
 from services.application.tuning_sessions import Claim
+from tradewind.errors import Unavailable
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import LinkKey
 
@@ -174,7 +176,7 @@ class Snapshot:
 
 
 class Snapshots:
-    """The snapshot of each tenant, made anew when its release changes or after a while.
+    """The snapshot of each tenant, made anew when its release changes or after a while, once the store can tell.
 
     Parameters
     ----------
@@ -209,9 +211,19 @@ class Snapshots:
         return found[0]
 
     def load(self, tenant_id: UUID) -> Snapshot:
-        """Read the index again; notices may be lost, so this also happens after a while."""
+        """Read the index again; notices may be lost, so this also happens after a while.
+
+        While the store is away the snapshot from before serves on: what was learned is no worse for it.
+        """
         forgotten, asked_at = self._forgotten, self._monotonic()
-        index = self._load_index(tenant_id)
+        try:
+            index = self._load_index(tenant_id)
+        except Unavailable:
+            before = self._held.get(tenant_id)
+            if before is None:
+                raise
+            self._held[tenant_id] = (before[0], self._monotonic() + self._fresh_for_s)
+            return before[0]
         index.prepare()
         before = self._held.get(tenant_id)
         is_recent = before is not None and asked_at - before[1] < self._fresh_for_s
@@ -236,10 +248,13 @@ class Snapshots:
         return model
 
     def forget(self, tenant_id: UUID) -> None:
-        """Another release is in force, or names have changed."""
+        """Another release is in force, or names have changed: what is held is read again before it serves."""
         self._forgotten += 1
-        self._held.pop(tenant_id, None)
+        if (before := self._held.get(tenant_id)) is not None:
+            self._held[tenant_id] = (before[0], -math.inf)
 
     def forget_all(self) -> None:
+        """The same of all tenants, as after notices may have been missed."""
         self._forgotten += 1
-        self._held.clear()
+        for tenant_id in list(self._held):
+            self.forget(tenant_id)

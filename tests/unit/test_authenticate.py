@@ -5,8 +5,17 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from services.application.authenticate import REMEMBERED_S, Keyring, Principal, Scope, new_secret, sha256_of
-from tradewind.errors import NotPermitted, Unauthenticated
+from services.application.authenticate import (
+    LONGEST_UNCHECKED_S,
+    REMEMBERED_S,
+    UNCHECKED_S,
+    Keyring,
+    Principal,
+    Scope,
+    new_secret,
+    sha256_of,
+)
+from tradewind.errors import NotPermitted, Unauthenticated, Unavailable
 
 
 @dataclass(frozen=True)
@@ -25,10 +34,13 @@ class Keys:
         self.kept: dict[bytes, KeptKey] = {}
         self.lookups = 0
         self.now_s = 100.0
+        self.away = False
         self.ring = Keyring(self.find, lambda: self.now_s)
 
     def find(self, digest: bytes) -> KeptKey | None:
         self.lookups += 1
+        if self.away:
+            raise Unavailable("the database does not answer now; try again")
         return self.kept.get(digest)
 
     def add(self) -> tuple[str, UUID]:
@@ -60,6 +72,32 @@ def test_a_forgotten_key_is_looked_up_again() -> None:
     assert keys.ring.recall(other) is not None
     keys.ring.forget_all()
     assert keys.ring.recall(other) is None
+
+
+def test_while_the_database_is_away_a_key_that_it_told_is_honoured_on() -> None:
+    keys = Keys()
+    secret, _ = keys.add()
+    principal = keys.ring.authenticate(secret)
+    keys.away = True
+    keys.ring.forget_all()  # Redis came back: any key may have been revoked, and nobody can be asked
+    assert keys.ring.authenticate(secret) == principal
+    keys.now_s += UNCHECKED_S
+    assert keys.ring.recall(secret) == principal  # asked again only now and then
+    assert keys.lookups == 2
+    keys.now_s += LONGEST_UNCHECKED_S
+    with pytest.raises(Unavailable):
+        keys.ring.authenticate(secret)
+
+
+def test_while_the_database_is_away_no_key_counts_that_is_unknown_or_was_revoked() -> None:
+    keys = Keys()
+    (revoked, key_id), (unknown, _) = keys.add(), keys.add()
+    keys.ring.authenticate(revoked)
+    keys.away = True
+    keys.ring.forget(key_id)
+    for secret in (revoked, unknown):
+        with pytest.raises(Unavailable):
+            keys.ring.authenticate(secret)
 
 
 def test_an_unknown_or_revoked_key_is_not_authenticated() -> None:

@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from services.application.snapshot import Index, Snapshots
+from tradewind.errors import Unavailable
 
 TENANT = uuid4()
 
@@ -17,11 +18,14 @@ class Source:
         self.release = 1
         self.reads = 0
         self.now_s = 0.0
+        self.away = False
         self.meanwhile = lambda: None
         self.snapshots = Snapshots(self.index, self._no_model, lambda: self.now_s)
 
     def index(self, _: UUID) -> Index:
         self.reads += 1
+        if self.away:
+            raise Unavailable("the database does not answer now; try again")
         read = Index(self.release, MappingProxyType({}), MappingProxyType({}))
         self.meanwhile()
         return read
@@ -71,3 +75,22 @@ def test_what_was_read_before_a_notice_is_not_held_after_it(source: Source) -> N
     source.meanwhile = publish
     source.current()
     assert source.current() == 2
+
+
+def test_while_the_store_is_away_the_snapshot_from_before_serves_on(source: Source) -> None:
+    source.current()
+    source.release, source.away = 2, True
+    source.now_s = 1000.0
+    assert [source.current() for _ in range(2)] == [1, 1]
+    assert source.reads == 2
+    source.snapshots.forget_all()
+    assert source.current() == 1
+    source.away = False
+    source.snapshots.forget(TENANT)
+    assert source.current() == 2
+
+
+def test_without_a_snapshot_from_before_a_store_that_is_away_is_told_as_such(source: Source) -> None:
+    source.away = True
+    with pytest.raises(Unavailable):
+        source.current()

@@ -1,0 +1,113 @@
+"""Transfers as their agents tell them, by the agent's own parts: nothing here knows what has been killed."""
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID
+
+import httpx
+import pytest
+
+from tests.conditions import eventually
+from tests.integration.live_transfers import Transfer
+from tests.records import record
+from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
+from tradewind.wire.records import WireRecord
+from tradewind_agent.client import Client
+from tradewind_agent.errors import ServiceAway
+from tradewind_agent.live_ticks import LiveTicks
+from tradewind_agent.spool import Spool
+from tradewind_agent.transfer_spool import TransferSpool
+from tradewind_agent.tuning.correspondence import Correspondence, Silence
+from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict
+
+PATIENCE_S = 3.0
+PACE_S = 0.03
+"""Between two ticks: many times faster than a real agent, so that every moment of a kill meets a heartbeat."""
+
+FOLLOWED = Verdict(chunks=(), changed=False, kind="hold", reason="as told", by=DecidedBy.SERVICE)
+
+
+@dataclass
+class Agent:
+    """One live transfer. ``answers`` : by sequence, of the heartbeats that were answered."""
+
+    client: Client
+    transfer: Transfer
+    spool: TransferSpool
+    answers: dict[int, HeartbeatAnswer] = field(default_factory=dict)
+    sent: int = 0
+
+    def __post_init__(self) -> None:
+        self.id = UUID(self.transfer.id)
+        self.record = WireRecord.model_validate(record(transfer_id=self.transfer.id, chunk="whole"))
+        self.correspondence = Correspondence(self.client, self.id, patience_s=PATIENCE_S)
+        self.live = LiveTicks(self.spool.folder, self.id, self.record)
+
+    async def tick(self) -> HeartbeatAnswer | None:
+        """One heartbeat more; the transfer goes on whether it is answered or not."""
+        beat = Heartbeat.model_validate(self.transfer.body(self.sent, 8e4))
+        self.sent += 1
+        answer = await self.ask(beat)
+        if answer is not None:
+            self.answers[beat.sequence] = answer
+        self.live.keep(Tick(elapsed_s=5.0 * beat.sequence, heartbeat=beat, verdict=FOLLOWED))
+        self.live.journalled(self.correspondence.journalled_sequence)
+        return answer
+
+    async def ask(self, beat: Heartbeat) -> HeartbeatAnswer | None:
+        try:
+            return await self.correspondence.ask(beat)
+        except Silence:
+            return None
+
+    def complete(self) -> None:
+        """End the transfer, and tell the service what it may not have, as often as it takes."""
+        self.live.journalled(self.correspondence.journalled_sequence)
+        self.spool.seal(self.id, (self.record,), self.live.pending)
+        self.live.remove()
+        eventually(self._is_delivered)
+
+    def _is_delivered(self) -> bool:
+        try:
+            return self.id in self.spool.drain(self.client).completed
+        except ServiceAway:
+            return False
+
+
+@contextmanager
+def ticking(agents: Sequence[Agent]) -> Iterator[None]:
+    """Let transfers run beside the block, each a tick after the other."""
+    stopping = threading.Event()
+
+    async def drive(agent: Agent) -> None:
+        while not stopping.is_set():
+            await agent.tick()
+            await asyncio.sleep(PACE_S)
+        agent.correspondence.leave()
+
+    async def drive_all() -> None:
+        await asyncio.gather(*map(drive, agents))
+
+    thread = threading.Thread(target=asyncio.run, args=(drive_all(),))
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        thread.join()
+
+
+def agents_of(address: str, secret: str, folder: Path, count: int) -> Iterator[list[Agent]]:
+    """Agents of ``count`` transfers that have not begun, each with a spool of its own."""
+    with (
+        Client(address, secret) as client,
+        httpx.Client(base_url=address, headers={"Authorization": f"Bearer {secret}"}) as plain,
+    ):
+        yield [
+            Agent(client, Transfer(plain), TransferSpool(Spool(folder / f"spool {number}", warn=pytest.fail)))
+            for number in range(count)
+        ]
