@@ -24,7 +24,7 @@ from services.persistence.store import Store
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
 from services.queue.notices import NoticeListener
 from services.queue.sessions import RedisSessions
-from services.telemetry import Metrics, logger
+from services.telemetry import Event, Metrics, logger
 
 SESSION_PATIENCE_S = 1.0
 """How long a heartbeat waits for a store of sessions that does not answer, before it is answered without."""
@@ -90,6 +90,9 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
             keyring.forget_all()
             snapshots.forget_all()
 
+        def on_look_failed(error: Exception) -> None:
+            log.error(Event.LOOK_AT_SHARES_FAILED, exc_info=error)
+
         sessions = RedisSessions(session_client)
         yield Container(
             store=store,
@@ -100,7 +103,7 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
             client=client,
             session_client=session_client,
             tuner=Tuner(sessions),
-            live_shares=LiveShares(sessions, snapshots.capped),
+            live_shares=LiveShares(sessions, snapshots.capped, on_look_failed),
             notices=NoticeListener(client, on_notice=on_notice, on_subscribed=on_subscribed, log=log),
             clock=SystemClock(),
             metrics=Metrics.create(),

@@ -26,6 +26,7 @@ class Event(StrEnum):
     BATCH_STORED = "batch.stored"
     EVENT_NOT_SENT = "event.not_sent"
     NOTICE_FAILED = "notice.failed"
+    LOOK_AT_SHARES_FAILED = "look_at_shares.failed"
     TASK_DONE = "task.done"
     TASK_RETRIED = "task.retried"
     TASK_FAILED = "task.failed"

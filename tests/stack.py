@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 import httpx
 import psycopg
 import pytest
+import redis
 import uvicorn
 from psycopg import sql
 
@@ -27,10 +28,22 @@ from services.embedded.valkey import EmbeddedValkey
 from services.persistence.log_reader import LogReader
 from services.persistence.roles import app_url
 from services.persistence.store import prepare_database
+from services.queue.sessions import WATCH
 from services.serve import KEEP_ALIVE_S
 from tradewind.wire.inventory import NewKey
 
-__all__ = ["admin_database_url", "api", "database_url", "logs", "parts", "postgres", "redis_url", "tenant", "valkey"]
+__all__ = [
+    "admin_database_url",
+    "api",
+    "database_url",
+    "logs",
+    "parts",
+    "postgres",
+    "redis_url",
+    "tenant",
+    "valkey",
+    "watched_since_ever",
+]
 
 PATIENCE_S = 20.0
 
@@ -46,7 +59,14 @@ def postgres() -> Iterator[EmbeddedPostgres]:
 @pytest.fixture(scope="session")
 def valkey() -> Iterator[EmbeddedValkey]:
     with EmbeddedValkey.temporary() as server:
+        watched_since_ever(server.url())
         yield server
+
+
+def watched_since_ever(redis_url: str) -> None:
+    """Let shares be granted at once, as by a store that has been there for long."""
+    with redis.Redis.from_url(redis_url) as store:
+        store.hset(WATCH, mapping={"since": 0, "last": 2**53})
 
 
 @pytest.fixture(scope="module")

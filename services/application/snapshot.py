@@ -16,7 +16,7 @@ from uuid import UUID
 from services.application.assumed_load import AssumedLoad
 from services.application.learned import IndexedModel, StoredModel
 from services.application.limits import NO_LIMITS, Limits, Permitted
-from services.application.live_shares import HeldByScope
+from services.application.live_shares import HeldShares
 from services.application.neighbours import Neighbourhood, by_mover
 from services.application.served_model import ServedLeaf, ServedModel
 from services.application.tuning_sessions import Claim
@@ -118,12 +118,12 @@ class Snapshot:
     """Everything one tenant's recommendations need.
 
     ``at_hand`` : models fetched for this very request, which count as in memory even if the shelf has given them up.
-    ``held`` : of caps by live transfers, brought up to date each second.
+    ``held`` : where what live transfers hold of caps is noted each second, for this snapshot and those after it.
     """
 
     index: Index
     shelf: Shelf = field(default_factory=Shelf)
-    held: HeldByScope = field(default_factory=dict)
+    held: HeldShares = field(default_factory=HeldShares)
     at_hand: Mapping[UUID, ServedModel] = field(default_factory=dict)
 
     @property
@@ -147,7 +147,7 @@ class Snapshot:
     def permitted(self, asked: LinkKey, weight: float) -> Permitted | None:
         """What the limits leave a transfer between two endpoints, beside those that live; ``None`` without limits."""
         limits = self.index.limits
-        return limits.permitted(*self._own_names(asked), held=self.held, weight=weight) if limits else None
+        return limits.permitted(*self._own_names(asked), held=self.held.now, weight=weight) if limits else None
 
     def claims(self, asked: LinkKey) -> tuple[Claim, ...]:
         """What a live transfer has to claim its share of."""
@@ -227,12 +227,12 @@ class Snapshots:
         index.prepare()
         before = self._held.get(tenant_id)
         is_recent = before is not None and asked_at - before[1] < self._fresh_for_s
-        snapshot = Snapshot(index, self._shelf, held=before[0].held if before and is_recent else {})
+        snapshot = Snapshot(index, self._shelf, held=before[0].held if before and is_recent else HeldShares())
         if self._forgotten == forgotten:  # else another release came into force meanwhile, perhaps of this tenant
             self._held[tenant_id] = (snapshot, asked_at + self._fresh_for_s)
         return snapshot
 
-    def capped(self) -> Mapping[UUID, tuple[Sequence[str], HeldByScope]]:
+    def capped(self) -> Mapping[UUID, tuple[Sequence[str], HeldShares]]:
         """Scopes with caps of the tenants at hand, and where to note what live transfers hold of them."""
         now_s, held = self._monotonic(), list(self._held.items())
         return {

@@ -8,6 +8,7 @@ import redis.asyncio
 from redis.exceptions import RedisError
 
 from services.application.live_shares import Held
+from services.application.silence import COMING_BACK_S, LONGEST_GAP_S
 from services.application.tuning_sessions import (
     Exchanged,
     Outcome,
@@ -24,8 +25,14 @@ JOURNAL = "tradewind:heartbeats"
 JOURNAL_BYTES = 256 * MIB
 """Memory of the heartbeats that no worker takes; those that fall out, the oldest, come again with the completion."""
 
+_LONGEST_GAP_MS = round(1000 * LONGEST_GAP_S)
+_COMING_BACK_MS = round(1000 * COMING_BACK_S)
+
 SESSION_TTL_S = 900
 ENDED_TTL_S = 3600
+
+WATCH = "tradewind:watch"
+"""Mark of the time in which the store was there for claims without a break."""
 
 _SCRIPTS = files("services.queue") / "scripts"
 
@@ -36,13 +43,15 @@ class RedisSessions:
     def __init__(self, client: redis.asyncio.Redis, *, journal_bytes: int = JOURNAL_BYTES) -> None:
         self._client = client
         self._journal_bytes = journal_bytes
-        self._exchange = client.register_script((_SCRIPTS / "exchange.lua").read_text())
+        watching = (_SCRIPTS / "watch.lua").read_text()
+        self._watch = client.register_script(f"{watching}return watched_since(KEYS[1], store_time_ms(), ARGV[1] + 0)")
+        self._exchange = client.register_script(watching + (_SCRIPTS / "exchange.lua").read_text())
         self._end = client.register_script((_SCRIPTS / "end.lua").read_text())
         self._held = client.register_script((_SCRIPTS / "held.lua").read_text())
 
     async def exchange(self, key: TransferKey, tick: Tick) -> Exchanged:
         caps = [_text(cap) for claim in tick.claims for cap in (claim.concurrency, claim.streams)]
-        keys = [session_key(key), JOURNAL, *(_scope_key(key.tenant_id, claim.scope) for claim in tick.claims)]
+        keys = [session_key(key), JOURNAL, WATCH, *(_scope_key(key.tenant_id, claim.scope) for claim in tick.claims)]
         arguments: list[bytes | str | int | float] = [
             tick.known,
             tick.sequence,
@@ -59,6 +68,8 @@ class RedisSessions:
             *tick.used,
             round(1000 * tick.silent_after_s),
             "" if tick.tells_enquiry else "1",
+            _LONGEST_GAP_MS,
+            _COMING_BACK_MS,
             *caps,
         ]
         try:
@@ -83,6 +94,12 @@ class RedisSessions:
         except (RedisError, OSError) as away:
             raise SessionsAway(str(away)) from away
         return found.encode() if isinstance(found, str) else found
+
+    async def watch(self) -> None:
+        try:
+            await self._watch(keys=[WATCH], args=[_LONGEST_GAP_MS])
+        except (RedisError, OSError) as away:
+            raise SessionsAway(str(away)) from away
 
     async def held(self, tenant_id: UUID, scopes: Sequence[str]) -> Sequence[Held]:
         try:

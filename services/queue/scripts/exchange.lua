@@ -1,9 +1,14 @@
 -- One heartbeat in one step: remember the state, hand the tick to the journal, claim the transfer's share.
 --
--- KEYS  1 session, 2 journal, 3… one hash a scope with caps: transfer -> "weight files streams held_files held_streams expires_ms"
+-- Begins with watch.lua. For a while after the store was lost or away, the others may not have come back yet: a transfer
+-- is granted no more than it has in use, one that has not begun nothing, and no silent transfer's share goes to others.
+--
+-- KEYS  1 session, 2 journal, 3 mark of the watch,
+--       4… one hash a scope with caps: transfer -> "weight files streams held_files held_streams expires_ms"
 -- ARGV  1 known, 2 sequence, 3 state, 4 enquiry, 5 heartbeat, 6 decision, 7 session ttl s, 8 journal bytes,
 --       9 tenant, 10 transfer, 11 weight, 12 wanted files, 13 wanted streams, 14 used files, 15 used streams,
---       16 silent after ms, 17 '1' where the heartbeat does not hold the enquiry, 18… cap of files and cap of streams of each scope, '' for none
+--       16 silent after ms, 17 '1' where the heartbeat does not hold the enquiry, 18 longest gap of the watch ms,
+--       19 for how long others may come back ms, 20… cap of files and cap of streams of each scope, '' for none
 -- Gives {'ended'}, or {'overtaken', state, journalled, files, streams} with the share of the session that stands, or
 -- {'stored', '', journalled, files, streams}; files and streams are '' where no cap is set.
 
@@ -17,8 +22,9 @@ if stored[1] and tonumber(stored[1]) > tonumber(ARGV[1]) then
 end
 
 local transfer = ARGV[10]
-local clock = redis.call('TIME')
-local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now_ms = store_time_ms()
+local others_may_come_back =
+  #KEYS > 3 and now_ms - watched_since(KEYS[3], now_ms, tonumber(ARGV[18])) < tonumber(ARGV[19])
 
 local function members(scope)
   local found, all = {}, redis.call('HGETALL', scope)
@@ -26,7 +32,7 @@ local function members(scope)
     local weight, files, streams, held_files, held_streams, expires =
       string.match(all[i + 1], '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
     if all[i] ~= transfer then
-      if tonumber(expires) <= now_ms then
+      if tonumber(expires) <= now_ms and not others_may_come_back then
         redis.call('HDEL', scope, all[i])
       else
         found[#found + 1] = {
@@ -77,10 +83,10 @@ local mine = {
   id = transfer, weight = tonumber(ARGV[11]), wants = {tonumber(ARGV[12]), tonumber(ARGV[13])},
 }
 local granted = {false, false}
-for i = 3, #KEYS do
+for i = 4, #KEYS do
   local others = members(KEYS[i])
   for what = 1, 2 do
-    local cap = ARGV[17 + 2 * (i - 3) + what]
+    local cap = ARGV[19 + 2 * (i - 4) + what]
     if cap ~= '' then
       local free = tonumber(cap)
       local all = {mine}
@@ -89,6 +95,7 @@ for i = 3, #KEYS do
         all[#all + 1] = each
       end
       local part = math.max(0, math.min(free, fair(tonumber(cap), all, mine, what)))
+      if others_may_come_back then part = math.min(part, tonumber(ARGV[13 + what])) end
       if not granted[what] or part < granted[what] then granted[what] = part end
     end
   end
@@ -100,7 +107,7 @@ local entry = table.concat({
   ARGV[11], ARGV[12], ARGV[13], held(1), held(2), string.format('%.0f', now_ms + tonumber(ARGV[16])),
 }, ' ')
 local scopes = {}
-for i = 3, #KEYS do
+for i = 4, #KEYS do
   redis.call('HSET', KEYS[i], transfer, entry)
   redis.call('EXPIRE', KEYS[i], ARGV[7])
   scopes[#scopes + 1] = KEYS[i]
