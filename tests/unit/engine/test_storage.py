@@ -16,7 +16,8 @@ def test_a_file_gets_its_name_only_when_published(tmp_path: Path):
     part.write(0, memoryview(b"01234"))
     assert not destination.exists()
     part.checkpoint(IDENTITY, RangeSet([(0, 9)]))
-    part.publish(10, 1_000_000_000.0, durable=True)
+    part.complete(10, 1_000_000_000.0)
+    part.name()
     assert destination.read_bytes() == b"0123456789"
     assert destination.stat().st_mtime == 1_000_000_000
     assert [path.name for path in destination.parent.iterdir()] == ["file"]
@@ -55,7 +56,8 @@ def test_a_torn_line_ends_the_journal(tmp_path: Path):
 def test_nothing_is_noted_of_a_file_that_is_published(tmp_path: Path):
     part = PartFile(tmp_path / "file")
     part.write(0, b"x")
-    part.publish(1, None, durable=False)
+    part.complete(1, None)
+    part.name()
     part.checkpoint(IDENTITY, RangeSet([(0, 0)]))
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

@@ -1,6 +1,5 @@
 """Download of one file: byte ranges dealt to any number of connections, checked, stored, published when complete."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -10,7 +9,7 @@ from tradewind_agent.engine.file_transfer import FileTransfer, TransferHost, ref
 from tradewind_agent.engine.http1 import REDIRECTS, ResponseHead
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.local_copy import LocalState, is_here, look_at
-from tradewind_agent.engine.publishing import sha256_of, verify_and_publish
+from tradewind_agent.engine.publishing import Publication, sha256_of
 from tradewind_agent.engine.range_read import RangeRead, Settlement
 from tradewind_agent.engine.ranges import RangeSet
 from tradewind_agent.engine.storage import Identity, PartFile
@@ -105,7 +104,7 @@ class FileDownload(FileTransfer):
 
     def _open(self) -> None:
         self._opened = True
-        self._local, self._received, identity = look_at(self.job, self._identity)
+        self._local, self._received, identity = look_at(self.job, self._identity, self._part)
         self._identity = identity.completed_by(self._identity)
         if self._identity.size_bytes is not None:
             self._undealt = self._received.missing_of(self._identity.size_bytes)
@@ -291,14 +290,9 @@ class FileDownload(FileTransfer):
 
     def _publish(self) -> None:
         self._publishing = True
-        durable = self.host.options.durable
-        work = partial(verify_and_publish, self._part, self._identity, self._digest, durable=durable)
-        self.host.run_blocking(work).add_done_callback(self._published)
+        self.host.publish(Publication(self._part, self._identity, self._digest), self._published)
 
-    def _published(self, outcome: asyncio.Future[object]) -> None:
-        if outcome.cancelled():
-            return
-        error = outcome.exception()
+    def _published(self, error: BaseException | None) -> None:
         if isinstance(error, StorageFailed):
             self.host.stop(error)
         elif error is not None:

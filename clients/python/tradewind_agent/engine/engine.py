@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from tradewind.errors import InvalidValue
 from tradewind.recommendation import ChunkPlan
@@ -17,9 +18,12 @@ from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.path_sample import PathSampler
 from tradewind_agent.engine.pool import ChannelPool
 from tradewind_agent.engine.progress import Snapshot
+from tradewind_agent.engine.publishing import Publication, Publisher, Told
 from tradewind_agent.engine.traits import OriginTraits
 from tradewind_agent.engine.upload import FileUpload
 from tradewind_agent.errors import AgentError, StorageFailed
+
+Made = TypeVar("Made")
 
 _STORAGE_THREADS = 4
 """Syncs wait for the disk, not for the processor; a few overlap well."""
@@ -43,9 +47,10 @@ class TransferEngine:
         self._finished: asyncio.Future[None] | None = None
         self._timers: dict[FileTransfer, asyncio.TimerHandle] = {}
         self._checkpoint_timer: asyncio.TimerHandle | None = None
-        self._loop: asyncio.AbstractEventLoop  # these three exist from the start of `run` on
+        self._loop: asyncio.AbstractEventLoop  # these four exist from the start of `run` on
         self._pool: ChannelPool
         self._threads: ThreadPoolExecutor
+        self._publisher: Publisher
 
     async def run(self, jobs: Iterable[Job]) -> TransferResult:
         """Move every file, and return when each is done, skipped or given up, or when nothing can go on.
@@ -60,6 +65,7 @@ class TransferEngine:
         self._started_at = self._loop.time()
         self._finished = self._loop.create_future()
         self._pool = ChannelPool(self.options, self._crash)
+        self._publisher = Publisher(self.run_blocking, durable=self.options.durable)
         with ThreadPoolExecutor(_STORAGE_THREADS, "tradewind-storage") as self._threads:
             try:
                 self._begin(jobs)
@@ -174,8 +180,11 @@ class TransferEngine:
         if self._finished is not None and not self._finished.done():
             self._finished.set_result(None)
 
-    def run_blocking(self, work: Callable[[], object]) -> asyncio.Future[object]:
+    def run_blocking(self, work: Callable[[], Made]) -> asyncio.Future[Made]:
         return self._loop.run_in_executor(self._threads, work)
+
+    def publish(self, publication: Publication, told: Told) -> None:
+        self._publisher.publish(publication, told)
 
     def in_background(self, work: Callable[[], object]) -> None:
         self.run_blocking(work).add_done_callback(self._look_at)
@@ -246,6 +255,7 @@ class TransferEngine:
         for timer in (*self._timers.values(), self._checkpoint_timer):
             if timer is not None:
                 timer.cancel()
+        self._publisher.close()
         await self._pool.shut()
         left = [self.run_blocking(file.closing()) for chunk in self._chunks for file in chunk.files]
         outcomes = await asyncio.gather(*left, return_exceptions=True)

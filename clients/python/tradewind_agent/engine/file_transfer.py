@@ -11,6 +11,7 @@ from tradewind_agent.engine.connection import Exchange
 from tradewind_agent.engine.http1 import Request, ResponseHead
 from tradewind_agent.engine.jobs import Job
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.publishing import Publication, Told
 from tradewind_agent.engine.retry import is_retryable_status, retry_after_s
 from tradewind_agent.engine.traits import OriginTraits
 from tradewind_agent.errors import AgentError, FileFault, RefusedByServer, UnusableSource
@@ -57,6 +58,9 @@ class TransferHost(Protocol):
 
     def run_blocking(self, work: Callable[[], object]) -> asyncio.Future[object]:
         """Run in a thread what may wait for the disk; whoever calls looks at the outcome."""
+
+    def publish(self, publication: Publication, told: Told) -> None:
+        """Give a complete file its name, in a thread; ``told`` hears how that went."""
 
     def in_background(self, work: Callable[[], object]) -> None:
         """The same where only a disk that fails matters: it stops the transfer."""

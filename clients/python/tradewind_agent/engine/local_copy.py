@@ -1,11 +1,12 @@
 """What of a file is on the local disk before its transfer begins."""
 
+import os
 from enum import Enum
 
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
 from tradewind_agent.engine.ranges import RangeSet
 from tradewind_agent.engine.retry import parse_http_date
-from tradewind_agent.engine.storage import Identity, PartFile, read_journal
+from tradewind_agent.engine.storage import Identity, PartFile, journal_path, read_journal
 
 
 class LocalState(Enum):
@@ -14,16 +15,17 @@ class LocalState(Enum):
     RECEIVED = "received in full by an earlier run but not yet named; the server is to be asked likewise"
 
 
-def look_at(job: DownloadJob, listed: Identity) -> tuple[LocalState | None, RangeSet, Identity]:
+def look_at(job: DownloadJob, listed: Identity, part: PartFile) -> tuple[LocalState | None, RangeSet, Identity]:
     """State of the local file (``None``: absent or begun), ranges already received, and of which version they are.
 
     A part of another version than the listing tells is thrown away, and so is one of which nothing tells the version.
     """
     nothing = RangeSet()
-    if (left := read_journal(job.destination)) is not None:
+    part.journalled = os.path.lexists(journal_path(job.destination))
+    if part.journalled and (left := read_journal(job.destination)) is not None:
         identity, received = left
         if listed.contradicts(identity) or (identity.etag is None and identity.last_modified is None):
-            PartFile(job.destination).discard()
+            part.discard()
         else:
             full = identity.size_bytes is not None and received.covers(identity.size_bytes)
             return (LocalState.RECEIVED if full else None), received, identity

@@ -8,6 +8,8 @@ were synced.
 import errno
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +22,7 @@ from tradewind_agent.system_errors import in_words
 
 _FORMAT = 1
 _HASH_BLOCK_BYTES = 1 << 20
+_OPEN_PART = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _STOPPING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 
 
@@ -96,19 +99,27 @@ def read_journal(destination: Path) -> tuple[Identity, RangeSet] | None:
 
 
 class PartFile:
-    """The open part of one file. Positions are absolute; parallel ranges write into the same file."""
+    """The open part of one file. Positions are absolute; parallel ranges write into the same file.
+
+    Attributes
+    ----------
+    journalled : whether there is a journal beside it, as far as known.
+    """
 
     def __init__(self, destination: Path) -> None:
         self.destination = destination
+        self.journalled = True
         self._path = part_path(destination)
-        self._journal = journal_path(destination)
         self._fd: int | None = None
         self._lock = Lock()  # checkpoints and publishing run in threads
 
     def _open(self) -> int:
         if self._fd is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            try:
+                self._fd = os.open(self._path, _OPEN_PART, 0o666)
+            except FileNotFoundError:  # the first file of its folder
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._fd = os.open(self._path, _OPEN_PART, 0o666)
         return self._fd
 
     def write(self, position: int, data: memoryview | bytes) -> None:
@@ -134,7 +145,8 @@ class PartFile:
                     return
                 os.fdatasync(self._fd)
                 lines = [json.dumps({"format": _FORMAT, **asdict(identity)}), *(json.dumps(each) for each in received)]
-                _replace(self._journal, "\n".join(lines) + "\n")
+                self.journalled = True
+                _replace(journal_path(self.destination), "\n".join(lines) + "\n")
         except OSError as error:
             raise storage_error(error, self.destination) from error
 
@@ -153,29 +165,46 @@ class PartFile:
             position += len(block)
         return digest.hexdigest()
 
-    def publish(self, size_bytes: int, modified_at_s: float | None, *, durable: bool) -> None:
-        """Give the complete file its final name; with ``durable`` it survives a power cut from here on."""
+    def complete(self, size_bytes: int, modified_at_s: float | None) -> None:
+        """Every byte is written: make the part what the file is to be."""
+        with self._for_good() as fd:
+            if os.fstat(fd).st_size != size_bytes:
+                os.ftruncate(fd, size_bytes)  # an earlier run's part of a longer version
+            if modified_at_s is not None:
+                os.utime(fd, (modified_at_s, modified_at_s))
+
+    def write_back(self) -> None:
+        """Have the system begin to write the part to the disk, where the sync will find it done."""
+        if hasattr(os, "posix_fadvise"):
+            with self._for_good() as fd:
+                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+
+    def sync(self) -> None:
+        """Return when the part survives a power cut."""
+        with self._for_good() as fd:
+            os.fsync(fd)
+
+    def name(self) -> None:
+        """Give the complete part its final name."""
+        with self._for_good():
+            self._path.replace(self.destination)
+        self.close()
+        if self.journalled:
+            journal_path(self.destination).unlink(missing_ok=True)
+
+    @contextmanager
+    def _for_good(self) -> Iterator[int]:
+        """The part's descriptor, for one step of its publishing."""
         try:
             with self._lock:
-                fd = self._open()
-                os.ftruncate(fd, size_bytes)
-                if modified_at_s is not None:
-                    os.utime(fd, (modified_at_s, modified_at_s))
-                if durable:
-                    os.fsync(fd)
-                self._path.replace(self.destination)
-                if durable:
-                    _sync_folder(self.destination.parent)
-                self._journal.unlink(missing_ok=True)
+                yield self._open()
         except OSError as error:
             raise storage_error(error, self.destination) from error
-        finally:
-            self.close()
 
     def discard(self) -> None:
         """Throw the part and its journal away: another version of the file is to be received."""
         self.close()
-        self._journal.unlink(missing_ok=True)
+        journal_path(self.destination).unlink(missing_ok=True)
         self._path.unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -192,7 +221,8 @@ def _replace(path: Path, text: str) -> None:
     fresh.replace(path)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make the names in ``folder`` survive a power cut."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)

@@ -1,0 +1,53 @@
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tradewind_agent.engine.publishing import Publication, publish_together
+from tradewind_agent.engine.storage import Identity, PartFile
+from tradewind_agent.errors import FileFault
+
+CONTENT = b"0123456789"
+
+
+def complete(destination: Path) -> Publication:
+    part = PartFile(destination)
+    part.write(0, CONTENT)
+    return Publication(part, Identity(len(CONTENT), None, "Sat, 21 Nov 2026 03:58:33 GMT"), None)
+
+
+def test_files_that_are_published_together_fail_alone(tmp_path: Path):
+    in_the_way = tmp_path / "b"
+    in_the_way.mkdir()
+    outcomes = publish_together([complete(tmp_path / name) for name in "abc"], durable=True)
+    assert [type(outcome) for outcome in outcomes] == [type(None), FileFault, type(None)]
+    assert [(tmp_path / name).read_bytes() for name in "ac"] == [CONTENT, CONTENT]
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()].count(".b.tradewind-part") == 1
+
+
+def test_every_file_is_on_the_disk_before_it_has_its_name_and_its_folder_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    events: list[str] = []
+    sync, replace = os.fsync, Path.replace
+
+    def recorded_sync(fd: int) -> None:
+        events.append("sync folder" if stat.S_ISDIR(os.fstat(fd).st_mode) else "sync file")
+        sync(fd)
+
+    def recorded_replace(path: Path, target: Path) -> Path:
+        events.append("name")
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", recorded_sync)
+    monkeypatch.setattr(Path, "replace", recorded_replace)
+    assert publish_together([complete(tmp_path / name) for name in "abc"], durable=True) == [None, None, None]
+    assert events == [*3 * ["sync file"], *3 * ["name"], "sync folder"]
+
+
+def test_a_part_of_a_longer_version_is_cut(tmp_path: Path):
+    publication = complete(tmp_path / "file")
+    publication.part.write(len(CONTENT), b"of an earlier version")
+    assert publish_together([publication], durable=False) == [None]
+    assert (tmp_path / "file").read_bytes() == CONTENT
