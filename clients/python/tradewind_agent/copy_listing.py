@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -36,10 +36,10 @@ class Listing:
     ``meter`` : what the one server of all sources has said of its meter, see `other_end`; ``None`` if it was not asked.
     """
 
-    jobs: tuple[Job, ...]
+    jobs: tuple[Job, ...] = field(repr=False)  # asyncio writes results out as it looks at its handler of signals
     direction: Direction
     remote: Origin
-    sizes_bytes: tuple[int, ...]
+    sizes_bytes: tuple[int, ...] = field(repr=False)
     sizes_are_exact: bool
     rtt_s: float | None = None
     meter: bytes | None = None

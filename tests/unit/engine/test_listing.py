@@ -60,6 +60,30 @@ def test_nginx_pages_tell_exact_sizes():
     ]
 
 
+def rows_of_nginx(*rows: str) -> str:
+    """A page as nginx writes it, to the last byte."""
+    head = '<html>\r\n<head><title>Index of /</title></head>\r\n<body>\r\n<h1>Index of /</h1><hr><pre><a href="../">../</a>'
+    return "\r\n".join([head, *rows, "</pre><hr></body>", "</html>", ""])
+
+
+def test_a_row_of_another_form_changes_nothing_for_those_of_nginx():
+    rows = (
+        '<a href="a%26b.bin">a&amp;b.bin</a>                   21-Nov-2026 03:58             1048576',
+        '<a href="sub/">sub/</a>                                21-Nov-2026 03:58                   -',
+    )
+    known = [Entry(name="a&b.bin", is_folder=False, size_bytes=1048576), Entry(name="sub", is_folder=True)]
+    assert html(rows_of_nginx(*rows)) == known
+    assert html(rows_of_nginx(*rows, '<a href="x">x</a>')) == [
+        *known,
+        Entry(name="x", is_folder=False, size_trust=SizeTrust.ROUNDED),
+    ]
+
+
+def test_rows_of_nginx_cannot_name_what_is_outside():
+    with pytest.raises(UnsafeName):
+        html(rows_of_nginx('<a href="%2e%2e">..</a>                21-Nov-2026 03:58                  12'))
+
+
 def test_apache_pages_tell_rounded_sizes_and_carry_other_links():
     assert html(APACHE) == [
         Entry(name="x.iso", is_folder=False, size_bytes=round(1.2 * 2**30), size_trust=SizeTrust.ROUNDED),

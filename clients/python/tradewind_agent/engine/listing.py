@@ -21,6 +21,11 @@ _DATE_AND_SIZE = re.compile(
 _PLAIN_CHILD = re.compile(r"[A-Za-z0-9_~%-][A-Za-z0-9_~%.-]*/?")
 """A link to a direct child that needs no resolving, as nearly all links of an index are."""
 
+_NGINX_ROWS = re.compile(r'<pre><a href="\.\./">\.\./</a>\r\n(?P<rows>.*)</pre><hr></body>\r\n</html>\r\n', re.DOTALL)
+_NGINX_ROW = re.compile(
+    rf'<a href="({_PLAIN_CHILD.pattern})">[^<]*</a> +\d{{2}}-\w{{3}}-\d{{4}} \d{{2}}:\d{{2}} +(\d+|-)'
+)
+
 _UNIT_BYTES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -87,6 +92,35 @@ def _json_entry(url: Url, row: dict[str, Any]) -> Entry:
 
 
 def _from_html(url: Url, text: str) -> list[Entry]:
+    plain = _from_nginx(url, text)
+    return _from_anchors(url, text) if plain is None else plain
+
+
+def _from_nginx(url: Url, text: str) -> list[Entry] | None:
+    """Entries of a page that nginx wrote: the same as by its anchors, in a fraction of the time.
+
+    ``None`` where a single row is of another form.
+    """
+    page = _NGINX_ROWS.search(text)
+    if page is None:
+        return None
+    entries = []
+    for row in page["rows"].split("\r\n")[:-1]:
+        match = _NGINX_ROW.fullmatch(row)
+        if match is None:
+            return None
+        name, size = match.groups()
+        entries.append(
+            Entry(
+                name=safe_segment(unquote(name.removesuffix("/")), url),
+                is_folder=name.endswith("/"),
+                size_bytes=None if size == "-" else int(size),
+            )
+        )
+    return entries
+
+
+def _from_anchors(url: Url, text: str) -> list[Entry]:
     reader = _AnchorReader()
     reader.feed(text)
     reader.close()
