@@ -62,8 +62,9 @@ def test_nginx_pages_tell_exact_sizes():
 
 def rows_of_nginx(*rows: str) -> str:
     """A page as nginx writes it, to the last byte."""
-    head = '<html>\r\n<head><title>Index of /</title></head>\r\n<body>\r\n<h1>Index of /</h1><hr><pre><a href="../">../</a>'
-    return "\r\n".join([head, *rows, "</pre><hr></body>", "</html>", ""])
+    head = ("<html>", "<head><title>Index of /</title></head>", "<body>")
+    first = '<h1>Index of /</h1><hr><pre><a href="../">../</a>'
+    return "\r\n".join([*head, first, *rows, "</pre><hr></body>", "</html>", ""])
 
 
 def test_a_row_of_another_form_changes_nothing_for_those_of_nginx():
