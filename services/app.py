@@ -12,6 +12,8 @@ from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 from starlette.types import Lifespan
 
+from services.admin import account, audit, overview, static_files, users
+from services.admin import keys as keys_pages
 from services.api import (
     completions,
     endpoints,
@@ -50,6 +52,12 @@ ROUTERS = (
     keys.router,
     probes.router,
     front.router,
+    static_files.router,
+    account.router,
+    overview.router,
+    keys_pages.router,
+    users.router,
+    audit.router,
 )
 """In the order in which a request is matched: the more frequent first."""
 

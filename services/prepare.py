@@ -1,28 +1,32 @@
-"""What comes before serving: the database's roles and schema, and an API key to begin with.
+"""What comes before serving: the database's roles and schema, and an API key and a login to begin with.
 
     python -m services.prepare database     needs TRADEWIND_ADMIN_DATABASE_URL; run it before each new version serves
     python -m services.prepare key          prints a new key; its tenant is made if there is none of that name
+    python -m services.prepare login        prints the first password of a person, new or not, with every role
 
-Each may be run again: `database` does what is missing, `key` makes one key more.
+Each may be run again: `database` does what is missing, `key` makes one key more, `login` lets somebody in again.
 """
 
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from services.application.authenticate import Scope, new_secret
 from services.application.manage_keys import create_key, register_tenant
+from services.application.users import ROLES, add_user, reset_password
 from services.bootstrap import Container, container
 from services.persistence.store import prepare_database
 from services.settings import Settings
-from tradewind.errors import InvalidValue, TradewindError
+from tradewind.errors import InvalidValue, NotFound, TradewindError
 from tradewind.wire.inventory import CreatedKey, NewKey
 
 FIRST_TENANT = "local"
+FIRST_LOGIN = "admin"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -32,8 +36,10 @@ def main(arguments: Sequence[str]) -> int:
         settings = Settings.from_environment(os.environ, data_folder=Path("var"))
         if asked.preparation == "database":
             _prepare_database(settings)
-        else:
+        elif asked.preparation == "key":
             _print_key(settings, asked)
+        else:
+            _print_login(settings, asked)
     except InvalidValue as error:
         return _fail(error, 2)
     except TradewindError as error:
@@ -68,6 +74,24 @@ def new_key(parts: Container, *, tenant: str, name: str, scopes: Sequence[Scope]
         return create_key(new, new_secret(), uow=uow, clock=parts.clock)
 
 
+def new_login(parts: Container, *, tenant: str, login: str) -> str:
+    """The password for one sign-in of a person with every role, who is made if there is none of that login.
+
+    Raises
+    ------
+    NotFound : there is no such tenant.
+    Conflict : the login is that of a person of another tenant.
+    """
+    tenant_id = parts.store.registry.find_tenant(tenant)
+    if tenant_id is None:
+        raise NotFound(f"there is no tenant {tenant!r}; make one with a key")
+    found = parts.store.registry.find_user(login)
+    with parts.store.unit_of_work(tenant_id) as uow:
+        if found is not None and found.tenant_id == tenant_id:
+            return reset_password(found.id, uow=uow)
+        return add_user(login, ROLES, uow=uow, clock=parts.clock)[1]
+
+
 def _prepare_database(settings: Settings) -> None:
     if settings.admin_database_url is None:
         raise InvalidValue("TRADEWIND_ADMIN_DATABASE_URL", "must be set")
@@ -75,12 +99,24 @@ def _prepare_database(settings: Settings) -> None:
     sys.stdout.write("the database is up to date\n")
 
 
-def _print_key(settings: Settings, asked: argparse.Namespace) -> None:
+def _print_login(settings: Settings, asked: argparse.Namespace) -> None:
+    with _parts(settings) as parts:
+        password = new_login(parts, tenant=asked.tenant, login=asked.login)
+    sys.stdout.write(f"{password}\n")
+
+
+@contextmanager
+def _parts(settings: Settings) -> Iterator[Container]:
     if settings.database_url is None:
         raise InvalidValue("DATABASE_URL", "must be set")
     if settings.redis_url is None:
         raise InvalidValue("REDIS_URL", "must be set")
     with container(database_url=settings.database_url, redis_url=settings.redis_url) as parts:
+        yield parts
+
+
+def _print_key(settings: Settings, asked: argparse.Namespace) -> None:
+    with _parts(settings) as parts:
         created = new_key(parts, tenant=asked.tenant, name=asked.name, scopes=asked.scope or tuple(Scope))
     sys.stdout.write(f"{created.secret}\n")
 
@@ -93,6 +129,11 @@ def _parser() -> argparse.ArgumentParser:
     key.add_argument("--tenant", default=FIRST_TENANT, help="made if there is none of that name (%(default)s)")
     key.add_argument("--name", default="first", help="what the key is called in lists (%(default)s)")
     key.add_argument("--scope", type=Scope, choices=tuple(Scope), action="append", help="may be repeated; default: all")
+    login = preparations.add_parser(
+        "login", help="print a password for one sign-in to the pages, which is shown this once"
+    )
+    login.add_argument("--tenant", default=FIRST_TENANT, help="of the person (%(default)s)")
+    login.add_argument("--login", default=FIRST_LOGIN, help="made with every role if there is none (%(default)s)")
     return parser
 
 

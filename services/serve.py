@@ -19,7 +19,7 @@ from services.application.authenticate import Scope, sha256_of
 from services.bootstrap import Container, container
 from services.embedded.backends import Backends, backends
 from services.embedded.keeper import end_with_parent, received_signals, wake_on_signals
-from services.prepare import FIRST_TENANT, new_key, prepared_database
+from services.prepare import FIRST_LOGIN, FIRST_TENANT, new_key, new_login, prepared_database
 from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
 from services.settings import Settings
 from tradewind.errors import InvalidValue, TradewindError
@@ -92,6 +92,7 @@ def serve(settings: Settings, found: Backends) -> int:
     database_url = prepared_database(database_url=found.database_url, admin_database_url=found.admin_database_url)
     with container(database_url=database_url, redis_url=found.redis_url) as parts:
         key = first_key(parts, settings.data_folder / "agent-key")
+        login = first_login(parts, settings.data_folder / "admin-password")
     environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": found.redis_url}
     for variable in OF_WORKERS:
         environment.pop(variable, None)
@@ -105,6 +106,7 @@ def serve(settings: Settings, found: Backends) -> int:
             if not told and _listens(settings):
                 address = f"http://{settings.host}:{settings.port}"
                 _say(f"API and pages: {address}")
+                _say(f"sign in as: {login}")
                 _say(f"agent key: {key}")
                 _say(f"first: .venv/bin/tradewind login {address} --key {key}")
                 _say(f"data: {settings.data_folder}   stop: Ctrl-C")
@@ -122,6 +124,26 @@ def first_key(parts: Container, kept_in: Path) -> str:
     kept_in.touch(mode=0o600)
     kept_in.write_text(f"{created.secret}\n", encoding="utf-8")
     return created.secret
+
+
+def first_login(parts: Container, kept_in: Path) -> str:
+    """Return how to sign in: the first person's password until they have chosen another, which nobody knows.
+
+    The password is kept in a file, so that it can be shown until then.
+    """
+    found = parts.store.registry.find_user(FIRST_LOGIN)
+    if found is None:
+        password = new_login(parts, tenant=FIRST_TENANT, login=FIRST_LOGIN)
+        kept_in.unlink(missing_ok=True)
+        kept_in.touch(mode=0o600)
+        kept_in.write_text(f"{password}\n", encoding="utf-8")
+        return f"{FIRST_LOGIN}, password {password} (to be changed at once)"
+    with parts.store.unit_of_work(found.tenant_id) as uow:
+        waiting = uow.users.get(found.id).must_change_password
+    if waiting and kept_in.exists():
+        return f"{FIRST_LOGIN}, password {kept_in.read_text(encoding='utf-8').strip()} (to be changed at once)"
+    kept_in.unlink(missing_ok=True)
+    return f"{FIRST_LOGIN}, with the password chosen (a new one: python -m services.prepare login)"
 
 
 def commands(settings: Settings) -> Mapping[str, Sequence[str]]:

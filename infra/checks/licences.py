@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMITTED = ROOT / "services" / "api" / "static"
+COMMITTED = ROOT / "services"
 ORIGIN = "ORIGIN.json"
 PERMITTED = {
     "0BSD",

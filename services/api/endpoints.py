@@ -5,6 +5,7 @@ from uuid import UUID
 
 from services.api.dependencies import AnyKey, Parts, ProviderKey
 from services.api.routing import v1_router
+from services.application.manage_endpoints import create_endpoint, update_endpoint
 from tradewind.wire.inventory import Endpoint, EndpointChange, NewEndpoint
 
 router = v1_router("/endpoints", "endpoints")
@@ -26,9 +27,8 @@ def read_endpoint(endpoint_id: UUID, parts: Parts, principal: AnyKey) -> Endpoin
 @router.post("", status_code=201)
 def add_endpoint(new: NewEndpoint, parts: Parts, principal: ProviderKey) -> Endpoint:
     """An endpoint with its aliases and what is known of the paths from it."""
-    with parts.store.unit_of_work(principal.tenant_id) as uow:
-        endpoint = uow.endpoints.add(new)
-        uow.commit()
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        endpoint = create_endpoint(new, uow=uow)
     parts.snapshots.forget(principal.tenant_id)
     return endpoint
 
@@ -36,8 +36,7 @@ def add_endpoint(new: NewEndpoint, parts: Parts, principal: ProviderKey) -> Endp
 @router.patch("/{endpoint_id}")
 def change_endpoint(endpoint_id: UUID, change: EndpointChange, parts: Parts, principal: ProviderKey) -> Endpoint:
     """Change what is named; a former name stays as an alias. Logs stored before keep what they were stored with."""
-    with parts.store.unit_of_work(principal.tenant_id) as uow:
-        endpoint = uow.endpoints.change(endpoint_id, change)
-        uow.commit()
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        endpoint = update_endpoint(endpoint_id, change, uow=uow)
     parts.snapshots.forget(principal.tenant_id)
     return endpoint

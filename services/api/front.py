@@ -20,6 +20,7 @@ _FILES = MappingProxyType(
 )
 _LINKS = MappingProxyType(
     {
+        "pages": "/admin",
         "documentation": "/docs",
         "openapi": "/openapi.json",
         "health": "/healthz",
@@ -40,9 +41,9 @@ _HEADERS = MappingProxyType(
 
 @router.get("/")
 async def front(request: Request) -> Response:
-    """What answers here, and where to go on; a browser is sent to the documentation."""
+    """What answers here, and where to go on; a browser is sent to the pages."""
     if "text/html" in request.headers.get("accept", ""):
-        return RedirectResponse("docs", headers={"Vary": "Accept"})
+        return RedirectResponse("admin", headers={"Vary": "Accept"})
     told = {"name": request.app.title, "version": request.app.version, "links": dict(_LINKS)}
     return JSONResponse(told, headers={"Vary": "Accept"})
 

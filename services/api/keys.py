@@ -22,14 +22,14 @@ def list_keys(parts: Parts, principal: OperatorKey) -> Sequence[Key]:
 @router.post("", status_code=201)
 def add_key(new: NewKey, parts: Parts, principal: OperatorKey) -> CreatedKey:
     """A new key. Its secret is in this answer and never again."""
-    with parts.store.unit_of_work(principal.tenant_id) as uow:
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         return create_key(new, new_secret(), uow=uow, clock=parts.clock)
 
 
 @router.patch("/{key_id}")
 def change_key(key_id: UUID, change: KeyChange, parts: Parts, principal: OperatorKey) -> Key:
     """Weigh a key's transfers otherwise where several share a cap; live ones from their next heartbeat on."""
-    with parts.store.unit_of_work(principal.tenant_id) as uow:
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         key = weigh_key(key_id, change.weight, uow=uow)
     parts.keyring.forget(key_id)
     return key
@@ -38,6 +38,6 @@ def change_key(key_id: UUID, change: KeyChange, parts: Parts, principal: Operato
 @router.delete("/{key_id}", status_code=204)
 def delete_key(key_id: UUID, parts: Parts, principal: OperatorKey) -> None:
     """Revoke a key, at once."""
-    with parts.store.unit_of_work(principal.tenant_id) as uow:
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         revoke_key(key_id, uow=uow, clock=parts.clock)
     parts.keyring.forget(key_id)

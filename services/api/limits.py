@@ -20,7 +20,7 @@ def list_limits(parts: Parts, principal: AnyKey) -> Sequence[WireLimit]:
 @router.put("")
 def set_limit(limit: WireLimit, parts: Parts, principal: ProviderKey) -> Sequence[WireLimit]:
     """Set or replace one limit, or remove it by naming no cap; live transfers obey at their next heartbeat."""
-    with parts.store.unit_of_work(principal.tenant_id) as uow:
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         limits = put_limit(_limit(limit), uow=uow)
     parts.snapshots.forget(principal.tenant_id)
     return [_wire(each) for each in limits]

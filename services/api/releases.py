@@ -42,7 +42,7 @@ def roll_back_release(release_id: ReleaseId, parts: Parts, principal: OperatorKe
 
     Naming the current release returns to its parent; naming an earlier one returns to that one.
     """
-    with parts.store.unit_of_work(principal.tenant_id) as uow:
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         current = roll_back(release_id, uow=uow)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return _wire(uow.releases.get(current))

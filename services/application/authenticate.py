@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from services.application.audit import Actor, ActorKind
 from tradewind.errors import NotPermitted, Unauthenticated, Unavailable
 
 SECRET_PREFIX = "tw_"  # noqa: S105 - a mark by which leaked keys are found, not a secret
@@ -44,6 +45,11 @@ class Principal:
     key_id: UUID
     scopes: frozenset[str]
     weight: float = 1.0
+
+    @property
+    def actor(self) -> Actor:
+        """As whom its holder changes things."""
+        return Actor(ActorKind.KEY, self.key_id)
 
     def require(self, *scopes: Scope) -> None:
         """Raise ``NotPermitted`` unless the key has one of ``scopes``."""

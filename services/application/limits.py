@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from services.application.audit import Audit
 from services.application.jobs import Event, LimitsChanged
 from services.application.live_shares import Held
 from services.application.tuning_sessions import Claim
@@ -35,6 +36,12 @@ class Limit:
     destination: str | None = None
     concurrency: int | None = None
     streams: int | None = None
+
+    @property
+    def place(self) -> str:
+        """What it limits, for people."""
+        ends = " → ".join(end for end in (self.source, self.destination) if end is not None)
+        return f"{self.scope} {ends}".rstrip()
 
     def claim(self) -> Claim:
         return Claim(":".join((self.scope, self.source or "", self.destination or "")), self.concurrency, self.streams)
@@ -113,6 +120,8 @@ class LimitUnitOfWork(Protocol):
     def tenant_id(self) -> UUID: ...
     @property
     def limits(self) -> StoredLimits: ...
+    @property
+    def audit(self) -> Audit: ...
     def publish(self, event: Event) -> None: ...
     def commit(self) -> None: ...
 
@@ -121,6 +130,7 @@ def put_limit(limit: Limit, *, uow: LimitUnitOfWork) -> Sequence[Limit]:
     """Set one limit, tell every process, and give all that stand now."""
     uow.limits.put(limit)
     stand = uow.limits.all()
+    uow.audit.note("limit.set", limit.place, concurrency=limit.concurrency, streams=limit.streams)
     uow.publish(LimitsChanged(uow.tenant_id))
     uow.commit()
     return stand

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from services.application.audit import Audit
 from services.application.authenticate import NewSecret, Scope
 from services.application.jobs import Event, KeyChanged
 from services.application.ports import Clock
@@ -17,7 +18,7 @@ class Keys(Protocol):
         self, *, name: str, prefix: str, secret_sha256: bytes, scopes: Sequence[str], weight: float, at: datetime
     ) -> Key: ...
     def weigh(self, key_id: UUID, weight: float) -> Key: ...
-    def revoke(self, key_id: UUID, at: datetime) -> None: ...
+    def revoke(self, key_id: UUID, at: datetime) -> Key: ...
 
 
 class Tenants(Protocol):
@@ -31,6 +32,8 @@ class KeyUnitOfWork(Protocol):
     def tenant_id(self) -> UUID: ...
     @property
     def keys(self) -> Keys: ...
+    @property
+    def audit(self) -> Audit: ...
     @property
     def tenants(self) -> Tenants: ...
     def publish(self, event: Event) -> None: ...
@@ -55,6 +58,9 @@ def create_key(new: NewKey, secret: NewSecret, *, uow: KeyUnitOfWork, clock: Clo
         weight=new.weight,
         at=clock.now(),
     )
+    uow.audit.note(
+        "key.created", key.name, id=str(key.id), prefix=key.prefix, scopes=list(key.scopes), weight=key.weight
+    )
     uow.commit()
     return CreatedKey(**dict(key), secret=secret.secret)
 
@@ -67,6 +73,7 @@ def weigh_key(key_id: UUID, weight: float, *, uow: KeyUnitOfWork) -> Key:
     NotFound : the tenant has no such key.
     """
     key = uow.keys.weigh(key_id, weight)
+    uow.audit.note("key.weighed", key.name, id=str(key.id), weight=weight)
     uow.publish(KeyChanged(uow.tenant_id, key_id))
     uow.commit()
     return key
@@ -79,7 +86,8 @@ def revoke_key(key_id: UUID, *, uow: KeyUnitOfWork, clock: Clock) -> None:
     ------
     NotFound : the tenant has no such key.
     """
-    uow.keys.revoke(key_id, clock.now())
+    key = uow.keys.revoke(key_id, clock.now())
+    uow.audit.note("key.revoked", key.name, id=str(key.id), prefix=key.prefix)
     uow.publish(KeyChanged(uow.tenant_id, key_id))
     uow.commit()
 

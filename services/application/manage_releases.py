@@ -3,6 +3,7 @@
 from typing import Protocol
 from uuid import UUID
 
+from services.application.audit import Audit
 from services.application.jobs import Event, ReleaseChanged
 
 
@@ -17,6 +18,8 @@ class ReleaseUnitOfWork(Protocol):
     def tenant_id(self) -> UUID: ...
     @property
     def releases(self) -> Releases: ...
+    @property
+    def audit(self) -> Audit: ...
     def publish(self, event: Event) -> None: ...
     def commit(self) -> None: ...
 
@@ -30,6 +33,7 @@ def roll_back(release_id: int, *, uow: ReleaseUnitOfWork) -> int:
     Conflict : there is nothing to return to.
     """
     current = uow.releases.roll_back(release_id)
+    uow.audit.note("release.rolled_back", f"release {release_id}", now_in_force=current)
     uow.publish(ReleaseChanged(uow.tenant_id, current))
     uow.commit()
     return current

@@ -3,6 +3,7 @@
 from typing import Self
 from uuid import UUID
 
+from services.application.audit import SERVICE, Actor
 from services.application.learned import StoredModel
 from services.application.limits import Limits
 from services.application.ports import Outbox
@@ -33,9 +34,9 @@ class Store:
         self._outbox = outbox
         self.registry = Registry(self._engine)
 
-    def unit_of_work(self, tenant_id: UUID) -> UnitOfWork:
-        """A transaction for the tenant, not begun yet."""
-        return UnitOfWork(engine=self._engine, apart=self._apart, tenant_id=tenant_id, outbox=self._outbox)
+    def unit_of_work(self, tenant_id: UUID, actor: Actor = SERVICE) -> UnitOfWork:
+        """A transaction for the tenant, not begun yet; what it changes is noted as changed by ``actor``."""
+        return UnitOfWork(engine=self._engine, apart=self._apart, tenant_id=tenant_id, outbox=self._outbox, actor=actor)
 
     def index(self, tenant_id: UUID) -> Index:
         """What a tenant's release in force holds, without its lattices."""

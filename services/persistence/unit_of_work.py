@@ -10,10 +10,12 @@ from uuid import UUID
 import psycopg
 from sqlalchemy import Connection, Engine, func, select, text
 
+from services.application.audit import SERVICE, Actor
 from services.application.jobs import Event
 from services.application.ports import Outbox
 from services.persistence.bulk_copy import TransferCopy
 from services.persistence.failures import as_conflict, as_unavailable, unavailable_when_away
+from services.persistence.repositories.audit import AuditLog
 from services.persistence.repositories.batches import Batches, Quarantine
 from services.persistence.repositories.curves import Curves
 from services.persistence.repositories.endpoints import Endpoints
@@ -23,6 +25,7 @@ from services.persistence.repositories.limits import LimitsOfTenant
 from services.persistence.repositories.links import Links
 from services.persistence.repositories.models import Models
 from services.persistence.repositories.old_releases import OldReleases
+from services.persistence.repositories.people import Users, UserSessions
 from services.persistence.repositories.release_work import ReleaseWork
 from services.persistence.repositories.releases import Releases
 from services.persistence.repositories.tenants import Tenants
@@ -38,10 +41,14 @@ class UnitOfWork:
     ----------
     engine : connects as the application's role.
     apart : engine for statements that must not wait for, or be undone with, this transaction.
+    actor : on whose behalf what it changes is changed.
     """
 
-    def __init__(self, *, engine: Engine, apart: Engine, tenant_id: UUID, outbox: Outbox) -> None:
+    def __init__(
+        self, *, engine: Engine, apart: Engine, tenant_id: UUID, outbox: Outbox, actor: Actor = SERVICE
+    ) -> None:
         self.tenant_id = tenant_id
+        self._actor = actor
         self._engine = engine
         self._apart = apart
         self._outbox = outbox
@@ -83,6 +90,18 @@ class UnitOfWork:
         events, self._events = self._events, []
         for event in events:
             self._outbox.send(event)
+
+    @cached_property
+    def audit(self) -> AuditLog:
+        return AuditLog(self.connection, self.tenant_id, self._actor)
+
+    @cached_property
+    def users(self) -> Users:
+        return Users(self.connection, self.tenant_id)
+
+    @cached_property
+    def user_sessions(self) -> UserSessions:
+        return UserSessions(self.connection, self.tenant_id)
 
     @cached_property
     def batches(self) -> Batches:

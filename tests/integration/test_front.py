@@ -28,16 +28,16 @@ def test_the_address_alone_tells_what_answers_and_where_to_go_on(api):
         "Tradewind",
         httpx.get(f"{api}/openapi.json").json()["info"]["version"],
     )
-    assert set(document["links"]) == {"documentation", "openapi", "health", "readiness", "metrics"}
+    assert set(document["links"]) == {"pages", "documentation", "openapi", "health", "readiness", "metrics"}
     for link in document["links"].values():
-        assert httpx.get(f"{api}{link}").status_code == 200
+        assert httpx.get(f"{api}{link}", follow_redirects=True).status_code == 200
 
 
-def test_a_browser_is_sent_to_the_documentation(api):
+def test_a_browser_is_sent_to_the_pages(api):
     answer = httpx.get(
         f"{api}/", headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}, follow_redirects=True
     )
-    assert (answer.status_code, answer.url) == (200, f"{api}/docs")
+    assert (answer.status_code, answer.url) == (200, f"{api}/admin/sign-in")
     assert answer.headers["Content-Type"].startswith("text/html")
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine, Row, func, insert, select, text, update
 
+from services.application.sign_in import FoundUser
 from services.persistence.failures import unavailable_when_away
 from services.persistence.tables import api_keys
 from tradewind.errors import NotFound
@@ -49,7 +50,7 @@ class Keys:
         ).one()
         return _key(row)
 
-    def revoke(self, key_id: UUID, at: datetime) -> None:
+    def revoke(self, key_id: UUID, at: datetime) -> Key:
         """Revoke the key; once revoked it stays so.
 
         Raises
@@ -60,10 +61,11 @@ class Keys:
             update(api_keys)
             .where(api_keys.c.id == key_id)
             .values(revoked_at=func.coalesce(api_keys.c.revoked_at, at))
-            .returning(api_keys.c.id)
+            .returning(api_keys)
         ).one_or_none()
         if revoked is None:
             raise NotFound("no such key")
+        return _key(revoked)
 
     def weigh(self, key_id: UUID, weight: float) -> Key:
         """Give the key another weight.
@@ -98,7 +100,7 @@ def _key(row: Row[tuple[object, ...]]) -> Key:
 
 
 class Registry:
-    """What is looked up before the tenant is known: keys by their hash, tenants by their name."""
+    """What is looked up before the tenant is known: keys, people, sessions, tenants."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -115,6 +117,20 @@ class Registry:
     def find_tenant(self, name: str) -> UUID | None:
         with unavailable_when_away(), self._engine.begin() as connection:
             found: UUID | None = connection.execute(text("SELECT find_tenant(:name)"), {"name": name}).scalar_one()
+        return found
+
+    def find_user(self, login: str) -> FoundUser | None:
+        """The person with this login, whatever the tenant."""
+        query = text("SELECT id, tenant_id FROM find_user(:login)")
+        with unavailable_when_away(), self._engine.begin() as connection:
+            row = connection.execute(query, {"login": login}).one_or_none()
+        return None if row is None else FoundUser(row.id, row.tenant_id)
+
+    def find_session(self, secret_sha256: bytes) -> UUID | None:
+        """The tenant of the session with this hash, whether it goes on or not."""
+        query = text("SELECT find_user_session(:secret)")
+        with unavailable_when_away(), self._engine.begin() as connection:
+            found: UUID | None = connection.execute(query, {"secret": secret_sha256}).scalar_one()
         return found
 
     def tenants_with_work(self) -> Sequence[UUID]:

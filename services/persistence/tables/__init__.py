@@ -14,12 +14,14 @@ from services.persistence.tables.models import (
     sla_partitions,
     surfaces,
 )
+from services.persistence.tables.people import audit_log, user_sessions, users
 from services.persistence.tables.tenancy import api_keys, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
 
 __all__ = [
     "METADATA",
     "api_keys",
+    "audit_log",
     "batches",
     "clusters",
     "current_releases",
@@ -40,4 +42,6 @@ __all__ = [
     "transfer_logs",
     "transfer_samples",
     "transfers",
+    "user_sessions",
+    "users",
 ]

@@ -1,0 +1,45 @@
+"""The pages by section, and who sees which."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from services.application.authenticate import Scope
+from services.application.sign_in import Visitor
+from services.application.users import ROLES
+
+
+class Entry(NamedTuple):
+    """A page in the navigation; ``roles`` : who may open it."""
+
+    address: str
+    name: str
+    roles: tuple[Scope, ...] = ROLES
+
+
+class Section(NamedTuple):
+    name: str
+    entries: tuple[Entry, ...]
+
+
+_OPERATOR = (Scope.OPERATOR,)
+
+SECTIONS = (
+    Section("", (Entry("/admin", "Overview"),)),
+    Section(
+        "Administration",
+        (
+            Entry("/admin/keys", "API keys", _OPERATOR),
+            Entry("/admin/users", "Users", _OPERATOR),
+            Entry("/admin/audit", "Audit", _OPERATOR),
+        ),
+    ),
+)
+
+
+def sections_for(visitor: Visitor) -> Sequence[Section]:
+    """What a person may open."""
+    seen = (
+        Section(section.name, tuple(entry for entry in section.entries if visitor.may(*entry.roles)))
+        for section in SECTIONS
+    )
+    return [section for section in seen if section.entries]

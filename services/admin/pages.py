@@ -1,0 +1,187 @@
+"""How pages are made: templates, the frame around them, and what a refused form looks like."""
+
+import json
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import quote, unquote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.routing import APIRoute
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from services.admin.navigation import sections_for
+from services.admin.static_files import address_of
+from services.admin.visitors import OwnForm, SentElsewhere, Visit
+from tradewind.errors import (
+    Conflict,
+    InvalidValue,
+    NotFound,
+    NotPermitted,
+    TooLarge,
+    TradewindError,
+    Unauthenticated,
+    Unavailable,
+)
+from tradewind.units import format_bps, format_bytes, format_count, format_joules, format_seconds
+from tradewind.wire.base import reason_of
+
+SAID = "tradewind_said"
+"""Cookie with one sentence for the next page."""
+
+HEADERS = MappingProxyType(
+    {
+        # The browser itself keeps pages from asking another origin. Charts set styles of their own.
+        "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'",
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "same-origin",
+        "Cache-Control": "no-store",
+    }
+)
+
+STATUS: tuple[tuple[type[TradewindError], HTTPStatus], ...] = (
+    (InvalidValue, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (Unauthenticated, HTTPStatus.UNAUTHORIZED),
+    (NotPermitted, HTTPStatus.FORBIDDEN),
+    (NotFound, HTTPStatus.NOT_FOUND),
+    (Conflict, HTTPStatus.CONFLICT),
+    (TooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (Unavailable, HTTPStatus.SERVICE_UNAVAILABLE),
+)
+
+
+def _date(at: datetime | None) -> str:
+    return "–" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _ago(at: datetime | None, now: datetime) -> str:
+    """How long ago, in the largest unit, such as ``3 h ago``."""
+    if at is None:
+        return "never"
+    seconds = (now - at).total_seconds()
+    for unit, length_s in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length_s:
+            return f"{seconds / length_s:.0f} {unit} ago"
+    return "just now"
+
+
+def _known(write: Callable[[float], str], value: float | None) -> str:
+    return "–" if value is None else write(value)
+
+
+def _percent(value: float | None, digits: int = 0) -> str:
+    return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).with_name("templates")),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "bps": partial(_known, format_bps),
+        "bytes": partial(_known, format_bytes),
+        "joules": partial(_known, format_joules),
+        "seconds": partial(_known, format_seconds),
+        "count": format_count,
+        "date": _date,
+        "ago": _ago,
+        "percent": _percent,
+        "thousands": lambda number: f"{number:,}".replace(",", "\u202f"),
+    }
+    environment.globals["asset"] = address_of
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": True, "allow_nan": False}
+    return environment
+
+
+_TEMPLATES = _environment()
+
+
+def page(
+    request: Request, template: str, visit: Visit | None, *, status: HTTPStatus = HTTPStatus.OK, **context: Any
+) -> Response:
+    """A whole page, or the part of one that a template is."""
+    now = request.app.state.container.clock.now()
+    framed = {
+        "visit": visit,
+        "sections": () if visit is None else sections_for(visit.visitor),
+        "path": request.url.path,
+        "now": now,
+        "said": unquote(request.cookies.get(SAID, "")),
+        **context,
+    }
+    response = HTMLResponse(_TEMPLATES.get_template(template).render(framed), status, dict(HEADERS))
+    if framed["said"]:
+        response.delete_cookie(SAID, path="/admin")
+    return response
+
+
+def done(request: Request, address: str, said: str = "") -> Response:
+    """After a form: on to a page, which says what was done."""
+    response = go_to(request, address)
+    if said:
+        response.set_cookie(SAID, quote(said), path="/admin", httponly=True, samesite="lax", max_age=60)
+    return response
+
+
+def go_to(request: Request, address: str) -> Response:
+    """Have the browser load another page, whoever of it asked."""
+    if "hx-request" in request.headers:
+        return Response(headers={"HX-Redirect": address, **HEADERS})
+    return RedirectResponse(address, HTTPStatus.SEE_OTHER, dict(HEADERS))
+
+
+class PageRoute(APIRoute):
+    """Shows errors as pages: a sentence beside the form where a script sent it, else a page of its own."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        answer = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            try:
+                return await answer(request)
+            except SentElsewhere as elsewhere:
+                return go_to(request, elsewhere.address)
+            except RequestValidationError as error:
+                return _refused(request, reason_of(_of_form(error)))
+            except TradewindError as error:
+                return _refused(request, error)
+
+        return handle
+
+
+def _of_form(error: RequestValidationError) -> Any:
+    """The first of the errors, its field as the form calls it."""
+    first = dict(error.errors()[0])
+    return first | {"loc": first["loc"][1:]}
+
+
+def _refused(request: Request, error: TradewindError) -> Response:
+    status = next((status for kind, status in STATUS if isinstance(error, kind)), HTTPStatus.BAD_REQUEST)
+    if "hx-request" in request.headers:
+        response = page(request, "refused.html", None, status=status, error=error)
+        response.headers["HX-Retarget"] = "#refused"
+        response.headers["HX-Reswap"] = "innerHTML show:top"
+        return response
+    return page(request, "refused_page.html", None, status=status, error=error, title=status.phrase)
+
+
+def page_router(below: str = "") -> APIRouter:
+    """A router of pages; none of them is part of the API's description."""
+    return APIRouter(prefix=f"/admin{below}", include_in_schema=False, route_class=PageRoute, dependencies=[OwnForm])
+
+
+def chart(options: dict[str, Any]) -> str:
+    """Options of a chart for the attribute that ``charts.js`` reads."""
+    return json.dumps(options, separators=(",", ":"), allow_nan=False, default=str)

@@ -1,0 +1,42 @@
+"""Scripts, styles and libraries of the pages: files of this service, kept by browsers as long as they stay the same."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from fastapi import APIRouter, Response
+from fastapi.responses import FileResponse
+
+from tradewind.errors import NotFound
+
+FOLDER = Path(__file__).with_name("static")
+FILES = {
+    "pages.css": "text/css",
+    "pages.js": "text/javascript",
+    "charts.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+    "htmx/htmx.min.js": "text/javascript",
+    "htmx/hx-sse.min.js": "text/javascript",
+    "echarts/echarts.min.js": "text/javascript",
+    "echarts-gl/echarts-gl.min.js": "text/javascript",
+}
+DIGEST_CHARACTERS = 12
+
+router = APIRouter(prefix="/admin/static", include_in_schema=False)
+
+
+@cache
+def address_of(name: str) -> str:
+    """The address of a file; another one when its content is."""
+    digest = hashlib.sha256((FOLDER / name).read_bytes()).hexdigest()[:DIGEST_CHARACTERS]
+    return f"/admin/static/{name}?v={digest}"
+
+
+@router.get("/{name:path}")
+async def static_file(name: str, v: str = "") -> Response:
+    """One of the files; those asked for by their digest never change."""
+    if name not in FILES:
+        raise NotFound(f"there is no {name} here")
+    kept = "public, max-age=31536000, immutable" if v else "no-cache"
+    headers = {"Cache-Control": kept, "X-Content-Type-Options": "nosniff"}
+    return FileResponse(FOLDER / name, media_type=FILES[name], headers=headers)

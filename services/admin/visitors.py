@@ -1,0 +1,147 @@
+"""Who is looking at a page, and whether what is sent comes from a page of ours."""
+
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import quote, urlsplit
+
+from fastapi import Depends, Request
+
+from services.application.authenticate import Scope
+from services.application.sign_in import SignIns, Visitor, form_token, is_form_token
+from services.bootstrap import Container
+from tradewind.errors import NotPermitted, TradewindError
+
+COOKIE = "tradewind_session"
+HOME, SIGN_IN, PASSWORD = "/admin", "/admin/sign-in", "/admin/account"
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+TOKEN_FIELD, TOKEN_HEADER = "form_token", "x-form-token"
+LONGEST_FORM_FIELDS = 200
+
+
+class SentElsewhere(TradewindError):
+    """What was asked for is not to be seen now; the visitor is sent to ``address``."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"see {address}")
+        self.address = address
+
+
+async def _container(request: Request) -> Container:
+    container: Container = request.app.state.container
+    return container
+
+
+Parts = Annotated[Container, Depends(_container)]
+
+
+def _sign_ins(parts: Parts) -> SignIns:
+    return SignIns(
+        parts.store.registry.find_user, parts.store.registry.find_session, parts.store.unit_of_work, parts.clock
+    )
+
+
+SignInsOf = Annotated[SignIns, Depends(_sign_ins)]
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A signed-in person and the secret of their session."""
+
+    visitor: Visitor
+    secret: str
+
+    @property
+    def token(self) -> str:
+        """What every form carries."""
+        return form_token(self.secret)
+
+
+async def _own_form(request: Request) -> None:
+    """Refuse what another site made the browser send.
+
+    The browser says where a request comes from; one that says nothing is no browser, and a cookie is of no use to it.
+    """
+    if request.method in SAFE_METHODS:
+        return
+    came_from = request.headers.get("sec-fetch-site")
+    origin = request.headers.get("origin")
+    foreign = came_from not in (None, "same-origin", "none")
+    foreign |= origin is not None and urlsplit(origin).netloc != request.headers.get("host")
+    if foreign:
+        raise NotPermitted("this form was sent from another site")
+
+
+OwnForm = Depends(_own_form)
+
+
+async def _token_sent(request: Request) -> str:
+    if TOKEN_HEADER in request.headers:
+        return request.headers[TOKEN_HEADER]
+    sent = (await request.form(max_files=0, max_fields=LONGEST_FORM_FIELDS)).get(TOKEN_FIELD)
+    return sent if isinstance(sent, str) else ""
+
+
+def _find(request: Request, sign_ins: SignInsOf) -> Visit | None:
+    secret = request.cookies.get(COOKIE)
+    visitor = sign_ins.visitor(secret) if secret else None
+    return None if secret is None or visitor is None else Visit(visitor, secret)
+
+
+MaybeVisit = Annotated[Visit | None, Depends(_find)]
+
+
+async def _anyone(request: Request, visit: MaybeVisit) -> Visit:
+    """The signed-in person, on a form of theirs if it changes anything."""
+    if visit is None:
+        raise SentElsewhere(sign_in_address(request))
+    if request.method not in SAFE_METHODS and not is_form_token(await _token_sent(request), visit.secret):
+        raise NotPermitted("this form is not of your session; load the page again")
+    return visit
+
+
+AnyVisit = Annotated[Visit, Depends(_anyone)]
+"""Signed in, be it with a password that has to be changed."""
+
+
+async def _signed_in(visit: AnyVisit) -> Visit:
+    if visit.visitor.user.must_change_password:
+        raise SentElsewhere(PASSWORD)
+    return visit
+
+
+Signed = Annotated[Visit, Depends(_signed_in)]
+"""Any role."""
+
+
+async def _operator(visit: Signed) -> Visit:
+    visit.visitor.require(Scope.OPERATOR)
+    return visit
+
+
+async def _provider(visit: Signed) -> Visit:
+    visit.visitor.require(Scope.PROVIDER, Scope.OPERATOR)
+    return visit
+
+
+async def _analyst(visit: Signed) -> Visit:
+    visit.visitor.require(Scope.ANALYST, Scope.OPERATOR)
+    return visit
+
+
+Operator = Annotated[Visit, Depends(_operator)]
+Provider = Annotated[Visit, Depends(_provider)]
+Analyst = Annotated[Visit, Depends(_analyst)]
+
+
+def sign_in_address(request: Request) -> str:
+    """Where to sign in and be brought back to the page asked for."""
+    if request.method not in SAFE_METHODS or request.url.path == HOME:
+        return SIGN_IN
+    asked = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return f"{SIGN_IN}?next={quote(asked, safe='')}"
+
+
+def own_address(address: str | None) -> str:
+    """``address`` if it is one of our pages, else the first of them."""
+    within = address is not None and (address == HOME or address.startswith(f"{HOME}/"))
+    return address if within and address is not None and "\\" not in address and "//" not in address else HOME

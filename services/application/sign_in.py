@@ -1,0 +1,192 @@
+"""Signing in and out: sessions kept on the server, locked for a while after repeated failures."""
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+from uuid import UUID
+
+from services.application.audit import SERVICE, Actor, ActorKind, Audit
+from services.application.authenticate import Scope, sha256_of
+from services.application.passwords import hashed, matches
+from services.application.ports import Clock
+from services.application.users import User
+from tradewind.errors import InvalidValue, NotPermitted, Unauthenticated
+
+SESSION_BYTES = 32
+LONGEST_SESSION = timedelta(days=7)
+LONGEST_IDLE = timedelta(hours=12)
+
+FAILURES_BEFORE_LOCK = 5
+FIRST_LOCK = timedelta(seconds=30)
+LONGEST_LOCK = timedelta(hours=1)
+
+REFUSED = "the login or the password is wrong, or the account is locked for a while after failed sign-ins"
+"""The same for all, so that nobody learns who has an account here."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundUser:
+    """Where a person is looked up whose tenant is not known yet."""
+
+    id: UUID
+    tenant_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who is signed in."""
+
+    tenant_id: UUID
+    user: User
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(ActorKind.USER, self.user.id)
+
+    def may(self, *scopes: Scope) -> bool:
+        return not self.user.roles.isdisjoint(scopes)
+
+    def require(self, *scopes: Scope) -> None:
+        """Raise ``NotPermitted`` unless the person has one of these roles."""
+        if not self.may(*scopes):
+            raise NotPermitted(f"this needs the role {' or '.join(scopes)}")
+
+
+class Users(Protocol):
+    def get(self, user_id: UUID) -> User: ...
+    def note_failure(self, user_id: UUID) -> int: ...
+    def lock(self, user_id: UUID, until: datetime) -> None: ...
+    def note_sign_in(self, user_id: UUID, at: datetime) -> None: ...
+    def set_password(self, user_id: UUID, password_hash: str, *, must_change: bool) -> None: ...
+
+
+class Sessions(Protocol):
+    def begin(self, secret_sha256: bytes, user_id: UUID, *, at: datetime, expires_at: datetime) -> None: ...
+    def visit(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None: ...
+    def end(self, secret_sha256: bytes) -> None: ...
+    def end_all(self, user_id: UUID, *, but: bytes | None = None) -> None: ...
+
+
+class SignInUnitOfWork(Protocol):
+    """An open transaction of the tenant that somebody says to belong to."""
+
+    @property
+    def users(self) -> Users: ...
+    @property
+    def user_sessions(self) -> Sessions: ...
+    @property
+    def audit(self) -> Audit: ...
+    def commit(self) -> None: ...
+
+
+Open = Callable[[UUID, Actor], AbstractContextManager[SignInUnitOfWork]]
+"""Opens a transaction of a tenant, for an actor."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignIns:
+    """Signs people in and finds who is.
+
+    Parameters
+    ----------
+    find_user, find_session : the user of a login, and the tenant of a session's hash.
+    """
+
+    find_user: Callable[[str], FoundUser | None]
+    find_session: Callable[[bytes], UUID | None]
+    open_: Open
+    clock: Clock
+
+    def sign_in(self, login: str, password: str) -> str:
+        """Begin a session; its secret.
+
+        Raises
+        ------
+        Unauthenticated : with one message for every reason.
+        """
+        found = self.find_user(login.strip())
+        user = self._user(found) if found is not None else None
+        now = self.clock.now()
+        known = user.password_hash if user is not None else None
+        right = matches(password, known)
+        if found is None or user is None:
+            raise Unauthenticated(REFUSED)
+        if user.disabled_at is not None or (user.locked_until is not None and now < user.locked_until):
+            raise Unauthenticated(REFUSED)
+        if not right:
+            self._failed(found, user, now)
+            raise Unauthenticated(REFUSED)
+        return self._begin(found, user, now)
+
+    def visitor(self, secret: str) -> Visitor | None:
+        """Who holds this session, if it goes on."""
+        digest = sha256_of(secret)
+        tenant_id = self.find_session(digest)
+        if tenant_id is None:
+            return None
+        now = self.clock.now()
+        with self.open_(tenant_id, SERVICE) as uow:
+            user = uow.user_sessions.visit(digest, at=now, idle_since=now - LONGEST_IDLE)
+            uow.commit()
+        return None if user is None else Visitor(tenant_id, user)
+
+    def sign_out(self, visitor: Visitor, secret: str) -> None:
+        """End this session."""
+        with self.open_(visitor.tenant_id, visitor.actor) as uow:
+            uow.user_sessions.end(sha256_of(secret))
+            uow.audit.note("user.signed_out", visitor.user.login)
+            uow.commit()
+
+    def change_password(self, visitor: Visitor, secret: str, *, old: str, new: str) -> None:
+        """Give oneself another password; every other session ends.
+
+        Raises
+        ------
+        InvalidValue : the old one is wrong, or the new one is not fit.
+        """
+        if not matches(old, visitor.user.password_hash):
+            raise InvalidValue("old", "is not your password")
+        if old == new:
+            raise InvalidValue("password", "must be another one than before")
+        kept = hashed(new)
+        with self.open_(visitor.tenant_id, visitor.actor) as uow:
+            uow.users.set_password(visitor.user.id, kept, must_change=False)
+            uow.user_sessions.end_all(visitor.user.id, but=sha256_of(secret))
+            uow.audit.note("user.password_changed", visitor.user.login)
+            uow.commit()
+
+    def _user(self, found: FoundUser) -> User:
+        with self.open_(found.tenant_id, SERVICE) as uow:
+            return uow.users.get(found.id)
+
+    def _failed(self, found: FoundUser, user: User, now: datetime) -> None:
+        with self.open_(found.tenant_id, SERVICE) as uow:
+            failures = uow.users.note_failure(user.id)
+            if failures >= FAILURES_BEFORE_LOCK:
+                until = now + min(FIRST_LOCK * 2 ** (failures - FAILURES_BEFORE_LOCK), LONGEST_LOCK)
+                uow.users.lock(user.id, until)
+                uow.audit.note("user.locked", user.login, failures=failures, until=until.isoformat())
+            uow.commit()
+
+    def _begin(self, found: FoundUser, user: User, now: datetime) -> str:
+        secret = secrets.token_urlsafe(SESSION_BYTES)
+        with self.open_(found.tenant_id, Visitor(found.tenant_id, user).actor) as uow:
+            uow.users.note_sign_in(user.id, now)
+            uow.user_sessions.begin(sha256_of(secret), user.id, at=now, expires_at=now + LONGEST_SESSION)
+            uow.audit.note("user.signed_in", user.login)
+            uow.commit()
+        return secret
+
+
+def form_token(session_secret: str) -> str:
+    """What every form of a session carries, so that another site cannot send one."""
+    return hmac.new(session_secret.encode(), b"form", hashlib.sha256).hexdigest()
+
+
+def is_form_token(token: str, session_secret: str) -> bool:
+    return hmac.compare_digest(token, form_token(session_secret))

@@ -1,0 +1,141 @@
+"""People who use the pages: what they may do, and who manages them."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from services.application.audit import Audit
+from services.application.authenticate import Scope
+from services.application.passwords import hashed, initial_password
+from services.application.ports import Clock
+from tradewind.errors import Conflict, InvalidValue
+
+ROLES = (Scope.PROVIDER, Scope.ANALYST, Scope.OPERATOR)
+"""What people may be; what each may do is what a key of that scope may."""
+
+MAX_LOGIN_LENGTH = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """A person of a tenant; ``password_hash`` is absent for those who sign in elsewhere."""
+
+    id: UUID
+    login: str
+    roles: frozenset[str]
+    must_change_password: bool
+    password_hash: str | None
+    failed_sign_ins: int
+    locked_until: datetime | None
+    created_at: datetime
+    last_sign_in_at: datetime | None
+    disabled_at: datetime | None
+
+
+class Users(Protocol):
+    def add(self, login: str, password_hash: str | None, roles: Sequence[str], *, at: datetime) -> User: ...
+    def get(self, user_id: UUID) -> User: ...
+    def all(self) -> Sequence[User]: ...
+    def set_roles(self, user_id: UUID, roles: Sequence[str]) -> None: ...
+    def set_password(self, user_id: UUID, password_hash: str, *, must_change: bool) -> None: ...
+    def set_disabled(self, user_id: UUID, at: datetime | None) -> None: ...
+
+
+class Sessions(Protocol):
+    def end_all(self, user_id: UUID) -> None: ...
+
+
+class UserUnitOfWork(Protocol):
+    """An open transaction of the tenant whose people are managed."""
+
+    @property
+    def users(self) -> Users: ...
+    @property
+    def user_sessions(self) -> Sessions: ...
+    @property
+    def audit(self) -> Audit: ...
+    def commit(self) -> None: ...
+
+
+def add_user(login: str, roles: Collection[str], *, uow: UserUnitOfWork, clock: Clock) -> tuple[User, str]:
+    """A new person, and the password of the first sign-in, which is kept nowhere.
+
+    Raises
+    ------
+    InvalidValue : no login, or a role that does not exist.
+    Conflict : somebody has this login.
+    """
+    password = initial_password()
+    user = uow.users.add(_login(login), hashed(password), _roles(roles), at=clock.now())
+    uow.audit.note("user.created", user.login, roles=sorted(user.roles))
+    uow.commit()
+    return user, password
+
+
+def change_roles(user_id: UUID, roles: Collection[str], *, uow: UserUnitOfWork) -> None:
+    """Let a person do other things from now on.
+
+    Raises
+    ------
+    Conflict : nobody would be left who manages people.
+    """
+    user = uow.users.get(user_id)
+    wanted = _roles(roles)
+    uow.users.set_roles(user_id, wanted)
+    _check_operators(uow)
+    uow.audit.note("user.roles_changed", user.login, before=sorted(user.roles), after=wanted)
+    uow.commit()
+
+
+def disable_user(user_id: UUID, *, uow: UserUnitOfWork, clock: Clock) -> None:
+    """Let a person in no longer; whoever is signed in is signed out.
+
+    Raises
+    ------
+    Conflict : nobody would be left who manages people.
+    """
+    uow.users.set_disabled(user_id, clock.now())
+    uow.user_sessions.end_all(user_id)
+    _check_operators(uow)
+    uow.audit.note("user.disabled", uow.users.get(user_id).login)
+    uow.commit()
+
+
+def enable_user(user_id: UUID, *, uow: UserUnitOfWork) -> None:
+    """Let a person in again."""
+    uow.users.set_disabled(user_id, None)
+    uow.audit.note("user.enabled", uow.users.get(user_id).login)
+    uow.commit()
+
+
+def reset_password(user_id: UUID, *, uow: UserUnitOfWork) -> str:
+    """Give a person a new password for one sign-in, and sign them out everywhere."""
+    password = initial_password()
+    uow.users.set_password(user_id, hashed(password), must_change=True)
+    uow.user_sessions.end_all(user_id)
+    uow.audit.note("user.password_reset", uow.users.get(user_id).login)
+    uow.commit()
+    return password
+
+
+def _check_operators(uow: UserUnitOfWork) -> None:
+    if not any(Scope.OPERATOR in user.roles and user.disabled_at is None for user in uow.users.all()):
+        raise Conflict("at least one person must stay an operator, for nobody else can manage people")
+
+
+def _login(login: str) -> str:
+    stripped = login.strip()
+    if not stripped or len(stripped) > MAX_LOGIN_LENGTH or not stripped.isprintable():
+        raise InvalidValue("login", f"must have 1 to {MAX_LOGIN_LENGTH} printable characters")
+    return stripped
+
+
+def _roles(roles: Collection[str]) -> list[str]:
+    unknown = sorted(set(roles) - set(ROLES))
+    if unknown:
+        raise InvalidValue("roles", f"{unknown[0]!r} is none of {', '.join(ROLES)}")
+    if not roles:
+        raise InvalidValue("roles", "must be at least one")
+    return sorted(set(roles))

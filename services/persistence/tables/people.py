@@ -1,0 +1,64 @@
+"""People who sign in, their sessions, and the log of every change."""
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Boolean,
+    Column,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    Table,
+    Text,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB, UUID
+
+from services.persistence.tables.metadata import METADATA, instant, label, own_id, reference, tenant_column
+
+users = Table(
+    "users",
+    METADATA,
+    own_id(),
+    tenant_column(),
+    label("login"),
+    label("password_hash", nullable=True),
+    Column("must_change_password", Boolean, nullable=False, server_default=text("false")),
+    Column("roles", ARRAY(Text), nullable=False),
+    Column("failed_sign_ins", Integer, nullable=False, server_default=text("0")),
+    instant("locked_until", nullable=True),
+    instant("created_at"),
+    instant("last_sign_in_at", nullable=True),
+    instant("disabled_at", nullable=True),
+    Index(None, "tenant_id"),
+)
+Index("users_login_key", func.lower(users.c.login), unique=True)
+
+user_sessions = Table(
+    "user_sessions",
+    METADATA,
+    Column("secret_sha256", LargeBinary, primary_key=True),
+    tenant_column(),
+    reference("user_id", "users"),
+    instant("created_at"),
+    instant("last_seen_at"),
+    instant("expires_at"),
+    Index(None, "user_id"),
+    Index(None, "expires_at"),
+)
+
+audit_log = Table(
+    "audit_log",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    tenant_column(),
+    Column("at", instant("at").type, nullable=False, server_default=text("clock_timestamp()")),
+    label("actor_kind"),
+    Column("actor_id", UUID(as_uuid=True)),
+    label("action"),
+    label("subject"),
+    Column("detail", JSONB, nullable=False),
+    Index(None, "tenant_id", "id"),
+)
