@@ -9,6 +9,7 @@ B    95th percentile of past deficits; without history 30 s of the target
 Energy has a bank too (opportunistic decrease): what is left of the agreed joules bounds what each byte left may cost.
 """
 
+import math
 from dataclasses import dataclass
 
 from tradewind.selection import QUANTITY_OF, Objective
@@ -52,6 +53,20 @@ class Goal:
     floor_bps: float | None = None
     ceiling_w: float | None = None
     ceiling_j_per_byte: float | None = None
+
+    @property
+    def has_bounds(self) -> bool:
+        return self.floor_bps is not None or self.ceiling_w is not None or self.ceiling_j_per_byte is not None
+
+    def eased(self, log_share: float) -> "Goal":
+        """The same with every bound moved out by exp(``log_share``)."""
+        factor = math.exp(log_share)
+        return Goal(
+            objective=self.objective,
+            floor_bps=None if self.floor_bps is None else self.floor_bps / factor,
+            ceiling_w=None if self.ceiling_w is None else self.ceiling_w * factor,
+            ceiling_j_per_byte=None if self.ceiling_j_per_byte is None else self.ceiling_j_per_byte * factor,
+        )
 
     def kept_by(self, throughput_bps: float, power_w: float | None, j_per_byte: float | None) -> bool:
         """Whether such a tick keeps it; what was not measured breaks nothing."""

@@ -37,29 +37,34 @@ _STEP = 2
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Settings of the active chunks in their order, with their outlook and that of the settings in force."""
+    """Settings of the active chunks in their order, with their outlook and that of the settings in force.
+
+    ``is_searched`` : others were weighed; else bounds alone have told that none could pay.
+    """
 
     settings: tuple[Parameters, ...]
     outlook: Outlook
     present: Outlook
+    is_searched: bool = True
 
 
 def best(forecaster: Forecaster, goal: Goal, limits: Limits) -> Chosen:
     """The best settings within the limits, however far away; those in force where none could pay."""
-    present = _present(forecaster, limits)
-    here = _outlook(forecaster, present)
+    present = in_force(forecaster, limits)
+    here = outlook_of(forecaster, present)
     if not _is_fastest_of_one(goal, present) and _nothing_pays(forecaster, goal, limits, here):
-        return Chosen(present, here, here)
+        return Chosen(present, here, here, is_searched=False)
     settings = _searched(forecaster, goal, limits, present)
-    return Chosen(settings, _outlook(forecaster, settings), here)
+    return Chosen(settings, outlook_of(forecaster, settings), here)
 
 
 def streams_enough(forecaster: Forecaster, limits: Limits) -> int:
     """Streams of the settings that are best for speed, though going there may gain next to nothing."""
-    return sum(each.streams for each in _searched(forecaster, FASTEST, limits, _present(forecaster, limits)))
+    return sum(each.streams for each in _searched(forecaster, FASTEST, limits, in_force(forecaster, limits)))
 
 
-def _present(forecaster: Forecaster, limits: Limits) -> tuple[Parameters, ...]:
+def in_force(forecaster: Forecaster, limits: Limits) -> tuple[Parameters, ...]:
+    """The settings of now, as far as they are permitted still."""
     return fitted([chunk.parameters for chunk in forecaster.active], limits)
 
 
@@ -84,7 +89,7 @@ def _searched(
 
 def _nothing_pays(forecaster: Forecaster, goal: Goal, limits: Limits, here: Outlook) -> bool:
     """Whether bounds alone tell that no setting is enough better than the present one."""
-    missed = _shortfall(goal, here)
+    missed = shortfall(goal, here)
     if missed > 0:
         if goal.ceiling_w is not None or goal.ceiling_j_per_byte is not None or goal.floor_bps is None:
             return False
@@ -98,7 +103,8 @@ def _nothing_pays(forecaster: Forecaster, goal: Goal, limits: Limits, here: Outl
     return math.log(forecaster.most_bps / here.throughput_bps) <= HYSTERESIS
 
 
-def _outlook(forecaster: Forecaster, settings: Sequence[Parameters]) -> Outlook:
+def outlook_of(forecaster: Forecaster, settings: Sequence[Parameters]) -> Outlook:
+    """What all chunks together are expected to do at these settings."""
     found = [forecaster.expected(i, parameters) for i, parameters in enumerate(settings)]
     return forecaster.outlook(found, sum(each.streams for each in settings), tried=_tried(forecaster, settings))
 
@@ -120,9 +126,9 @@ def _best_of_one(
     options: list[tuple[Point | None, Outlook]] = [(None, here)]
     options += [(each.point, beside.outlook(each.expected, others + each.streams)) for each in worth]
     leading = min((outlook for _, outlook in options), key=lambda outlook: _rank(goal, outlook))
-    if goal.objective is Objective.SLOWNESS and _shortfall(goal, leading) == 0:
+    if goal.objective is Objective.SLOWNESS and shortfall(goal, leading) == 0:
         enough = (1 - RELAXATION) * leading.throughput_bps
-        relaxed = [each for each in options if each[1].throughput_bps >= enough and _shortfall(goal, each[1]) == 0]
+        relaxed = [each for each in options if each[1].throughput_bps >= enough and shortfall(goal, each[1]) == 0]
         point, _ = min(relaxed, key=lambda each: (each[1].streams, -each[1].throughput_bps))
     else:
         point = next(point for point, outlook in options if outlook is leading)
@@ -134,7 +140,7 @@ def _worth_weighing(goal: Goal, beside: Beside, candidates: Candidates, here: Ou
 
     All of them where ``here`` does not keep the goal, or where what is minimised cannot be told so.
     """
-    if _shortfall(goal, here) > 0 or goal.objective is Objective.STREAMS:
+    if shortfall(goal, here) > 0 or goal.objective is Objective.STREAMS:
         return candidates.all
     if goal.objective is Objective.ENERGY:
         if here.j_per_byte is None or not candidates.knows_power:  # so the others' power is known, too
@@ -171,10 +177,10 @@ def _moved(here: Parameters, point: Point) -> Parameters:
 
 
 def _rank(goal: Goal, outlook: Outlook) -> tuple[float, float, int]:
-    return (_shortfall(goal, outlook), cost(goal.objective, outlook), outlook.streams)
+    return (shortfall(goal, outlook), cost(goal.objective, outlook), outlook.streams)
 
 
-def _shortfall(goal: Goal, outlook: Outlook) -> float:
+def shortfall(goal: Goal, outlook: Outlook) -> float:
     """How far a goal is missed, as a logarithm; 0 where it is kept."""
     missed = 0.0
     if goal.floor_bps is not None:
@@ -207,7 +213,7 @@ def pays(chosen: Chosen, goal: Goal, *, remaining_s: float, rtt_s: float) -> boo
 
     A switch costs the slow start of its new connections, spread over the rest of the transfer.
     """
-    missed_now, missed_then = _shortfall(goal, chosen.present), _shortfall(goal, chosen.outlook)
+    missed_now, missed_then = shortfall(goal, chosen.present), shortfall(goal, chosen.outlook)
     if missed_now > 0:  # mended whatever it costs, but what no setting keeps is not chased for little
         return missed_then <= 0 or missed_now - missed_then > HYSTERESIS
     new = max(chosen.outlook.streams - chosen.present.streams, 0)

@@ -184,7 +184,7 @@ def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, bef
     has_room = seen.has_room and not seen.is_lossy
     is_shared = state.limit.streams is not None and not has_room
     change = ChangeDetector() if is_shared else state.change.restarted()
-    state = replace(state, change=change, belief=state.belief.reopened(REOPENED_SD), reopened=True)
+    state = replace(state, change=change, belief=state.belief.reopened(REOPENED_SD), reopened=True, rest=None)
     if has_room:
         state = replace(state, limit=state.limit.lifted())
     if change.distrusts_table and state.search is None:

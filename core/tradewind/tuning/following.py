@@ -9,9 +9,11 @@ from tradewind.tuning.choice import FASTEST, Chosen, best, pays, toward
 from tradewind.tuning.decision import DecisionKind
 from tradewind.tuning.exploring import begin_search
 from tradewind.tuning.forecast import Forecaster
+from tradewind.tuning.limits import Limits
 from tradewind.tuning.observation import Observation
 from tradewind.tuning.proposal import Proposal, asked, limits_of, told
 from tradewind.tuning.redistribution import without_slow_streams
+from tradewind.tuning.rest import rest_after
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps
 
@@ -23,7 +25,10 @@ SURE_TICKS = 3
 
 def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal, forecaster: Forecaster) -> Proposal:
     """Go to the best setting if it pays, else stay; search where the agreement needs more than the table knows."""
-    chosen = best(forecaster, goal, limits_of(basis, state, seen))
+    limits = limits_of(basis, state, seen)
+    if _rests(state, forecaster, goal, limits):
+        return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, "no other setting has come to pay")
+    chosen = best(forecaster, goal, limits)
     here = asked(state, seen.active)
     if pays(chosen, goal, remaining_s=seen.remaining_s, rtt_s=seen.rtt_s):
         settings = chosen.settings
@@ -37,11 +42,23 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
     if goal.floor_bps is not None and chosen.present.throughput_bps < goal.floor_bps and seen.has_room:
         more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
         return replace(more, kind=DecisionKind.SLA_BELOW, reason=f"the table knows nothing faster; {more.reason}")
-    if goal == FASTEST and _leaves_room(state, seen):
-        more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
-        gain = math.exp(forecaster.belief.path.mean)
-        return replace(more, reason=f"{gain:.2g} times what the table knows, and a pipe not full; {more.reason}")
-    return _stay(state, seen, chosen)
+    state = replace(state, rest=rest_after(chosen, forecaster, goal, limits))
+    expected = f"{format_bps(chosen.outlook.throughput_bps)} expected of the best setting known"
+    return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, expected)
+
+
+def _rests(state: TuningState, forecaster: Forecaster, goal: Goal, limits: Limits) -> bool:
+    """Whether the last search still answers; not while streams given up for others come back one by one."""
+    return state.rest is not None and state.limit.streams is None and state.rest.holds(forecaster, goal, limits)
+
+
+def _beyond_the_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
+    """Look around where speed is all, and the path carries what the table does not know of."""
+    if goal != FASTEST or not _leaves_room(state, seen):
+        return None
+    more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
+    gain = math.exp(state.belief.path.mean)
+    return replace(more, reason=f"{gain:.2g} times what the table knows, and a pipe not full; {more.reason}")
 
 
 def _regains(state: TuningState, goal: Goal, chosen: Chosen) -> bool:
@@ -63,17 +80,14 @@ def _leaves_room(state: TuningState, seen: Observation) -> bool:
     return abs(gain.mean) > MISMATCH + 2 * gain.sd or state.limit.accepted_loss > 0
 
 
-def _stay(state: TuningState, seen: Observation, chosen: Chosen) -> Proposal:
+def _stay(state: TuningState, seen: Observation, why: str) -> Proposal:
     here = asked(state, seen.active)
     slimmed = without_slow_streams(seen.active)
     if len(here) > 1 and here == tuple(chunk.parameters for chunk in seen.active) and slimmed != here:
         reason = f"streams that carry next to nothing are retired: {told(slimmed)}"
         return Proposal(state, DecisionKind.REDISTRIBUTE, reason, slimmed)
-    reason = (
-        f"{format_bps(seen.throughput_bps)} with {told(here)}; "
-        f"{format_bps(chosen.outlook.throughput_bps)} expected of the best setting known"
-    )
-    return Proposal(replace(state, reopened=False), DecisionKind.HOLD, reason, here)
+    reason = f"{format_bps(seen.throughput_bps)} with {told(here)}; {why}"
+    return Proposal(replace(state, reopened=False) if state.reopened else state, DecisionKind.HOLD, reason, here)
 
 
 def _why(seen: Observation, goal: Goal, chosen: Chosen) -> tuple[DecisionKind, str]:

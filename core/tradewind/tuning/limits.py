@@ -93,9 +93,23 @@ class Room:
         channels, files = min(self.channels, concurrency), min(self.files, concurrency * pipelining)
         return Room(channels, self.parallelism, self.pipelining, self.streams, files)
 
+    def is_within(self, other: "Room") -> bool:
+        """Whether every point of this room is in the other, too."""
+        return (
+            self.channels <= other.channels
+            and self.files <= other.files
+            and _is_within(self.parallelism, other.parallelism)
+            and _is_within(self.pipelining, other.pipelining)
+            and _is_within(self.streams, other.streams)
+        )
+
     def with_requests(self, point: Point) -> Point:
         concurrency, parallelism, pipelining = point
         return (concurrency, parallelism, requests(pipelining, concurrency, self.files))
+
+
+def _is_within(cap: int | None, other: int | None) -> bool:
+    return other is None or (cap is not None and cap <= other)
 
 
 def requests(pipelining: int, channels: int, files: int) -> int:

@@ -14,6 +14,7 @@ from tradewind.tuning.change import ChangeDetector
 from tradewind.tuning.congestion import StreamLimit
 from tradewind.tuning.decision import Decision, DecisionKind
 from tradewind.tuning.gradient import Search
+from tradewind.tuning.rest import Rest
 
 VERSION = 1
 """Raised when the meaning of a stored state changes; an older one is then rebuilt by `resume`."""
@@ -26,7 +27,8 @@ class TuningState:
     ``decision`` : the last one; its chunks are the plan that was asked for. ``at_s``, ``sent_bytes``,
     ``retransmitted_bytes`` : the last sample's. ``elapsed_s`` : time since the start, by intervals.
     ``changed_s`` : elapsed time when streams were changed last; ``None`` if never. ``search`` : ``None`` while the
-    table is followed. ``reopened`` : the trust region is open for the next move.
+    table is followed. ``reopened`` : the trust region is open for the next move. ``rest`` : of the last search that
+    found nothing that pays; it is not stored, as it makes no difference to what is decided.
     """
 
     decision: Decision
@@ -42,6 +44,7 @@ class TuningState:
     limit: StreamLimit = field(default_factory=StreamLimit)
     search: Search | None = None
     reopened: bool = False
+    rest: Rest | None = field(default=None, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form; `from_dict` gives the same state back."""

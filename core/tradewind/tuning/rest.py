@@ -1,0 +1,132 @@
+"""How long the answer of a search stands: until enough has moved that another setting could pay.
+
+A search weighs every permitted setting, and most ticks would find again what the last one found. While the same
+settings are in force, what can move between two ticks is bounded, and with it the answer.
+
+Notation
+--------
+G   what the best setting found gains over those in force, ln; a change must gain more than H = 5 % (`choice.pays`)
+δ   how far what is known of single chunks has moved: max(0, Δd_k) − min(0, Δd_k), of the d_k of `belief`
+β   how far the chunks have moved apart by what is left of them: max Δ ln b_k − min Δ ln b_k
+ε   by how much the goal's bounds have been eased, ln
+
+The path's gain moves T_e of all settings alike (`forecast`), and so does the hosts' gain their total power. Of the rest
+T_e is monotone and homogeneous in the rates, and so is the time in the bytes left: between any two settings ln T_e moves
+by 2 δ + β at most, ln P by δ. No setting gains H while G + 2 δ + β ≤ H, or G + 3 δ + β for energy. A goal's bounds say who
+may compete: asked with bounds eased by H already, the search has weighed all who may come to while ε ≤ H. Fewer files,
+channels or streams take choices away and add none.
+
+What no bound is known of is searched each tick: a goal that is missed, streams limited for the sake of others, and
+energy above the base power where a meter has corrected the hosts' power.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tradewind.parameters import Parameters
+from tradewind.selection import Objective
+from tradewind.sla import EnergyBasis
+from tradewind.tuning.bank import Goal
+from tradewind.tuning.choice import HYSTERESIS, Chosen, best, cost, in_force, outlook_of, shortfall
+from tradewind.tuning.expectation import RELAXATION
+from tradewind.tuning.forecast import Forecaster
+from tradewind.tuning.limits import Limits, Room
+
+_OWN_GAINS = {Objective.SLOWNESS: 2.0, Objective.ENERGY: 3.0, Objective.STREAMS: 0.0}
+"""Multiples of δ by which the costs of two settings may move apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """A moment at which nothing paid: what was in force, asked for, believed and left. ``spare`` is H − G."""
+
+    settings: tuple[Parameters, ...]
+    rooms: tuple[Room, ...]
+    goal: Goal
+    spare: float
+    own: tuple[float, ...]
+    remaining_bytes: tuple[int, ...]
+    path_mean: float
+    path_sd: float
+    power_mean: float
+
+    def holds(self, view: Forecaster, goal: Goal, limits: Limits) -> bool:
+        """Whether a search would still find nothing that pays."""
+        settings = in_force(view, limits)
+        if settings != self.settings or goal.objective is not self.goal.objective or not _is_bounded(view, goal):
+            return False
+        rooms = zip(_rooms(view, limits, settings), self.rooms, strict=True)
+        if not all(now.is_within(then) for now, then in rooms):
+            return False
+        own = _spread((0.0, *(now - then for now, then in zip(_own(view), self.own, strict=True))))
+        left = zip(view.active, self.remaining_bytes, strict=True)
+        apart = _spread([math.log(chunk.remaining_bytes / then) for chunk, then in left])
+        if goal.objective is not Objective.STREAMS and _OWN_GAINS[goal.objective] * own + apart > self.spare:
+            return False
+        if not goal.has_bounds:
+            return True
+        return self._eased(view, goal) + 2 * own + apart <= HYSTERESIS and not shortfall(
+            goal, outlook_of(view, settings)
+        )
+
+    def _eased(self, view: Forecaster, goal: Goal) -> float:
+        """ε, but for what single chunks have moved by."""
+        then, path, power = self.goal, view.belief.path.mean - self.path_mean, view.belief.power.mean - self.power_mean
+        surer = view.z * max(self.path_sd - view.path_sd, 0.0)
+        return max(
+            _log_ratio(then.floor_bps, goal.floor_bps) + path + surer,
+            _log_ratio(goal.ceiling_w, then.ceiling_w) - power,
+            _log_ratio(goal.ceiling_j_per_byte, then.ceiling_j_per_byte) + path - power,
+        )
+
+
+def rest_after(chosen: Chosen, view: Forecaster, goal: Goal, limits: Limits) -> Rest | None:
+    """How long the answer stands that nothing pays; ``None`` where it has to be found again at the next tick."""
+    if not chosen.is_searched or shortfall(goal, chosen.present) > 0 or not _is_bounded(view, goal):
+        return None
+    if goal.has_bounds:
+        chosen = best(view, goal.eased(HYSTERESIS), limits)
+    gained = cost(goal.objective, chosen.present) - cost(goal.objective, chosen.outlook)
+    if goal.objective is Objective.SLOWNESS:
+        gained -= math.log1p(-RELAXATION)  # so much more there may be at more streams
+    if not chosen.is_searched or gained >= HYSTERESIS:
+        return None
+    settings = in_force(view, limits)
+    return Rest(
+        settings=settings,
+        rooms=_rooms(view, limits, settings),
+        goal=goal,
+        spare=HYSTERESIS - gained,
+        own=_own(view),
+        remaining_bytes=tuple(chunk.remaining_bytes for chunk in view.active),
+        path_mean=view.belief.path.mean,
+        path_sd=view.path_sd,
+        power_mean=view.belief.power.mean,
+    )
+
+
+def _is_bounded(view: Forecaster, goal: Goal) -> bool:
+    """Whether it is known how far costs can move apart: power above the base is no multiple of the hosts' gain."""
+    of_energy = goal.objective is Objective.ENERGY or goal.ceiling_w is not None or goal.ceiling_j_per_byte is not None
+    return not of_energy or view.basis.sla.energy_basis is EnergyBasis.TOTAL or view.belief.power.mean == 0.0
+
+
+def _rooms(view: Forecaster, limits: Limits, settings: Sequence[Parameters]) -> tuple[Room, ...]:
+    return tuple(each.effective(limits.room(settings, i)) for i, each in enumerate(view.expectations))
+
+
+def _own(view: Forecaster) -> tuple[float, ...]:
+    """d_k; of a chunk alone there is none, whatever was learned while there were others."""
+    return tuple(math.log(gain) for gain in view.own_gains)
+
+
+def _spread(moved: Sequence[float]) -> float:
+    return max(moved) - min(moved)
+
+
+def _log_ratio(value: float | None, bound: float | None) -> float:
+    """ln(value / bound), −∞ where neither is set; bounds of a transfer stay of one kind, but may be spent to nothing."""
+    if value is None or bound is None:
+        return -math.inf
+    return math.log(value / bound) if value > 0 and bound > 0 else math.inf
