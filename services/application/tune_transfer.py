@@ -229,13 +229,15 @@ def _resumed(basis: Basis, sample: Sample) -> TuningState:
 def _tick(live: _Live, told: _Told, state: TuningState, claims: tuple[Claim, ...]) -> Tick:
     sample = told.sample
     stored = state.to_dict()
+    decision = orjson.dumps(stored["decision"])
+    stored["decision"] = orjson.Fragment(decision)
     return Tick(
         sequence=sample.sequence,
         known=live.known,
         state=orjson.dumps(stored),
         enquiry=live.opening.enquiry,
         heartbeat=told.body,
-        decision=orjson.dumps(stored["decision"]),
+        decision=decision,
         claims=claims,
         used=_used(told.beat),
         wanted=_wanted(told.beat, state.decision, live.opening.basis.caps),

@@ -83,8 +83,14 @@ class Belief:
         """Standardised innovation of ln(measured / expected by the table) of the whole transfer."""
         return self.path.standardised(log_ratio, self.noise + extra_variance)
 
-    def learned(self, log_ratio: float, chunk_ratios: Mapping[ChunkKind, float], extra_variance: float) -> Self:
-        """After a tick with ln(measured / table) of the whole and of each chunk.
+    def learned(
+        self,
+        log_ratio: float,
+        chunk_ratios: Mapping[ChunkKind, float],
+        extra_variance: float,
+        log_power_ratio: float | None = None,
+    ) -> Self:
+        """After a tick with ln(measured / table) of the whole and of each chunk, and of the power if it was metered.
 
         ``extra_variance`` widens a tick that is known to be poor, such as one with slow start in it.
         """
@@ -99,11 +105,13 @@ class Belief:
                 own[kind] = known.seen(ratio - log_ratio, noise)
         settled = self.ticks > 0 and extra_variance < self.noise
         learned_noise = _NOISE_MEMORY * self.noise + (1 - _NOISE_MEMORY) * heard if settled else self.noise
-        return replace(self, path=path, chunks=own, noise=max(learned_noise, LEAST_NOISE**2), ticks=self.ticks + 1)
-
-    def learned_power(self, log_ratio: float) -> Self:
-        """After a tick with ln(measured / table's) power."""
-        return replace(self, power=self.power.seen(log_ratio, FIRST_NOISE**2))
+        return type(self)(
+            path=path,
+            chunks=own,
+            power=self.power if log_power_ratio is None else self.power.seen(log_power_ratio, FIRST_NOISE**2),
+            noise=max(learned_noise, LEAST_NOISE**2),
+            ticks=self.ticks + 1,
+        )
 
     def moved(self, sd: float) -> Self:
         """After a change of settings: the table may be wrong by ``sd`` from one to the other."""

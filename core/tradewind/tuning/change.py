@@ -4,7 +4,7 @@ up ← max(0, up + z − k), down ← max(0, down − z − k); a change where e
 alarm comes once in about 460 ticks of Gaussian noise, and a shift of 2 sd is found within 4 ticks.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 SLACK = 0.5
@@ -32,11 +32,11 @@ class ChangeDetector:
     def seen(self, z: float) -> Self:
         """After one more standardised innovation."""
         bounded = max(-_HIGHEST_Z, min(z, _HIGHEST_Z))
-        return replace(
-            self,
+        return type(self)(
             up=max(0.0, self.up + bounded - SLACK),
             down=max(0.0, self.down - bounded - SLACK),
             ticks=self.ticks + 1,
+            repeats=self.repeats,
         )
 
     @property

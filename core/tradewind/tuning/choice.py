@@ -39,23 +39,27 @@ _STEP = 2
 class Chosen:
     """Settings of the active chunks in their order, with their outlook and that of the settings in force.
 
-    ``is_searched`` : others were weighed; else bounds alone have told that none could pay.
+    ``most_gained`` : what no setting that keeps the goal gains more than, as a logarithm.
     """
 
     settings: tuple[Parameters, ...]
     outlook: Outlook
     present: Outlook
-    is_searched: bool = True
+    most_gained: float
 
 
 def best(forecaster: Forecaster, goal: Goal, limits: Limits) -> Chosen:
     """The best settings within the limits, however far away; those in force where none could pay."""
     present = in_force(forecaster, limits)
     here = outlook_of(forecaster, present)
-    if not _is_fastest_of_one(goal, present) and _nothing_pays(forecaster, goal, limits, here):
-        return Chosen(present, here, here, is_searched=False)
+    bound = math.inf if _is_fastest_of_one(goal, present) else _most_gained(forecaster, goal, limits, here)
+    if bound <= HYSTERESIS:
+        return Chosen(present, here, here, bound)
     settings = _searched(forecaster, goal, limits, present)
-    return Chosen(settings, outlook_of(forecaster, settings), here)
+    found = outlook_of(forecaster, settings)
+    gained = cost(goal.objective, here) - cost(goal.objective, found)
+    given_up = -math.log1p(-RELAXATION) if goal.objective is Objective.SLOWNESS else 0.0
+    return Chosen(settings, found, here, gained + given_up)
 
 
 def streams_enough(forecaster: Forecaster, limits: Limits) -> int:
@@ -87,20 +91,20 @@ def _searched(
     return settings
 
 
-def _nothing_pays(forecaster: Forecaster, goal: Goal, limits: Limits, here: Outlook) -> bool:
-    """Whether bounds alone tell that no setting is enough better than the present one."""
+def _most_gained(forecaster: Forecaster, goal: Goal, limits: Limits, here: Outlook) -> float:
+    """What bounds alone tell that no setting is better by than the present one; infinite where they tell nothing."""
     missed = shortfall(goal, here)
     if missed > 0:
         if goal.ceiling_w is not None or goal.ceiling_j_per_byte is not None or goal.floor_bps is None:
-            return False
+            return math.inf
         missed_at_best = _log_ratio(goal.floor_bps, forecaster.most_sure_bps)
-        return missed_at_best > 0 and missed - missed_at_best <= HYSTERESIS
+        return missed - missed_at_best if missed_at_best > 0 else math.inf
     if goal.objective is Objective.ENERGY and here.j_per_byte is not None:
         least = forecaster.least_j_per_byte(limits)
-        return least is not None and least > 0 and math.log(here.j_per_byte / least) <= HYSTERESIS
+        return math.log(here.j_per_byte / least) if least is not None and least > 0 else math.inf
     if goal.objective is Objective.STREAMS:
-        return math.log(here.streams / len(forecaster.active)) <= HYSTERESIS
-    return math.log(forecaster.most_bps / here.throughput_bps) <= HYSTERESIS
+        return math.log(here.streams / len(forecaster.active))
+    return math.log(forecaster.most_bps / here.throughput_bps)
 
 
 def outlook_of(forecaster: Forecaster, settings: Sequence[Parameters]) -> Outlook:

@@ -29,7 +29,7 @@ from tradewind.tuning.gradient import start
 from tradewind.tuning.inference import REOPENED_SD, expected_by, learned, prior_of
 from tradewind.tuning.limits import Limits, fitted
 from tradewind.tuning.observation import Observation, observe, with_channels
-from tradewind.tuning.proposal import Proposal, asked, dwell_s, limits_of, planned, told
+from tradewind.tuning.proposal import Proposal, dwell_s, limits_of, planned, told
 from tradewind.tuning.redistribution import dealt
 from tradewind.tuning.sample import LEAST_BPS, Sample
 from tradewind.tuning.state import TuningState
@@ -96,12 +96,12 @@ def _propose(basis: Basis, state: TuningState, seen: Observation) -> Proposal:
     early = _nothing_runs(basis, state, seen)
     if early is not None:
         return early
-    state, aim = replace(state, limit=state.limit.told(seen.signal)), _goal(basis, state, seen)
+    state, aim = state.limited_by(state.limit.told(seen.signal)), _goal(basis, state, seen)
     eased = ease(basis, state, seen, aim)
     if eased is not None:
         return eased
     if seen.signal is Signal.QUIET:
-        state = replace(state, limit=state.limit.after_quiet(state.elapsed_s, dwell_s(seen)))
+        state = state.limited_by(state.limit.after_quiet(state.elapsed_s, dwell_s(seen)))
     redealt = _redistributed(basis, state, seen)
     if redealt is not None:
         return redealt
@@ -116,7 +116,7 @@ def _propose(basis: Basis, state: TuningState, seen: Observation) -> Proposal:
 
 
 def _nothing_runs(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
-    here = asked(state, seen.active)
+    here = seen.asked
     if not seen.active:
         return Proposal(state, DecisionKind.FINISH, "nothing is left to move", here)
     if seen.interval_s == 0:
@@ -127,7 +127,7 @@ def _nothing_runs(basis: Basis, state: TuningState, seen: Observation) -> Propos
 
 
 def _too_soon_or_too_late(state: TuningState, seen: Observation) -> Proposal | None:
-    here, dwell = asked(state, seen.active), dwell_s(seen)
+    here, dwell = seen.asked, dwell_s(seen)
     if state.changed_s is not None and state.elapsed_s - state.changed_s < dwell:
         return Proposal(state, DecisionKind.DWELL, f"the last change has {dwell:.3g} s to show itself", here)
     if seen.remaining_s < 2 * dwell:
@@ -141,7 +141,7 @@ def _tuned(basis: Basis, state: TuningState, seen: Observation, aim: Goal) -> Pr
     view = seen.forecaster
     if view is None:  # begin starts a search without tables; this is a chunk that came back without one
         return begin_search(basis, state, seen, aim, octaves=1.0, trusted=True)
-    return follow_table(basis, state, seen, aim, replace(view, belief=state.belief))
+    return follow_table(basis, state, seen, aim, view.believing(state.belief))
 
 
 def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
@@ -161,7 +161,7 @@ def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Propo
 
 def _within_limits(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
     """Where files, caps or congestion now permit less than was asked for, that at once."""
-    here = asked(state, seen.active)
+    here = seen.asked
     allowed = fitted(here, limits_of(basis, state, seen))
     if [each.streams for each in allowed] == [each.streams for each in here]:
         return None
@@ -211,7 +211,7 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
         kind=proposal.kind,
         sla_bank=balance(state.bank, basis, remaining_bytes=seen.sample.remaining_bytes, elapsed_s=state.elapsed_s),
     )
-    if _streams(decision) != _streams(before):
+    if decision.changed and _streams(decision) != _streams(before):
         belief = state.belief
         if state.search is None and seen.forecaster is not None:
             belief = belief.moved(UNTRIED_SHARE * seen.forecaster.log_sd())

@@ -11,7 +11,7 @@ from tradewind.tuning.exploring import restored
 from tradewind.tuning.gradient import start
 from tradewind.tuning.limits import First
 from tradewind.tuning.observation import Observation
-from tradewind.tuning.proposal import Proposal, asked, dwell_s, limits_of
+from tradewind.tuning.proposal import Proposal, dwell_s, limits_of
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_count
 
@@ -25,7 +25,7 @@ def ease(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Pro
     is_vain = limit.was_in_vain(signal, delay_s=delay_s, loss=loss) and _is_the_paths_own(signal, state, seen)
     if seen.signal is Signal.QUIET and not is_vain:
         return None
-    here, what = asked(state, seen.active), _told(signal, seen)
+    here, what = seen.asked, _told(signal, seen)
     if _is_pending(state, seen):
         return Proposal(state, DecisionKind.DWELL, f"{what}; the last cut has not shown itself yet", here)
     if is_vain:
@@ -68,9 +68,7 @@ def _restored(state: TuningState, seen: Observation, streams: int, what: str) ->
     reason = f"{what}, and fewer streams have not eased it: it is not of this transfer's making"
     interrupted = state.search is not None and seen.has_room
     search = start(streams) if interrupted else state.search
-    return Proposal(
-        replace(state, search=search, reopened=True), DecisionKind.RESTORE, reason, restored(state, seen, streams)
-    )
+    return Proposal(replace(state, search=search, reopened=True), DecisionKind.RESTORE, reason, restored(seen, streams))
 
 
 def _given_up(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> TuningState:

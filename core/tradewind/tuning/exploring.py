@@ -11,7 +11,7 @@ from tradewind.tuning.decision import DecisionKind
 from tradewind.tuning.gradient import FINEST_OCTAVES, Search, start, utility
 from tradewind.tuning.limits import First, Limits, shares, with_streams
 from tradewind.tuning.observation import Observation
-from tradewind.tuning.proposal import Proposal, asked, limits_of
+from tradewind.tuning.proposal import Proposal, limits_of
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps, format_count
 
@@ -46,7 +46,7 @@ def explore(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> 
     search = state.search
     if search.settled:
         return _settled(basis, state, seen, goal, search)
-    if search.streams != seen.streams and search.ticks < MOST_WAITS and search.streams == _streams_asked(state, seen):
+    if search.streams != seen.streams and search.ticks < MOST_WAITS and search.streams == _streams_asked(seen):
         return _stay(state, seen, search.waited(), f"waiting for {format_count(search.streams, 'stream')}")
     slow_start = SLOW_START_ROUND_TRIPS * seen.rtt_s / max(seen.interval_s, 1e-9)
     if search.ticks == 0 and slow_start > LONG_SLOW_START and seen.slow_start > 0:
@@ -70,7 +70,7 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
     if seen.is_full and seen.streams >= POLITE_STREAMS:
         highest = min(highest, max(seen.streams, search.best_streams))
     search = search.advanced(value, lowest, highest)
-    wanted, settings = search.streams, scaled(basis, state, seen, search.streams, limits)
+    wanted, settings = search.streams, scaled(basis, seen, search.streams, limits)
     reached = sum(each.streams for each in settings)
     if not search.settled and reached in (seen.streams, search.best_streams):  # files or caps leave nothing to try
         search = Search(reached, reached, search.best_utility, settled=True)
@@ -89,8 +89,8 @@ def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, se
     limits = limits_of(basis, state, seen)
     wanted = min(search.best_streams, _highest(limits))
     if seen.streams < wanted:
-        settings = scaled(basis, state, seen, wanted, limits)
-        if (reached := sum(each.streams for each in settings)) > _streams_asked(state, seen):
+        settings = scaled(basis, seen, wanted, limits)
+        if (reached := sum(each.streams for each in settings)) > _streams_asked(seen):
             search = replace(search, streams=reached)
             reason = f"the path has been quiet: {format_count(reached, 'stream')} again"
             return Proposal(replace(state, search=search), DecisionKind.RESTORE, reason, settings)
@@ -114,7 +114,7 @@ def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, se
 def _stay(
     state: TuningState, seen: Observation, search: Search, reason: str, kind: DecisionKind = DecisionKind.EXPLORE
 ) -> Proposal:
-    return Proposal(replace(state, search=search), kind, reason, asked(state, seen.active))
+    return Proposal(replace(state, search=search), kind, reason, seen.asked)
 
 
 def _utility(basis: Basis, seen: Observation, goal: Goal, search: Search) -> float:
@@ -130,9 +130,9 @@ def _utility(basis: Basis, seen: Observation, goal: Goal, search: Search) -> flo
     )
 
 
-def scaled(basis: Basis, state: TuningState, seen: Observation, streams: int, limits: Limits) -> tuple[Parameters, ...]:
+def scaled(basis: Basis, seen: Observation, streams: int, limits: Limits) -> tuple[Parameters, ...]:
     """The plan with its streams brought to ``streams``, split as they are now; by concurrency while files last."""
-    now = asked(state, seen.active)
+    now = seen.asked
     budgets = shares([streams * each.streams for each in now], streams)
     return tuple(
         with_streams(each, budget, files=channels, caps=basis.caps, first=First.CONCURRENCY)
@@ -140,9 +140,9 @@ def scaled(basis: Basis, state: TuningState, seen: Observation, streams: int, li
     )
 
 
-def restored(state: TuningState, seen: Observation, streams: int) -> tuple[Parameters, ...]:
+def restored(seen: Observation, streams: int) -> tuple[Parameters, ...]:
     """The plan with ``streams`` again, those that its last cut has taken given back by concurrency."""
-    now = asked(state, seen.active)
+    now = seen.asked
     files = tuple(chunk.files_left for chunk in seen.active)
     budgets = shares([streams * each.streams for each in now], streams)
     return tuple(
@@ -151,8 +151,8 @@ def restored(state: TuningState, seen: Observation, streams: int) -> tuple[Param
     )
 
 
-def _streams_asked(state: TuningState, seen: Observation) -> int:
-    return sum(each.streams for each in asked(state, seen.active))
+def _streams_asked(seen: Observation) -> int:
+    return sum(each.streams for each in seen.asked)
 
 
 def _highest(limits: Limits) -> int:

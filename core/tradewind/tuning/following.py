@@ -11,7 +11,7 @@ from tradewind.tuning.exploring import begin_search
 from tradewind.tuning.forecast import Forecaster
 from tradewind.tuning.limits import Limits
 from tradewind.tuning.observation import Observation
-from tradewind.tuning.proposal import Proposal, asked, limits_of, told
+from tradewind.tuning.proposal import Proposal, limits_of, told
 from tradewind.tuning.redistribution import without_slow_streams
 from tradewind.tuning.rest import rest_after
 from tradewind.tuning.state import TuningState
@@ -29,7 +29,7 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
     if _rests(state, forecaster, goal, limits):
         return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, "no other setting has come to pay")
     chosen = best(forecaster, goal, limits)
-    here = asked(state, seen.active)
+    here = seen.asked
     if pays(chosen, goal, remaining_s=seen.remaining_s, rtt_s=seen.rtt_s):
         settings = chosen.settings
         if not state.reopened:
@@ -81,7 +81,7 @@ def _leaves_room(state: TuningState, seen: Observation) -> bool:
 
 
 def _stay(state: TuningState, seen: Observation, why: str) -> Proposal:
-    here = asked(state, seen.active)
+    here = seen.asked
     slimmed = without_slow_streams(seen.active)
     if len(here) > 1 and here == tuple(chunk.parameters for chunk in seen.active) and slimmed != here:
         reason = f"streams that carry next to nothing are retired: {told(slimmed)}"

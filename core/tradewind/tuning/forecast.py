@@ -59,13 +59,33 @@ class Outlook(NamedTuple):
 
 @dataclass(frozen=True)
 class Forecaster:
-    """Outlooks of one moment of a transfer. ``z`` is the quantile of the agreement's confidence."""
+    """Outlooks of one moment of a transfer.
+
+    ``z`` is the quantile of the agreement's confidence, ``in_force`` the tables' word on each chunk at the setting in
+    force, ``pipe_bps`` the C, and ``bits`` what is left of each chunk.
+    """
 
     basis: Basis
     active: tuple[ActiveChunk, ...]
     expectations: tuple[Expectation, ...]
     belief: Belief
     z: float
+    in_force: tuple[Expected, ...]
+    pipe_bps: float
+    bits: tuple[int, ...]
+
+    def believing(self, belief: Belief) -> "Forecaster":
+        """The same moment after something was learned."""
+        return Forecaster(
+            basis=self.basis,
+            active=self.active,
+            expectations=self.expectations,
+            belief=belief,
+            z=self.z,
+            in_force=self.in_force,
+            pipe_bps=self.pipe_bps,
+            bits=self.bits,
+        )
 
     def outlook(self, found: Sequence[Expected], streams: int, *, tried: bool = False) -> Outlook:
         """Outlook where each chunk alone would do as in ``found``; ``tried`` if these settings are in force."""
@@ -88,13 +108,7 @@ class Forecaster:
 
     def expected(self, index: int, parameters: Parameters) -> Expected:
         """Table's word on one chunk; channels beyond its files carry nothing."""
-        concurrency = min(parameters.concurrency or 1, self.active[index].files_left)
-        return self.expectations[index].at(concurrency, parameters.parallelism or 1, parameters.pipelining or 1)
-
-    @cached_property
-    def in_force(self) -> tuple[Expected, ...]:
-        """Table's word on each chunk at the setting in force."""
-        return tuple(self.expected(i, chunk.parameters) for i, chunk in enumerate(self.active))
+        return _expected(self.expectations[index], parameters, self.active[index].files_left)
 
     def bare_rates(self) -> list[float]:
         """Rates of the chunks in force by their tables alone, sharing the pipe, bit/s."""
@@ -164,14 +178,6 @@ class Forecaster:
         if len(self.active) == 1:
             return (1.0,)
         return tuple(1.0 if own is None else math.exp(own.mean) for own in known)
-
-    @cached_property
-    def pipe_bps(self) -> float:
-        return max(expectation.fastest_bps for expectation in self.expectations)
-
-    @cached_property
-    def bits(self) -> tuple[int, ...]:
-        return tuple(BITS_PER_BYTE * chunk.remaining_bytes for chunk in self.active)
 
     @cached_property
     def all_bits(self) -> int:
@@ -311,4 +317,21 @@ def forecaster(basis: Basis, active: tuple[ActiveChunk, ...], belief: Belief, z:
     expectations = tuple(expectation for chunk in active if (expectation := chunk.basis.expectation) is not None)
     if not active or len(expectations) < len(active):
         return None
-    return Forecaster(basis, active, expectations, belief, z)
+    return Forecaster(
+        basis=basis,
+        active=active,
+        expectations=expectations,
+        belief=belief,
+        z=z,
+        in_force=tuple(
+            _expected(expectation, chunk.parameters, chunk.files_left)
+            for expectation, chunk in zip(expectations, active, strict=True)
+        ),
+        pipe_bps=max(expectation.fastest_bps for expectation in expectations),
+        bits=tuple(BITS_PER_BYTE * chunk.remaining_bytes for chunk in active),
+    )
+
+
+def _expected(expectation: Expectation, parameters: Parameters, files_left: int) -> Expected:
+    concurrency = min(parameters.concurrency or 1, files_left)
+    return expectation.at(concurrency, parameters.parallelism or 1, parameters.pipelining or 1)

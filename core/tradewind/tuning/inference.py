@@ -35,13 +35,17 @@ def learned(state: TuningState, seen: Observation) -> TuningState:
     extra = seen.slow_start**2
     belief = state.belief
     change = state.change.seen(belief.surprise(log_ratio, extra))
-    belief = belief.learned(log_ratio, chunk_ratios, extra)
-    expected_w = None if seen.forecaster is None else seen.forecaster.bare_power_w()
-    if expected_w and (seen.sample.power_w or 0.0) >= LEAST_W:
-        belief = belief.learned_power(math.log((seen.sample.power_w or 0.0) / expected_w))
+    belief = belief.learned(log_ratio, chunk_ratios, extra, _log_power_ratio(seen))
     if state.search is not None and not (state.search.settled and state.search.ticks):
         belief, change = belief.reopened(REOPENED_SD), ChangeDetector(repeats=change.repeats)
     return replace(state, belief=belief, change=change)
+
+
+def _log_power_ratio(seen: Observation) -> float | None:
+    """ln(measured / expected by the tables alone); ``None`` without a meter or tables that know power."""
+    power_w = seen.sample.power_w or 0.0
+    expected_w = seen.forecaster.bare_power_w() if seen.forecaster is not None and power_w >= LEAST_W else None
+    return math.log(power_w / expected_w) if expected_w else None
 
 
 def expected_by(state: TuningState, seen: Observation) -> float:

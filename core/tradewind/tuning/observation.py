@@ -3,10 +3,11 @@
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from tradewind.dataset import ChunkKind
 from tradewind.errors import InvalidValue
-from tradewind.parameters import Caps
+from tradewind.parameters import Caps, Parameters
 from tradewind.prediction import z_of
 from tradewind.tuning import congestion
 from tradewind.tuning.bank import above_base_w, credited, energy_per_byte
@@ -27,19 +28,25 @@ _CLOCK_SLACK = 2.0
 """The clock is believed up to this many times the intervals that have passed."""
 
 
+Plan: TypeAlias = Mapping[ChunkKind, Parameters]
+"""What the last decision asked for."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """One tick, read.
 
-    ``interval_s`` : time that it stands for, lost ticks included. ``active`` : chunks with bytes left. ``streams`` : of
-    those, in force. ``loss`` : share sent again within the tick. ``is_lossy`` : it exceeds what is tolerated, be it by
-    luck. ``slow_start`` : share of the tick's throughput that new connections may have cost. ``power_w`` : total power,
+    ``interval_s`` : time that it stands for, lost ticks included. ``active`` : chunks with bytes left. ``asked`` : what
+    the last decision asked for each; where it did not speak of a chunk, what is in force. ``streams`` : in force.
+    ``loss`` : share sent again within the tick. ``is_lossy`` : it exceeds what is tolerated, be it by luck.
+    ``slow_start`` : share of the tick's throughput that new connections may have cost. ``power_w`` : total power,
     measured or else expected; ``j_per_byte`` of it.
     """
 
     sample: Sample
     interval_s: float
     active: tuple[ActiveChunk, ...]
+    asked: tuple[Parameters, ...]
     streams: int
     rtt_s: float
     expected_delay_s: float
@@ -80,7 +87,8 @@ class Observation:
 def observe(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningState, Observation]:
     """Read the sample and write it into the state's accounts: clock, counters, bank. Beliefs follow later."""
     interval_s = _interval_s(state, sample)
-    active = active_chunks(basis, state, sample)
+    plan = {each.chunk: each.parameters for each in state.decision.chunks}
+    active = active_chunks(basis, plan, sample)
     streams = max(sum(chunk.parameters.streams for chunk in active), 1)
     rtt_s = next((rtt for rtt in (sample.rtt_s, basis.path.rtt_s, sample.min_rtt_s) if rtt is not None), 0.0)
     tables = [chunk.basis.table for chunk in active if chunk.basis.table is not None]
@@ -97,6 +105,7 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningSta
         sample=sample,
         interval_s=interval_s,
         active=active,
+        asked=tuple(plan.get(chunk.basis.kind, chunk.parameters) for chunk in active),
         streams=streams,
         rtt_s=rtt_s,
         expected_delay_s=expected_delay_s,
@@ -166,7 +175,7 @@ def _slow_start(state: TuningState, interval_s: float, rtt_s: float) -> float:
     return min(SLOW_START_ROUND_TRIPS * rtt_s / interval_s, 1.0) / 2
 
 
-def active_chunks(basis: Basis, state: TuningState, sample: Sample) -> tuple[ActiveChunk, ...]:
+def active_chunks(basis: Basis, plan: Plan, sample: Sample) -> tuple[ActiveChunk, ...]:
     """Chunks with bytes left, in the order of the basis, no more than the caps have channels for.
 
     Raises
@@ -176,7 +185,7 @@ def active_chunks(basis: Basis, state: TuningState, sample: Sample) -> tuple[Act
     for i, each in enumerate(sample.chunks):
         if each.kind not in basis.by_kind:
             raise InvalidValue(f"chunks.{i}.chunk", f"{each.kind} is not in the plan of this transfer")
-    told = {chunk.kind: chunk for chunk in sample.chunks or _split(basis, state, sample)}
+    told = {chunk.kind: chunk for chunk in sample.chunks or _split(basis, plan, sample)}
     chunks = tuple(
         ActiveChunk(
             chunk,
@@ -188,7 +197,7 @@ def active_chunks(basis: Basis, state: TuningState, sample: Sample) -> tuple[Act
         for chunk in basis.chunks
         if (progress := told.get(chunk.kind)) is not None and progress.remaining_bytes > 0
     )
-    return with_channels(chunks, basis.caps, {each.chunk for each in state.decision.chunks})
+    return with_channels(chunks, basis.caps, plan)
 
 
 def with_channels(
@@ -202,9 +211,8 @@ def with_channels(
     return tuple(chunks[i] for i in sorted(order[:channels]))
 
 
-def _split(basis: Basis, state: TuningState, sample: Sample) -> tuple[ChunkProgress, ...]:
+def _split(basis: Basis, plan: Plan, sample: Sample) -> tuple[ChunkProgress, ...]:
     """Sums of a tool that tells no chunks, shared out by their bytes at the start."""
-    plan = {each.chunk: each.parameters for each in state.decision.chunks}
     whole = max(basis.total_bytes, 1)
     return tuple(
         ChunkProgress(

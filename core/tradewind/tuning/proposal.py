@@ -39,12 +39,6 @@ def limits_of(basis: Basis, state: TuningState, seen: Observation) -> Limits:
     return Limits(basis.caps, tuple(chunk.files_left for chunk in seen.active), state.limit.streams)
 
 
-def asked(state: TuningState, active: Sequence[ActiveChunk]) -> tuple[Parameters, ...]:
-    """What the last decision asked for; where it did not speak of a chunk, what is in force."""
-    plan = {each.chunk: each.parameters for each in state.decision.chunks}
-    return tuple(plan.get(chunk.basis.kind, chunk.parameters) for chunk in active)
-
-
 def planned(basis: Basis, active: Sequence[ActiveChunk], settings: Sequence[Parameters]) -> tuple[ChunkPlan, ...]:
     """Plan of the active chunks; where the last chunk of the basis is not among them, the last that is has no end."""
     plans = [

@@ -5,14 +5,14 @@ settings are in force, what can move between two ticks is bounded, and with it t
 
 Notation
 --------
-G   what the best setting found gains over those in force, ln; a change must gain more than H = 5 % (`choice.pays`)
+G   what no setting gains more than over those in force, ln; a change must gain more than H = 5 % (`choice.pays`)
 δ   how far what is known of single chunks has moved: max(0, Δd_k) − min(0, Δd_k), of the d_k of `belief`
 β   how far the chunks have moved apart by what is left of them: max Δ ln b_k − min Δ ln b_k
 ε   by how much the goal's bounds have been eased, ln
 
-The path's gain moves T_e of all settings alike (`forecast`), and so does the hosts' gain their total power. Of the rest
-T_e is monotone and homogeneous in the rates, and so is the time in the bytes left: between any two settings ln T_e moves
-by 2 δ + β at most, ln P by δ. No setting gains H while G + 2 δ + β ≤ H, or G + 3 δ + β for energy. A goal's bounds say who
+The path's gain moves T_e of all settings alike (`forecast`), and so does the hosts' gain their total power. T_e is
+monotone and homogeneous in the rates, and so is the time in the bytes left: between any two settings ln T_e moves by
+2 δ + β at most, ln P by δ. No setting gains H while G + 2 δ + β ≤ H, or G + 3 δ + β for energy. A goal's bounds say who
 may compete: asked with bounds eased by H already, the search has weighed all who may come to while ε ≤ H. Fewer files,
 channels or streams take choices away and add none.
 
@@ -22,14 +22,13 @@ energy above the base power where a meter has corrected the hosts' power.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tradewind.parameters import Parameters
 from tradewind.selection import Objective
 from tradewind.sla import EnergyBasis
 from tradewind.tuning.bank import Goal
-from tradewind.tuning.choice import HYSTERESIS, Chosen, best, cost, in_force, outlook_of, shortfall
-from tradewind.tuning.expectation import RELAXATION
+from tradewind.tuning.choice import HYSTERESIS, Chosen, best, in_force, outlook_of, shortfall
 from tradewind.tuning.forecast import Forecaster
 from tradewind.tuning.limits import Limits, Room
 
@@ -59,6 +58,8 @@ class Rest:
         rooms = zip(_rooms(view, limits, settings), self.rooms, strict=True)
         if not all(now.is_within(then) for now, then in rooms):
             return False
+        if len(settings) == 1 and not goal.has_bounds:
+            return True
         own = _spread((0.0, *(now - then for now, then in zip(_own(view), self.own, strict=True))))
         left = zip(view.active, self.remaining_bytes, strict=True)
         apart = _spread([math.log(chunk.remaining_bytes / then) for chunk, then in left])
@@ -83,21 +84,18 @@ class Rest:
 
 def rest_after(chosen: Chosen, view: Forecaster, goal: Goal, limits: Limits) -> Rest | None:
     """How long the answer stands that nothing pays; ``None`` where it has to be found again at the next tick."""
-    if not chosen.is_searched or shortfall(goal, chosen.present) > 0 or not _is_bounded(view, goal):
+    if shortfall(goal, chosen.present) > 0 or not _is_bounded(view, goal):
         return None
     if goal.has_bounds:
         chosen = best(view, goal.eased(HYSTERESIS), limits)
-    gained = cost(goal.objective, chosen.present) - cost(goal.objective, chosen.outlook)
-    if goal.objective is Objective.SLOWNESS:
-        gained -= math.log1p(-RELAXATION)  # so much more there may be at more streams
-    if not chosen.is_searched or gained >= HYSTERESIS:
+    if chosen.most_gained >= HYSTERESIS:
         return None
     settings = in_force(view, limits)
     return Rest(
         settings=settings,
         rooms=_rooms(view, limits, settings),
         goal=goal,
-        spare=HYSTERESIS - gained,
+        spare=HYSTERESIS - chosen.most_gained,
         own=_own(view),
         remaining_bytes=tuple(chunk.remaining_bytes for chunk in view.active),
         path_mean=view.belief.path.mean,
@@ -126,7 +124,7 @@ def _spread(moved: Sequence[float]) -> float:
 
 
 def _log_ratio(value: float | None, bound: float | None) -> float:
-    """ln(value / bound), −∞ where neither is set; bounds of a transfer stay of one kind, but may be spent to nothing."""
+    """ln(value / bound), −∞ where neither is set: bounds of a transfer stay of one kind, but may shrink to nothing."""
     if value is None or bound is None:
         return -math.inf
     return math.log(value / bound) if value > 0 and bound > 0 else math.inf

@@ -89,6 +89,10 @@ class TuningState:
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidValue("state", f"is damaged: {error!r}") from error
 
+    def limited_by(self, limit: StreamLimit) -> "TuningState":
+        """With what congestion permits now, which is the same on most ticks."""
+        return self if limit is self.limit else replace(self, limit=limit)
+
     def deciding(self, decision: Decision) -> "TuningState":
         """With the decision of this tick."""
         return replace(self, decision=decision)

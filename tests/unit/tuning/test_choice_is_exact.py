@@ -146,7 +146,7 @@ def weighing_all(view: Forecaster, goal: Goal, limits: Limits) -> Chosen:
                 there = replace(chosen[index], concurrency=cc, parallelism=p, pipelining=pp)
                 options.append((*chosen[:index], there, *chosen[index + 1 :]))
             chosen = best_of([(each, outlook(view, each, index)) for each in options], goal)
-    return Chosen(chosen, outlook(view, chosen), outlook(view, present))
+    return Chosen(chosen, outlook(view, chosen), outlook(view, present), most_gained=math.inf)
 
 
 def outlook(view: Forecaster, plan: tuple[Parameters, ...], index: int = 0) -> Outlook:
