@@ -17,7 +17,7 @@ from benchmarks.testbed.path_spec import PathCounters, PathSpec
 
 SOURCES = Path(__file__).parent / "link"
 FLAGS = ("-O2", "-std=c11", "-Wall", "-Wextra")
-ANSWER_BYTES = 4096
+ANSWER_BYTES = 16_384
 PATIENCE_S = 10.0
 
 
@@ -86,10 +86,23 @@ class LinkControl:
         return answer
 
 
+def _put_ahead(process_id: int) -> bool:
+    """Give a process real-time priority, where this account and its control group may."""
+    try:
+        os.sched_setscheduler(process_id, os.SCHED_RR, os.sched_param(os.sched_get_priority_min(os.SCHED_RR)))
+    except OSError:
+        return False
+    return True
+
+
 class Link:
     """A running link between a server and its clients.
 
     It ends with `close`, and with this process however that ends: its standard input closes then.
+
+    Attributes
+    ----------
+    is_ahead : whether the machine lets it run before all ordinary processes: a late link is another path.
     """
 
     def __init__(self, server: Host, clients: Sequence[Host], *, socket_path: Path, seed: int) -> None:
@@ -99,6 +112,7 @@ class Link:
             [str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         try:
+            self.is_ahead = _put_ahead(self.process.pid)
             self._wait_until_ready()
             self.control = LinkControl(socket_path)
         except BaseException:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
+from benchmarks.testbed.lateness import Lateness
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE, format_bps, format_bytes
 
@@ -75,6 +76,7 @@ class LinkCounters:
     lost : packets taken by random loss.
     refused : packets that the emulation itself failed to carry; not 0 means that the machine was too slow.
     queued_bytes, queued_peak_bytes : in the queue now, and at most since the counters were last read.
+    late : how late packets left against their due time, the emulation's own fault too.
     """
 
     forwarded: int
@@ -84,6 +86,7 @@ class LinkCounters:
     refused: int
     queued_bytes: int
     queued_peak_bytes: int
+    late: Lateness
 
     def since(self, earlier: Self) -> Self:
         """What was carried after ``earlier``; the queue as it is now."""
@@ -94,6 +97,7 @@ class LinkCounters:
             dropped=self.dropped - earlier.dropped,
             lost=self.lost - earlier.lost,
             refused=self.refused - earlier.refused,
+            late=self.late.since(earlier.late),
         )
 
 
@@ -113,6 +117,13 @@ class PathCounters:
     def since(self, earlier: Self) -> Self:
         return replace(self, down=self.down.since(earlier.down), up=self.up.since(earlier.up))
 
+    @property
+    def late(self) -> Lateness:
+        """Of all packets, either way."""
+        return self.down.late.plus(self.up.late)
+
 
 def _counters(text: str) -> LinkCounters:
-    return LinkCounters(**{key: int(value) for key, _, value in (pair.partition("=") for pair in text.split())})
+    values = {key: value for key, _, value in (pair.partition("=") for pair in text.split())}
+    late = Lateness.parse(values.pop("late"))
+    return LinkCounters(**{key: int(value) for key, value in values.items()}, late=late)

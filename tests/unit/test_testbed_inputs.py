@@ -2,11 +2,13 @@
 
 import os
 import subprocess
+from itertools import pairwise
 
 import pytest
 
 from benchmarks.report import ROOT
 from benchmarks.testbed.data_sets import LEAST_FILES, Kind, draw_sizes, needed_bytes, read_size_lists, write_files
+from benchmarks.testbed.lateness import Lateness
 from benchmarks.testbed.measured_run import bytes_in
 from benchmarks.testbed.path_spec import LEAST_QUEUE_BYTES, PathCounters, PathSpec
 from benchmarks.testbed.peers import DEFAULTS, PEERS, TRADEWIND, Job, environment
@@ -39,12 +41,24 @@ def test_a_path_that_cannot_be_is_refused(wrong):
 def test_counters_are_read_from_the_links_answer_and_subtracted():
     def line(forwarded: int) -> str:
         rest = "bytes=3000 dropped=1 lost=2 refused=0 queued_bytes=10 queued_peak_bytes=20"
-        return f"down forwarded={forwarded} {rest} up forwarded=1 {rest}"
+        late = f"late=0:{forwarded},40:2,"
+        return f"down forwarded={forwarded} {rest} {late} up forwarded=1 {rest} late="
 
     later = PathCounters.parse(line(9))
     assert (later.down.forwarded, later.up.forwarded, later.down.lost) == (9, 1, 2)
     since = later.since(PathCounters.parse(line(4)))
     assert (since.down.forwarded, since.up.bytes, since.down.queued_peak_bytes) == (5, 0, 20)
+    assert since.late.counts == {0: 5}
+
+
+def test_lateness_is_told_to_a_quarter_and_never_too_low():
+    ends_us = [1e6 * Lateness({bucket: 1}).quantile_s(1.0) for bucket in range(40)]
+    assert ends_us[:9] == pytest.approx([0, 2, 3, 4, 5, 6, 7, 8, 10])
+    assert all(earlier < later <= 1.25 * earlier + 1 for earlier, later in pairwise(ends_us[1:]))
+    mostly = Lateness.parse("0:90,39:9,").plus(Lateness.parse("60:1,"))
+    assert [mostly.quantile_s(share) for share in (0.5, 0.9)] == [0.0, 0.0]
+    assert 0.0 < mostly.quantile_s(0.99) < mostly.quantile_s(1.0)
+    assert Lateness.parse("").quantile_s(0.99) == 0.0
 
 
 def test_recorded_throughput_becomes_rates_of_the_same_shape(tmp_path):

@@ -37,6 +37,14 @@ void control_watch(const struct control *control, struct pollfd *watched) {
         watched[1 + i] = (struct pollfd){.fd = control->peers[i], .events = POLLIN};
 }
 
+static int lateness_print(const struct counters *counted, char *text, size_t size) {
+    int length = snprintf(text, size, " late=");
+    for (int i = 0; i < LATENESS_BUCKETS; i++)
+        if (counted->late[i])
+            length += snprintf(text + length, size - (size_t)length, "%d:%" PRIu64 ",", i, counted->late[i]);
+    return length;
+}
+
 int counters_print(struct direction *directions, char *text, size_t size) {
     int length = 0;
     for (int i = 0; i < DIRECTIONS; i++) {
@@ -47,6 +55,7 @@ int counters_print(struct direction *directions, char *text, size_t size) {
                            " refused=%" PRIu64 " queued_bytes=%" PRIu64 " queued_peak_bytes=%" PRIu64,
                            i ? " " : "", NAMES[i], counted->forwarded, counted->bytes, counted->dropped, counted->lost,
                            counted->refused, direction->queued_bytes, counted->queued_peak_bytes);
+        length += lateness_print(counted, text + length, size - (size_t)length);
     }
     return length;
 }
@@ -72,7 +81,7 @@ static int answer_to(struct direction *directions, const char *command, char *an
     if (strncmp(command, "set ", 4) == 0)
         return set(directions, command, answer);
     if (strcmp(command, "counters") == 0) {
-        int length = counters_print(directions, answer, MESSAGE_BYTES);
+        int length = counters_print(directions, answer, COUNTERS_BYTES);
         for (int i = 0; i < DIRECTIONS; i++)
             directions[i].counters.queued_peak_bytes = directions[i].queued_bytes;
         return length;
@@ -94,7 +103,7 @@ static void welcome(struct control *control) {
 
 void control_serve(struct control *control, const struct pollfd *watched, struct direction *directions) {
     for (int i = 0; i < CONTROL_PEERS; i++) {
-        char command[MESSAGE_BYTES], answer[MESSAGE_BYTES];
+        char command[MESSAGE_BYTES], answer[COUNTERS_BYTES];
         if (!watched[1 + i].revents)
             continue;
         ssize_t received = recv(control->peers[i], command, sizeof command - 1, 0);

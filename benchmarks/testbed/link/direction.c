@@ -48,6 +48,15 @@ static uint64_t serialised_at_ns(const struct direction *direction, const struct
     return start_ns + (uint64_t)(packet->length * 8e9 / direction->settings.rate_bps);
 }
 
+static unsigned lateness_bucket(uint64_t due_ns, uint64_t now_ns) {
+    uint64_t late_us = now_ns > due_ns ? (now_ns - due_ns) / 1000 : 0;
+    if (late_us < 4)
+        return (unsigned)late_us;
+    unsigned octave = 63u - (unsigned)__builtin_clzll(late_us);
+    unsigned bucket = 4 * (octave - 1) + (unsigned)(late_us >> (octave - 2) & 3);
+    return bucket < LATENESS_BUCKETS ? bucket : LATENESS_BUCKETS - 1;
+}
+
 static void serialise(struct direction *direction, uint64_t now_ns) {
     while (direction->serialised != direction->arrived) {
         struct transit *packet = at(direction, direction->serialised);
@@ -63,13 +72,15 @@ static void serialise(struct direction *direction, uint64_t now_ns) {
     }
 }
 
-unsigned direction_advance(struct direction *direction, uint64_t now_ns, deliver_fn deliver, void *context) {
+unsigned direction_advance(struct direction *direction, uint64_t until_ns, uint64_t now_ns, deliver_fn deliver,
+                           void *context) {
     unsigned count = 0;
-    serialise(direction, now_ns);
+    serialise(direction, until_ns);
     for (; direction->delivered != direction->serialised; direction->delivered++, count++) {
         const struct transit *packet = at(direction, direction->delivered);
-        if (packet->due_ns > now_ns)
+        if (packet->due_ns > until_ns)
             break;
+        direction->counters.late[lateness_bucket(packet->due_ns, now_ns)]++;
         if (deliver(context, pool_slot(direction->pool, packet->slot), packet->length)) {
             direction->counters.forwarded++;
             direction->counters.bytes += packet->length;

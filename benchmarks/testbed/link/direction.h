@@ -20,6 +20,10 @@ struct settings {
     uint64_t queue_limit_bytes;
 };
 
+// How late packets left against their due time, counted in four buckets an octave of whole microseconds: bucket i < 4 is
+// of i µs, bucket i ≥ 4 begins at (4 + i % 4) << (i / 4 - 1) µs.
+#define LATENESS_BUCKETS 96
+
 struct counters {
     uint64_t forwarded;    // packets handed to the other end
     uint64_t bytes;        // their bytes, IP headers included
@@ -27,6 +31,7 @@ struct counters {
     uint64_t lost;         // taken by random loss
     uint64_t refused;      // no memory for it here, or the other end's device did not take it: the emulation's own fault
     uint64_t queued_peak_bytes; // since the counters were last read
+    uint64_t late[LATENESS_BUCKETS]; // packets by how late they left
 };
 
 struct transit {
@@ -54,8 +59,9 @@ typedef bool (*deliver_fn)(void *context, const unsigned char *packet, uint32_t 
 bool direction_open(struct direction *direction, struct packet_pool *pool, uint64_t seed);
 // Takes a packet that lies in a slot of the pool; the slot belongs to the direction from here on.
 void direction_arrive(struct direction *direction, uint32_t slot, uint32_t length, uint64_t now_ns);
-// Serialises and delivers what is due; returns how many packets left.
-unsigned direction_advance(struct direction *direction, uint64_t now_ns, deliver_fn deliver, void *context);
+// Serialises and delivers what is due until then, at `now_ns`; returns how many packets left.
+unsigned direction_advance(struct direction *direction, uint64_t until_ns, uint64_t now_ns, deliver_fn deliver,
+                           void *context);
 // When something will be due next; UINT64_MAX when the direction is empty.
 uint64_t direction_next_ns(const struct direction *direction);
 

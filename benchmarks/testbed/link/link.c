@@ -109,9 +109,10 @@ static unsigned take_in_all(struct link *link, const struct pollfd *tuns, uint64
     return count;
 }
 
-static unsigned advance(struct link *link, uint64_t until_ns) {
-    return direction_advance(&link->directions[DOWN], until_ns, to_client, link) +
-           direction_advance(&link->directions[UP], until_ns, to_server, link);
+static unsigned advance(struct link *link, uint64_t half_pause_ns) {
+    uint64_t now = now_ns(), until = now + half_pause_ns;
+    return direction_advance(&link->directions[DOWN], until, now, to_client, link) +
+           direction_advance(&link->directions[UP], until, now, to_server, link);
 }
 
 static struct timespec until_next(const struct link *link) {
@@ -125,7 +126,7 @@ static struct timespec until_next(const struct link *link) {
 }
 
 static void tell_counters(struct link *link) {
-    char line[1024];
+    char line[COUNTERS_BYTES];
     counters_print(link->directions, line, sizeof line);
     fprintf(stderr, "link: %s\n", line);
 }
@@ -151,7 +152,7 @@ static void run(struct link *link) {
             if (input->revents)
                 stopped = 1; // the owner is gone: nothing is ever written there
         }
-        moved += advance(link, now_ns() + half_pause_ns);
+        moved += advance(link, half_pause_ns);
         if (asked) {
             asked = 0;
             tell_counters(link);
