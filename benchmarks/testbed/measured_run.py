@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.processes import cpu_s
+from benchmarks.processes import Share, Shared, cpu_s
 from benchmarks.testbed.namespaces import Host
 from benchmarks.testbed.path_spec import PathCounters
 from benchmarks.testbed.testbed import Testbed
@@ -41,7 +41,8 @@ class MeasuredRun:
     cpu_s : user and system time of the program and all its descendants.
     cut : stopped at the time limit, or before by its judge.
     exit_code : of the program; negative for a signal, ``None`` when it was cut.
-    path : what the link carried, dropped and lost meanwhile, other traffic included.
+    path : what the link carried, dropped and lost meanwhile, other traffic included; and how late it was.
+    share : how the processors were shared between program, servers and link on one side and everybody else.
     """
 
     duration_s: float
@@ -50,6 +51,7 @@ class MeasuredRun:
     cut: bool
     exit_code: int | None
     path: PathCounters
+    share: Share
 
     @property
     def throughput_bps(self) -> float:
@@ -92,7 +94,7 @@ def measured_run(
     environment : the program's whole environment; this process's by default.
     log : where its output goes; nowhere by default.
     """
-    before = bed.counters()
+    before, shared = bed.counters(), Shared(psutil.Process())
     began_s = time.monotonic()
     # In a session of its own, so that its descendants can be stopped with it.
     program = bed.start(client, argv, log=log, env=environment, start_new_session=True)
@@ -104,12 +106,12 @@ def measured_run(
             os.killpg(program.pid, signal.SIGSTOP)
             used_s = cpu_s(psutil.Process(program.pid))
             done = bytes_in(destination)
-        path = bed.counters().since(before)
+        path, share = bed.counters().since(before), shared.until_now()
         if not ended:
             # Then asked to end, so that a log of what it did may be written.
             os.killpg(program.pid, signal.SIGTERM)
             os.killpg(program.pid, signal.SIGCONT)
-            _ends_within(program.pid, GRACE_S)
+            ends_within(program.pid, GRACE_S)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(program.pid, signal.SIGKILL)
@@ -124,6 +126,7 @@ def measured_run(
         cut=not ended,
         exit_code=program.returncode if ended else None,
         path=path,
+        share=share,
     )
 
 
@@ -134,16 +137,16 @@ def _looking(bed: Testbed, before: PathCounters, enough: Judge) -> Callable[[flo
 def _ends(process_id: int, began_s: float, cut_s: float, enough: Callable[[float], bool] | None) -> bool:
     """Whether a child ends by itself, before the cut and before its judge has seen enough."""
     if enough is None:
-        return _ends_within(process_id, cut_s)
+        return ends_within(process_id, cut_s)
     while (age_s := time.monotonic() - began_s) < cut_s:
-        if _ends_within(process_id, min(_LOOK_S, cut_s - age_s)):
+        if ends_within(process_id, min(_LOOK_S, cut_s - age_s)):
             return True
         if enough(time.monotonic() - began_s):
             return False
     return False
 
 
-def _ends_within(process_id: int, patience_s: float) -> bool:
+def ends_within(process_id: int, patience_s: float) -> bool:
     """Wait for a child's end without collecting it, to the millisecond."""
     descriptor = os.pidfd_open(process_id)
     try:

@@ -9,9 +9,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
+from benchmarks.precedence import precedence
 from benchmarks.report import ROOT, arguments, table, write
+from benchmarks.sources import digests
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.tuning import history
@@ -21,7 +24,7 @@ from benchmarks.tuning.oracle import LATTICE, QUICK_LATTICE, afresh, best_settin
 from benchmarks.tuning.summary import compared, result, summary, timeline
 from benchmarks.tuning.transfers import yard
 from benchmarks.tuning.tuners import OURS, VARIANTS
-from benchmarks.wan.runs import Row, RunLog, hashes
+from benchmarks.wan.runs import Row, RunLog
 from tradewind.errors import InvalidValue, TradewindError
 
 RECORDS = ROOT / "benchmarks" / "records"
@@ -34,7 +37,14 @@ _PARTS = {
     "engine": ("clients/python/tradewind_agent/engine", "benchmarks/tuning/driver.py"),
     "controller": ("core/tradewind/tuning", "benchmarks/tuning/tuners.py"),
     "reference": ("core/tradewind/tuning/reference", "core/tradewind/heuristics.py", "benchmarks/tuning/tuners.py"),
-    "testbed": ("benchmarks/testbed/link", "benchmarks/testbed/namespaces.py", "benchmarks/testbed/origins.py"),
+    "testbed": (
+        "benchmarks/precedence.py",
+        "benchmarks/testbed/link",
+        *(
+            f"benchmarks/testbed/{name}.py"
+            for name in ("cross_traffic", "emulator", "namespaces", "origins", "soundness")
+        ),
+    ),
     "cases": ("benchmarks/tuning/cases.py", "benchmarks/tuning/case_run.py", "benchmarks/tuning/transfers.py"),
     "oracle": ("benchmarks/tuning/oracle.py",),
 }
@@ -72,7 +82,8 @@ def _run(options: argparse.Namespace) -> int:
     if not options.report:
         require_permission()
         options.scratch.mkdir(parents=True, exist_ok=True)
-        cells.measure_missing()
+        with precedence() as ahead:
+            cells.measure_missing(ahead=ahead)
         records.rewrite()
     rows = cells.finished()
     if not rows:
@@ -96,15 +107,15 @@ class _Cells:
 
     def __init__(self, records: RunLog, options: argparse.Namespace) -> None:
         self._records, self._options = records, options
-        self._hashes = hashes(_PARTS)
+        self._hashes = digests(_PARTS)
         self._oracles = RunLog(VAR / "tuning-oracles.ndjson")
 
-    def measure_missing(self) -> None:
+    def measure_missing(self, *, ahead: bool) -> None:
         """In turn, a tuner after the other, so that slow times of the machine hit all alike."""
         missing = [cell for cell in self._cells() if self._records.find(self._key(*cell)) is None]
         if not missing:
             return
-        runner = self._runner()
+        runner = self._runner(ahead=ahead)
         for number, (case, tuner, repeat) in enumerate(missing, start=1):
             row = runner.run(case, tuner)
             kept = self._records.add(
@@ -139,7 +150,7 @@ class _Cells:
         parts = ("engine", "testbed", "cases", "oracle", "controller" if tuner == OURS else "reference")
         return "; ".join([f"{case}", tuner, f"repeat {repeat}", *(self._hashes[part] for part in parts)])
 
-    def _runner(self) -> CaseRunner:
+    def _runner(self, *, ahead: bool) -> CaseRunner:
         options = self._options
         log = RunLog(RECORDS / "tuning-history.ndjson")
         rows = history.measured(BASE, log, seed=options.seed, folder=options.scratch)
@@ -148,10 +159,11 @@ class _Cells:
             table=history.write_table(learned, VAR),
             folder=options.scratch,
             seed=options.seed,
-            oracle_bps=self._oracle_bps,
+            oracle_bps=partial(self._oracle_bps, ahead),
+            ahead=ahead,
         )
 
-    def _oracle_bps(self, path: PathSpec) -> float:
+    def _oracle_bps(self, ahead: bool, path: PathSpec) -> float:
         """Throughput of the best static setting on this path, run afresh."""
         options = self._options
         lattice = QUICK_LATTICE if options.quick else LATTICE
@@ -159,9 +171,10 @@ class _Cells:
         parts = [self._hashes[part] for part in ("engine", "testbed", "oracle")]
         key = "; ".join([str(path), str(lattice), f"{ticks} ticks", *parts])
         if (known := self._oracles.find(key)) is None:
-            with yard(path, seed=options.seed, folder=options.scratch) as ground:
+            with yard(path, seed=options.seed, folder=options.scratch, ahead=ahead) as ground:
                 setting = best_setting(lattice, lambda setting: ranked_bps(ground, setting))
                 rows = afresh(ground, setting, ticks)
+                ground.require_sound()
             known = self._oracles.add(key, {"path": str(path), "setting": setting, "throughput_bps": mean_bps(rows)})
             sys.stderr.write(f"  oracle of {path}: {setting}, {known['throughput_bps'] / 1e6:.1f} Mbit/s\n")
         return float(known["throughput_bps"])

@@ -1,14 +1,17 @@
 """One case under one tuner: a testbed, the transfers, the figures, and the timeline they are taken from."""
 
 import statistics
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.report import Value
 from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic, received
 from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.testbed.soundness import LATE_SHARES, PAUSES_S, MachineTooBusy
 from benchmarks.tuning.cases import BASE, AgreementCase, Case, CompetitorCase, FairnessCase, StepCase
 from benchmarks.tuning.driver import Row
 from benchmarks.tuning.figures import bps_between, changes, competitor_share, jain, mean_bps, oscillation, shortfall
@@ -21,15 +24,33 @@ PAYLOAD_SHARE = 1448 / 1500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseRunner:
-    """How a case is run: from which table, where, over which losses; ``oracle_bps`` of a path."""
+    """How a case is run: from which table, where, over which losses; ``oracle_bps`` of a path.
+
+    ``ahead`` : whether this goes ahead of whatever else the machine does.
+    """
 
     table: Path
     folder: Path
     seed: int
     oracle_bps: Callable[[PathSpec], float]
+    ahead: bool = False
 
     def run(self, case: Case, tuner: str) -> dict[str, Value]:
-        """The row of a case: its figures, the link's counters, the timeline of each transfer."""
+        """The row of a case: its figures, the link's counters, the timeline of each transfer.
+
+        Raises
+        ------
+        MachineTooBusy : again and again.
+        """
+        for pause_s in PAUSES_S:
+            try:
+                return self._once(case, tuner)
+            except MachineTooBusy as busy:
+                sys.stderr.write(f"  {case.name} {tuner} is run again: {busy}\n")
+                time.sleep(pause_s)
+        return self._once(case, tuner)
+
+    def _once(self, case: Case, tuner: str) -> dict[str, Value]:
         match case:
             case StepCase():
                 return self._step(case, tuner)
@@ -41,7 +62,7 @@ class CaseRunner:
                 return self._competitor(case, tuner)
 
     def _step(self, case: StepCase, tuner: str) -> dict[str, Value]:
-        with yard(BASE, seed=self.seed, folder=self.folder) as ground:
+        with self._yard() as ground:
             [rows] = ground.run(
                 [self._order(tuner, case.ticks)], changes={case.warm: lambda: ground.bed.change(case.then)}
             )
@@ -61,7 +82,7 @@ class CaseRunner:
 
     def _agreement(self, case: AgreementCase, tuner: str) -> dict[str, Value]:
         with (
-            yard(BASE, clients=2, seed=self.seed, folder=self.folder) as ground,
+            self._yard(clients=2) as ground,
             cross_traffic(ground.bed, ground.bed.clients[1], case.traffic) as report,
         ):
             [rows] = ground.run([self._order(tuner, case.ticks, case.target_bps)])
@@ -80,7 +101,7 @@ class CaseRunner:
     def _fairness(self, case: FairnessCase, tuner: str) -> dict[str, Value]:
         lasting_s = case.to_s + case.apart_s * (case.transfers - 1)
         orders = [self._order(tuner, 1 + int(lasting_s / TICK_S))] * case.transfers
-        with yard(BASE, clients=case.transfers, seed=self.seed, folder=self.folder) as ground:
+        with self._yard(clients=case.transfers) as ground:
             runs = ground.run(orders, apart_s=case.apart_s)
             link = _link(ground)
         all_began_s = max(rows[0]["until_s"] - rows[0]["interval_s"] for rows in runs)
@@ -96,7 +117,7 @@ class CaseRunner:
         }
 
     def _competitor(self, case: CompetitorCase, tuner: str) -> dict[str, Value]:
-        with yard(BASE, clients=2, seed=self.seed, folder=self.folder) as ground, ExitStack() as traffic:
+        with self._yard(clients=2) as ground, ExitStack() as traffic:
             reports: list[Path] = []
 
             def begin() -> None:
@@ -118,14 +139,29 @@ class CaseRunner:
             "timelines": _timelines([rows]),
         }
 
+    def _yard(self, clients: int = 1) -> AbstractContextManager[Yard]:
+        return yard(BASE, clients=clients, seed=self.seed, folder=self.folder, ahead=self.ahead)
+
     def _order(self, tuner: str, ticks: int, target_bps: float | None = None) -> Order:
         return Order(tuner=tuner, ticks=ticks, table=self.table, target_bps=target_bps)
 
 
 def _link(ground: Yard) -> dict[str, Value]:
-    """What the emulation dropped (queue), lost (at random) and failed to carry, towards the clients."""
+    """What the emulation dropped (queue), lost (at random) and failed to carry towards the clients; and the machine.
+
+    Raises
+    ------
+    MachineTooBusy : no figure of this run is worth keeping.
+    """
+    ground.require_sound()
     counters = asdict(ground.bed.counters().down)
-    return {name: counters[name] for name in ("forwarded", "dropped", "lost", "refused")}
+    return {name: counters[name] for name in ("forwarded", "dropped", "lost", "refused")} | {
+        "late_s": [ground.path.late.quantile_s(share) for share in LATE_SHARES],
+        "waited_share": round(ground.share.waited, 4),
+        "others_share": round(ground.share.others, 4),
+        "stolen_share": round(ground.share.stolen, 4),
+        "ahead": ground.ahead,
+    }
 
 
 def _timelines(runs: Sequence[Sequence[Row]]) -> list[list[Mapping[str, Value]]]:

@@ -11,10 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
+import psutil
+
+from benchmarks.processes import Share, Shared
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import write_files
 from benchmarks.testbed.errors import EmulationBroke
-from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.testbed.measured_run import ends_within
+from benchmarks.testbed.path_spec import PathCounters, PathSpec
+from benchmarks.testbed.soundness import MachineTooBusy, complaint
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.tuning.driver import Row
 from benchmarks.tuning.task import TICK_S, Task
@@ -40,12 +45,22 @@ class Order:
 
 @dataclass
 class Yard:
-    """A testbed with an origin whose files never run out; ``known`` is the path as tuners are told it."""
+    """A testbed with an origin whose files never run out.
+
+    Attributes
+    ----------
+    known : the path as tuners are told it.
+    ahead : whether transfers go ahead of whatever else this machine does.
+    path, share : during the last `run`: what the link did, and who had the processors.
+    """
 
     bed: Testbed
     url: str
     known: PathSpec
     folder: Path
+    ahead: bool
+    path: PathCounters = field(init=False)
+    share: Share = field(init=False)
     _made: int = field(default=0, init=False)
 
     def run(
@@ -60,6 +75,7 @@ class Yard:
         ``changes`` are made once the first transfer has shown so many ticks: at the end of a tick, not within it.
         """
         running: list[tuple[subprocess.Popen[bytes], Path]] = []
+        before, shared = self.bed.counters(), Shared(psutil.Process())
         try:
             for client, order in enumerate(orders):
                 time.sleep(apart_s if client else 0.0)
@@ -68,12 +84,23 @@ class Yard:
                 _wait_for_tick(*running[0], tick, patience_s=tick * orders[0].tick_s + GRACE_S)
                 change()
             for order, (program, _) in zip(orders, running, strict=True):
-                program.wait(order.ticks * order.tick_s + GRACE_S)
+                ends_within(program.pid, order.ticks * order.tick_s + GRACE_S)
+            self.path, self.share = self.bed.counters().since(before), shared.until_now()
         finally:
             for program, _ in running:
                 program.kill()
                 program.wait()
         return [_rows(program, folder) for program, folder in running]
+
+    def require_sound(self) -> None:
+        """Do nothing where the machine was good enough for the last `run`.
+
+        Raises
+        ------
+        MachineTooBusy : it was not; the message says why.
+        """
+        if (wrong := complaint(self.path, self.share, rtt_s=self.known.rtt_s, ahead=self.ahead)) is not None:
+            raise MachineTooBusy(f"{wrong}; measure when the machine is quiet")
 
     def _started(self, order: Order, client: int) -> tuple[subprocess.Popen[bytes], Path]:
         self._made += 1
@@ -127,12 +154,12 @@ def _rows(program: subprocess.Popen[bytes], folder: Path) -> list[Row]:
 
 
 @contextmanager
-def yard(path: PathSpec, *, known: PathSpec | None = None, clients: int = 1, seed: int, folder: Path) -> Iterator[Yard]:
+def yard(path: PathSpec, *, clients: int = 1, seed: int, folder: Path, ahead: bool = False) -> Iterator[Yard]:
     """Set up a path with its origin; what is written in ``folder`` is removed in the end."""
     work = folder / f"yard-{time.monotonic_ns()}"
     try:
         write_files(work / "served", [FILE_BYTES] * FILES, seed)
         with Testbed(path, clients=clients, seed=seed) as bed, origins.nginx(bed, work / "served") as url:
-            yield Yard(bed, url, known or path, work)
+            yield Yard(bed, url, path, work, ahead and bed.link.is_ahead)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -1,0 +1,92 @@
+"""Runs on a machine that also does other things: who goes ahead, how late the link was, what is refused."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from benchmarks.precedence import precedence
+from benchmarks.processes import Share, Shared
+from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
+from benchmarks.testbed.lateness import Lateness
+from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.testbed.soundness import MOST_LATE_S, complaint
+from tests.conditions import eventually
+
+_HOLD = """
+import sys
+from pathlib import Path
+from benchmarks.precedence import precedence
+with precedence(Path(sys.argv[1])) as ahead:
+    print(int(ahead), flush=True)
+    sys.stdin.read()
+"""
+
+
+def groups_of(process_id: int) -> str:
+    return Path(f"/proc/{process_id}/cgroup").read_text(encoding="utf-8")
+
+
+def test_a_benchmark_and_its_children_stand_in_a_group_of_their_own_until_its_end(tmp_path):
+    before = groups_of(os.getpid())
+    with precedence(tmp_path / "notes") as ahead:
+        if not ahead:
+            pytest.skip("this host permits no control groups")
+        inside = groups_of(os.getpid())
+        assert inside != before
+        with subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True) as child:
+            assert groups_of(child.pid) == inside
+            child.kill()
+    assert groups_of(os.getpid()) == before
+    assert not list((tmp_path / "notes").glob("*.json"))
+
+
+def test_the_group_of_a_killed_benchmark_is_removed_at_the_next_start(tmp_path):
+    command = [sys.executable, "-P", "-c", _HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout is not None
+        if killed.stdout.readline() != "1\n":
+            pytest.skip("this host permits no control groups")
+        [left] = [part for part in groups_of(killed.pid).split() if "/tradewind-" in part and ":cpu:" in part]
+        group = Path("/sys/fs/cgroup/cpu") / left.rpartition("/")[2]
+        killed.send_signal(signal.SIGKILL)
+    assert group.is_dir()
+    with precedence(tmp_path):
+        assert not group.is_dir()
+
+
+def test_the_link_tells_how_late_each_packet_left(stand):
+    bed = stand(PathSpec(rate_bps=20e6, rtt_s=0.02))
+    with cross_traffic(bed, bed.clients[0], CrossTraffic(flows=2)):
+        eventually(lambda: bed.counters().down.forwarded > 500)
+    counters = bed.counters()
+    assert sum(counters.late.counts.values()) == counters.down.forwarded + counters.up.forwarded
+    assert 0.0 <= counters.late.quantile_s(0.5) <= counters.late.quantile_s(0.99) <= counters.late.quantile_s(1.0)
+
+
+def test_runs_of_a_machine_that_was_too_busy_are_refused_with_the_reason(stand):
+    counters = stand(PathSpec(rate_bps=20e6, rtt_s=0.02)).counters()
+    quiet, busy, many_threads = Share(0.1, 0.0, 0.0), Share(0.8, 0.5, 0.0), Share(0.8, 0.01, 0.0)
+    assert complaint(counters, quiet, rtt_s=0.02, ahead=False) is None
+    assert complaint(counters, many_threads, rtt_s=0.02, ahead=False) is None
+    assert "80% of the time" in str(complaint(counters, busy, rtt_s=0.02, ahead=False))
+    assert complaint(counters, busy, rtt_s=0.02, ahead=True) is None
+    late = replace(counters, down=replace(counters.down, late=Lateness.parse("60:1,")))
+    assert "host kept 20%" in str(complaint(counters, Share(0.1, 0.0, 0.2), rtt_s=0.02, ahead=True))
+    assert late.late.quantile_s(1.0) > MOST_LATE_S
+    assert "packets left up to" in str(complaint(late, quiet, rtt_s=0.02, ahead=True))
+    assert complaint(late, quiet, rtt_s=9.0, ahead=True) is None
+
+
+def test_what_a_run_had_of_the_processors_is_told_from_what_others_had():
+    shared = Shared(psutil.Process())
+    with subprocess.Popen([sys.executable, "-c", "sum(range(3 * 10**6))"]) as program:
+        os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
+        share = shared.until_now()
+    assert 0.0 <= share.waited < 1.0
+    assert 0.0 <= share.others <= 1.0
