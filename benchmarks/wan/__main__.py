@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.precedence import precedence
 from benchmarks.report import ROOT, arguments, write
 from benchmarks.testbed.data_sets import TUNED_S, SizeLists, draw_sizes, needed_bytes, read_size_lists
 from benchmarks.testbed.measured_run import CUT_S
@@ -23,13 +24,14 @@ from benchmarks.wan.cell_row import Plan
 from benchmarks.wan.cell_run import run_cell
 from benchmarks.wan.cells import ALL_CELLS, QUICK_CELLS, Cell, cells_named
 from benchmarks.wan.duration import expected_s
-from benchmarks.wan.runs import RunLog, hashes, hashes_of_rules
-from benchmarks.wan.summary import result, summary
+from benchmarks.wan.knowledge import Knowledge
+from benchmarks.wan.runs import Row, RunLog, hashes, hashes_of_rules
+from benchmarks.wan.summary import missing, result, summary
 from tradewind.errors import InvalidValue, TradewindError
 
 RECORDS = ROOT / "benchmarks" / "records" / "wan.ndjson"
 VAR = ROOT / "var" / "bench"
-SEARCH_CUT_S = 12.0
+SEARCH_CUT_S = 8.0
 REPEATS = 3
 QUICK_CUT_S, QUICK_SEARCH_CUT_S, QUICK_TUNED_S, QUICK_REPEATS = 12.0, 4.0, 5.0, 1
 SIZES_FOLDER = "file_sizes"
@@ -68,8 +70,9 @@ def _run(options: argparse.Namespace) -> int:
     records = RunLog(VAR / "wan-quick.ndjson" if options.quick else RECORDS)
     current = hashes() if _taught(options) else hashes_of_rules()
     if not options.report:
-        _measure_missing(options, records, current)
-    rows = [row for row in records.rows() if row["hashes"] == current]
+        with precedence() as ahead:
+            _measure_missing(options, records, current, ahead=ahead)
+    rows = [row for row in records.rows() if _holds(row, current)]
     stale = len(records.rows()) - len(rows)
     if stale:
         sys.stderr.write(f"wan: {stale} recorded cells are of other sources and left out\n")
@@ -77,14 +80,22 @@ def _run(options: argparse.Namespace) -> int:
         raise InvalidValue("cells", "none is finished yet for these sources")
     results = [result(row) for row in rows]
     write("wan", quick=options.quick, results=results, summary=summary(rows), started_at=started_at)
+    for line in missing(rows):
+        sys.stdout.write(f"{line}\n")
     return 0
+
+
+def _holds(row: Row, current: dict[str, str]) -> bool:
+    """Whether a row is of these sources, and of its cell's path as it is now."""
+    paths = {cell.name: str(cell.path) for cell in ALL_CELLS}
+    return bool(row["hashes"] == current and row["path"] == paths.get(row["cell"]))
 
 
 def _taught(options: argparse.Namespace) -> bool:
     return not (options.rules or options.quick)
 
 
-def _measure_missing(options: argparse.Namespace, records: RunLog, current: dict[str, str]) -> None:
+def _measure_missing(options: argparse.Namespace, records: RunLog, current: dict[str, str], *, ahead: bool) -> None:
     require_permission()
     lists = _size_lists(options.data)
     if lacking := missing_packages():
@@ -101,20 +112,27 @@ def _measure_missing(options: argparse.Namespace, records: RunLog, current: dict
         taught=_taught(options),
     )
     options.scratch.mkdir(parents=True, exist_ok=True)
-    missing = [cell for cell in cells if (row := records.find(cell.name)) is None or row["hashes"] != current]
+    missing = [cell for cell in cells if (row := records.find(cell.name)) is None or not _holds(row, current)]
     for number, cell in enumerate(missing, start=1):
         total_bytes = sum(draw_sizes(cell.kind, lists, needed_bytes(cell.path), plan.seed))
         about = f"about {expected_s(cell.path, total_bytes, PEERS, plan) / 60:.0f} min"
         sys.stderr.write(f"wan: {cell.name}, {number} of {len(missing)}: {about} if nothing of it is measured yet\n")
-        row = _measured(cell, lists, log, plan, options)
+        row = _measured(cell, lists, log, plan, options, ahead=ahead)
         records.add(cell.name, row)
         records.rewrite()
-        pressure = "" if row["cpu_pressure"] is None else f", {row['cpu_pressure']:.0%} of it short of processor time"
-        sys.stderr.write(f"wan: {cell.name} took {row['minutes']:.0f} min{pressure}\n")
+        sys.stderr.write(f"wan: {cell.name} took {row['minutes']:.0f} min; {_told(row['machine'])}\n")
 
 
-def _measured(cell: Cell, lists: SizeLists, log: RunLog, plan: Plan, options: argparse.Namespace) -> dict[str, object]:
-    spools = VAR / "wan-logs" / cell.name
+def _told(machine: Row) -> str:
+    late = ", ".join(f"{name} {1e3 * late_s:.2g} ms" for name, late_s in machine["late_s"].items())
+    ahead = "ahead of others" if machine["ahead_of_others"] else "not ahead of others"
+    waited = f"programs waited {machine['waited_share']:.0%}"
+    return f"in the worst run packets were late by {late}, {waited}; others had {machine['others_share']:.0%}, {ahead}"
+
+
+def _measured(
+    cell: Cell, lists: SizeLists, log: RunLog, plan: Plan, options: argparse.Namespace, *, ahead: bool
+) -> Row:
     at_least_bytes = needed_bytes(cell.path, QUICK_TUNED_S if options.quick else TUNED_S)
     with arena(
         cell,
@@ -122,7 +140,8 @@ def _measured(cell: Cell, lists: SizeLists, log: RunLog, plan: Plan, options: ar
         at_least_bytes=at_least_bytes,
         seed=plan.seed,
         folder=options.scratch,
-        spools=spools,
+        knowledge=Knowledge.of(cell, lists, plan.seed, hashes=plan.hashes, folder=VAR / "wan-logs"),
+        ahead=ahead,
         with_gridftp=True,
     ) as standing:
         return run_cell(standing, PEERS, log, plan)

@@ -1,18 +1,19 @@
 """One cell's testbed with its origins and files, and single runs on it."""
 
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.sources import digest_of
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import SizeLists, draw_sizes, write_files
 from benchmarks.testbed.measured_run import Judge, MeasuredRun, measured_run
 from benchmarks.testbed.peers import Job, Peer, environment
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.cells import Cell
+from benchmarks.wan.knowledge import Knowledge
 from benchmarks.wan.lessons import lesson_sizes
 from tradewind.parameters import Parameters
 
@@ -28,6 +29,7 @@ class Contender:
     ----------
     options : further words of its command line, such as an agreement.
     variables : further variables of its environment, such as where our service is.
+    learned : digest of what that service knows.
     """
 
     name: str
@@ -35,11 +37,15 @@ class Contender:
     setting: Parameters | None = None
     options: Sequence[str] = ()
     variables: Mapping[str, str] | None = None
+    learned: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arena:
-    """Where a cell's runs take place; files and losses are the same for every contender."""
+    """Where a cell's runs take place; files and losses are the same for every contender.
+
+    ``ahead`` : whether they go ahead of whatever else this machine does.
+    """
 
     cell: Cell
     bed: Testbed
@@ -48,45 +54,53 @@ class Arena:
     sizes: Sequence[int]
     lesson_sizes: Sequence[int]
     folder: Path
-    spools: Path
+    knowledge: Knowledge
+    ahead: bool
 
     def run(self, contender: Contender, *, cut_s: float, enough: Judge | None = None) -> MeasuredRun:
         """One run from an empty destination."""
-        return self._run(contender, "", self.sizes, cut_s, enough)
+        with self._destination() as (destination, scratch):
+            job = self._job(contender, "", self.sizes, destination, scratch)
+            return self._run(contender, job, cut_s, enough)
 
-    def lesson(self, contender: Contender, *, cut_s: float) -> MeasuredRun:
-        """A transfer of our engine of the lessons' files; its log is kept in ``spools`` to learn from."""
-        with tempfile.TemporaryDirectory(dir=self.served) as name:
+    def lesson(self, contender: Contender, *, cut_s: float, log: Path) -> MeasuredRun:
+        """A transfer of our engine of the lessons' files; what it logs is kept in ``log`` to learn from."""
+        with tempfile.TemporaryDirectory(dir=self.served) as name, self._destination() as (destination, scratch):
             # Only while it is needed: some tools fetch all that is served.
             lessons = Path(name)
             lessons.chmod(0o755)
             write_files(lessons, self.lesson_sizes, seed=0)
-            return self._run(contender, f"{lessons.name}/", self.lesson_sizes, cut_s, None)
+            job = self._job(contender, f"{lessons.name}/", self.lesson_sizes, destination, scratch)
+            run = self._run(contender, job, cut_s)
+            _keep_spool(scratch, log)
+            return run
 
-    def _run(
-        self, contender: Contender, below: str, sizes: Sequence[int], cut_s: float, enough: Judge | None
-    ) -> MeasuredRun:
+    @contextmanager
+    def _destination(self) -> Iterator[tuple[Path, Path]]:
+        """Empty folders for what is received and for what a tool keeps."""
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="run-") as name:
             destination, scratch = Path(name) / "got", Path(name) / "scratch"
             destination.mkdir()
             scratch.mkdir()
-            url = self.gridftp_url if contender.peer.over_gridftp else self.web_url
-            assert url is not None, "a peer over GridFTP is asked for only where there is a server"
-            names = [f"{number:05d}.bin" for number in range(len(sizes))]
-            job = Job(url=url + below, names=names, destination=destination, scratch=scratch, source=self.source)
-            run = measured_run(
-                self.bed,
-                self.bed.clients[0],
-                [*contender.peer.command(job, contender.setting), *contender.options],
-                destination,
-                cut_s=cut_s,
-                environment={**environment(scratch), **(contender.variables or {})},
-                log=Path(name) / "log",
-                enough=enough,
-            )
-            if below:
-                self._keep_spool(scratch)
-            return run
+            yield destination, scratch
+
+    def _job(self, contender: Contender, below: str, sizes: Sequence[int], destination: Path, scratch: Path) -> Job:
+        url = self.gridftp_url if contender.peer.over_gridftp else self.web_url
+        assert url is not None, "a peer over GridFTP is asked for only where there is a server"
+        names = [f"{number:05d}.bin" for number in range(len(sizes))]
+        return Job(url=url + below, names=names, destination=destination, scratch=scratch, source=self.source)
+
+    def _run(self, contender: Contender, job: Job, cut_s: float, enough: Judge | None = None) -> MeasuredRun:
+        return measured_run(
+            self.bed,
+            self.bed.clients[0],
+            [*contender.peer.command(job, contender.setting), *contender.options],
+            job.destination,
+            cut_s=cut_s,
+            environment={**environment(job.scratch), **(contender.variables or {})},
+            log=job.scratch.with_name("log"),
+            enough=enough,
+        )
 
     @property
     def served(self) -> Path:
@@ -97,15 +111,29 @@ class Arena:
         """What the sender is called in our own logs."""
         return self.cell.path_name
 
-    def _keep_spool(self, scratch: Path) -> None:
-        for log in scratch.glob("tradewind/spool/*.ndjson"):
-            self.spools.mkdir(parents=True, exist_ok=True)
-            shutil.move(log, self.spools / log.name)
+    @property
+    def files_digest(self) -> str:
+        """Of the sizes of what is compared; their contents follow from these and the seed."""
+        return digest_of(list(self.sizes))
+
+
+def _keep_spool(scratch: Path, keep: Path) -> None:
+    logs = sorted(scratch.glob("tradewind/spool/*.ndjson"))
+    keep.parent.mkdir(parents=True, exist_ok=True)
+    keep.write_text("".join(log.read_text(encoding="utf-8") for log in logs), encoding="utf-8")
 
 
 @contextmanager
 def arena(
-    cell: Cell, lists: SizeLists, *, at_least_bytes: float, seed: int, folder: Path, spools: Path, with_gridftp: bool
+    cell: Cell,
+    lists: SizeLists,
+    *,
+    at_least_bytes: float,
+    seed: int,
+    folder: Path,
+    knowledge: Knowledge,
+    ahead: bool,
+    with_gridftp: bool,
 ) -> Iterator[Arena]:
     """Set a cell up: its files, the path, nginx and, where there are peers for it, a GridFTP server.
 
@@ -113,7 +141,7 @@ def arena(
     ----------
     at_least_bytes : how much there is to move.
     folder : for the files served and received; what this writes there is removed.
-    spools : where the logs of our own runs are kept.
+    knowledge : where the logs of lessons are kept.
     """
     sizes = draw_sizes(cell.kind, lists, at_least_bytes, seed)
     with tempfile.TemporaryDirectory(dir=folder, prefix="cell-") as name:
@@ -129,5 +157,6 @@ def arena(
                 sizes=sizes,
                 lesson_sizes=lesson_sizes(cell, lists, seed),
                 folder=Path(name),
-                spools=spools,
+                knowledge=knowledge,
+                ahead=ahead and bed.link.is_ahead,
             )

@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.testbed.measured_run import MeasuredRun
 from benchmarks.testbed.peers import TRADEWIND, Peer
+from benchmarks.testbed.soundness import LATE_SHARES
 from benchmarks.wan.arena import Arena, Contender
 from benchmarks.wan.runs import Row
 
@@ -47,8 +48,6 @@ class Measured:
     searched : by peer, one a setting.
     frugal : of our engine at settings that may take little energy, as long as a repeat.
     lessons : transfers that the release was learned from.
-    cpu_pressure : share of the time in which some process of this machine had to wait for a processor; ``None`` where
-        the kernel does not tell. The figures are those of a quiet machine only where it is small.
     foreign_logs : files of records of other paths, which is all that the unseen one's service knows.
     """
 
@@ -58,7 +57,6 @@ class Measured:
     lessons: int = 0
     foreign_logs: int = 0
     minutes: float = 0.0
-    cpu_pressure: float | None = None
 
 
 def run_row(arena: Arena, contender: Contender, role: str, run: MeasuredRun) -> Row:
@@ -81,6 +79,11 @@ def run_row(arena: Arena, contender: Contender, role: str, run: MeasuredRun) -> 
         "dropped": run.path.down.dropped,
         "lost": run.path.down.lost,
         "refused": run.path.down.refused + run.path.up.refused,
+        "late_s": [run.path.late.quantile_s(share) for share in LATE_SHARES],
+        "waited_share": round(run.share.waited, 4),
+        "others_share": round(run.share.others, 4),
+        "stolen_share": round(run.share.stolen, 4),
+        "ahead": arena.ahead,
     }
 
 
@@ -98,12 +101,26 @@ def cell_row(arena: Arena, plan: Plan, measured: Measured) -> Row:
         "search_cut_s": plan.search_cut_s,
         "hashes": dict(plan.hashes),
         "minutes": round(measured.minutes, 1),
-        "cpu_pressure": measured.cpu_pressure,
+        "files_digest": arena.files_digest,
+        "machine": _machine(measured),
         "settings_tried": {name: len(rows) for name, rows in measured.searched.items()},
         "lessons": measured.lessons,
         "foreign_logs": measured.foreign_logs,
         "least_dynamic_energy": _least_energy(measured.runs[FASTEST], measured.frugal),
         "contenders": {name: _medians(rows) for name, rows in measured.runs.items()},
+    }
+
+
+def _machine(measured: Measured) -> dict[str, Any]:
+    """How good the machine was over the repeats: the worst run of all, and whether all of them ran ahead of others."""
+    rows = [row for rows in measured.runs.values() for row in rows]
+    late_s = zip(*(row["late_s"] for row in rows), strict=True)
+    return {
+        "late_s": dict(zip(("median", "p99", "max"), map(max, late_s), strict=True)),
+        "waited_share": max(row["waited_share"] for row in rows),
+        "others_share": statistics.fmean(row["others_share"] for row in rows),
+        "stolen_share": statistics.fmean(row["stolen_share"] for row in rows),
+        "ahead_of_others": all(row["ahead"] for row in rows),
     }
 
 
@@ -115,6 +132,7 @@ def _medians(rows: Sequence[Row]) -> dict[str, Any]:
         "dynamic_j_per_gb": _median_or_none([row["dynamic_j_per_gb"] for row in rows]),
         "failed": sum(row["exit_code"] not in (0, None) for row in rows),
         "cut": sum(row["cut"] for row in rows),
+        "duration_s": statistics.median(row["duration_s"] for row in rows),
         "throughputs_bps": [round(row["throughput_bps"]) for row in rows],
     }
 

@@ -1,7 +1,8 @@
 """The transfers that our release is learned from: short ones of other files, at many settings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from benchmarks.sources import digest_of
 from benchmarks.testbed.data_sets import Kind, SizeLists, draw_sizes, needed_bytes
 from benchmarks.wan.cells import Cell
 from tradewind.parameters import Parameters
@@ -33,3 +34,10 @@ def lesson_sizes(cell: Cell, lists: SizeLists, seed: int) -> list[int]:
     wanted = needed_bytes(cell.path, LESSON_S)
     pieces = {kind: [min(size, round(wanted / 2)) for size in sizes] for kind, sizes in lists.items()}
     return draw_sizes(Kind(cell.kind), pieces, wanted, seed + _SEED_STEP)
+
+
+def lessons_digest(cell: Cell, sizes: Sequence[int], hashes: Mapping[str, str]) -> str:
+    """What a cell's lessons are of: their logs hold for as long as it stays."""
+    return digest_of(
+        str(cell.path), list(sizes), list(LESSONS), LESSON_REPEATS, LESSON_CUT_S, hashes["engine"], hashes["testbed"]
+    )

@@ -1,13 +1,12 @@
 """What has been measured so far: one JSON line a run, valid as long as what it measured has not changed."""
 
-import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.report import ROOT
+from benchmarks.sources import digests
 
 Row = dict[str, Any]
 
@@ -18,56 +17,61 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
     "controller": (
         *_ENGINE,
         *(f"{_AGENT}/{name}" for name in ("copying.py", "copy_plan.py", "copy_tuning.py", "planning.py", "tuning")),
+        f"{_AGENT}/path_probe.py",
         *(f"{_CORE}/{name}.py" for name in ("cold_start", "heuristics", "prior", "selection", "sla_partitions")),
+        *(f"{_CORE}/{name}.py" for name in ("cluster", "dataset", "load_effect", "prediction")),
         *(f"{_CORE}/{name}" for name in ("learning", "tuning")),
+        *(f"services/application/{name}.py" for name in ("assumed_load", "chunk_choice", "neighbours", "unseen_case")),
     ),
     "testbed": (
+        "benchmarks/processes.py",
         "benchmarks/testbed/link",
-        "benchmarks/testbed/data_sets.py",
-        "benchmarks/testbed/measured_run.py",
-        "benchmarks/testbed/namespaces.py",
-        "benchmarks/testbed/origins.py",
-        "benchmarks/testbed/peers.py",
+        *(
+            f"benchmarks/testbed/{name}.py"
+            for name in (
+                *("data_sets", "emulator", "measured_run", "namespaces", "origins", "path_spec", "peers", "testbed"),
+                "soundness",
+            )
+        ),
+        f"{_AGENT}/meters/cpu_model.py",
     ),
-    "harness": ("benchmarks/wan/cell_run.py", "benchmarks/wan/learned_service.py", "benchmarks/wan/search.py"),
+    "harness": (
+        "benchmarks/precedence.py",
+        *(
+            f"benchmarks/wan/{name}.py"
+            for name in (
+                "arena",
+                "cell_row",
+                "cell_run",
+                "knowledge",
+                "learned_service",
+                "lessons",
+                "measuring",
+                "search",
+            )
+        ),
+    ),
 }
 """What a figure depends on: the code that moves bytes or decides how, not what reads options, tells or stores.
 
-A run at a static setting: engine and testbed; one of ours that chooses: controller and testbed; a peer's: the testbed.
-A cell's row depends on all, and on what makes it of the runs. Left out although a run passes through them: the command
-line, logs and reports, meters, the wire, the service around the models. A change of theirs that costs a transfer time
-is for the repeats of a new row to show; whoever makes one that could change which setting is chosen removes the rows.
+A run at a static setting: engine and testbed, one of the search the harness too; one of ours that chooses: controller,
+testbed and what was learned; a peer's: the testbed. A cell's row depends on all. Paths and files are in the keys
+themselves, so that another cell in the table changes no row. Left out although a run passes through them: the command
+line, logs and reports, meters but for the model that all are measured by, the wire, the service around the models. A
+change of theirs that costs a transfer time is for the repeats of a new row to show; whoever makes one that could change
+which setting is chosen removes the rows.
 """
 
-_HASH_DIGITS = 12
 
-
-def hashes(parts: Mapping[str, Sequence[str]] = _PARTS) -> dict[str, str]:
+def hashes() -> dict[str, str]:
     """A digest of the sources of each part, under the part's name."""
-    return {part: _digest(_sources(ROOT / path for path in paths)) for part, paths in parts.items()}
+    return digests(_PARTS)
 
 
 def hashes_of_rules() -> dict[str, str]:
     """As `hashes`, where ours asks no service: another choice, whose rows are none of the table's and no runs of it."""
     current = hashes()
     return current | {"controller": f"{current['controller']} by rules"}
-
-
-def _sources(paths: Iterable[Path]) -> list[Path]:
-    found: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            found += (each for each in path.rglob("*") if each.suffix in (".py", ".c", ".h"))
-        else:
-            found.append(path)  # one that is missing fails aloud: a digest without it would hold for ever
-    return sorted(found)
-
-
-def _digest(files: Iterable[Path]) -> str:
-    state = hashlib.sha256()
-    for file in files:
-        state.update(str(file.relative_to(ROOT)).encode() + b"\0" + file.read_bytes() + b"\0")
-    return state.hexdigest()[:_HASH_DIGITS]
 
 
 @dataclass
@@ -95,6 +99,10 @@ class RunLog:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(kept, allow_nan=False) + "\n")
         return kept
+
+    def forget(self, key: str) -> None:
+        """Take a row for not measured; the next one under its key replaces it in the file."""
+        self._rows.pop(key, None)
 
     def rows(self) -> list[Row]:
         return list(self._rows.values())

@@ -84,23 +84,31 @@ def best_setting(axes: Sequence[str], score: Score) -> Parameters:
             tried[setting] = score(setting)
 
 
+PAYLOAD_SHARE = 1448 / 1500
+"""Of a full packet with IP and TCP headers and time stamps: what files can gain of a path at most."""
+
+
 class Heat:
     """One run of the search while it goes: how much of the path it uses, and whether it can still be of interest.
 
     The clock starts when data begin to come: how long a program takes to start is the same at all its settings, varies
-    with the machine's other work, and counts where the winner is run afresh.
+    with the machine's other work, and counts where the winner is run afresh. Settings are ranked by what came to be in
+    files: on a full path they differ only in what is sent twice, of which the link knows nothing.
 
     Parameters
     ----------
     rate_bps : of the path.
     cut_s : for how long it is watched.
-    wanted_bps : what it has to reach to be of interest.
+    wanted_bps : what its files have to gain to be of interest.
+    least_bps : what the link has to carry for it.
     """
 
-    def __init__(self, *, rate_bps: float, cut_s: float, wanted_bps: float) -> None:
-        self._rate_bps, self._cut_s, self._wanted_bps = rate_bps, cut_s, wanted_bps
+    def __init__(self, *, rate_bps: float, cut_s: float, wanted_bps: float, least_bps: float = 0.0) -> None:
+        self._rate_bps, self._cut_s = rate_bps, cut_s
+        self._wanted_bps, self._least_bps = wanted_bps, least_bps
         self._began: tuple[float, float] | None = None
-        self.score_bps = 0.0
+        self._most_bps = math.inf
+        self.carried_bps = 0.0
         self.hopeless = False
 
     def over(self, age_s: float, carried_bytes: float) -> bool:
@@ -115,10 +123,18 @@ class Heat:
                 self._began = (age_s, carried_bytes)
             return False
         watched_s, came_bytes = age_s - self._began[0], carried_bytes - self._began[1]
-        self.score_bps = BITS_PER_BYTE * came_bytes / watched_s if watched_s > 0 else 0.0
+        self.carried_bps = BITS_PER_BYTE * came_bytes / watched_s if watched_s > 0 else 0.0
         most_bytes = came_bytes + max(self._cut_s - watched_s, 0.0) * self._rate_bps / BITS_PER_BYTE
-        most_bps = BITS_PER_BYTE * most_bytes / max(self._cut_s, watched_s)
-        self.hopeless = most_bps < self._wanted_bps
+        self._most_bps = BITS_PER_BYTE * most_bytes / max(self._cut_s, watched_s)
+        self.hopeless = PAYLOAD_SHARE * self._most_bps < self._wanted_bps or self._most_bps < self._least_bps
         if self.hopeless:
-            self.score_bps = min(self.score_bps, most_bps)  # a good second is no match for a good run
+            self.carried_bps = min(self.carried_bps, self._most_bps)  # a good second is no match for a good run
         return self.hopeless or watched_s >= self._cut_s
+
+    def score_bps(self, duration_s: float, bytes_done: float) -> float:
+        """What its files gained while it was watched, or could have gained at most where it was given up."""
+        if self._began is None or duration_s <= self._began[0]:
+            return 0.0
+        came_bytes = max(bytes_done - PAYLOAD_SHARE * self._began[1], 0.0)
+        score_bps = BITS_PER_BYTE * came_bytes / (duration_s - self._began[0])
+        return min(score_bps, PAYLOAD_SHARE * self._most_bps) if self.hopeless else score_bps

@@ -8,10 +8,14 @@ from benchmarks.report import Value
 from benchmarks.testbed.peers import PEERS
 from benchmarks.wan.cell_row import FASTEST
 from benchmarks.wan.cell_run import OURS, OURS_MIN_DYNAMIC, OURS_MIN_ENERGY, OURS_UNSEEN
+from benchmarks.wan.cells import ALL_CELLS
 from benchmarks.wan.runs import Row
 
 LESS_ENERGY = 0.7
 """Of the fastest setting's dynamic energy: where brute force shows a setting with so little, there is much to save."""
+
+TICK_S = 5.0
+"""A heartbeat interval, in every benchmark."""
 
 Figures = Mapping[str, Any]
 HTML_60_MS = "100M-60ms/html"
@@ -51,19 +55,36 @@ def summary(rows: Sequence[Row]) -> dict[str, Value]:
     html = next((row for row in rows if row["cell"] == HTML_60_MS), None)
     return {
         "cells": len(rows),
+        "cells_missing": len(_not_measured(rows)),
         "oracle_fraction_min": min(fractions),
         "oracle_fraction_median": statistics.median(fractions),
         "unseen_fraction_min": min(unseen),
+        "unseen_fraction_median": statistics.median(unseen),
+        "unseen_ticks_max": max(row["contenders"][OURS_UNSEEN]["duration_s"] / TICK_S for row in rows),
         "vs_best_default_min": min(margins),
         "cells_above_best_default": sum(margin > 1 for margin in margins),
         "energy_vs_best_default_max": _if_all_known(max, energies),
         "energy_vs_rclone_median": _median_energy_ratio(rows, "rclone"),
         "energy_vs_wget_median": _median_energy_ratio(rows, "wget"),
         "cells_with_30_percent_to_save": len(saving),
+        "cells_saving_30_percent": sum(saved is not None and saved >= 1 - LESS_ENERGY for saved in savings),
         "dynamic_saving_min": _if_all_known(min, savings),
         "html_60ms_vs_rclone": _ratio(html, "rclone"),
         "html_60ms_vs_wget": _ratio(html, "wget"),
     }
+
+
+def missing(rows: Sequence[Row]) -> list[str]:
+    """What there is no figure of, a line each."""
+    unmeasured = _not_measured(rows)
+    lines = [f"not measured: {', '.join(unmeasured)}"] if unmeasured else []
+    without = sorted(name for name, value in summary(rows).items() if value is None)
+    return lines + ([f"no figure yet: {', '.join(without)}"] if without else [])
+
+
+def _not_measured(rows: Sequence[Row]) -> list[str]:
+    measured = {row["cell"] for row in rows}
+    return [cell.name for cell in ALL_CELLS if cell.name not in measured]
 
 
 def _bps(row: Row, contender: str) -> float:

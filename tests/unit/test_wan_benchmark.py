@@ -5,17 +5,18 @@ from itertools import pairwise
 
 import pytest
 
-from benchmarks.processes import cpu_waited_s
+from benchmarks.sources import digests, python_code
 from benchmarks.testbed.data_sets import Kind
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.peers import PEERS
 from benchmarks.wan.cell_row import Plan
 from benchmarks.wan.cells import ALL_CELLS, cells_named
 from benchmarks.wan.duration import expected_s
+from benchmarks.wan.knowledge import Knowledge, learned_digest
 from benchmarks.wan.lessons import lesson_sizes
 from benchmarks.wan.runs import RunLog, hashes, hashes_of_rules
-from benchmarks.wan.search import AXES, FIRST_BYTES, MOST_STREAMS, Heat, best_setting, coarse, neighbours
-from benchmarks.wan.summary import result, summary
+from benchmarks.wan.search import AXES, FIRST_BYTES, MOST_STREAMS, PAYLOAD_SHARE, Heat, best_setting, coarse, neighbours
+from benchmarks.wan.summary import missing, result, summary
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 
@@ -85,6 +86,7 @@ def a_cell(name: str, tuned_mbps: float, oracle_mbps: float, **defaults_mbps: fl
             "throughput_bps": mbps * 1e6,
             "modelled_j_per_gb": j_per_gb,
             "dynamic_j_per_gb": j_per_gb,
+            "duration_s": 30.0,
         }
 
     contenders = {peer.name: figures(defaults_mbps.get(peer.name, 10.0), 100.0) for peer in PEERS}
@@ -112,7 +114,13 @@ def test_the_summary_compares_with_the_oracle_and_the_best_default():
     assert figures["energy_vs_best_default_max"] == pytest.approx(0.4)
     assert figures["energy_vs_rclone_median"] == pytest.approx(0.4)
     assert figures["cells_with_30_percent_to_save"] == 1
+    assert figures["cells_saving_30_percent"] == 0
     assert figures["dynamic_saving_min"] == pytest.approx(1 - 40 / 50)
+    assert figures["unseen_ticks_max"] == pytest.approx(6.0)
+    assert figures["cells_missing"] == len(ALL_CELLS) - 2
+    [unmeasured] = missing(rows)
+    assert "100M-60ms/video" in unmeasured
+    assert "100M-60ms/html" not in unmeasured
     assert result(rows[0])["vs_best_default"] == pytest.approx(1.6)
 
 
@@ -120,37 +128,54 @@ def test_a_tool_without_a_byte_at_the_cut_has_no_ratio_and_breaks_nothing():
     row = a_cell("100M-60ms/html", 80.0, 100.0, rclone=0.0)
     row["contenders"]["rclone"]["modelled_j_per_gb"] = None
     figures = summary([row])
+    assert missing([row])[1] == "no figure yet: energy_vs_rclone_median, html_60ms_vs_rclone"
     assert figures["html_60ms_vs_rclone"] is None
     assert figures["energy_vs_rclone_median"] is None
     assert figures["energy_vs_best_default_max"] == pytest.approx(0.4)
 
 
-def a_heat(wanted_bps: float) -> Heat:
-    return Heat(rate_bps=100e6, cut_s=12.0, wanted_bps=wanted_bps)
+def a_heat(wanted_bps: float, least_bps: float = 0.0) -> Heat:
+    return Heat(rate_bps=100e6, cut_s=12.0, wanted_bps=wanted_bps, least_bps=least_bps)
 
 
 def test_a_run_is_watched_from_its_first_data_on_whatever_its_program_took_to_start():
     late, soon = a_heat(0.0), a_heat(0.0)
     assert not any(late.over(age_s, 50_000) for age_s in (0.5, 5.0, 20.0))
+    assert late.score_bps(20.0, 50_000) == 0.0
     for heat, started_s in ((late, 21.0), (soon, 0.5)):
         assert not heat.over(started_s, 1e6)
         assert not heat.over(started_s + 11.9, 1e6 + 10e6)
         assert heat.over(started_s + 12.0, 1e6 + 12e6)
-        assert heat.score_bps == pytest.approx(8e6)
+        assert heat.carried_bps == pytest.approx(8e6)
         assert not heat.hopeless
+        assert heat.score_bps(started_s + 12.0, PAYLOAD_SHARE * 1e6 + 9e6) == pytest.approx(6e6)
 
 
-def test_a_run_is_given_up_only_when_a_full_path_could_not_save_it():
+def test_of_two_runs_that_fill_the_path_the_one_that_sends_less_twice_is_better():
+    thrifty, wasteful = a_heat(0.0), a_heat(0.0)
+    for heat in (thrifty, wasteful):
+        assert not heat.over(1.0, FIRST_BYTES)
+        assert heat.over(13.0, FIRST_BYTES + 12 * 100e6 / 8)
+    assert thrifty.carried_bps == wasteful.carried_bps
+    assert thrifty.score_bps(13.0, 140e6) > wasteful.score_bps(13.0, 130e6)
+
+
+@pytest.mark.parametrize("limit", [{"wanted_bps": PAYLOAD_SHARE * 90e6}, {"wanted_bps": 0.0, "least_bps": 90e6}])
+def test_a_run_is_given_up_only_when_a_full_path_could_not_save_it(limit):
     most_bytes = 12.0 * 90e6 / 8
-    for missing_bytes, hopeless in ((0, False), (2, True)):
-        heat = a_heat(90e6)
+    for missing_bytes, hopeless in ((-1, False), (2, True)):
+        heat = a_heat(**limit)
         assert not heat.over(1.0, FIRST_BYTES)
         carried_bytes = FIRST_BYTES + most_bytes - 6.0 * 100e6 / 8 - missing_bytes
         assert heat.over(7.0, carried_bytes) is heat.hopeless is hopeless
-    brisk = a_heat(100.2e6)
+
+
+def test_a_good_second_of_a_run_that_is_given_up_is_no_match_for_a_good_run():
+    brisk = a_heat(wanted_bps=PAYLOAD_SHARE * 100.2e6)
     assert not brisk.over(1.0, FIRST_BYTES)
     assert brisk.over(2.0, FIRST_BYTES + 101e6 / 8)  # a queue that empties: more than the path's rate for a moment
-    assert brisk.score_bps == pytest.approx((101e6 + 11 * 100e6) / 12)
+    assert brisk.carried_bps == pytest.approx((101e6 + 11 * 100e6) / 12)
+    assert brisk.score_bps(2.0, 2 * 101e6 / 8) == pytest.approx(PAYLOAD_SHARE * brisk.carried_bps)
 
 
 @pytest.mark.parametrize(
@@ -198,9 +223,40 @@ def test_what_rules_choose_is_told_apart_from_what_a_service_that_has_learned_ch
 
 def test_a_source_that_is_gone_is_no_digest():
     with pytest.raises(FileNotFoundError):
-        hashes({"engine": ("clients/python/tradewind_agent/no_such_file.py",)})
+        digests({"engine": ("clients/python/tradewind_agent/no_such_file.py",)})
 
 
-def test_time_short_of_processors_only_grows():
-    first = cpu_waited_s()
-    assert first is None or 0.0 <= first <= (cpu_waited_s() or 0.0)
+def test_what_is_said_about_code_is_no_part_of_its_digest_but_every_word_of_it_is():
+    first = python_code(
+        '"""What it is."""\n\nLIMIT = 3  # s\n"""Why."""\n\n\ndef f():\n    """Tell."""\n    return "# 1"\n'
+    )
+    again = python_code('LIMIT = 3\n\n\ndef f():\n    # so that\n    return "# 1"\n')
+    assert first == again == 'LIMIT = 3\ndef f():\n    return "# 1"'
+    assert python_code('LIMIT = 3\ndef f():\n    return "# 2"\n') != again
+
+
+def test_logs_of_other_sources_or_files_are_nothing_that_is_known(tmp_path):
+    lists = {Kind.HTML: [90_000, 110_000], Kind.IMAGE: [2_000_000], Kind.VIDEO: [200_000_000]}
+    cell, elsewhere = ALL_CELLS[0], ALL_CELLS[-1]
+    hashes = {"engine": "a", "testbed": "b"}
+
+    def of(cell, seed=1, **changed):
+        return Knowledge.of(cell, lists, seed, hashes=hashes | changed, folder=tmp_path)
+
+    log = of(cell).own / "0-00.ndjson"
+    log.parent.mkdir(parents=True)
+    log.write_text("{}\n")
+    assert of(cell).own_logs() == of(elsewhere).foreign_logs() == [log]
+    assert of(cell).foreign_logs() == []
+    for other in ({"engine": "c"}, {"testbed": "c"}, {"seed": 2}):
+        assert of(cell, **other).own_logs() == of(elsewhere, **other).foreign_logs() == []
+    assert learned_digest([log]) != learned_digest([])
+
+
+def test_a_forgotten_run_is_measured_again_and_kept_once(tmp_path):
+    log = RunLog(tmp_path / "runs.ndjson")
+    log.add("a", {"value": 1})
+    log.forget("a")
+    assert log.find("a") is None
+    log.add("a", {"value": 2})
+    assert RunLog(log.path).rows() == [{"key": "a", "value": 2}]
