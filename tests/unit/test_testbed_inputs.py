@@ -130,8 +130,9 @@ def test_a_tools_settings_are_on_its_command_line_and_its_defaults_are_not(peer,
     job = Job(url="http://origin/", names=["a", "b"], destination=tmp_path, scratch=tmp_path)
     setting = Parameters(concurrency=17, parallelism=19, pipelining=23)
     default, tuned = peer.command(job, DEFAULTS), peer.command(job, setting)
-    assert ("17" in " ".join(tuned)) == ("concurrency" in peer.axes)
-    assert ("19" in " ".join(tuned)) == ("parallelism" in peer.axes)
+    words = " ".join(tuned).replace(str(tmp_path), "")  # which may have a number of its own
+    assert ("17" in words) == ("concurrency" in peer.axes)
+    assert ("19" in words) == ("parallelism" in peer.axes)
     assert (tuned == default) == (not peer.axes)
 
 
