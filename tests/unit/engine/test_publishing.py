@@ -1,10 +1,13 @@
+import asyncio
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tradewind_agent.engine.publishing import Publication, publish_together
+from tradewind_agent.engine.publishing import Outcomes, Publication, Publisher, publish_together
 from tradewind_agent.engine.storage import Identity, PartFile
 from tradewind_agent.errors import FileFault
 
@@ -44,6 +47,34 @@ def test_every_file_is_on_the_disk_before_it_has_its_name_and_its_folder_behind(
     monkeypatch.setattr(Path, "replace", recorded_replace)
     assert publish_together([complete(tmp_path / name) for name in "abc"], durable=True) == [None, None, None]
     assert events == [*3 * ["sync file"], *3 * ["name"], "sync folder"]
+
+
+def test_a_disk_that_is_slower_than_the_path_does_not_use_up_the_open_files(tmp_path: Path):
+    before = psutil.Process().num_fds()
+    told: list[BaseException | None] = []
+    open_files: list[int] = []
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        disk: list[tuple[Callable[[], Outcomes], asyncio.Future[Outcomes]]] = []
+
+        def run_later(work: Callable[[], Outcomes]) -> asyncio.Future[Outcomes]:
+            disk.append((work, loop.create_future()))
+            return disk[-1][1]
+
+        publisher = Publisher(run_later, durable=True)
+        for number in range(500):
+            publisher.publish(complete(tmp_path / str(number)), told.append)
+            open_files.append(psutil.Process().num_fds() - before)
+        while disk:
+            work, outcome = disk.pop()
+            outcome.set_result(work())
+            await asyncio.sleep(0)  # a turn of the loop, in which the publisher goes on
+
+    asyncio.run(story())
+    assert told == [None] * 500
+    assert max(open_files) < 100
+    assert {path.name for path in tmp_path.iterdir()} == {str(number) for number in range(500)}
 
 
 def test_a_part_of_a_longer_version_is_cut(tmp_path: Path):

@@ -18,6 +18,9 @@ from tradewind_agent.errors import AgentError, FileFault, StorageFailed
 _TOGETHER_BYTES = 1 << 20
 """Files above this size, and those whose sum is to be checked, keep no others waiting: each is published by itself."""
 
+_MOST_TOGETHER = 64
+"""Files published at once, and files kept open while they wait: a process may have few hundred open."""
+
 Outcomes = list[AgentError | None]
 """What went wrong with each of several files, in their order."""
 
@@ -71,6 +74,8 @@ class Publisher:
         if not publication.is_small:
             self._begin([(publication, told)])
             return
+        if len(self._waiting) >= _MOST_TOGETHER:
+            publication.part.close()  # opened again in its turn: the disk is slower than the path
         self._waiting.append((publication, told))
         if not self._busy:
             self._go_on()
@@ -80,10 +85,10 @@ class Publisher:
         self._waiting.clear()
 
     def _go_on(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        self._busy = bool(waiting)
-        if waiting:
-            self._begin(waiting).add_done_callback(lambda _: self._go_on())
+        batch, self._waiting = self._waiting[:_MOST_TOGETHER], self._waiting[_MOST_TOGETHER:]
+        self._busy = bool(batch)
+        if batch:
+            self._begin(batch).add_done_callback(lambda _: self._go_on())
 
     def _begin(self, batch: Sequence[tuple[Publication, Told]]) -> "asyncio.Future[Outcomes]":
         def tell(running: "asyncio.Future[Outcomes]") -> None:
