@@ -1,7 +1,7 @@
 """The whole service on one machine until Ctrl-C or SIGTERM: `./run serve`.
 
-Starts PostgreSQL and Valkey unless the environment names others, brings the schema up to date, then runs the API, the
-workers and their schedule as child processes. If one of them ends, everything ends.
+Starts PostgreSQL and Valkey unless the environment names others, and again should they end; brings the schema up to
+date, then runs the API, the workers and their schedule as child processes. If one of these ends, everything ends.
 """
 
 import errno
@@ -103,6 +103,8 @@ def serve(settings: Settings, found: Backends) -> int:
             for name, process in processes.items():
                 if process.poll() is not None:
                     return _fail(f"{name} ended with exit code {process.returncode}; stopping the rest", 1)
+            for server in found.revive():
+                _say(f"{server} had ended, and was started again")
             if not told and _listens(settings):
                 address = f"http://{settings.host}:{settings.port}"
                 _say(f"API and pages: {address}")

@@ -5,7 +5,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
+from services.embedded.supervision import EmbeddedServer
 from services.embedded.valkey import EmbeddedValkey
 
 
@@ -18,11 +20,26 @@ class Backends:
     admin_database_url : libpq URL of a role that may make roles and migrate; None if the schema is ready.
     database_url : libpq URL of the application's role; None if it is to be made with the admin's.
     redis_url : for Redis clients and Celery.
+    embedded : the servers that were started for it.
     """
 
     admin_database_url: str | None
     database_url: str | None
     redis_url: str
+    embedded: tuple[EmbeddedServer, ...] = ()
+
+    def revive(self) -> tuple[str, ...]:
+        """Start embedded servers again that have ended; their names.
+
+        Raises
+        ------
+        CannotStart : one does not start, or no more under its address.
+        """
+        revived = tuple(server.name for server in self.embedded if server.revive())
+        for server in self.embedded:
+            if isinstance(server, EmbeddedValkey) and server.url() != self.redis_url:
+                raise CannotStart(f"{server.name} has ended, and another program has taken its port since")
+        return revived
 
 
 @contextmanager
@@ -36,8 +53,18 @@ def backends(
     folder : the embedded servers keep their data in `postgres` and `valkey` below it.
     """
     with ExitStack() as stack:
+        embedded: list[EmbeddedServer] = []
         if database_url is None and admin_database_url is None:
-            admin_database_url = stack.enter_context(EmbeddedPostgres(folder / "postgres")).url()
+            postgres = stack.enter_context(EmbeddedPostgres(folder / "postgres"))
+            admin_database_url = postgres.url()
+            embedded.append(postgres)
         if redis_url is None:
-            redis_url = stack.enter_context(EmbeddedValkey(folder / "valkey")).url()
-        yield Backends(admin_database_url=admin_database_url, database_url=database_url, redis_url=redis_url)
+            valkey = stack.enter_context(EmbeddedValkey(folder / "valkey"))
+            redis_url = valkey.url()
+            embedded.append(valkey)
+        yield Backends(
+            admin_database_url=admin_database_url,
+            database_url=database_url,
+            redis_url=redis_url,
+            embedded=tuple(embedded),
+        )

@@ -113,6 +113,19 @@ class EmbeddedServer(abc.ABC):
             self._users = users
         return self
 
+    def revive(self) -> bool:
+        """Start the server again if it has ended under its users, such as for want of memory; whether it had.
+
+        Raises
+        ------
+        CannotStart : with the end of the server's log.
+        """
+        if self._living_keeper() is not None:
+            return False
+        with self._gate():
+            self._bring_up()
+        return True
+
     def stop(self) -> None:
         """Leave the server; the last user ends it and returns when its processes are gone."""
         if self._users is None:

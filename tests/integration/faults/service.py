@@ -73,9 +73,9 @@ class Service:
         """Start a part again; return when it answers."""
         match name:
             case "postgres":
-                self.stack.enter_context(EmbeddedPostgres(self.postgres.folder))
+                eventually(self.postgres.revive)
             case "valkey":
-                self.stack.enter_context(EmbeddedValkey(self.valkey.folder))
+                eventually(self.valkey.revive)
             case "api":
                 self.start(name)
                 eventually(self.is_ready)
