@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from benchmarks.demo import stack
 from benchmarks.demo.files import PAGES, write_folder
 from tests.conditions import eventually
+from tests.open_folders import open_folder
 from tradewind.parameters import Parameters
 from tradewind.transfer import TransferRecord
 from tradewind.wire.inventory import Release
@@ -26,9 +28,14 @@ PATH = ("--rate", "80Mbps", "--rtt", "20ms", "--seed", "1")
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def folder() -> Iterator[Path]:
+    with open_folder() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def running(folder: Path) -> Iterator[dict[str, Any]]:
     """The whole service with an agent key, and a folder of files behind an emulated path."""
-    folder = tmp_path_factory.mktemp("main-path")
     served = folder / "served"
     write_folder(served / "pages", {PAGES: 24}, random.Random(3))
     with (

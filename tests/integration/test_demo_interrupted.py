@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -13,6 +12,7 @@ import psutil
 import pytest
 
 from tests.conditions import eventually
+from tests.open_folders import open_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = """
@@ -40,19 +40,17 @@ def marked(mark: str) -> list[psutil.Process]:
 
 
 @pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that the embedded servers' own user can get to, so that all of their files are in it."""
-    with tempfile.TemporaryDirectory(prefix="tradewind-test-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
+def folder() -> Iterator[Path]:
+    with open_folder() as opened:
+        yield opened
 
 
 @pytest.mark.parametrize("stage", ["path:", "history:"], ids=["while it starts", "while it moves files"])
-def test_ctrl_c_ends_the_demo_with_130_and_leaves_no_process(open_folder, stage):
+def test_ctrl_c_ends_the_demo_with_130_and_leaves_no_process(folder, stage):
     mark = str(uuid4())
     environment = os.environ | {"TRADEWIND_TEST_MARK": mark, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
-        [sys.executable, "-c", DEMO, str(open_folder / "demo")],
+        [sys.executable, "-c", DEMO, str(folder / "demo")],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,
@@ -62,7 +60,7 @@ def test_ctrl_c_ends_the_demo_with_130_and_leaves_no_process(open_folder, stage)
     ) as demo:
         assert any(line.startswith(stage) for line in demo.stdout), demo.stderr.read()
         if stage == "history:":
-            eventually(lambda: list((open_folder / "demo" / "received").glob("*/*")), patience_s=PATIENCE_S)
+            eventually(lambda: list((folder / "demo" / "received").glob("*/*")), patience_s=PATIENCE_S)
         os.killpg(demo.pid, signal.SIGINT)
         _, errors = demo.communicate(timeout=PATIENCE_S)
     assert demo.returncode == 130, errors

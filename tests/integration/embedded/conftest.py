@@ -2,16 +2,16 @@
 
 import os
 import pwd
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
 import pytest
+
+from tests.open_folders import open_folder
 
 USER_PROGRAM = Path(__file__).with_name("user.py")
 END_PATIENCE_S = 30.0
@@ -20,11 +20,8 @@ OTHER_USER = "nobody"
 
 @pytest.fixture
 def server_folder() -> Iterator[Path]:
-    """A short path that every account can reach, unlike pytest's own temporary folder."""
-    folder = Path(tempfile.mkdtemp(prefix="tw-", dir="/tmp"))
-    folder.chmod(0o711)
-    yield folder / "server"
-    shutil.rmtree(folder)
+    with open_folder() as folder:
+        yield folder / "server"
 
 
 @pytest.fixture
