@@ -59,6 +59,8 @@ def upgrade() -> None:
             last_log_at timestamptz,
             logs_version bigint NOT NULL DEFAULT 0,
             fitted_version bigint NOT NULL DEFAULT 0,
+            refit_rows bigint,
+            refit_at timestamptz,
             UNIQUE NULLS NOT DISTINCT (tenant_id, source_id, destination_id, network, mover)
         )
         """
@@ -71,7 +73,10 @@ def upgrade() -> None:
         """
         CREATE FUNCTION tenants_with_new_logs() RETURNS SETOF uuid
         LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp
-        AS $$ SELECT DISTINCT tenant_id FROM links WHERE logs_version > fitted_version $$
+        AS $$
+            SELECT DISTINCT tenant_id FROM links
+             WHERE logs_version > fitted_version AND (refit_rows IS NULL OR rows >= refit_rows OR refit_at <= now())
+        $$
         """
     )
     publish_function("tenants_with_new_logs()")

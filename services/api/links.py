@@ -80,6 +80,8 @@ def _link(
         rtt_s=overview.path.rtt_s if overview else None,
         reason=reason,
         verdict=None if verdict is None else FitVerdict(**verdict),
+        refit_rows=link.refit_rows,
+        refit_at=link.refit_at,
     )
 
 

@@ -8,6 +8,7 @@ unseen path.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from tradewind.model import LeafModel, LinkModel
 
@@ -23,6 +24,13 @@ GROWTH_ALLOWED = 0.05
 
 CHANCE_DEVIATIONS = 2.0
 """Standard errors by which a figure may miss its bound by chance alone: few rows decide nothing."""
+
+REFIT_PART = 10
+"""A link that was refused is fitted again once its logs have grown by this part of them, a tenth: a history that never
+passes then costs, over all its fits, no more than eleven of the last one (a geometric sum), however often logs come."""
+
+REFIT_AFTER = timedelta(days=1)
+"""With newer logs it is fitted again after so long, too, however few they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,11 @@ from tradewind.transfer import LinkKey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredLink:
-    """A link as it stands: what identifies it, how many logs it has, and up to which of them it is fitted."""
+    """A link as it stands: what identifies it, how many logs it has, and up to which of them it is fitted.
+
+    ``refit_rows``, ``refit_at`` : with newer logs it is fitted again from so many on, or from that time on; ``None``
+    where its last fit was not refused.
+    """
 
     id: UUID
     key: LinkKey
@@ -24,6 +28,8 @@ class StoredLink:
     last_log_at: datetime | None
     logs_version: int
     fitted_version: int
+    refit_rows: int | None = None
+    refit_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Batches = AbstractContextManager[Iterable[pa.RecordBatch]]
 
 MAX_ATTEMPTS = 3
-"""A link whose fit took its worker down so often is given up until it has newer logs."""
+"""A link whose fit took its worker down so often is refused: it is given up until it has newer logs, and enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Refresh:
     reporter: Reporter
 
     def begin(self, job: RefreshModels) -> None:
-        """Start a release of the links with new logs, unless one is under way or the last began just now.
+        """Start a release of the links that are due, unless one is under way or the last began just now.
 
         What is left for later is found by the sweep. A release in which nothing happens any more gets its jobs again.
         """

@@ -1,15 +1,18 @@
 """What a refit keeps and what it must pass: the identity of tiers, the verdict beside the model in force."""
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import psycopg
 import pytest
 
+from services.application.gate import REFIT_AFTER
 from services.application.jobs import RemoveOldReleases
 from services.application.remove_old_releases import Retention
 from services.persistence.log_reader import LogReader
 from tests.integration.refreshes import Refreshes, rows, upload
+from tests.records import record
 from tests.stack import Tenant
 
 
@@ -80,6 +83,33 @@ def test_a_refit_that_is_worse_than_the_model_in_force_leaves_it_there_and_says_
     assert link["verdict"]["error"] > link["verdict"]["error_in_force"] + 0.05
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         assert uow.releases.get(release).gate["kept_previous"] == 1
+
+
+def test_a_link_that_was_refused_is_fitted_again_once_its_logs_have_grown_by_a_tenth_or_a_day_later(
+    api: str, tenant: Tenant, logs: LogReader
+) -> None:
+    fixture = Refreshes(tenant, logs)
+
+    def fits_after(count: int, first_minute: int) -> int:
+        upload(api, tenant, [record(first_minute + minute, destination="psi") for minute in range(count)])
+        fixture.run()
+        return len(fixture.fits())
+
+    assert fits_after(30, 0) == 1
+    link = only_link(api, tenant)
+    assert "vary at least one parameter" in link["reason"]
+    assert link["refit_rows"] == 33
+    assert datetime.fromisoformat(link["refit_at"]) == fixture.time + REFIT_AFTER
+    assert fits_after(2, 100) == 0
+    assert tenant.id not in tenant.parts.store.registry.tenants_with_work()
+    assert fits_after(1, 200) == 1
+    assert fits_after(1, 300) == 0
+    fixture.time += REFIT_AFTER
+    assert fits_after(1, 400) == 1
+    upload(api, tenant, rows(60, destination="psi", first_minute=500))
+    fixture.run()
+    link = only_link(api, tenant)
+    assert (link["reason"], link["refit_rows"], link["refit_at"]) == (None, None, None)
 
 
 def only_link(api: str, tenant: Tenant) -> dict[str, Any]:

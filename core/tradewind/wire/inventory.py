@@ -100,7 +100,10 @@ class FitVerdict(Open):
 
 
 class Link(Open):
-    """A link; ``reason`` says why its newest logs gave no model, so that it has none or kept the one before."""
+    """A link; ``reason`` says why its newest logs gave no model, so that it has none or kept the one before.
+
+    With newer logs it is then fitted again once they are ``refit_rows`` in all, or from ``refit_at`` on.
+    """
 
     id: UUID
     source: str
@@ -115,6 +118,8 @@ class Link(Open):
     rtt_s: float | None = None
     reason: str | None = None
     verdict: FitVerdict | None = None
+    refit_rows: int | None = None
+    refit_at: datetime | None = None
 
 
 class Cluster(Open):

@@ -134,6 +134,8 @@ class Links:
                 last_log_at=row.last_log_at,
                 logs_version=row.logs_version,
                 fitted_version=row.fitted_version,
+                refit_rows=row.refit_rows,
+                refit_at=row.refit_at,
             )
             for row in rows
         ]

@@ -5,14 +5,18 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, delete, exists, func, insert, literal, null, select, update
+from sqlalchemy import Connection, and_, delete, exists, func, insert, literal, null, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.application.gate import Verdict
 from services.application.learned import ClaimedLink
 from services.persistence.tables import current_releases, links, release_endpoints, release_links, releases
 
-_HAS_NEW_LOGS = links.c.logs_version > links.c.fitted_version
+
+def _is_due(at: datetime) -> Any:
+    """Of links: they have new logs, and enough of them where the last fit was refused."""
+    enough = or_(links.c.refit_rows.is_(None), links.c.rows >= links.c.refit_rows, links.c.refit_at <= at)
+    return and_(links.c.logs_version > links.c.fitted_version, enough)
 
 
 class ReleaseWork:
@@ -29,9 +33,10 @@ class ReleaseWork:
         ).scalar_one_or_none()
 
     def begin(self, at: datetime) -> int | None:
-        """The release that is being built, begun if there is none; ``None`` if no link has new logs.
+        """The release that is being built, begun if there is none; ``None`` if no link is due.
 
-        Its work list are the links with new logs; the others are carried over from the release in force.
+        Its work list are the links with new logs, after a refusal with enough of them; the others are carried over
+        from the release in force.
         """
         if (under_way := self.building()) is not None:
             return under_way
@@ -44,20 +49,20 @@ class ReleaseWork:
         ).scalar_one_or_none()
         if release_id is None:  # a rival began it a moment ago
             return self.building()
-        self._list_links_with_new_logs(release_id)
+        self._list_links_that_are_due(release_id, at)
         if not self.pending(release_id):
             self._connection.execute(delete(releases).where(releases.c.id == release_id))
             return None
         self._carry_over_from(parent_id, release_id)
         return int(release_id)
 
-    def _list_links_with_new_logs(self, release_id: int) -> None:
+    def _list_links_that_are_due(self, release_id: int, at: datetime) -> None:
         self._connection.execute(
             insert(release_links).from_select(
                 ["tenant_id", "release_id", "link_id", "state", "logs_version"],
                 select(
                     literal(self._tenant_id), literal(release_id), links.c.id, literal("pending"), links.c.logs_version
-                ).where(_HAS_NEW_LOGS),
+                ).where(_is_due(at)),
             )
         )
 

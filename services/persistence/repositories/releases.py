@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, func, or_, select, true, update
+from sqlalchemy import Connection, and_, case, func, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
+from services.application.gate import REFIT_AFTER, REFIT_PART
 from services.application.learned import StoredRelease
 from services.persistence.repositories.release_work import ReleaseWork
 from services.persistence.tables import clusters, current_releases, links, release_links, releases
@@ -59,7 +60,7 @@ class Releases:
             .values(state="published", published_at=at, gate=dict(gate))
         )
         self._make_current(release_id)
-        self._mark_fitted(release_id)
+        self._mark_fitted(release_id, at)
         return began_at
 
     def abandon(self, release_id: int, gate: Mapping[str, Any]) -> None:
@@ -180,9 +181,20 @@ class Releases:
             statement.on_conflict_do_update(index_elements=["tenant_id"], set_={"release_id": release_id})
         )
 
-    def _mark_fitted(self, release_id: int) -> None:
+    def _mark_fitted(self, release_id: int, at: datetime) -> None:
+        """Note up to which logs links are fitted, and for those that were tried just now when they are tried again."""
+        listed = and_(links.c.id == release_links.c.link_id, release_links.c.release_id == release_id)
         self._connection.execute(
             update(links)
-            .where(links.c.id == release_links.c.link_id, release_links.c.release_id == release_id)
+            .where(listed)
             .values(fitted_version=func.greatest(links.c.fitted_version, release_links.c.logs_version))
+        )
+        refused = release_links.c.state == "failed"
+        self._connection.execute(
+            update(links)
+            .where(listed, release_links.c.finished_at.is_not(None))
+            .values(
+                refit_rows=case((refused, links.c.rows + func.ceil(links.c.rows / REFIT_PART))),
+                refit_at=case((refused, at + REFIT_AFTER)),
+            )
         )

@@ -48,6 +48,8 @@ links = Table(
     instant("last_log_at", nullable=True),
     Column("logs_version", BigInteger, nullable=False, server_default=text("0")),
     Column("fitted_version", BigInteger, nullable=False, server_default=text("0")),
+    Column("refit_rows", BigInteger),
+    instant("refit_at", nullable=True),
     UniqueConstraint(
         "tenant_id", "source_id", "destination_id", "network", "mover", postgresql_nulls_not_distinct=True
     ),
