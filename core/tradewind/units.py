@@ -14,6 +14,10 @@ BITS_PER_BYTE = 8
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
+MBIT = 10**6
+"""Bits."""
+GB = 10**9
+"""Bytes."""
 
 _DECIMAL = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
 _BINARY = {"ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40, "pi": 2.0**50}

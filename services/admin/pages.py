@@ -58,6 +58,17 @@ STATUS: tuple[tuple[type[TradewindError], HTTPStatus], ...] = (
 )
 
 
+WITH_SHADERS = MappingProxyType(
+    {
+        # The library that draws in three dimensions evaluates the bounds of loops in its own shaders.
+        "Content-Security-Policy": HEADERS["Content-Security-Policy"].replace(
+            "script-src 'self'", "script-src 'self' 'unsafe-eval'"
+        )
+    }
+)
+"""Of pages with a chart in three dimensions alone."""
+
+
 def _date(at: datetime | None) -> str:
     return "–" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
 

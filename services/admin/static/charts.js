@@ -3,10 +3,26 @@
 
 const drawn = new Map();
 
+function hasWebGl() {
+  const canvas = document.createElement("canvas");
+  return Boolean(window.echarts && canvas.getContext("webgl"));
+}
+
+// {"$unit": "W"} stands for a function that writes a number with three digits and its unit.
+function withFunctions(_, value) {
+  if (value === null || typeof value !== "object" || !("$unit" in value)) return value;
+  return (number) => {
+    const written = (one) => (typeof one === "number" ? Number(one.toPrecision(3)).toLocaleString("en") : one);
+    return [].concat(number).map(written).join(", ") + (value.$unit ? ` ${value.$unit}` : "");
+  };
+}
+
 function draw(element) {
-  const known = echarts.getInstanceByDom(element);
-  const chart = known || echarts.init(element, null, { renderer: element.dataset.renderer || "svg" });
-  chart.setOption(JSON.parse(element.dataset.chart), true);
+  const flat = element.dataset.flat && !hasWebGl();
+  const options = JSON.parse(flat ? element.dataset.flat : element.dataset.chart, withFunctions);
+  const renderer = flat ? "svg" : element.dataset.renderer || "svg";
+  const chart = echarts.getInstanceByDom(element) || echarts.init(element, null, { renderer });
+  chart.setOption(options, true);
   drawn.set(element, chart);
 }
 
@@ -18,10 +34,9 @@ function drawAll() {
     }
   }
   document.querySelectorAll("[data-chart]").forEach((element) => {
-    if (element.dataset.chart !== element.dataset.drawn) {
-      element.dataset.drawn = element.dataset.chart;
-      draw(element);
-    }
+    if (element.dataset.chart === element.dataset.drawn) return;
+    element.dataset.drawn = element.dataset.chart;
+    draw(element);
   });
 }
 

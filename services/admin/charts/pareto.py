@@ -1,0 +1,65 @@
+"""What faster costs: throughput against energy of every certified setting, the front of them, and the tiers on it."""
+
+import math
+from collections.abc import Sequence
+
+from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
+from tradewind.model import LeafModel
+from tradewind.prediction import PredictedSetting
+from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.sla_partitions import Partition, tier_name
+from tradewind.units import BITS_PER_BYTE, GB, MBIT
+
+Point = tuple[float, float]
+TIER_KINDS = (SlaKind.THROUGHPUT_AT_LEAST, SlaKind.ENERGY_AT_MOST)
+
+
+def place(setting: PredictedSetting) -> Point | None:
+    """Median throughput, Mbit/s, and the energy of a gigabyte at it, J; ``None`` without power."""
+    if setting.log_power_mean is None:
+        return None
+    rate_bps = math.exp(setting.log_throughput_mean)
+    return rate_bps / MBIT, math.exp(setting.log_power_mean) * BITS_PER_BYTE * GB / rate_bps
+
+
+def front(points: Sequence[Point]) -> list[Point]:
+    """Those that no other beats in both: the slowest and thriftiest first."""
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda point: (-point[0], point[1])):
+        if not kept or point[1] < kept[-1][1]:
+            kept.append(point)
+    return kept[::-1]
+
+
+def pareto(leaf: LeafModel, confidence: float) -> Options:
+    """The trade-off of a cluster with its SLA partitions at a confidence."""
+    certified = [point for each in leaf.table.settings if each.certified and (point := place(each)) is not None]
+    tiers = [each for each in leaf.partitions if _is_shown(each, confidence)]
+    series: list[Options] = [
+        {"type": "scatter", "name": "certified settings", "data": certified, "symbolSize": 6,
+         "itemStyle": {"color": COLOURS[5], "opacity": 0.45}},
+        {"type": "line", "name": "best of both", "data": front(certified), "symbol": "none", "step": False,
+         "lineStyle": {"width": 2.5, "color": COLOURS[0]}, "itemStyle": {"color": COLOURS[0]}},
+    ]  # fmt: skip
+    for number, kind in enumerate(TIER_KINDS, start=1):
+        marked = [
+            {"name": tier_name(each), "value": point}
+            for each in tiers
+            if each.kind is kind and (point := place(each.setting)) is not None
+        ]
+        series.append({
+            "type": "scatter", "name": f"tiers: {kind.replace('_', ' ')}", "data": marked, "symbolSize": 13,
+            "symbol": ("diamond", "triangle")[number - 1],
+            "itemStyle": {"color": COLOURS[number], "borderColor": "#fff", "borderWidth": 1},
+        })  # fmt: skip
+    return framed(
+        legend=[each["name"] for each in series],
+        tooltip={"trigger": "item", "valueFormatter": in_unit("")},
+        xAxis=axis("throughput, Mbit/s", type="log"),
+        yAxis=axis("energy, J/GB", type="log"),
+        series=series,
+    )
+
+
+def _is_shown(partition: Partition, confidence: float) -> bool:
+    return partition.confidence == confidence and partition.energy_basis is EnergyBasis.TOTAL

@@ -1,0 +1,233 @@
+"""A cluster's surface over two parameters, and slices through it with the interval and what was observed."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from services.admin.charts.style import COLOURS, HEAT, Options, axis, framed, in_unit
+from tradewind.model import LeafModel, ObservedSetting
+from tradewind.parameters import Parameters
+from tradewind.prediction import Interval, PredictedSetting, predict
+from tradewind.units import GB, MBIT
+
+AXIS_NAMES = {
+    "concurrency": "files at once (concurrency)",
+    "parallelism": "streams a file (parallelism)",
+    "pipelining": "requests in flight (pipelining)",
+    "cores": "cores",
+    "frequency_hz": "CPU frequency, Hz",
+    "io_block_bytes": "I/O block, B",
+}
+MOST_SLICES = 4
+
+
+class Shown(StrEnum):
+    """What of a setting is drawn."""
+
+    THROUGHPUT = "throughput"
+    ENERGY = "energy"
+    POWER = "power"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A quantity in the unit that it is drawn in."""
+
+    name: str
+    unit: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}, {self.unit}"
+
+
+MEASURES = {
+    Shown.THROUGHPUT: Measure("throughput", "Mbit/s"),
+    Shown.ENERGY: Measure("energy", "J/GB"),
+    Shown.POWER: Measure("power", "W"),
+}
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A surface over ``across`` and ``along``, all other parameters fixed.
+
+    Parameters
+    ----------
+    fixed : of each other axis of the lattice, its value.
+    """
+
+    leaf: LeafModel
+    shown: Shown
+    across: str
+    along: str
+    fixed: dict[str, float]
+
+    @classmethod
+    def of(cls, leaf: LeafModel, shown: Shown, asked: dict[str, float]) -> "Cut":
+        """The cut along the first two axes that vary; others at the value asked for, else the fastest setting's."""
+        axes = leaf.lattice.axes
+        varying = [each for each in axes if len(leaf.lattice.values[each]) > 1] or list(axes)
+        across = varying[0]
+        along = varying[1] if len(varying) > 1 else next((each for each in axes if each != across), across)
+        fastest = max(leaf.table.settings, key=lambda each: (each.certified, each.log_throughput_mean)).parameters
+        fixed = {}
+        for name in axes:
+            if name in (across, along):
+                continue
+            values = leaf.lattice.values[name]
+            wanted = asked.get(name)
+            fixed[name] = wanted if wanted in values else float(getattr(fastest, name))
+        return cls(leaf, shown, across, along, fixed)
+
+    @property
+    def measure(self) -> Measure:
+        return MEASURES[self.shown]
+
+    def settings(self) -> Iterator[tuple[float, float, PredictedSetting]]:
+        """Those of the cut, with their values on its two axes."""
+        for each in self.leaf.table.settings:
+            if self._holds(each.parameters):
+                yield *self._place(each.parameters), each
+
+    def observed(self) -> Iterator[tuple[float, float, ObservedSetting]]:
+        """Observed means that lie in the cut."""
+        for each in self.leaf.observed:
+            if self._holds(each.parameters):
+                yield *self._place(each.parameters), each
+
+    def interval(self, setting: PredictedSetting) -> Interval | None:
+        """The predicted mean and its 90 % band in the measure's unit."""
+        told = predict(setting, dataset_bytes=GB, base_power_w=self.leaf.table.base_power_w)
+        if self.shown is Shown.THROUGHPUT:
+            return told.throughput_bps.times(1 / MBIT)
+        return told.energy_j if self.shown is Shown.ENERGY else told.power_w
+
+    def seen(self, observed: ObservedSetting) -> float | None:
+        """The observed mean in the measure's unit."""
+        rate_bps = math.exp(observed.log_throughput_mean)
+        if self.shown is Shown.THROUGHPUT:
+            return rate_bps / MBIT
+        if observed.power_w_mean is None or self.shown is Shown.POWER:
+            return observed.power_w_mean
+        return observed.power_w_mean * 8 * GB / rate_bps
+
+    def _holds(self, parameters: Parameters) -> bool:
+        return all(getattr(parameters, name) == value for name, value in self.fixed.items())
+
+    def _place(self, parameters: Parameters) -> tuple[float, float]:
+        return float(getattr(parameters, self.across)), float(getattr(parameters, self.along))
+
+
+def solid(cut: Cut) -> Options:
+    """The surface in three dimensions, drawn by WebGL; points are what the logs say."""
+    points = sorted(
+        ((x, y, interval.mean) for x, y, each in cut.settings() if (interval := cut.interval(each)) is not None),
+        key=lambda point: (point[1], point[0]),
+    )
+    shape = [len(cut.leaf.lattice.values[name]) for name in (cut.along, cut.across)]
+    seen = [(x, y, value) for x, y, each in cut.observed() if (value := cut.seen(each)) is not None]
+    heights = [z for _, _, z in points]
+    return {
+        "tooltip": {"valueFormatter": in_unit(cut.measure.unit)},
+        "visualMap": {
+            **_scale(heights, cut.measure.unit), "dimension": 2, "seriesIndex": 0,
+        },
+        "xAxis3D": {"type": "log", "logBase": 2, "name": AXIS_NAMES[cut.across]},
+        "yAxis3D": {"type": "log", "logBase": 2, "name": AXIS_NAMES[cut.along]},
+        "zAxis3D": {"type": "value", "name": cut.measure.label},
+        "grid3D": {
+            "viewControl": {"alpha": 22, "beta": -35, "distance": 230},
+            "boxWidth": 110, "boxDepth": 90, "boxHeight": 70, "light": {"ambient": {"intensity": 0.7}},
+        },
+        "series": [
+            {"type": "surface", "name": "surface", "data": points, "dataShape": shape, "shading": "color",
+             "wireframe": {"show": True}, "itemStyle": {"opacity": 0.85}},
+            {"type": "scatter3D", "name": "observed", "data": seen, "symbolSize": 7,
+             "itemStyle": {"color": COLOURS[1]}},
+        ],
+    }  # fmt: skip
+
+
+def heat(cut: Cut) -> Options:
+    """The surface as a map of heat, for browsers without WebGL."""
+    xs, ys = (cut.leaf.lattice.values[name] for name in (cut.across, cut.along))
+    cells = [
+        (xs.index(x), ys.index(y), round(interval.mean, 3))
+        for x, y, each in cut.settings()
+        if (interval := cut.interval(each)) is not None
+    ]
+    heights = [z for _, _, z in cells]
+    return framed(
+        tooltip={"valueFormatter": in_unit(cut.measure.unit)},
+        grid={"left": 64, "right": 96, "top": 16, "bottom": 56},
+        xAxis=axis(AXIS_NAMES[cut.across], values=[f"{x:g}" for x in xs]),
+        yAxis=axis(AXIS_NAMES[cut.along], values=[f"{y:g}" for y in ys]),
+        visualMap=_scale(heights, cut.measure.unit),
+        series=[{"type": "heatmap", "name": cut.measure.name, "data": cells}],
+    )
+
+
+def _scale(heights: Sequence[float], unit: str) -> Options:
+    """The bar beside a surface that tells heights by colour."""
+    low, high = min(heights, default=0.0), max(heights, default=1.0)
+    return {
+        "min": low, "max": high, "inRange": {"color": list(HEAT)}, "right": 0, "top": "middle", "precision": 0,
+        "text": [unit, ""],
+    }  # fmt: skip
+
+
+def slices(cut: Cut) -> Options:
+    """Lines over one parameter for a few values of the other; the band is the 90 % interval of the highest line."""
+    lines: dict[float, list[tuple[float, Interval]]] = {}
+    for x, y, setting in cut.settings():
+        if (interval := cut.interval(setting)) is not None:
+            lines.setdefault(y, []).append((x, interval))
+    chosen = _spread(sorted(lines), MOST_SLICES)
+    series: list[Options] = []
+    for number, y in enumerate(chosen):
+        colour = COLOURS[number]
+        name = f"{cut.along} {y:g}"
+        line = [(x, interval.mean) for x, interval in lines[y]]
+        series.append({
+            "type": "line", "name": name, "data": line, "itemStyle": {"color": colour}, "symbol": "none",
+        })  # fmt: skip
+        series.append({
+            "type": "scatter", "name": name, "itemStyle": {"color": colour}, "symbolSize": 8,
+            "data": [(x, value) for x, at, each in cut.observed() if at == y and (value := cut.seen(each)) is not None],
+        })  # fmt: skip
+    if chosen:
+        best = max(chosen, key=lambda y: max(interval.mean for _, interval in lines[y]))
+        series += _band(lines[best], COLOURS[chosen.index(best)])
+    return framed(
+        tooltip={"trigger": "axis", "valueFormatter": in_unit(cut.measure.unit)},
+        legend=[f"{cut.along} {y:g}" for y in chosen],
+        xAxis=axis(AXIS_NAMES[cut.across], type="log", logBase=2),
+        yAxis=axis(cut.measure.label, min=0),
+        series=series,
+    )
+
+
+def _band(line: Sequence[tuple[float, Interval]], colour: str) -> list[Options]:
+    """Two stacked lines: the lower end, unseen, and above it the width of the interval, filled."""
+    shared: Options = {
+        "type": "line", "symbol": "none", "lineStyle": {"opacity": 0}, "stack": "band", "tooltip": {"show": False},
+        "silent": True,
+    }  # fmt: skip
+    return [
+        shared | {"name": "low", "data": [(x, interval.low) for x, interval in line]},
+        shared
+        | {
+            "name": "90 % interval",
+            "data": [(x, interval.high - interval.low) for x, interval in line],
+            "areaStyle": {"color": colour, "opacity": 0.14},
+        },
+    ]
+
+
+def _spread(values: Sequence[float], most: int) -> list[float]:
+    """At most so many of the values, the ends among them."""
+    if len(values) <= most:
+        return list(values)
+    return [values[round(n * (len(values) - 1) / (most - 1))] for n in range(most)]

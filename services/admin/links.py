@@ -1,0 +1,120 @@
+"""*Links*: what was learned of each path, cluster by cluster, with the data it was learned from."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import Query, Request, Response
+
+from services.admin.charts.pareto import pareto
+from services.admin.charts.surface import AXIS_NAMES, Cut, Shown, heat, slices, solid
+from services.admin.pages import WITH_SHADERS, chart, page, page_router
+from services.admin.visitors import Parts, Signed
+from services.application.learned import StoredLeaf, StoredModel
+from services.persistence.unit_of_work import UnitOfWork
+from tradewind.errors import NotFound
+from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis
+from tradewind.sla_partitions import Partition, tier_name
+
+router = page_router()
+
+
+@router.get("/links")
+def links_page(request: Request, visit: Signed, parts: Parts) -> Response:
+    """All links, with how much is known of each."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        release = uow.releases.current()
+        known: Mapping[UUID, Any] = uow.models.overviews(release) if release is not None else {}
+        reasons = uow.models.reasons(release) if release is not None else {}
+        verdicts = uow.models.verdicts(release) if release is not None else {}
+        links = sorted(uow.links.all(), key=lambda link: -link.rows)
+    return page(
+        request, "links.html", visit, links=links, known=known, reasons=reasons, verdicts=verdicts, release=release
+    )
+
+
+@router.get("/links/{link_id}")
+def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> Response:
+    """One link and its clusters."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        link = uow.links.get(link_id)
+        release = uow.releases.current()
+        model = None if release is None else uow.models.of_link(release, link_id)
+        reason = None if release is None else uow.models.reasons(release).get(link_id)
+        verdict = None if release is None else uow.models.verdicts(release).get(link_id)
+    return page(request, "link.html", visit, link=link, release=release, model=model, reason=reason, verdict=verdict)
+
+
+@router.get("/clusters/{cluster_id}")
+def cluster_page(
+    request: Request,
+    cluster_id: UUID,
+    visit: Signed,
+    parts: Parts,
+    *,
+    shown: Shown = Shown.THROUGHPUT,
+    basis: EnergyBasis = EnergyBasis.TOTAL,
+    confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
+) -> Response:
+    """A cluster's surface, its slices with the data points, the trade-off and the tiers on it."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        release, model, leaf = _found(uow, cluster_id)
+        link = uow.links.get(model.link_id)
+    metered = leaf.model.table.knows_power
+    if not metered:
+        shown = Shown.THROUGHPUT
+    cut = Cut.of(leaf.model, shown, _numbers(request))
+    tiers = [
+        (tier_name(partition), partition, tier)
+        for partition, tier in zip(leaf.model.partitions, leaf.tiers, strict=True)
+        if partition.confidence == confidence and partition.energy_basis is basis
+    ]
+    response = page(
+        request,
+        "cluster.html",
+        visit,
+        link=link,
+        leaf=leaf.model,
+        release=release,
+        fitted_at=model.fitted_at,
+        cut=cut,
+        shown=shown,
+        measures=tuple(Shown) if metered else (Shown.THROUGHPUT,),
+        axis_names=AXIS_NAMES,
+        solid=chart(solid(cut)),
+        heat=chart(heat(cut)),
+        slices=chart(slices(cut)),
+        pareto=chart(pareto(leaf.model, confidence)) if metered else None,
+        tiers=tiers,
+        confidence=confidence,
+        basis=basis,
+        bases=tuple(EnergyBasis),
+        confidences=sorted({partition.confidence for partition in leaf.model.partitions}),
+        bounds=_bounds,
+    )
+    response.headers.update(WITH_SHADERS)
+    return response
+
+
+def _found(uow: UnitOfWork, cluster_id: UUID) -> tuple[int, StoredModel, StoredLeaf]:
+    release = uow.releases.current()
+    model = None if release is None else uow.models.with_cluster(release, cluster_id)
+    if release is None or model is None:
+        raise NotFound("this cluster is not in the release in force; a newer one may have taken its place")
+    return release, model, next(leaf for leaf in model.leaves if leaf.cluster_id == cluster_id)
+
+
+def _numbers(request: Request) -> dict[str, float]:
+    """Values of axes that the address asks for."""
+    found = {}
+    for name in AXIS_NAMES:
+        try:
+            found[name] = float(request.query_params.get(name, ""))
+        except ValueError:
+            continue
+    return found
+
+
+def _bounds(partition: Partition) -> str:
+    """The tier's range in words."""
+    return tier_name(partition).rpartition(" at ")[0]

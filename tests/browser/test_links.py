@@ -1,0 +1,71 @@
+"""What was learned, as people look at it: links, a link's clusters, a cluster's surface with its data."""
+
+import json
+from uuid import uuid4
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from services.application.users import ROLES, add_user
+from services.bootstrap import Container
+from tests.browser.conftest import choose_password, sign_in
+from tests.integration.admin.visitors import person, signed_in
+from tests.integration.live_transfers import DESTINATION, learned
+from tests.stack import Tenant, logs
+
+__all__ = ["learned", "logs"]
+
+
+@pytest.fixture
+def provider(page: Page, parts: Container, learned: Tenant) -> Page:
+    login = f"pat-{len(page.context.pages)}-{id(page)}"
+    with parts.store.unit_of_work(learned.id) as uow:
+        first = add_user(login, ROLES, uow=uow, clock=parts.clock)[1]
+    sign_in(page, login, first)
+    choose_password(page, first)
+    return page
+
+
+def options(page: Page, heading: str) -> dict:
+    card = page.locator("section.card").filter(has=page.get_by_role("heading", name=heading))
+    return json.loads(card.locator("[data-chart]").get_attribute("data-chart"))
+
+
+def test_from_all_links_to_a_surface_that_shows_what_the_api_tells(provider: Page, api: str, learned: Tenant) -> None:
+    page = provider
+    page.get_by_role("link", name="Links").click()
+    page.get_by_role("row", name=DESTINATION).get_by_role("link").click()
+    page.get_by_role("link", name="Surface and tiers").first.click()
+    page.locator(".chart svg, .chart canvas").first.wait_for()
+    cluster_id = page.url.rpartition("/")[2]
+    with learned.client(api) as client:
+        told = client.get(f"/v1/clusters/{cluster_id}/surface").json()
+    series = {each["type"]: each for each in options(page, "Throughput by")["series"]}
+    assert len(series["scatter3D"]["data"]) <= len(told["observed"])
+    assert len(series["surface"]["data"]) == len(told["axes"]["concurrency"]) * len(told["axes"]["parallelism"])
+    shown = page.get_by_role("row").filter(has_text="throughput at least")
+    at_90 = [
+        each
+        for each in told["partitions"]
+        if (each["kind"], each["confidence"], each["energy_basis"]) == ("throughput_at_least", 0.9, "total")
+    ]
+    expect(shown).to_have_count(len(at_90))
+
+
+def test_every_number_of_a_cluster_is_of_the_rows_in_force(provider: Page, learned: Tenant, parts: Container) -> None:
+    page = provider
+    with parts.store.unit_of_work(learned.id) as uow:
+        (link,) = uow.links.all()
+        model = uow.models.of_link(uow.releases.current(), link.id)
+    page.goto(f"/admin/links/{link.id}")
+    for leaf in model.leaves:
+        row = page.get_by_role("row").filter(has=page.locator(f"th a[href='/admin/clusters/{leaf.cluster_id}']"))
+        expect(row.get_by_role("cell").nth(1)).to_have_text(str(leaf.model.leaf.row_count))
+        expect(row.get_by_role("cell").nth(2)).to_have_text(str(len(leaf.model.observed)))
+
+
+def test_a_cluster_that_is_no_longer_in_force_is_told_so(parts: Container, api: str, learned: Tenant) -> None:
+    with signed_in(api, person(parts, learned)) as visitor:
+        answer = visitor.get(f"/admin/clusters/{uuid4()}")
+    assert answer.status_code == 404
+    assert "is not in the release in force" in answer.text
