@@ -1,7 +1,7 @@
 """The network path of a transfer as its two ends see it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
@@ -41,6 +41,12 @@ class Path:
         if self.bandwidth_bps is None or self.rtt_s is None:
             return None
         return self.bandwidth_bps * self.rtt_s / BITS_PER_BYTE
+
+    def at_most(self, rate_bps: float | None) -> "Path":
+        """The path as a transfer has it that keeps to a rate; itself without one."""
+        if rate_bps is None or (self.bandwidth_bps is not None and self.bandwidth_bps <= rate_bps):
+            return self
+        return replace(self, bandwidth_bps=rate_bps)
 
     def completed_by(self, other: "Path") -> "Path":
         """The same path, with what it does not tell taken from ``other``."""

@@ -1,7 +1,7 @@
 """What the service answers: a plan per chunk, a prediction with its interval, and a table to tune with alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from operator import attrgetter
@@ -44,6 +44,10 @@ class CompactTable:
     queueing_delay_p90_s: Mapping[int, float] = field(default_factory=dict)
     loss_baseline: float | None = None
     bank_limit_bits: float | None = None
+
+    def below(self, ceiling_bps: float) -> "CompactTable":
+        """The same where nothing carries more than this."""
+        return replace(self, predicted=self.predicted.below(ceiling_bps))
 
 
 @dataclass(frozen=True, slots=True)

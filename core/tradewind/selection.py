@@ -10,7 +10,7 @@ throughput: the fewest that keep the target. (Paper 001 eqs 1 and 2; chance cons
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
@@ -116,6 +116,19 @@ class SettingTable:
     def under(self, shift: LoadShift) -> "SettingTable":
         """The table under another load."""
         return SettingTable(tuple(setting.under(shift) for setting in self.settings), self.base_power_w)
+
+    def below(self, ceiling_bps: float) -> "SettingTable":
+        """The table where nothing carries more than this; itself where no setting was expected to.
+
+        Spreads stay: a setting that only fills a pipe is promised for less than the pipe.
+        """
+        highest = math.log(ceiling_bps)
+        if all(setting.log_throughput_mean <= highest for setting in self.settings):
+            return self
+        cut = (
+            replace(setting, log_throughput_mean=min(setting.log_throughput_mean, highest)) for setting in self.settings
+        )
+        return SettingTable(tuple(cut), self.base_power_w)
 
     def objective(self, kind: SlaKind) -> Objective:
         if kind in _FASTEST_FIRST:

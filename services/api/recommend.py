@@ -69,6 +69,7 @@ def enquiry_of(asked: RecommendRequest, *, weight: float = 1.0) -> Enquiry:
         load=asked.load,
         caps=asked.limits.to_caps() if asked.limits else NO_CAPS,
         weight=weight,
+        rate_limit_bps=asked.rate_limit_bps,
     )
 
 

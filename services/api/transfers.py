@@ -95,8 +95,9 @@ async def _opening(parts: Container, principal: Principal, asked: RecommendReque
         plan=offer.recommendation.plan,
         tables=tables,
         bins=enquiry.bins,
-        path=enquiry.path,
+        path=enquiry.path.completed_by((await snapshot_for(parts, principal.tenant_id)).bandwidth(enquiry.link)),
         caps=enquiry.caps,
+        rate_limit_bps=enquiry.rate_limit_bps,
     )
     return Opening(basis=basis, link=enquiry.link, enquiry=asked.model_dump_json(exclude_none=True).encode())
 

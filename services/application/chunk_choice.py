@@ -133,21 +133,27 @@ def shared_duration_s(sizes_bytes: Sequence[int], rates_bps: Sequence[float], ce
 
 
 def kept_together(
-    solutions: Sequence[Solution], predicted: Prediction, dataset: DataSet, sla: Sla
+    solutions: Sequence[Solution],
+    predicted: Prediction,
+    dataset: DataSet,
+    sla: Sla,
+    ceiling_bps: float | None = None,
 ) -> tuple[float, bool]:
     """Probability that the agreement on the whole is kept, and whether it can be promised.
 
     Each chunk keeps its share as if it had the pipe alone; a rate or a deadline must also hold for what is predicted
-    of all of them together.
+    of all of them together. What is above ``ceiling_bps`` cannot be kept at all.
     """
     probability, feasible = 1.0, True
     for solution in solutions:
         probability = min(probability, solution.probability)
         feasible = feasible and solution.feasible
-    if len(solutions) == 1 or sla.target is None or QUANTITY_OF.get(sla.kind) is not Quantity.THROUGHPUT:
+    if sla.target is None or QUANTITY_OF.get(sla.kind) is not Quantity.THROUGHPUT:
         return probability, feasible
     needed_bps = unit_target(sla, dataset_bytes=dataset.total_bytes, certifiable_bps=None)
-    if not needed_bps:
+    if needed_bps and ceiling_bps is not None and needed_bps > ceiling_bps:
+        return 0.0, False
+    if len(solutions) == 1 or not needed_bps:
         return probability, feasible
     probability = min(probability, predicted.throughput_bps.probability_above(needed_bps))
     return probability, feasible and probability >= sla.confidence

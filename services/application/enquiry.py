@@ -1,5 +1,6 @@
 """What a caller asks before a transfer, and the offer that answers it."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -10,7 +11,7 @@ from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.recommendation import Recommendation
 from tradewind.sla import Sla
 from tradewind.transfer import LinkKey
-from tradewind.units import format_count
+from tradewind.units import format_bps, format_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,7 @@ class Enquiry:
 
     ``load`` is the external load, if the caller knows it: 0..1, of which no more than ``LOAD_MAX`` is believed.
     ``weight`` is the transfer's where several share a cap, ``shared_with`` how many of those there are.
+    ``rate_limit_bps`` is what the user permits at most.
     """
 
     link: LinkKey
@@ -30,6 +32,7 @@ class Enquiry:
     caps: Caps = NO_CAPS
     weight: float = 1.0
     shared_with: int = 0
+    rate_limit_bps: float | None = None
 
     def within(self, caps: Caps, shared_with: int) -> Self:
         """The same within further caps, which live transfers share with it."""
@@ -40,6 +43,13 @@ class Enquiry:
         """What a rationale says of transfers that share the caps."""
         others = self.shared_with
         return f"; its caps are shared with {format_count(others, 'live transfer')}" if others else ""
+
+    def ceiling(self, path: Path, *, is_reached: bool) -> str:
+        """What a rationale says of the most that can be carried: the user's limit, or the path once it is reached."""
+        limit_bps, bandwidth_bps = self.rate_limit_bps, path.bandwidth_bps
+        if limit_bps is not None and limit_bps < (bandwidth_bps or math.inf):
+            return f"; limited to {format_bps(limit_bps)} by its user"
+        return f"; the path carries {format_bps(bandwidth_bps)}" if is_reached and bandwidth_bps is not None else ""
 
     def __post_init__(self) -> None:
         if self.load is not None:

@@ -55,7 +55,8 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
     ------
     NotInMemory : models have to be fetched first.
     """
-    enquiry = replace(enquiry, path=_told(enquiry, snapshot))
+    told = _told(enquiry, snapshot)
+    enquiry = replace(enquiry, path=told.at_most(enquiry.rate_limit_bps))
     path, load = completed(enquiry.path), enquiry.load or 0.0
     chunks = enquiry.chunks(path)
     grounds = _by_neighbours(enquiry, snapshot, chunks, path) or _by_rules(enquiry, chunks, path)
@@ -73,7 +74,8 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         source=grounds.source,
         rationale=(
             f"{unseen_case(enquiry, snapshot, chunks, load)}, {grounds.origin}: {channels_of(plan)};"
-            f" expects about {format_bps(predicted.throughput_bps.mean)}, not certified{enquiry.sharing}"
+            f" expects about {format_bps(predicted.throughput_bps.mean)}, not certified"
+            f"{enquiry.ceiling(told, is_reached=False)}{enquiry.sharing}"
         ),
         release=snapshot.release if grounds.source is AnswerSource.NEIGHBOUR else None,
         nearest_data_distance=grounds.distance,
@@ -115,6 +117,7 @@ def _by_neighbours(enquiry: Enquiry, snapshot: Snapshot, chunks: Sequence[Chunk]
     ]
     if not all(table.settings for table in tables):
         return None
+    tables = [table.below(path.bandwidth_bps or math.inf) for table in tables]
     links = dict.fromkeys(each.link for found in nearest for each in found)
     names = ", ".join(
         f"{link.source} → {link.destination}{'' if link.mover == enquiry.link.mover else f' by {link.mover}'}"

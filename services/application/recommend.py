@@ -3,6 +3,7 @@
 No I/O: the snapshot and the maker of ids are arguments.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from uuid import UUID
@@ -70,15 +71,18 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
     leaves, octaves = [], 0.0
     for chunk in chunks:
         leaf, away = model.nearest(chunk.dataset, load.share)
-        leaves.append(snapshot.shelf.under(leaf, load))
+        leaves.append(snapshot.shelf.under(leaf, load).limited_to(enquiry.rate_limit_bps))
         octaves = max(octaves, away)
     solutions = _solve(enquiry, chunks, leaves) if octaves <= MAX_OCTAVES else None
     if solutions is None:
         return replace(enquiry, path=path, load=load.share)
     plan = tuple(map(planned, chunks, solutions))
-    predicted = together(chunks, solutions, enquiry.dataset, enquiry.sla, _ceiling_bps(model, path, load))
-    probability, feasible = kept_together(solutions, predicted, enquiry.dataset, enquiry.sla)
-    predicted = within_pipe(predicted, path.bandwidth_bps)
+    ceiling_bps = path.at_most(enquiry.rate_limit_bps).bandwidth_bps
+    room_bps = min(_ceiling_bps(model, path, load), enquiry.rate_limit_bps or math.inf)
+    predicted = together(chunks, solutions, enquiry.dataset, enquiry.sla, room_bps)
+    probability, feasible = kept_together(solutions, predicted, enquiry.dataset, enquiry.sla, ceiling_bps)
+    is_reached = ceiling_bps is not None and predicted.throughput_bps.mean >= ceiling_bps
+    predicted = within_pipe(predicted, ceiling_bps)
     weightiest = _weightiest(chunks, solutions)  # its tier stands for the whole
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
@@ -102,6 +106,7 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
             octaves=octaves,
             mean_bps=predicted.throughput_bps.mean,
         )
+        + enquiry.ceiling(path, is_reached=is_reached)
         + enquiry.sharing,
         release=snapshot.release,
         nearest_data_distance=octaves,

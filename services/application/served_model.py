@@ -50,6 +50,8 @@ class ServedLeaf:
     """A leaf ready to answer under one load, its median unless shifted; what is asked for is made once and kept.
 
     ``compact`` is the compact table at the median; ``usual`` is the leaf at its median, ``None`` for that leaf itself.
+    ``ceiling_bps`` is what the path carries; ``is_limited`` where a user permits less: nothing solved beforehand
+    holds then.
     """
 
     model: LeafModel
@@ -57,11 +59,13 @@ class ServedLeaf:
     compact: CompactTable
     shift: LoadShift = NO_SHIFT
     usual: "ServedLeaf | None" = None
+    ceiling_bps: float = math.inf
+    is_limited: bool = False
     _by_key: dict[PartitionKey, tuple[ServedPartition, ...]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def of(cls, model: LeafModel, tiers: Iterable[Tier]) -> "ServedLeaf":
-        return cls(model, tuple(tiers), model.compact())
+    def of(cls, model: LeafModel, tiers: Iterable[Tier], bandwidth_bps: float | None = None) -> "ServedLeaf":
+        return cls(model, tuple(tiers), model.compact(), ceiling_bps=bandwidth_bps or math.inf)
 
     def under(self, load: float) -> "ServedLeaf":
         """The leaf under a load 0 … 1; itself where no log tells what load does to it."""
@@ -69,15 +73,23 @@ class ServedLeaf:
             return self
         return replace(self, shift=self.model.shift(load), usual=self.usual or self)
 
+    def limited_to(self, rate_bps: float | None) -> "ServedLeaf":
+        """The leaf for a user who permits no more than this rate; itself where it is above what the path carries."""
+        if rate_bps is None or rate_bps >= self.ceiling_bps:
+            return self
+        return replace(self, ceiling_bps=rate_bps, is_limited=True)
+
     @cached_property
     def table(self) -> SettingTable:
         """All settings of the lattice."""
-        return self.model.table if self.shift == NO_SHIFT else self.model.table.under(self.shift)
+        table = self.model.table if self.shift == NO_SHIFT else self.model.table.under(self.shift)
+        return table.below(self.ceiling_bps)
 
     @cached_property
     def table_json(self) -> bytes:
         """The compact table as it goes out."""
-        return table_json(replace(self.compact, predicted=self.compact.predicted.under(self.shift)))
+        shifted = replace(self.compact, predicted=self.compact.predicted.under(self.shift))
+        return table_json(shifted.below(self.ceiling_bps))
 
     @cached_property
     def lendable(self) -> Lendable:
@@ -98,7 +110,7 @@ class ServedLeaf:
 
     def _shifted(self, key: PartitionKey) -> Iterator[ServedPartition]:
         for partition, tier in zip(self.model.partitions, self.tiers, strict=True):
-            if partition.key == key:
+            if partition.key == key and not self.is_limited:
                 here = partition if self.shift == NO_SHIFT else partition.under(self.shift)
                 if here is not None:
                     yield ServedPartition.of(here, tier, self.model.table.base_power_w)
@@ -116,7 +128,7 @@ class ServedModel:
 
     @classmethod
     def of(cls, stored: StoredModel) -> "ServedModel":
-        leaves = tuple(ServedLeaf.of(each.model, each.tiers) for each in stored.leaves)
+        leaves = tuple(ServedLeaf.of(each.model, each.tiers, stored.path.bandwidth_bps) for each in stored.leaves)
         return cls(stored.path, stored.load_median, leaves, stored.unknown_bps)
 
     def nearest(self, dataset: DataSet, load: float) -> tuple[ServedLeaf, float]:

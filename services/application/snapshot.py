@@ -144,6 +144,13 @@ class Snapshot:
         """What the owner of the source says of the path to the destination."""
         return self.index.known_paths.get(self._own_names(asked), UNKNOWN_PATH)
 
+    def bandwidth(self, asked: LinkKey) -> Path:
+        """The path of a link with its bandwidth alone, as the owner of the source or else its logs tell it."""
+        told = self.known_path(asked).bandwidth_bps
+        if told is None and (indexed := self.indexed(asked)) is not None:
+            told = indexed.path.bandwidth_bps
+        return UNKNOWN_PATH if told is None else Path(bandwidth_bps=told)
+
     def permitted(self, asked: LinkKey, weight: float) -> Permitted | None:
         """What the limits leave a transfer between two endpoints, beside those that live; ``None`` without limits."""
         limits = self.index.limits

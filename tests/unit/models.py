@@ -83,7 +83,10 @@ def _single(predicted: SettingTable, dataset: DataSet, kind: SlaKind) -> Partiti
 def snapshot(*models: LeafModel, key: LinkKey = LINK, path: Path = PATH) -> Snapshot:
     """A release with one link, its model in memory."""
     model_id = uuid5(NAMESPACE, str(key))
-    leaves = tuple(ServedLeaf.of(model, [Tier(uuid5(NAMESPACE, p.kind)) for p in model.partitions]) for model in models)
+    leaves = tuple(
+        ServedLeaf.of(model, [Tier(uuid5(NAMESPACE, p.kind)) for p in model.partitions], path.bandwidth_bps)
+        for model in models
+    )
     powered = tuple(model.table.knows_power for model in models)
     indexed = IndexedModel(model_id, path, tuple(model.leaf for model in models), powered)
     made = Snapshot(Index(7, {key: indexed}, {"origin.example.org": "origin"}))

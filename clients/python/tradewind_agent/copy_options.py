@@ -45,3 +45,9 @@ class CopyOptions:
     apply_resources: bool = False
     resume: bool = True
     engine: EngineOptions = field(default_factory=EngineOptions)
+
+    @property
+    def rate_limit_bps(self) -> float | None:
+        """The rate that the user permits at most, of the network and of the disk; ``None`` without a limit."""
+        rates = (self.resources.nic_bps, self.resources.disk_bps)
+        return min((rate for rate in rates if rate is not None), default=None)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from tradewind.dataset import SizeBin, bins_of_sizes
-from tradewind.parameters import NO_CAPS
 from tradewind.path import Path
+from tradewind.units import format_bps
 from tradewind.wire.recommendations import RecommendRequest, WireLimits, WireSizeBin, WireSla, WireWorkload
 from tradewind.wire.records import WirePath
 from tradewind_agent.copy_listing import Listing
@@ -74,7 +74,10 @@ def plan_sizes(
     except (KeyRefused, ScopeMissing) as refused:
         plan, notes = str(refused), (str(refused),)
     if isinstance(plan, str):
-        plan = plan_by_rules(uuid4(), bins, path, options.sla, options.limits, load=options.load, because=plan)
+        most_bps = options.rate_limit_bps
+        because = plan if most_bps is None else f"{plan}; no more than {format_bps(most_bps)}, as set"
+        own = path.at_most(most_bps)
+        plan = plan_by_rules(uuid4(), bins, own, options.sla, options.limits, load=options.load, because=because)
     plan = with_overrides(plan, by_hand)
     return PlannedCopy(plan=plan, enquiry=enquiry, key_is_good=not notes, notes=notes)
 
@@ -97,5 +100,11 @@ def _request(
         sla=WireSla(**asdict(options.sla)),
         path=WirePath(**asdict(path)),
         load=options.load,
-        limits=None if options.limits == NO_CAPS else WireLimits(**asdict(options.limits)),
+        limits=_limits(options),
     )
+
+
+def _limits(options: CopyOptions) -> WireLimits | None:
+    """What the user permits at most: of settings, and as a rate."""
+    limits = WireLimits(**asdict(options.limits), throughput_bps=options.rate_limit_bps)
+    return None if limits == WireLimits() else limits

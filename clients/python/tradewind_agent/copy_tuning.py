@@ -93,4 +93,6 @@ def _capped(enquiry: RecommendRequest, by_hand: Parameters) -> RecommendRequest:
     limits = enquiry.limits
     caps = of_user if limits is None else limits.to_caps().tightened_by(of_user)
     known = {name: value for name, value in asdict(caps).items() if value is not None}
+    if enquiry.rate_limit_bps is not None:
+        known["throughput_bps"] = enquiry.rate_limit_bps
     return enquiry.model_copy(update={"limits": WireLimits(**known)}) if known else enquiry

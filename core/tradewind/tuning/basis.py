@@ -54,7 +54,8 @@ class Basis:
     """Everything `begin` and `step` need beside state and sample.
 
     ``caps`` are those granted for the whole transfer: concurrency and streams are held by the sum over its chunks. A
-    new grant is a new basis (``dataclasses.replace``); the next step obeys it.
+    new grant is a new basis (``dataclasses.replace``); the next step obeys it. ``rate_limit_bps`` is what the user
+    permits at most.
     """
 
     sla: Sla
@@ -62,6 +63,7 @@ class Basis:
     path: Path = UNKNOWN_PATH
     caps: Caps = NO_CAPS
     base_power_w: float | None = None
+    rate_limit_bps: float | None = None
 
     def __post_init__(self) -> None:
         if not self.chunks:
@@ -87,6 +89,11 @@ class Basis:
         )
         best = max((bps for bps in certifiable if bps is not None), default=None)
         return unit_target(self.sla, dataset_bytes=self.total_bytes, certifiable_bps=best) or None
+
+    @cached_property
+    def ceiling_bps(self) -> float | None:
+        """The most that is possible: the path's bandwidth or the user's limit; ``None`` where neither is known."""
+        return self.path.at_most(self.rate_limit_bps).bandwidth_bps
 
     @cached_property
     def loss_baseline(self) -> float:

@@ -33,6 +33,9 @@ STALE = 0.25
 Beyond it the path has changed since, and what was found then can neither be reached nor beaten.
 """
 
+SURE_TICKS = 2
+"""Ticks at the best found after which change detection knows what to expect of it, and finds a change of the path."""
+
 AGAIN_TICKS = 12
 """Ticks a settled search rests before it tries again to do with less."""
 
@@ -67,7 +70,7 @@ def begin_search(
 def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Search, value: float) -> Proposal:
     limits = limits_of(basis, state, seen)
     lowest, highest = len(seen.active), _highest(limits)
-    if seen.is_full and seen.streams >= POLITE_STREAMS:
+    if seen.is_at_ceiling or (seen.is_full and seen.streams >= POLITE_STREAMS):
         highest = min(highest, max(seen.streams, search.best_streams))
     search = search.advanced(value, lowest, highest)
     wanted, settings = search.streams, scaled(basis, seen, search.streams, limits)
@@ -76,6 +79,8 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
         search = Search(reached, reached, search.best_utility, settled=True)
     search = replace(search, capped=search.settled and max(reached, wanted) >= _highest(limits))
     measured = f"{format_count(seen.streams, 'stream')}: {format_bps(seen.throughput_bps)}"
+    if seen.is_at_ceiling:
+        measured += f" of {format_bps(seen.ceiling_bps or 0.0)} at most"
     reason = f"{measured}; {reached} have done best and stay" if search.settled else f"{measured}; trying {reached}"
     return Proposal(replace(state, search=search), DecisionKind.EXPLORE, reason, settings)
 
@@ -85,7 +90,8 @@ def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, se
         if abs(_utility(basis, seen, goal, search) - search.best_utility) > STALE:
             again = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
             return replace(again, reason=f"the path has changed while streams were tried; {again.reason}")
-        search = search.confirmed()
+        if state.belief.ticks >= SURE_TICKS:
+            search = search.confirmed()
     limits = limits_of(basis, state, seen)
     wanted = min(search.best_streams, _highest(limits))
     if seen.streams < wanted:

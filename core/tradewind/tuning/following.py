@@ -39,12 +39,19 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
     if _regains(state, goal, chosen):
         reason = f"the path has been quiet: {told(chosen.settings)} again"
         return Proposal(replace(state, reopened=False), DecisionKind.RESTORE, reason, chosen.settings)
-    if goal.floor_bps is not None and chosen.present.throughput_bps < goal.floor_bps and seen.has_room:
+    if _falls_short(seen, goal, chosen):
         more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
         return replace(more, kind=DecisionKind.SLA_BELOW, reason=f"the table knows nothing faster; {more.reason}")
     state = replace(state, rest=rest_after(chosen, forecaster, goal, limits))
     expected = f"{format_bps(chosen.outlook.throughput_bps)} expected of the best setting known"
     return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, expected)
+
+
+def _falls_short(seen: Observation, goal: Goal, chosen: Chosen) -> bool:
+    """Whether more is needed than the table knows of, where the path may have it."""
+    if goal.floor_bps is None or chosen.present.throughput_bps >= goal.floor_bps:
+        return False
+    return seen.has_room and not seen.is_at_ceiling
 
 
 def _rests(state: TuningState, forecaster: Forecaster, goal: Goal, limits: Limits) -> bool:
@@ -54,7 +61,7 @@ def _rests(state: TuningState, forecaster: Forecaster, goal: Goal, limits: Limit
 
 def _beyond_the_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
     """Look around where speed is all, and the path carries what the table does not know of."""
-    if goal != FASTEST or not _leaves_room(state, seen):
+    if goal != FASTEST or seen.is_at_ceiling or not _leaves_room(state, seen):
         return None
     more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
     gain = math.exp(state.belief.path.mean)

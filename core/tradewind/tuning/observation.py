@@ -24,6 +24,9 @@ FULL_SHARE = 0.5
 A tick shows one moment of a queue that CUBIC empties by up to half whenever it has overflowed.
 """
 
+CEILING_NOISE = 0.05
+"""A rate this near to a ceiling has reached it, as ticks of 5 s differ by so much; a faster one proves it wrong."""
+
 _CLOCK_SLACK = 2.0
 """The clock is believed up to this many times the intervals that have passed."""
 
@@ -40,7 +43,7 @@ class Observation:
     the last decision asked for each; where it did not speak of a chunk, what is in force. ``streams`` : in force.
     ``loss`` : share sent again within the tick. ``is_lossy`` : it exceeds what is tolerated, be it by luck.
     ``slow_start`` : share of the tick's throughput that new connections may have cost. ``power_w`` : total power,
-    measured or else expected; ``j_per_byte`` of it.
+    measured or else expected; ``j_per_byte`` of it. ``ceiling_bps`` : what the transfer cannot exceed, if it is known.
     """
 
     sample: Sample
@@ -56,6 +59,14 @@ class Observation:
     slow_start: float
     forecaster: Forecaster | None
     power_w: float | None
+    ceiling_bps: float | None = None
+
+    @property
+    def is_at_ceiling(self) -> bool:
+        """Whether what is known to be the most that can be carried is carried, and more streams would add nothing."""
+        if self.ceiling_bps is None:
+            return False
+        return abs(self.throughput_bps / self.ceiling_bps - 1) <= CEILING_NOISE
 
     @property
     def throughput_bps(self) -> float:
@@ -121,6 +132,7 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningSta
         slow_start=_slow_start(state, interval_s, rtt_s),
         forecaster=view,
         power_w=power_w,
+        ceiling_bps=basis.ceiling_bps,
     )
     bank = credited(state.bank, basis, throughput_bps=sample.throughput_bps, power_w=power_w, interval_s=interval_s)
     accounted = replace(

@@ -18,11 +18,12 @@ def opened(
     bins: Sequence[SizeBin],
     path: Path = UNKNOWN_PATH,
     caps: Caps = NO_CAPS,
+    rate_limit_bps: float | None = None,
 ) -> Basis:
     """The basis of a transfer of the files in ``bins`` that begins with ``plan``.
 
     A bin belongs to the first chunk whose upper end holds its mean file size, the last chunk has none. Chunks of the
-    plan without any file are left out.
+    plan without any file are left out. No table expects more than the path carries or the user permits.
     """
     counts, totals = [0] * len(plan), [0] * len(plan)
     for each in bins:
@@ -30,9 +31,12 @@ def opened(
         place = next(i for i, chunk in enumerate(plan) if chunk.max_file_bytes is None or mean <= chunk.max_file_bytes)
         counts[place] += each.file_count
         totals[place] += each.total_bytes
+    ceiling_bps = path.at_most(rate_limit_bps).bandwidth_bps
+    if ceiling_bps is not None:
+        tables = {kind: table.below(ceiling_bps) for kind, table in tables.items()}
     chunks = tuple(
         ChunkBasis(chunk, count, total, tables.get(chunk.chunk))
         for chunk, count, total in zip(plan, counts, totals, strict=True)
         if count
     )
-    return Basis(sla=sla, chunks=chunks, path=path, caps=caps)
+    return Basis(sla=sla, chunks=chunks, path=path, caps=caps, rate_limit_bps=rate_limit_bps)

@@ -16,7 +16,7 @@ from tradewind.prediction import Interval, PredictedSetting
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable
 from tradewind.selection import SettingTable
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
-from tradewind.wire.base import AtLeastOne, Count, Name, NonNegative, Open, Positive, Small, Strict
+from tradewind.wire.base import AtLeastOne, Bandwidth, Count, Name, NonNegative, Open, Positive, Small, Strict
 from tradewind.wire.records import WireParameters, WirePath
 
 MEAN_TOLERANCE = 0.01
@@ -93,7 +93,10 @@ class WireSla(Strict):
 
 
 class WireLimits(Strict):
-    """Caps of this one request, on top of those of endpoints, link and tenant."""
+    """Caps of this one request, on top of those of endpoints, link and tenant.
+
+    ``throughput_bps`` : rate that the transfer keeps to, because its user limits it.
+    """
 
     concurrency: Small | None = None
     parallelism: Small | None = None
@@ -101,9 +104,10 @@ class WireLimits(Strict):
     streams: AtLeastOne | None = None
     cores: Small | None = None
     frequency_hz: Positive | None = None
+    throughput_bps: Bandwidth | None = None
 
     def to_caps(self) -> Caps:
-        return Caps(**dict(self))
+        return Caps(**{name: value for name, value in self if name != "throughput_bps"})
 
 
 class RecommendRequest(Strict):
@@ -120,6 +124,11 @@ class RecommendRequest(Strict):
 
     def to_path(self) -> Path:
         return Path(**dict(self.path)) if self.path else UNKNOWN_PATH
+
+    @property
+    def rate_limit_bps(self) -> float | None:
+        """What the transfer's user permits at most."""
+        return None if self.limits is None else self.limits.throughput_bps
 
 
 class WireInterval(Open):

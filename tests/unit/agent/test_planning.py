@@ -13,6 +13,8 @@ from tradewind.path import Path
 from tradewind.recommendation import ChunkPlan
 from tradewind.sla import Sla, SlaKind
 from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
+from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.copy_plan import plan_sizes
 from tradewind_agent.planning import (
     Plan,
     ask,
@@ -21,7 +23,9 @@ from tradewind_agent.planning import (
     plan_given,
     with_overrides,
 )
+from tradewind_agent.resources.limits import Limits
 from tradewind_agent.retries import NO_RETRIES
+from tradewind_agent.tuning.lone_controller import basis_of
 
 ID = UUID(int=1)
 WAN = Path(bandwidth_bps=1e9, rtt_s=0.06)  # BDP 7.5 MB
@@ -128,6 +132,16 @@ def test_what_others_use_of_the_path_is_not_planned_with():
     assert loaded.predicted.throughput_bps.mean <= 0.4e9 < idle.predicted.throughput_bps.mean
     assert loaded.chunks[0].parameters.pipelining < idle.chunks[0].parameters.pipelining
     assert "at load 0.60" in loaded.rationale
+
+
+def test_a_rate_that_the_user_limits_is_planned_with_and_told_to_the_service():
+    options = CopyOptions(resources=Limits(nic_bps=2e7, disk_bps=8e7))
+    planned = plan_sizes([5_000_000] * 40, WAN, ("alpha", "beta"), options, None, mover="tradewind")
+    assert planned.enquiry.rate_limit_bps == 2e7
+    assert planned.plan.predicted.throughput_bps.high <= 2e7
+    assert "no more than 20 Mbit/s, as set" in planned.plan.rationale
+    basis = basis_of(planned.plan, planned.enquiry, bins_of_sizes([5_000_000] * 40))
+    assert basis.ceiling_bps == 2e7
 
 
 def test_rules_admit_what_they_assume():

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tradewind.dataset import SizeBin
+from tradewind.parameters import NO_CAPS
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.sla import Sla
 from tradewind.tuning import Basis, Decision, TuningState, begin, opened, resume, step
@@ -15,12 +16,17 @@ from tradewind_agent.planning import Plan
 def basis_of(plan: Plan, enquiry: RecommendRequest, bins: Sequence[SizeBin]) -> Basis:
     """What a transfer is tuned on: the recommendation's compact tables, or none where the rules made the plan."""
     tables = {} if plan.answer is None else {kind: table.to_table() for kind, table in plan.answer.table.items()}
-    limits = enquiry.limits
     sla: Sla = enquiry.sla.to_sla()
     path: Path = enquiry.to_path() if enquiry.path is not None else UNKNOWN_PATH
-    if limits is None:
-        return opened(sla=sla, plan=plan.chunks, tables=tables, bins=bins, path=path)
-    return opened(sla=sla, plan=plan.chunks, tables=tables, bins=bins, path=path, caps=limits.to_caps())
+    return opened(
+        sla=sla,
+        plan=plan.chunks,
+        tables=tables,
+        bins=bins,
+        path=path,
+        caps=NO_CAPS if enquiry.limits is None else enquiry.limits.to_caps(),
+        rate_limit_bps=enquiry.rate_limit_bps,
+    )
 
 
 @dataclass(slots=True)
