@@ -14,8 +14,8 @@ from tradewind.units import BITS_PER_BYTE
 OVERHEAD_S = 1.0
 """Of a run: its folders, its processes, counting what it has written."""
 
-SEARCHED_SHARE = 0.4
-"""Of the search's cut that a run of it takes on average, most of them being abandoned."""
+SEARCHED_SHARE = 0.6
+"""Of the search's cut that a run of it takes on average: half of them fill the path and are watched to the end."""
 
 REFINED_SHARE = 0.4
 """Settings tried around the leaders, for each coarse one."""
