@@ -116,7 +116,10 @@ def _rooms(view: Forecaster, limits: Limits, settings: Sequence[Parameters]) -> 
 
 def _own(view: Forecaster) -> tuple[float, ...]:
     """d_k; of a chunk alone there is none, whatever was learned while there were others."""
-    return tuple(math.log(gain) for gain in view.own_gains)
+    if len(view.active) == 1:
+        return (0.0,)
+    known = (view.belief.chunks.get(chunk.basis.kind) for chunk in view.active)
+    return tuple(0.0 if own is None else own.mean for own in known)
 
 
 def _spread(moved: Sequence[float]) -> float:
