@@ -17,7 +17,7 @@ from services.application.ports import Clock
 from services.application.silence import silent_after_s
 from services.application.transfer_journal import TransferJournal, TransferNews, Workload
 from services.application.tuning_sessions import TransferKey
-from tradewind.errors import InvalidValue, TradewindError
+from tradewind.errors import InvalidValue, TradewindError, Unavailable
 from tradewind.wire.base import reason_of
 from tradewind.wire.heartbeats import Heartbeat, SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
@@ -46,6 +46,9 @@ class HandedOver(Protocol):
 
     def settle(self, entries: Sequence[Entry], journalled: Mapping[TransferKey, int]) -> None:
         """Let sessions tell what is journalled, then forget the entries."""
+
+    def give_back(self, entries: Sequence[Entry]) -> None:
+        """Let the next taker have what is not settled of these, whoever it is."""
 
 
 class JournalUnitOfWork(Protocol):
@@ -100,7 +103,11 @@ class HeartbeatJournal:
         done = Run()
         for _ in range(MAX_BATCHES):
             entries = self.handed_over.take(BATCH)
-            stored = self._store(entries)
+            try:
+                stored = self._store(entries)
+            except Unavailable:
+                self.handed_over.give_back(entries)
+                raise
             done = Run(done.stored + stored, done.dropped + len(entries) - stored)
             if len(entries) < BATCH:
                 break

@@ -71,6 +71,19 @@ class HeartbeatStream:
         except (redis.RedisError, OSError) as away:
             raise Unavailable(f"the stream of heartbeats does not answer: {away}") from away
 
+    def give_back(self, entries: Sequence[Entry]) -> None:
+        """Let the next taker have what is not settled of these at once, as if it had been left behind long ago.
+
+        Raises
+        ------
+        Unavailable : the store of sessions does not answer; the entries come again when they are old enough.
+        """
+        tokens: list[Any] = [entry.token for entry in entries]
+        try:
+            self._client.xclaim(JOURNAL, GROUP, WORKER, 0, tokens, idle=self._left_behind_after_ms, justid=True)
+        except (redis.RedisError, OSError) as away:
+            raise Unavailable(f"the stream of heartbeats does not answer: {away}") from away
+
     def _take(self, limit: int) -> Sequence[Entry]:
         _, left_behind, *_ = self._client.xautoclaim(
             JOURNAL, GROUP, WORKER, min_idle_time=self._left_behind_after_ms, count=limit

@@ -13,7 +13,7 @@ import redis
 
 from services.application.journal_heartbeats import Entry, HeartbeatJournal, Run
 from services.application.tuning_sessions import TransferKey
-from services.bootstrap import Container
+from services.bootstrap import Container, container
 from services.embedded.valkey import EmbeddedValkey
 from services.queue.heartbeat_stream import GROUP, HeartbeatStream
 from services.queue.sessions import JOURNAL, session_key
@@ -143,6 +143,16 @@ def test_entries_of_a_living_worker_are_left_to_it(transfer: Transfer, journal: 
     assert transfer.beat(2)["journalled_sequence"] == -1  # sequence 0 is not stored yet
     assert journal.run() == Run(stored=2)
     assert transfer.beat(3)["journalled_sequence"] == 2
+
+
+def test_entries_that_the_database_could_not_take_are_taken_by_the_next_run(
+    transfer: Transfer, journal: Journal, store: redis.Redis, redis_url: str
+) -> None:
+    transfer.beat(0)
+    nowhere = "postgresql://nobody@127.0.0.1:1/none"
+    with container(database_url=nowhere, redis_url=redis_url) as away, pytest.raises(Unavailable):
+        Journal(away, store).run(HeartbeatStream(store))
+    assert journal.run(HeartbeatStream(store)) == Run(stored=1)
 
 
 def test_a_gap_stops_what_is_told_as_journalled(transfer: Transfer, journal: Journal) -> None:
