@@ -15,6 +15,7 @@ from starlette.types import Lifespan
 from services.admin import account, audit, overview, static_files, users
 from services.admin import keys as keys_pages
 from services.admin import links as links_pages
+from services.admin import transfers as transfers_pages
 from services.api import (
     completions,
     endpoints,
@@ -56,6 +57,7 @@ ROUTERS = (
     static_files.router,
     account.router,
     overview.router,
+    transfers_pages.router,
     links_pages.router,
     keys_pages.router,
     users.router,

@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 POLL_S = 0.2
 KEEP_ALIVE_S = 150  # longer than agents and proxies keep an idle connection: a request sent while we close it is lost
 STOP_STEPS = ((signal.SIGTERM, 10.0), (signal.SIGQUIT, 5.0))  # Celery: finish the task, then drop it to be redelivered
+STREAMS_END_S = 5  # pages that follow what goes on would keep a server from ending
 PYTHON = (sys.executable, "-P", "-m")
 # Root is warned of pickled messages; ours are JSON, and root serves only where there is no other account to use.
 CELERY = (*PYTHON[:-1], "-Wignore::UserWarning:celery.platforms", "-m", "celery", "-q", "-A", "workers.app")
@@ -162,6 +163,7 @@ def commands(settings: Settings) -> Mapping[str, Sequence[str]]:
                 "--log-level=warning",
             ),
             f"--timeout-keep-alive={KEEP_ALIVE_S}",
+            f"--timeout-graceful-shutdown={STREAMS_END_S}",
             *(f"--host={settings.host}", f"--port={settings.port}", f"--workers={settings.api_workers}"),
         ],
         "workers": [*CELERY, "worker", f"--queues={JOBS_QUEUE}", f"--concurrency={settings.task_workers}"],

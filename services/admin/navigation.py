@@ -25,6 +25,7 @@ _OPERATOR = (Scope.OPERATOR,)
 
 SECTIONS = (
     Section("", (Entry("/admin", "Overview"),)),
+    Section("What goes on", (Entry("/admin/transfers", "Transfers"),)),
     Section("What was learned", (Entry("/admin/links", "Links"),)),
     Section(
         "Administration",

@@ -138,6 +138,11 @@ def page(
     return response
 
 
+def fragment(template: str, **context: Any) -> str:
+    """A part of a page."""
+    return _TEMPLATES.get_template(template).render(context)
+
+
 def done(request: Request, address: str, said: str = "") -> Response:
     """After a form: on to a page, which says what was done."""
     response = go_to(request, address)

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from playwright.sync_api import (
@@ -16,9 +17,21 @@ from playwright.sync_api import (
 
 from services.application.users import ROLES, add_user
 from services.bootstrap import Container
-from tests.stack import admin_database_url, api, database_url, new_tenant, parts, postgres, redis_url, valkey
+from tests.integration.live_transfers import learned
+from tests.stack import (
+    Tenant,
+    admin_database_url,
+    api,
+    database_url,
+    logs,
+    new_tenant,
+    parts,
+    postgres,
+    redis_url,
+    valkey,
+)
 
-__all__ = ["admin_database_url", "api", "database_url", "parts", "postgres", "redis_url", "valkey"]
+__all__ = ["admin_database_url", "api", "database_url", "learned", "logs", "parts", "postgres", "redis_url", "valkey"]
 
 FLAGS = (
     "--no-sandbox",
@@ -95,6 +108,17 @@ def signed_in(page: Page, login: tuple[str, str]) -> Page:
     """The page of an operator who has signed in and chosen a password."""
     sign_in(page, *login)
     choose_password(page, login[1])
+    return page
+
+
+@pytest.fixture
+def provider(page: Page, parts: Container, learned: Tenant) -> Page:
+    """The page of somebody of a tenant with a release, signed in."""
+    login = f"pat-{uuid4()}"
+    with parts.store.unit_of_work(learned.id) as uow:
+        first = add_user(login, ROLES, uow=uow, clock=parts.clock)[1]
+    sign_in(page, login, first)
+    choose_password(page, first)
     return page
 
 

@@ -3,27 +3,12 @@
 import json
 from uuid import uuid4
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from services.application.users import ROLES, add_user
 from services.bootstrap import Container
-from tests.browser.conftest import choose_password, sign_in
 from tests.integration.admin.visitors import person, signed_in
-from tests.integration.live_transfers import DESTINATION, learned
-from tests.stack import Tenant, logs
-
-__all__ = ["learned", "logs"]
-
-
-@pytest.fixture
-def provider(page: Page, parts: Container, learned: Tenant) -> Page:
-    login = f"pat-{len(page.context.pages)}-{id(page)}"
-    with parts.store.unit_of_work(learned.id) as uow:
-        first = add_user(login, ROLES, uow=uow, clock=parts.clock)[1]
-    sign_in(page, login, first)
-    choose_password(page, first)
-    return page
+from tests.integration.live_transfers import DESTINATION
+from tests.stack import Tenant
 
 
 def options(page: Page, heading: str) -> dict:

@@ -1,0 +1,58 @@
+"""Transfers as people follow them: a list that grows by itself, and a timeline of what was decided and why."""
+
+import json
+from collections.abc import Iterator
+
+import httpx
+import pytest
+import redis
+from playwright.sync_api import Page, expect
+
+from services.bootstrap import Container
+from services.queue.sessions import JOURNAL
+from tests.integration.live_transfers import Transfer, client
+from tests.integration.test_journal import Journal
+
+__all__ = ["client"]
+
+
+@pytest.fixture
+def journal(parts: Container, redis_url: str) -> Iterator[Journal]:
+    with redis.Redis.from_url(redis_url) as store:
+        store.delete(JOURNAL)
+        yield Journal(parts, store)
+
+
+def test_a_transfer_appears_and_its_timeline_grows_while_people_look(
+    provider: Page, client: httpx.Client, journal: Journal
+) -> None:
+    page = provider
+    page.get_by_role("link", name="Transfers").click()
+    expect(page.get_by_text("No transfer yet")).to_be_visible()
+    transfer = Transfer(client)
+    transfer.beat(0)
+    transfer.beat(1)
+    journal.run()
+    row = page.get_by_role("row").filter(has=page.locator(f"a[href='/admin/transfers/{transfer.id}']"))
+    expect(row.get_by_text("live")).to_be_visible()
+    row.get_by_role("link").click()
+    for sequence in range(2, 6):
+        transfer.beat(sequence, 20e6 if sequence > 3 else 80e6)
+    journal.run()
+    expect(page.get_by_role("row").nth(1).get_by_role("cell").first).to_have_text("5")
+    drawn = json.loads(page.locator("[data-chart]").get_attribute("data-chart"))
+    assert [rate for _, rate in drawn["series"][0]["data"]] == [80.0, 80.0, 80.0, 20.0, 20.0]
+    expect(page.locator(".chart svg")).to_be_visible()
+
+
+def test_a_list_is_narrowed_by_state_and_place(provider: Page, client: httpx.Client, journal: Journal) -> None:
+    transfer = Transfer(client)
+    transfer.beat(0)
+    journal.run()
+    page = provider
+    page.goto("/admin/transfers?state=ended")
+    expect(page.get_by_text("No transfer is like that")).to_be_visible()
+    page.get_by_label("State").select_option("live")
+    page.get_by_label("To").fill("amber")
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator(f"a[href='/admin/transfers/{transfer.id}']")).to_be_visible()
