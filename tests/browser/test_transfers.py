@@ -41,7 +41,7 @@ def test_a_transfer_appears_and_its_timeline_grows_while_people_look(
     journal.run()
     expect(page.get_by_role("row").nth(1).get_by_role("cell").first).to_have_text("5")
     drawn = json.loads(page.locator("[data-chart]").get_attribute("data-chart"))
-    assert [rate for _, rate in drawn["series"][0]["data"]] == [80.0, 80.0, 80.0, 20.0, 20.0]
+    assert drawn["series"][0]["data"] == [[5.0, 80.0], [10.0, 80.0], [15.0, 80.0], [20.0, 20.0], [25.0, 20.0]]
     expect(page.locator(".chart svg")).to_be_visible()
 
 

@@ -1,6 +1,7 @@
 """A transfer over time: throughput and round trip of each tick, streams in force, and where something was decided."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from services.admin.charts.style import COLOURS, LINE, Options, in_unit
 from tradewind.units import MBIT
@@ -19,8 +20,7 @@ def timeline(samples: Sequence[TransferSample]) -> Options:
     """Three panels over the seconds since the first heartbeat; a mark stands where parameters were changed."""
     if not samples:
         return {}
-    first = samples[0].at
-    at_s = [(each.at - first).total_seconds() for each in samples]
+    at_s = list(accumulate(each.interval_s for each in samples))  # clocks of agents may jump
     ticks = [(x, each) for x, each in zip(at_s, samples, strict=True) if each.sequence > 0]
     changes = [
         {"xAxis": x, "name": each.decision.kind} for x, each in zip(at_s, samples, strict=True) if each.decision.changed
