@@ -287,7 +287,7 @@ def test_a_copy_asks_for_its_listing_before_it_loads_what_comes_later(origin, en
     code = (
         "import sys; from tradewind_agent import copy_listing; from tradewind_agent.cli import app, loading; "
         "loading._load = lambda modules: None; real = copy_listing.list_files; "
-        "late = {'httpx', 'rich', 'zstandard', 'tradewind.wire'}; "
+        "late = {'httpx', 'pydantic', 'rich', 'zstandard', 'tradewind.wire', 'tradewind_agent.engine.engine'}; "
         "copy_listing.list_files = lambda *places, **asked: "
         "print(sorted(late.intersection(sys.modules))) or real(*places, **asked); "
         f"sys.exit(app.run(['copy', {origin.url!r}, {str(tmp_path / 'copy')!r}, '--dry-run']))"

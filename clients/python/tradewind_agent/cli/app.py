@@ -11,6 +11,7 @@ from typer.main import get_command
 
 from tradewind.errors import InvalidValue, TradewindError
 from tradewind_agent.cli import copy, doctor, login, logs, meter, recommend, serve_files, surroundings, wrap
+from tradewind_agent.cli.plain_values import without_validators
 from tradewind_agent.cli.terminal import PROGRAM, Terminal
 
 FAILURE, WRONG_USAGE = 1, 2
@@ -80,7 +81,7 @@ def _alone(
 def run(arguments: list[str]) -> int:
     """Run one command line; the exit code: 0, 1 for failure, 2 for wrong usage, 128 + n for signal n."""
     try:
-        command = _without_types_of_switches(get_command(build()))
+        command = without_validators(_without_types_of_switches(get_command(build())))
         return int(command(args=arguments, prog_name=PROGRAM, standalone_mode=False) or 0)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the user gets a line; the trace is for the asking
         if os.environ.get(TRACE_VARIABLE):

@@ -69,7 +69,8 @@ def engine_options(
 
     netrc = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
     try:
-        tls = tls_context(ca_file=ca_file, insecure=insecure)
+        # The engine makes the usual one when it meets https: reading the system's authorities takes a while.
+        tls = tls_context(ca_file=ca_file, insecure=insecure) if ca_file is not None or insecure else None
     except OSError as failure:
         raise typer.BadParameter(f"{ca_file}: {in_words(failure).what}", param_hint="--ca-file") from None
     return EngineOptions(
