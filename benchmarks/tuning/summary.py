@@ -45,10 +45,24 @@ def summary(rows: Sequence[Row]) -> dict[str, Value]:
     ours = by_tuner.pop(OURS, [])
     return {
         **figures(ours),
+        **_ranks(rows),
         "cells": len(rows),
         "refused": sum(row["refused"] for row in rows),
         "reference": {tuner: figures(theirs) for tuner, theirs in by_tuner.items()},
     }
+
+
+def _ranks(rows: Sequence[Row]) -> dict[str, Value]:
+    """Names of the figures in which the controller is better than every variant, as good as the best one, or worse."""
+    names: dict[str, list[str]] = {"better_than_all_others": [], "as_good_as_the_best": [], "worse_than_the_best": []}
+    for line in compared(rows):
+        name, ours, best = str(line["figure"]), line[OURS], line["best of the others"]
+        if not isinstance(ours, int | float) or not isinstance(best, int | float):
+            continue
+        margin = ours - best if WORST[name] is min else best - ours
+        rank = "better_than_all_others" if margin > 0 else "worse_than_the_best" if margin else "as_good_as_the_best"
+        names[rank].append(name)
+    return {rank: ", ".join(found) or None for rank, found in names.items()}
 
 
 def compared(rows: Sequence[Row]) -> list[dict[str, Value]]:
@@ -69,7 +83,7 @@ def compared(rows: Sequence[Row]) -> list[dict[str, Value]]:
             if cases and cases <= {row["case"] for row in found if name in row}
         }
         best = max if worst is min else min
-        known = [value for value in theirs.values() if isinstance(value, float)]
+        known = [value for value in theirs.values() if isinstance(value, int | float)]
         lines.append({"figure": name, OURS: figures(ours)[name], "best of the others": best(known, default=None)})
         lines[-1] |= {tuner: theirs.get(tuner) for tuner in by_tuner}
     return lines

@@ -215,6 +215,15 @@ def test_the_comparison_counts_variants_that_ran_the_same_cases_alone():
     }
 
 
+def test_the_summary_names_the_figures_in_which_the_controller_leads_or_falls_short():
+    ours = {"jain": 0.97, "sla_shortfall": 0.0, "competitor_share": 0.8}
+    theirs = {"jain": 0.94, "sla_shortfall": 0.0, "competitor_share": 1.1}
+    found = summary([cell("all", OURS, 0, **ours), cell("all", "htee", 0, **theirs)])
+    assert found["better_than_all_others"] == "jain"
+    assert found["as_good_as_the_best"] == "sla_shortfall"
+    assert found["worse_than_the_best"] == "competitor_share"
+
+
 def test_a_timeline_tells_queue_and_decision_of_each_tick():
     [line] = timeline(cell("step/a", OURS, 0))
     assert line["queue ms"] == pytest.approx(10.0)
