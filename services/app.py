@@ -12,10 +12,7 @@ from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 from starlette.types import Lifespan
 
-from services.admin import account, audit, overview, static_files, users
-from services.admin import keys as keys_pages
-from services.admin import links as links_pages
-from services.admin import transfers as transfers_pages
+from services.admin.routers import PAGES
 from services.api import (
     completions,
     endpoints,
@@ -54,14 +51,7 @@ ROUTERS = (
     keys.router,
     probes.router,
     front.router,
-    static_files.router,
-    account.router,
-    overview.router,
-    transfers_pages.router,
-    links_pages.router,
-    keys_pages.router,
-    users.router,
-    audit.router,
+    *PAGES,
 )
 """In the order in which a request is matched: the more frequent first."""
 

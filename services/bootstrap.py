@@ -48,6 +48,7 @@ class Container:
     unseen_turns: asyncio.Lock
     client: redis.Redis
     session_client: redis.asyncio.Redis
+    sessions: RedisSessions
     tuner: Tuner
     live_shares: LiveShares
     notices: NoticeListener
@@ -102,6 +103,7 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
             unseen_turns=asyncio.Lock(),
             client=client,
             session_client=session_client,
+            sessions=sessions,
             tuner=Tuner(sessions),
             live_shares=LiveShares(sessions, snapshots.capped, on_look_failed),
             notices=NoticeListener(client, on_notice=on_notice, on_subscribed=on_subscribed, log=log),

@@ -42,6 +42,7 @@ def upgrade() -> None:
         """
     )
     op.execute("CREATE INDEX log_quarantine_batch_id_row_idx ON log_quarantine (batch_id, row)")
+    op.execute("CREATE INDEX log_quarantine_tenant_id_id_idx ON log_quarantine (tenant_id, id)")
     op.execute(TRANSFER_LOGS)
     op.execute(BY_LINK)
     op.execute(CHUNKS_BY_LINK)

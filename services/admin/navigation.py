@@ -22,14 +22,17 @@ class Section(NamedTuple):
 
 
 _OPERATOR = (Scope.OPERATOR,)
+_PROVIDER = (Scope.PROVIDER, Scope.OPERATOR)
 
 SECTIONS = (
     Section("", (Entry("/admin", "Overview"),)),
     Section("What goes on", (Entry("/admin/transfers", "Transfers"),)),
-    Section("What was learned", (Entry("/admin/links", "Links"),)),
+    Section("What was learned", (Entry("/admin/links", "Links"), Entry("/admin/releases", "Releases"))),
     Section(
         "Administration",
         (
+            Entry("/admin/logs", "Logs", _OPERATOR),
+            Entry("/admin/limits", "Limits", _PROVIDER),
             Entry("/admin/keys", "API keys", _OPERATOR),
             Entry("/admin/users", "Users", _OPERATOR),
             Entry("/admin/audit", "Audit", _OPERATOR),

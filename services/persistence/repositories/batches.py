@@ -2,18 +2,25 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.application.ingest_logs import IngestReceipt
 from services.application.log_rows import RejectedRow
+from services.application.retry_rows import QuarantinedRow, RefusedFor
 from services.persistence.tables import batches, log_quarantine
-from tradewind.wire.logs import Rejection
+from tradewind.errors import NotFound
+from tradewind.wire.logs import ALREADY_STORED, Rejection
 
 _NOT_YET_KNOWN = bytes(32)
 """Hash of a batch that is still open; nobody else sees it."""
+
+
+_MENDABLE = log_quarantine.c.reason != ALREADY_STORED
+"""Nothing is to be done about a row that came twice."""
 
 
 class Batches:
@@ -63,6 +70,13 @@ class Batches:
         found = self._connection.execute(select(batches).where(batches.c.id == batch_id)).one_or_none()
         return None if found is None else _receipt(found, repeated=False)
 
+    def page(self, *, limit: int, before: UUID | None = None) -> Sequence[IngestReceipt]:
+        """At most ``limit`` batches that came before the batch ``before``, or before none, the newest first."""
+        query = select(batches).order_by(batches.c.id.desc()).limit(limit)  # ids follow the order of creation
+        if before is not None:
+            query = query.where(batches.c.id < before)
+        return [_receipt(row, repeated=False) for row in self._connection.execute(query)]
+
 
 def _receipt(row: Row[tuple[object, ...]], *, repeated: bool) -> IngestReceipt:
     return IngestReceipt(
@@ -101,6 +115,55 @@ class Quarantine:
                 for each in rows
             ],
         )
+
+    def count(self) -> int:
+        """Rows that wait to be mended or dismissed."""
+        return self._connection.execute(select(func.count()).select_from(log_quarantine).where(_MENDABLE)).scalar_one()
+
+    def by_reason(self, *, limit: int) -> Sequence[RefusedFor]:
+        """What most rows were refused for, with the newest of them."""
+        rows = self._connection.execute(
+            select(
+                log_quarantine.c.field,
+                log_quarantine.c.reason,
+                func.count().label("rows"),
+                func.max(log_quarantine.c.id).label("newest"),
+            )
+            .where(_MENDABLE)
+            .group_by(log_quarantine.c.field, log_quarantine.c.reason)
+            .order_by(func.count().desc(), func.max(log_quarantine.c.id).desc())
+            .limit(limit)
+        )
+        return [RefusedFor(field=row.field, reason=row.reason, rows=row.rows, newest=row.newest) for row in rows]
+
+    def page(self, *, limit: int, before: int | None = None, batch_id: UUID | None = None) -> Sequence[QuarantinedRow]:
+        """At most ``limit`` rows older than the row ``before``, or than none, the newest first."""
+        query = select(log_quarantine).where(_MENDABLE).order_by(log_quarantine.c.id.desc()).limit(limit)
+        if before is not None:
+            query = query.where(log_quarantine.c.id < before)
+        if batch_id is not None:
+            query = query.where(log_quarantine.c.batch_id == batch_id)
+        return [_quarantined(row) for row in self._connection.execute(query)]
+
+    def get(self, row_id: int) -> QuarantinedRow:
+        """The row, held until the end of the transaction.
+
+        Raises
+        ------
+        NotFound : it is not there, or no longer.
+        """
+        query = select(log_quarantine).where(log_quarantine.c.id == row_id).with_for_update()
+        row = self._connection.execute(query).one_or_none()
+        if row is None:
+            raise NotFound("this row is no longer in the quarantine")
+        return _quarantined(row)
+
+    def remove(self, row_id: int) -> None:
+        self._connection.execute(delete(log_quarantine).where(log_quarantine.c.id == row_id))
+
+
+def _quarantined(row: Row[Any]) -> QuarantinedRow:
+    return QuarantinedRow(id=row.id, row=row.row, field=row.field, reason=row.reason, raw=row.raw)
 
 
 def _storable(text: str) -> str:

@@ -42,6 +42,7 @@ log_quarantine = Table(
     label("reason"),
     label("raw", nullable=True),
     Index(None, "batch_id", "row"),
+    Index(None, "tenant_id", "id"),
 )
 
 

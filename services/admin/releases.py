@@ -1,0 +1,69 @@
+"""*Releases*: what each brought, how the gate judged it, and the way back."""
+
+from typing import Annotated
+
+from fastapi import Path, Query, Request, Response
+
+from services.admin.pages import done, page, page_router
+from services.admin.visitors import Operator, Parts, Signed
+from services.application.authenticate import Scope
+from services.application.manage_releases import roll_back
+from tradewind.wire.base import BIGINT_MAX
+
+router = page_router("/releases")
+
+HERE = "/admin/releases"
+PAGE = 50
+ReleaseId = Annotated[int, Path(ge=1, le=BIGINT_MAX)]
+
+
+@router.get("")
+def releases_page(
+    request: Request, visit: Signed, parts: Parts, before: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None
+) -> Response:
+    """Releases, the newest first."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        found = uow.releases.page(before=before, limit=PAGE + 1)
+    more = found[PAGE - 1].id if len(found) > PAGE else None
+    return page(
+        request,
+        "releases.html",
+        visit,
+        releases=found[:PAGE],
+        more=more,
+        manages=visit.visitor.may(Scope.OPERATOR),
+    )
+
+
+@router.get("/{release_id}")
+def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: Parts) -> Response:
+    """A release, link by link, beside the one in force."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        release = uow.releases.get(release_id)
+        current = uow.releases.current()
+        links = uow.links.all()
+        known = uow.models.overviews(release_id)
+        in_force = uow.models.overviews(current) if current is not None else {}
+        verdicts = uow.models.verdicts(release_id)
+        reasons = uow.models.reasons(release_id)
+    return page(
+        request,
+        "release.html",
+        visit,
+        release=release,
+        current=current,
+        links=links,
+        known=known,
+        in_force=in_force,
+        verdicts=verdicts,
+        reasons=reasons,
+        manages=visit.visitor.may(Scope.OPERATOR),
+    )
+
+
+@router.post("/{release_id}/rollback")
+def roll_back_release(request: Request, release_id: ReleaseId, visit: Operator, parts: Parts) -> Response:
+    """Put an earlier release in force."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        current = roll_back(release_id, uow=uow)
+    return done(request, HERE, f"Release {current} is in force; every process answers from it within a second.")

@@ -1,0 +1,136 @@
+"""Pages of operators: logs and their quarantine, limits, releases; each number is of rows, each form is checked."""
+
+import json
+import re
+
+import pytest
+
+from services.application.limits import LimitScope
+from tests.integration.admin.visitors import person, signed_in
+from tests.integration.live_transfers import DESTINATION, Transfer, client, learned
+from tests.integration.refreshes import Refreshes
+from tests.records import record
+
+__all__ = ["client", "learned"]
+
+
+@pytest.fixture
+def operator(parts, api, tenant):
+    with signed_in(api, person(parts, tenant)) as visitor:
+        yield visitor
+
+
+def upload(api, tenant, *records):
+    with tenant.client(api) as agent:
+        return agent.post("/v1/logs", content="\n".join(map(json.dumps, records)))
+
+
+def quarantined(parts, tenant):
+    with parts.store.unit_of_work(tenant.id) as uow:
+        return uow.quarantine.page(limit=10)
+
+
+def test_batches_and_refused_rows_are_counted_as_they_are_stored(parts, api, tenant, operator):
+    assert "No logs yet" in operator.get("/admin/logs").text
+    good, bad = record(), record() | {"source": ""}
+    assert upload(api, tenant, good, bad).status_code == 201
+    assert upload(api, tenant, good, record()).status_code == 201
+    page = operator.get("/admin/logs").text
+    assert "1 row in the quarantine" in page
+    cells = [re.sub(r"<[^>]+>|\s", "", cell) for cell in re.findall(r'<td class="number">(.*?)</td>', page, re.DOTALL)]
+    assert cells == ["1", "1", "1", "0", "1", "0", "1"]  # by reason; then of each batch, the newest first
+
+
+def test_a_row_is_mended_and_stored(parts, api, tenant, operator):
+    refused = record() | {"source": ""}
+    upload(api, tenant, refused, record())
+    (row,) = quarantined(parts, tenant)
+    still_wrong = operator.submit(f"/admin/logs/quarantine/{row.id}/retry", raw=json.dumps(refused))
+    assert still_wrong.status_code == 422
+    assert "source" in still_wrong.text
+    assert len(quarantined(parts, tenant)) == 1
+    mended = json.dumps(refused | {"source": "site A"}, indent=1).replace("\n", " ")
+    assert operator.submit(f"/admin/logs/quarantine/{row.id}/retry", raw=mended).status_code == 303
+    assert quarantined(parts, tenant) == []
+    with parts.store.unit_of_work(tenant.id) as uow:
+        assert {link.key.source for link in uow.links.all()} >= {"site A"}
+        assert uow.audit.page(limit=1)[0].action == "quarantine.mended"
+    again = operator.submit(f"/admin/logs/quarantine/{row.id}/retry", raw=mended)
+    assert again.status_code == 404
+
+
+@pytest.mark.parametrize("raw", ["not json", "{}\n{}", "[]", '{"id": 5}'])
+def test_what_is_no_row_stays_in_the_quarantine(parts, api, tenant, operator, raw):
+    upload(api, tenant, record() | {"source": ""}, record())
+    (row,) = quarantined(parts, tenant)
+    assert operator.submit(f"/admin/logs/quarantine/{row.id}/retry", raw=raw).status_code == 422
+    assert len(quarantined(parts, tenant)) == 1
+
+
+def test_a_row_is_dismissed_by_its_own_tenant_alone(parts, api, tenant, operator, learned):
+    upload(api, tenant, record() | {"source": "<b>"}, record() | {"source": ""}, record())
+    row = quarantined(parts, tenant)[0]
+    with signed_in(api, person(parts, learned)) as stranger:
+        assert stranger.submit(f"/admin/logs/quarantine/{row.id}/dismiss").status_code == 404
+    assert operator.submit(f"/admin/logs/quarantine/{row.id}/dismiss").status_code == 303
+    assert row not in quarantined(parts, tenant)
+
+
+def test_a_limit_is_set_shown_with_what_is_held_and_removed(parts, api, learned, client):
+    with signed_in(api, person(parts, learned, "provider")) as provider:
+        fields = {"scope": "link", "source": "origin", "destination": DESTINATION}
+        assert provider.submit("/admin/limits", **fields, streams="64").status_code == 303
+        Transfer(client).beat(0)
+        page = provider.get("/admin/limits").text
+        assert f"link origin → {DESTINATION}" in page
+        assert re.search(r"(\d+) of 64", page)[1] != "0"
+        assert provider.submit("/admin/limits", **fields).status_code == 303
+        assert "Nothing is limited" in provider.get("/admin/limits").text
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"scope": "tenant", "streams": "0"}, "streams"),
+        ({"scope": "tenant", "streams": "-3"}, "streams"),
+        ({"scope": "tenant", "streams": "many"}, "streams"),
+        ({"scope": "tenant", "streams": "1000000"}, "streams"),
+        ({"scope": "tenant", "source": "a", "streams": "3"}, "source"),
+        ({"scope": "link", "source": "a", "streams": "3"}, "destination"),
+        ({"scope": "endpoint", "streams": "3"}, "source"),
+        ({"scope": "planet", "streams": "3"}, "scope"),
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_refused_by_its_field(parts, operator, tenant, fields, field):
+    answer = operator.submit("/admin/limits", **fields)
+    assert answer.status_code == 422
+    assert f"{field}:" in answer.text
+    with parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.limits.all() == []
+
+
+def test_a_release_is_judged_and_rolled_back(parts, api, learned, logs):
+    with learned.client(api) as agent:
+        agent.post("/v1/logs", content=json.dumps(record(source="origin", destination="elsewhere"))).raise_for_status()
+    assert Refreshes(learned, logs).run() is not None
+    with signed_in(api, person(parts, learned)) as operator, signed_in(api, person(parts, learned, "analyst")) as other:
+        newest = int(re.search(r"/admin/releases/(\d+)", operator.get("/admin/releases").text)[1])
+        assert "Link by link" in operator.get(f"/admin/releases/{newest}").text
+        assert other.submit(f"/admin/releases/{newest}/rollback").status_code == 403
+        assert operator.submit(f"/admin/releases/{newest}/rollback").status_code == 303
+        assert "rolled back" in operator.get("/admin/releases").text
+        assert operator.submit(f"/admin/releases/{newest}/rollback").status_code == 409
+        assert operator.get("/admin/releases/999999").status_code == 404
+
+
+@pytest.mark.parametrize("scope", LimitScope)
+def test_every_place_of_a_limit_has_words(scope, operator):
+    names = {
+        LimitScope.TENANT: {},
+        LimitScope.ENDPOINT: {"source": "a"},
+        LimitScope.LINK: {"source": "a", "destination": "b"},
+    }
+    assert operator.submit("/admin/limits", scope=scope, concurrency="3", **names[scope]).status_code == 303
+    assert f">{scope}" in operator.get("/admin/limits").text.replace("link a → b", "link").replace(
+        "endpoint a", "endpoint"
+    )
