@@ -6,11 +6,13 @@ removes them.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from benchmarks.report import ROOT
+from benchmarks.wakefulness import Loops
 from tradewind_agent.errors import ResourceRefused
 from tradewind_agent.resources.control_groups import ControlGroups, Group, dissolve
 from tradewind_agent.resources.host_files import HostFolders, KernelFiles
@@ -29,41 +31,54 @@ REAL_TIME_US = 900_000
 
 @contextmanager
 def precedence(notes: Path = NOTES) -> Iterator[bool]:
-    """Go ahead of everybody else until the end of the block; whether the host permits it."""
+    """Go ahead of everybody else on processors that stay awake until the end of the block; whether it is permitted."""
     host = HostFolders()
     ledger = Ledger(notes, host.proc)
     here = identify(os.getpid(), host.proc)
     assert here is not None, "this process runs"
+    loops = Loops()
     with ledger.locked():
         for left in tuple(ledger.abandoned()):
             _remove_groups(_target(left, ledger, host), here)
+        # The loops first, which are to stay outside the group that goes ahead.
+        aside = _target(ledger.begin(here, identify(loops.pid, host.proc) or here), ledger, host)
+        if aside.pid == loops.pid and _grouped(aside, _give_way):
+            loops.begin()
         target = _target(ledger.begin(here, here), ledger, host)
-        permitted = _ahead(target)
+        permitted = _grouped(target, _go_ahead)
     try:
         yield permitted
     finally:
         with ledger.locked():
+            _remove_groups(aside, here)
             _remove_groups(target, here)
+        loops.end()
 
 
 def _target(entry: Entry, ledger: Ledger, host: HostFolders) -> Target:
     return Target(pid=entry.target.pid, folders=(), host=host, files=KernelFiles(), ledger=ledger, entry=entry)
 
 
-def _ahead(target: Target) -> bool:
-    def write(group: Group) -> None:
-        if group.unified:
-            target.files.write(group.folder / "cpu.weight", str(MOST_WEIGHT))
-            return
-        target.files.write(group.folder / "cpu.shares", str(MOST_SHARES))
-        with suppress(OSError):  # kernels without groups of real-time processes permit these anywhere
-            target.files.write(group.folder / "cpu.rt_runtime_us", str(REAL_TIME_US))
-
+def _grouped(target: Target, set_up: Callable[[Target, Group], None]) -> bool:
     try:
-        ControlGroups(target).limit("cpu", write)
+        ControlGroups(target).limit("cpu", partial(set_up, target))
     except ResourceRefused:
         return False
     return True
+
+
+def _go_ahead(target: Target, group: Group) -> None:
+    if group.unified:
+        target.files.write(group.folder / "cpu.weight", str(MOST_WEIGHT))
+        return
+    target.files.write(group.folder / "cpu.shares", str(MOST_SHARES))
+    with suppress(OSError):  # kernels without groups of real-time processes permit these anywhere
+        target.files.write(group.folder / "cpu.rt_runtime_us", str(REAL_TIME_US))
+
+
+def _give_way(target: Target, group: Group) -> None:
+    """To all other groups, whatever their weight: the scheduling policy of idle processes, for a group."""
+    target.files.write(group.folder / "cpu.idle", "1")
 
 
 def _remove_groups(target: Target, here: ProcessIdentity) -> None:

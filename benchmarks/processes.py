@@ -1,5 +1,6 @@
 """What processes cost and get, read from the kernel: processor time, who had it, the high-water mark of memory."""
 
+import os
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -72,6 +73,9 @@ def _turns_ns(process: psutil.Process) -> dict[int, tuple[int, int]]:
     """Of the threads of all descendants: time that each ran, and time that it could have but waited."""
     found: dict[int, tuple[int, int]] = {}
     for each in process.children(recursive=True):
+        with suppress(ProcessLookupError):
+            if os.sched_getscheduler(each.pid) == os.SCHED_IDLE:
+                continue  # it waits for everybody, and that is what it is there for
         for schedule in Path(f"/proc/{each.pid}/task").glob("*/schedstat"):
             with suppress(OSError):  # it ended since it was listed
                 ran_ns, waited_ns, _ = schedule.read_text(encoding="ascii").split()

@@ -39,6 +39,7 @@ _PARTS = {
     "reference": ("core/tradewind/tuning/reference", "core/tradewind/heuristics.py", "benchmarks/tuning/tuners.py"),
     "testbed": (
         "benchmarks/precedence.py",
+        "benchmarks/wakefulness.py",
         "benchmarks/testbed/link",
         *(
             f"benchmarks/testbed/{name}.py"

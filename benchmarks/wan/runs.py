@@ -37,6 +37,7 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
     ),
     "harness": (
         "benchmarks/precedence.py",
+        "benchmarks/wakefulness.py",
         *(
             f"benchmarks/wan/{name}.py"
             for name in (

@@ -52,12 +52,25 @@ def test_the_group_of_a_killed_benchmark_is_removed_at_the_next_start(tmp_path):
         assert killed.stdout is not None
         if killed.stdout.readline() != "1\n":
             pytest.skip("this host permits no control groups")
+        loops = [each.pid for each in psutil.Process(killed.pid).children(recursive=True)]
         [name] = {part.rpartition("/")[2] for part in groups_of(killed.pid).split() if "/tradewind-" in part}
         [group] = Path("/sys/fs/cgroup").rglob(name)
         killed.send_signal(signal.SIGKILL)
     assert group.is_dir()
     with precedence(tmp_path):
         assert not group.is_dir()
+        eventually(lambda: not any(map(psutil.pid_exists, loops)))
+
+
+def test_what_keeps_processors_awake_gives_way_and_ends_with_the_benchmark(tmp_path):
+    with precedence(tmp_path) as ahead:
+        if not ahead:
+            pytest.skip("this host permits no control groups")
+        loops = [each.pid for each in psutil.Process().children(recursive=True)]
+        eventually(lambda: len(psutil.Process().children(recursive=True)) >= len(os.sched_getaffinity(0)))
+        assert all(groups_of(loop) != groups_of(os.getpid()) for loop in loops)
+        assert all(os.sched_getscheduler(loop) == os.SCHED_IDLE for loop in loops)
+    eventually(lambda: not any(map(psutil.pid_exists, loops)))
 
 
 def test_the_link_tells_how_late_each_packet_left(stand):
