@@ -22,10 +22,12 @@ from services.api import (
     links,
     logs,
     middleware,
+    price_books,
     probes,
     problems,
     recommend,
     releases,
+    sla_tiers,
     transfers,
 )
 from services.bootstrap import Container, container
@@ -48,6 +50,8 @@ ROUTERS = (
     limits.router,
     links.router,
     releases.router,
+    sla_tiers.router,
+    price_books.router,
     keys.router,
     probes.router,
     front.router,

@@ -13,7 +13,7 @@ import redis.asyncio
 from structlog.typing import FilteringBoundLogger
 
 from services.application.authenticate import Keyring
-from services.application.jobs import KeyChanged, LimitsChanged, Notice, ReleaseChanged
+from services.application.jobs import KeyChanged, LimitsChanged, Notice, PricesChanged, ReleaseChanged
 from services.application.live_shares import LiveShares
 from services.application.log_lines import BodyLimits
 from services.application.ports import Clock
@@ -84,7 +84,7 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
             match notice:
                 case KeyChanged():
                     keyring.forget(notice.key_id)
-                case ReleaseChanged() | LimitsChanged():
+                case ReleaseChanged() | LimitsChanged() | PricesChanged():
                     snapshots.forget(notice.tenant_id)
 
         def on_subscribed() -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from enum import StrEnum
 from operator import attrgetter
 from typing import NamedTuple
@@ -11,8 +10,9 @@ from uuid import UUID
 from tradewind.dataset import ChunkKind
 from tradewind.parameters import Parameters
 from tradewind.prediction import Prediction
+from tradewind.pricing import Price
 from tradewind.selection import SettingTable
-from tradewind.sla import EnergyBasis, Sla
+from tradewind.sla import Sla
 
 
 class AnswerSource(StrEnum):
@@ -48,13 +48,6 @@ class CompactTable:
     def below(self, ceiling_bps: float) -> "CompactTable":
         """The same where nothing carries more than this."""
         return replace(self, predicted=self.predicted.below(ceiling_bps))
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    amount: Decimal
-    currency: str
-    basis: EnergyBasis
 
 
 class SlaAnswer(NamedTuple):

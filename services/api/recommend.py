@@ -19,6 +19,7 @@ from tradewind.errors import InvalidValue
 from tradewind.flags import tool_flags
 from tradewind.parameters import NO_CAPS, Parameters
 from tradewind.prediction import Interval, Prediction
+from tradewind.pricing import Price
 from tradewind.recommendation import SlaAnswer, whole_setting
 from tradewind.transfer import LinkKey
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
@@ -149,5 +150,16 @@ def _agreement(sla: SlaAnswer) -> dict[str, Any]:
         "feasible": sla.feasible,
         "tier_id": sla.tier_id,
         "tier": sla.tier,
-        "price": None,
+        "price": None if sla.price is None else _price(sla.price),
+    }
+
+
+def _price(price: Price) -> dict[str, Any]:
+    """The amount is text: a JSON number would be read as a float."""
+    return {
+        "amount": f"{price.amount:f}",
+        "currency": price.currency,
+        "basis": price.basis,
+        "book_id": price.book_id,
+        "quote": str(price),
     }

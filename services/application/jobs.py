@@ -57,6 +57,13 @@ class LimitsChanged:
     tenant_id: UUID
 
 
+@dataclass(frozen=True, slots=True)
+class PricesChanged:
+    """A price book of the tenant was published: snapshots in memory are to be replaced."""
+
+    tenant_id: UUID
+
+
 Job = RefreshModels | FitLink | RemoveOldReleases
-Notice = ReleaseChanged | KeyChanged | LimitsChanged
+Notice = ReleaseChanged | KeyChanged | LimitsChanged | PricesChanged
 Event = Job | Notice

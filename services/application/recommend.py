@@ -24,6 +24,7 @@ from services.application.chunk_choice import (
 )
 from services.application.enquiry import Enquiry, Offer
 from services.application.fresh_path import recommend_unseen
+from services.application.quoting import quoted
 from services.application.served_model import ServedLeaf, ServedModel
 from services.application.snapshot import Snapshot
 from tradewind.dataset import Chunk
@@ -84,6 +85,19 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
     is_reached = ceiling_bps is not None and predicted.throughput_bps.mean >= ceiling_bps
     predicted = within_pipe(predicted, ceiling_bps)
     weightiest = _weightiest(chunks, solutions)  # its tier stands for the whole
+    tier_id = weightiest.tier_id if feasible else None
+    price, unpriced = None, ""
+    if snapshot.book is not None and tier_id is not None:
+        price, unpriced = quoted(
+            snapshot.book,
+            tier_id,
+            predicted,
+            chunks=chunks,
+            solutions=solutions,
+            dataset=enquiry.dataset,
+            sla=enquiry.sla,
+            room_bps=room_bps,
+        )
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
         plan=plan,
@@ -92,8 +106,9 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
             agreement=enquiry.sla,
             probability=probability,
             feasible=feasible,
-            tier_id=weightiest.tier_id if feasible else None,
+            tier_id=tier_id,
             tier=weightiest.tier if feasible else None,
+            price=price,
         ),
         tables={},
         source=AnswerSource.RELEASE,
@@ -107,7 +122,8 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
             mean_bps=predicted.throughput_bps.mean,
         )
         + enquiry.ceiling(path, is_reached=is_reached)
-        + enquiry.sharing,
+        + enquiry.sharing
+        + unpriced,
         release=snapshot.release,
         nearest_data_distance=octaves,
     )

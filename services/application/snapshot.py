@@ -8,7 +8,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from uuid import UUID
@@ -18,6 +18,7 @@ from services.application.learned import IndexedModel, StoredModel
 from services.application.limits import NO_LIMITS, Limits, Permitted
 from services.application.live_shares import HeldShares
 from services.application.neighbours import Neighbourhood, by_mover
+from services.application.price_list import NO_PRICES, NO_SCHEDULE, PriceList, PublishedBook, Schedule
 from services.application.served_model import ServedLeaf, ServedModel
 from services.application.tuning_sessions import Claim
 from tradewind.errors import Unavailable
@@ -94,6 +95,7 @@ class Index:
     aliases: Mapping[str, str]
     known_paths: Mapping[tuple[str, str], Path] = field(default_factory=dict)
     limits: Limits = NO_LIMITS
+    prices: PriceList = NO_PRICES
 
     def prepare(self) -> None:
         """Make now what searches over all links need, rather than while a request waits for it."""
@@ -118,6 +120,7 @@ class Snapshot:
     """Everything one tenant's recommendations need.
 
     ``at_hand`` : models fetched for this very request, which count as in memory even if the shelf has given them up.
+    ``book`` : the price book in force; while it is held, ``schedule`` tells when the next one begins.
     ``held`` : where what live transfers hold of caps is noted each second, for this snapshot and those after it.
     """
 
@@ -125,6 +128,8 @@ class Snapshot:
     shelf: Shelf = field(default_factory=Shelf)
     held: HeldShares = field(default_factory=HeldShares)
     at_hand: Mapping[UUID, ServedModel] = field(default_factory=dict)
+    schedule: Schedule = NO_SCHEDULE
+    book: PublishedBook | None = None
 
     @property
     def release(self) -> int | None:
@@ -229,15 +234,23 @@ class Snapshots:
             before = self._held.get(tenant_id)
             if before is None:
                 raise
-            self._held[tenant_id] = (before[0], self._monotonic() + self._fresh_for_s)
-            return before[0]
+            return self._hold(tenant_id, before[0], self._monotonic())
+        schedule = index.prices.schedule(self._monotonic())
         index.prepare()
         before = self._held.get(tenant_id)
         is_recent = before is not None and asked_at - before[1] < self._fresh_for_s
-        snapshot = Snapshot(index, self._shelf, held=before[0].held if before and is_recent else HeldShares())
-        if self._forgotten == forgotten:  # else another release came into force meanwhile, perhaps of this tenant
-            self._held[tenant_id] = (snapshot, asked_at + self._fresh_for_s)
-        return snapshot
+        held = before[0].held if before and is_recent else HeldShares()
+        snapshot = Snapshot(index, self._shelf, held=held, schedule=schedule)
+        if self._forgotten != forgotten:  # another release came into force meanwhile, perhaps of this tenant
+            return replace(snapshot, book=schedule.at(self._monotonic()))
+        return self._hold(tenant_id, snapshot, asked_at)
+
+    def _hold(self, tenant_id: UUID, snapshot: Snapshot, read_s: float) -> Snapshot:
+        """Keep it with the book in force for a while, and no longer than that book is in force."""
+        now_s = self._monotonic()
+        priced = replace(snapshot, book=snapshot.schedule.at(now_s))
+        self._held[tenant_id] = (priced, min(read_s + self._fresh_for_s, snapshot.schedule.next_s(now_s)))
+        return priced
 
     def capped(self) -> Mapping[UUID, tuple[Sequence[str], HeldShares]]:
         """Scopes with caps of the tenants at hand, and where to note what live transfers hold of them."""

@@ -46,15 +46,15 @@ class Store:
             keys = {link.id: link.key for link in uow.links.all()}
             endpoints = uow.endpoints.all()
             limits = Limits(uow.limits.all())
+            prices = uow.price_books.in_force()
         aliases = {alias: endpoint.name for endpoint in endpoints for alias in endpoint.aliases}
         known_paths = {
             (endpoint.name, pair.destination): Path(**pair.model_dump(exclude={"destination"}))
             for endpoint in endpoints
             for pair in endpoint.known_pairs
         }
-        return Index(
-            release, {keys[link_id]: indexed for link_id, indexed in models.items()}, aliases, known_paths, limits
-        )
+        indexed = {keys[link_id]: model for link_id, model in models.items()}
+        return Index(release, indexed, aliases, known_paths, limits, prices)
 
     def model(self, tenant_id: UUID, model_id: UUID) -> StoredModel:
         """One model of a tenant."""

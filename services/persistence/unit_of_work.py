@@ -26,8 +26,10 @@ from services.persistence.repositories.links import Links
 from services.persistence.repositories.models import Models
 from services.persistence.repositories.old_releases import OldReleases
 from services.persistence.repositories.people import Users, UserSessions
+from services.persistence.repositories.price_books import PriceBooks
 from services.persistence.repositories.release_work import ReleaseWork
 from services.persistence.repositories.releases import Releases
+from services.persistence.repositories.sla_tiers import SlaTiers
 from services.persistence.repositories.tenants import Tenants
 
 # Durable when acknowledged, whatever the server's default.
@@ -118,6 +120,14 @@ class UnitOfWork:
     @cached_property
     def limits(self) -> LimitsOfTenant:
         return LimitsOfTenant(self.connection, self.tenant_id)
+
+    @cached_property
+    def price_books(self) -> PriceBooks:
+        return PriceBooks(self.connection, self.tenant_id)
+
+    @cached_property
+    def sla_tiers(self) -> SlaTiers:
+        return SlaTiers(self.connection)
 
     @cached_property
     def endpoints(self) -> Endpoints:

@@ -10,7 +10,7 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 from structlog.typing import FilteringBoundLogger
 
-from services.application.jobs import Event, Job, KeyChanged, LimitsChanged, ReleaseChanged
+from services.application.jobs import Event, Job, Notice
 from services.queue.notices import CHANNEL, encode
 
 JOBS_QUEUE = "celery"
@@ -45,7 +45,7 @@ class Dispatcher:
 
     def send(self, event: Event) -> None:
         try:
-            if isinstance(event, ReleaseChanged | KeyChanged | LimitsChanged):
+            if isinstance(event, Notice):
                 self._client.publish(CHANNEL, encode(event))
             else:
                 self._send_job(event)

@@ -1,4 +1,4 @@
-"""Notices to every process over Redis publish and subscribe: a release in force, a key, or a limit is another one now.
+"""Notices to every process over Redis publish and subscribe: a release, a key, a limit or a price is another one.
 
 Notices may be lost, so nothing depends on one: keys are looked up again after seconds, releases are checked regularly.
 """
@@ -12,7 +12,7 @@ import orjson
 import redis
 from structlog.typing import FilteringBoundLogger
 
-from services.application.jobs import KeyChanged, LimitsChanged, Notice, ReleaseChanged
+from services.application.jobs import KeyChanged, LimitsChanged, Notice, PricesChanged, ReleaseChanged
 
 CHANNEL = "tradewind:notices"
 POLL_S = 0.5
@@ -27,6 +27,8 @@ def encode(notice: Notice) -> bytes:
             return orjson.dumps({"kind": "key_changed", "tenant_id": tenant_id, "key_id": key_id})
         case LimitsChanged(tenant_id):
             return orjson.dumps({"kind": "limits_changed", "tenant_id": tenant_id})
+        case PricesChanged(tenant_id):
+            return orjson.dumps({"kind": "prices_changed", "tenant_id": tenant_id})
 
 
 def decode(message: bytes) -> Notice | None:
@@ -39,6 +41,8 @@ def decode(message: bytes) -> Notice | None:
             return KeyChanged(UUID(fields["tenant_id"]), UUID(fields["key_id"]))
         case "limits_changed":
             return LimitsChanged(UUID(fields["tenant_id"]))
+        case "prices_changed":
+            return PricesChanged(UUID(fields["tenant_id"]))
     return None
 
 

@@ -148,9 +148,13 @@ class WirePrediction(Open):
 
 
 class WirePrice(Open):
+    """What the transfer is offered for, in the currency's main unit; ``quote`` is what its log carries of it."""
+
     amount: Decimal
     currency: str
     basis: EnergyBasis
+    book_id: UUID
+    quote: str
 
 
 class WireSlaAnswer(Open):

@@ -115,7 +115,7 @@ def stored_leaf(row: Row[Any], partitions: Sequence[Row[Any]]) -> StoredLeaf:
         observed=tuple(
             ObservedSetting(**(each | {"parameters": Parameters(**each["parameters"])})) for each in row.observed
         ),
-        partitions=tuple(_stored_partition(each) for each in partitions),
+        partitions=tuple(stored_partition(each) for each in partitions),
         accuracy=row.accuracy,
         queueing_delay_p90_s={int(streams): delay for streams, delay in row.queueing_delay_p90_s.items()},
         loss_baseline=row.loss_baseline,
@@ -149,7 +149,7 @@ def _settings(row: Row[Any], lattice: Lattice) -> tuple[PredictedSetting, ...]:
     )
 
 
-def _stored_partition(row: Row[Any]) -> Partition:
+def stored_partition(row: Row[Any]) -> Partition:
     return Partition(
         kind=SlaKind(row.kind),
         confidence=row.confidence,

@@ -15,6 +15,7 @@ from services.persistence.tables.models import (
     surfaces,
 )
 from services.persistence.tables.people import audit_log, user_sessions, users
+from services.persistence.tables.prices import price_books, prices
 from services.persistence.tables.tenancy import api_keys, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
 
@@ -33,6 +34,8 @@ __all__ = [
     "link_models",
     "links",
     "log_quarantine",
+    "price_books",
+    "prices",
     "release_endpoints",
     "release_links",
     "releases",

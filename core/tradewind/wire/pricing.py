@@ -1,0 +1,104 @@
+"""SLA tiers and price books. Amounts are decimals in text, exact; a number is read as it is written."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field
+
+from tradewind.pricing import DECIMALS, HIGHEST_MARGIN, HIGHEST_PRICE, PriceModel
+from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.wire.base import Instant, Name, Open, Strict
+from tradewind.wire.records import WireParameters
+
+Amount = Annotated[Decimal, Field(ge=0, le=HIGHEST_PRICE, decimal_places=DECIMALS, allow_inf_nan=False)]
+Margin = Annotated[Decimal, Field(ge=0, le=HIGHEST_MARGIN, decimal_places=DECIMALS, allow_inf_nan=False)]
+CurrencyCode = Annotated[str, Field(min_length=3, max_length=3, description="ISO 4217, such as EUR.")]
+
+
+class WirePriceModel(Strict):
+    """(base + per_gb · GB + per_kwh · kWh) · (1 + margin), in the main unit of the book's currency."""
+
+    base: Amount = Decimal(0)
+    per_gb: Amount = Decimal(0)
+    per_kwh: Amount = Decimal(0)
+    margin: Margin = Decimal(0)
+
+    def to_model(self) -> PriceModel:
+        return PriceModel(**dict(self))
+
+
+class NewPriceBook(Strict):
+    """A draft. With ``copy_of`` it begins with the prices of that book, in its currency."""
+
+    name: Name
+    currency: CurrencyCode | None = None
+    energy_basis: EnergyBasis | None = None
+    copy_of: UUID | None = None
+
+
+class Publication(Strict):
+    """From when on the prices hold; now if absent."""
+
+    effective_from: Instant | None = None
+
+
+class TierPrice(Open):
+    tier_id: UUID
+    base: Decimal
+    per_gb: Decimal
+    per_kwh: Decimal
+    margin: Decimal
+
+
+class WirePriceBook(Open):
+    """``state`` is draft, published or superseded. ``version`` rises with each change; it is the ``ETag`` too."""
+
+    id: UUID
+    name: str
+    currency: str
+    energy_basis: EnergyBasis
+    state: str
+    in_force: bool
+    version: int
+    created_at: datetime
+    published_at: datetime | None = None
+    effective_from: datetime | None = None
+    effective_until: datetime | None = None
+    prices: tuple[TierPrice, ...]
+
+
+class TierPriceInForce(Open):
+    """A tier's price in the book in force."""
+
+    book_id: UUID
+    currency: str
+    energy_basis: EnergyBasis
+    base: Decimal
+    per_gb: Decimal
+    per_kwh: Decimal
+    margin: Decimal
+
+
+class SlaTier(Open):
+    """A partition of what can be promised: targets in [lower, upper), upper included if ``closed``.
+
+    Bounds are in bit/s, joules a byte or watts by ``kind``. ``needs_review`` : they moved with a refit.
+    """
+
+    tier_id: UUID
+    name: str
+    link_id: UUID
+    cluster_id: UUID
+    kind: SlaKind
+    confidence: float
+    energy_basis: EnergyBasis
+    lower: float
+    upper: float
+    closed: bool
+    parameters: WireParameters
+    probability: float
+    regret: float
+    needs_review: bool
+    price: TierPriceInForce | None = None

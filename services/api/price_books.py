@@ -1,0 +1,151 @@
+"""``/v1/price-books``: drafts, their prices, and what is published."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Header, Response
+
+from services.api.dependencies import AnyKey, Parts, ProviderKey
+from services.api.routing import v1_router
+from services.application.price_books import PriceBook, draft_book, publish_book, set_prices
+from services.bootstrap import Container
+from tradewind.errors import InvalidValue
+from tradewind.wire.pricing import NewPriceBook, Publication, TierPrice, WirePriceBook, WirePriceModel
+
+router = v1_router("/price-books", "prices")
+
+IfMatch = Annotated[
+    str | None,
+    Header(
+        max_length=40, description="The `ETag` of the book that the change is made on; 409 if it has changed since."
+    ),
+]
+
+_LARGEST_VERSION_DIGITS = 9
+_TAG = re.compile(rf'(?:W/)?(?P<quote>"?)(?P<version>\d{{1,{_LARGEST_VERSION_DIGITS}}})(?P=quote)')
+
+
+@router.get("")
+def list_books(parts: Parts, principal: AnyKey) -> Sequence[WirePriceBook]:
+    """All books, the newest first."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        return [_wire(book, parts) for book in uow.price_books.all()]
+
+
+@router.post("", status_code=201)
+def add_book(new: NewPriceBook, parts: Parts, principal: ProviderKey, response: Response) -> WirePriceBook:
+    """A new draft, empty or with the prices of another book."""
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        book = draft_book(
+            new.name,
+            currency=new.currency,
+            energy_basis=new.energy_basis,
+            copy_of=new.copy_of,
+            uow=uow,
+            clock=parts.clock,
+        )
+    return _tagged(book, parts, response)
+
+
+@router.get("/{book_id}")
+def read_book(book_id: UUID, parts: Parts, principal: AnyKey, response: Response) -> WirePriceBook:
+    """One book with all its prices."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        return _tagged(uow.price_books.get(book_id), parts, response)
+
+
+@router.put("/{book_id}/tiers/{tier_id}")
+def set_price(
+    book_id: UUID,
+    tier_id: UUID,
+    price: WirePriceModel,
+    parts: Parts,
+    principal: ProviderKey,
+    *,
+    response: Response,
+    if_match: IfMatch = None,
+) -> WirePriceBook:
+    """Set the price of a tier in a draft."""
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        book = set_prices(book_id, {tier_id: price.to_model()}, version=_version(if_match), uow=uow)
+    return _tagged(book, parts, response)
+
+
+@router.delete("/{book_id}/tiers/{tier_id}")
+def remove_price(
+    book_id: UUID,
+    tier_id: UUID,
+    parts: Parts,
+    principal: ProviderKey,
+    *,
+    response: Response,
+    if_match: IfMatch = None,
+) -> WirePriceBook:
+    """Take the price of a tier out of a draft; a tier that is not priced is not quoted."""
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        book = set_prices(book_id, {tier_id: None}, version=_version(if_match), uow=uow)
+    return _tagged(book, parts, response)
+
+
+@router.post("/{book_id}/publish")
+def publish(
+    book_id: UUID,
+    parts: Parts,
+    principal: ProviderKey,
+    *,
+    response: Response,
+    asked: Publication | None = None,
+    if_match: IfMatch = None,
+) -> WirePriceBook:
+    """Publish a draft from a date on, or from now; the book before it ends there. It never changes any more."""
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        effective_from = None if asked is None else asked.effective_from
+        book = publish_book(
+            book_id, effective_from=effective_from, version=_version(if_match), uow=uow, clock=parts.clock
+        )
+    parts.snapshots.forget(principal.tenant_id)
+    return _tagged(book, parts, response)
+
+
+def _version(if_match: str | None) -> int | None:
+    """The version that a change was made on; ``None`` where the caller does not mind."""
+    if if_match is None or if_match == "*":
+        return None
+    match = _TAG.fullmatch(if_match)
+    if match is None:
+        raise InvalidValue("If-Match", 'must be the ETag of the book, such as "3"')
+    return int(match["version"])
+
+
+def _tagged(book: PriceBook, parts: Container, response: Response) -> WirePriceBook:
+    response.headers["ETag"] = f'"{book.version}"'
+    return _wire(book, parts)
+
+
+def _wire(book: PriceBook, parts: Container) -> WirePriceBook:
+    now = parts.clock.now()
+    return WirePriceBook(
+        id=book.id,
+        name=book.name,
+        currency=book.currency,
+        energy_basis=book.energy_basis,
+        state=book.state(now),
+        in_force=book.is_in_force(now),
+        version=book.version,
+        created_at=book.created_at,
+        published_at=book.published_at,
+        effective_from=book.effective_from,
+        effective_until=book.effective_until,
+        prices=tuple(
+            TierPrice(
+                tier_id=tier_id,
+                base=price.base,
+                per_gb=price.per_gb,
+                per_kwh=price.per_kwh,
+                margin=price.margin,
+            )
+            for tier_id, price in sorted(book.prices.items())
+        ),
+    )

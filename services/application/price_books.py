@@ -1,0 +1,198 @@
+"""Price books: drafted, edited, published from a date on. What is published never changes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+from services.application.audit import Audit
+from services.application.currencies import check_currency
+from services.application.jobs import Event, PricesChanged
+from services.application.ports import Clock
+from tradewind.errors import Conflict, InvalidValue
+from tradewind.pricing import PriceModel
+from tradewind.sla import EnergyBasis
+
+
+class BookState(StrEnum):
+    DRAFT = "draft"
+    PUBLISHED = "published"
+    SUPERSEDED = "superseded"
+    """Another one's date has come since."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceBook:
+    """Prices by tier in one currency on one energy basis.
+
+    ``version`` rises with each change. ``effective_until`` is where the next published book begins.
+    """
+
+    id: UUID
+    name: str
+    currency: str
+    energy_basis: EnergyBasis
+    version: int
+    created_at: datetime
+    published_at: datetime | None
+    effective_from: datetime | None
+    effective_until: datetime | None
+    prices: Mapping[UUID, PriceModel]
+
+    def state(self, now: datetime) -> BookState:
+        if self.published_at is None:
+            return BookState.DRAFT
+        over = self.effective_until is not None and self.effective_until <= now
+        return BookState.SUPERSEDED if over else BookState.PUBLISHED
+
+    def is_in_force(self, now: datetime) -> bool:
+        begun = self.effective_from is not None and self.effective_from <= now
+        return begun and self.state(now) is BookState.PUBLISHED
+
+
+class PriceBooks(Protocol):
+    def add(self, name: str, currency: str, energy_basis: EnergyBasis, at: datetime) -> UUID: ...
+    def get(self, book_id: UUID) -> PriceBook: ...
+    def claim(self, book_id: UUID) -> PriceBook: ...
+    def knows_tiers(self, tier_ids: Sequence[UUID]) -> bool: ...
+    def put(self, book_id: UUID, prices: Mapping[UUID, PriceModel | None]) -> None: ...
+    def publish(self, book_id: UUID, *, effective_from: datetime, at: datetime) -> None: ...
+    def starts_at(self, at: datetime) -> bool: ...
+
+
+class PriceUnitOfWork(Protocol):
+    """An open transaction of the tenant whose prices change."""
+
+    @property
+    def tenant_id(self) -> UUID: ...
+    @property
+    def price_books(self) -> PriceBooks: ...
+    @property
+    def audit(self) -> Audit: ...
+    def publish(self, event: Event) -> None: ...
+    def commit(self) -> None: ...
+
+
+def draft_book(
+    name: str,
+    *,
+    currency: str | None,
+    energy_basis: EnergyBasis | None,
+    copy_of: UUID | None,
+    uow: PriceUnitOfWork,
+    clock: Clock,
+) -> PriceBook:
+    """A new draft, empty or with the prices of another book.
+
+    Raises
+    ------
+    InvalidValue : no currency in use, or another than that of the book whose prices are copied.
+    NotFound : the tenant has no book to copy.
+    """
+    origin = None if copy_of is None else uow.price_books.get(copy_of)
+    if origin is not None:
+        if currency not in (None, origin.currency):
+            raise InvalidValue("currency", f"is {currency}, but the prices to copy are in {origin.currency}")
+        currency = origin.currency
+        energy_basis = energy_basis or origin.energy_basis
+    if currency is None:
+        raise InvalidValue("currency", "is missing; write its ISO 4217 code, such as EUR")
+    basis = energy_basis or EnergyBasis.TOTAL
+    book_id = uow.price_books.add(name, check_currency(currency), basis, clock.now())
+    if origin is not None:
+        uow.price_books.put(book_id, origin.prices)
+    uow.audit.note(
+        "price_book.drafted",
+        name,
+        id=str(book_id),
+        currency=currency,
+        energy_basis=basis.value,
+        copy_of=None if copy_of is None else str(copy_of),
+    )
+    book = uow.price_books.get(book_id)
+    uow.commit()
+    return book
+
+
+def set_prices(
+    book_id: UUID, prices: Mapping[UUID, PriceModel | None], *, version: int | None, uow: PriceUnitOfWork
+) -> PriceBook:
+    """Set prices in a draft, or remove those that are ``None``.
+
+    Parameters
+    ----------
+    version : that the change was made on; ``None`` where the caller does not mind who changed it in between.
+
+    Raises
+    ------
+    NotFound : the tenant has no such book.
+    InvalidValue : the tenant has none of these tiers.
+    Conflict : the book is published, or somebody else changed it.
+    """
+    book = _claimed_draft(book_id, version, uow)
+    changed = {tier_id: price for tier_id, price in prices.items() if price != book.prices.get(tier_id)}
+    if not changed:
+        return book
+    if not uow.price_books.knows_tiers(list(changed)):
+        raise InvalidValue("tier_id", "is no tier of yours; GET /v1/sla-tiers lists them")
+    uow.price_books.put(book_id, changed)
+    for tier_id, price in changed.items():
+        uow.audit.note(
+            "price.removed" if price is None else "price.set",
+            book.name,
+            book=str(book_id),
+            tier=str(tier_id),
+            before=price_words(book.prices.get(tier_id)),
+            after=price_words(price),
+        )
+    after = uow.price_books.get(book_id)
+    uow.commit()
+    return after
+
+
+def publish_book(
+    book_id: UUID, *, effective_from: datetime | None, version: int | None, uow: PriceUnitOfWork, clock: Clock
+) -> PriceBook:
+    """Publish a draft from a date on, or from now; the book before it ends there.
+
+    Raises
+    ------
+    NotFound : the tenant has no such book.
+    InvalidValue : nothing is priced in it, or the date has passed.
+    Conflict : it is published, somebody else changed it, or another book begins at the same time.
+    """
+    now = clock.now()
+    book = _claimed_draft(book_id, version, uow)
+    if not book.prices:
+        raise InvalidValue("prices", "the book prices no tier; set the price of one before publishing it")
+    begins_at = now if effective_from is None else effective_from
+    if begins_at < now:
+        raise InvalidValue("effective_from", "has passed; prices hold from now or a later date on")
+    if uow.price_books.starts_at(begins_at):
+        raise Conflict("another published book begins at the same time; choose another date")
+    uow.price_books.publish(book_id, effective_from=begins_at, at=now)
+    uow.audit.note("price_book.published", book.name, id=str(book_id), effective_from=begins_at.isoformat())
+    published = uow.price_books.get(book_id)
+    uow.publish(PricesChanged(uow.tenant_id))
+    uow.commit()
+    return published
+
+
+def _claimed_draft(book_id: UUID, version: int | None, uow: PriceUnitOfWork) -> PriceBook:
+    book = uow.price_books.claim(book_id)
+    if book.published_at is not None:
+        raise Conflict("the book is published and never changes; draft a copy of it")
+    if version is not None and version != book.version:
+        raise Conflict(
+            f"somebody changed the book meanwhile: it is at version {book.version}, not {version}; look again"
+        )
+    return book
+
+
+def price_words(price: PriceModel | None) -> Mapping[str, str] | None:
+    """A price as the log of changes has it."""
+    if price is None:
+        return None
+    return {name: f"{getattr(price, name):f}" for name in ("base", "per_gb", "per_kwh", "margin")}

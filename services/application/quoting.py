@@ -1,0 +1,57 @@
+"""What an offer costs by the price book in force."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from services.application.chunk_choice import Solution, together
+from services.application.price_list import PublishedBook
+from tradewind.dataset import Chunk, DataSet
+from tradewind.prediction import Prediction, predict
+from tradewind.pricing import Price, amount_of
+from tradewind.sla import Sla
+
+NOT_PRICED = "; not priced: the price book in force has no price for this tier"
+NO_ENERGY = "; not priced: the price book charges energy, and that of this transfer is not known"
+
+
+def quoted(
+    book: PublishedBook,
+    tier_id: UUID,
+    predicted: Prediction,
+    *,
+    chunks: Sequence[Chunk],
+    solutions: Sequence[Solution],
+    dataset: DataSet,
+    sla: Sla,
+    room_bps: float,
+) -> tuple[Price | None, str]:
+    """The price of a transfer in a tier, or ``None`` and what a rationale says of it."""
+    model = book.prices.get(tier_id)
+    if model is None:
+        return None, NOT_PRICED
+    if model.needs_energy and book.energy_basis is not sla.energy_basis:
+        predicted = _on_basis_of(book, chunks=chunks, solutions=solutions, dataset=dataset, sla=sla, room_bps=room_bps)
+    energy_j = None if predicted.energy_j is None else predicted.energy_j.mean
+    amount = amount_of(model, moved_bytes=dataset.total_bytes, energy_j=energy_j)
+    if amount is None:
+        return None, NO_ENERGY
+    return Price(amount, book.currency, book.energy_basis, book.id), ""
+
+
+def _on_basis_of(
+    book: PublishedBook,
+    *,
+    chunks: Sequence[Chunk],
+    solutions: Sequence[Solution],
+    dataset: DataSet,
+    sla: Sla,
+    room_bps: float,
+) -> Prediction:
+    """The prediction of the same settings where the book counts energy otherwise than the agreement."""
+    basis = book.energy_basis
+    counted = [
+        replace(each, per_byte=predict(each.setting, dataset_bytes=1.0, basis=basis, base_power_w=each.base_power_w))
+        for each in solutions
+    ]
+    return together(chunks, counted, dataset, replace(sla, energy_basis=basis), room_bps)
