@@ -48,6 +48,8 @@ TRANSFERS = """
         throughput_bps double precision,
         ended_at timestamptz,
         status text,
+        energy_j double precision,
+        agreement_kept boolean,
         PRIMARY KEY (tenant_id, id),
         CHECK ((ended_at IS NULL) = (status IS NULL))
     )

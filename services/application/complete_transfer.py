@@ -10,8 +10,12 @@ from services.application.ingest_logs import IngestUnitOfWork, LogBatch, store_b
 from services.application.log_lines import BodyLimits, Encoding, UploadedBody
 from services.application.ports import Clock
 from services.application.transfer_journal import TransferEnd, TransferJournal, TransferNews, Workload
+from tradewind.agreement import kept
 from tradewind.dataset import ChunkKind
+from tradewind.energy import EnergyReading
 from tradewind.errors import InvalidValue
+from tradewind.sla import Sla
+from tradewind.transfer import Status
 from tradewind.wire.heartbeats import Completion, CompletionReceipt, SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.records import WireRecord
@@ -48,7 +52,7 @@ def complete_transfer(
         uow.journal.note([news])
         new_heartbeats = uow.journal.add([news])
         uow.journal.advance([transfer_id])
-        ended_at = uow.journal.end(transfer_id, _end(whole, now))
+        ended_at = uow.journal.end(transfer_id, _end(whole, now, uow.journal.agreement(transfer_id)))
         uow.commit()
     return CompletionReceipt(
         accepted=receipt.accepted, rejected=receipt.rejected, heartbeats=new_heartbeats, ended_at=ended_at
@@ -116,8 +120,28 @@ def _is_possible(spooled: SpooledHeartbeat) -> bool:
     return True
 
 
-def _end(whole: WireRecord, now: datetime) -> TransferEnd:
-    outcome = whole.outcome
+def _end(whole: WireRecord, now: datetime, agreement: Sla | None) -> TransferEnd:
+    outcome, metered = whole.outcome, [each.total_j for each in whole.energy]
     return TransferEnd(
-        at=now, status=outcome.status, bytes_moved=outcome.bytes_moved, throughput_bps=outcome.throughput_bps
+        at=now,
+        status=outcome.status,
+        bytes_moved=outcome.bytes_moved,
+        throughput_bps=outcome.throughput_bps,
+        energy_j=sum(metered) if metered else None,
+        agreement_kept=None if agreement is None else _kept(agreement, whole),
+    )
+
+
+def _kept(agreement: Sla, whole: WireRecord) -> bool | None:
+    """Whether what was agreed on was kept; a transfer that failed has kept no target, a cancelled one tells nothing."""
+    match whole.outcome.status:
+        case Status.CANCELLED:
+            return None
+        case Status.FAILED:
+            return None if agreement.target is None else False
+    return kept(
+        agreement,
+        throughput_bps=whole.outcome.throughput_bps,
+        duration_s=(whole.ended_at - whole.started_at).total_seconds(),
+        energy=[EnergyReading(**dict(each)) for each in whole.energy],
     )

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol, Self
 from uuid import UUID
 
+from tradewind.sla import Sla
 from tradewind.transfer import LinkKey, Status
 from tradewind.wire.heartbeats import SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
@@ -63,12 +64,17 @@ class TransferNews:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferEnd:
-    """How a transfer ended: bytes in all, and the mean rate."""
+    """How a transfer ended: bytes in all, the mean rate, and the energy of the ends that were metered.
+
+    ``agreement_kept`` : ``None`` where nothing was agreed, or what was measured cannot tell.
+    """
 
     at: datetime
     status: Status
     bytes_moved: int
     throughput_bps: float
+    energy_j: float | None = None
+    agreement_kept: bool | None = None
 
 
 class TransferJournal(Protocol):
@@ -82,6 +88,9 @@ class TransferJournal(Protocol):
 
     def advance(self, transfer_ids: Collection[UUID]) -> Mapping[UUID, int]:
         """Up to which sequence all samples are stored, by transfer; a gap stops it."""
+
+    def agreement(self, transfer_id: UUID) -> Sla | None:
+        """What was agreed on for a noted transfer, as far as it is known."""
 
     def end(self, transfer_id: UUID, end: TransferEnd) -> datetime:
         """Mark a noted transfer as ended; when it ended first."""

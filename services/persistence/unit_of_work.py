@@ -25,6 +25,7 @@ from services.persistence.repositories.limits import LimitsOfTenant
 from services.persistence.repositories.links import Links
 from services.persistence.repositories.models import Models
 from services.persistence.repositories.old_releases import OldReleases
+from services.persistence.repositories.outcomes import Outcomes
 from services.persistence.repositories.people import Users, UserSessions
 from services.persistence.repositories.price_books import PriceBooks
 from services.persistence.repositories.release_work import ReleaseWork
@@ -96,6 +97,10 @@ class UnitOfWork:
     @cached_property
     def audit(self) -> AuditLog:
         return AuditLog(self.connection, self.tenant_id, self._actor)
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        return Outcomes(self.connection)
 
     @cached_property
     def users(self) -> Users:

@@ -28,7 +28,7 @@ def test_a_transfer_appears_and_its_timeline_grows_while_people_look(
 ) -> None:
     page = provider
     page.get_by_role("link", name="Transfers").click()
-    expect(page.get_by_text("No transfer yet")).to_be_visible()
+    expect(page.get_by_text("None now")).to_be_visible()
     transfer = Transfer(client)
     transfer.beat(0)
     transfer.beat(1)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tradewind.agreement import kept, told
 from tradewind.energy import EnergyReading
 from tradewind.heuristics import bits_per_joule, throughput_per_joule
 from tradewind.parameters import Parameters
@@ -16,7 +17,6 @@ from tradewind.units import format_bits_per_joule, format_bps, format_bytes, for
 from tradewind.units import throughput_bps as mean_rate_bps
 from tradewind.wire.recommendations import RecommendResponse
 from tradewind.wire.records import WireRecord
-from tradewind_agent.agreement_kept import kept, told
 from tradewind_agent.copy_options import MAX_THROUGHPUT
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.planning import Plan

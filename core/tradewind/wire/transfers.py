@@ -27,6 +27,7 @@ class TransferSummary(Open):
     ``started_at`` : when the service first heard of it, or, where that was its end, the start of its record.
     ``sequence`` : of the last heartbeat, −1 for none; ``journalled_sequence`` : up to which all are stored.
     ``throughput_bps`` : of the last tick, or the mean once it has ended. ``status`` : once it has ended.
+    ``energy_j`` : of the ends that were metered, once it has ended. ``agreement_kept`` : of an agreement with a target.
     """
 
     transfer_id: UUID
@@ -46,6 +47,8 @@ class TransferSummary(Open):
     journalled_sequence: int
     bytes_moved: int
     throughput_bps: float | None = None
+    energy_j: float | None = None
+    agreement_kept: bool | None = None
 
 
 class SampleDecision(Open):

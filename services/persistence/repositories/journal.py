@@ -11,8 +11,10 @@ from sqlalchemy.dialects.postgresql import insert
 from services.application.transfer_journal import TransferEnd, TransferNews
 from services.persistence.tables import transfer_samples, transfers
 from tradewind.errors import NotFound
+from tradewind.sla import Sla
 from tradewind.transfer import Status
 from tradewind.wire.heartbeats import SpooledHeartbeat
+from tradewind.wire.recommendations import WireSla
 from tradewind.wire.transfers import SampleDecision, TransferSample, TransferState, TransferSummary
 
 _MONTHS_WITHOUT_PARTITION = text(
@@ -109,6 +111,11 @@ class TransferJournal:
         )
         return {row.id: row.journalled_sequence for row in found}
 
+    def agreement(self, transfer_id: UUID) -> Sla | None:
+        """What was agreed on for a noted transfer, as far as it is known."""
+        asked = self._connection.execute(select(transfers.c.enquiry).where(transfers.c.id == transfer_id)).scalar_one()
+        return None if asked is None else WireSla.model_validate(asked["sla"]).to_sla()
+
     def end(self, transfer_id: UUID, end: TransferEnd) -> datetime:
         """Mark a noted transfer as ended; when it ended first."""
         ended_at: datetime = self._connection.execute(
@@ -119,6 +126,8 @@ class TransferJournal:
                 status=end.status.value,
                 bytes_moved=end.bytes_moved,
                 throughput_bps=end.throughput_bps,
+                energy_j=end.energy_j,
+                agreement_kept=end.agreement_kept,
             )
             .returning(transfers.c.ended_at)
         ).scalar_one()

@@ -38,6 +38,8 @@ transfers = Table(
     quantity("throughput_bps"),
     instant("ended_at", nullable=True),
     label("status", nullable=True),
+    quantity("energy_j"),
+    Column("agreement_kept", Boolean),
     Index("transfers_by_start_idx", "tenant_id", "started_at", "id"),
     Index("transfers_open_idx", "tenant_id", "silent_at", postgresql_where=text("ended_at IS NULL")),
 )

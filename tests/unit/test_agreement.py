@@ -1,8 +1,8 @@
 import pytest
 
+from tradewind.agreement import kept, told
 from tradewind.energy import EnergyMethod, EnergyQuality, EnergyReading, Host
 from tradewind.sla import EnergyBasis, Sla, SlaKind
-from tradewind_agent.agreement_kept import kept, told
 
 DURATION_S = 10.0
 

@@ -1,0 +1,29 @@
+"""What was moved day by day."""
+
+from collections.abc import Sequence
+
+from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
+from services.application.overview import Day
+from tradewind.units import GB
+
+
+def moved(days: Sequence[Day]) -> Options:
+    """Gigabytes a day as bars, and the energy of a gigabyte, where it was metered, as a line."""
+    energy = [
+        None if day.energy_j is None or not day.bytes_moved else day.energy_j * GB / day.bytes_moved for day in days
+    ]
+    return framed(
+        legend=("moved, GB", "energy, J/GB"),
+        tooltip={"trigger": "axis", "valueFormatter": in_unit("")},
+        xAxis=axis("", values=[day.day for day in days]),
+        yAxis=[
+            axis("moved, GB", min=0),
+            axis("energy, J/GB", min=0, splitLine={"show": False}),
+        ],
+        grid={"left": 70, "right": 70, "top": 40, "bottom": 32},
+        series=[
+            {"type": "bar", "name": "moved, GB", "data": [day.bytes_moved / GB for day in days], "barMaxWidth": 36},
+            {"type": "line", "name": "energy, J/GB", "data": energy, "yAxisIndex": 1, "connectNulls": True,
+             "itemStyle": {"color": COLOURS[1]}},
+        ],
+    )  # fmt: skip

@@ -1,0 +1,106 @@
+"""What an overview tells: agreements kept, what was moved, and how much faster and thriftier than untuned."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID
+
+from tradewind.model import LeafModel, LinkModel
+from tradewind.parameters import Parameters
+from tradewind.prediction import PredictedSetting
+from tradewind.units import BITS_PER_BYTE
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementsKept:
+    """Of the transfers that ended: targets kept and missed; ``open_`` had none, or were not metered enough to tell."""
+
+    kept: int
+    missed: int
+    open_: int
+
+    @property
+    def share(self) -> float | None:
+        judged = self.kept + self.missed
+        return self.kept / judged if judged else None
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What ended on one day (UTC)."""
+
+    day: str
+    transfers: int
+    bytes_moved: int
+    energy_j: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuned:
+    """What tuned transfers of a link reached together.
+
+    ``throughput_bps`` : their bytes over their time. ``j_per_byte`` : of those whose energy was metered.
+    """
+
+    link_id: UUID
+    transfers: int
+    bytes_moved: int
+    throughput_bps: float
+    j_per_byte: float | None
+
+
+class Untuned(NamedTuple):
+    """What the model of a link expects of its lowest setting, over the data sets that it has seen."""
+
+    parameters: Parameters
+    throughput_bps: float
+    j_per_byte: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain:
+    """Tuned beside untuned on one link."""
+
+    tuned: Tuned
+    untuned: Untuned
+
+    @property
+    def speedup(self) -> float:
+        return self.tuned.throughput_bps / self.untuned.throughput_bps
+
+    @property
+    def energy_saved(self) -> float | None:
+        """Share of the untuned energy that was not taken."""
+        if self.tuned.j_per_byte is None or not self.untuned.j_per_byte:
+            return None
+        return 1 - self.tuned.j_per_byte / self.untuned.j_per_byte
+
+
+def untuned(model: LinkModel) -> Untuned:
+    """The lowest setting of a link's lattice, each cluster weighted with the bytes that it has seen.
+
+    Rates and energies are medians of the surfaces, at the clusters' median load.
+    """
+    lowest = [_lowest(leaf) for leaf in model.leaves]
+    sizes = [
+        leaf.leaf.row_count * 2 ** (leaf.leaf.log2_mean_file_bytes + leaf.leaf.log2_file_count) for leaf in model.leaves
+    ]
+    time_s = sum(
+        BITS_PER_BYTE * size / math.exp(each.log_throughput_mean) for size, each in zip(sizes, lowest, strict=True)
+    )
+    return Untuned(lowest[0].parameters, BITS_PER_BYTE * sum(sizes) / time_s, _energy_of(lowest, sizes))
+
+
+def _lowest(leaf: LeafModel) -> PredictedSetting:
+    return min(leaf.table.settings, key=lambda each: (each.parameters.streams, each.parameters.pipelining or 1))
+
+
+def _energy_of(lowest: Sequence[PredictedSetting], sizes: Sequence[float]) -> float | None:
+    """J a byte; ``None`` where a cluster's power was not metered."""
+    total_j = 0.0
+    for each, size in zip(lowest, sizes, strict=True):
+        if each.log_power_mean is None:
+            return None
+        total_j += size * BITS_PER_BYTE * math.exp(each.log_power_mean - each.log_throughput_mean)
+    return total_j / sum(sizes)
