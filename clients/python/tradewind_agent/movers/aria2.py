@@ -150,8 +150,9 @@ class Aria2Run:
                 with suppress(ProcessLookupError):  # it has ended by itself
                     os.kill(self._pid, signal.SIGINT)  # keeps aria2c's own exit code; a shutdown by RPC takes 3 s
 
-    def ended(self, _code: int, /) -> None:
+    def ended(self, code: int, /) -> int:
         self._rpc = None
+        return code
 
     def progress(self) -> Progress:
         done = sum(int(row["completedLength"]) for row in list(self._over.values()))

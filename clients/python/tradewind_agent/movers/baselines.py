@@ -120,8 +120,9 @@ class BaselineRun:
     def tick(self) -> None:
         """It is not asked anything while it runs."""
 
-    def ended(self, code: int, /) -> None:
+    def ended(self, code: int, /) -> int:
         self._code = code
+        return code
 
     def progress(self) -> Progress:
         return Progress(sum(self._local.written()) if self._local else 0, None)

@@ -100,3 +100,21 @@ def _options_of(word: str, grammar: Grammar) -> list[tuple[str, str | None]]:
             return [*found, (name, word[position:] or None)]
         found.append((name, None))
     return found
+
+
+def without(words: Sequence[str], grammar: Grammar, names: Iterable[str]) -> tuple[str, ...]:
+    """The options among ``words``, in their order and by their long names, but for those of ``names``; no places."""
+    left_out, kept = frozenset(names), list[str]()
+    rest = list(reversed(words))
+    while rest:
+        word = rest.pop()
+        if word == "--":
+            break
+        if word in ("-", "") or not word.startswith("-"):
+            continue
+        for name, value in _options_of(word, grammar):
+            said = rest.pop() if value is None and name in grammar.valued and rest else value
+            if name not in left_out:
+                dashes = "-" if grammar.single_dash or len(name) == 1 else "--"
+                kept += [f"{dashes}{name}"] if said is None else [f"{dashes}{name}", said]
+    return tuple(kept)

@@ -14,7 +14,8 @@ from tradewind_agent.copy_listing import list_files
 from tradewind_agent.copy_plan import MOVER
 from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.movers.command_line import CommandLine
-from tradewind_agent.movers.curl import CurlMover, Pair
+from tradewind_agent.movers.curl import CurlMover
+from tradewind_agent.movers.curl_lines import Pair, quoted
 from tradewind_agent.movers.known import Installed, find_installed, known_movers
 from tradewind_agent.movers.port import Task, Workload
 from tradewind_agent.movers.rclone import File, RcloneMover
@@ -65,7 +66,10 @@ def prepare_copy_by(
     elif isinstance(mover, CurlMover):
         words = ("--fail", "--location", "--create-dirs", "--netrc-optional")
         sized = zip(jobs, workload.sizes_bytes, strict=True)
-        pairs = tuple(Pair(str(job.source), job.destination, size) for job, size in sized)
+        pairs = tuple(
+            Pair(str(job.source), job.destination, size, f"output = {quoted(str(job.destination))}")
+            for job, size in sized
+        )
         task = mover.task_of_pairs(CommandLine(installed.program, words, environment), pairs)
     else:
         root = _root(jobs, Path(str(local_path(places[-1]))))

@@ -1,20 +1,25 @@
-"""curl: files at once by flags; its own reports (``-w``) go to a file, with what else it says on standard error."""
+"""curl: files at once by flags; its own reports (``-w``) go to a file, with what else it says on standard error.
+
+A list of files is moved by successive runs, as curl has no way to change while it runs.
+"""
 
 import json
 import os
+import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
-from tradewind.recommendation import ChunkPlan
 from tradewind_agent.movers.asking_tool import ask_tool
 from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parse
-from tradewind_agent.movers.flag_words import added_words, left_out, whole_setting
+from tradewind_agent.movers.curl_lines import FileList, Pair, file_list, quoted
+from tradewind_agent.movers.flag_words import added_words, left_out
+from tradewind_agent.movers.local_end import CLOCK_STEP_NS, bytes_in
 from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload, set_by_user
 from tradewind_agent.movers.rate_option import rate_words
-from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
+from tradewind_agent.movers.successive import SuccessiveRuns
 from tradewind_agent.movers.tail import Tail
 from tradewind_agent.movers.url_globs import expanded
 from tradewind_agent.movers.url_sizes import ends_of_urls, workload_of_paths, workload_of_urls
@@ -28,15 +33,6 @@ _QUIET = ("--no-progress-meter",)
 _REPORT = "%{stderr}" + _MARK.decode() + "%{json}\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """An address, the file it becomes, and its size."""
-
-    address: str
-    file: Path
-    size_bytes: int
-
-
 class CurlMover:
     name, programs, package, oldest, tuned = "curl", ("curl",), "curl", (7, 75), True
     version_words = ("--version",)
@@ -48,34 +44,37 @@ class CurlMover:
         addresses = (*given.places, *given.options.get("url", ()))
         if not addresses and "config" not in given.options:
             raise InvalidValue("curl", "is wrapped with an address")
-        return CurlTask(line, given, grammar, addresses)
+        return CurlTask(line, given, grammar, addresses, file_list(line.arguments, given, grammar))
 
     def task_of_pairs(self, line: CommandLine, pairs: tuple[Pair, ...]) -> "CurlTask":
         """``pairs`` under the options of ``line``."""
         grammar = grammar_of_help(ask_tool((line.program, "--help", "all")))
-        return CurlTask(line, parse(line.arguments, grammar), grammar, (), pairs=pairs)
+        return CurlTask(line, parse(line.arguments, grammar), grammar, (), FileList(pairs, line.arguments))
 
 
 class CurlTask:
     """One command line of curl.
 
-    ``pairs`` : what to fetch, where that is known apart from the command line; only then can the work be split.
+    ``listed`` : its files, where it is a list of them; only then can the work be split.
     """
 
     def __init__(
-        self,
-        line: CommandLine,
-        given: Parsed,
-        grammar: Grammar,
-        addresses: tuple[str, ...],
-        *,
-        pairs: tuple[Pair, ...] = (),
+        self, line: CommandLine, given: Parsed, grammar: Grammar, addresses: tuple[str, ...], listed: FileList
     ) -> None:
-        self.line, self.given, self.grammar, self.pairs = line, given, grammar, pairs
+        self.line, self.given, self.grammar, self.listed = line, given, grammar, listed
         globs = "globoff" not in given.options
         self.addresses = tuple(each for address in addresses for each in (expanded(address) if globs else [address]))
         self.uploads = "upload-file" in given.options
         self.by_hand = set_by_user((("concurrency", _own_concurrency(given)),))
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        return self.listed.pairs
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the user wants what is there already of a file to be kept."""
+        return "continue-at" in self.given.options
 
     @property
     def ends(self) -> Ends:
@@ -98,11 +97,13 @@ class CurlTask:
 
     @property
     def changes_live(self) -> bool:
-        return bool(self.pairs)
+        return bool(self.pairs) and "concurrency" not in self.by_hand.known()
 
     @property
     def live(self) -> str:
-        return "between successive runs over parts of the list" if self.pairs else "nothing"
+        if self.changes_live:
+            return "between successive runs over parts of the list, one cut short where that pays"
+        return f"nothing: {self.listed.refusal or 'files at once are set by your own flag'}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -122,7 +123,11 @@ class CurlTask:
         if self.uploads:
             return workload_of_paths([Path(place) for place in self.given.options["upload-file"]])
         addresses = [each if "://" in each else f"http://{each}" for each in self.addresses]
-        return workload_of_urls(addresses, self.line.environment) if addresses else None
+        found = workload_of_urls(addresses, self.line.environment) if addresses else None
+        if found is not None and len(found.sizes_bytes) == len(self.pairs):
+            sized = (replace(pair, size_bytes=size) for pair, size in zip(self.pairs, found.sizes_bytes, strict=True))
+            self.listed = replace(self.listed, pairs=tuple(sized))
+        return found
 
     def left_out(self, parameters: Parameters) -> tuple[str, ...]:
         return left_out("curl", parameters)
@@ -138,22 +143,23 @@ class CurlTask:
         return (*words, *_QUIET) if words and "silent" in self.given.options else words
 
 
-class CurlRun:
+class CurlRun(SuccessiveRuns):
     """curl as the user wrote it, or over one part of a list after another."""
 
-    over = False
-
     def __init__(self, task: CurlTask, tuning: Tuning, scratch: Path) -> None:
-        sizes_bytes = [pair.size_bytes for pair in task.pairs]
-        self._task, self._parameters, self._scratch = task, tuning.parameters, scratch
-        self._fixed, self._rate_bps = tuning.fixed, tuning.rate_bps
-        self._running = tuning.parameters
-        rounds = rounds_worth(sizes_bytes, tuning.expected_bps, tuning.round_s, tuning.parameters.concurrency or 1)
-        self._parts = split_by_bytes(sizes_bytes, rounds) if task.pairs else ()
-        self._begun = 0
+        sizes = [pair.size_bytes for pair in task.pairs]
+        splits = (task.changes_live and tuning.round_s is not None and any(sizes)) or not task.addresses
+        super().__init__(sizes if splits else (), tuning)
+        self._task, self._scratch = task, scratch
         self._pending = b""
         self._said: Tail | None = None
         self._reports: list[Mapping[str, object]] = []
+        self._reported: set[int] = set()
+        self._failure = 0
+        self._part_begun_ns = 0
+        self._kept_bytes = 0
+        resumed = enumerate(task.pairs) if task.resumes and splits else ()
+        self._before = {at: bytes_in(pair.file, since_ns=0) for at, pair in resumed}
 
     @property
     def in_force(self) -> Parameters:
@@ -162,23 +168,76 @@ class CurlRun:
         return Parameters(concurrency=self._task.by_hand.concurrency or 1)
 
     def next_command(self) -> Command | None:
-        if self._begun >= max(len(self._parts), 1):
+        if self._begun and not self._left:
             return None
         task, said = self._task, self._scratch / f"said{self._begun}"
-        words = list(_with_reports(task.line.arguments, task.given))
-        words += [*task.added(self._parameters)]
-        self._running = self._parameters
-        words += rate_words("curl", self._rate_bps, task.own_options, at_once=self.in_force.concurrency or 1)
-        if self._parts:
-            words += ["--config", str(self._list(self._parts[self._begun]))]
-        self._said = Tail(said)
-        self._begun += 1
+        if self._begun and "fail-early" in task.given.options and self._totals().files_failed:
+            return None
+        part = self._take_part()
+        words = list(_with_reports(task.listed.words if part else task.line.arguments, task.given))
+        words += [*task.added(self._running)]
+        words += rate_words("curl", self._tuning.rate_bps, task.own_options, at_once=self.in_force.concurrency or 1)
+        if part:
+            words += ["--config", str(self._list(part))]
+        self._said, self._pending, self._reported = Tail(said), b"", set()
+        self._failure = 0
+        self._part_begun_ns = time.time_ns() - CLOCK_STEP_NS
         return Command((task.line.program, *words), errors_to=said)
 
-    def started(self, _pid: int, /) -> None:
-        """Its process is of no use here."""
-
     def tick(self) -> None:
+        self._read()
+        self._watch()
+
+    def ended(self, code: int, /) -> int:
+        self._read()
+        if self._pending and _MARK not in self._pending:
+            os.write(2, self._pending)
+        interrupted = {at: self._grown(at) for at in self._unfinished()}
+        counted = self._run_over(code)
+        if counted == code:
+            return code
+        if self._task.resumes:
+            self._kept_bytes += sum(interrupted.values())
+            self._before = {at: bytes_ + interrupted.get(at, 0) for at, bytes_ in self._before.items()}
+        return self._failure
+
+    def progress(self) -> Progress:
+        files = len(self._task.pairs) or len(self._task.addresses)
+        with self._changing:
+            moved = self._moved() + self._again_bytes
+        return Progress(moved, max(files - len(self._reports), 0) if files else None)
+
+    def result(self) -> Result | None:
+        return self._totals() if self._reports else None
+
+    def _totals(self) -> Result:
+        reports = list(self._reports)
+        failed = sum(1 for report in reports if report.get("exitcode"))
+        moved = sum(_size(report, "size_download") + _size(report, "size_upload") for report in reports)
+        return Result(moved + self._kept_bytes, len(reports) - failed, failed)
+
+    def _moved(self) -> int:
+        return self._totals().bytes_moved + sum(self._grown(at) for at in self._under_way())
+
+    def _unfinished(self) -> Sequence[int]:
+        return [at for number, at in enumerate(self._part) if number not in self._reported]
+
+    def _under_way(self) -> Sequence[int]:
+        """Those it is at: it begins files in their order."""
+        return self._unfinished()[: self._running.concurrency or 1]
+
+    def _lost_bytes(self) -> int:
+        return 0 if self._task.resumes else sum(self._grown(at) for at in self._under_way())
+
+    def _expressed(self, parameters: Parameters) -> Parameters:
+        return Parameters(concurrency=parameters.concurrency or 1)
+
+    def _grown(self, at: int) -> int:
+        """Bytes that this run has written of a file."""
+        now = bytes_in(self._task.pairs[at].file, since_ns=self._part_begun_ns)
+        return max(now - self._before.get(at, 0), 0)
+
+    def _read(self) -> None:
         if self._said is None:
             return
         self._pending += self._said.read()
@@ -188,33 +247,10 @@ class CurlRun:
             if spoken:
                 os.write(2, spoken)
             if not end:
-                self._pending = mark + report
-                return
+                self._pending = mark + after
+                break
             self._note(report)
             self._pending = rest
-
-    def ended(self, _code: int, /) -> None:
-        self.tick()
-
-    def progress(self) -> Progress:
-        files = len(self._task.pairs) or len(self._task.addresses)
-        return Progress(self._totals().bytes_moved, max(files - len(self._reports), 0) if files else None)
-
-    def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
-        wanted = whole_setting(chunks, self._fixed)
-        if self._begun >= len(self._parts) or wanted.concurrency == self._parameters.concurrency:
-            return False
-        self._parameters = wanted
-        return True
-
-    def result(self) -> Result | None:
-        return self._totals() if self._reports else None
-
-    def _totals(self) -> Result:
-        reports = list(self._reports)
-        failed = sum(1 for report in reports if report.get("exitcode"))
-        moved = sum(_size(report, "size_download") + _size(report, "size_upload") for report in reports)
-        return Result(moved, len(reports) - failed, failed)
 
     def _note(self, report: bytes) -> None:
         try:
@@ -222,13 +258,16 @@ class CurlRun:
         except ValueError:
             return
         if isinstance(row, dict):
-            self._reports.append(row)
+            with self._changing:
+                self._reports.append(row)
+                self._reported.add(_size(row, "urlnum"))
+                self._failure = _size(row, "exitcode") or self._failure
 
-    def _list(self, part: range) -> Path:
+    def _list(self, part: Sequence[int]) -> Path:
         path = self._scratch / f"list{self._begun}"
         rows = (self._task.pairs[at] for at in part)
         path.write_text(
-            "".join(f"url = {_quoted(each.address)}\noutput = {_quoted(str(each.file))}\n" for each in rows),
+            "".join(f"url = {quoted(each.address)}\n{each.told}\n" for each in rows),
             encoding="utf-8",
         )
         return path
@@ -259,7 +298,3 @@ def _with_reports(arguments: tuple[str, ...], given: Parsed) -> tuple[str, ...]:
 def _size(report: Mapping[str, object], key: str) -> int:
     value = report.get(key)
     return int(value) if isinstance(value, int | float) else 0
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

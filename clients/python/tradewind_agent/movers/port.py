@@ -9,6 +9,7 @@ from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.transfer import Direction
 from tradewind_agent.movers.command_line import CommandLine
+from tradewind_agent.movers.restarting import Restarting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,7 @@ class Tuning:
     ``rate_bps`` : of the network, kept by the tool's own option where it has one.
     ``round_s`` : how long one run of the tool should take where the work is split so that settings can change between
         runs; ``None`` for one run whatever happens.
+    ``restarting`` : what a run weighs an interruption by; ``None`` where it is never interrupted.
     """
 
     parameters: Parameters
@@ -78,6 +80,7 @@ class Tuning:
     expected_bps: float | None = None
     rate_bps: float | None = None
     round_s: float | None = None
+    restarting: Restarting | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +118,8 @@ class ToolRun(Protocol):
     def tick(self) -> None:
         """Look at what the tool says; called some times a second while it runs, and after it has ended."""
 
-    def ended(self, code: int, /) -> None:
-        """The last command is over."""
+    def ended(self, code: int, /) -> int:
+        """The last command is over: the exit code that counts, 0 of one that the run itself has interrupted."""
 
     def progress(self) -> Progress:
         """How far it has come."""

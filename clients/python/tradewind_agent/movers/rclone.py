@@ -182,12 +182,13 @@ class RcloneRun:
         if self._log is not None:
             self._log.read()
 
-    def ended(self, _code: int, /) -> None:
+    def ended(self, code: int, /) -> int:
         self.tick()
         if self._log is not None:
             self._log.close()
             self._all_told = self._all_told and self._log.seen
             self._before, self._log = self._totals(), None
+        return code
 
     def progress(self) -> Progress:
         totals = self._totals()

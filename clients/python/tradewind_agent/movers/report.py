@@ -12,6 +12,7 @@ from tradewind.wire.records import WireRecord
 from tradewind_agent.copy_report import efficiency_told, limits_document, plan_document
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.movers.port import Command, Result
+from tradewind_agent.movers.restarting import Restart
 from tradewind_agent.planning import Plan
 from tradewind_agent.resources.applied import Verdict
 from tradewind_agent.tuning.ticks import Tick
@@ -25,6 +26,7 @@ class WrapReport:
     ``in_force`` : settings it ran under; ``by_hand`` of them those by the user's own flags.
     ``limits`` : of this host's resources, what held each or why nothing did.
     ``not_expressible`` : what of the recommendation it has no flag for; ``live`` : what can change while it runs.
+    ``restarts`` : interruptions of it, to go on with other settings.
     """
 
     mover: Mover
@@ -48,6 +50,7 @@ class WrapReport:
     limits: tuple[Verdict, ...]
     log: str
     notes: tuple[str, ...]
+    restarts: tuple[Restart, ...] = ()
 
     @property
     def throughput_bps(self) -> float | None:
@@ -59,7 +62,9 @@ class WrapReport:
         """The closing line: settings, what it got against the prediction, energy, and what became of the log."""
         settings = ", ".join(f"{name} {value}" for name, value in self.in_force.known().items()) or "its own settings"
         ended = "" if self.exit_code == 0 else f"; exit code {self.exit_code}"
-        return f"{self.mover.name} with {settings}: {self._moved()}{ended}; log {self.log}"
+        count = len(self.restarts)
+        anew = f"; started anew {'once' if count == 1 else f'{count} times'} for other settings" if count else ""
+        return f"{self.mover.name} with {settings}: {self._moved()}{anew}{ended}; log {self.log}"
 
     def document(self) -> dict[str, Any]:
         """All of it, in the names and units of the wire."""
@@ -84,6 +89,7 @@ class WrapReport:
             "plan": plan_document(self.plan),
             "records": [WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records],
             "resources": limits_document(self.limits),
+            "restarts": [restart.document() for restart in self.restarts],
             "timeline": [tick.document() for tick in self.timeline],
             "log": self.log,
             "notes": list(self.notes),

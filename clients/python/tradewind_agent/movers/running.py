@@ -124,9 +124,9 @@ async def _run(
         while signals.sent is None and (command := run.next_command()) is not None:
             commands.append(command)
             ended, over_s = await one(command, signals)
-            run.ended(ended)
-            code = code or ended
-            if ended > _SIGNALLED:
+            counted = run.ended(ended)
+            code = code or (counted if signals.sent is None else ended)
+            if counted > _SIGNALLED:
                 break
     duration_s = (clock.time() if over_s is None else over_s) - begun_s
     metered = await session.stop() if session is not None else None

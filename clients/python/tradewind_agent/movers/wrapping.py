@@ -24,10 +24,12 @@ from tradewind_agent.giving_back import give_back
 from tradewind_agent.logbook import Logbook
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.movers.command_line import CommandLine
+from tradewind_agent.movers.expected_rates import expected_rates
 from tradewind_agent.movers.flag_words import over
 from tradewind_agent.movers.known import Installed, find_installed, mover_named
 from tradewind_agent.movers.port import Command, Result, Task, ToolRun, Tuning, Workload
 from tradewind_agent.movers.report import WrapReport
+from tradewind_agent.movers.restarting import ASSUMED_RTT_S, Restarting
 from tradewind_agent.movers.running import Ran, run_tool
 from tradewind_agent.movers.tool_connections import connections_of
 from tradewind_agent.movers.tool_loop import TunedWork, loop_of
@@ -36,6 +38,7 @@ from tradewind_agent.movers.wrap_records import energy_of, records_of_run, statu
 from tradewind_agent.path_probe import connect_time_s
 from tradewind_agent.planning import Plan, plan_given, with_settings
 from tradewind_agent.resources.limiter import ResourceLimiter
+from tradewind_agent.tuning.pace import TICK_S
 from tradewind_agent.tuning.ticks import Tick, main_settings
 
 ROUND_S = 30.0
@@ -91,7 +94,7 @@ class PreparedWrap:
         wanted = replace(self.wanted, tune=self.wanted.tune and self.task.changes_live)
         return TunedWork(self.planned, self.workload, wanted, self.path, connections_of(self.task, say))
 
-    def tuning(self, granted: Parameters | None = None) -> Tuning:
+    def tuning(self, granted: Parameters | None = None, restarting: Restarting | None = None) -> Tuning:
         """How the run begins: as planned, or with what was granted of it, which may be cut while it runs."""
         predicted, own = self.plan.predicted, self.task.by_hand
         return Tuning(
@@ -100,6 +103,18 @@ class PreparedWrap:
             fixed=own,
             rate_bps=asked_for(self.plan, self.options.copy)[0].nic_bps,
             round_s=self.options.round_s if self.options.copy.tune or granted is not None else None,
+            restarting=restarting,
+        )
+
+    def restarting(self, say: Callable[[str], None]) -> Restarting | None:
+        """What interruptions are weighed by; ``None`` where nothing is expected of any setting."""
+        if self.workload is None or not (self.installed.mover.tuned and self.options.copy.tune):
+            return None
+        return Restarting(
+            expected_bps=expected_rates(self.plan, self.workload, self.path),
+            tick_s=self.options.copy.tick_s or TICK_S,
+            rtt_s=ASSUMED_RTT_S if self.path.rtt_s is None else self.path.rtt_s,
+            say=say,
         )
 
     def resources(self, limiter: ResourceLimiter, say: Callable[[str], None]) -> ToolResources:
@@ -217,7 +232,7 @@ def run_wrap(
     ToolUnusable : it cannot be started.
     CopyFailed : no share of the path came free in time.
     """
-    identity = _identity(prepared)
+    identity, restarting = _identity(prepared), prepared.restarting(say)
     with ExitStack() as stack:
         scratch = Folder(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-")))
         loop = loop_of(prepared.tuned_work(say), identity, client=client, logbook=logbook, say=say)
@@ -227,7 +242,7 @@ def run_wrap(
             granted = None if loop is None else loop.driven.setting
             for line in () if granted is None else prepared.beyond(granted):
                 say(line)
-            return prepared.task.run(prepared.tuning(granted), scratch)
+            return prepared.task.run(prepared.tuning(granted, restarting), scratch)
 
         resources = prepared.resources(limiter or ResourceLimiter.of_this_host(os.environ), say)
         status, records = Status.FAILED, tuple[TransferRecord, ...]()
@@ -252,7 +267,9 @@ def run_wrap(
             if client is not None and loop is not None and loop.is_heard and not (records and logbook):
                 give_back(client, prepared.plan.transfer_id, loop.live, status)
         log = keep_records(logbook, records, live) if records else "has nothing to tell"
-    return _report(prepared, ran, result, records=records, timeline=timeline, resources=resources, log=log)
+    restarts = tuple(restarting.made) if restarting is not None else ()
+    report = _report(prepared, ran, result, records=records, timeline=timeline, resources=resources, log=log)
+    return replace(report, restarts=restarts)
 
 
 def _report(

@@ -1,0 +1,175 @@
+"""A list of files moved by successive runs of a tool that cannot change as it runs.
+
+Each run takes a part of what is left, so that a boundary comes by itself; a run is interrupted before its boundary only
+where that pays (`restarting.restart_pays`). A file that was interrupted goes back to what is left, once.
+"""
+
+import os
+import signal
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from threading import RLock
+
+from tradewind.parameters import Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind.units import BITS_PER_BYTE
+from tradewind_agent.movers.flag_words import whole_setting
+from tradewind_agent.movers.port import Tuning
+from tradewind_agent.movers.restarting import Case, Restart, rate_after, restart_pays, slow_start_s
+from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
+
+_INTERRUPTED = 128 + signal.SIGINT
+_LOOKS_A_TICK = 5
+
+
+class SuccessiveRuns(ABC):
+    """What is left, what the tool is at, and when it is started anew; how it is told is each tool's own.
+
+    Parameters
+    ----------
+    sizes_bytes : of the files, by position; none where the command line is run once as it is.
+    """
+
+    over = False
+
+    def __init__(
+        self, sizes_bytes: Sequence[int], tuning: Tuning, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._sizes, self._tuning, self._clock_s = tuple(sizes_bytes), tuning, clock_s
+        self._left = list(range(len(self._sizes)))
+        self._part: tuple[int, ...] = ()
+        self._parameters = self._running = tuning.parameters
+        self._again_bytes = 0
+        self._begun = 0
+        self._pid: int | None = None
+        self._interrupting = False
+        self._first_s: float | None = None
+        self._started_s = self._due_s = 0.0
+        self._startup_s: float | None = None
+        self._seen: deque[tuple[float, int]] = deque()
+        self._changing = RLock()
+
+    # What each tool tells in its own way.
+
+    @abstractmethod
+    def _moved(self) -> int:
+        """Bytes moved so far by all runs, unfinished files included, those fetched twice once."""
+
+    @abstractmethod
+    def _unfinished(self) -> Sequence[int]:
+        """Positions of the part under way, or just interrupted, that are not over."""
+
+    @abstractmethod
+    def _lost_bytes(self) -> int:
+        """Bytes of unfinished files that an interruption would have fetched again."""
+
+    @abstractmethod
+    def _expressed(self, parameters: Parameters) -> Parameters:
+        """What of ``parameters`` the tool can have."""
+
+    # What they share.
+
+    def started(self, pid: int, /) -> None:
+        with self._changing:
+            self._pid, self._started_s = pid, self._clock_s()
+            self._first_s = self._started_s if self._first_s is None else self._first_s
+            self._due_s = self._started_s
+            self._seen.clear()
+
+    def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
+        wanted = whole_setting(chunks, self._tuning.fixed)
+        with self._changing:
+            if self._expressed(wanted) == self._expressed(self._parameters):
+                return False
+            before, self._parameters = self._parameters, wanted
+            if self._left or self._interrupts():
+                return True
+            self._parameters = before
+            return False
+
+    def _take_part(self) -> tuple[int, ...]:
+        """What the next run is to move, which begins with the settings wanted by now."""
+        with self._changing:
+            sizes = [self._sizes[at] for at in self._left]
+            rate_bps = self._rate_bps() or self._tuning.expected_bps
+            at_once = self._parameters.concurrency or 1
+            rounds = rounds_worth(sizes, rate_bps, self._tuning.round_s, at_once)
+            count = len(split_by_bytes(sizes, rounds)[0]) if sizes else 0
+            self._part, self._left = tuple(self._left[:count]), self._left[count:]
+            self._running, self._pid, self._interrupting = self._parameters, None, False
+            self._begun += 1
+            return self._part
+
+    def _watch(self) -> None:
+        """Measure, and weigh a start with settings that wait for a boundary."""
+        now_s = self._clock_s()
+        with self._changing:
+            if self._pid is None or now_s < self._due_s or self._tuning.restarting is None:
+                return
+            self._due_s = now_s + self._tuning.restarting.tick_s / _LOOKS_A_TICK
+            moved = self._moved()
+            if self._startup_s is None and moved:
+                self._startup_s = now_s - self._started_s
+            self._seen.append((now_s, moved))
+            while len(self._seen) > 2 * _LOOKS_A_TICK:
+                self._seen.popleft()
+            self._interrupts()
+
+    def _interrupts(self) -> bool:
+        """Interrupt the tool if that pays."""
+        case = self._case()
+        if case is None or not restart_pays(case) or self._pid is None or self._tuning.restarting is None:
+            return False
+        with suppress(ProcessLookupError):  # it has ended by itself: its boundary is now
+            os.kill(self._pid, signal.SIGINT)
+        self._interrupting = True
+        elapsed_s = self._clock_s() - (self._first_s or 0.0)
+        before, after = self._expressed(self._running), self._expressed(self._parameters)
+        self._tuning.restarting.note(Restart(elapsed_s=elapsed_s, before=before, after=after, case=case))
+        return True
+
+    def _case(self) -> Case | None:
+        """What there is to weigh now; ``None`` where nothing waits, or nothing is known of it."""
+        weighing, now_bps = self._tuning.restarting, self._rate_bps()
+        before, after = self._expressed(self._running), self._expressed(self._parameters)
+        if weighing is None or self._pid is None or self._interrupting or before == after or now_bps is None:
+            return None
+        then_bps = rate_after(
+            now_bps,
+            expected_now_bps=weighing.expected_bps(before),
+            expected_then_bps=weighing.expected_bps(after),
+            streams_ratio=after.streams / before.streams,
+        )
+        lost = self._lost_bytes()
+        part = max(sum(self._sizes[at] for at in self._unfinished()) - lost, 0)
+        return Case(
+            now_bps=now_bps,
+            then_bps=then_bps,
+            remaining_bytes=part + sum(self._sizes[at] for at in self._left),
+            boundary_bytes=part,
+            lost_bytes=lost,
+            startup_s=self._startup_s or 0.0,
+            slow_start_s=slow_start_s(then_bps, after.streams, weighing.rtt_s),
+            since_s=self._clock_s() - self._started_s,
+            tick_s=weighing.tick_s,
+        )
+
+    def _rate_bps(self) -> float | None:
+        """What was moved a second over the last two ticks of this run; ``None`` before two looks at it."""
+        if len(self._seen) < 2:
+            return None
+        (from_s, from_bytes), (to_s, to_bytes) = self._seen[0], self._seen[-1]
+        return max(to_bytes - from_bytes, 0) * BITS_PER_BYTE / (to_s - from_s) if to_s > from_s else None
+
+    def _run_over(self, code: int) -> int:
+        """The run has ended: the code that counts of it, with what was interrupted back in its place."""
+        with self._changing:
+            self._pid = None
+            if not self._interrupting or code != _INTERRUPTED:
+                return code
+            self._again_bytes += self._lost_bytes()
+            self._left = [*self._unfinished(), *self._left]
+            return 0
