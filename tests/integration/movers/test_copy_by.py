@@ -99,3 +99,10 @@ def test_what_a_tool_cannot_copy_is_wrong_usage(user, slow, tmp_path):
     renamed = run("copy", *WAN, "--mover", "rclone", f"{slow.url}f00", str(tmp_path / "other"), env=user)
     assert [unknown.code, upload.code, renamed.code] == [2, 2, 2]
     assert "rclone, aria2, curl, globus-url-copy, tradewind" in unknown.error
+
+
+def test_globus_url_copy_is_refused_addresses_that_it_cannot_list(user, slow, tmp_path):
+    ended = run("copy", *WAN, "--mover", "globus-url-copy", f"{slow.url}f00", str(tmp_path), env=user)
+    assert ended.code == 2
+    assert f"driven between gsiftp://, sshftp://, ftp://, file:// and local paths; got {slow.url}f00" in ended.error
+    assert not list((tmp_path / "spool").glob("*.ndjson*"))

@@ -22,6 +22,8 @@ from tradewind_agent.movers.rclone import File, RcloneMover
 from tradewind_agent.movers.url_sizes import local_path
 from tradewind_agent.movers.wrapping import PreparedWrap, WrapOptions, prepare_task
 
+_BY_GLOBUS = ("gsiftp", "sshftp", "ftp", "file")
+
 
 def copy_movers() -> tuple[str, ...]:
     """Names that a copy may be done by, our own engine's last."""
@@ -119,6 +121,11 @@ def _below_one_address(jobs: Sequence[DownloadJob], root: Path) -> tuple[str, li
 def _globus_line(installed: Installed, places: Sequence[str], environment: Mapping[str, str]) -> CommandLine:
     if len(places) != 2:
         raise InvalidValue("--mover", "globus-url-copy copies one source at a time")
+    for place in places:
+        scheme = urlsplit(place).scheme if "://" in place else "file"
+        if scheme not in _BY_GLOBUS:
+            told = ", ".join(f"{each}://" for each in _BY_GLOBUS)
+            raise InvalidValue("--mover", f"globus-url-copy is driven between {told} and local paths; got {place}")
     source, destination = (place if "://" in place else Path(place).absolute().as_uri() for place in places)
     if source.endswith("/"):
         destination = destination.rstrip("/") + "/"
