@@ -135,7 +135,8 @@ def test_who_wants_no_tuning_gets_none(drive, slow, tmp_path):
 
 def test_a_tool_that_cannot_change_begins_with_its_share_too(drive, slow, tmp_path):
     service, said = sharing(2, cut=1), []
-    line = ("curl", "-s", "--output-dir", tmp_path, "--remote-name-all", f"{slow.url}f0[0-3]")
+    once = ("--dump-header", tmp_path / "headers")
+    line = ("curl", "-s", *once, "--output-dir", tmp_path, "--remote-name-all", f"{slow.url}f0[0-3]")
     report = run_with(service, drive, line, say=said.append)
     assert "--parallel-max 2" in " ".join(report.commands[0].words)
     assert service.sent("heartbeats")[0]["wanted"]["concurrency"] == 4
