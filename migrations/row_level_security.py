@@ -2,13 +2,19 @@
 
 The tenant is the setting ``tradewind.tenant`` of the transaction. The policy is forced on the tables' owner too; where
 a function of the owner must see across tenants (a key is looked up before its tenant is known), a policy says so.
+
+That setting is anybody's to change, so it counts for the application and the owner alone. Analysts' logins read by a
+policy of their own, in which the tenant is part of the name under which they logged in.
 """
 
 from alembic import op
 
 OWNER = "tradewind_owner"
 APP = "tradewind_app"
+READER = "tradewind_reader"
 CURRENT_TENANT = "nullif(current_setting('tradewind.tenant', true), '')::uuid"
+TENANT_OF_LOGIN = "substring(session_user::text from '^tradewind_[a-z]+_([0-9a-f]{32})$')::uuid"
+"""``session_user`` is who logged in, whatever role or setting was put on since."""
 
 
 def protect(table: str, *, tenant: str = "tenant_id", grants: str = "SELECT, INSERT, UPDATE, DELETE") -> None:
@@ -16,10 +22,19 @@ def protect(table: str, *, tenant: str = "tenant_id", grants: str = "SELECT, INS
     op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
     op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
     op.execute(
-        f"CREATE POLICY own_tenant ON {table} USING ({tenant} = {CURRENT_TENANT}) "
+        f"CREATE POLICY own_tenant ON {table} TO {APP}, {OWNER} USING ({tenant} = {CURRENT_TENANT}) "
         f"WITH CHECK ({tenant} = {CURRENT_TENANT})"
     )
     op.execute(f"GRANT {grants} ON {table} TO {APP}")
+
+
+def let_readers(table: str, *, tenant: str = "tenant_id") -> None:
+    """Let each analysts' login read its tenant's rows of ``table``: through views, since it cannot name the table."""
+    # In a subquery, which is evaluated once rather than for each row.
+    op.execute(
+        f"CREATE POLICY reader_tenant ON {table} FOR SELECT TO {READER} USING ({tenant} = (SELECT {TENANT_OF_LOGIN}))"
+    )
+    op.execute(f"GRANT SELECT ON {table} TO {READER}")
 
 
 def let_owner(table: str, command: str) -> None:

@@ -29,7 +29,10 @@ from services.api import (
     releases,
     sla_tiers,
     transfers,
+    warehouse,
 )
+from services.api.query_stream import QueryTurns
+from services.application.query_warehouse import QueryLimits
 from services.bootstrap import Container, container
 from services.settings import Settings
 from tradewind.errors import InvalidValue
@@ -53,6 +56,7 @@ ROUTERS = (
     sla_tiers.router,
     price_books.router,
     keys.router,
+    warehouse.router,
     probes.router,
     front.router,
     *PAGES,
@@ -67,10 +71,21 @@ def app_from_environment() -> FastAPI:
         raise InvalidValue("DATABASE_URL", "must be set")
     if settings.redis_url is None:
         raise InvalidValue("REDIS_URL", "must be set")
-    return app_for(database_url=settings.database_url, redis_url=settings.redis_url)
+    return app_for(
+        database_url=settings.database_url,
+        redis_url=settings.redis_url,
+        query_limits=QueryLimits(rows=settings.query_rows, seconds=settings.query_seconds),
+        reader_address=settings.reader_address,
+    )
 
 
-def app_for(*, database_url: str, redis_url: str) -> FastAPI:
+def app_for(
+    *,
+    database_url: str,
+    redis_url: str,
+    query_limits: QueryLimits | None = None,
+    reader_address: str | None = None,
+) -> FastAPI:
     """The application with parts of its own, which it closes when it shuts down.
 
     Parameters
@@ -78,7 +93,10 @@ def app_for(*, database_url: str, redis_url: str) -> FastAPI:
     database_url : of the application's role, with the schema in place.
     """
     closing = ExitStack()
-    app = create_app(closing.enter_context(container(database_url=database_url, redis_url=redis_url)), closing)
+    parts = container(
+        database_url=database_url, redis_url=redis_url, query_limits=query_limits, reader_address=reader_address
+    )
+    app = create_app(closing.enter_context(parts), closing)
     gc.freeze()  # what is there now stays: the collector need not look at it again and again
     return app
 
@@ -87,7 +105,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     """The application on the parts of a process; ``closing`` is closed with it."""
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         parts.notices.start()
         following = asyncio.create_task(parts.live_shares.follow())
         try:
@@ -96,12 +114,14 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
             following.cancel()
             await asyncio.wait([following])
             parts.notices.stop()
+            app.state.query_turns.close()
             await parts.session_client.aclose()
             if closing is not None:
                 closing.close()
 
     app = _described_app(lifespan)
     app.state.container = parts
+    app.state.query_turns = QueryTurns(parts.warehouse.limits.at_once)
     problems.install(app)
     app.add_middleware(middleware.BodyLimit)
     app.add_middleware(middleware.Measured, metrics=parts.metrics)

@@ -7,20 +7,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from uuid import UUID
 
 import redis
 import redis.asyncio
 from structlog.typing import FilteringBoundLogger
 
+from services.application.audit import SERVICE
 from services.application.authenticate import Keyring
 from services.application.jobs import KeyChanged, LimitsChanged, Notice, PricesChanged, ReleaseChanged
 from services.application.live_shares import LiveShares
 from services.application.log_lines import BodyLimits
 from services.application.ports import Clock
+from services.application.query_warehouse import LoginKind, QueryLimits, StoredLogin, login_of
 from services.application.single_flight import SingleFlight
 from services.application.snapshot import Snapshots
 from services.application.tune_transfer import Tuner
 from services.persistence.store import Store
+from services.persistence.warehouse import Warehouse
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
 from services.queue.notices import NoticeListener
 from services.queue.sessions import RedisSessions
@@ -42,6 +46,7 @@ class Container:
     """What an API process works with."""
 
     store: Store
+    warehouse: Warehouse
     keyring: Keyring
     snapshots: Snapshots
     lookups: SingleFlight
@@ -59,12 +64,20 @@ class Container:
 
 
 @contextmanager
-def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | None = None) -> Iterator[Container]:
+def container(
+    *,
+    database_url: str,
+    redis_url: str,
+    body_limits: BodyLimits | None = None,
+    query_limits: QueryLimits | None = None,
+    reader_address: str | None = None,
+) -> Iterator[Container]:
     """The parts of an API process; connections are opened when first used and closed at the end.
 
     Parameters
     ----------
     database_url : of the application's role.
+    reader_address : host and port under which analysts reach the database, where these differ from the application's.
     """
     log = logger("api", output=sys.stderr)
     celery = job_publisher(redis_url)
@@ -94,9 +107,16 @@ def container(*, database_url: str, redis_url: str, body_limits: BodyLimits | No
         def on_look_failed(error: Exception) -> None:
             log.error(Event.LOOK_AT_SHARES_FAILED, exc_info=error)
 
+        def query_login(tenant_id: UUID, anew: bool) -> StoredLogin:
+            units = store.unit_of_work
+            return login_of(LoginKind.QUERY, tenant_id, actor=SERVICE, units=units, clock=SystemClock(), anew=anew)
+
         sessions = RedisSessions(session_client)
         yield Container(
             store=store,
+            warehouse=Warehouse(
+                database_url, login=query_login, limits=query_limits or QueryLimits(), reader_address=reader_address
+            ),
             keyring=keyring,
             snapshots=snapshots,
             lookups=SingleFlight(),

@@ -14,6 +14,7 @@ T = TypeVar("T")
 MAX_PORT = 65_535
 MAX_WORKERS = 256
 MAX_KEPT_RELEASES = 10_000
+MAX_QUERY_ROWS = 10**12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,16 @@ class Settings:
 
     kept_releases: int = 20
     """TRADEWIND_KEPT_RELEASES: of each tenant's releases so many of the newest can be returned to; older ones go."""
+
+    query_rows: int = 10_000_000
+    """TRADEWIND_QUERY_ROWS: a query of the warehouse that has more is refused."""
+
+    query_seconds: float = 120.0
+    """TRADEWIND_QUERY_SECONDS: one that takes longer is stopped."""
+
+    reader_address: str | None = None
+    """TRADEWIND_READER_ADDRESS: host:port under which analysts' own tools reach the database, or a replica of it; None:
+    as the service does."""
 
     worker_metrics_port: int | None = None
     """TRADEWIND_WORKER_METRICS_PORT: where a worker serves its metrics; None for nowhere."""
@@ -115,6 +126,9 @@ class Settings:
             api_workers=read("TRADEWIND_API_WORKERS", _integer(1, MAX_WORKERS), cls.api_workers),
             refresh_interval_s=read("TRADEWIND_REFRESH_INTERVAL_S", _seconds(0.0), cls.refresh_interval_s),
             sweep_interval_s=read("TRADEWIND_SWEEP_INTERVAL_S", _seconds(1.0), cls.sweep_interval_s),
+            query_rows=read("TRADEWIND_QUERY_ROWS", _integer(1, MAX_QUERY_ROWS), cls.query_rows),
+            query_seconds=read("TRADEWIND_QUERY_SECONDS", _seconds(0.1), cls.query_seconds),
+            reader_address=read("TRADEWIND_READER_ADDRESS", _address, None),
             worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _integer(1, MAX_PORT), None),
             worker_metrics_host=read("TRADEWIND_WORKER_METRICS_HOST", str, cls.worker_metrics_host),
             worker_metrics_folder=read("PROMETHEUS_MULTIPROC_DIR", Path, None),
@@ -169,6 +183,13 @@ def _seconds(low: float) -> Callable[[str], float]:
         return value
 
     return parse
+
+
+def _address(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or "@" in text or "/" in text:
+        raise ValueError("must be host:port")
+    return text
 
 
 def _url(schemes: tuple[str, ...]) -> Callable[[str], str]:

@@ -26,7 +26,7 @@ from services.embedded.postgres import DATABASE as TEMPLATE
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.log_reader import LogReader
-from services.persistence.roles import app_url
+from services.persistence.roles import app_url, prepare_roles
 from services.persistence.store import prepare_database
 from services.queue.sessions import WATCH
 from services.serve import KEEP_ALIVE_S
@@ -75,6 +75,7 @@ def admin_database_url(postgres: EmbeddedPostgres) -> Iterator[str]:
     name = f"test_{uuid4().hex}"
     with psycopg.connect(postgres.url(database="postgres"), autocommit=True) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(TEMPLATE)))
+        prepare_roles(postgres.url(database=name))  # what a database lets in is not copied with it
         yield postgres.url(database=name)
         admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 

@@ -9,6 +9,7 @@ TradewindError
 ├── NotFound                no such thing for this tenant
 ├── Conflict                contradicts what is stored
 ├── TooLarge                beyond a stated limit
+├── QueryRefused            SQL that the warehouse does not run, or that failed there
 ├── CannotFit               the rows at hand do not determine a model
 └── Unavailable             a dependency is away for now (retryable)
 """
@@ -60,6 +61,21 @@ class Conflict(TradewindError):
 
 class TooLarge(TradewindError):
     """A body, line or result beyond its stated limit."""
+
+
+class QueryRefused(TradewindError):
+    """SQL of an analyst that is wrong, not permitted, or took too long.
+
+    Attributes
+    ----------
+    sqlstate : PostgreSQL's five characters for what is wrong; None where it was not asked.
+    position : character of the SQL at which it is wrong, from 1; None where that is not known.
+    """
+
+    def __init__(self, message: str, *, sqlstate: str | None = None, position: int | None = None) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+        self.position = position
 
 
 class CannotFit(TradewindError):

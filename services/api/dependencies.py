@@ -64,11 +64,17 @@ async def _provider(principal: AnyKey) -> Principal:
     return principal
 
 
+async def _analyst(principal: AnyKey) -> Principal:
+    principal.require(Scope.ANALYST, Scope.OPERATOR)
+    return principal
+
+
 async def _operator(principal: AnyKey) -> Principal:
     principal.require(Scope.OPERATOR)
     return principal
 
 
 AgentKey = Annotated[Principal, Depends(_agent)]
+AnalystKey = Annotated[Principal, Depends(_analyst)]
 ProviderKey = Annotated[Principal, Depends(_provider)]
 OperatorKey = Annotated[Principal, Depends(_operator)]

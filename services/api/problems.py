@@ -26,6 +26,7 @@ STATUS: Mapping[type[errors.TradewindError], tuple[int, str]] = {
     errors.NotFound: (404, "Not found"),
     errors.Conflict: (409, "Conflict"),
     errors.TooLarge: (413, "Too large"),
+    errors.QueryRefused: (422, "Query refused"),
     errors.CannotFit: (422, "Cannot fit"),
     errors.Unavailable: (503, "Unavailable for now"),
 }
@@ -78,13 +79,20 @@ def install(app: FastAPI) -> None:
 
 async def _domain_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, errors.TradewindError)
+    return problem_of(error)
+
+
+def problem_of(error: errors.TradewindError) -> Response:
+    """The problem document of an error of the tree."""
     status, title = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     fields = (FieldProblem(field=error.field, reason=error.reason),) if isinstance(error, errors.InvalidValue) else ()
     headers = {
         401: {"WWW-Authenticate": 'Bearer realm="tradewind"'},
         503: {"Retry-After": str(RETRY_AFTER_S)},
     }.get(status)
-    return problem(status, title, str(error), fields=fields, headers=headers)
+    told = {"sqlstate": error.sqlstate, "position": error.position} if isinstance(error, errors.QueryRefused) else {}
+    extensions = {name: value for name, value in told.items() if value is not None}
+    return problem(status, title, str(error), fields=fields, headers=headers, **extensions)
 
 
 async def _request_error(_: Request, error: Exception) -> Response:

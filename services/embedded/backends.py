@@ -37,7 +37,8 @@ class Backends:
         """
         revived = tuple(server.name for server in self.embedded if server.revive())
         for server in self.embedded:
-            if isinstance(server, EmbeddedValkey) and server.url() != self.redis_url:
+            address = self.redis_url if isinstance(server, EmbeddedValkey) else self.admin_database_url
+            if isinstance(server, EmbeddedValkey | EmbeddedPostgres) and server.url() != address:
                 raise CannotStart(f"{server.name} has ended, and another program has taken its port since")
         return revived
 
@@ -55,7 +56,9 @@ def backends(
     with ExitStack() as stack:
         embedded: list[EmbeddedServer] = []
         if database_url is None and admin_database_url is None:
-            postgres = stack.enter_context(EmbeddedPostgres(folder / "postgres"))
+            postgres = stack.enter_context(
+                EmbeddedPostgres(folder / "postgres", tcp=True)
+            )  # analysts' tools come over TCP
             admin_database_url = postgres.url()
             embedded.append(postgres)
         if redis_url is None:

@@ -122,7 +122,7 @@ class EmbeddedPostgres(EmbeddedServer):
         hand_down(socket_folder, self.account)
         settings = {
             "listen_addresses": LOOPBACK if self._tcp else "",
-            "port": str(free_port(None) if self._tcp else DEFAULT_PORT),
+            "port": str(self._listening_port() if self._tcp else DEFAULT_PORT),
             "unix_socket_directories": f'"{socket_folder}"',
             "unix_socket_permissions": "0700",
             "hba_file": str(self._write_login_rules()),
@@ -134,6 +134,13 @@ class EmbeddedPostgres(EmbeddedServer):
         }
         options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
         return [str(self.program("postgres")), "-D", str(data), *options]
+
+    def _listening_port(self) -> int:
+        """A free port of the loopback, the same as before if it still is: the socket's name, too, has it."""
+        kept = self.folder / "port"
+        port = free_port(int(kept.read_text(encoding="ascii")) if kept.exists() else None)
+        kept.write_text(str(port), encoding="ascii")
+        return port
 
     def _make_cluster(self, data: Path) -> None:
         """Make the cluster under another name first, so that a killed attempt leaves nothing half made."""

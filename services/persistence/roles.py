@@ -1,7 +1,8 @@
-"""The two roles of the database, which exist once a cluster: the owner of the tables and the application.
+"""The roles of the database, which exist once a cluster: the owner of the tables, the application, and readers.
 
 The owner cannot log in: an administrator's session takes its part while it migrates. The application is an ordinary
-role, because superusers and roles with BYPASSRLS would not be bound by row-level security.
+role, because superusers and roles with BYPASSRLS would not be bound by row-level security. Readers are what analysts'
+logins have in common; the owner's functions make those logins, one by one, and so the owner may make roles.
 """
 
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -11,6 +12,13 @@ from psycopg import sql
 
 OWNER = "tradewind_owner"
 APP = "tradewind_app"
+READER = "tradewind_reader"
+
+WRITERS_OF_LARGE_OBJECTS = (
+    "lo_create(oid)", "lo_creat(integer)", "lo_from_bytea(oid, bytea)", "lo_put(oid, bigint, bytea)",
+    "lowrite(integer, bytea)", "lo_truncate(integer, integer)", "lo_truncate64(integer, bigint)", "lo_unlink(oid)",
+)  # fmt: skip
+"""Functions by which any login can store data, unless they are taken away."""
 
 
 def prepare_roles(admin_url: str, *, app_password: str | None = None) -> None:
@@ -26,20 +34,54 @@ def prepare_roles(admin_url: str, *, app_password: str | None = None) -> None:
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('tradewind roles'))")
         _create(connection, OWNER, sql.SQL("NOLOGIN NOBYPASSRLS"))
         _create(connection, APP, sql.SQL("LOGIN NOBYPASSRLS"))
+        _create(connection, READER, sql.SQL("NOLOGIN NOBYPASSRLS"))
         if app_password is not None:
             statement = sql.SQL("ALTER ROLE {} PASSWORD {}")
             connection.execute(statement.format(sql.Identifier(APP), sql.Literal(app_password)))
         connection.execute(sql.SQL("GRANT {} TO CURRENT_USER").format(sql.Identifier(OWNER)))
         connection.execute(sql.SQL("GRANT USAGE, CREATE ON SCHEMA public TO {}").format(sql.Identifier(OWNER)))
         connection.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(sql.Identifier(APP)))
+        _let_nobody_else_in(connection)
+
+
+def _let_nobody_else_in(connection: psycopg.Connection) -> None:
+    """Take from PUBLIC, and so from readers, what it has by default: to name our tables, and to store data."""
+    owner, app, reader = sql.Identifier(OWNER), sql.Identifier(APP), sql.Identifier(READER)
+    database = sql.Identifier(connection.info.dbname)
+    for statement in (
+        sql.SQL("ALTER ROLE {} CREATEROLE").format(owner),
+        sql.SQL("GRANT {} TO {} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE").format(reader, owner),
+        sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(database, owner),
+        sql.SQL("REVOKE ALL ON SCHEMA public FROM PUBLIC"),
+        sql.SQL("GRANT TEMPORARY ON DATABASE {} TO {}, {}").format(database, owner, app),
+        sql.SQL("REVOKE TEMPORARY ON DATABASE {} FROM PUBLIC").format(database),
+    ):
+        connection.execute(statement)
+    (superuser,) = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone() or (
+        False,
+    )
+    if superuser:  # nobody else may; then an analyst who turns off read-only can store large objects
+        for function in WRITERS_OF_LARGE_OBJECTS:
+            connection.execute(sql.SQL("REVOKE EXECUTE ON FUNCTION {} FROM PUBLIC").format(sql.SQL(function)))
 
 
 def app_url(admin_url: str, *, password: str | None = None) -> str:
     """The application's URL for the database of ``admin_url``: same place, other role."""
-    parts = urlsplit(admin_url)
+    return login_url(admin_url, APP, password=password)
+
+
+def login_url(url: str, login: str, *, password: str | None = None) -> str:
+    """The URL of another login for the database of ``url``."""
+    parts = urlsplit(url)
     place = parts.netloc.rpartition("@")[2]
-    login = APP if password is None else f"{APP}:{quote(password, safe='')}"
-    return urlunsplit(parts._replace(netloc=f"{login}@{place}"))
+    who = login if password is None else f"{login}:{quote(password, safe='')}"
+    return urlunsplit(parts._replace(netloc=f"{who}@{place}"))
+
+
+def place_of(url: str, address: str) -> str:
+    """The same login and database at another host and port."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"{parts.netloc.rpartition('@')[0]}@{address}", query=""))
 
 
 def _create(connection: psycopg.Connection, role: str, attributes: sql.SQL) -> None:

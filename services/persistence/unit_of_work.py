@@ -32,6 +32,7 @@ from services.persistence.repositories.release_work import ReleaseWork
 from services.persistence.repositories.releases import Releases
 from services.persistence.repositories.sla_tiers import SlaTiers
 from services.persistence.repositories.tenants import Tenants
+from services.persistence.repositories.warehouse_logins import WarehouseLogins
 
 # Durable when acknowledged, whatever the server's default.
 _BEGIN = text("SELECT set_config('tradewind.tenant', :tenant, true), set_config('synchronous_commit', 'on', true)")
@@ -165,6 +166,10 @@ class UnitOfWork:
     @cached_property
     def curves(self) -> Curves:
         return Curves(self.connection, self.tenant_id)
+
+    @cached_property
+    def warehouse_logins(self) -> WarehouseLogins:
+        return WarehouseLogins(self.connection, self.tenant_id)
 
     @cached_property
     def transfers(self) -> TransferCopy:

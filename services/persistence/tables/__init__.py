@@ -18,6 +18,7 @@ from services.persistence.tables.people import audit_log, user_sessions, users
 from services.persistence.tables.prices import price_books, prices
 from services.persistence.tables.tenancy import api_keys, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
+from services.persistence.tables.warehouse import warehouse_logins
 
 __all__ = [
     "METADATA",
@@ -47,4 +48,5 @@ __all__ = [
     "transfers",
     "user_sessions",
     "users",
+    "warehouse_logins",
 ]

@@ -1,0 +1,56 @@
+"""SQL of analysts over HTTP: what is asked, and what the warehouse says of itself."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from tradewind.wire.base import AtLeastOne, Open, Strict
+
+MAX_SQL_LENGTH = 100_000
+MAX_PARAMETERS = 1_000
+
+QueryFormat = Literal["arrow", "csv", "json"]
+Parameter = str | bool | int | float | None
+
+
+class QueryRequest(Strict):
+    """One statement with values for its ``$1``, ``$2``, …; ``limit`` cuts the answer after so many rows."""
+
+    sql: Annotated[str, StringConstraints(min_length=1, max_length=MAX_SQL_LENGTH)]
+    parameters: Annotated[tuple[Parameter, ...], Field(max_length=MAX_PARAMETERS)] = ()
+    format: QueryFormat = "json"
+    limit: AtLeastOne | None = None
+
+
+class WarehouseColumn(Open):
+    """A column: its type in PostgreSQL, and its meaning and unit."""
+
+    name: str
+    type: str
+    comment: str
+
+
+class WarehouseView(Open):
+    """A view of the schema ``warehouse``."""
+
+    name: str
+    comment: str
+    columns: tuple[WarehouseColumn, ...]
+
+
+class WarehouseSchema(Open):
+    """What can be queried, and under which limits."""
+
+    views: tuple[WarehouseView, ...]
+    row_limit: int
+    time_limit_s: float
+
+
+class WarehouseCredentials(Open):
+    """A read-only login of the tenant for tools that speak PostgreSQL."""
+
+    dsn: str
+    user: str
+    password: str
+    created_at: datetime

@@ -1,0 +1,85 @@
+"""``/v1/warehouse``: analysts' SQL, and the logins of their own tools."""
+
+from fastapi import Request, Response
+
+from services.api.dependencies import AnalystKey, OperatorKey, Parts
+from services.api.query_stream import QueryStream
+from services.api.routing import v1_router
+from services.application.query_warehouse import Format, LoginKind, Query, login_of, revoke_login
+from tradewind.errors import NotFound
+from tradewind.wire.warehouse import (
+    QueryRequest,
+    WarehouseColumn,
+    WarehouseCredentials,
+    WarehouseSchema,
+    WarehouseView,
+)
+
+MEDIA_TYPES = {
+    Format.ARROW: "application/vnd.apache.arrow.stream",
+    Format.CSV: "text/csv; charset=utf-8",
+    Format.JSON: "application/json",
+}
+
+router = v1_router("/warehouse", "warehouse")
+
+
+@router.get("/schema")
+def read_schema(parts: Parts, _: AnalystKey) -> WarehouseSchema:
+    """The views, their columns with type, meaning and unit, and the limits of a query."""
+    limits = parts.warehouse.limits
+    views = tuple(
+        WarehouseView(
+            name=view.name,
+            comment=view.comment,
+            columns=tuple(WarehouseColumn(name=it.name, type=it.type, comment=it.comment) for it in view.columns),
+        )
+        for view in parts.warehouse.schema()
+    )
+    return WarehouseSchema(views=views, row_limit=limits.rows, time_limit_s=limits.seconds)
+
+
+@router.post(
+    "/query",
+    response_class=Response,
+    responses={
+        200: {"description": "The rows.", "content": {kind.partition(";")[0]: {} for kind in MEDIA_TYPES.values()}}
+    },
+)
+async def query(asked: QueryRequest, request: Request, parts: Parts, principal: AnalystKey) -> Response:
+    """Run one read-only statement and stream its rows.
+
+    ``Tradewind-Row-Limit`` and ``Tradewind-Time-Limit-S`` tell the limits it ran under. An answer that breaks off,
+    because a limit is met after it began, ends without the end of its transfer encoding.
+    """
+    warehouse = parts.warehouse
+    form = Format(asked.format)
+    run = warehouse.query(
+        principal.tenant_id, Query(sql=asked.sql, parameters=asked.parameters, format=form, limit=asked.limit)
+    )
+    rows = min(asked.limit or warehouse.limits.rows, warehouse.limits.rows)
+    headers = {
+        "Tradewind-Row-Limit": str(rows),
+        "Tradewind-Time-Limit-S": f"{warehouse.limits.seconds:g}",
+        "Cache-Control": "no-store",
+    }
+    return QueryStream(run, request.app.state.query_turns, media_type=MEDIA_TYPES[form], headers=headers)
+
+
+@router.get("/credentials")
+def read_credentials(parts: Parts, principal: AnalystKey) -> WarehouseCredentials:
+    """A read-only login for psql, notebooks and dashboards; made when it is first asked for, then the same."""
+    login = login_of(
+        LoginKind.READER, principal.tenant_id, actor=principal.actor, units=parts.store.unit_of_work, clock=parts.clock
+    )
+    return WarehouseCredentials(
+        dsn=parts.warehouse.address_for(login), user=login.name, password=login.password, created_at=login.created_at
+    )
+
+
+@router.delete("/credentials", status_code=204)
+def revoke_credentials(parts: Parts, principal: OperatorKey) -> None:
+    """Take the login away and end its sessions; whoever asks next gets one with a new password."""
+    units = parts.store.unit_of_work
+    if not revoke_login(LoginKind.READER, principal.tenant_id, actor=principal.actor, units=units):
+        raise NotFound("the warehouse has no login to revoke")

@@ -1,0 +1,135 @@
+"""SQL of analysts: what may be asked, under which limits, and by which logins."""
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+from uuid import UUID
+
+from services.application.audit import Actor, Audit
+from services.application.ports import Clock
+
+PASSWORD_BYTES = 24
+
+Parameter = str | int | float | bool | None
+
+
+class LoginKind(StrEnum):
+    READER = "reader"
+    """For a person's psql, notebook or dashboard."""
+    QUERY = "query"
+    """For the queries that the service runs on behalf of a key."""
+
+
+class Format(StrEnum):
+    ARROW = "arrow"
+    CSV = "csv"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLogin:
+    name: str
+    password: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryLimits:
+    """What one query may take."""
+
+    rows: int = 10_000_000
+    seconds: float = 120.0
+    at_once: int = 4
+    """Queries that one process runs at a time; others are told to come again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One statement with values for its ``$1``, ``$2``, …
+
+    ``limit`` : after so many rows the answer ends. Without one, more than the service's limit is an error.
+    """
+
+    sql: str
+    parameters: Sequence[Parameter] = ()
+    format: Format = Format.JSON
+    limit: int | None = None
+
+
+class QueryRun(Protocol):
+    """A query on its way. ``chunks`` is run by one thread, ``cancel`` may be called by another."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """The answer, piece by piece, in flat memory.
+
+        Raises
+        ------
+        QueryRefused, TooLarge, Unavailable : before the first piece or after any.
+        """
+
+    def cancel(self) -> None:
+        """Stop it in the database too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaColumn:
+    name: str
+    type: str
+    comment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaView:
+    name: str
+    comment: str
+    columns: Sequence[SchemaColumn]
+
+
+class Logins(Protocol):
+    def find(self, kind: LoginKind) -> StoredLogin | None: ...
+    def open(self, kind: LoginKind, password: str, *, at: datetime) -> StoredLogin: ...
+    def close(self, kind: LoginKind) -> bool: ...
+
+
+class LoginUnitOfWork(Protocol):
+    @property
+    def warehouse_logins(self) -> Logins: ...
+    @property
+    def audit(self) -> Audit: ...
+    def commit(self) -> None: ...
+
+
+UnitsOfWork = Callable[[UUID, Actor], AbstractContextManager[LoginUnitOfWork]]
+
+
+def login_of(
+    kind: LoginKind, tenant_id: UUID, *, actor: Actor, units: UnitsOfWork, clock: Clock, anew: bool = False
+) -> StoredLogin:
+    """The tenant's login of that kind, made when it is first asked for.
+
+    Parameters
+    ----------
+    anew : make it again, as when the database does not know what is stored, since it was restored elsewhere.
+    """
+    with units(tenant_id, actor) as uow:
+        found = uow.warehouse_logins.find(kind)
+        if found is not None and not anew:
+            return found
+        login = uow.warehouse_logins.open(kind, secrets.token_urlsafe(PASSWORD_BYTES), at=clock.now())
+        uow.audit.note("warehouse_login.created", login.name)
+        uow.commit()
+    return login
+
+
+def revoke_login(kind: LoginKind, tenant_id: UUID, *, actor: Actor, units: UnitsOfWork) -> bool:
+    """Take the login away and end its sessions; whether there was one. The next to ask gets one with a new password."""
+    with units(tenant_id, actor) as uow:
+        if not uow.warehouse_logins.close(kind):
+            return False
+        uow.audit.note("warehouse_login.revoked", kind.value)
+        uow.commit()
+    return True

@@ -1,0 +1,195 @@
+"""The rows of a statement as bytes of a format, one at a time through PostgreSQL's COPY: memory stays flat.
+
+Each asks for one row more than it may send, and so knows whether there were more: ``cut``.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+import psycopg
+from psycopg import sql
+
+from services.application.query_warehouse import Format
+from tradewind.errors import QueryRefused, Unavailable
+from tradewind.units import KIB, MIB
+
+CHUNK_BYTES = 256 * KIB
+ARROW_BATCH_BYTES = 4 * MIB
+CANCEL_PATIENCE_S = 5.0
+CUT = b"tradewind.cut"
+"""Metadata of the last, empty batch of an Arrow stream that ends although there are more rows."""
+
+
+class RowStream(Protocol):
+    """``chunks`` is run by one thread, ``cancel`` may be called by another."""
+
+    cut: bool
+
+    def chunks(self) -> Iterator[bytes]: ...
+    def cancel(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class _Copied:
+    """What CSV and JSON have in common: the connection that prepared the statement also copies."""
+
+    def __init__(self, connection: psycopg.Connection, statement: str, limit: int) -> None:
+        self._connection = connection
+        self._statement = statement
+        self._limit = limit
+        self.cut = False
+
+    def cancel(self) -> None:
+        self._connection.cancel_safe(timeout=CANCEL_PATIENCE_S)
+
+    def close(self) -> None:
+        """The connection is its owner's to close."""
+
+    def _copy(self, selected: str, options: str) -> psycopg.sql.Composed:
+        query = f"SELECT {selected} FROM (\n{self._statement}\n) AS tradewind_row LIMIT {self._limit + 1}"  # noqa: S608 - the analyst's own, by the analyst's rights
+        return sql.SQL("COPY ({}) TO STDOUT WITH ({})").format(sql.SQL(query), sql.SQL(options))
+
+
+class CsvRows(_Copied):
+    """A line of names, then rows as PostgreSQL writes them."""
+
+    def chunks(self) -> Iterator[bytes]:
+        held, size = [], 0
+        with self._connection.cursor() as cursor, cursor.copy(self._copy("*", "FORMAT csv, HEADER")) as copy:
+            for number, line in enumerate(copy):  # number 0 is the header
+                if number > self._limit:
+                    self.cut = True
+                    continue
+                held.append(line)
+                size += len(line)
+                if size >= CHUNK_BYTES:
+                    yield b"".join(held)
+                    held, size = [], 0
+        yield b"".join(held)
+
+
+class JsonRows(_Copied):
+    """``{"rows": [{…}, …], "row_count": n, "cut": false}``, the rows as PostgreSQL writes them."""
+
+    def chunks(self) -> Iterator[bytes]:
+        held, size, count = ['{"rows":['], 0, 0
+        statement = self._copy("row_to_json(tradewind_row.*)", "FORMAT text")
+        with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
+            for (row,) in copy.rows():
+                if count == self._limit:
+                    self.cut = True
+                    continue
+                held.append(f",\n{row}" if count else f"\n{row}")
+                count += 1
+                size += len(row)
+                if size >= CHUNK_BYTES:
+                    yield "".join(held).encode()
+                    held, size = [], 0
+        held.append(f'\n],"row_count":{count},"cut":{"true" if self.cut else "false"}}}\n')
+        yield "".join(held).encode()
+
+
+class ArrowRows:
+    """An Arrow IPC stream. The columnar driver has a connection of its own, by the same login."""
+
+    def __init__(self, connection: psycopg.Connection, statement: str, limit: int) -> None:
+        # Here and not above: a process that never answers in Arrow does without 90 MB of libraries.
+        import adbc_driver_postgresql.dbapi as adbc  # noqa: PLC0415
+
+        self._errors: Any = adbc
+        self._url = _url_of(connection)
+        self._statement = statement
+        self._limit = limit
+        self.cut = False
+        try:
+            self._connection = adbc.connect(self._url, autocommit=True)
+        except adbc.OperationalError as away:
+            raise Unavailable("the database does not answer now, or is asked too much; try again") from away
+        self._cursor = self._connection.cursor()
+
+    def cancel(self) -> None:
+        self._cursor.adbc_cancel()
+
+    def close(self) -> None:
+        self._cursor.close()
+        self._connection.close()
+
+    def chunks(self) -> Iterator[bytes]:
+        import pyarrow as pa  # noqa: PLC0415
+
+        query = f"SELECT * FROM (\n{self._statement}\n) AS tradewind_row LIMIT {self._limit + 1}"  # noqa: S608 - see _Copied
+        try:
+            self._cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(ARROW_BATCH_BYTES)})
+            self._cursor.execute(query)
+            reader = self._cursor.fetch_record_batch()
+            sink = _Sink()
+            with pa.ipc.new_stream(sink, reader.schema) as writer:
+                count = 0
+                for batch in reader:
+                    kept = batch.slice(0, self._limit - count)
+                    self.cut |= kept.num_rows < batch.num_rows
+                    count += kept.num_rows
+                    writer.write_batch(kept)
+                    yield from sink.taken()
+                if self.cut:
+                    nothing = pa.RecordBatch.from_arrays(
+                        [pa.array([], field.type) for field in reader.schema], schema=reader.schema
+                    )
+                    writer.write_batch(nothing, custom_metadata={CUT: b"true"})
+            yield from sink.taken()
+        except (self._errors.Error, pa.ArrowException, OSError) as error:
+            raise _as_psycopg(error) from error
+
+
+class _Sink:
+    """A file that keeps what is written until it is taken."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._held: list[bytes] = []
+
+    def write(self, data: Any) -> int:
+        self._held.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing waits."""
+
+    def writable(self) -> bool:
+        return True
+
+    def taken(self) -> Iterator[bytes]:
+        held, self._held = self._held, []
+        if held:
+            yield b"".join(held)
+
+
+def _url_of(connection: psycopg.Connection) -> str:
+    """The address of a connection, with its password, as a connection string of libpq."""
+    return psycopg.conninfo.make_conninfo(connection.info.dsn, password=connection.info.password or None)
+
+
+def _as_psycopg(error: Exception) -> Exception:
+    """An error of the columnar driver as the other driver has it, by PostgreSQL's code for it."""
+    sqlstate = getattr(error, "sqlstate", None)
+    message = _server_message(str(error))
+    if "canceling statement" in message:
+        sqlstate = "57014"
+    try:
+        kind = psycopg.errors.lookup(sqlstate) if sqlstate else None
+    except KeyError:
+        kind = None
+    return kind(message) if kind is not None else QueryRefused(message, sqlstate=sqlstate)
+
+
+def _server_message(text: str) -> str:
+    """PostgreSQL's own words among those of the driver."""
+    return text.rpartition("ERROR: ")[2].strip().partition("\n")[0] or text
+
+
+ROW_STREAMS: Mapping[Format, Callable[[psycopg.Connection, str, int], RowStream]] = {
+    Format.CSV: CsvRows,
+    Format.JSON: JsonRows,
+    Format.ARROW: ArrowRows,
+}

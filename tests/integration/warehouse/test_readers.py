@@ -1,0 +1,174 @@
+"""The login for people's own tools: reads its tenant's views, and nothing else whatever it sets."""
+
+import subprocess
+from collections.abc import Iterator
+from uuid import uuid4
+
+import httpx
+import psycopg
+import pytest
+from psycopg import sql
+
+from services.application.authenticate import Scope
+from services.embedded.postgres import EmbeddedPostgres
+from services.persistence.roles import READER
+from services.persistence.store import prepare_database
+from tests.records import ndjson, record
+from tests.stack import Tenant, new_tenant
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[EmbeddedPostgres]:
+    """A server that listens on the loopback, too, as the one of `./run serve` does."""
+    with EmbeddedPostgres.temporary(durable=False, tcp=True) as server:
+        prepare_database(server.url())
+        yield server
+
+
+@pytest.fixture
+def provider(tenant: Tenant, api: str) -> Tenant:
+    with tenant.client(api) as client:
+        assert client.post("/v1/logs", content=ndjson([record(id=str(uuid4())) for _ in range(3)])).status_code == 201
+    return tenant
+
+
+@pytest.fixture
+def dsn(provider: Tenant, api: str) -> str:
+    return credentials(provider, api)
+
+
+def credentials(tenant: Tenant, api: str) -> str:
+    with tenant.client(api, Scope.ANALYST) as client:
+        answer = client.get("/v1/warehouse/credentials")
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["dsn"])
+
+
+def test_psql_reads_the_views_with_the_password_alone(dsn: str, postgres: EmbeddedPostgres) -> None:
+    assert "@127.0.0.1:" in dsn
+    psql = postgres.program("psql")
+    done = subprocess.run(
+        [str(psql), dsn, "-XAtc", "SELECT count(*) FROM transfers JOIN warehouse.links USING (link_id)"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.stdout, done.stderr) == ("3\n", "")
+
+
+def test_the_credentials_stay_until_they_are_revoked(provider: Tenant, api: str, dsn: str) -> None:
+    assert credentials(provider, api) == dsn
+    with provider.client(api) as client, psycopg.connect(dsn) as session:
+        session.execute("SELECT 1")
+        assert client.delete("/v1/warehouse/credentials").status_code == 204
+        assert client.delete("/v1/warehouse/credentials").status_code == 404
+        with pytest.raises(psycopg.OperationalError):  # the session was ended
+            session.execute("SELECT 1")
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(dsn)
+    renewed = credentials(provider, api)
+    assert renewed != dsn
+    with psycopg.connect(renewed) as session:
+        assert session.execute("SELECT count(*) FROM transfers").fetchone() == (3,)
+
+
+def test_making_and_revoking_a_login_is_noted(provider: Tenant, api: str, dsn: str) -> None:
+    with provider.client(api) as client:
+        client.delete("/v1/warehouse/credentials")
+    with provider.parts.store.unit_of_work(provider.id) as uow:
+        noted = [entry.action for entry in uow.audit.page(limit=10, about="warehouse_login.")]
+    assert noted == ["warehouse_login.revoked", "warehouse_login.created"]
+    assert dsn.split(":")[2].split("@", maxsplit=1)[0] not in str(noted)
+
+
+def test_only_an_operator_revokes(provider: Tenant, api: str, dsn: str) -> None:
+    with provider.client(api, Scope.ANALYST) as client:
+        assert client.delete("/v1/warehouse/credentials").status_code == 403
+    psycopg.connect(dsn).close()
+
+
+WRITES = (
+    "CREATE TABLE warehouse.mine (a int)",
+    "CREATE TABLE public.mine (a int)",
+    "CREATE TEMP TABLE mine (a int)",
+    "CREATE SCHEMA mine",
+    "CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    "INSERT INTO warehouse.links (source) VALUES ('x')",
+    "UPDATE warehouse.transfers SET bytes_moved = 0",
+    "DELETE FROM warehouse.transfers",
+    "DELETE FROM public.transfer_logs",
+    "TRUNCATE public.transfer_logs",
+    "SELECT lo_create(0)",
+    "SELECT lo_from_bytea(0, 'x')",
+    "CREATE ROLE mine",
+    "GRANT tradewind_app TO CURRENT_USER",
+    "COPY (SELECT 1) TO PROGRAM 'true'",
+    "COPY (SELECT 1) TO '/tmp/x'",
+)
+
+
+@pytest.mark.parametrize("statement", WRITES)
+def test_a_reader_writes_nothing_although_it_turns_read_only_off(dsn: str, statement: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as session:
+        session.execute("SET default_transaction_read_only = off")
+        with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.ObjectNotInPrerequisiteState)):
+            session.execute(statement)  # type: ignore[call-overload]
+
+
+def test_a_reader_cannot_set_its_way_to_another_tenant(provider: Tenant, api: str, dsn: str, database_url: str) -> None:
+    stranger = new_tenant(provider.parts, database_url)
+    other = f"tradewind_reader_{provider.id.hex}"
+    with psycopg.connect(credentials(stranger, api), autocommit=True) as session:
+        session.execute("SELECT set_config('tradewind.tenant', %s, false)", [str(provider.id)])
+        assert session.execute("SELECT count(*) FROM transfers").fetchone() == (0,)
+        for role in (other, READER, "tradewind_app", "tradewind_owner", "postgres"):
+            for command in ("SET ROLE {}", "SET SESSION AUTHORIZATION {}"):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    session.execute(sql.SQL(command).format(sql.Identifier(role)))
+        assert session.execute("SELECT count(*) FROM transfers").fetchone() == (0,)
+
+
+def test_a_reader_names_no_table_and_calls_no_function_of_the_service(dsn: str, admin_database_url: str) -> None:
+    with psycopg.connect(admin_database_url) as admin:
+        tables = [name for (name,) in admin.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
+        reader = dsn.split("/")[2].split(":", maxsplit=1)[0]
+        callable_ = admin.execute(
+            "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace "
+            "AND has_function_privilege(%s, oid, 'EXECUTE')",
+            [reader],
+        ).fetchall()
+    assert callable_ == []
+    with psycopg.connect(dsn, autocommit=True) as session:
+        for table in tables:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="schema public"):
+                session.execute(sql.SQL("SELECT * FROM public.{}").format(sql.Identifier(table)))
+
+
+def test_no_policy_for_everybody_is_on_a_table_that_readers_may_read(admin_database_url: str) -> None:
+    with psycopg.connect(admin_database_url) as admin:
+        query = """
+            SELECT c.relname, p.polname FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
+             WHERE has_table_privilege(%s, c.oid, 'SELECT')
+               AND (p.polroles = '{0}' OR %s::regrole = ANY (p.polroles)) AND p.polname <> 'reader_tenant'
+        """
+        assert admin.execute(query, [READER, READER]).fetchall() == []
+
+
+def test_a_reader_has_a_time_limit_and_few_connections(dsn: str) -> None:
+    sessions = [psycopg.connect(dsn) for _ in range(5)]
+    try:
+        assert sessions[0].execute("SHOW statement_timeout").fetchone() == ("5min",)
+        with pytest.raises(psycopg.OperationalError, match="too many connections"):
+            psycopg.connect(dsn)
+    finally:
+        for session in sessions:
+            session.close()
+
+
+def test_a_login_that_the_database_lost_is_made_again(provider: Tenant, api: str, postgres: EmbeddedPostgres) -> None:
+    def count(client: httpx.Client) -> object:
+        return client.post("/v1/warehouse/query", json={"sql": "SELECT count(*) FROM transfers"}).json()["rows"]
+
+    with provider.client(api) as client:
+        assert count(client) == [{"count": 3}]
+        with psycopg.connect(postgres.url(), autocommit=True) as admin:
+            admin.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(f"tradewind_query_{provider.id.hex}")))
+        assert count(client) == [{"count": 3}]
