@@ -237,11 +237,30 @@ PARTITIONS = View(
     ),
 )
 
-VIEWS = (TRANSFERS, HEARTBEATS, LINKS, RELEASES, CLUSTERS, SURFACES, PARTITIONS)
+PRICES = View(
+    "prices",
+    "Facts: the price of each tier in each price book, in the currency of the book.",
+    "public.prices p JOIN public.price_books b ON b.id = p.book_id",
+    (
+        ("book_id", "The price book.", "b.id"),
+        ("book", "Its name.", "b.name"),
+        ("tier_id", "The tier; see partitions.tier_id.", "p.tier_id"),
+        ("currency", "Of the amounts, by ISO 4217.", "b.currency"),
+        ("energy_basis", "Energy that per_kwh is about: total or dynamic.", "b.energy_basis"),
+        ("base", "Amount a transfer.", "p.base"),
+        ("per_gb", "Amount a GB (1e9 bytes) moved.", "p.per_gb"),
+        ("per_kwh", "Amount a kWh of energy.", "p.per_kwh"),
+        ("margin", "Share that is added to the sum.", "p.margin"),
+        ("published_at", "When the book was published; NULL: a draft.", "b.published_at"),
+        ("effective_from", "From when on it holds, until the next one does; NULL: a draft.", "b.effective_from"),
+    ),
+)
+
+VIEWS = (TRANSFERS, HEARTBEATS, LINKS, RELEASES, CLUSTERS, SURFACES, PARTITIONS, PRICES)
 
 READ_TABLES = (
     "transfer_logs", "transfer_samples", "links", "endpoints", "releases", "current_releases", "release_links",
-    "link_models", "clusters", "surfaces", "sla_partitions",
+    "link_models", "clusters", "surfaces", "sla_partitions", "prices", "price_books",
 )  # fmt: skip
 """What the views are made of."""
 

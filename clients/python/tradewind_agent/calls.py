@@ -7,7 +7,8 @@ sent again after a connection error, 502, 503, 504, or a 429 that says when. A c
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from random import Random
 from typing import Any, TypeVar
@@ -87,6 +88,29 @@ class Calls:
             options["content"] = body.model_dump_json(exclude_unset=True).encode()
             options["headers"] = {"Content-Type": "application/json"}
         return self.parse(self.send(method, path, repeatable=repeatable, retries=retries, **options), answer)
+
+    @contextmanager
+    def stream(self, method: str, path: str, *, body: BaseModel, timeout_s: float) -> Iterator[httpx.Response]:
+        """An answer to be read piece by piece, asked for once.
+
+        Raises
+        ------
+        ServiceAway : also while the answer is read, where it breaks off.
+        """
+        timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, LONGEST_CONNECT_S))
+        headers = {"Content-Type": "application/json", "Accept": "*/*"}
+        content = body.model_dump_json(exclude_unset=False).encode()
+        try:
+            with self._http.stream(method, path, content=content, headers=headers, timeout=timeout) as response:
+                if response.status_code >= 400:
+                    response.read()
+                    asked_s = retry_after_s(response.headers.get("Retry-After"), datetime.now(UTC))
+                    raise self._refused(response, asked_s, repeatable=False)[0]
+                yield response
+        except httpx.RemoteProtocolError as broken:
+            raise ServiceAway(f"{self.base_url} broke its answer off: a limit was met, or it was stopped") from broken
+        except httpx.TransportError as failure:
+            raise self._unreached(failure) from failure
 
     def parse(self, response: httpx.Response, answer: TypeAdapter[_Answer]) -> _Answer:
         try:

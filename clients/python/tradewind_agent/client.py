@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from random import Random
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 import httpx
@@ -33,6 +34,9 @@ from tradewind_agent.batches import LogBatch, split_into_batches
 from tradewind_agent.calls import DEFAULT_TIMEOUT_S, Calls
 from tradewind_agent.errors import RequestRefused, ScopeMissing, UnknownThing
 from tradewind_agent.retries import NO_RETRIES, RetryPolicy
+
+if TYPE_CHECKING:
+    from tradewind_agent.warehouse import Warehouse
 
 HEARTBEAT_TIMEOUT_S = 3.0
 """A heartbeat that takes longer is of no use: the next tick is near, and the transfer has decided by itself."""
@@ -217,6 +221,13 @@ class Client:
     def rollback(self, release_id: int) -> Release:
         """Return to ``release_id``, or from it to its parent when it is the one in force; the release now in force."""
         return self._calls.call("POST", f"/v1/releases/{release_id}/rollback", TypeAdapter(Release), repeatable=False)
+
+    @cached_property
+    def warehouse(self) -> "Warehouse":
+        """SQL on what was logged and learned."""
+        from tradewind_agent.warehouse import Warehouse  # noqa: PLC0415 -- a copy does without
+
+        return Warehouse(self._calls)
 
     # Endpoints and keys
 

@@ -17,6 +17,7 @@ TradewindError                      tradewind.errors
     ├── CannotServe                 a folder cannot be served
     ├── CopyFailed                  a copy could not begin
     ├── ToolUnusable                a tool to be driven is missing, too old or cannot be started
+    ├── LibraryMissing              an extra of this distribution is needed and not installed
     ├── ResourceRefused             a resource of this host cannot be limited: told as advice, nothing fails
     ├── UnusableSource              a URL, manifest or index page that cannot be read as a list of files
     │   └── UnsafeName              a name in one that would leave the destination folder
@@ -146,6 +147,10 @@ class CopyFailed(AgentError):
 
 class ToolUnusable(AgentError):
     """Another program that was to move the data is missing, too old, or cannot be started."""
+
+
+class LibraryMissing(AgentError):
+    """What was asked for needs a library that the agent otherwise does without."""
 
 
 class ResourceRefused(AgentError):

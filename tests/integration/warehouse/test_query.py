@@ -277,7 +277,16 @@ def test_other_requests_are_answered_while_queries_run(
 def test_the_schema_tells_every_column_with_its_meaning(analyst: httpx.Client) -> None:
     told = analyst.get("/v1/warehouse/schema").json()
     views = {view["name"]: view for view in told["views"]}
-    assert set(views) >= {"transfers", "heartbeats", "links", "clusters", "surfaces", "partitions", "releases"}
+    assert set(views) >= {
+        "transfers",
+        "heartbeats",
+        "links",
+        "clusters",
+        "surfaces",
+        "partitions",
+        "releases",
+        "prices",
+    }
     assert all(view["comment"] and all(column["comment"] for column in view["columns"]) for view in told["views"])
     assert (told["row_limit"], told["time_limit_s"]) == (1000, 2.0)
     for name in views:

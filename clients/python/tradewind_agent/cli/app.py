@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from tradewind.errors import InvalidValue, TradewindError
-from tradewind_agent.cli import copy, doctor, login, logs, meter, recommend, serve_files, surroundings, wrap
+from tradewind_agent.cli import copy, doctor, login, logs, meter, recommend, serve_files, sql, surroundings, wrap
 from tradewind_agent.cli.plain_values import without_validators
 from tradewind_agent.cli.terminal import PROGRAM, Terminal
 
@@ -57,7 +57,7 @@ def build() -> typer.Typer:
         invoke_without_command=True,
     )
     app.callback()(_alone)
-    for module in (copy, wrap, recommend, logs, serve_files, meter, login, doctor):
+    for module in (copy, wrap, recommend, logs, serve_files, meter, sql, login, doctor):
         module.register(app)
     return app
 

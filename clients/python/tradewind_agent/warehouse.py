@@ -1,0 +1,157 @@
+"""SDK: SQL on the warehouse. Libraries of data frames are imported when they are asked for.
+
+They are extras of this distribution: ``pip install tradewind-agent[arrow]``, ``[pandas]`` or ``[polars]``. Without any
+of them `QueryResult.rows` and `QueryResult.csv` work.
+"""
+
+import importlib
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import httpx
+from pydantic import TypeAdapter
+
+from tradewind.wire.warehouse import Parameter, QueryFormat, QueryRequest, WarehouseCredentials, WarehouseSchema
+from tradewind_agent.calls import Calls
+from tradewind_agent.errors import LibraryMissing
+
+CUT = b"tradewind.cut"
+"""Metadata of the last batch of an Arrow stream that ends although there are more rows."""
+
+ANSWER_TIMEOUT_S = 600.0
+"""Longer than the service lets a query run: it tells of its own limit."""
+
+
+class QueryResult:
+    """The rows of a query, which is run anew by each call of a method.
+
+    Attributes
+    ----------
+    cut : whether the answer read last ended at ``limit`` although there were more rows.
+    """
+
+    def __init__(self, calls: Calls, request: QueryRequest) -> None:
+        self._calls = calls
+        self._request = request
+        self.cut = False
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dictionary a row, with the values of JSON: numbers, text, true, false, None, lists, objects."""
+        with self._answer("json") as response:
+            response.read()
+            document = response.json()
+        self.cut = document["cut"]
+        found: list[dict[str, Any]] = document["rows"]
+        return found
+
+    def csv(self) -> Iterator[bytes]:
+        """The rows as CSV under a line of names, piece by piece."""
+        with self._answer("csv") as response:
+            yield from response.iter_bytes()
+
+    def arrow(self) -> Any:
+        """A ``pyarrow.Table``."""
+        pyarrow = _library("pyarrow", "arrow")
+        with self._answer("arrow") as response, pyarrow.ipc.open_stream(_Reader(response.iter_bytes())) as reader:
+            batches = []
+            self.cut = False
+            while True:
+                try:
+                    batch, metadata = reader.read_next_batch_with_custom_metadata()
+                except StopIteration:
+                    break
+                self.cut = metadata is not None and CUT in metadata
+                batches.append(batch)
+            return pyarrow.Table.from_batches(batches, reader.schema)
+
+    def pandas(self) -> Any:
+        """A ``pandas.DataFrame``."""
+        _library("pandas", "pandas")
+        return self.arrow().to_pandas()
+
+    def polars(self) -> Any:
+        """A ``polars.DataFrame``."""
+        return _library("polars", "polars").from_arrow(self.arrow())
+
+    def parquet(self, path: str) -> int:
+        """Write the rows to a Parquet file (zstd); how many they are."""
+        parquet = _library("pyarrow.parquet", "arrow")
+        table = self.arrow()
+        parquet.write_table(table, path, compression="zstd")
+        return int(table.num_rows)
+
+    def _answer(self, form: QueryFormat) -> AbstractContextManager[httpx.Response]:
+        body = self._request.model_copy(update={"format": form})
+        return self._calls.stream("POST", "/v1/warehouse/query", body=body, timeout_s=ANSWER_TIMEOUT_S)
+
+
+class Warehouse:
+    """The warehouse of the key's tenant; its key needs the scope analyst."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    def query(self, sql: str, parameters: Sequence[Parameter] = (), *, limit: int | None = None) -> QueryResult:
+        """One read-only statement with values for its ``$1``, ``$2``, …; asked when its rows are.
+
+        Parameters
+        ----------
+        limit : the answer ends after so many rows. Without one, more than the service's limit is an error.
+        """
+        return QueryResult(self._calls, QueryRequest(sql=sql, parameters=tuple(parameters), limit=limit))
+
+    def schema(self) -> WarehouseSchema:
+        """The views, with the meaning and unit of each column."""
+        return self._calls.call("GET", "/v1/warehouse/schema", TypeAdapter(WarehouseSchema))
+
+    def credentials(self) -> WarehouseCredentials:
+        """A read-only login for psql, notebooks and dashboards."""
+        return self._calls.call("GET", "/v1/warehouse/credentials", TypeAdapter(WarehouseCredentials))
+
+
+def _library(name: str, extra: str) -> Any:
+    """The module of that name, which is no requirement of the agent.
+
+    Raises
+    ------
+    LibraryMissing : it is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as missing:
+        raise LibraryMissing(
+            f"{missing.name or name} is not installed; run `pip install 'tradewind-agent[{extra}]'`"
+        ) from missing
+
+
+class _Reader:
+    """A file of the pieces of an answer."""
+
+    closed = False
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._held = memoryview(b"")
+
+    def read(self, size: int = -1) -> bytes:
+        """So many bytes, fewer only at the end."""
+        if 0 <= size <= len(self._held):
+            taken, self._held = self._held[:size], self._held[size:]
+            return bytes(taken)
+        parts, missing = [self._held], size - len(self._held)
+        self._held = memoryview(b"")
+        for piece in self._pieces:
+            if 0 <= missing < len(piece):
+                parts.append(memoryview(piece)[:missing])
+                self._held = memoryview(piece)[missing:]
+                break
+            parts.append(memoryview(piece))
+            missing -= len(piece)
+        return b"".join(parts)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,113 @@
+"""The warehouse from Python and from the command line."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from services.application.authenticate import Scope
+from tests.integration.agent.command import Outcome, environment, run
+from tests.records import ndjson, record
+from tests.stack import Tenant
+from tradewind_agent.client import Client
+from tradewind_agent.errors import LibraryMissing, RequestRefused, ScopeMissing
+
+
+@pytest.fixture
+def provider(tenant: Tenant, api: str) -> Tenant:
+    with tenant.client(api) as client:
+        assert client.post("/v1/logs", content=ndjson([record(id=str(uuid4())) for _ in range(3)])).status_code == 201
+    return tenant
+
+
+@pytest.fixture
+def client(provider: Tenant, api: str) -> Iterator[Client]:
+    with Client(api, provider.key(Scope.ANALYST)) as made:
+        yield made
+
+
+@pytest.fixture
+def user(provider: Tenant, api: str, tmp_path: Path) -> dict[str, str]:
+    """The environment of a user who is logged in as an analyst."""
+    env = environment(tmp_path)
+    assert run("login", api, "--key", provider.key(Scope.ANALYST), "--unchecked", env=env).code == 0
+    return env
+
+
+BIG = "SELECT id, started_at, throughput_bps FROM transfers WHERE throughput_bps > $1"
+
+
+def test_rows_come_as_dictionaries_and_as_a_table(client: Client) -> None:
+    result = client.warehouse.query(BIG, [1e6])
+    assert len(result.rows()) == 3
+    table = result.arrow()
+    assert (table.num_rows, table.column_names) == (3, ["id", "started_at", "throughput_bps"])
+    assert table.schema.field("throughput_bps").type == pa.float64()
+    assert b"".join(result.csv()).count(b"\n") == 4
+
+
+def test_many_rows_are_read_whole(client: Client) -> None:
+    table = client.warehouse.query("SELECT n, repeat('x', 50) AS text FROM generate_series(1, 200000) n").arrow()
+    assert table.num_rows == 200_000
+    assert pa.compute.sum(table["n"]).as_py() == 200_000 * 200_001 // 2
+
+
+def test_a_cut_answer_says_so(client: Client) -> None:
+    result = client.warehouse.query("SELECT generate_series(1, 9)", limit=4)
+    assert (result.arrow().num_rows, result.cut) == (4, True)
+    assert (len(result.rows()), result.cut) == (4, True)
+    whole = client.warehouse.query("SELECT generate_series(1, 4)", limit=4)
+    assert (whole.arrow().num_rows, whole.cut) == (4, False)
+
+
+def test_a_refusal_says_what_postgresql_said(client: Client) -> None:
+    with pytest.raises(RequestRefused, match='relation "nowhere" does not exist at character 15') as refused:
+        client.warehouse.query("SELECT * FROM nowhere").arrow()
+    assert refused.value.problem["sqlstate"] == "42P01"
+
+
+def test_the_scope_is_told(provider: Tenant, api: str) -> None:
+    with Client(api, provider.key(Scope.AGENT)) as client, pytest.raises(ScopeMissing, match="analyst or operator"):
+        client.warehouse.query("SELECT 1").rows()
+
+
+def test_schema_and_credentials_are_there(client: Client) -> None:
+    assert "transfers" in {view.name for view in client.warehouse.schema().views}
+    assert client.warehouse.credentials().dsn.startswith("postgresql://tradewind_reader_")
+
+
+def test_a_library_that_is_missing_is_named_with_its_extra(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "polars", None)
+    with pytest.raises(LibraryMissing, match=r"pip install 'tradewind-agent\[polars\]'"):
+        client.warehouse.query("SELECT 1").polars()
+
+
+def sql(user: dict[str, str], *arguments: str) -> Outcome:
+    return run("sql", *arguments, env=user)
+
+
+def test_the_command_prints_a_table(user: dict[str, str]) -> None:
+    done = sql(user, "SELECT direction, count(*) AS transfers FROM transfers GROUP BY 1")
+    assert done.out.splitlines() == ["direction  transfers", "---------  ---------", "download           3"]
+
+
+def test_the_command_writes_what_the_file_is_called(user: dict[str, str], tmp_path: Path) -> None:
+    for name in ("rows.csv", "rows.json", "rows.parquet"):
+        done = sql(user, BIG, "--parameter", "1e6", "--output", str(tmp_path / name))
+        assert (done.code, done.out) == (0, ""), done.err
+    with (tmp_path / "rows.csv").open(encoding="utf-8") as file:
+        assert len(list(csv.DictReader(file))) == 3
+    assert len(json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))["rows"]) == 3
+    assert pq.read_table(tmp_path / "rows.parquet").num_rows == 3
+
+
+def test_the_command_ends_with_one_line_when_refused(user: dict[str, str]) -> None:
+    done = sql(user, "SELEC 1")
+    assert done.code == 1
+    assert 'syntax error at or near "SELEC" at character 1' in done.error
+    assert sql(user, "SELECT 1", "--format", "parquet").code == 2
