@@ -109,6 +109,11 @@ class WarehouseQuery:
             raise QueryRefused(
                 f"the query was stopped after {self._limits.seconds:g} s, the limit", sqlstate=stopped.sqlstate
             ) from stopped
+        except psycopg.errors.SyntaxError as wrong:  # what was asked is well-formed, and cannot be part of a query
+            raise QueryRefused(
+                "only rows can be asked for: one SELECT, VALUES, TABLE or WITH that changes nothing",
+                sqlstate=wrong.sqlstate,
+            ) from wrong
         except psycopg.OperationalError as away:
             if away.sqlstate is None or away.sqlstate.startswith(("08", "53300", "57P")):
                 raise Unavailable("the database does not answer now, or is asked too much; try again") from away

@@ -147,7 +147,8 @@ def test_no_policy_for_everybody_is_on_a_table_that_readers_may_read(admin_datab
         query = """
             SELECT c.relname, p.polname FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid
              WHERE has_table_privilege(%s, c.oid, 'SELECT')
-               AND (p.polroles = '{0}' OR %s::regrole = ANY (p.polroles)) AND p.polname <> 'reader_tenant'
+               AND (p.polroles = '{0}' OR %s::regrole = ANY (p.polroles))
+               AND p.polname <> 'reader_tenant' AND p.polpermissive
         """
         assert admin.execute(query, [READER, READER]).fetchall() == []
 
