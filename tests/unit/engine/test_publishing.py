@@ -82,3 +82,12 @@ def test_a_part_of_a_longer_version_is_cut(tmp_path: Path):
     publication.part.write(len(CONTENT), b"of an earlier version")
     assert publish_together([publication], durable=False) == [None]
     assert (tmp_path / "file").read_bytes() == CONTENT
+
+
+def test_a_part_taken_away_while_it_waits_gives_no_file_of_zeros(tmp_path: Path):
+    publication = complete(tmp_path / "file")
+    publication.part.close()
+    (tmp_path / ".file.tradewind-part").unlink()
+    (outcome,) = publish_together([publication], durable=True)
+    assert isinstance(outcome, FileFault)
+    assert list(tmp_path.iterdir()) == []

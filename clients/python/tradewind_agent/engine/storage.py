@@ -166,12 +166,21 @@ class PartFile:
         return digest.hexdigest()
 
     def complete(self, size_bytes: int, modified_at_s: float | None) -> None:
-        """Every byte is written: make the part what the file is to be."""
+        """Every byte is written: make the part what the file is to be.
+
+        Raises
+        ------
+        FileFault : somebody has taken the part away or cut it; what is left is thrown away.
+        """
         with self._for_good() as fd:
-            if os.fstat(fd).st_size != size_bytes:
+            part_bytes = os.fstat(fd).st_size
+            if part_bytes > size_bytes:
                 os.ftruncate(fd, size_bytes)  # an earlier run's part of a longer version
             if modified_at_s is not None:
                 os.utime(fd, (modified_at_s, modified_at_s))
+        if part_bytes < size_bytes:
+            self.discard()
+            raise FileFault(f"the part has {part_bytes} of {size_bytes} bytes; it was cut meanwhile", retryable=False)
 
     def write_back(self) -> None:
         """Have the system begin to write the part to the disk, where the sync will find it done."""
