@@ -143,5 +143,7 @@ def sign_in_address(request: Request) -> str:
 
 def own_address(address: str | None) -> str:
     """``address`` if it is one of our pages, else the first of them."""
-    within = address is not None and (address == HOME or address.startswith(f"{HOME}/"))
-    return address if within and address is not None and "\\" not in address and "//" not in address else HOME
+    if address is None or not (address == HOME or address.startswith(f"{HOME}/")):
+        return HOME
+    plain = address.isascii() and address.isprintable()  # as addresses are written, and as headers carry them
+    return address if plain and "\\" not in address and "//" not in address else HOME

@@ -24,6 +24,7 @@ LONGEST_IDLE = timedelta(hours=12)
 FAILURES_BEFORE_LOCK = 5
 FIRST_LOCK = timedelta(seconds=30)
 LONGEST_LOCK = timedelta(hours=1)
+MOST_DOUBLINGS = 7  # of the first lock, beyond the longest: after days of guessing more would be no time at all
 
 REFUSED = "the login or the password is wrong, or the account is locked for a while after failed sign-ins"
 """The same for all, so that nobody learns who has an account here."""
@@ -168,7 +169,8 @@ class SignIns:
         with self.open_(found.tenant_id, SERVICE) as uow:
             failures = uow.users.note_failure(user.id)
             if failures >= FAILURES_BEFORE_LOCK:
-                until = now + min(FIRST_LOCK * 2 ** (failures - FAILURES_BEFORE_LOCK), LONGEST_LOCK)
+                doubled = min(failures - FAILURES_BEFORE_LOCK, MOST_DOUBLINGS)
+                until = now + min(FIRST_LOCK * 2**doubled, LONGEST_LOCK)
                 uow.users.lock(user.id, until)
                 uow.audit.note("user.locked", user.login, failures=failures, until=until.isoformat())
             uow.commit()
@@ -176,11 +178,22 @@ class SignIns:
     def _begin(self, found: FoundUser, user: User, now: datetime) -> str:
         secret = secrets.token_urlsafe(SESSION_BYTES)
         with self.open_(found.tenant_id, Visitor(found.tenant_id, user).actor) as uow:
+            if not _unchanged(user, uow.users.get(user.id)):
+                raise Unauthenticated(REFUSED)
             uow.users.note_sign_in(user.id, now)
             uow.user_sessions.begin(sha256_of(secret), user.id, at=now, expires_at=now + LONGEST_SESSION)
             uow.audit.note("user.signed_in", user.login)
             uow.commit()
         return secret
+
+
+def _unchanged(user: User, since: User) -> bool:
+    """Whether nobody locked or disabled the account or changed its password while this one was checked.
+
+    Guesses sent all at once are else checked before the first of them locks.
+    """
+    kept = (user.password_hash, user.locked_until, user.disabled_at)
+    return kept == (since.password_hash, since.locked_until, since.disabled_at)
 
 
 def form_token(session_secret: str) -> str:
@@ -189,4 +202,4 @@ def form_token(session_secret: str) -> str:
 
 
 def is_form_token(token: str, session_secret: str) -> bool:
-    return hmac.compare_digest(token, form_token(session_secret))
+    return hmac.compare_digest(token.encode(errors="replace"), form_token(session_secret).encode())

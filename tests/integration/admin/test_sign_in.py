@@ -1,12 +1,13 @@
 """Who is let in to the pages, and what is refused: guesses, forged sessions, other sites' forms, other roles."""
 
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
 
 from services.application.authenticate import sha256_of
 from services.application.passwords import hashed
-from services.application.sign_in import FAILURES_BEFORE_LOCK, LONGEST_IDLE, LONGEST_SESSION, SignIns
+from services.application.sign_in import FAILURES_BEFORE_LOCK, LONGEST_IDLE, LONGEST_LOCK, LONGEST_SESSION, SignIns
 from services.application.users import add_user
 from tests.integration.admin.visitors import PASSWORD, Visitor, person, signed_in
 from tests.stack import new_tenant
@@ -62,12 +63,15 @@ def test_a_page_asked_for_is_seen_after_signing_in(api, operator):
 
 
 @pytest.mark.parametrize(
-    "elsewhere", ["https://elsewhere.example/", "//elsewhere.example", "/admin//elsewhere", "/\\a"]
+    "elsewhere",
+    ["https://elsewhere.example/", "//elsewhere.example", "/admin//elsewhere", "/\\a", "/admin/\r\nX: y", "/admin/☃"],
 )
 def test_nobody_is_sent_elsewhere_after_signing_in(api, operator, elsewhere):
     with Visitor(base_url=api) as visitor:
-        answer = visitor.post("/admin/sign-in", data={"login": operator.login, "password": PASSWORD, "next": elsewhere})
-        assert answer.headers["location"] == "/admin"
+        told = {"login": operator.login, "password": PASSWORD, "next": elsewhere}
+        assert visitor.post("/admin/sign-in", data=told).headers["location"] == "/admin"
+        by_script = visitor.post("/admin/sign-in", data=told, headers={"HX-Request": "true"})
+        assert by_script.headers["hx-redirect"] == "/admin"
 
 
 def test_wrong_password_and_unknown_login_look_the_same(api, operator):
@@ -98,6 +102,40 @@ def test_guessing_locks_the_account_for_a_while_and_longer_each_time(parts, sign
         "user.locked",
         "user.locked",
     ]
+
+
+def test_days_of_guessing_neither_fail_nor_end_the_locks(parts, sign_ins, clock, operator):
+    user_id = parts.store.registry.find_user(operator.login).id
+    with parts.store.unit_of_work(operator.tenant.id) as uow:
+        for _ in range(100):
+            uow.users.note_failure(user_id)
+        uow.commit()
+    with pytest.raises(Unauthenticated):
+        sign_ins.sign_in(operator.login, "a guess of mine")
+    clock.ahead += LONGEST_LOCK - timedelta(seconds=30)
+    with pytest.raises(Unauthenticated):
+        sign_ins.sign_in(operator.login, PASSWORD)
+
+
+def test_a_guess_sent_before_the_lock_is_of_no_use_after_it(parts, clock, operator):
+    registry = parts.store.registry
+    opened = 0
+
+    @contextmanager
+    def locked_by_others_meanwhile(tenant_id, actor):
+        nonlocal opened
+        opened += 1
+        if opened == 2:  # the first has found the account open
+            with parts.store.unit_of_work(tenant_id) as uow:
+                uow.users.lock(registry.find_user(operator.login).id, clock.now() + LONGEST_LOCK)
+                uow.commit()
+        with parts.store.unit_of_work(tenant_id, actor) as uow:
+            yield uow
+
+    with pytest.raises(Unauthenticated):
+        SignIns(registry.find_user, registry.find_session, locked_by_others_meanwhile, clock).sign_in(
+            operator.login, PASSWORD
+        )
 
 
 @pytest.mark.parametrize("ahead", [LONGEST_IDLE, LONGEST_SESSION])
@@ -143,7 +181,7 @@ def test_a_form_of_another_site_is_refused(parts, api, operator, foreign):
     assert entries(parts, operator.tenant, "key.created")[0][2] != "theirs"
 
 
-@pytest.mark.parametrize("token", [{}, {"form_token": ""}, {"form_token": "0" * 64}])
+@pytest.mark.parametrize("token", [{}, {"form_token": ""}, {"form_token": "0" * 64}, {"form_token": "é"}])
 def test_a_form_without_the_token_of_its_session_is_refused(parts, api, operator, token):
     with signed_in(api, operator) as visitor:
         sent = visitor.post("/admin/keys", data={"name": "theirs", "scopes": "operator"} | token)
