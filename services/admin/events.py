@@ -8,29 +8,43 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from services.admin.pages import HEADERS
-from tradewind.errors import Unavailable
+from services.admin.visitors import Visit
+from services.application.sign_in import SignIns
+from tradewind.errors import TradewindError, Unavailable
 
 LOOK_EVERY_S = 2.0
 LOOKS = 300
 """After so many a stream ends, and the browser asks for the next one."""
 
 
-def following(request: Request, look: Callable[[], str]) -> Response:
-    """A stream that sends what ``look`` returns whenever it is another than before."""
-    return StreamingResponse(_changes(request, look), media_type="text/event-stream", headers=dict(HEADERS))
+def following(request: Request, visit: Visit, sign_ins: SignIns, look: Callable[[], str]) -> Response:
+    """A stream that sends what ``look`` returns whenever it is another than before, until the session ends.
+
+    What ``look`` raises now is the answer; what it raises later ends the stream.
+    """
+    look()
+
+    def seen() -> str | None:
+        return look() if sign_ins.visitor(visit.secret) is not None else None
+
+    return StreamingResponse(_changes(request, seen), media_type="text/event-stream", headers=dict(HEADERS))
 
 
-async def _changes(request: Request, look: Callable[[], str]) -> AsyncIterator[str]:
+async def _changes(request: Request, seen: Callable[[], str | None]) -> AsyncIterator[str]:
     before: str | None = None
     told: str | None
     for _ in range(LOOKS):
         if await request.is_disconnected():
             return
         try:
-            told = await run_in_threadpool(look)
+            told = await run_in_threadpool(seen)
         except Unavailable:
-            told = before  # it comes back, and the page says what was known
-        if told is not None and told != before:
+            told = before or ""  # it comes back, and the page says what was known
+        except TradewindError:
+            return
+        if told is None:
+            return
+        if told and told != before:
             yield "".join(f"data: {line}\n" for line in told.splitlines()) + "\n"
             before = told
         else:

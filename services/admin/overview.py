@@ -8,7 +8,7 @@ from fastapi import Request, Response
 from services.admin.charts.days import moved
 from services.admin.events import following
 from services.admin.pages import chart, fragment, page, page_router
-from services.admin.visitors import Parts, Signed
+from services.admin.visitors import Parts, Signed, SignInsOf
 from services.application.overview import Gain, Tuned, untuned
 from services.persistence.unit_of_work import UnitOfWork
 from tradewind.wire.transfers import TransferState, TransferSummary
@@ -48,14 +48,17 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
 
 
 @router.get("/live")
-async def live_rows(request: Request, visit: Signed, parts: Parts) -> Response:
+def live_rows(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> Response:
     """Rows of the live transfers, again whenever they have changed."""
 
     def live() -> Sequence[TransferSummary]:
         with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
             return uow.journal.page(now=parts.clock.now(), limit=LIVE_SHOWN, state=TransferState.LIVE)
 
-    return following(request, lambda: fragment("transfer_rows.html", transfers=live(), now=parts.clock.now()))
+    def told() -> str:
+        return fragment("transfer_rows.html", transfers=live(), now=parts.clock.now())
+
+    return following(request, visit, sign_ins, told)
 
 
 def _gains(uow: UnitOfWork, release: int | None, tuned: Sequence[Tuned]) -> Sequence[Gain]:

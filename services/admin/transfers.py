@@ -8,15 +8,19 @@ from fastapi import Query, Request, Response
 
 from services.admin.charts.timeline import timeline
 from services.admin.events import following
-from services.admin.pages import chart, fragment, page, page_router
-from services.admin.visitors import Parts, Signed
-from tradewind.wire.transfers import TransferState, TransferSummary
+from services.admin.pages import ONE_LINE, chart, fragment, page, page_router
+from services.admin.visitors import Parts, Signed, SignInsOf
+from services.persistence.unit_of_work import UnitOfWork
+from tradewind.wire.base import MAX_NAME_LENGTH
+from tradewind.wire.transfers import TransferSample, TransferState, TransferSummary
 
 router = page_router("/transfers")
 
 PAGE = 50
 MOST_SAMPLES = 2_000
-Place = Annotated[str, Query(max_length=200)]
+"""Of the newest, on one page."""
+
+Place = Annotated[str, Query(max_length=MAX_NAME_LENGTH, pattern=ONE_LINE)]
 
 
 @router.get("")
@@ -55,28 +59,31 @@ def transfers_page(
 
 
 @router.get("/live")
-async def live(request: Request, visit: Signed, parts: Parts) -> Response:
+def live(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> Response:
     """Rows of the newest transfers, again whenever they have changed."""
 
     def newest() -> Sequence[TransferSummary]:
         with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
             return uow.journal.page(now=parts.clock.now(), limit=PAGE)
 
-    return following(request, lambda: fragment("transfer_rows.html", transfers=newest(), now=parts.clock.now()))
+    def told() -> str:
+        return fragment("transfer_rows.html", transfers=newest(), now=parts.clock.now())
+
+    return following(request, visit, sign_ins, told)
 
 
 @router.get("/{transfer_id}/live")
-async def live_transfer(request: Request, transfer_id: UUID, visit: Signed, parts: Parts) -> Response:
+def live_transfer(request: Request, transfer_id: UUID, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> Response:
     """The timeline of one transfer, again with every tick."""
 
     def told() -> str:
         with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
             transfer, _ = uow.journal.get(transfer_id, now=parts.clock.now())
-            samples = uow.journal.samples(transfer, after=-1, limit=MOST_SAMPLES)
+            samples = _newest_samples(uow, transfer)
         drawn = chart(timeline(samples))
         return fragment("timeline.html", transfer=transfer, samples=samples, timeline=drawn, now=parts.clock.now())
 
-    return following(request, told)
+    return following(request, visit, sign_ins, told)
 
 
 @router.get("/{transfer_id}")
@@ -84,7 +91,7 @@ def transfer_page(request: Request, transfer_id: UUID, visit: Signed, parts: Par
     """A transfer's timeline."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         transfer, enquiry = uow.journal.get(transfer_id, now=parts.clock.now())
-        samples = uow.journal.samples(transfer, after=-1, limit=MOST_SAMPLES)
+        samples = _newest_samples(uow, transfer)
     return page(
         request,
         "transfer.html",
@@ -94,3 +101,7 @@ def transfer_page(request: Request, transfer_id: UUID, visit: Signed, parts: Par
         samples=samples,
         timeline=chart(timeline(samples)),
     )
+
+
+def _newest_samples(uow: UnitOfWork, transfer: TransferSummary) -> Sequence[TransferSample]:
+    return uow.journal.samples(transfer, after=max(-1, transfer.journalled_sequence - MOST_SAMPLES), limit=MOST_SAMPLES)

@@ -1,0 +1,23 @@
+"""Parts of pages that follow what goes on: they end with the session."""
+
+from itertools import islice
+from uuid import uuid4
+
+from tests.integration.admin.visitors import person, signed_in
+
+LOOKED_FOR = 60
+"""Lines of a stream, two of each look in which nothing is new: it ends long before."""
+
+
+def test_what_is_not_there_cannot_be_followed(parts, api, tenant):
+    with signed_in(api, person(parts, tenant)) as visitor:
+        assert visitor.get(f"/admin/transfers/{uuid4()}/live").status_code == 404
+
+
+def test_a_stream_ends_with_its_session(parts, api, tenant):
+    with signed_in(api, person(parts, tenant)) as visitor, visitor.stream("GET", "/admin/transfers/live") as stream:
+        told = stream.iter_lines()
+        assert next(told).startswith("data: ")
+        assert visitor.submit("/admin/sign-out").status_code == 303
+        left = list(islice(told, LOOKED_FOR))
+    assert len(left) < LOOKED_FOR
