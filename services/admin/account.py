@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import Form, Request, Response
 
-from services.admin.pages import done, go_to, page, page_router
+from services.admin.pages import ONE_LINE, done, go_to, page, page_router
 from services.admin.visitors import COOKIE, HOME, SIGN_IN, AnyVisit, MaybeVisit, SignInsOf, own_address
 from services.application.passwords import MAX_LENGTH, MIN_LENGTH
 from services.application.sign_in import LONGEST_SESSION
@@ -14,7 +14,7 @@ from tradewind.errors import InvalidValue, Unauthenticated
 
 router = page_router()
 
-Login = Annotated[str, Form(max_length=MAX_LOGIN_LENGTH)]
+Login = Annotated[str, Form(max_length=MAX_LOGIN_LENGTH, pattern=ONE_LINE)]
 Password = Annotated[str, Form(max_length=MAX_LENGTH)]
 Next = Annotated[str, Form()]
 

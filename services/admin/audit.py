@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from services.admin.pages import page, page_router
+from services.admin.pages import ONE_LINE, page, page_router
 from services.admin.visitors import Operator, Parts
 from tradewind.wire.base import BIGINT_MAX
 
@@ -20,7 +20,7 @@ def audit_page(
     visit: Operator,
     parts: Parts,
     before: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None,
-    about: Annotated[str, Query(max_length=50)] = "",
+    about: Annotated[str, Query(max_length=50, pattern=ONE_LINE)] = "",
 ) -> Response:
     """Changes, the newest first."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:

@@ -10,6 +10,7 @@ from services.admin.pages import done, page, page_router
 from services.admin.visitors import Operator, Parts
 from services.application.authenticate import Scope, new_secret
 from services.application.manage_keys import create_key, revoke_key, weigh_key
+from tradewind.wire.base import Name
 from tradewind.wire.inventory import NewKey
 
 router = page_router("/keys")
@@ -32,8 +33,8 @@ def add(
     visit: Operator,
     parts: Parts,
     *,
-    name: Annotated[str, Form(min_length=1, max_length=200)],
-    scopes: Annotated[list[str], Form(min_length=1)],
+    name: Annotated[Name, Form()],
+    scopes: Annotated[list[Scope], Form(min_length=1, max_length=len(Scope))],
     weight: Weight = 1.0,
 ) -> Response:
     """A new key, whose secret is shown this once."""

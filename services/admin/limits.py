@@ -6,19 +6,20 @@ from typing import Annotated
 from fastapi import Form, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from services.admin.pages import done, page, page_router
+from services.admin.pages import ONE_LINE, done, page, page_router
 from services.admin.visitors import Parts, Provider, Visit
 from services.application.limits import Limit, LimitScope, put_limit
 from services.application.live_shares import Held
 from services.application.tuning_sessions import SessionsAway
 from services.bootstrap import Container
 from tradewind.errors import InvalidValue
+from tradewind.wire.base import MAX_NAME_LENGTH
 
 router = page_router("/limits")
 
 HERE = "/admin/limits"
 MOST = 32_767
-Name = Annotated[str, Form(max_length=200)]
+Name = Annotated[str, Form(max_length=MAX_NAME_LENGTH, pattern=ONE_LINE)]
 Cap = Annotated[str, Form(max_length=10)]
 
 
@@ -85,6 +86,6 @@ def _check_place(scope: LimitScope, source: str, destination: str) -> None:
         scope
     ]
     for field, text in (("source", source), ("destination", destination)):
-        if bool(text.strip()) != (field in needed):
+        if bool(text) != (field in needed):
             verb = "is needed" if field in needed else "does not belong"
             raise InvalidValue(field, f"{verb} in a limit of scope {scope}")

@@ -3,7 +3,7 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Form, Query, Request, Response
+from fastapi import Form, Path, Query, Request, Response
 
 from services.admin.pages import done, page, page_router
 from services.admin.visitors import Operator, Parts
@@ -16,6 +16,7 @@ HERE, QUARANTINE = "/admin/logs", "/admin/logs/quarantine"
 PAGE = 50
 REASONS = 20
 LONGEST_ROW = 100_000
+RowId = Annotated[int, Path(ge=1, le=BIGINT_MAX)]
 
 
 @router.get("")
@@ -47,7 +48,7 @@ def quarantine_page(
 @router.post("/quarantine/{row_id}/retry")
 def retry(
     request: Request,
-    row_id: int,
+    row_id: RowId,
     visit: Operator,
     parts: Parts,
     raw: Annotated[str, Form(min_length=1, max_length=LONGEST_ROW)],
@@ -60,7 +61,7 @@ def retry(
 
 
 @router.post("/quarantine/{row_id}/dismiss")
-def dismiss(request: Request, row_id: int, visit: Operator, parts: Parts) -> Response:
+def dismiss(request: Request, row_id: RowId, visit: Operator, parts: Parts) -> Response:
     """Give a row up."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         dismiss_row(row_id, uow=uow)

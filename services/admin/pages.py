@@ -32,6 +32,9 @@ from tradewind.errors import (
 from tradewind.units import format_bps, format_bytes, format_count, format_joules, format_seconds
 from tradewind.wire.base import reason_of
 
+ONE_LINE = r"^[^\x00-\x1f]*$"
+"""What is typed on one line, perhaps nothing: without control characters, which no name has."""
+
 SAID = "tradewind_said"
 """Cookie with one sentence for the next page."""
 

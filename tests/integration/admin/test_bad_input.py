@@ -1,0 +1,41 @@
+"""What no form of a page sends: refused with its field, or not found, and nothing is changed."""
+
+import pytest
+
+from tests.integration.admin.visitors import Visitor, person, signed_in
+
+
+@pytest.fixture
+def operator(parts, api, tenant):
+    with signed_in(api, person(parts, tenant)) as visitor:
+        yield visitor
+
+
+@pytest.mark.parametrize(
+    ("address", "fields", "field"),
+    [
+        ("/admin/keys", {"name": "a\0", "scopes": "agent"}, "name"),
+        ("/admin/keys", {"name": "a", "scopes": "planet"}, "scopes"),
+        ("/admin/keys", {"name": "a", "scopes": ["agent"] * 5}, "scopes"),
+        ("/admin/limits", {"scope": "endpoint", "source": "a\0", "streams": "3"}, "source"),
+        ("/admin/limits", {"scope": "tenant", "source": "  ", "streams": "3"}, "source"),
+        ("/admin/users", {"login": "a\0", "roles": "analyst"}, "login"),
+        ("/admin/logs/quarantine/99999999999999999999/retry", {"raw": "{}"}, "row_id"),
+        ("/admin/logs/quarantine/99999999999999999999/dismiss", {}, "row_id"),
+    ],
+)
+def test_a_form_is_refused_by_its_field(operator, address, fields, field):
+    answer = operator.submit(address, **fields)
+    assert answer.status_code == 422
+    assert field in answer.text
+
+
+@pytest.mark.parametrize("address", ["/admin/transfers?source=%00", "/admin/audit?about=%00"])
+def test_a_question_with_a_control_character_is_refused(operator, address):
+    assert operator.get(address).status_code == 422
+
+
+def test_a_login_with_a_control_character_is_refused(api):
+    with Visitor(base_url=api) as visitor:
+        answer = visitor.post("/admin/sign-in", data={"login": "a\0b", "password": "a guess of mine"})
+    assert answer.status_code == 422
