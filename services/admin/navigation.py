@@ -28,6 +28,7 @@ SECTIONS = (
     Section("", (Entry("/admin", "Overview"),)),
     Section("What goes on", (Entry("/admin/transfers", "Transfers"),)),
     Section("What was learned", (Entry("/admin/links", "Links"), Entry("/admin/releases", "Releases"))),
+    Section("What it costs", (Entry("/admin/tiers", "SLA tiers"), Entry("/admin/price-books", "Price books"))),
     Section(
         "Administration",
         (

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -95,6 +96,12 @@ def _percent(value: float | None, digits: int = 0) -> str:
     return "–" if value is None else f"{100 * value:.{digits}f} %"
 
 
+def _decimal(number: Decimal) -> str:
+    """All digits that matter, without an exponent."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).with_name("templates")),
@@ -107,6 +114,7 @@ def _environment() -> Environment:
         "bps": partial(_known, format_bps),
         "bytes": partial(_known, format_bytes),
         "joules": partial(_known, format_joules),
+        "decimal": _decimal,
         "seconds": partial(_known, format_seconds),
         "count": format_count,
         "date": _date,

@@ -1,10 +1,14 @@
 """The SLA tiers of the release in force, with where each belongs."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from services.application.learned import Tier
 from tradewind.sla_partitions import Partition, tier_name
+
+MAX_OF_LINK = 5_000
+"""A link has some hundred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +23,11 @@ class TierOfLink:
     @property
     def name(self) -> str:
         return tier_name(self.partition)
+
+
+def by_cluster(tiers: Iterable[TierOfLink]) -> Mapping[UUID, Sequence[TierOfLink]]:
+    """The same by cluster, in their order."""
+    found: dict[UUID, list[TierOfLink]] = {}
+    for each in tiers:
+        found.setdefault(each.cluster_id, []).append(each)
+    return found

@@ -28,6 +28,7 @@ class Identity:
     direction: Direction
     network: str | None = None
     sla: str | None = None
+    quote: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +54,11 @@ def records_of(
 ) -> tuple[TransferRecord, ...]:
     """The rows to log: the whole first, then the chunks; a plan of one setting for everything has the whole alone.
 
+    The whole alone carries the quote, so that nobody adds it up twice.
+
     A host is metered as a whole. A chunk that ran beside others gets the share of its bytes, marked as assumed.
     """
-    rows = [_record(identity, whole, path, energy, usage)]
+    rows = [replace(_record(identity, whole, path, energy, usage), quote=identity.quote)]
     parts = [chunk for chunk in chunks if chunk.chunk is not ChunkKind.WHOLE]
     total_bytes = sum(chunk.outcome.bytes_moved for chunk in parts)
     for chunk in parts:

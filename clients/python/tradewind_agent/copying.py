@@ -289,6 +289,7 @@ def _identity(prepared: PreparedCopy) -> Identity:
         direction=prepared.listing.direction,
         network=prepared.options.network,
         sla=write_agreement(prepared.options.sla),
+        quote=prepared.plan.quote,
     )
 
 

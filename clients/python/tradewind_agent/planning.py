@@ -53,6 +53,12 @@ class Plan:
         """One setting for the whole."""
         return setting_for_all(self.chunks)
 
+    @property
+    def quote(self) -> str | None:
+        """What the transfer was offered for, as its log carries it."""
+        price = None if self.answer is None else self.answer.sla.price
+        return None if price is None else price.quote
+
 
 def setting_for_all(chunks: Sequence[ChunkPlan]) -> Parameters:
     """One setting in place of several chunks': concurrency added up, the widest chunk's other values."""

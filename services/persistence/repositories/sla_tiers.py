@@ -1,6 +1,6 @@
 """SLA tiers as partitions of a release's models."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from sqlalchemy import Connection, select
@@ -9,6 +9,7 @@ from services.application.learned import Tier
 from services.application.sla_tiers import TierOfLink
 from services.persistence.repositories.model_rows import stored_partition
 from services.persistence.tables import clusters, release_links, sla_partitions
+from tradewind.sla_partitions import tier_name
 
 
 class SlaTiers:
@@ -36,3 +37,13 @@ class SlaTiers:
             TierOfLink(row.link_id, row.cluster_id, Tier(row.tier_id, row.needs_review), stored_partition(row))
             for row in self._connection.execute(query)
         ]
+
+    def names(self, release_id: int, tier_ids: Sequence[UUID]) -> Mapping[UUID, str]:
+        """What these tiers of a release are called; absent where it does not have one."""
+        query = (
+            select(sla_partitions)
+            .join(clusters, clusters.c.id == sla_partitions.c.cluster_id)
+            .join(release_links, release_links.c.link_model_id == clusters.c.link_model_id)
+            .where(release_links.c.release_id == release_id, sla_partitions.c.tier_id.in_(tier_ids))
+        )
+        return {row.tier_id: tier_name(stored_partition(row)) for row in self._connection.execute(query)}

@@ -101,3 +101,14 @@ def test_a_stated_bandwidth_is_kept_unless_the_transfer_exceeded_it(bandwidth_bp
 def test_a_transfer_too_short_for_the_clock_still_ends_after_it_starts():
     (row,) = records_of(IDENTITY, moved(ChunkKind.WHOLE, 1, duration_s=0.0), [], path=Path())
     assert row.ended_at > row.started_at
+
+
+def test_the_record_of_the_whole_alone_carries_the_quote():
+    quoted = replace(IDENTITY, quote="0.012300 EUR")
+    rows = records_of(
+        quoted,
+        moved(ChunkKind.WHOLE, 1000),
+        [moved(ChunkKind.SMALL, 250), moved(ChunkKind.LARGE, 750)],
+        path=Path(),
+    )
+    assert [row.quote for row in rows] == ["0.012300 EUR", None, None]

@@ -177,3 +177,12 @@ def test_every_file_has_a_chunk_and_every_chunk_a_channel(sizes, concurrency):
     channels = [chunk.parameters.concurrency for chunk in plan.chunks]
     assert min(channels) >= 1
     assert sum(channels) == max(concurrency, len(channels))
+
+
+def test_the_plan_carries_the_quote_of_the_answer():
+    price = {"amount": "0.012300", "currency": "EUR", "basis": "total", "book_id": str(ID), "quote": "0.012300 EUR"}
+    service = answering(httpx.Response(200, json=ANSWER | {"sla": ANSWER["sla"] | {"price": price}}))
+    with service.client() as client:
+        assert ask(client, REQUEST).quote == "0.012300 EUR"
+    with answering(httpx.Response(200, json=ANSWER)).client() as client:
+        assert ask(client, REQUEST).quote is None

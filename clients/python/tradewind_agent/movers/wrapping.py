@@ -333,4 +333,5 @@ def _identity(prepared: PreparedWrap) -> Identity:
         direction=prepared.task.ends.direction,
         network=prepared.options.copy.network,
         sla=write_agreement(prepared.options.copy.sla) if prepared.installed.mover.tuned else None,
+        quote=prepared.plan.quote,
     )

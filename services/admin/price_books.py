@@ -1,0 +1,190 @@
+"""*Price books*: drafted, edited in a table, compared with the one in force, published."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, NamedTuple
+from uuid import UUID
+
+from fastapi import Depends, Form, Query, Request, Response
+
+from services.admin.pages import done, page, page_router
+from services.admin.price_forms import PARTS, instant_of, price_of, priced_tiers
+from services.admin.visitors import LONGEST_FORM_FIELDS, Parts, Provider, Signed
+from services.application.authenticate import Scope
+from services.application.currencies import currencies
+from services.application.price_books import BookState, PriceBook, draft_book, publish_book, set_prices
+from services.application.sla_tiers import MAX_OF_LINK, TierOfLink, by_cluster
+from services.persistence.unit_of_work import UnitOfWork
+from tradewind.pricing import PriceModel
+from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
+from tradewind.units import format_count
+
+router = page_router("/price-books")
+
+HERE = "/admin/price-books"
+Version = Annotated[int, Form(ge=1)]
+
+
+async def _sent(request: Request) -> Mapping[str, str]:
+    form = await request.form(max_files=0, max_fields=LONGEST_FORM_FIELDS)
+    return {name: value for name, value in form.items() if isinstance(value, str)}
+
+
+Sent = Annotated[Mapping[str, str], Depends(_sent)]
+
+
+class Change(NamedTuple):
+    """Tiers whose price differs alike from that in force; ``None`` where they have none."""
+
+    names: Sequence[str]
+    before: PriceModel | None
+    after: PriceModel | None
+
+
+@router.get("")
+def books_page(request: Request, visit: Signed, parts: Parts) -> Response:
+    """All books with their states and dates."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        books = uow.price_books.all()
+    codes = sorted(currencies())
+    return page(request, "price_books.html", visit, books=books, currencies=codes, bases=tuple(EnergyBasis))
+
+
+@router.post("")
+def draft(
+    request: Request,
+    visit: Provider,
+    parts: Parts,
+    *,
+    name: Annotated[str, Form(min_length=1, max_length=200)],
+    currency: Annotated[str, Form()] = "",
+    energy_basis: Annotated[EnergyBasis | None, Form()] = None,
+    copy_of: Annotated[UUID | None, Form()] = None,
+) -> Response:
+    """A new draft, empty or a copy of another book."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        book = draft_book(
+            name, currency=currency or None, energy_basis=energy_basis, copy_of=copy_of, uow=uow, clock=parts.clock
+        )
+    return done(request, f"{HERE}/{book.id}", "The draft is made; nobody is quoted from it before it is published.")
+
+
+@router.get("/{book_id}")
+def book_page(
+    request: Request,
+    book_id: UUID,
+    visit: Signed,
+    parts: Parts,
+    *,
+    link: UUID | None = None,
+    confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
+    basis: EnergyBasis = EnergyBasis.TOTAL,
+) -> Response:
+    """One book: its prices by link and cluster, and what it changes."""
+    now = parts.clock.now()
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        book = uow.price_books.get(book_id)
+        in_force = next((each for each in uow.price_books.all() if each.is_in_force(now)), None)
+        links = uow.links.all()
+        shown = next((each for each in links if each.id == link), links[0] if links else None)
+        release = uow.releases.current()
+        tiers = [] if release is None or shown is None else _tiers(uow, release, link_id=shown.id)
+        changes = _changes(uow, release, book, in_force)
+    may_change = visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR)
+    asked = [each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)]
+    return page(
+        request,
+        "price_book.html",
+        visit,
+        book=book,
+        state=book.state(now),
+        editable=may_change and book.state(now) is BookState.DRAFT,
+        in_force=in_force,
+        links=links,
+        shown=shown,
+        clusters=by_cluster(asked),
+        changes=changes,
+        confidence=confidence,
+        confidences=sorted({each.partition.confidence for each in tiers}),
+        basis=basis,
+        bases=tuple(EnergyBasis),
+        kinds=sorted({each.partition.kind for each in tiers}),
+        parts=PARTS,
+    )
+
+
+@router.post("/{book_id}/prices")
+def price_tiers(
+    request: Request, book_id: UUID, visit: Provider, parts: Parts, sent: Sent, *, version: Version
+) -> Response:
+    """Set the prices of a table; a row that is empty is not priced."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        names = _names(uow, uow.releases.current(), priced_tiers(sent))
+        prices = {
+            tier_id: price_of(sent, names.get(tier_id, str(tier_id)), suffix=f".{tier_id}")
+            for tier_id in priced_tiers(sent)
+        }
+        set_prices(book_id, prices, version=version, uow=uow)
+    return done(request, f"{HERE}/{book_id}?{sent.get('shown', '')}", "The prices are set.")
+
+
+@router.post("/{book_id}/together")
+def price_together(
+    request: Request,
+    book_id: UUID,
+    visit: Provider,
+    parts: Parts,
+    sent: Sent,
+    *,
+    version: Version,
+    link: Annotated[UUID, Form()],
+    kind: Annotated[SlaKind | None, Form()] = None,
+) -> Response:
+    """Set one price for all tiers of a link, or those of one kind."""
+    price = price_of(sent, "the price")
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        release = uow.releases.current()
+        tiers = [] if release is None else _tiers(uow, release, link_id=link)
+        chosen = {each.tier.id: price for each in tiers if kind in (None, each.partition.kind)}
+        set_prices(book_id, chosen, version=version, uow=uow)
+    return done(request, f"{HERE}/{book_id}?link={link}", f"The price of {format_count(len(chosen), 'tier')} is set.")
+
+
+@router.post("/{book_id}/publish")
+def publish(
+    request: Request,
+    book_id: UUID,
+    visit: Provider,
+    parts: Parts,
+    *,
+    version: Version,
+    effective_from: Annotated[str, Form()] = "",
+) -> Response:
+    """Publish a draft from a date on, or from now."""
+    begins_at = instant_of(effective_from)
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        publish_book(book_id, effective_from=begins_at, version=version, uow=uow, clock=parts.clock)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    return done(request, HERE, "The book is published; from its date on every recommendation quotes it.")
+
+
+def _tiers(uow: UnitOfWork, release: int, *, link_id: UUID) -> Sequence[TierOfLink]:
+    return uow.sla_tiers.page(release, limit=MAX_OF_LINK, link_id=link_id)
+
+
+def _names(uow: UnitOfWork, release: int | None, tier_ids: Collection[UUID]) -> Mapping[UUID, str]:
+    return {} if release is None else uow.sla_tiers.names(release, list(tier_ids))
+
+
+def _changes(uow: UnitOfWork, release: int | None, book: PriceBook, in_force: PriceBook | None) -> Sequence[Change]:
+    """What differs between a book and the one in force; a tier that is in no release any more goes by its id."""
+    before = {} if in_force is None else in_force.prices
+    differing = {
+        tier_id for tier_id in before.keys() | book.prices.keys() if before.get(tier_id) != book.prices.get(tier_id)
+    }
+    names = _names(uow, release, differing)
+    alike: dict[tuple[PriceModel | None, PriceModel | None], list[str]] = {}
+    for tier_id in differing:
+        pair = before.get(tier_id), book.prices.get(tier_id)
+        alike.setdefault(pair, []).append(names.get(tier_id, str(tier_id)))
+    changes = [Change(sorted(of_tiers), *pair) for pair, of_tiers in alike.items()]
+    return sorted(changes, key=lambda change: (len(change.names), change.names))

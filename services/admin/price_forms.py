@@ -1,0 +1,65 @@
+"""Prices as people type them into a table: four fields a tier, all empty where it is not priced."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from uuid import UUID
+
+from tradewind.errors import InvalidValue
+from tradewind.pricing import PriceModel
+
+PARTS = ("base", "per_gb", "per_kwh", "margin")
+LONGEST_NUMBER = 40
+
+
+def price_of(sent: Mapping[str, str], whose: str, *, suffix: str = "") -> PriceModel | None:
+    """The price in four fields, ``None`` if all of them are empty.
+
+    Parameters
+    ----------
+    whose : the tier as a refusal calls it.
+    suffix : what follows a part in the names of its fields.
+
+    Raises
+    ------
+    InvalidValue : a field is no price, or some are empty and some are not.
+    """
+    texts = {part: sent.get(f"{part}{suffix}", "").strip() for part in PARTS}
+    if not any(texts.values()):
+        return None
+    try:
+        return PriceModel(**{part: _decimal(part, text) for part, text in texts.items()})
+    except InvalidValue as wrong:
+        raise InvalidValue(f"{whose}, {wrong.field}", wrong.reason) from None
+
+
+def _decimal(part: str, text: str) -> Decimal:
+    if not text:
+        raise InvalidValue(part, "is empty; write 0 where nothing is charged")
+    try:
+        return Decimal(text[:LONGEST_NUMBER])
+    except InvalidOperation:
+        raise InvalidValue(part, f"{text[:LONGEST_NUMBER]!r} is not a number; write it like 0.25") from None
+
+
+def priced_tiers(sent: Iterable[str]) -> set[UUID]:
+    """The tiers that a table of prices was sent for."""
+    found = set()
+    for name in sent:
+        part, _, tier = name.partition(".")
+        if part in PARTS and tier:
+            try:
+                found.add(UUID(tier))
+            except ValueError:
+                raise InvalidValue("tier", f"{tier[:LONGEST_NUMBER]!r} is none") from None
+    return found
+
+
+def instant_of(text: str) -> datetime | None:
+    """A date and time as browsers send it, in UTC; ``None`` if it is empty, which means now."""
+    if not text.strip():
+        return None
+    try:
+        return datetime.fromisoformat(text.strip()).replace(tzinfo=UTC)
+    except ValueError:
+        raise InvalidValue("effective_from", f"{text[:LONGEST_NUMBER]!r} is no date and time") from None

@@ -1,0 +1,131 @@
+"""Pages of tiers and price books by plain HTTP: what is sent, and what is refused with nothing changed."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.integration.admin.visitors import person, signed_in
+from tests.integration.live_transfers import learned
+from tests.stack import new_tenant
+
+__all__ = ["learned"]
+
+PRICE = {"base": "0.1", "per_gb": "0.02", "per_kwh": "0.3", "margin": "0.2"}
+
+
+@pytest.fixture
+def visitor(parts, api, learned):
+    with signed_in(api, person(parts, learned, "provider")) as opened:
+        yield opened
+
+
+def drafted(visitor, name="Winter", currency="EUR"):
+    answer = visitor.submit("/admin/price-books", name=name, currency=currency)
+    assert answer.status_code == 303, answer.text
+    return answer.headers["location"]
+
+
+def books(learned):
+    with learned.parts.store.unit_of_work(learned.id) as uow:
+        return {f"/admin/price-books/{book.id}": book for book in uow.price_books.all()}
+
+
+def tiers_in(text):
+    """Ids of the tiers in the first table that can be edited."""
+    return re.findall(r'name="base\.([0-9a-f-]{36})"', text.partition("</table>")[0])
+
+
+def fields(tier, **changes):
+    return {f"{part}.{tier}": value for part, value in (PRICE | changes).items()}
+
+
+def test_a_row_of_the_table_is_the_price_of_its_tier(visitor, learned):
+    here = drafted(visitor)
+    tier = tiers_in(visitor.get(here).text)[0]
+    assert visitor.submit(f"{here}/prices", version=1, **fields(tier)).status_code == 303
+    (price,) = books(learned)[here].prices.values()
+    assert str(price.per_kwh) == "0.300000"
+    cleared = dict.fromkeys(PRICE, "")
+    visitor.submit(f"{here}/prices", version=2, **fields(tier, **cleared))
+    assert books(learned)[here].prices == {}
+
+
+@pytest.mark.parametrize("part", PRICE)
+@pytest.mark.parametrize("value", ["-1", "", "1e30", "0.1234567", "NaN", "<script>alert(1)</script>"])
+def test_what_no_price_can_be_is_refused_and_nothing_changes(visitor, learned, part, value):
+    here = drafted(visitor)
+    tier = tiers_in(visitor.get(here).text)[0]
+    refused = visitor.submit(f"{here}/prices", version=1, **fields(tier, **{part: value}))
+    assert refused.status_code == 422
+    assert part in refused.text
+    assert "<script>alert" not in refused.text
+    assert books(learned)[here].prices == {}
+
+
+def test_two_people_who_edit_one_book_do_not_overwrite_each_other(visitor, learned, parts, api):
+    here = drafted(visitor)
+    tier = tiers_in(visitor.get(here).text)[0]
+    with signed_in(api, person(parts, learned)) as other:
+        assert other.submit(f"{here}/prices", version=1, **fields(tier, base="7")).status_code == 303
+    refused = visitor.submit(f"{here}/prices", version=1, **fields(tier))
+    assert refused.status_code == 409
+    assert "meanwhile" in refused.text
+    assert [price.base for price in books(learned)[here].prices.values()] == [7]
+
+
+def test_what_a_draft_changes_is_shown_beside_what_is_in_force(visitor, learned):
+    first = drafted(visitor)
+    with learned.parts.store.unit_of_work(learned.id) as uow:
+        (link,) = uow.links.all()
+    assert visitor.submit(f"{first}/together", version=1, link=link.id, **PRICE).status_code == 303
+    assert visitor.submit(f"{first}/publish", version=books(learned)[first].version).status_code == 303
+    assert books(learned)[first].is_in_force(learned.parts.clock.now())
+    assert "0.1 + 0.02/GB + 0.3/kWh EUR, margin 20 %" in visitor.get("/admin/tiers").text
+    copy = visitor.submit("/admin/price-books", name="Dearer", copy_of=first.rpartition("/")[2]).headers["location"]
+    assert "it has the prices that are in force" in visitor.get(copy).text
+    tier = tiers_in(visitor.get(copy).text)[0]
+    visitor.submit(f"{copy}/prices", version=2, **fields(tier, base="0.5"))
+    told = visitor.get(copy).text.partition("What it changes")[2]
+    assert "0.1 + 0.02/GB" in told
+    assert "0.5 + 0.02/GB" in told
+
+
+def test_a_book_is_published_from_a_later_date_on_but_not_from_the_past(visitor, learned):
+    here = drafted(visitor)
+    tier = tiers_in(visitor.get(here).text)[0]
+    visitor.submit(f"{here}/prices", version=1, **fields(tier))
+    at = (datetime.now(UTC) + timedelta(days=40)).replace(second=0, microsecond=0, tzinfo=None)
+    for wrong in ("2001-01-01T00:00", "soon", "9" * 50):
+        assert visitor.submit(f"{here}/publish", version=2, effective_from=wrong).status_code == 422
+    assert visitor.submit(f"{here}/publish", version=2, effective_from=at.isoformat()).status_code == 303
+    assert books(learned)[here].effective_from == at.replace(tzinfo=UTC)
+
+
+def test_an_analyst_reads_prices_and_changes_none(visitor, learned, parts, api):
+    here = drafted(visitor)
+    with signed_in(api, person(parts, learned, "analyst")) as analyst:
+        assert tiers_in(analyst.get(here).text) == []
+        for address, sent in (
+            ("/admin/price-books", {"name": "Mine", "currency": "EUR"}),
+            (f"{here}/publish", {"version": 1}),
+            (f"{here}/prices", {"version": 1}),
+        ):
+            assert analyst.submit(address, **sent).status_code == 403
+
+
+def test_another_tenants_book_is_not_there(visitor, learned, parts, database_url, api):
+    here = drafted(visitor)
+    with signed_in(api, person(parts, new_tenant(parts, database_url))) as stranger:
+        assert stranger.get(here).status_code == 404
+        assert stranger.submit(f"{here}/publish", version=1).status_code == 404
+        assert "No tiers yet" in stranger.get("/admin/tiers").text
+        assert "No prices yet" in stranger.get("/admin/price-books").text
+
+
+def test_script_in_the_name_of_a_book_stays_text(visitor):
+    here = drafted(visitor, "<script>alert(1)</script>")
+    for address in (here, "/admin/price-books"):
+        text = visitor.get(address).text
+        assert "<script>alert" not in text
+        assert "&lt;script&gt;alert" in text
