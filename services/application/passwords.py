@@ -1,20 +1,37 @@
 """Passwords of people: hashed by argon2id, never kept, and slow to guess."""
 
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from threading import BoundedSemaphore
 
 from pwdlib import PasswordHash
 
-from tradewind.errors import InvalidValue
+from tradewind.errors import InvalidValue, Unavailable
 
 MIN_LENGTH, MAX_LENGTH = 12, 200
 AT_ONCE = 2
 """Hashes computed at the same time: each takes 64 MiB and tens of milliseconds, and anybody may ask for one."""
 
+MOST_WAITING = 8
+"""For their turn: each keeps a thread from answering other requests."""
+
 INITIAL_BYTES = 15
 
 _turns = BoundedSemaphore(AT_ONCE)
+_places = BoundedSemaphore(AT_ONCE + MOST_WAITING)
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    if not _places.acquire(blocking=False):
+        raise Unavailable("many sign in at this moment; try again in a few seconds")
+    try:
+        with _turns:
+            yield
+    finally:
+        _places.release()
 
 
 @cache
@@ -28,18 +45,24 @@ def hashed(password: str) -> str:
     Raises
     ------
     InvalidValue : too short, or longer than anybody types.
+    Unavailable : too many wait for theirs.
     """
     if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
         raise InvalidValue("password", f"must have {MIN_LENGTH} to {MAX_LENGTH} characters")
-    with _turns:
+    with _turn():
         return _hasher().hash(password)
 
 
 def matches(password: str, kept: str | None) -> bool:
-    """Whether it is the password of this hash; takes as long where there is none, so that time tells nothing."""
+    """Whether it is the password of this hash; takes as long where there is none, so that time tells nothing.
+
+    Raises
+    ------
+    Unavailable : too many wait for theirs.
+    """
     if len(password) > MAX_LENGTH:
         return False
-    with _turns:
+    with _turn():
         return _hasher().verify(password, kept or _of_nobody()) and kept is not None
 
 
