@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, NamedTuple
+from urllib.parse import quote
 from uuid import UUID
 
 from fastapi import Depends, Form, Query, Request, Response
@@ -17,6 +18,7 @@ from services.persistence.unit_of_work import UnitOfWork
 from tradewind.pricing import PriceModel
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.units import format_count
+from tradewind.wire.base import Name
 
 router = page_router("/price-books")
 
@@ -55,7 +57,7 @@ def draft(
     visit: Provider,
     parts: Parts,
     *,
-    name: Annotated[str, Form(min_length=1, max_length=200)],
+    name: Annotated[Name, Form()],
     currency: Annotated[str, Form()] = "",
     energy_basis: Annotated[EnergyBasis | None, Form()] = None,
     copy_of: Annotated[UUID | None, Form()] = None,
@@ -124,7 +126,7 @@ def price_tiers(
             for tier_id in priced_tiers(sent)
         }
         set_prices(book_id, prices, version=version, uow=uow)
-    return done(request, f"{HERE}/{book_id}?{sent.get('shown', '')}", "The prices are set.")
+    return done(request, f"{HERE}/{book_id}?{quote(sent.get('shown', ''), safe='=&')}", "The prices are set.")
 
 
 @router.post("/{book_id}/together")

@@ -44,7 +44,7 @@ def _decimal(part: str, text: str) -> Decimal:
 
 def priced_tiers(sent: Iterable[str]) -> set[UUID]:
     """The tiers that a table of prices was sent for."""
-    found = set()
+    found: set[UUID] = set()
     for name in sent:
         part, _, tier = name.partition(".")
         if part in PARTS and tier:

@@ -129,3 +129,19 @@ def test_script_in_the_name_of_a_book_stays_text(visitor):
         text = visitor.get(address).text
         assert "<script>alert" not in text
         assert "&lt;script&gt;alert" in text
+
+
+@pytest.mark.parametrize("name", ["", "Win\x00ter", "Win\nter", "x" * 201])
+def test_a_name_that_is_none_makes_no_book(visitor, learned, name):
+    before = books(learned)
+    assert visitor.submit("/admin/price-books", name=name, currency="EUR").status_code == 422
+    assert books(learned) == before
+
+
+def test_where_to_go_on_cannot_break_out_of_its_header(visitor):
+    here = drafted(visitor)
+    page = visitor.get(here)
+    tier = tiers_in(page.text)[0]
+    sent = fields(tier) | {"shown": "link=1\r\nSet-Cookie: a=b", "version": 1, "form_token": visitor.token}
+    answer = visitor.post(f"{here}/prices", data=sent, headers={"HX-Request": "true"})
+    assert answer.headers["hx-redirect"].startswith(f"{here}?link=1%0D%0A")
