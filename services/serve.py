@@ -164,6 +164,7 @@ def commands(settings: Settings) -> Mapping[str, Sequence[str]]:
             ),
             f"--timeout-keep-alive={KEEP_ALIVE_S}",
             f"--timeout-graceful-shutdown={STREAMS_END_S}",
+            f"--forwarded-allow-ips={settings.proxies}",
             *(f"--host={settings.host}", f"--port={settings.port}", f"--workers={settings.api_workers}"),
         ],
         "workers": [*CELERY, "worker", f"--queues={JOBS_QUEUE}", f"--concurrency={settings.task_workers}"],

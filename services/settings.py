@@ -30,6 +30,9 @@ class Settings:
     port: int = 8080
     """TRADEWIND_PORT."""
 
+    proxies: str = "127.0.0.1"
+    """TRADEWIND_PROXIES: addresses or networks of proxies, by commas, that are believed who asks and whether by TLS."""
+
     database_url: str | None = None
     """DATABASE_URL: the application's ordinary role; None for the embedded PostgreSQL."""
 
@@ -119,6 +122,7 @@ class Settings:
         return cls(
             host=read("TRADEWIND_HOST", str, cls.host),
             port=read("TRADEWIND_PORT", _integer(1, MAX_PORT), cls.port),
+            proxies=read("TRADEWIND_PROXIES", str, cls.proxies),
             database_url=read("DATABASE_URL", _postgres_url, None),
             admin_database_url=read("TRADEWIND_ADMIN_DATABASE_URL", _postgres_url, None),
             redis_url=read("REDIS_URL", _redis_url, None),

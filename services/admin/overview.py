@@ -26,6 +26,7 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
     now = parts.clock.now()
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         live = uow.journal.page(now=now, limit=LIVE_SHOWN, state=TransferState.LIVE)
+        live_count = uow.outcomes.live(now)
         current = uow.releases.current()
         release = None if current is None else uow.releases.get(current)
         links = {link.id: link for link in uow.links.all()}
@@ -37,6 +38,7 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
         "overview.html",
         visit,
         transfers=live,
+        live_count=live_count,
         release=release,
         links=links,
         agreements=agreements,

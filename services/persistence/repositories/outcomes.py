@@ -15,6 +15,11 @@ class Outcomes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
+    def live(self, now: datetime) -> int:
+        """How many transfers are live."""
+        alive = and_(transfers.c.ended_at.is_(None), transfers.c.silent_at > now)
+        return self._connection.execute(select(func.count()).select_from(transfers).where(alive)).scalar_one()
+
     def agreements(self, since: datetime) -> AgreementsKept:
         """Agreements of the transfers that began since then and ended."""
         kept = transfers.c.agreement_kept
