@@ -74,6 +74,13 @@ def test_nobody_is_sent_elsewhere_after_signing_in(api, operator, elsewhere):
         assert by_script.headers["hx-redirect"] == "/admin"
 
 
+def test_behind_a_proxy_with_tls_the_cookie_is_kept_to_tls(api, operator):
+    with Visitor(base_url=api, headers={"X-Forwarded-Proto": "https"}) as visitor:
+        assert "Secure" in visitor.sign_in(operator).headers["set-cookie"]
+    with Visitor(base_url=api) as visitor:
+        assert "Secure" not in visitor.sign_in(operator).headers["set-cookie"]
+
+
 def test_wrong_password_and_unknown_login_look_the_same(api, operator):
     with Visitor(base_url=api) as visitor:
         wrong = visitor.sign_in(operator, "another password")
