@@ -135,3 +135,8 @@ def choose_password(page: Page, first: str, chosen: str = PASSWORD) -> None:
     page.get_by_label("New password again").fill(chosen)
     page.get_by_role("button", name="Change the password").click()
     page.get_by_role("heading", name="Overview").wait_for()
+
+
+def to_page(page: Page, name: str) -> None:
+    """Open a page by the navigation beside all of them."""
+    page.get_by_role("navigation").get_by_role("link", name=name, exact=True).click()

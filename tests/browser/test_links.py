@@ -6,6 +6,7 @@ from uuid import uuid4
 from playwright.sync_api import Page, expect
 
 from services.bootstrap import Container
+from tests.browser.conftest import to_page
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.live_transfers import DESTINATION
 from tests.stack import Tenant
@@ -18,7 +19,7 @@ def options(page: Page, heading: str) -> dict:
 
 def test_from_all_links_to_a_surface_that_shows_what_the_api_tells(provider: Page, api: str, learned: Tenant) -> None:
     page = provider
-    page.get_by_role("link", name="Links").click()
+    to_page(page, "Links")
     page.get_by_role("row", name=DESTINATION).get_by_role("link").click()
     page.get_by_role("link", name="Surface and tiers").first.click()
     page.locator(".chart svg, .chart canvas").first.wait_for()

@@ -6,6 +6,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 
 from services.application.authenticate import Scope
+from tests.browser.conftest import to_page
 from tests.integration.live_transfers import ENQUIRY
 from tests.stack import Tenant
 
@@ -24,7 +25,7 @@ def test_a_price_goes_from_a_draft_to_an_agents_quote(provider: Page, api: str, 
     page.get_by_role("link", name="SLA tiers").click()
     expect(page.get_by_role("row").filter(has_text="max throughput")).not_to_have_count(0)
     kept(page, "tiers")
-    page.get_by_role("link", name="Price books").first.click()
+    to_page(page, "Price books")
     page.get_by_label("Name").fill("Winter")
     page.get_by_role("button", name="Make the draft").click()
     together = page.locator("section.card").filter(has_text="One price for many tiers")

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PASSWORD, choose_password, sign_in
+from tests.browser.conftest import PASSWORD, choose_password, sign_in, to_page
 
 
 def test_the_first_password_has_to_be_changed_before_any_other_page(page: Page, login: tuple[str, str]) -> None:
@@ -18,7 +18,7 @@ def test_the_first_password_has_to_be_changed_before_any_other_page(page: Page, 
 
 def test_a_key_is_made_shown_once_weighed_and_revoked(signed_in: Page, api: str) -> None:
     page = signed_in
-    page.get_by_role("link", name="API keys").click()
+    to_page(page, "API keys")
     page.get_by_label("Name").fill("mover at site A")
     page.get_by_role("button", name="Make the key").click()
     secret = page.locator("#secret").inner_text()
@@ -32,14 +32,14 @@ def test_a_key_is_made_shown_once_weighed_and_revoked(signed_in: Page, api: str)
     page.on("dialog", lambda dialog: dialog.accept())
     row.get_by_role("button", name="Revoke").click()
     expect(row.get_by_text("revoked")).to_be_visible()
-    page.get_by_role("link", name="Audit").click()
+    to_page(page, "Audit")
     for what in ("key created", "key weighed", "key revoked"):
         expect(page.get_by_role("row", name=what).filter(has_text="mover at site A")).to_be_visible()
 
 
 def test_what_is_refused_is_told_beside_the_form(signed_in: Page) -> None:
     page = signed_in
-    page.get_by_role("link", name="Users").click()
+    to_page(page, "Users")
     row = page.get_by_role("row").nth(1)
     row.get_by_label("operator").uncheck()
     with page.expect_response("**/roles") as refused:

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from services.bootstrap import Container
 from services.queue.sessions import JOURNAL
+from tests.browser.conftest import to_page
 from tests.integration.live_transfers import Transfer, client
 from tests.integration.test_journal import Journal
 
@@ -27,7 +28,7 @@ def test_a_transfer_appears_and_its_timeline_grows_while_people_look(
     provider: Page, client: httpx.Client, journal: Journal
 ) -> None:
     page = provider
-    page.get_by_role("link", name="Transfers").click()
+    to_page(page, "Transfers")
     expect(page.get_by_text("None now")).to_be_visible()
     transfer = Transfer(client)
     transfer.beat(0)

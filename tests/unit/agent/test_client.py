@@ -40,6 +40,7 @@ def test_the_public_surface_is_this():
         "surface",
         "releases",
         "rollback",
+        "warehouse",
         "endpoints",
         "create_endpoint",
         "change_endpoint",
