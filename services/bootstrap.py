@@ -93,17 +93,6 @@ def container(
 
         snapshots = Snapshots(store.index, store.model, time.monotonic)
 
-        def on_notice(notice: Notice) -> None:
-            match notice:
-                case KeyChanged():
-                    keyring.forget(notice.key_id)
-                case ReleaseChanged() | LimitsChanged() | PricesChanged():
-                    snapshots.forget(notice.tenant_id)
-
-        def on_subscribed() -> None:
-            keyring.forget_all()
-            snapshots.forget_all()
-
         def on_look_failed(error: Exception) -> None:
             log.error(Event.LOOK_AT_SHARES_FAILED, exc_info=error)
 
@@ -126,7 +115,7 @@ def container(
             sessions=sessions,
             tuner=Tuner(sessions),
             live_shares=LiveShares(sessions, snapshots.capped, on_look_failed),
-            notices=NoticeListener(client, on_notice=on_notice, on_subscribed=on_subscribed, log=log),
+            notices=_listener(client, keyring, snapshots, log),
             clock=SystemClock(),
             metrics=Metrics.create(),
             log=log,
@@ -134,3 +123,20 @@ def container(
         )
         dispatcher.close()
         client.close()
+
+
+def _listener(client: redis.Redis, keyring: Keyring, snapshots: Snapshots, log: FilteringBoundLogger) -> NoticeListener:
+    """Has the process forget what other processes have changed."""
+
+    def on_notice(notice: Notice) -> None:
+        match notice:
+            case KeyChanged():
+                keyring.forget(notice.key_id)
+            case ReleaseChanged() | LimitsChanged() | PricesChanged():
+                snapshots.forget(notice.tenant_id)
+
+    def on_subscribed() -> None:
+        keyring.forget_all()
+        snapshots.forget_all()
+
+    return NoticeListener(client, on_notice=on_notice, on_subscribed=on_subscribed, log=log)

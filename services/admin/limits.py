@@ -5,20 +5,20 @@ from typing import Annotated
 
 from fastapi import Form, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from pydantic import ValidationError
 
 from services.admin.pages import ONE_LINE, done, page, page_router
 from services.admin.visitors import Parts, Provider, Visit
-from services.application.limits import Limit, LimitScope, put_limit
+from services.application.limits import Limit, LimitScope, limit_of, put_limit
 from services.application.live_shares import Held
 from services.application.tuning_sessions import SessionsAway
 from services.bootstrap import Container
-from tradewind.errors import InvalidValue
-from tradewind.wire.base import MAX_NAME_LENGTH
+from tradewind.wire.base import MAX_NAME_LENGTH, reason_of
+from tradewind.wire.limits import WireLimit
 
 router = page_router("/limits")
 
 HERE = "/admin/limits"
-MOST = 32_767
 Name = Annotated[str, Form(max_length=MAX_NAME_LENGTH, pattern=ONE_LINE)]
 Cap = Annotated[str, Form(max_length=10)]
 
@@ -48,14 +48,13 @@ def put(
     streams: Cap = "",
 ) -> Response:
     """Set, replace or, with no cap at all, remove a limit."""
-    _check_place(scope, source, destination)
-    limit = Limit(
-        scope=scope,
-        source=source or None,
-        destination=destination or None,
-        concurrency=_cap("concurrency", concurrency),
-        streams=_cap("streams", streams),
-    )
+    ends = {"endpoint": source} if scope is LimitScope.ENDPOINT else {"source": source}
+    fields = {"destination": destination, "concurrency": concurrency.strip(), "streams": streams.strip(), **ends}
+    try:
+        asked = WireLimit(scope=scope.value, **{name: text for name, text in fields.items() if text})
+    except ValidationError as error:
+        raise reason_of(error.errors()[0]) from None
+    limit = limit_of(asked)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         put_limit(limit, uow=uow)
     parts.snapshots.forget(visit.visitor.tenant_id)
@@ -66,26 +65,3 @@ def put(
 def _stored(parts: Container, visit: Visit) -> Sequence[Limit]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         return uow.limits.all()
-
-
-def _cap(field: str, text: str) -> int | None:
-    """A whole number from a form; nothing typed is no cap."""
-    if not text.strip():
-        return None
-    try:
-        cap = int(text)
-    except ValueError:
-        raise InvalidValue(field, "must be a whole number, or empty for no cap") from None
-    if not 1 <= cap <= MOST:
-        raise InvalidValue(field, f"must be from 1 to {MOST}")
-    return cap
-
-
-def _check_place(scope: LimitScope, source: str, destination: str) -> None:
-    needed = {LimitScope.TENANT: (), LimitScope.ENDPOINT: ("source",), LimitScope.LINK: ("source", "destination")}[
-        scope
-    ]
-    for field, text in (("source", source), ("destination", destination)):
-        if bool(text) != (field in needed):
-            verb = "is needed" if field in needed else "does not belong"
-            raise InvalidValue(field, f"{verb} in a limit of scope {scope}")

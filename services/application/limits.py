@@ -13,6 +13,7 @@ from services.application.jobs import Event, LimitsChanged
 from services.application.live_shares import Held
 from services.application.tuning_sessions import Claim
 from tradewind.parameters import NO_CAPS, Caps
+from tradewind.wire.limits import WireLimit
 
 NOTHING_HELD: Mapping[str, Held] = MappingProxyType({})
 
@@ -134,3 +135,26 @@ def put_limit(limit: Limit, *, uow: LimitUnitOfWork) -> Sequence[Limit]:
     uow.publish(LimitsChanged(uow.tenant_id))
     uow.commit()
     return stand
+
+
+def limit_of(wire: WireLimit) -> Limit:
+    """The limit that was asked for."""
+    return Limit(
+        scope=LimitScope(wire.scope),
+        source=wire.endpoint or wire.source,
+        destination=wire.destination,
+        concurrency=wire.concurrency,
+        streams=wire.streams,
+    )
+
+
+def wire_limit(limit: Limit) -> WireLimit:
+    """The limit as it is told."""
+    ends = {"endpoint": limit.source} if limit.scope is LimitScope.ENDPOINT else {"source": limit.source}
+    return WireLimit(
+        scope=limit.scope.value,
+        destination=limit.destination,
+        concurrency=limit.concurrency,
+        streams=limit.streams,
+        **ends,
+    )

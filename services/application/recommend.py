@@ -30,6 +30,7 @@ from services.application.snapshot import Snapshot
 from tradewind.dataset import Chunk
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import Path
+from tradewind.prediction import Prediction
 from tradewind.recommendation import AnswerSource, ChunkPlan, Recommendation, SlaAnswer
 from tradewind.sla import Sla
 from tradewind.sla_partitions import PartitionKey, serving
@@ -84,32 +85,15 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
     probability, feasible = kept_together(solutions, predicted, enquiry.dataset, enquiry.sla, ceiling_bps)
     is_reached = ceiling_bps is not None and predicted.throughput_bps.mean >= ceiling_bps
     predicted = within_pipe(predicted, ceiling_bps)
-    weightiest = _weightiest(chunks, solutions)  # its tier stands for the whole
-    tier_id = weightiest.tier_id if feasible else None
-    price, unpriced = None, ""
-    if snapshot.book is not None and tier_id is not None:
-        price, unpriced = quoted(
-            snapshot.book,
-            tier_id,
-            predicted,
-            chunks=chunks,
-            solutions=solutions,
-            dataset=enquiry.dataset,
-            sla=enquiry.sla,
-            room_bps=room_bps,
-        )
+    sla = SlaAnswer(agreement=enquiry.sla, probability=probability, feasible=feasible)
+    unpriced = ""
+    if feasible:
+        sla, unpriced = _in_its_tier(sla, snapshot, enquiry, chunks, solutions, predicted=predicted, room_bps=room_bps)
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
         plan=plan,
         predicted=predicted,
-        sla=SlaAnswer(
-            agreement=enquiry.sla,
-            probability=probability,
-            feasible=feasible,
-            tier_id=tier_id,
-            tier=weightiest.tier if feasible else None,
-            price=price,
-        ),
+        sla=sla,
         tables={},
         source=AnswerSource.RELEASE,
         rationale=_rationale(
@@ -128,6 +112,34 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
         nearest_data_distance=octaves,
     )
     return Offer(recommendation, {chunk.kind: leaf.table_json for chunk, leaf in zip(chunks, leaves, strict=True)})
+
+
+def _in_its_tier(
+    sla: SlaAnswer,
+    snapshot: Snapshot,
+    enquiry: Enquiry,
+    chunks: Sequence[Chunk],
+    solutions: Sequence[Solution],
+    *,
+    predicted: Prediction,
+    room_bps: float,
+) -> tuple[SlaAnswer, str]:
+    """The answer with its tier, that of the weightiest chunk, and the price in force; why there is none, if so."""
+    weightiest = _weightiest(chunks, solutions)
+    sla = sla._replace(tier_id=weightiest.tier_id, tier=weightiest.tier)
+    if snapshot.book is None or weightiest.tier_id is None:
+        return sla, ""
+    price, unpriced = quoted(
+        snapshot.book,
+        weightiest.tier_id,
+        predicted,
+        chunks=chunks,
+        solutions=solutions,
+        dataset=enquiry.dataset,
+        sla=enquiry.sla,
+        room_bps=room_bps,
+    )
+    return sla._replace(price=price), unpriced
 
 
 def _weightiest(chunks: Sequence[Chunk], solutions: Sequence[Solution]) -> Solution:

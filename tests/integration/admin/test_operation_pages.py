@@ -97,7 +97,7 @@ def test_a_limit_is_set_shown_with_what_is_held_and_removed(parts, api, learned,
         ({"scope": "tenant", "streams": "1000000"}, "streams"),
         ({"scope": "tenant", "source": "a", "streams": "3"}, "source"),
         ({"scope": "link", "source": "a", "streams": "3"}, "destination"),
-        ({"scope": "endpoint", "streams": "3"}, "source"),
+        ({"scope": "endpoint", "streams": "3"}, "endpoint"),
         ({"scope": "planet", "streams": "3"}, "scope"),
     ],
 )
