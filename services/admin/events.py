@@ -1,6 +1,6 @@
 """Parts of pages that follow what goes on: server-sent events, each with the part as it is now."""
 
-from asyncio import sleep
+from asyncio import Semaphore, sleep
 from collections.abc import AsyncIterator, Callable
 
 from fastapi import Request, Response
@@ -16,6 +16,14 @@ LOOK_EVERY_S = 2.0
 LOOKS = 300
 """After so many a stream ends, and the browser asks for the next one."""
 
+SEATS = 50
+"""Streams at once of a process: each look asks the database."""
+
+FULL = "retry: 30000\nevent: full\n\n"
+"""Told where there is no seat: the page stays as it was loaded, and asks again after so many milliseconds."""
+
+_seats = Semaphore(SEATS)
+
 
 def following(request: Request, visit: Visit, sign_ins: SignIns, look: Callable[[], str]) -> Response:
     """A stream that sends what ``look`` returns whenever it is another than before, until the session ends.
@@ -25,9 +33,20 @@ def following(request: Request, visit: Visit, sign_ins: SignIns, look: Callable[
     look()
 
     def seen() -> str | None:
-        return look() if sign_ins.visitor(visit.secret) is not None else None
+        return look() if sign_ins.visitor(visit.secret, looks_by_itself=True) is not None else None
 
-    return StreamingResponse(_changes(request, seen), media_type="text/event-stream", headers=dict(HEADERS))
+    return StreamingResponse(
+        _seated(_changes(request, seen), _seats), media_type="text/event-stream", headers=dict(HEADERS)
+    )
+
+
+async def _seated(changes: AsyncIterator[str], seats: Semaphore) -> AsyncIterator[str]:
+    if seats.locked():
+        yield FULL
+        return
+    async with seats:
+        async for change in changes:
+            yield change
 
 
 async def _changes(request: Request, seen: Callable[[], str | None]) -> AsyncIterator[str]:

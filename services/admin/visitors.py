@@ -17,6 +17,9 @@ SAFE_METHODS = frozenset({"GET", "HEAD"})
 TOKEN_FIELD, TOKEN_HEADER = "form_token", "x-form-token"
 LONGEST_FORM_FIELDS = 200
 
+LIVE = "/live"
+"""How addresses end that a page asks by itself while it is open."""
+
 
 class SentElsewhere(TradewindError):
     """What was asked for is not to be seen now; the visitor is sent to ``address``."""
@@ -83,7 +86,8 @@ async def _token_sent(request: Request) -> str:
 
 def _find(request: Request, sign_ins: SignInsOf) -> Visit | None:
     secret = request.cookies.get(COOKIE)
-    visitor = sign_ins.visitor(secret) if secret else None
+    by_itself = request.url.path.endswith(LIVE)
+    visitor = sign_ins.visitor(secret, looks_by_itself=by_itself) if secret else None
     return None if secret is None or visitor is None else Visit(visitor, secret)
 
 

@@ -29,6 +29,8 @@ MOST_DOUBLINGS = 7  # of the first lock, beyond the longest: after days of guess
 REFUSED = "the login or the password is wrong, or the account is locked for a while after failed sign-ins"
 """The same for all, so that nobody learns who has an account here."""
 
+LOCKED = "is not looked at for a while after failed attempts"
+
 
 @dataclass(frozen=True, slots=True)
 class FoundUser:
@@ -68,6 +70,7 @@ class Users(Protocol):
 
 class Sessions(Protocol):
     def begin(self, secret_sha256: bytes, user_id: UUID, *, at: datetime, expires_at: datetime) -> None: ...
+    def holder(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None: ...
     def visit(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None: ...
     def end(self, secret_sha256: bytes) -> None: ...
     def end_all(self, user_id: UUID, *, but: bytes | None = None) -> None: ...
@@ -117,22 +120,28 @@ class SignIns:
         right = matches(password, known)
         if found is None or user is None:
             raise Unauthenticated(REFUSED)
-        if user.disabled_at is not None or (user.locked_until is not None and now < user.locked_until):
+        if user.disabled_at is not None or _locked(user, now):
             raise Unauthenticated(REFUSED)
         if not right:
             self._failed(found, user, now)
             raise Unauthenticated(REFUSED)
         return self._begin(found, user, now)
 
-    def visitor(self, secret: str) -> Visitor | None:
-        """Who holds this session, if it goes on."""
+    def visitor(self, secret: str, *, looks_by_itself: bool = False) -> Visitor | None:
+        """Who holds this session, if it goes on.
+
+        Parameters
+        ----------
+        looks_by_itself : a page left open asks, and nobody may sit before it: the session stays as idle as before.
+        """
         digest = sha256_of(secret)
         tenant_id = self.find_session(digest)
         if tenant_id is None:
             return None
         now = self.clock.now()
         with self.open_(tenant_id, SERVICE) as uow:
-            user = uow.user_sessions.visit(digest, at=now, idle_since=now - LONGEST_IDLE)
+            found = uow.user_sessions.holder if looks_by_itself else uow.user_sessions.visit
+            user = found(digest, at=now, idle_since=now - LONGEST_IDLE)
             uow.commit()
         return None if user is None else Visitor(tenant_id, user)
 
@@ -144,18 +153,24 @@ class SignIns:
             uow.commit()
 
     def change_password(self, visitor: Visitor, secret: str, *, old: str, new: str) -> None:
-        """Give oneself another password; every other session ends.
+        """Give oneself another password; every other session ends. A wrong old one counts as a failed sign-in.
 
         Raises
         ------
-        InvalidValue : the old one is wrong, or the new one is not fit.
+        InvalidValue : the old one is wrong or not looked at after too many failures, or the new one is not fit.
         """
-        if not matches(old, visitor.user.password_hash):
+        user, now = visitor.user, self.clock.now()
+        if _locked(user, now):
+            raise InvalidValue("old", LOCKED)
+        if not matches(old, user.password_hash):
+            self._failed(FoundUser(user.id, visitor.tenant_id), user, now)
             raise InvalidValue("old", "is not your password")
         if old == new:
             raise InvalidValue("password", "must be another one than before")
         kept = hashed(new)
         with self.open_(visitor.tenant_id, visitor.actor) as uow:
+            if not _unchanged(user, uow.users.get(user.id)):
+                raise InvalidValue("old", LOCKED)
             uow.users.set_password(visitor.user.id, kept, must_change=False)
             uow.user_sessions.end_all(visitor.user.id, but=sha256_of(secret))
             uow.audit.note("user.password_changed", visitor.user.login)
@@ -185,6 +200,10 @@ class SignIns:
             uow.audit.note("user.signed_in", user.login)
             uow.commit()
         return secret
+
+
+def _locked(user: User, now: datetime) -> bool:
+    return user.locked_until is not None and now < user.locked_until
 
 
 def _unchanged(user: User, since: User) -> bool:

@@ -38,6 +38,7 @@ class Users(Protocol):
     def add(self, login: str, password_hash: str | None, roles: Sequence[str], *, at: datetime) -> User: ...
     def get(self, user_id: UUID) -> User: ...
     def all(self) -> Sequence[User]: ...
+    def hold_all(self) -> None: ...
     def set_roles(self, user_id: UUID, roles: Sequence[str]) -> None: ...
     def set_password(self, user_id: UUID, password_hash: str, *, must_change: bool) -> None: ...
     def set_disabled(self, user_id: UUID, at: datetime | None) -> None: ...
@@ -81,8 +82,9 @@ def change_roles(user_id: UUID, roles: Collection[str], *, uow: UserUnitOfWork) 
     ------
     Conflict : nobody would be left who manages people.
     """
-    user = uow.users.get(user_id)
     wanted = _roles(roles)
+    uow.users.hold_all()  # two operators must not take each other's roles at once
+    user = uow.users.get(user_id)
     uow.users.set_roles(user_id, wanted)
     _check_operators(uow)
     uow.audit.note("user.roles_changed", user.login, before=sorted(user.roles), after=wanted)
@@ -96,6 +98,7 @@ def disable_user(user_id: UUID, *, uow: UserUnitOfWork, clock: Clock) -> None:
     ------
     Conflict : nobody would be left who manages people.
     """
+    uow.users.hold_all()
     uow.users.set_disabled(user_id, clock.now())
     uow.user_sessions.end_all(user_id)
     _check_operators(uow)

@@ -62,6 +62,10 @@ class Users:
         """Everybody, by login."""
         return [_user(row) for row in self._connection.execute(select(users).order_by(users.c.login))]
 
+    def hold_all(self) -> None:
+        """Let nobody else change people of the tenant before this transaction ends."""
+        self._connection.execute(select(users.c.id).order_by(users.c.id).with_for_update())
+
     def set_roles(self, user_id: UUID, roles: Sequence[str]) -> None:
         self._change(user_id, roles=list(roles))
 
@@ -118,9 +122,24 @@ class UserSessions:
             )
         )
 
-    def visit(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None:
+    def holder(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None:
         """Whose session it is, if it goes on and its holder may come in."""
-        session = self._connection.execute(
+        session = self._going_on(secret_sha256, at=at, idle_since=idle_since)
+        return None if session is None else _user(session)
+
+    def visit(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> User | None:
+        """As `holder`, and write down that it was used."""
+        session = self._going_on(secret_sha256, at=at, idle_since=idle_since)
+        if session is None:
+            return None
+        if session.last_seen_at < at - SEEN_EVERY:
+            self._connection.execute(
+                update(user_sessions).where(user_sessions.c.secret_sha256 == secret_sha256).values(last_seen_at=at)
+            )
+        return _user(session)
+
+    def _going_on(self, secret_sha256: bytes, *, at: datetime, idle_since: datetime) -> Row[Any] | None:
+        return self._connection.execute(
             select(user_sessions.c.last_seen_at, users)
             .join(users, users.c.id == user_sessions.c.user_id)
             .where(
@@ -130,13 +149,6 @@ class UserSessions:
                 users.c.disabled_at.is_(None),
             )
         ).one_or_none()
-        if session is None:
-            return None
-        if session.last_seen_at < at - SEEN_EVERY:
-            self._connection.execute(
-                update(user_sessions).where(user_sessions.c.secret_sha256 == secret_sha256).values(last_seen_at=at)
-            )
-        return _user(session)
 
     def end(self, secret_sha256: bytes) -> None:
         self._connection.execute(delete(user_sessions).where(user_sessions.c.secret_sha256 == secret_sha256))

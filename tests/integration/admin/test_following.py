@@ -1,8 +1,10 @@
 """Parts of pages that follow what goes on: they end with the session."""
 
+from asyncio import Semaphore, run
 from itertools import islice
 from uuid import uuid4
 
+from services.admin.events import FULL, _seated
 from tests.integration.admin.visitors import person, signed_in
 
 LOOKED_FOR = 60
@@ -21,3 +23,18 @@ def test_a_stream_ends_with_its_session(parts, api, tenant):
         assert visitor.submit("/admin/sign-out").status_code == 303
         left = list(islice(told, LOOKED_FOR))
     assert len(left) < LOOKED_FOR
+
+
+def test_there_are_so_many_seats_and_no_more_at_once():
+    async def one_change():
+        yield "data: a\n\n"
+
+    async def told():
+        seats = Semaphore(1)
+        first = _seated(one_change(), seats)
+        seated = [await anext(first)]
+        refused = [each async for each in _seated(one_change(), seats)]
+        seated += [each async for each in first]
+        return seated, refused, [each async for each in _seated(one_change(), seats)]
+
+    assert run(told()) == (["data: a\n\n"], [FULL], ["data: a\n\n"])

@@ -1,14 +1,16 @@
 """Who is let in to the pages, and what is refused: guesses, forged sessions, other sites' forms, other roles."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
+from threading import Barrier
 
 import pytest
 
 from services.application.authenticate import sha256_of
 from services.application.passwords import hashed
 from services.application.sign_in import FAILURES_BEFORE_LOCK, LONGEST_IDLE, LONGEST_LOCK, LONGEST_SESSION, SignIns
-from services.application.users import add_user
+from services.application.users import add_user, disable_user
 from tests.integration.admin.visitors import PASSWORD, Visitor, person, signed_in
 from tests.stack import new_tenant
 from tradewind.errors import Conflict, InvalidValue, Unauthenticated
@@ -153,6 +155,41 @@ def test_a_session_ends(sign_ins, clock, operator, ahead):
     assert sign_ins.visitor(secret) is not None
     clock.ahead += ahead + timedelta(seconds=1)
     assert sign_ins.visitor(secret) is None
+
+
+def test_a_page_left_open_does_not_keep_its_session(sign_ins, clock, operator):
+    secret = sign_ins.sign_in(operator.login, PASSWORD)
+    clock.ahead = LONGEST_IDLE - timedelta(minutes=2)
+    assert sign_ins.visitor(secret, looks_by_itself=True) is not None
+    clock.ahead = LONGEST_IDLE + timedelta(minutes=2)
+    assert sign_ins.visitor(secret, looks_by_itself=True) is None
+
+
+def test_guessing_the_old_password_of_an_open_session_locks_too(sign_ins, operator):
+    secret = sign_ins.sign_in(operator.login, PASSWORD)
+    for _ in range(FAILURES_BEFORE_LOCK):
+        with pytest.raises(InvalidValue, match="is not your password"):
+            sign_ins.change_password(sign_ins.visitor(secret), secret, old="a guess of mine", new="x" * 12)
+    with pytest.raises(InvalidValue, match="is not looked at for a while"):
+        sign_ins.change_password(sign_ins.visitor(secret), secret, old=PASSWORD, new="x" * 12)
+
+
+def test_two_operators_cannot_disable_each_other_at_once(parts, database_url):
+    tenant = new_tenant(parts, database_url)
+    for _ in range(2):
+        person(parts, tenant)
+    with parts.store.unit_of_work(tenant.id) as uow:
+        ids = [user.id for user in uow.users.all()]
+    both = Barrier(2)
+
+    def disable(user_id):
+        with parts.store.unit_of_work(tenant.id) as uow:
+            both.wait(timeout=30)
+            disable_user(user_id, uow=uow, clock=parts.clock)
+
+    with ThreadPoolExecutor() as pool:
+        outcomes = [done.exception() for done in [pool.submit(disable, user_id) for user_id in ids]]
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Conflict", "NoneType"]
 
 
 def test_only_a_hash_of_the_session_is_kept(parts, sign_ins, operator):
