@@ -107,12 +107,14 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         parts.notices.start()
-        following = asyncio.create_task(parts.live_shares.follow())
+        following = [asyncio.create_task(task) for task in (parts.live_shares.follow(), parts.quotes.follow())]
         try:
             yield
         finally:
-            following.cancel()
-            await asyncio.wait([following])
+            for task in following:
+                task.cancel()
+            await asyncio.wait(following)
+            await parts.quotes.close()
             parts.notices.stop()
             app.state.query_turns.close()
             await parts.session_client.aclose()

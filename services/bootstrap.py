@@ -27,6 +27,7 @@ from services.persistence.store import Store
 from services.persistence.warehouse import Warehouse
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
 from services.queue.notices import NoticeListener
+from services.queue.quote_recorder import QuoteRecorder
 from services.queue.sessions import RedisSessions
 from services.telemetry import Event, Metrics, logger
 
@@ -56,6 +57,7 @@ class Container:
     sessions: RedisSessions
     tuner: Tuner
     live_shares: LiveShares
+    quotes: QuoteRecorder
     notices: NoticeListener
     clock: Clock
     metrics: Metrics
@@ -96,6 +98,9 @@ def container(
         def on_look_failed(error: Exception) -> None:
             log.error(Event.LOOK_AT_SHARES_FAILED, exc_info=error)
 
+        def on_quotes_wait(error: Exception) -> None:
+            log.warning(Event.QUOTES_WAIT, reason=str(error))
+
         def query_login(tenant_id: UUID, anew: bool) -> StoredLogin:
             units = store.unit_of_work
             return login_of(LoginKind.QUERY, tenant_id, actor=SERVICE, units=units, clock=SystemClock(), anew=anew)
@@ -115,6 +120,7 @@ def container(
             sessions=sessions,
             tuner=Tuner(sessions),
             live_shares=LiveShares(sessions, snapshots.capped, on_look_failed),
+            quotes=QuoteRecorder(session_client, on_quotes_wait),
             notices=_listener(client, keyring, snapshots, log),
             clock=SystemClock(),
             metrics=Metrics.create(),

@@ -37,6 +37,9 @@ class Event(StrEnum):
     OLD_RELEASES_REMOVED = "old_releases.removed"
     SWEPT = "sweep.done"
     HEARTBEATS_JOURNALLED = "heartbeats.journalled"
+    QUOTES_WAIT = "quotes.wait"
+    QUOTES_JOURNALLED = "quotes.journalled"
+    QUOTES_DROPPED = "quotes.dropped"
     JOURNAL_WAITS = "journal.waits"
     HEARTBEAT_DROPPED = "heartbeat.dropped"
 

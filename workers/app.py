@@ -22,7 +22,7 @@ from services.telemetry import logger
 from tradewind.errors import InvalidValue
 from workers.metrics import begin_counting, serve_metrics
 from workers.parts import WorkerParts
-from workers.schedule import JOURNAL, beat_schedule
+from workers.schedule import JOURNAL, QUOTES, beat_schedule
 
 VISIBILITY_TIMEOUT_S = 600
 """A message whose worker host died is delivered again after this long; the sweep is faster."""
@@ -50,7 +50,7 @@ def application(settings: Settings) -> Celery:
         # Who names no queue takes both; see services.serve for workers of each.
         task_queues=[Queue(name, routing_key=name) for name in (JOBS_QUEUE, JOURNAL_QUEUE)],  # type: ignore[no-untyped-call]  # kombu's
         task_default_queue=JOBS_QUEUE,
-        task_routes={JOURNAL: {"queue": JOURNAL_QUEUE}},
+        task_routes={name: {"queue": JOURNAL_QUEUE} for name in (JOURNAL, QUOTES)},
         task_ignore_result=True,
         task_serializer="json",
         accept_content=["json"],

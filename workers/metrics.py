@@ -29,6 +29,7 @@ class WorkerMetrics:
     releases: Counter
     removed: Counter
     heartbeats: Counter
+    quotes: Counter
     tenants_with_work: Gauge
 
     @classmethod
@@ -62,6 +63,9 @@ class WorkerMetrics:
             removed=Counter("tradewind_removed", "Old releases and models removed.", ["what"], registry=registry),
             heartbeats=Counter(
                 "tradewind_heartbeats", "Heartbeats taken from the stream.", ["outcome"], registry=registry
+            ),
+            quotes=Counter(
+                "tradewind_quote_entries", "Entries of quotes taken from the stream.", ["outcome"], registry=registry
             ),
             tenants_with_work=Gauge(
                 "tradewind_tenants_with_work",

@@ -7,15 +7,18 @@ from typing import Self
 import redis
 from structlog.typing import FilteringBoundLogger
 
-from services.application.facts import HeartbeatDropped, Reporter
-from services.application.journal_heartbeats import Entry, HeartbeatJournal
+from services.application.facts import HeartbeatDropped, QuotesDropped, Reporter
+from services.application.journal_heartbeats import HeartbeatJournal
+from services.application.journal_quotes import QuoteJournal
 from services.application.refresh_models import Refresh
 from services.application.remove_old_releases import Retention
+from services.application.stream_journal import Entry
 from services.bootstrap import SystemClock
 from services.persistence.log_reader import LogReader
 from services.persistence.store import Store
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
-from services.queue.heartbeat_stream import HeartbeatStream
+from services.queue.journal_stream import JournalStream
+from services.queue.quote_recorder import QUOTES
 from services.settings import Settings
 from workers.learner import Learner
 from workers.metrics import WorkerMetrics
@@ -33,6 +36,7 @@ class WorkerParts:
     refresh: Refresh
     retention: Retention
     journal: HeartbeatJournal
+    quotes: QuoteJournal
     reporter: Reporter
     metrics: WorkerMetrics
     log: FilteringBoundLogger
@@ -59,8 +63,12 @@ class WorkerParts:
         def on_dropped(entry: Entry, reason: str) -> None:
             reporter.report(HeartbeatDropped(entry=entry.token, reason=reason))
 
-        journal = HeartbeatJournal(HeartbeatStream(client), store.unit_of_work, SystemClock(), on_dropped)
-        return cls(store, logs, dispatcher, client, refresh, retention, journal, reporter, metrics, log)
+        def on_quotes_dropped(entry: Entry, reason: str) -> None:
+            reporter.report(QuotesDropped(entry=entry.token, reason=reason))
+
+        journal = HeartbeatJournal(JournalStream(client), on_dropped, store.unit_of_work, SystemClock())
+        quotes = QuoteJournal(JournalStream(client, QUOTES), on_quotes_dropped, store.unit_of_work)
+        return cls(store, logs, dispatcher, client, refresh, retention, journal, quotes, reporter, metrics, log)
 
     def close(self) -> None:
         self.logs.close()

@@ -13,6 +13,8 @@ from services.application.facts import (
     LinkFitted,
     LinkRefused,
     OldReleasesRemoved,
+    QuotesDropped,
+    QuotesJournalled,
     ReleasePublished,
     ReleaseRefused,
     Swept,
@@ -29,6 +31,8 @@ EVENT_OF = {
     Swept: Event.SWEPT,
     HeartbeatsJournalled: Event.HEARTBEATS_JOURNALLED,
     HeartbeatDropped: Event.HEARTBEAT_DROPPED,
+    QuotesJournalled: Event.QUOTES_JOURNALLED,
+    QuotesDropped: Event.QUOTES_DROPPED,
     JournalWaits: Event.JOURNAL_WAITS,
 }
 
@@ -65,7 +69,10 @@ class Reports:
             case HeartbeatsJournalled():
                 metrics.heartbeats.labels("stored").inc(fact.stored)
                 metrics.heartbeats.labels("dropped").inc(fact.dropped)
-            case HeartbeatDropped() | JournalWaits():
+            case QuotesJournalled():
+                metrics.quotes.labels("stored").inc(fact.stored)
+                metrics.quotes.labels("dropped").inc(fact.dropped)
+            case HeartbeatDropped() | QuotesDropped() | JournalWaits():
                 pass  # counted with the run, and as an outcome of its task
 
 

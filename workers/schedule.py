@@ -6,8 +6,13 @@ from typing import Any
 SWEEP = "tradewind.sweep"
 JOURNAL = "tradewind.journal_heartbeats"
 
+QUOTES = "tradewind.journal_quotes"
+
 JOURNAL_EVERY_S = 2.0
 """Agents keep what is not journalled, and pages show it no sooner."""
+
+QUOTES_EVERY_S = 10.0
+"""Nobody waits for them."""
 
 
 def beat_schedule(*, sweep_every: timedelta) -> dict[str, dict[str, Any]]:
@@ -22,5 +27,10 @@ def beat_schedule(*, sweep_every: timedelta) -> dict[str, dict[str, Any]]:
             "task": JOURNAL,
             "schedule": JOURNAL_EVERY_S,
             "options": {"expires": JOURNAL_EVERY_S},
+        },
+        "quotes": {
+            "task": QUOTES,
+            "schedule": QUOTES_EVERY_S,
+            "options": {"expires": QUOTES_EVERY_S},
         },
     }

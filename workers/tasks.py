@@ -4,10 +4,10 @@ from uuid import UUID
 
 from celery import shared_task
 
-from services.application.facts import HeartbeatsJournalled, JournalWaits, Swept
+from services.application.facts import HeartbeatsJournalled, JournalWaits, QuotesJournalled, Swept
 from services.application.jobs import FitLink, RefreshModels, RemoveOldReleases
 from tradewind.errors import Unavailable
-from workers.schedule import JOURNAL, SWEEP
+from workers.schedule import JOURNAL, QUOTES, SWEEP
 from workers.task import TimedTask
 
 
@@ -48,3 +48,15 @@ def journal_heartbeats(self: TimedTask) -> None:
         return
     if run.stored or run.dropped:
         self.parts.reporter.report(HeartbeatsJournalled(stored=run.stored, dropped=run.dropped))
+
+
+@shared_task(bind=True, base=TimedTask, name=QUOTES, by_clock=True)
+def journal_quotes(self: TimedTask) -> None:
+    """Store what was quoted since the last run."""
+    try:
+        run = self.parts.quotes.run()
+    except Unavailable as away:
+        self.parts.reporter.report(JournalWaits(reason=str(away)))
+        return
+    if run.stored or run.dropped:
+        self.parts.reporter.report(QuotesJournalled(stored=run.stored, dropped=run.dropped))

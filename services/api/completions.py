@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError, ValidatorFunctionWrapHandler, W
 
 from services.api.dependencies import AgentKey, Parts
 from services.api.routing import StrictRoute, v1_router
+from services.application.authenticate import Principal
 from services.application.complete_transfer import complete_transfer
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container
@@ -70,16 +71,16 @@ async def complete(
 
     What is acknowledged is durable. The same completion twice stores nothing twice.
     """
-    receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal.tenant_id)
+    receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal)
     await parts.tuner.end(TransferKey(principal.tenant_id, transfer_id))
     return receipt
 
 
-def _complete(transfer_id: UUID, body: bytes, parts: Container, tenant_id: UUID) -> CompletionReceipt:
+def _complete(transfer_id: UUID, body: bytes, parts: Container, principal: Principal) -> CompletionReceipt:
     return complete_transfer(
         transfer_id,
         read_completion(body),
-        uow=parts.store.unit_of_work(tenant_id),
+        uow=parts.store.unit_of_work(principal.tenant_id, principal.actor),
         clock=parts.clock,
         limits=parts.body_limits,
     )

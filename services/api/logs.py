@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import IO, Annotated
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from starlette.requests import ClientDisconnect
 from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.problems import FieldProblem, problem
 from services.api.routing import v1_router
+from services.application.authenticate import Principal
 from services.application.ingest_logs import IngestReceipt, LogBatch, ingest_logs
 from services.application.log_lines import Encoding, UploadedBody
 from services.bootstrap import Container
@@ -69,7 +71,7 @@ async def upload_logs(
             idempotency_key=idempotency_key,
             body=UploadedBody(body, encoding, parts.body_limits),
         )
-        receipt = await run_in_threadpool(_ingest, batch, parts)
+        receipt = await run_in_threadpool(_ingest, batch, parts, principal)
     return _answer(receipt)
 
 
@@ -102,10 +104,9 @@ async def _receive(request: Request, body: IO[bytes]) -> None:
         raise InvalidValue("body", "was cut off; nothing is stored") from None
 
 
-def _ingest(batch: LogBatch, parts: Container) -> IngestReceipt:
-    receipt = _with_attempts(
-        lambda: ingest_logs(batch, uow=parts.store.unit_of_work(batch.tenant_id), clock=parts.clock)
-    )
+def _ingest(batch: LogBatch, parts: Container, principal: Principal) -> IngestReceipt:
+    units = partial(parts.store.unit_of_work, principal.tenant_id, principal.actor)
+    receipt = _with_attempts(lambda: ingest_logs(batch, uow=units(), clock=parts.clock))
     if not receipt.repeated:
         parts.metrics.rows_accepted.inc(receipt.accepted)
         parts.metrics.rows_rejected.inc(receipt.rejected)

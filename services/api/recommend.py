@@ -13,6 +13,7 @@ from services.api.direct_route import DirectRoute
 from services.api.routing import v1_router
 from services.application.answering import answer, snapshot_of
 from services.application.enquiry import Enquiry, Offer
+from services.application.journal_quotes import StoredQuote
 from services.application.snapshot import Snapshot
 from services.bootstrap import Container
 from tradewind.errors import InvalidValue
@@ -30,7 +31,12 @@ router = v1_router("", "recommend", DirectRoute)
 @router.post("/recommend", response_model=RecommendResponse)
 async def recommend_parameters(asked: RecommendRequest, parts: Parts, principal: AgentKey) -> Response:
     """Parameters for each chunk of a data set, what to expect of them, and a table to go on tuning with alone."""
-    offer = await offer_for(enquiry_of(asked, weight=principal.weight), parts, principal.tenant_id)
+    enquiry = enquiry_of(asked, weight=principal.weight)
+    offer = await offer_for(enquiry, parts, principal.tenant_id)
+    if offer.quote is not None:
+        quote = StoredQuote.of(offer, enquiry, key_id=principal.key_id, at=parts.clock.now())
+        if quote is not None:
+            parts.quotes.note(principal.tenant_id, quote)
     parts.metrics.recommended[offer.recommendation.source].inc()
     return Response(rendered(offer), media_type="application/json")
 

@@ -3,7 +3,9 @@
 import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
+from uuid import UUID
 
+from services.application.quoting import Quoted
 from tradewind.cluster import LOAD_MAX
 from tradewind.dataset import Chunk, ChunkKind, DataSet, SizeBin, kind_of, split_by_bdp
 from tradewind.parameters import NO_CAPS, Caps
@@ -69,7 +71,12 @@ class Enquiry:
 
 
 class Offer(NamedTuple):
-    """A recommendation, and its chunks' compact tables as the JSON that goes out with it."""
+    """A recommendation, and its chunks' compact tables as the JSON that goes out with it.
+
+    ``quote`` : what the book in force says of it, where one is; ``link_id`` : the link whose own history answers.
+    """
 
     recommendation: Recommendation
     table_json: dict[ChunkKind, bytes]
+    quote: Quoted | None = None
+    link_id: UUID | None = None

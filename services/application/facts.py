@@ -86,8 +86,24 @@ class HeartbeatDropped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotesJournalled:
+    """What became of the entries of quotes that came since the last run of their journal; each has several."""
+
+    stored: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotesDropped:
+    """An entry of the stream of quotes cannot be stored."""
+
+    entry: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JournalWaits:
-    """The database or the stream of heartbeats is away; the next run of the journal takes the same entries."""
+    """The database or the stream of a journal is away; the next run of the journal takes the same entries."""
 
     reason: str
 
@@ -101,6 +117,8 @@ Fact = (
     | Swept
     | HeartbeatsJournalled
     | HeartbeatDropped
+    | QuotesJournalled
+    | QuotesDropped
     | JournalWaits
 )
 

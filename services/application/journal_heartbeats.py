@@ -1,7 +1,4 @@
-"""Heartbeats that were answered, from the stream into the database: first committed, then acknowledged.
-
-Whatever dies between the two makes an entry come again, which stores nothing twice.
-"""
+"""Heartbeats that were answered, from the stream into the database."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,40 +12,16 @@ from pydantic import ValidationError
 
 from services.application.ports import Clock
 from services.application.silence import silent_after_s
+from services.application.stream_journal import Entry, StreamJournal
 from services.application.transfer_journal import TransferJournal, TransferNews, Workload
 from services.application.tuning_sessions import TransferKey
-from tradewind.errors import InvalidValue, TradewindError, Unavailable
+from tradewind.errors import InvalidValue
 from tradewind.wire.base import reason_of
 from tradewind.wire.heartbeats import Heartbeat, SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
 
-BATCH = 1_000
-MAX_BATCHES = 100
-"""A run ends after so many; the next one goes on."""
-
 OLDEST_BELIEVED = timedelta(days=30)
 """A stream whose entries are older, or from the future, has no clock that is worth anything."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One answered heartbeat in the stream, as it was put there; ``token`` names it."""
-
-    token: str
-    heard_at: datetime
-    fields: Mapping[str, bytes]
-
-
-class HandedOver(Protocol):
-    """The stream of answered heartbeats. Each entry is given to one taker, and again when that one has died."""
-
-    def take(self, limit: int) -> Sequence[Entry]: ...
-
-    def settle(self, entries: Sequence[Entry], journalled: Mapping[TransferKey, int]) -> None:
-        """Let sessions tell what is journalled, then forget the entries."""
-
-    def give_back(self, entries: Sequence[Entry]) -> None:
-        """Let the next taker have what is not settled of these, whoever it is."""
 
 
 class JournalUnitOfWork(Protocol):
@@ -72,81 +45,21 @@ class Answered:
     workload: Workload
     beat: SpooledHeartbeat
 
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What became of the entries of a run."""
-
-    stored: int = 0
-    dropped: int = 0
+    @property
+    def tenant_id(self) -> UUID:
+        return self.key.tenant_id
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatJournal:
-    """Parameters
-    ----------
-    on_dropped : told of each entry that cannot be stored, and why.
-    """
-
-    handed_over: HandedOver
+@dataclass(frozen=True)
+class HeartbeatJournal(StreamJournal[Answered]):
     unit_of_work: Callable[[UUID], JournalUnitOfWork]
     clock: Clock
-    on_dropped: Callable[[Entry, str], None]
 
-    def run(self) -> Run:
-        """Store what is in the stream, batch by batch.
+    def read(self, entry: Entry) -> Answered:
+        return read(entry)
 
-        Raises
-        ------
-        Unavailable : the database or the stream is away; what was not acknowledged comes again.
-        """
-        done = Run()
-        for _ in range(MAX_BATCHES):
-            entries = self.handed_over.take(BATCH)
-            try:
-                stored = self._store(entries)
-            except Unavailable:
-                self.handed_over.give_back(entries)
-                raise
-            done = Run(done.stored + stored, done.dropped + len(entries) - stored)
-            if len(entries) < BATCH:
-                break
-        return done
-
-    def _store(self, entries: Sequence[Entry]) -> int:
-        by_tenant: dict[UUID, list[Answered]] = {}
-        dropped: list[Entry] = []
-        for entry in entries:
-            try:
-                answered = read(entry)
-            except InvalidValue as wrong:
-                self.on_dropped(entry, str(wrong))
-                dropped.append(entry)
-            else:
-                by_tenant.setdefault(answered.key.tenant_id, []).append(answered)
-        if dropped:
-            self.handed_over.settle(dropped, {})
-        return sum(self._store_of_tenant(tenant_id, answered) for tenant_id, answered in by_tenant.items())
-
-    def _store_of_tenant(self, tenant_id: UUID, answered: Sequence[Answered]) -> int:
-        """Store in one transaction; what it refuses is narrowed down by halves, so that it holds up nothing else."""
-        entries = [each.entry for each in answered]
-        try:
-            journalled = self._commit(tenant_id, answered)
-        except Exception as error:
-            if isinstance(error, TradewindError) and error.retryable:
-                raise
-            if len(answered) > 1:
-                half = len(answered) // 2
-                return sum(self._store_of_tenant(tenant_id, part) for part in (answered[:half], answered[half:]))
-            self.on_dropped(entries[0], repr(error))
-            self.handed_over.settle(entries, {})
-            return 0
-        self.handed_over.settle(entries, journalled)
-        return len(answered)
-
-    def _commit(self, tenant_id: UUID, answered: Sequence[Answered]) -> Mapping[TransferKey, int]:
-        news = news_of(answered, self.clock.now())
+    def store(self, tenant_id: UUID, told: Sequence[Answered]) -> Mapping[TransferKey, int]:
+        news = news_of(told, self.clock.now())
         with self.unit_of_work(tenant_id) as work:
             work.journal.note(news)
             work.journal.add(news)

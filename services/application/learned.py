@@ -68,6 +68,7 @@ class IndexedModel:
     path: Path
     leaves: tuple[Leaf, ...]
     powered: tuple[bool, ...]
+    link_id: UUID
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

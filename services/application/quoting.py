@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 from uuid import UUID
 
 from services.application.chunk_choice import Solution, together
@@ -15,6 +16,18 @@ NOT_PRICED = "; not priced: the price book in force has no price for this tier"
 NO_ENERGY = "; not priced: the price book charges energy, and that of this transfer is not known"
 
 
+class Quoted(NamedTuple):
+    """The price of an offer by a book, ``None`` where it has none: ``unpriced`` is what a rationale says of it then.
+
+    ``energy_j`` : what the transfer is expected to take, on the book's basis; ``None`` where it is not known.
+    """
+
+    book: PublishedBook
+    price: Price | None
+    energy_j: float | None
+    unpriced: str = ""
+
+
 def quoted(
     book: PublishedBook,
     tier_id: UUID,
@@ -25,18 +38,18 @@ def quoted(
     dataset: DataSet,
     sla: Sla,
     room_bps: float,
-) -> tuple[Price | None, str]:
-    """The price of a transfer in a tier, or ``None`` and what a rationale says of it."""
-    model = book.prices.get(tier_id)
-    if model is None:
-        return None, NOT_PRICED
-    if model.needs_energy and book.energy_basis is not sla.energy_basis:
+) -> Quoted:
+    """The price of a transfer in a tier."""
+    if book.energy_basis is not sla.energy_basis:
         predicted = _on_basis_of(book, chunks=chunks, solutions=solutions, dataset=dataset, sla=sla, room_bps=room_bps)
     energy_j = None if predicted.energy_j is None else predicted.energy_j.mean
+    model = book.prices.get(tier_id)
+    if model is None:
+        return Quoted(book, None, energy_j, NOT_PRICED)
     amount = amount_of(model, moved_bytes=dataset.total_bytes, energy_j=energy_j)
     if amount is None:
-        return None, NO_ENERGY
-    return Price(amount, book.currency, book.energy_basis, book.id), ""
+        return Quoted(book, None, energy_j, NO_ENERGY)
+    return Quoted(book, Price(amount, book.currency, book.energy_basis, book.id), energy_j)
 
 
 def _on_basis_of(

@@ -24,7 +24,7 @@ from services.application.chunk_choice import (
 )
 from services.application.enquiry import Enquiry, Offer
 from services.application.fresh_path import recommend_unseen
-from services.application.quoting import quoted
+from services.application.quoting import Quoted, quoted
 from services.application.served_model import ServedLeaf, ServedModel
 from services.application.snapshot import Snapshot
 from tradewind.dataset import Chunk
@@ -86,9 +86,9 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
     is_reached = ceiling_bps is not None and predicted.throughput_bps.mean >= ceiling_bps
     predicted = within_pipe(predicted, ceiling_bps)
     sla = SlaAnswer(agreement=enquiry.sla, probability=probability, feasible=feasible)
-    unpriced = ""
+    quote = None
     if feasible:
-        sla, unpriced = _in_its_tier(sla, snapshot, enquiry, chunks, solutions, predicted=predicted, room_bps=room_bps)
+        sla, quote = _in_its_tier(sla, snapshot, enquiry, chunks, solutions, predicted=predicted, room_bps=room_bps)
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
         plan=plan,
@@ -107,11 +107,12 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
         )
         + enquiry.ceiling(path, is_reached=is_reached)
         + enquiry.sharing
-        + unpriced,
+        + (quote.unpriced if quote else ""),
         release=snapshot.release,
         nearest_data_distance=octaves,
     )
-    return Offer(recommendation, {chunk.kind: leaf.table_json for chunk, leaf in zip(chunks, leaves, strict=True)})
+    tables = {chunk.kind: leaf.table_json for chunk, leaf in zip(chunks, leaves, strict=True)}
+    return Offer(recommendation, tables, quote, indexed.link_id)
 
 
 def _in_its_tier(
@@ -123,13 +124,13 @@ def _in_its_tier(
     *,
     predicted: Prediction,
     room_bps: float,
-) -> tuple[SlaAnswer, str]:
-    """The answer with its tier, that of the weightiest chunk, and the price in force; why there is none, if so."""
+) -> tuple[SlaAnswer, Quoted | None]:
+    """The answer with its tier, that of the weightiest chunk, and what the book in force says of it."""
     weightiest = _weightiest(chunks, solutions)
     sla = sla._replace(tier_id=weightiest.tier_id, tier=weightiest.tier)
     if snapshot.book is None or weightiest.tier_id is None:
-        return sla, ""
-    price, unpriced = quoted(
+        return sla, None
+    quote = quoted(
         snapshot.book,
         weightiest.tier_id,
         predicted,
@@ -139,7 +140,7 @@ def _in_its_tier(
         sla=enquiry.sla,
         room_bps=room_bps,
     )
-    return sla._replace(price=price), unpriced
+    return sla._replace(price=quote.price), quote
 
 
 def _weightiest(chunks: Sequence[Chunk], solutions: Sequence[Solution]) -> Solution:

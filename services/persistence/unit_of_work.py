@@ -10,7 +10,7 @@ from uuid import UUID
 import psycopg
 from sqlalchemy import Connection, Engine, func, select, text
 
-from services.application.audit import SERVICE, Actor
+from services.application.audit import SERVICE, Actor, ActorKind
 from services.application.jobs import Event
 from services.application.ports import Outbox
 from services.persistence.bulk_copy import TransferCopy
@@ -28,6 +28,7 @@ from services.persistence.repositories.old_releases import OldReleases
 from services.persistence.repositories.outcomes import Outcomes
 from services.persistence.repositories.people import Users, UserSessions
 from services.persistence.repositories.price_books import PriceBooks
+from services.persistence.repositories.quotes import Quotes
 from services.persistence.repositories.release_work import ReleaseWork
 from services.persistence.repositories.releases import Releases
 from services.persistence.repositories.sla_tiers import SlaTiers
@@ -113,7 +114,8 @@ class UnitOfWork:
 
     @cached_property
     def batches(self) -> Batches:
-        return Batches(self.connection, self.tenant_id)
+        key_id = self._actor.id if self._actor.kind is ActorKind.KEY else None
+        return Batches(self.connection, self.tenant_id, key_id)
 
     @cached_property
     def quarantine(self) -> Quarantine:
@@ -130,6 +132,10 @@ class UnitOfWork:
     @cached_property
     def price_books(self) -> PriceBooks:
         return PriceBooks(self.connection, self.tenant_id)
+
+    @cached_property
+    def quotes(self) -> Quotes:
+        return Quotes(self.connection, self.tenant_id, partial(self._ensure_months, "ensure_quote_partitions"))
 
     @cached_property
     def sla_tiers(self) -> SlaTiers:

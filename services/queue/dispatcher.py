@@ -17,7 +17,7 @@ JOBS_QUEUE = "celery"
 """Where jobs go: fits, releases, what was removed. The name is Celery's own for where no other is given."""
 
 JOURNAL_QUEUE = "journal"
-"""For the journal of heartbeats alone, so that no fit makes it wait; workers of its own take it."""
+"""For the journals of heartbeats and quotes alone, so that no fit makes it wait; workers of its own take it."""
 
 PATIENCE_S = 2.0
 """How long a request may wait for a broker that does not answer."""

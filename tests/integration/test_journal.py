@@ -11,11 +11,12 @@ import psycopg
 import pytest
 import redis
 
-from services.application.journal_heartbeats import Entry, HeartbeatJournal, Run
+from services.application.journal_heartbeats import HeartbeatJournal
+from services.application.stream_journal import Entry, Run
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container, container
 from services.embedded.valkey import EmbeddedValkey
-from services.queue.heartbeat_stream import GROUP, HeartbeatStream
+from services.queue.journal_stream import GROUP, JournalStream
 from services.queue.sessions import JOURNAL, session_key
 from tests.conditions import eventually
 from tests.integration.celery_worker import worker
@@ -49,13 +50,13 @@ class Journal:
     store: redis.Redis
     dropped: list[tuple[Entry, str]] = field(default_factory=list)
 
-    def run(self, stream: HeartbeatStream | None = None) -> Run:
-        handed_over = stream or HeartbeatStream(self.store, left_behind_after_s=0.0)
+    def run(self, stream: JournalStream | None = None) -> Run:
+        handed_over = stream or JournalStream(self.store, left_behind_after_s=0.0)
 
         def on_dropped(entry: Entry, reason: str) -> None:
             self.dropped.append((entry, reason))
 
-        return HeartbeatJournal(handed_over, self.parts.store.unit_of_work, self.parts.clock, on_dropped).run()
+        return HeartbeatJournal(handed_over, on_dropped, self.parts.store.unit_of_work, self.parts.clock).run()
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ class Died(BaseException):
     """The process is gone at this point."""
 
 
-class DiesAfterCommit(HeartbeatStream):
+class DiesAfterCommit(JournalStream):
     """A taker that dies once the batch is committed and before the entries are acknowledged."""
 
     def settle(self, entries: Sequence[Entry], journalled: Any) -> None:
@@ -137,9 +138,9 @@ def test_a_batch_that_was_committed_by_a_worker_that_died_is_stored_once(
 
 def test_entries_of_a_living_worker_are_left_to_it(transfer: Transfer, journal: Journal, store: redis.Redis) -> None:
     transfer.beat(0)
-    assert len(HeartbeatStream(store).take(10)) == 1
+    assert len(JournalStream(store).take(10)) == 1
     transfer.beat(1)
-    assert journal.run(HeartbeatStream(store)) == Run(stored=1)
+    assert journal.run(JournalStream(store)) == Run(stored=1)
     assert transfer.beat(2)["journalled_sequence"] == -1  # sequence 0 is not stored yet
     assert journal.run() == Run(stored=2)
     assert transfer.beat(3)["journalled_sequence"] == 2
@@ -151,8 +152,8 @@ def test_entries_that_the_database_could_not_take_are_taken_by_the_next_run(
     transfer.beat(0)
     nowhere = "postgresql://nobody@127.0.0.1:1/none"
     with container(database_url=nowhere, redis_url=redis_url) as away, pytest.raises(Unavailable):
-        Journal(away, store).run(HeartbeatStream(store))
-    assert journal.run(HeartbeatStream(store)) == Run(stored=1)
+        Journal(away, store).run(JournalStream(store))
+    assert journal.run(JournalStream(store)) == Run(stored=1)
 
 
 def test_a_gap_stops_what_is_told_as_journalled(transfer: Transfer, journal: Journal) -> None:
@@ -245,7 +246,7 @@ def test_an_entry_without_fields_of_ours_is_dropped(transfer: Transfer, journal:
 
 def test_a_stream_that_is_away_is_told_as_such(journal: Journal) -> None:
     with redis.Redis.from_url("redis://127.0.0.1:1") as away, pytest.raises(Unavailable):
-        journal.run(HeartbeatStream(away))
+        journal.run(JournalStream(away))
 
 
 def test_many_batches_are_stored_in_one_run(journal: Journal, transfer: Transfer, client: httpx.Client) -> None:
@@ -264,7 +265,7 @@ def test_many_batches_are_stored_in_one_run(journal: Journal, transfer: Transfer
 def test_two_takers_share_the_stream(journal: Journal, transfer: Transfer, store: redis.Redis) -> None:
     for sequence in range(4):
         transfer.beat(sequence)
-    first, second = (HeartbeatStream(store).take(2) for _ in range(2))
+    first, second = (JournalStream(store).take(2) for _ in range(2))
     assert len({each.token for each in (*first, *second)}) == 4
     assert store.xpending(JOURNAL, GROUP)["pending"] == 4
 

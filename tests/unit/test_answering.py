@@ -63,7 +63,8 @@ class Tenant:
         )
         self.models[made.id] = made
         key = LinkKey("origin", f"end{n}", None, "tradewind")
-        self.index.models[key] = IndexedModel(made.id, path, tuple(each.model.leaf for each in leaves), (powered,) * 3)
+        centres = tuple(each.model.leaf for each in leaves)
+        self.index.models[key] = IndexedModel(made.id, path, centres, (powered,) * 3, made.link_id)
 
     def _model(self, _: UUID, model_id: UUID) -> StoredModel:
         self.fetched.append(model_id)

@@ -23,7 +23,7 @@ paths = st.builds(
 
 def indexed(n: int, path: Path, *powered: bool) -> tuple[LinkKey, IndexedModel]:
     return LinkKey("origin", f"end{n}", None, "tradewind"), IndexedModel(
-        UUID(int=n), path, (LEAF,) * len(powered), powered
+        UUID(int=n), path, (LEAF,) * len(powered), powered, UUID(int=n)
     )
 
 

@@ -3,7 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from services.application.journal_heartbeats import Answered, Entry, news_of
+from services.application.journal_heartbeats import Answered, news_of
+from services.application.stream_journal import Entry
 from services.application.transfer_journal import Workload
 from services.application.tuning_sessions import TransferKey
 from tradewind.transfer import LinkKey

@@ -24,11 +24,17 @@ _MENDABLE = log_quarantine.c.reason != ALREADY_STORED
 
 
 class Batches:
-    """Batches of one tenant."""
+    """Batches of one tenant.
 
-    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+    Parameters
+    ----------
+    key_id : of the key that brings new ones; ``None`` where a person does.
+    """
+
+    def __init__(self, connection: Connection, tenant_id: UUID, key_id: UUID | None) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
+        self._key_id = key_id
 
     def claim(self, idempotency_key: str, *, at: datetime) -> IngestReceipt:
         """A new receipt, or what was answered to the key before. A rival's open claim is waited for."""
@@ -43,6 +49,7 @@ class Batches:
                 rejected=0,
                 already_stored=0,
                 rejections=[],
+                key_id=self._key_id,
             )
             .on_conflict_do_nothing(index_elements=["tenant_id", "idempotency_key"])
             .returning(batches.c.id)

@@ -102,7 +102,11 @@ class Models:
         )
         return {
             link_id: IndexedModel(
-                group[0].id, path_of(group[0]), tuple(map(centre_of, group)), tuple(row.powered for row in group)
+                group[0].id,
+                path_of(group[0]),
+                tuple(map(centre_of, group)),
+                tuple(row.powered for row in group),
+                link_id,
             )
             for link_id, group in ((key, list(rows)) for key, rows in groupby(rows, key=lambda row: row.link_id))
         }

@@ -15,7 +15,7 @@ from services.persistence.tables.models import (
     surfaces,
 )
 from services.persistence.tables.people import audit_log, user_sessions, users
-from services.persistence.tables.prices import price_books, prices
+from services.persistence.tables.prices import price_books, prices, quotes
 from services.persistence.tables.tenancy import api_keys, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
 from services.persistence.tables.warehouse import warehouse_logins
@@ -37,6 +37,7 @@ __all__ = [
     "log_quarantine",
     "price_books",
     "prices",
+    "quotes",
     "release_endpoints",
     "release_links",
     "releases",

@@ -3,6 +3,7 @@
 from sqlalchemy import (
     BigInteger,
     Column,
+    ForeignKey,
     Identity,
     Index,
     LargeBinary,
@@ -28,6 +29,7 @@ batches = Table(
     Column("rejected", BigInteger, nullable=False),
     Column("already_stored", BigInteger, nullable=False),
     Column("rejections", JSONB, nullable=False),
+    Column("key_id", Uuid, ForeignKey("api_keys.id", ondelete="SET NULL")),
     UniqueConstraint("tenant_id", "idempotency_key"),
 )
 

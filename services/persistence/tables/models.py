@@ -147,6 +147,7 @@ sla_partitions = Table(
     Column("tier_id", Uuid, nullable=False),
     Column("needs_review", Boolean, nullable=False),
     UniqueConstraint("cluster_id", "ordinal"),
+    Index(None, "tier_id"),
 )
 
 # The endpoints whose curves the release has brought up to date with their logs.

@@ -1,8 +1,8 @@
-"""Price books and the prices of tiers in them."""
+"""Price books, the prices of tiers in them, and what was quoted by them."""
 
-from sqlalchemy import Column, Index, Integer, Numeric, Table, Uuid, text
+from sqlalchemy import BigInteger, Column, Index, Integer, Numeric, Table, Uuid, text
 
-from services.persistence.tables.metadata import METADATA, instant, label, own_id, reference, tenant_column
+from services.persistence.tables.metadata import METADATA, instant, label, own_id, quantity, reference, tenant_column
 
 
 def _price(name: str) -> Column[object]:
@@ -36,4 +36,22 @@ prices = Table(
     _price("per_gb"),
     _price("per_kwh"),
     _price("margin"),
+)
+
+# Partitioned by month of at. No foreign keys: quotes outlive the releases that they were made of.
+quotes = Table(
+    "quotes",
+    METADATA,
+    Column("tenant_id", Uuid, primary_key=True),
+    Column("transfer_id", Uuid, primary_key=True),
+    Column("at", instant("at").type, primary_key=True),
+    *(Column(name, Uuid, nullable=False) for name in ("key_id", "link_id", "tier_id", "book_id")),
+    Column("amount", Numeric),
+    label("currency"),
+    label("energy_basis"),
+    label("sla"),
+    Column("total_bytes", BigInteger, nullable=False),
+    quantity("throughput_bps", nullable=False),
+    quantity("energy_j"),
+    postgresql_partition_by="RANGE (at)",
 )

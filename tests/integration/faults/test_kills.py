@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from services.bootstrap import container
-from services.queue.heartbeat_stream import GROUP, LEFT_BEHIND_AFTER_S, WORKER
+from services.queue.journal_stream import GROUP, LEFT_BEHIND_AFTER_S, WORKER
 from services.queue.sessions import JOURNAL
 from tests.conditions import eventually
 from tests.integration.faults.agents import Agent, agents_of, ticking

@@ -1,4 +1,4 @@
-"""The stream of answered heartbeats, as workers take them from it."""
+"""Streams on their way into the database, as workers take entries from them: answered heartbeats, and quotes."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ from typing import Any
 
 import redis
 
-from services.application.journal_heartbeats import Entry
+from services.application.stream_journal import Entry
 from services.application.tuning_sessions import TransferKey
 from services.queue.sessions import JOURNAL, session_key
 from tradewind.errors import Unavailable
@@ -21,16 +21,20 @@ LEFT_BEHIND_AFTER_S = 30.0
 """Longer than a batch takes; a taker that is slower still has its entries stored by two, which stores nothing twice."""
 
 
-class HeartbeatStream:
+class JournalStream:
     """Hands entries to one taker each, through a consumer group; those that were left behind first.
 
     Parameters
     ----------
+    name : of the stream.
     left_behind_after_s : an entry neither settled nor given again for so long had a taker that died.
     """
 
-    def __init__(self, client: redis.Redis, *, left_behind_after_s: float = LEFT_BEHIND_AFTER_S) -> None:
+    def __init__(
+        self, client: redis.Redis, name: str = JOURNAL, *, left_behind_after_s: float = LEFT_BEHIND_AFTER_S
+    ) -> None:
         self._client = client
+        self._name = name
         self._left_behind_after_ms = round(1000 * left_behind_after_s)
         script = (files("services.queue") / "scripts" / "journalled.lua").read_text()
         self._tell_journalled = client.register_script(script)
@@ -51,7 +55,7 @@ class HeartbeatStream:
                 self._begin()
                 return self._take(limit)
         except (redis.RedisError, OSError) as away:
-            raise Unavailable(f"the stream of heartbeats does not answer: {away}") from away
+            raise Unavailable(f"the stream {self._name} does not answer: {away}") from away
 
     def settle(self, entries: Sequence[Entry], journalled: Mapping[TransferKey, int]) -> None:
         """Let sessions that are still there tell what is journalled, then forget the entries.
@@ -65,11 +69,11 @@ class HeartbeatStream:
             with self._client.pipeline(transaction=True) as pipeline:
                 for key, sequence in journalled.items():
                     self._tell_journalled(keys=[session_key(key)], args=[sequence], client=pipeline)
-                pipeline.xack(JOURNAL, GROUP, *tokens)
-                pipeline.xdel(JOURNAL, *tokens)
+                pipeline.xack(self._name, GROUP, *tokens)
+                pipeline.xdel(self._name, *tokens)
                 pipeline.execute()
         except (redis.RedisError, OSError) as away:
-            raise Unavailable(f"the stream of heartbeats does not answer: {away}") from away
+            raise Unavailable(f"the stream {self._name} does not answer: {away}") from away
 
     def give_back(self, entries: Sequence[Entry]) -> None:
         """Let the next taker have what is not settled of these at once, as if it had been left behind long ago.
@@ -80,23 +84,23 @@ class HeartbeatStream:
         """
         tokens: list[Any] = [entry.token for entry in entries]
         try:
-            self._client.xclaim(JOURNAL, GROUP, WORKER, 0, tokens, idle=self._left_behind_after_ms, justid=True)
+            self._client.xclaim(self._name, GROUP, WORKER, 0, tokens, idle=self._left_behind_after_ms, justid=True)
         except (redis.RedisError, OSError) as away:
-            raise Unavailable(f"the stream of heartbeats does not answer: {away}") from away
+            raise Unavailable(f"the stream {self._name} does not answer: {away}") from away
 
     def _take(self, limit: int) -> Sequence[Entry]:
         _, left_behind, *_ = self._client.xautoclaim(
-            JOURNAL, GROUP, WORKER, min_idle_time=self._left_behind_after_ms, count=limit
+            self._name, GROUP, WORKER, min_idle_time=self._left_behind_after_ms, count=limit
         )
         found = [_entry(*each) for each in left_behind]
         if len(found) < limit:
-            new: Any = self._client.xreadgroup(GROUP, WORKER, {JOURNAL: ">"}, count=limit - len(found))
+            new: Any = self._client.xreadgroup(GROUP, WORKER, {self._name: ">"}, count=limit - len(found))
             found += [_entry(*each) for _, entries in new for each in entries]
         return found
 
     def _begin(self) -> None:
         try:
-            self._client.xgroup_create(JOURNAL, GROUP, id="0", mkstream=True)
+            self._client.xgroup_create(self._name, GROUP, id="0", mkstream=True)
         except redis.ResponseError as error:
             if not str(error).startswith("BUSYGROUP"):  # another worker was faster
                 raise

@@ -1,0 +1,97 @@
+"""Quotes on their way from answers to the stream that workers store them from."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from uuid import UUID
+
+import redis.asyncio
+from redis.exceptions import RedisError
+
+from services.application.journal_quotes import StoredQuote, as_fields
+
+QUOTES = "tradewind:quotes"
+"""Stream of quotes on their way to the database."""
+
+QUOTES_AN_ENTRY = 100
+
+ENTRIES_KEPT = 5_000
+"""In the stream while no worker takes them, 200 MB at most; the oldest fall out."""
+
+WAITING_KEPT = 50_000
+"""In one process while Redis is away; the oldest fall out."""
+
+GATHERED_S = 0.25
+"""How long quotes are gathered for one write."""
+
+AWAY_S = 5.0
+"""How long a store that is away is left alone."""
+
+
+class QuoteRecorder:
+    """Writes what answers leave with it, all of a moment in one round trip; an answer never waits for it.
+
+    Parameters
+    ----------
+    on_failure : told why quotes could not be written; they are tried again.
+    """
+
+    def __init__(self, client: redis.asyncio.Redis, on_failure: Callable[[Exception], None]) -> None:
+        self._client = client
+        self._on_failure = on_failure
+        self._waiting: deque[tuple[UUID, StoredQuote]] = deque(maxlen=WAITING_KEPT)
+        self._some = asyncio.Event()
+
+    def note(self, tenant_id: UUID, quote: StoredQuote) -> None:
+        """Take a quote of a tenant; an answer costs no more than this."""
+        self._waiting.append((tenant_id, quote))
+        self._some.set()
+
+    async def follow(self) -> None:
+        """Write what comes, until cancelled."""
+        self._some = asyncio.Event()  # of the loop that runs now
+        if self._waiting:
+            self._some.set()
+        while True:
+            await self._some.wait()
+            await asyncio.sleep(GATHERED_S)
+            try:
+                await self.write()
+            except (RedisError, OSError) as away:
+                self._on_failure(away)
+                await asyncio.sleep(AWAY_S)
+
+    async def write(self) -> None:
+        """Write what waits; raises ``RedisError`` or ``OSError`` while the store is away, and keeps it then."""
+        self._some.clear()
+        taken = list(self._waiting)
+        self._waiting.clear()
+        if not taken:
+            return
+        by_tenant: dict[UUID, list[StoredQuote]] = {}
+        for tenant_id, quote in taken:
+            by_tenant.setdefault(tenant_id, []).append(quote)
+        try:
+            async with self._client.pipeline(transaction=False) as pipeline:
+                for tenant_id, quotes in by_tenant.items():
+                    for first in range(0, len(quotes), QUOTES_AN_ENTRY):
+                        fields = as_fields(tenant_id, quotes[first : first + QUOTES_AN_ENTRY])
+                        pipeline.xadd(QUOTES, fields, maxlen=ENTRIES_KEPT)  # type: ignore[arg-type]  # invariant there
+                await pipeline.execute()
+        except BaseException:  # perhaps some of it is written: a quote that comes twice is stored once
+            self._put_back(taken)
+            raise
+
+    async def close(self) -> None:
+        """Write what still waits; what cannot be written any more is lost."""
+        try:
+            await self.write()
+        except (RedisError, OSError) as away:
+            self._on_failure(away)
+
+    def _put_back(self, taken: list[tuple[UUID, StoredQuote]]) -> None:
+        """Keep the newest, should others have come meanwhile."""
+        kept = (taken + list(self._waiting))[-WAITING_KEPT:]
+        self._waiting.clear()
+        self._waiting.extend(kept)
+        self._some.set()

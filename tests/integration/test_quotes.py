@@ -1,0 +1,152 @@
+"""Quotes on their way into the database: off the answer's path, stored once, and what is lost with Redis is no bill."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import psycopg
+import pytest
+import redis
+import redis.asyncio
+
+from services.application.authenticate import Scope
+from services.application.journal_quotes import StoredQuote
+from services.application.stream_journal import Run
+from services.bootstrap import Container
+from services.embedded.valkey import EmbeddedValkey
+from services.queue.quote_recorder import QUOTES, QuoteRecorder
+from tests.conditions import eventually
+from tests.integration.billing import book_in_force, journalled, quoted
+from tests.integration.live_transfers import learned
+from tests.stack import Tenant, watched_since_ever
+from tradewind.sla import EnergyBasis, SlaKind
+
+__all__ = ["learned"]
+
+
+@pytest.fixture(scope="module")
+def valkey() -> Iterator[EmbeddedValkey]:
+    """A store whose stream has quotes of this module alone."""
+    with EmbeddedValkey.temporary() as server:
+        watched_since_ever(server.url())
+        yield server
+
+
+@pytest.fixture
+def store(redis_url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(redis_url) as opened:
+        opened.delete(QUOTES)
+        yield opened
+
+
+@pytest.fixture
+def provider(api: str, learned: Tenant) -> Iterator[httpx.Client]:
+    with learned.client(api, Scope.PROVIDER, Scope.AGENT) as opened:
+        yield opened
+
+
+def stored(tenant: Tenant, transfer_id: str) -> list[dict[str, Any]]:
+    with psycopg.connect(tenant.database_url, row_factory=psycopg.rows.dict_row) as connection:
+        connection.execute("SELECT set_config('tradewind.tenant', %s, false)", [str(tenant.id)])
+        return connection.execute("SELECT * FROM quotes WHERE transfer_id = %s", [transfer_id]).fetchall()
+
+
+def some_quote(number: int) -> StoredQuote:
+    ids = {name: uuid4() for name in ("key_id", "link_id", "tier_id", "book_id")}
+    return StoredQuote(
+        transfer_id=UUID(int=number),
+        at=datetime(2026, 11, 1, tzinfo=UTC),
+        amount=Decimal("0.1"),
+        currency="EUR",
+        energy_basis=EnergyBasis.TOTAL,
+        sla=SlaKind.MAX_THROUGHPUT,
+        total_bytes=1,
+        throughput_bps=1.0,
+        energy_j=None,
+        **ids,
+    )
+
+
+def test_without_a_book_in_force_nothing_is_written(
+    api: str, learned: Tenant, store: redis.Redis, parts: Container
+) -> None:
+    with learned.client(api, Scope.AGENT) as agent:
+        assert quoted(agent)["sla"]["price"] is None
+    asyncio.run(parts.quotes.write())
+    assert store.xlen(QUOTES) == 0
+
+
+def test_what_was_quoted_is_stored_as_it_was_answered(
+    provider: httpx.Client, learned: Tenant, store: redis.Redis, parts: Container
+) -> None:
+    book = book_in_force(provider)
+    made = quoted(provider)
+    assert journalled(parts, store) == Run(stored=1)
+    (row,) = stored(learned, made["transfer_id"])
+    price, link = made["sla"]["price"], provider.get("/v1/links").json()[0]["id"]
+    assert (str(row["amount"]), row["currency"], row["energy_basis"]) == (price["amount"], "EUR", "total")
+    assert (str(row["book_id"]), str(row["tier_id"])) == (book["id"], made["sla"]["tier_id"])
+    assert (str(row["link_id"]), row["sla"], row["total_bytes"]) == (link, "max_throughput", 30_000_000)
+    assert row["energy_j"] == made["predicted"]["energy_j"]["mean"]
+    assert row["throughput_bps"] == made["predicted"]["throughput_bps"]["mean"]
+
+
+def test_demand_for_a_tier_without_price_is_stored_without_amount(
+    provider: httpx.Client, learned: Tenant, store: redis.Redis, parts: Container
+) -> None:
+    book_in_force(provider)
+    made = quoted(provider, sla={"kind": "min_energy"})
+    assert made["sla"]["price"] is None
+    journalled(parts, store)
+    assert [row["amount"] for row in stored(learned, made["transfer_id"])] == [None]
+
+
+def test_an_entry_that_comes_again_is_stored_once(
+    provider: httpx.Client, learned: Tenant, store: redis.Redis, parts: Container
+) -> None:
+    book_in_force(provider)
+    made = quoted(provider)
+    ((_, entry),) = eventually(lambda: store.xrange(QUOTES))
+    journalled(parts, store)
+    store.xadd(QUOTES, entry)
+    assert journalled(parts, store) == Run(stored=1)
+    assert len(stored(learned, made["transfer_id"])) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"quotes": "[]"},
+        {"tenant": str(uuid4())},
+        {"tenant": "nobody", "quotes": "[]"},
+        {"tenant": str(uuid4()), "quotes": "[{}]"},
+        {"tenant": str(uuid4()), "quotes": "no JSON"},
+    ],
+)
+def test_an_entry_that_cannot_be_read_is_dropped_and_holds_up_nothing(
+    fields: dict[str, str], parts: Container, store: redis.Redis
+) -> None:
+    store.xadd(QUOTES, fields)
+    assert journalled(parts, store) == Run(dropped=1)
+    assert store.xlen(QUOTES) == 0
+
+
+def test_quotes_wait_in_the_process_while_redis_is_away(redis_url: str, store: redis.Redis) -> None:
+    failures: list[Exception] = []
+
+    async def story() -> None:
+        away = QuoteRecorder(redis.asyncio.Redis(port=1), failures.append)
+        for number in range(3):
+            away.note(UUID(int=1), some_quote(number))
+        with pytest.raises(redis.ConnectionError):
+            await away.write()
+        away._client = back = redis.asyncio.Redis.from_url(redis_url)
+        await away.close()
+        await back.aclose()
+
+    asyncio.run(story())
+    assert (failures, store.xlen(QUOTES)) == ([], 1)
