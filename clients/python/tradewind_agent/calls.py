@@ -6,12 +6,14 @@ sent again after a connection error, 502, 503, 504, or a 429 that says when. A c
 """
 
 import json
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from random import Random
 from typing import Any, TypeVar
+from urllib.request import getproxies
 
 import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -63,6 +65,7 @@ class Calls:
                 keepalive_expiry=IDLE_CONNECTION_S,
             ),
             transport=transport,
+            verify=_trusted_by(self.base_url),
         )
 
     def close(self) -> None:
@@ -162,6 +165,13 @@ class Calls:
             again = asked_s is not None if status == TOO_MANY_REQUESTS else repeatable or status == 503
             return away, again
         return problem_of(status, _problem(response)), False
+
+
+def _trusted_by(base_url: str) -> ssl.SSLContext | bool:
+    """Authorities of TLS: those that httpx finds; none where no TLS is spoken, since reading them takes a while."""
+    if base_url.lower().startswith("https:") or getproxies().keys() - {"no"}:
+        return True
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _problem(response: httpx.Response) -> dict[str, Any]:

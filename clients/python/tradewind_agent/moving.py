@@ -128,13 +128,13 @@ async def _move(
 ) -> Movement:
     beside: list[asyncio.Task[None]] = []
     result: TransferResult | None = None
-    metering, started_at = False, now()
+    metering: asyncio.Task[None] | None = None
+    started_at = now()
     try:
         if tuning is not None:
             await tuning.begin(engine)
         if session is not None:
-            metering = True
-            await session.start()
+            metering = asyncio.create_task(session.start())  # reads its counters while the first connections are made
         started_at = now()
         if tuning is not None:
             beside.append(asyncio.create_task(tuning.run(engine, session)))
@@ -145,7 +145,7 @@ async def _move(
         # An interrupt of the user: what was moved until now is still worth a record.
         pass
     finally:
-        metered = await session.stop() if session is not None and metering else None
+        metered = None if session is None or metering is None else await _metered(session, metering)
         for task in beside:
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -166,6 +166,11 @@ async def _move(
         other_end=None,
         cancelled=result is None,
     )
+
+
+async def _metered(session: MeterSession, metering: "asyncio.Task[None]") -> MeterResult:
+    await metering
+    return await session.stop()
 
 
 async def _look(engine: TransferEngine, on_snapshot: Callable[[Snapshot], None]) -> None:

@@ -296,6 +296,20 @@ def test_a_copy_asks_for_its_listing_before_it_loads_what_comes_later(origin, en
     assert out.splitlines()[0] == "[]"
 
 
+def test_a_copy_that_asks_a_service_loads_no_other_command_and_no_authorities(origin, logged_in, tmp_path):
+    code = (
+        "import ssl, sys; from tradewind_agent.cli import main; from tradewind_agent.engine import download; "
+        "ssl.SSLContext.load_verify_locations = lambda *given, **named: print('authorities'); "
+        "idle = {'rich', 'tradewind_agent.cli.logs', 'tradewind_agent.cli.meter'}; "
+        "real = download.FileDownload.store; "
+        "download.FileDownload.store = lambda *given: print(sorted(idle.intersection(sys.modules))) or real(*given); "
+        f"sys.argv[1:] = ['copy', {origin.url!r}, {str(tmp_path / 'copy')!r}]; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=logged_in, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[0] == "[]"
+    assert "log uploaded" in done.stdout
+
+
 def test_without_a_terminal_a_copy_tells_how_far_it_is_in_plain_lines(origin, env, tmp_path):
     often = env | {"TRADEWIND_PROGRESS": "0s"}
     outcome = run("copy", origin.url, str(tmp_path / "copy"), env=often)

@@ -3,11 +3,13 @@ import signal
 from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
+from time import monotonic
 
 import pytest
 
 from benchmarks.emulation.path import emulate
 from benchmarks.emulation.profile import PathProfile
+from tests.conditions import eventually
 from tests.integration.agent.faulty_service import faulty_service
 from tests.integration.serving import ask, event_loop, serving
 from tradewind.dataset import ChunkKind
@@ -23,6 +25,7 @@ from tradewind_agent.engine import EngineOptions, RetryPolicy
 from tradewind_agent.errors import CopyFailed, UnusableSource
 from tradewind_agent.logbook import Logbook
 from tradewind_agent.metering import HostMeter
+from tradewind_agent.meters import HostReader
 from tradewind_agent.retries import NO_RETRIES
 from tradewind_agent.spool import Spool
 
@@ -108,6 +111,21 @@ def test_a_metered_copy_tells_energy_with_method_quality_and_end(origin, tmp_pat
     assert report.work.duration_s > 0
     assert f"({reading.method}, {reading.quality})" in report.line()
     assert report.usage.cpu is not None
+
+
+def test_the_first_file_does_not_wait_for_the_meters_first_reading(origin, tmp_path):
+    copy, meter = tmp_path / "copy", HostMeter.of_this_host()
+
+    class ReadsOnceAFileIsThere(HostReader):
+        def read(self):
+            eventually(lambda: copy.is_dir() and any(copy.iterdir()))
+            return super().read()
+
+    report = copy_files(
+        [origin.url], str(copy), options=WAN, meter=replace(meter, reader=ReadsOnceAFileIsThere(monotonic))
+    )
+    assert report.succeeded
+    assert report.energy
 
 
 def test_a_second_copy_moves_nothing_and_logs_nothing(origin, tmp_path, spool):

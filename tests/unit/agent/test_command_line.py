@@ -111,7 +111,7 @@ def test_a_size_may_be_a_bare_number_of_bytes(capsys):
 
 
 def test_a_defect_is_one_line_that_says_how_to_see_more(monkeypatch, capsys):
-    monkeypatch.setattr("tradewind_agent.cli.app.build", lambda: 1 / 0)
+    monkeypatch.setattr("tradewind_agent.cli.app.build", lambda _: 1 / 0)
     assert run([]) == 1
     told = capsys.readouterr()
     assert "set TRADEWIND_TRACE=1" in told.err

@@ -3,6 +3,7 @@
 import os
 import signal
 import traceback
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -10,9 +11,12 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from tradewind.errors import InvalidValue, TradewindError
-from tradewind_agent.cli import copy, doctor, login, logs, meter, recommend, serve_files, sql, surroundings, wrap
+from tradewind_agent.cli import surroundings
 from tradewind_agent.cli.plain_values import without_validators
 from tradewind_agent.cli.terminal import PROGRAM, Terminal
+
+COMMANDS = ("copy", "wrap", "recommend", "logs", "serve-files", "meter", "sql", "login", "doctor")
+"""In the order of the help; each has a module of its name, which registers it."""
 
 FAILURE, WRONG_USAGE = 1, 2
 TRACE_VARIABLE = "TRADEWIND_TRACE"
@@ -45,8 +49,8 @@ def _without_types_of_switches(command: Any) -> Any:
     return command
 
 
-def build() -> typer.Typer:
-    """All commands."""
+def build(first_word: str | None = None) -> typer.Typer:
+    """The command of that name; all of them where there is none: to load and describe those takes a while."""
     app = typer.Typer(
         name=PROGRAM,
         cls=_Commands,
@@ -57,8 +61,8 @@ def build() -> typer.Typer:
         invoke_without_command=True,
     )
     app.callback()(_alone)
-    for module in (copy, wrap, recommend, logs, serve_files, meter, sql, login, doctor):
-        module.register(app)
+    for name in (first_word,) if first_word in COMMANDS else COMMANDS:
+        import_module(f"tradewind_agent.cli.{name.replace('-', '_')}").register(app)
     return app
 
 
@@ -81,7 +85,7 @@ def _alone(
 def run(arguments: list[str]) -> int:
     """Run one command line; the exit code: 0, 1 for failure, 2 for wrong usage, 128 + n for signal n."""
     try:
-        command = without_validators(_without_types_of_switches(get_command(build())))
+        command = without_validators(_without_types_of_switches(get_command(build(next(iter(arguments), None)))))
         return int(command(args=arguments, prog_name=PROGRAM, standalone_mode=False) or 0)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the user gets a line; the trace is for the asking
         if os.environ.get(TRACE_VARIABLE):

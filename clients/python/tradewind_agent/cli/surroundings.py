@@ -76,4 +76,4 @@ def modules_of_the_client() -> tuple[str, ...]:
     """What a client of the service takes to load; nothing where none is configured."""
     from tradewind_agent.config import find_service
 
-    return () if find_service(os.environ) is None else ("tradewind_agent.client",)
+    return () if find_service(os.environ) is None else ("tradewind_agent.client", "httpcore")
