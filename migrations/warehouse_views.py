@@ -256,6 +256,37 @@ PRICES = View(
     ),
 )
 
+DAILY_ROLLUPS = View(
+    "daily_rollups",
+    "Facts: one row a day (UTC) and link, counting each transfer once. Workers bring it up to date within seconds of a "
+    "change of its rows.",
+    "public.daily_rollups",
+    (
+        ("day", "Day (UTC) of the transfers' begin."),
+        (
+            "link_id",
+            "The link; NULL for transfers that ended without a record. See warehouse.links.",
+            "nullif(link_id, '00000000-0000-0000-0000-000000000000')",
+        ),
+        ("transfers", "Transfers recorded, chunks counted with their whole."),
+        ("succeeded", "Those of them that succeeded."),
+        ("bytes_moved", "bytes: moved by all of them."),
+        ("duration_s", "s: sum of their durations."),
+        ("measured_energy_j", "J: energy of the ends that a meter measured, base power included."),
+        ("modelled_energy_j", "J: energy of the ends that was told by a model, calibrated or assumed."),
+        ("metered_bytes", "bytes: moved by the transfers whose energy is known of at least one end."),
+        ("ended", "Transfers of the service that ended, known by heartbeats or recommendations."),
+        ("kept", "Those of them that kept what was agreed on."),
+        ("missed", "Those that missed it; of the others nothing was agreed or could be measured."),
+        ("tuned_transfers", "Transfers of the service that succeeded."),
+        ("tuned_bytes", "bytes: moved by those."),
+        ("tuned_s", "s: their bytes over their throughput; tuned_bytes * 8 / tuned_s is their mean throughput."),
+        ("tuned_energy_j", "J: their energy where it is known."),
+        ("tuned_metered_bytes", "bytes: moved by those of them whose energy is known."),
+        ("rolled_up_at", "When the row was made."),
+    ),
+)
+
 VIEWS = (TRANSFERS, HEARTBEATS, LINKS, RELEASES, CLUSTERS, SURFACES, PARTITIONS, PRICES)
 
 READ_TABLES = (

@@ -35,6 +35,7 @@ class Event(StrEnum):
     RELEASE_PUBLISHED = "release.published"
     RELEASE_REFUSED = "release.refused"
     OLD_RELEASES_REMOVED = "old_releases.removed"
+    DAYS_ROLLED_UP = "days.rolled_up"
     SWEPT = "sweep.done"
     HEARTBEATS_JOURNALLED = "heartbeats.journalled"
     QUOTES_WAIT = "quotes.wait"

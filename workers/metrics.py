@@ -28,6 +28,7 @@ class WorkerMetrics:
     release_seconds: Histogram
     releases: Counter
     removed: Counter
+    rolled_up_days: Counter
     heartbeats: Counter
     quotes: Counter
     tenants_with_work: Gauge
@@ -61,6 +62,9 @@ class WorkerMetrics:
             ),
             releases=Counter("tradewind_releases", "Complete releases.", ["outcome"], registry=registry),
             removed=Counter("tradewind_removed", "Old releases and models removed.", ["what"], registry=registry),
+            rolled_up_days=Counter(
+                "tradewind_rolled_up_days", "Days of links that were added up anew.", registry=registry
+            ),
             heartbeats=Counter(
                 "tradewind_heartbeats", "Heartbeats taken from the stream.", ["outcome"], registry=registry
             ),

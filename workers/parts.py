@@ -12,6 +12,7 @@ from services.application.journal_heartbeats import HeartbeatJournal
 from services.application.journal_quotes import QuoteJournal
 from services.application.refresh_models import Refresh
 from services.application.remove_old_releases import Retention
+from services.application.roll_up import RollUp
 from services.application.stream_journal import Entry
 from services.bootstrap import SystemClock
 from services.persistence.log_reader import LogReader
@@ -35,6 +36,7 @@ class WorkerParts:
     client: redis.Redis
     refresh: Refresh
     retention: Retention
+    roll_up: RollUp
     journal: HeartbeatJournal
     quotes: QuoteJournal
     reporter: Reporter
@@ -68,7 +70,10 @@ class WorkerParts:
 
         journal = HeartbeatJournal(JournalStream(client), on_dropped, store.unit_of_work, SystemClock())
         quotes = QuoteJournal(JournalStream(client, QUOTES), on_quotes_dropped, store.unit_of_work)
-        return cls(store, logs, dispatcher, client, refresh, retention, journal, quotes, reporter, metrics, log)
+        roll_up = RollUp(store.unit_of_work)
+        return cls(
+            store, logs, dispatcher, client, refresh, retention, roll_up, journal, quotes, reporter, metrics, log
+        )
 
     def close(self) -> None:
         self.logs.close()

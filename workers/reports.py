@@ -6,6 +6,7 @@ from typing import Any
 from structlog.typing import FilteringBoundLogger
 
 from services.application.facts import (
+    DaysRolledUp,
     Fact,
     HeartbeatDropped,
     HeartbeatsJournalled,
@@ -28,6 +29,7 @@ EVENT_OF = {
     ReleasePublished: Event.RELEASE_PUBLISHED,
     ReleaseRefused: Event.RELEASE_REFUSED,
     OldReleasesRemoved: Event.OLD_RELEASES_REMOVED,
+    DaysRolledUp: Event.DAYS_ROLLED_UP,
     Swept: Event.SWEPT,
     HeartbeatsJournalled: Event.HEARTBEATS_JOURNALLED,
     HeartbeatDropped: Event.HEARTBEAT_DROPPED,
@@ -64,8 +66,17 @@ class Reports:
             case OldReleasesRemoved():
                 metrics.removed.labels("releases").inc(fact.releases)
                 metrics.removed.labels("models").inc(fact.models)
+            case DaysRolledUp():
+                metrics.rolled_up_days.inc(fact.days)
             case Swept():
                 metrics.tenants_with_work.set(fact.tenants_with_work)
+            case _:
+                self._count_entries(fact)
+
+    def _count_entries(self, fact: Fact) -> None:
+        """Of the streams whose entries are journalled."""
+        metrics = self._metrics
+        match fact:
             case HeartbeatsJournalled():
                 metrics.heartbeats.labels("stored").inc(fact.stored)
                 metrics.heartbeats.labels("dropped").inc(fact.dropped)

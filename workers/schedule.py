@@ -5,14 +5,17 @@ from typing import Any
 
 SWEEP = "tradewind.sweep"
 JOURNAL = "tradewind.journal_heartbeats"
-
 QUOTES = "tradewind.journal_quotes"
+ROLL_UP = "tradewind.roll_up"
 
 JOURNAL_EVERY_S = 2.0
 """Agents keep what is not journalled, and pages show it no sooner."""
 
 QUOTES_EVERY_S = 10.0
 """Nobody waits for them."""
+
+ROLL_UP_EVERY_S = 10.0
+"""Analysts see it no sooner; pages make what changed a moment ago themselves."""
 
 
 def beat_schedule(*, sweep_every: timedelta) -> dict[str, dict[str, Any]]:
@@ -32,5 +35,10 @@ def beat_schedule(*, sweep_every: timedelta) -> dict[str, dict[str, Any]]:
             "task": QUOTES,
             "schedule": QUOTES_EVERY_S,
             "options": {"expires": QUOTES_EVERY_S},
+        },
+        "roll up": {
+            "task": ROLL_UP,
+            "schedule": ROLL_UP_EVERY_S,
+            "options": {"expires": ROLL_UP_EVERY_S},
         },
     }

@@ -4,10 +4,10 @@ from uuid import UUID
 
 from celery import shared_task
 
-from services.application.facts import HeartbeatsJournalled, JournalWaits, QuotesJournalled, Swept
+from services.application.facts import DaysRolledUp, HeartbeatsJournalled, JournalWaits, QuotesJournalled, Swept
 from services.application.jobs import FitLink, RefreshModels, RemoveOldReleases
 from tradewind.errors import Unavailable
-from workers.schedule import JOURNAL, QUOTES, SWEEP
+from workers.schedule import JOURNAL, QUOTES, ROLL_UP, SWEEP
 from workers.task import TimedTask
 
 
@@ -60,3 +60,11 @@ def journal_quotes(self: TimedTask) -> None:
         return
     if run.stored or run.dropped:
         self.parts.reporter.report(QuotesJournalled(stored=run.stored, dropped=run.dropped))
+
+
+@shared_task(bind=True, base=TimedTask, name=ROLL_UP, by_clock=True)
+def roll_up(self: TimedTask) -> None:
+    """Add up anew the days whose rows have changed since the last run."""
+    for tenant_id in self.parts.store.registry.tenants_with_changed_days():
+        if days := self.parts.roll_up.run(tenant_id):
+            self.parts.reporter.report(DaysRolledUp(tenant_id=tenant_id, days=days))

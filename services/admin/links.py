@@ -6,11 +6,14 @@ from uuid import UUID
 
 from fastapi import Query, Request, Response
 
+from services.admin.charts.days import moved
 from services.admin.charts.pareto import pareto
 from services.admin.charts.surface import AXIS_NAMES, Cut, Shown, heat, slices, solid
+from services.admin.figures import figures
 from services.admin.pages import WITH_SHADERS, chart, page, page_router
 from services.admin.visitors import Parts, Signed
 from services.application.learned import StoredLeaf, StoredModel
+from services.application.roll_up import RollUp
 from services.persistence.unit_of_work import UnitOfWork
 from tradewind.errors import NotFound
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis
@@ -35,14 +38,28 @@ def links_page(request: Request, visit: Signed, parts: Parts) -> Response:
 
 @router.get("/links/{link_id}")
 def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> Response:
-    """One link and its clusters."""
+    """One link: what it has moved, and its clusters."""
+    now = parts.clock.now()
+    RollUp(parts.store.unit_of_work).for_page(visit.visitor.tenant_id)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         link = uow.links.get(link_id)
         release = uow.releases.current()
         model = None if release is None else uow.models.of_link(release, link_id)
         reason = None if release is None else uow.models.reasons(release).get(link_id)
         verdict = None if release is None else uow.models.verdicts(release).get(link_id)
-    return page(request, "link.html", visit, link=link, release=release, model=model, reason=reason, verdict=verdict)
+        told = figures(uow, release, now, link_id)
+    return page(
+        request,
+        "link.html",
+        visit,
+        link=link,
+        release=release,
+        model=model,
+        reason=reason,
+        verdict=verdict,
+        figures=told,
+        moved=chart(moved(told.days)),
+    )
 
 
 @router.get("/clusters/{cluster_id}")

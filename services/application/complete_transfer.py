@@ -15,7 +15,7 @@ from tradewind.dataset import ChunkKind
 from tradewind.energy import EnergyReading
 from tradewind.errors import InvalidValue
 from tradewind.sla import Sla
-from tradewind.transfer import Status
+from tradewind.transfer import LinkKey, Status
 from tradewind.wire.heartbeats import Completion, CompletionReceipt, SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.records import WireRecord
@@ -52,7 +52,9 @@ def complete_transfer(
         uow.journal.note([news])
         new_heartbeats = uow.journal.add([news])
         uow.journal.advance([transfer_id])
-        ended_at = uow.journal.end(transfer_id, _end(whole, now, uow.journal.agreement(transfer_id)))
+        link_id = _link_of(whole, uow) if receipt.accepted or receipt.already_stored else None
+        end = _end(whole, now, uow.journal.agreement(transfer_id), link_id)
+        ended_at = uow.journal.end(transfer_id, end)
         uow.commit()
     return CompletionReceipt(
         accepted=receipt.accepted, rejected=receipt.rejected, heartbeats=new_heartbeats, ended_at=ended_at
@@ -120,7 +122,12 @@ def _is_possible(spooled: SpooledHeartbeat) -> bool:
     return True
 
 
-def _end(whole: WireRecord, now: datetime, agreement: Sla | None) -> TransferEnd:
+def _link_of(whole: WireRecord, uow: CompletionUnitOfWork) -> UUID:
+    key = LinkKey(whole.source, whole.destination, whole.network, whole.mover.name)
+    return uow.links.resolve([key])[key].id
+
+
+def _end(whole: WireRecord, now: datetime, agreement: Sla | None, link_id: UUID | None) -> TransferEnd:
     outcome, metered = whole.outcome, [each.total_j for each in whole.energy]
     return TransferEnd(
         at=now,
@@ -129,6 +136,7 @@ def _end(whole: WireRecord, now: datetime, agreement: Sla | None) -> TransferEnd
         throughput_bps=outcome.throughput_bps,
         energy_j=sum(metered) if metered else None,
         agreement_kept=None if agreement is None else _kept(agreement, whole),
+        link_id=link_id,
     )
 
 

@@ -62,6 +62,14 @@ class OldReleasesRemoved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DaysRolledUp:
+    """So many days of a tenant's links were added up anew."""
+
+    tenant_id: UUID
+    days: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
     """How many tenants have links to fit, and how many have releases that are too old."""
 
@@ -114,6 +122,7 @@ Fact = (
     | ReleasePublished
     | ReleaseRefused
     | OldReleasesRemoved
+    | DaysRolledUp
     | Swept
     | HeartbeatsJournalled
     | HeartbeatDropped

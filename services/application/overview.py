@@ -28,12 +28,22 @@ class AgreementsKept:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What ended on one day (UTC)."""
+    """What was recorded of the transfers that began on one day (UTC).
+
+    ``metered_bytes`` : moved by those whose energy is known, measured or by a model.
+    """
 
     day: str
     transfers: int
     bytes_moved: int
-    energy_j: float | None
+    measured_energy_j: float
+    modelled_energy_j: float
+    metered_bytes: int
+
+    @property
+    def j_per_byte(self) -> float | None:
+        """Of the transfers whose energy is known."""
+        return (self.measured_energy_j + self.modelled_energy_j) / self.metered_bytes if self.metered_bytes else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

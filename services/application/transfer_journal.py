@@ -66,7 +66,8 @@ class TransferNews:
 class TransferEnd:
     """How a transfer ended: bytes in all, the mean rate, and the energy of the ends that were metered.
 
-    ``agreement_kept`` : ``None`` where nothing was agreed, or what was measured cannot tell.
+    ``agreement_kept`` : ``None`` where nothing was agreed, or what was measured cannot tell. ``link_id`` of its
+    record, ``None`` where that was refused.
     """
 
     at: datetime
@@ -75,6 +76,7 @@ class TransferEnd:
     throughput_bps: float
     energy_j: float | None = None
     agreement_kept: bool | None = None
+    link_id: UUID | None = None
 
 
 class TransferJournal(Protocol):

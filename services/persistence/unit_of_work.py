@@ -31,6 +31,7 @@ from services.persistence.repositories.price_books import PriceBooks
 from services.persistence.repositories.quotes import Quotes
 from services.persistence.repositories.release_work import ReleaseWork
 from services.persistence.repositories.releases import Releases
+from services.persistence.repositories.rollups import Rollups
 from services.persistence.repositories.sla_tiers import SlaTiers
 from services.persistence.repositories.tenants import Tenants
 from services.persistence.repositories.warehouse_logins import WarehouseLogins
@@ -103,6 +104,10 @@ class UnitOfWork:
     @cached_property
     def outcomes(self) -> Outcomes:
         return Outcomes(self.connection)
+
+    @cached_property
+    def rollups(self) -> Rollups:
+        return Rollups(self.connection, self.tenant_id)
 
     @cached_property
     def users(self) -> Users:

@@ -9,9 +9,7 @@ from tradewind.units import GB
 
 def moved(days: Sequence[Day]) -> Options:
     """Gigabytes a day as bars, and the energy of a gigabyte, where it was metered, as a line."""
-    energy = [
-        None if day.energy_j is None or not day.bytes_moved else day.energy_j * GB / day.bytes_moved for day in days
-    ]
+    energy = [None if day.j_per_byte is None else day.j_per_byte * GB for day in days]
     return framed(
         legend=("moved, GB", "energy, J/GB"),
         tooltip={"trigger": "axis", "valueFormatter": in_unit("")},

@@ -128,6 +128,7 @@ class TransferJournal:
                 throughput_bps=end.throughput_bps,
                 energy_j=end.energy_j,
                 agreement_kept=end.agreement_kept,
+                **({} if end.link_id is None else {"link_id": end.link_id}),
             )
             .returning(transfers.c.ended_at)
         ).scalar_one()

@@ -139,6 +139,12 @@ class Registry:
         with unavailable_when_away(), self._engine.begin() as connection:
             return list(connection.execute(query).scalars())
 
+    def tenants_with_changed_days(self) -> Sequence[UUID]:
+        """Tenants with days whose rollups are to be made anew."""
+        query = text("SELECT * FROM tenants_with_rollup_marks()")
+        with unavailable_when_away(), self._engine.begin() as connection:
+            return list(connection.execute(query).scalars())
+
     def tenants_with_old_releases(self, kept: int) -> Sequence[UUID]:
         """Tenants with more releases than the newest ``kept``, or with some that are not removed to the end."""
         query = text("SELECT * FROM tenants_with_old_releases(:kept)")

@@ -1,16 +1,20 @@
-"""How transfers ended, summed up for the overview."""
+"""What was moved and how transfers ended, summed up for pages from the daily rollups."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
+from uuid import UUID
 
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, select, true
 
 from services.application.overview import AgreementsKept, Day, Tuned
-from services.persistence.tables import endpoints, links, transfers
+from services.persistence.tables import daily_rollups, transfers
+from tradewind.units import BITS_PER_BYTE
+
+_DAILY = daily_rollups.c
 
 
 class Outcomes:
-    """Ends of one tenant's transfers."""
+    """Ends of one tenant's transfers, of one of its links where that is named."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -20,71 +24,68 @@ class Outcomes:
         alive = and_(transfers.c.ended_at.is_(None), transfers.c.silent_at > now)
         return self._connection.execute(select(func.count()).select_from(transfers).where(alive)).scalar_one()
 
-    def agreements(self, since: datetime) -> AgreementsKept:
-        """Agreements of the transfers that began since then and ended."""
-        kept = transfers.c.agreement_kept
+    def agreements(self, since: date, link_id: UUID | None = None) -> AgreementsKept:
+        """Agreements of the transfers that began on that day or later, and ended."""
+        ended, kept, missed = (func.coalesce(func.sum(each), 0) for each in (_DAILY.ended, _DAILY.kept, _DAILY.missed))
         row = self._connection.execute(
-            select(
-                func.count().filter(kept.is_(True)).label("kept"),
-                func.count().filter(kept.is_(False)).label("missed"),
-                func.count().filter(kept.is_(None)).label("open"),
-            ).where(transfers.c.started_at >= since, transfers.c.ended_at.is_not(None))
+            select(ended.label("ended"), kept.label("kept"), missed.label("missed")).where(_wanted(since, link_id))
         ).one()
-        return AgreementsKept(row.kept, row.missed, row.open)
+        return AgreementsKept(int(row.kept), int(row.missed), int(row.ended - row.kept - row.missed))
 
-    def days(self, since: datetime) -> Sequence[Day]:
-        """What ended, by the day of its begin, in order; days without a transfer are left out."""
-        day = func.to_char(func.timezone("UTC", transfers.c.started_at), "YYYY-MM-DD")
+    def days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]:
+        """What was recorded, by day, in order; days without a transfer are left out."""
         rows = self._connection.execute(
             select(
-                day.label("day"),
-                func.count().label("transfers"),
-                func.sum(transfers.c.bytes_moved).label("bytes_moved"),
-                func.sum(transfers.c.energy_j).label("energy_j"),
+                _DAILY.day,
+                func.sum(_DAILY.transfers).label("transfers"),
+                func.sum(_DAILY.bytes_moved).label("bytes_moved"),
+                func.sum(_DAILY.measured_energy_j).label("measured_energy_j"),
+                func.sum(_DAILY.modelled_energy_j).label("modelled_energy_j"),
+                func.sum(_DAILY.metered_bytes).label("metered_bytes"),
             )
-            .where(transfers.c.started_at >= since, transfers.c.ended_at.is_not(None))
-            .group_by(day)
-            .order_by(day)
+            .where(_wanted(since, link_id), _DAILY.transfers > 0)
+            .group_by(_DAILY.day)
+            .order_by(_DAILY.day)
         )
-        return [Day(row.day, row.transfers, int(row.bytes_moved), row.energy_j) for row in rows]
+        return [
+            Day(
+                day=row.day.isoformat(),
+                transfers=int(row.transfers),
+                bytes_moved=int(row.bytes_moved),
+                measured_energy_j=row.measured_energy_j,
+                modelled_energy_j=row.modelled_energy_j,
+                metered_bytes=int(row.metered_bytes),
+            )
+            for row in rows
+        ]
 
-    def tuned(self, since: datetime, *, limit: int) -> Sequence[Tuned]:
-        """What transfers reached that succeeded, by link, those that moved most first."""
-        told = transfers.c
-        source, destination = endpoints.alias("source"), endpoints.alias("destination")
-        time_s = func.sum(8.0 * told.bytes_moved / told.throughput_bps)
-        metered = func.sum(told.bytes_moved).filter(told.energy_j.is_not(None))
+    def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[Tuned]:
+        """What transfers of the service reached that succeeded, by link, those that moved most first."""
+        moved, metered = func.sum(_DAILY.tuned_bytes), func.sum(_DAILY.tuned_metered_bytes)
         rows = self._connection.execute(
             select(
-                links.c.id,
-                func.count().label("transfers"),
-                func.sum(told.bytes_moved).label("bytes_moved"),
-                (8.0 * func.sum(told.bytes_moved) / time_s).label("throughput_bps"),
-                (func.sum(told.energy_j) / metered).label("j_per_byte"),
+                _DAILY.link_id,
+                func.sum(_DAILY.tuned_transfers).label("transfers"),
+                moved.label("bytes_moved"),
+                func.sum(_DAILY.tuned_s).label("time_s"),
+                (func.sum(_DAILY.tuned_energy_j) / func.nullif(metered, 0)).label("j_per_byte"),
             )
-            .join(source, source.c.name == told.source)
-            .join(destination, destination.c.name == told.destination)
-            .join(
-                links,
-                and_(
-                    links.c.source_id == source.c.id,
-                    links.c.destination_id == destination.c.id,
-                    links.c.mover == told.mover,
-                    or_(links.c.network == told.network, and_(links.c.network.is_(None), told.network.is_(None))),
-                ),
-            )
-            .where(told.started_at >= since, told.status == "succeeded", told.throughput_bps > 0, told.bytes_moved > 0)
-            .group_by(links.c.id)
-            .order_by(func.sum(told.bytes_moved).desc())
+            .where(_wanted(since, link_id), _DAILY.tuned_transfers > 0)
+            .group_by(_DAILY.link_id)
+            .order_by(moved.desc())
             .limit(limit)
         )
         return [
             Tuned(
-                link_id=row.id,
-                transfers=row.transfers,
+                link_id=row.link_id,
+                transfers=int(row.transfers),
                 bytes_moved=int(row.bytes_moved),
-                throughput_bps=float(row.throughput_bps),
+                throughput_bps=BITS_PER_BYTE * float(row.bytes_moved) / row.time_s,
                 j_per_byte=None if row.j_per_byte is None else float(row.j_per_byte),
             )
             for row in rows
         ]
+
+
+def _wanted(since: date, link_id: UUID | None) -> ColumnElement[bool]:
+    return and_(_DAILY.day >= since, true() if link_id is None else _DAILY.link_id == link_id)

@@ -16,6 +16,7 @@ from services.persistence.tables.models import (
 )
 from services.persistence.tables.people import audit_log, user_sessions, users
 from services.persistence.tables.prices import price_books, prices, quotes
+from services.persistence.tables.rollups import daily_rollups, rollup_marks
 from services.persistence.tables.tenancy import api_keys, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
 from services.persistence.tables.warehouse import warehouse_logins
@@ -27,6 +28,7 @@ __all__ = [
     "batches",
     "clusters",
     "current_releases",
+    "daily_rollups",
     "endpoint_aliases",
     "endpoint_curves",
     "endpoint_pairs",
@@ -41,6 +43,7 @@ __all__ = [
     "release_endpoints",
     "release_links",
     "releases",
+    "rollup_marks",
     "sla_partitions",
     "surfaces",
     "tenants",

@@ -1,5 +1,7 @@
 """Transfers, live and past, and their samples with what was decided on each."""
 
+from uuid import UUID
+
 from sqlalchemy import BigInteger, Boolean, Column, Index, Table, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -13,6 +15,9 @@ def _count(name: str, *, nullable: bool = False) -> Column[int]:
 def _json(name: str, *, nullable: bool = False) -> Column[object]:
     return Column(name, JSONB(none_as_null=True), nullable=nullable)
 
+
+NO_LINK = UUID(int=0)
+"""Of transfers that logged nothing, and of those that go on: they have no link."""
 
 # started_at is when the service first heard of the transfer, or its record's start if that was its end. It is never
 # changed: samples are filed by it, so that a sequence number is there once, whatever the clock of the agent says.
@@ -40,7 +45,9 @@ transfers = Table(
     label("status", nullable=True),
     quantity("energy_j"),
     Column("agreement_kept", Boolean),
+    Column("link_id", Uuid, nullable=False, server_default=text(f"'{NO_LINK}'")),
     Index("transfers_by_start_idx", "tenant_id", "started_at", "id"),
+    Index("transfers_ended_idx", "tenant_id", "link_id", "started_at", postgresql_where=text("ended_at IS NOT NULL")),
     Index("transfers_open_idx", "tenant_id", "silent_at", postgresql_where=text("ended_at IS NULL")),
 )
 

@@ -3,6 +3,7 @@
 import re
 from datetime import UTC, datetime, timedelta
 
+import psycopg
 import pytest
 
 from tests.integration.admin.visitors import person, signed_in
@@ -77,6 +78,24 @@ def test_the_overview_adds_up_what_ended(parts, api, learned, client):
     assert "Against untuned transfers" in page
     assert f"origin → {DESTINATION}" in page
     assert "what the release in force expects of the lowest setting" in page
+
+
+def test_a_row_that_is_changed_changes_the_number(parts, api, learned, client, admin_database_url):
+    ended = end(client, {"kind": "deadline", "target": 41}, energy_j=300)
+    with signed_in(api, person(parts, learned, "analyst")) as visitor:
+        before = numbers(visitor.get("/admin").text)
+        with psycopg.connect(admin_database_url) as admin:
+            whose = "WHERE tenant_id = %s AND transfer_id = %s"
+            values = [learned.id, ended["transfer_id"]]
+            admin.execute(f"UPDATE transfer_logs SET bytes_moved = 5e12, source_energy_j = 9e9 {whose}", values)
+            admin.execute("UPDATE transfers SET agreement_kept = false WHERE id = %s", values[1:])
+            links = admin.execute(f"SELECT link_id FROM transfer_logs {whose}", values).fetchall()
+        overview, link = (numbers(visitor.get(page).text) for page in ("/admin", f"/admin/links/{links[0][0]}"))
+    assert before["Moved"] != overview["Moved"] == link["Moved"]
+    assert before["Energy"] != overview["Energy"] == link["Energy"]
+    assert overview["Moved"].startswith("5")
+    assert "9 GJ" in overview["Energy"]
+    assert before["Agreements kept"] != overview["Agreements kept"] == link["Agreements kept"]
 
 
 def test_an_empty_tenant_is_told_what_to_do(parts, api, tenant):

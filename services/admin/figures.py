@@ -1,0 +1,51 @@
+"""What pages tell of the last days: what was moved, agreements kept, tuned beside untuned; of all links or of one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from services.application.overview import AgreementsKept, Day, Gain, Tuned, untuned
+from services.application.roll_up import DAYS_A_PAGE
+from services.persistence.unit_of_work import UnitOfWork
+
+SINCE = timedelta(days=30)
+LINKS_COMPARED = 8
+MOST_COUNTED = 10 * DAYS_A_PAGE
+"""Days of links that wait to be added up: more are told as so many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """``waiting`` : days of links that have changed and are not added up yet; ``more`` of them than were counted."""
+
+    since_days: int
+    agreements: AgreementsKept
+    days: Sequence[Day]
+    gains: Sequence[Gain]
+    waiting: int
+
+    @property
+    def more(self) -> bool:
+        return self.waiting == MOST_COUNTED
+
+
+def figures(uow: UnitOfWork, release: int | None, now: datetime, link_id: UUID | None = None) -> Figures:
+    """Of the rollups as they are: whoever shows them has made those that changed a moment ago."""
+    since = (now - SINCE).date()
+    tuned = uow.outcomes.tuned(since, limit=LINKS_COMPARED, link_id=link_id)
+    return Figures(
+        since_days=SINCE.days,
+        agreements=uow.outcomes.agreements(since, link_id),
+        days=uow.outcomes.days(since, link_id),
+        gains=[] if release is None else _gains(uow, release, tuned),
+        waiting=uow.rollups.waiting(MOST_COUNTED),
+    )
+
+
+def _gains(uow: UnitOfWork, release: int, tuned: Sequence[Tuned]) -> Sequence[Gain]:
+    """Of each link that has a model: what was reached beside what its lowest setting is expected to reach."""
+    models = ((each, uow.models.of_link(release, each.link_id)) for each in tuned)
+    return [
+        Gain(tuned=each, untuned=untuned(model.model())) for each, model in models if model is not None and model.leaves
+    ]

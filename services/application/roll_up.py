@@ -1,0 +1,59 @@
+"""Daily rollups: what pages and analysts add up, made anew for the days whose rows have changed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+from uuid import UUID
+
+DAYS_A_TRANSACTION = 200
+"""Days of links; each costs what its rows cost."""
+
+TRANSACTIONS_A_RUN = 50
+"""A worker goes on to the next tenant after so many; the next run goes on where this one ended."""
+
+DAYS_A_PAGE = 20
+"""So many a page makes anew itself, so that it tells of what came a moment ago; more it leaves to the workers."""
+
+
+class Rollups(Protocol):
+    def settle(self, most: int) -> int: ...
+
+
+class RollUpUnitOfWork(Protocol):
+    """An open transaction of the tenant whose days are made."""
+
+    @property
+    def rollups(self) -> Rollups: ...
+    def commit(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RollUp:
+    """Brings rollups up to date; an interrupted run has made some days and left the marks of the others."""
+
+    unit_of_work: Callable[[UUID], RollUpUnitOfWork]
+
+    def run(self, tenant_id: UUID) -> int:
+        """Make the days of links that are marked; how many."""
+        made = 0
+        for _ in range(TRANSACTIONS_A_RUN):
+            settled = self._settle(tenant_id, DAYS_A_TRANSACTION)
+            made += settled
+            if settled < DAYS_A_TRANSACTION:
+                break
+        return made
+
+    def for_page(self, tenant_id: UUID) -> None:
+        """Make what changed a moment ago, and no more than a page can wait for."""
+        self._settle(tenant_id, DAYS_A_PAGE)
+
+    def _settle(self, tenant_id: UUID, most: int) -> int:
+        with self.unit_of_work(tenant_id) as uow:
+            settled = uow.rollups.settle(most)
+            uow.commit()
+        return settled

@@ -1,0 +1,122 @@
+"""Days made anew from their rows. A day of a link is made as a whole, so that it counts each row once, however often.
+
+Every change of rows leaves a mark by a trigger, in the same transaction. A mark that a statement sees was committed
+with its rows, which that statement therefore counts; a change that it does not see leaves its mark for the next.
+"""
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from sqlalchemy import Connection, text
+
+from services.persistence.tables.transfers import NO_LINK
+
+MOST_BYTES = 2**63 - 1
+"""What a sum of bytes can hold: that much of a day is 850 Tbit/s."""
+
+
+def _sum(value: str, condition: str = "true") -> str:
+    return f"coalesce(sum({value}) FILTER (WHERE {condition}), 0)"
+
+
+def _bytes(condition: str = "true") -> str:
+    return f"least({_sum('bytes_moved', condition)}, {MOST_BYTES})"
+
+
+def _energy(quality: str) -> str:
+    """J of both ends, of each if its quality is as asked."""
+    ends = (_sum(f"{end}_energy_j", f"{end}_energy_quality {quality}") for end in ("source", "destination"))
+    return " + ".join(ends)
+
+
+_LOGGED: Mapping[str, str] = {
+    "transfers": "count(*)",
+    "succeeded": "count(*) FILTER (WHERE status = 'succeeded')",
+    "bytes_moved": _bytes(),
+    "duration_s": _sum("extract(epoch FROM ended_at - started_at)::float8"),
+    "measured_energy_j": _energy("= 'measured'"),
+    "modelled_energy_j": _energy("<> 'measured'"),
+    "metered_bytes": _bytes("source_energy_j IS NOT NULL OR destination_energy_j IS NOT NULL"),
+}
+_GAINED = f"status = 'succeeded' AND throughput_bps > 0 AND bytes_moved > 0 AND link_id <> '{NO_LINK}'"
+_ENDED: Mapping[str, str] = {
+    "ended": "count(*)",
+    "kept": "count(*) FILTER (WHERE agreement_kept)",
+    "missed": "count(*) FILTER (WHERE NOT agreement_kept)",
+    "tuned_transfers": f"count(*) FILTER (WHERE {_GAINED})",
+    "tuned_bytes": _bytes(_GAINED),
+    "tuned_s": _sum("8.0 * bytes_moved / throughput_bps", _GAINED),
+    "tuned_energy_j": _sum("energy_j", _GAINED),
+    "tuned_metered_bytes": _bytes(f"{_GAINED} AND energy_j IS NOT NULL"),
+}
+_MEASURES = (*_LOGGED, *_ENDED)
+
+
+def _selected(measures: Mapping[str, str]) -> str:
+    return ", ".join(f"{expression} AS {name}" for name, expression in measures.items())
+
+
+_ON_THE_DAY = """
+    link_id = due.link_id AND started_at >= due.day::timestamp AT TIME ZONE 'UTC'
+    AND started_at < (due.day + 1)::timestamp AT TIME ZONE 'UTC'
+"""
+
+_SETTLE = text(
+    f"""
+    WITH due AS (
+        SELECT DISTINCT day, link_id FROM rollup_marks WHERE tenant_id = :tenant ORDER BY day, link_id LIMIT :most
+    ), taken AS (
+        DELETE FROM rollup_marks m USING due
+         WHERE m.tenant_id = :tenant AND m.day = due.day AND m.link_id = due.link_id
+    ), fresh AS (
+        SELECT due.day, due.link_id, logged.*, closed.* FROM due,
+            LATERAL (
+                SELECT {_selected(_LOGGED)} FROM transfer_logs
+                 WHERE {_ON_THE_DAY} AND (chunk IS NULL OR chunk = 'whole')
+            ) logged,
+            LATERAL (
+                SELECT {_selected(_ENDED)} FROM transfers
+                 WHERE {_ON_THE_DAY} AND tenant_id = :tenant AND ended_at IS NOT NULL
+            ) closed
+    ), emptied AS (
+        DELETE FROM daily_rollups r USING fresh
+         WHERE r.tenant_id = :tenant AND r.day = fresh.day AND r.link_id = fresh.link_id
+           AND fresh.transfers = 0 AND fresh.ended = 0
+    ), made AS (
+        INSERT INTO daily_rollups (tenant_id, day, link_id, {", ".join(_MEASURES)}, rolled_up_at)
+        SELECT :tenant, day, link_id, {", ".join(_MEASURES)}, now() FROM fresh WHERE transfers > 0 OR ended > 0
+        ON CONFLICT (tenant_id, day, link_id) DO UPDATE
+           SET {", ".join(f"{name} = excluded.{name}" for name in _MEASURES)}, rolled_up_at = excluded.rolled_up_at
+    )
+    SELECT count(*) FROM due
+    """  # noqa: S608 - made of the expressions above
+)
+_ANY_MARK = text("SELECT EXISTS (SELECT FROM rollup_marks WHERE tenant_id = :tenant)")
+_TAKE_TURN = text("SELECT pg_try_advisory_xact_lock(hashtext('daily rollups'), hashtext(:tenant))")
+_WAITING = text(
+    "SELECT count(*) FROM (SELECT DISTINCT day, link_id FROM rollup_marks WHERE tenant_id = :tenant LIMIT :most) m"
+)
+
+
+class Rollups:
+    """Daily rollups of one tenant."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant = {"tenant": str(tenant_id)}
+
+    def settle(self, most: int) -> int:
+        """Make at most ``most`` marked days of links anew, the oldest first; how many.
+
+        One at a time: none where somebody else is at it.
+        """
+        if not self._connection.execute(_ANY_MARK, self._tenant).scalar_one():
+            return 0
+        # In a statement of its own: what the next one sees is then not older than what the one before us has made.
+        if not self._connection.execute(_TAKE_TURN, self._tenant).scalar_one():
+            return 0
+        return int(self._connection.execute(_SETTLE, {**self._tenant, "most": most}).scalar_one())
+
+    def waiting(self, most: int) -> int:
+        """Days of links that are marked, counted up to ``most``."""
+        return int(self._connection.execute(_WAITING, {**self._tenant, "most": most}).scalar_one())

@@ -1,0 +1,45 @@
+"""Daily rollups of logs and of transfers' ends, and the marks of days whose rows have changed since."""
+
+from sqlalchemy import BigInteger, Column, Date, Identity, Index, Table, Uuid
+
+from services.persistence.tables.metadata import METADATA, instant, quantity, tenant_column
+
+
+def _count(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=False)
+
+
+daily_rollups = Table(
+    "daily_rollups",
+    METADATA,
+    tenant_column(primary_key=True),
+    Column("day", Date, primary_key=True),
+    Column("link_id", Uuid, primary_key=True),
+    _count("transfers"),
+    _count("succeeded"),
+    _count("bytes_moved"),
+    quantity("duration_s", nullable=False),
+    quantity("measured_energy_j", nullable=False),
+    quantity("modelled_energy_j", nullable=False),
+    _count("metered_bytes"),
+    _count("ended"),
+    _count("kept"),
+    _count("missed"),
+    _count("tuned_transfers"),
+    _count("tuned_bytes"),
+    quantity("tuned_s", nullable=False),
+    quantity("tuned_energy_j", nullable=False),
+    _count("tuned_metered_bytes"),
+    instant("rolled_up_at"),
+    Index("daily_rollups_link_id_day_idx", "link_id", "day"),
+)
+
+rollup_marks = Table(
+    "rollup_marks",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("tenant_id", Uuid, nullable=False),
+    Column("day", Date, nullable=False),
+    Column("link_id", Uuid, nullable=False),
+    Index("rollup_marks_tenant_id_day_link_id_idx", "tenant_id", "day", "link_id"),
+)
