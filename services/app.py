@@ -29,6 +29,7 @@ from services.api import (
     releases,
     sla_tiers,
     transfers,
+    usage,
     warehouse,
 )
 from services.api.query_stream import QueryTurns
@@ -55,6 +56,7 @@ ROUTERS = (
     releases.router,
     sla_tiers.router,
     price_books.router,
+    usage.router,
     keys.router,
     warehouse.router,
     probes.router,

@@ -28,7 +28,14 @@ SECTIONS = (
     Section("", (Entry("/admin", "Overview"),)),
     Section("What goes on", (Entry("/admin/transfers", "Transfers"),)),
     Section("What was learned", (Entry("/admin/links", "Links"), Entry("/admin/releases", "Releases"))),
-    Section("What it costs", (Entry("/admin/tiers", "SLA tiers"), Entry("/admin/price-books", "Price books"))),
+    Section(
+        "What it costs",
+        (
+            Entry("/admin/tiers", "SLA tiers"),
+            Entry("/admin/price-books", "Price books"),
+            Entry("/admin/usage", "Usage", _PROVIDER),
+        ),
+    ),
     Section(
         "Administration",
         (

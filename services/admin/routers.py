@@ -13,6 +13,7 @@ from services.admin import (
     static_files,
     tiers,
     transfers,
+    usage,
     users,
 )
 
@@ -25,6 +26,7 @@ PAGES = (
     releases.router,
     tiers.router,
     price_books.router,
+    usage.router,
     logs.router,
     limits.router,
     keys.router,

@@ -34,6 +34,7 @@ from services.persistence.repositories.releases import Releases
 from services.persistence.repositories.rollups import Rollups
 from services.persistence.repositories.sla_tiers import SlaTiers
 from services.persistence.repositories.tenants import Tenants
+from services.persistence.repositories.usage import Usage
 from services.persistence.repositories.warehouse_logins import WarehouseLogins
 
 # Durable when acknowledged, whatever the server's default.
@@ -141,6 +142,10 @@ class UnitOfWork:
     @cached_property
     def quotes(self) -> Quotes:
         return Quotes(self.connection, self.tenant_id, partial(self._ensure_months, "ensure_quote_partitions"))
+
+    @cached_property
+    def usage(self) -> Usage:
+        return Usage(self.connection)
 
     @cached_property
     def sla_tiers(self) -> SlaTiers:

@@ -1,5 +1,6 @@
 """A tenant with prices in force, and transfers that are quoted by them and logged, for tests of what is billed."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -12,6 +13,7 @@ from services.queue.journal_stream import JournalStream
 from services.queue.quote_recorder import QUOTES
 from tests.conditions import eventually
 from tests.integration.live_transfers import ENQUIRY
+from tests.records import ndjson, record
 
 SEEN = ENQUIRY | {"dataset": {"file_count": 300, "total_bytes": 30_000_000}}
 PRICE = {"base": "0.10", "per_gb": "0.02", "per_kwh": "0.30", "margin": "0.2"}
@@ -45,3 +47,28 @@ def journalled(parts: Container, store: redis.Redis, *, entries: int = 1) -> Run
     run = QuoteJournal(stream, lambda entry, why: dropped.append((entry, why)), parts.store.unit_of_work).run()
     assert run.dropped == len(dropped)
     return run
+
+
+def logged(client: httpx.Client, made: dict[str, Any] | None = None, **changes: Any) -> dict[str, Any]:
+    """The record of a transfer that an offer was made for, or of one that nobody asked about, uploaded."""
+    now = datetime.now(UTC)
+    told: dict[str, Any] = {"started_at": (now - timedelta(minutes=2)).isoformat(), "ended_at": now.isoformat()}
+    told |= {"source": SEEN["source"], "destination": SEEN["destination"]}
+    if made is not None:
+        told |= {"transfer_id": made["transfer_id"], "quote": made["sla"]["price"]["quote"]}
+    whole = record(**(told | changes))
+    answer = client.post("/v1/logs", content=ndjson([whole]))
+    assert answer.status_code == 201, answer.text
+    return whole
+
+
+def outcome(status: str) -> dict[str, Any]:
+    return {"outcome": record()["outcome"] | {"status": status}}
+
+
+def statement(provider: httpx.Client, month: str | None = None) -> list[dict[str, Any]]:
+    asked = month or f"{datetime.now(UTC) - timedelta(minutes=2):%Y-%m}"
+    answer = provider.get("/v1/usage-statements", params={"month": asked})
+    assert answer.status_code == 200, answer.text
+    told: list[dict[str, Any]] = answer.json()
+    return told

@@ -1,0 +1,50 @@
+"""Statements of what customers used. Amounts are decimals in text, exact."""
+
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from tradewind.wire.base import Open
+
+
+class BilledUsage(Open):
+    """Transfers that succeeded and were quoted, in one currency.
+
+    ``amount`` is the exact sum of their quotes, ``payable`` the same rounded once to the currency's smallest unit.
+    ``from_log_alone`` : transfers whose quote is in their log and not in the service's own journal.
+    """
+
+    currency: str
+    transfers: int
+    bytes_moved: int
+    amount: Decimal
+    payable: Decimal
+    agreements_kept: int
+    agreements_missed: int
+    from_log_alone: int
+
+
+class UnbilledUsage(Open):
+    """Transfers that nobody pays for: ``not_quoted``, ``not_successful`` or ``unknown_quote``."""
+
+    reason: str
+    currency: str | None = None
+    transfers: int
+    bytes_moved: int
+    agreements_kept: int
+    agreements_missed: int
+
+
+class UsageStatement(Open):
+    """What one key used in a month in UTC, by the begin of its transfers.
+
+    ``key_id`` : the key that the offer was made to, else the one that brought the log; absent where neither is known.
+    """
+
+    month: str
+    begins_at: datetime
+    ends_at: datetime
+    key_id: UUID | None = None
+    key: str | None = None
+    billed: tuple[BilledUsage, ...]
+    unbilled: tuple[UnbilledUsage, ...]

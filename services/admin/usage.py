@@ -1,0 +1,49 @@
+"""*Usage*: what each customer key used in a month, and what it pays."""
+
+from typing import Annotated
+
+from fastapi import Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from services.admin.pages import HEADERS, page, page_router
+from services.admin.visitors import Parts, Provider
+from services.application.currencies import minor_digits
+from services.application.usage import Month, statements, usage_csv
+
+router = page_router("/usage")
+
+Asked = Annotated[str, Query(alias="month", max_length=7)]
+
+
+@router.get("")
+def usage_page(request: Request, visit: Provider, parts: Parts, asked: Asked = "") -> Response:
+    """The statements of one month, the current one unless another is asked for."""
+    current = Month.of(parts.clock.now())
+    month = Month.parse(asked) if asked else current
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        shown = statements(uow.usage.sums(month))
+    billed = [line for each in shown for line in each.billed]
+    currencies = sorted({line.currency for line in billed if line.currency is not None})
+    return page(
+        request,
+        "usage.html",
+        visit,
+        month=month,
+        current=current,
+        statements=shown,
+        billed=billed,
+        unbilled=[line for each in shown for line in each.unbilled],
+        totals=[
+            (code, sum(line.payable or 0 for line in billed if line.currency == code), minor_digits(code))
+            for code in currencies
+        ],
+    )
+
+
+@router.get("/transfers.csv")
+def usage_file(visit: Provider, parts: Parts, asked: Asked) -> Response:
+    """The transfers of a month one by one."""
+    month = Month.parse(asked)
+    lines = usage_csv(month, parts.store.unit_of_work(visit.visitor.tenant_id))
+    name = f"attachment; filename=usage-{month}.csv"
+    return StreamingResponse(lines, media_type="text/csv", headers={**HEADERS, "Content-Disposition": name})

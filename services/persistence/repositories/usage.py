@@ -1,0 +1,125 @@
+"""Logged transfers of a month with what they were offered for, summed up by key or one by one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from services.application.usage import Billing, Month, Used, UsedTransfer
+
+QUOTED_BEFORE = timedelta(days=31)
+"""An offer is joined with transfers that began within so long after it."""
+
+ROWS_AT_ONCE = 1_000
+
+_QUOTE_FORM = "^[0-9]{1,25}[.][0-9]{6} [A-Z]{3} (total|dynamic) [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+"""As `tradewind.pricing.Price` writes one."""
+
+# A transfer is there once, however often it was logged: as its first record with a quote tells it, else as its first.
+# What the journal has of its quote counts; where it has none, its log must carry the quote of a published book.
+# ``whose`` says whose it is: theirs whom the offer was made to, else theirs who brought the log.
+_LOGGED = """
+    WITH once AS (
+        SELECT DISTINCT ON (coalesce(l.transfer_id, l.id)) l.transfer_id, l.link_id, l.batch_id, l.started_at,
+               l.ended_at, l.status, l.sla, l.bytes_moved,
+               CASE WHEN l.quote ~ :quote_form THEN string_to_array(l.quote, ' ') END AS told, l.quote
+          FROM transfer_logs l
+         WHERE l.started_at >= :begins_at AND l.started_at < :ends_at AND (l.chunk IS NULL OR l.chunk = 'whole')
+         ORDER BY coalesce(l.transfer_id, l.id), l.quote IS NULL, l.received_at, l.id
+    ), offered AS (
+        SELECT DISTINCT ON (q.transfer_id) q.transfer_id, q.key_id, q.tier_id, q.book_id, q.amount, q.currency,
+               q.energy_basis, q.sla
+          FROM quotes q
+         WHERE q.at >= :quoted_from AND q.at < :ends_at AND q.amount IS NOT NULL
+         ORDER BY q.transfer_id, q.at
+    ), joined AS (
+        SELECT once.transfer_id, once.started_at, once.ended_at, once.status, once.bytes_moved, once.link_id,
+               coalesce(o.key_id, b.key_id) AS key_id, o.tier_id, coalesce(o.sla, once.sla) AS sla,
+               o.transfer_id IS NULL AS from_log_alone, once.quote IS NOT NULL AS carries,
+               coalesce(o.amount, told.amount) AS amount, coalesce(o.currency, told.currency) AS currency,
+               coalesce(o.energy_basis, told.energy_basis) AS energy_basis, coalesce(o.book_id, told.id) AS book_id,
+               t.agreement_kept AS kept
+          FROM once
+          JOIN batches b ON b.id = once.batch_id
+          LEFT JOIN offered o ON o.transfer_id = once.transfer_id
+          LEFT JOIN transfers t ON t.id = once.transfer_id
+          LEFT JOIN LATERAL (
+              SELECT p.id, p.currency, p.energy_basis, CAST(once.told[1] AS numeric) AS amount
+                FROM price_books p
+               WHERE o.transfer_id IS NULL AND p.id = CAST(once.told[4] AS uuid) AND p.published_at IS NOT NULL
+                 AND p.currency = once.told[2] AND p.energy_basis = once.told[3]
+          ) told ON true
+    ), whose AS (
+        SELECT joined.*, k.name AS key,
+               CASE WHEN amount IS NULL THEN CASE WHEN carries THEN 'unknown_quote' ELSE 'not_quoted' END
+                    WHEN status <> 'succeeded' THEN 'not_successful' ELSE 'billed' END AS billing
+          FROM joined LEFT JOIN api_keys k ON k.id = joined.key_id
+    )
+"""
+
+_SUMS = text(
+    _LOGGED  # noqa: S608 - of constants
+    + """
+    SELECT key_id, key, billing, currency,
+           count(*) AS transfers, sum(bytes_moved) AS bytes_moved, sum(amount) AS amount,
+           count(*) FILTER (WHERE kept) AS kept, count(*) FILTER (WHERE NOT kept) AS missed,
+           count(*) FILTER (WHERE from_log_alone AND amount IS NOT NULL) AS from_log_alone
+      FROM whose GROUP BY key_id, key, billing, currency
+    """
+)
+
+_EACH = text(
+    _LOGGED  # noqa: S608 - of constants
+    + """
+    SELECT whose.*, source.name AS source, destination.name AS destination, links.mover
+      FROM whose
+      JOIN links ON links.id = whose.link_id
+      JOIN endpoints source ON source.id = links.source_id
+      JOIN endpoints destination ON destination.id = links.destination_id
+     ORDER BY key, key_id, started_at, transfer_id
+    """
+)
+
+_ONE_BY_ONE = tuple(name for name in UsedTransfer.__slots__ if name != "billing")
+
+
+class Usage:
+    """Of one tenant."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def sums(self, month: Month) -> Sequence[Used]:
+        """What began in the month, by key, currency and what becomes of it."""
+        return [
+            Used(
+                key_id=row.key_id,
+                key=row.key,
+                billing=Billing(row.billing),
+                currency=row.currency,
+                transfers=row.transfers,
+                bytes_moved=int(row.bytes_moved),
+                amount=row.amount,
+                kept=row.kept,
+                missed=row.missed,
+                from_log_alone=row.from_log_alone,
+            )
+            for row in self._connection.execute(_SUMS, _bounds(month))
+        ]
+
+    def each(self, month: Month) -> Iterator[UsedTransfer]:
+        """The same transfers one by one, by key and in the order of their begin; read as they are taken."""
+        streamed = self._connection.execution_options(yield_per=ROWS_AT_ONCE)
+        for row in streamed.execute(_EACH, _bounds(month)):
+            yield UsedTransfer(billing=Billing(row.billing), **{name: getattr(row, name) for name in _ONE_BY_ONE})
+
+
+def _bounds(month: Month) -> Mapping[str, Any]:
+    begins_at = month.begins_at
+    return {
+        "begins_at": begins_at,
+        "ends_at": month.ends_at,
+        "quoted_from": begins_at - QUOTED_BEFORE,
+        "quote_form": _QUOTE_FORM,
+    }
