@@ -21,7 +21,7 @@ from tradewind.wire.heartbeats import SpooledHeartbeat
 from tradewind.wire.records import WireRecord
 from tradewind_agent.completing import Completed, Completing, RefusedTick, complete
 from tradewind_agent.errors import SpoolFailed
-from tradewind_agent.folders import make_private, replace_durably, sync_folder
+from tradewind_agent.folders import make_private, replace_durably
 from tradewind_agent.live_ticks import left_behind
 from tradewind_agent.spool import Spool
 from tradewind_agent.system_errors import in_words
@@ -135,8 +135,7 @@ class TransferSpool:
             self._set_aside(transfer_id, done.refused)
         if done.as_logs:
             self._logs.append(records)
-        path.unlink(missing_ok=True)
-        sync_folder(self.folder)
+        path.unlink(missing_ok=True)  # one that a power cut brings back is sent again, and stored once
         return done
 
     def _set_aside(self, transfer_id: UUID, refused: Sequence[RefusedTick]) -> None:

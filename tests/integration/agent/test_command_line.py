@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -272,6 +273,26 @@ def test_output_that_no_one_reads_ends_quietly(env):
     with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+def test_a_command_ends_when_all_is_done_that_was_left_for_its_end(env):
+    code = (
+        "import atexit, sys, threading; from tradewind_agent.cli import app, main; over = threading.Event(); "
+        "run = app.run; app.run = lambda words: (run(words), over.set())[0]; "
+        "atexit.register(print, 'at the end'); "
+        "threading.Thread(target=lambda: over.wait() and print('beside it')).start(); "
+        "sys.argv[1:] = ['--version']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[1:] == ["beside it", "at the end"]
+    assert done.stderr == ""
+
+
+def test_output_that_cannot_be_written_is_a_failure(env):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*COMMAND, "--version"], env=env, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode != 0
+    assert b"No space left" in done.stderr
 
 
 def test_the_command_line_starts_without_loading_what_it_does_not_need(env):
