@@ -9,11 +9,11 @@ from benchmarks.testbed.path_spec import PathSpec
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE, MIB
 
-TUNED_S = 20.0
-"""A well-tuned transfer lasts at least this long, so that starting up is a small part of it."""
+TUNED_S = 25.0
+"""Even a transfer that fills the path lasts this long, so that starting up is a small part of it."""
 
-TUNED_SHARE = 0.85
-"""Of the path's rate that a well-tuned transfer is taken to reach."""
+TUNED_SHARE = 0.965
+"""Of the path's rate that files can have at most: the rest is headers."""
 
 LEAST_FILES = 2
 """With one file alone, concurrency could not matter."""

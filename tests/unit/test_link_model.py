@@ -74,6 +74,12 @@ def learned(log):
     return fit(log)
 
 
+def test_a_path_is_told_without_the_queues_of_its_transfers(log):
+    unmeasured = replace(log, min_rtt_s=np.full(len(log), np.nan))
+    assert reduce_log([log], curves(log)).rtt_s == pytest.approx(0.055)
+    assert reduce_log([unmeasured], curves(log)).rtt_s == pytest.approx(0.06)
+
+
 def test_small_and_large_files_become_leaves_of_their_own(learned):
     sizes = {round(leaf.leaf.log2_mean_file_bytes) for leaf in learned.leaves}
     assert sizes == {17, 26}

@@ -256,15 +256,14 @@ def _discard_parts(listing: Listing) -> None:
 
 
 def _path_seen(path: Path, movement: Movement, options: CopyOptions) -> Path:
-    """The path with what the transfer's own connections saw.
+    """The path with what the transfer's own connections saw: its round trip under this load, and the least.
 
-    A round trip far below the one that the user stated is that to a middle box: it says nothing of the path.
+    One far below what the user stated is that to a middle box: it says nothing of the path.
     """
-    seen = movement.last.path
-    least_s = seen.min_rtt_s
-    if options.rtt_s is not None and least_s is not None and least_s < options.rtt_s / 2:
-        least_s = None
-    return replace(path, rtt_s=path.rtt_s or seen.rtt_s, min_rtt_s=least_s)
+    least_s, loaded_s = movement.last.path.min_rtt_s, movement.loaded_rtt_s
+    if least_s is None or loaded_s is None or (options.rtt_s is not None and least_s < options.rtt_s / 2):
+        return replace(path, rtt_s=path.rtt_s or loaded_s)
+    return replace(path, rtt_s=max(loaded_s, least_s), min_rtt_s=least_s)
 
 
 def _records(

@@ -17,6 +17,7 @@ from tradewind_agent.engine.engine import TransferEngine
 from tradewind_agent.engine.jobs import Job, TransferResult
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.progress import Snapshot
+from tradewind_agent.loaded_path import LoadedPath
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.meters import MeterResult, MeterSession
 from tradewind_agent.other_end import EndReading, OtherEnd
@@ -33,11 +34,13 @@ LOOK_COST_SHARE = 0.02
 class Movement:
     """What a run of the engine came to.
 
+    ``loaded_rtt_s`` : round trip while data moved; ``None`` where no connection tells or the transfer was short.
     ``chunk_ended_s`` : when each chunk's last file was over, since the start; of a chunk that never ended, the end.
     """
 
     result: TransferResult
     last: Snapshot
+    loaded_rtt_s: float | None
     started_at: datetime
     chunk_ended_s: Mapping[ChunkKind, float]
     metered: MeterResult | None
@@ -127,6 +130,7 @@ async def _move(
     now: Callable[[], datetime],
 ) -> Movement:
     beside: list[asyncio.Task[None]] = []
+    loaded = LoadedPath()
     result: TransferResult | None = None
     metering: asyncio.Task[None] | None = None
     started_at = now()
@@ -136,6 +140,7 @@ async def _move(
         if session is not None:
             metering = asyncio.create_task(session.start())  # reads its counters while the first connections are made
         started_at = now()
+        beside.append(asyncio.create_task(loaded.watch(engine)))
         if tuning is not None:
             beside.append(asyncio.create_task(tuning.run(engine, session)))
         if on_snapshot is not None:
@@ -158,6 +163,7 @@ async def _move(
     return Movement(
         result=result or _cut_short(last),
         last=last,
+        loaded_rtt_s=loaded.rtt_s,
         started_at=started_at,
         chunk_ended_s={
             chunk.chunk: last.elapsed_s if chunk.ended_s is None else chunk.ended_s for chunk in last.chunks

@@ -44,6 +44,7 @@ class LinkLog:
     id_high, id_low : halves of the row's id, for samples that do not depend on order.
     settings : (n, 6) values of ``tradewind.parameters.AXES``.
     received_s : when the store got the row, POSIX s.
+    rtt_s, min_rtt_s : under the transfer's own load where both are known, and the least; else what was stated.
     source_power_w, destination_power_w : mean total power of each metered end, W; likewise their base power.
     utilisation : the higher of CPU and disk utilisation, 0..1.
     """
@@ -81,6 +82,11 @@ class LinkLog:
     def last(self, count: int) -> Self:
         return type(self)(**{f.name: getattr(self, f.name)[-count:] for f in fields(self)})
 
+    @property
+    def path_rtt_s(self) -> FloatArray:
+        """Round trips of the path without queues, as well as they are known."""
+        return np.fmin(self.rtt_s, self.min_rtt_s)
+
     def rates(self) -> LinkRows:
         """The columns that external load is computed from."""
         cc, p, pp = (self.settings[:, AXES.index(axis)] for axis in ("concurrency", "parallelism", "pipelining"))
@@ -91,13 +97,13 @@ class LinkLog:
             moved_bytes=self.moved_bytes,
             throughput_bps=self.throughput_bps,
             bandwidth_bps=self.bandwidth_bps,
-            rtt_s=self.rtt_s,
+            rtt_s=self.path_rtt_s,
             buffer_bytes=self.buffer_bytes,
             streams=files_at_once * np.nan_to_num(p, nan=1.0),
             retransmitted_bytes=self.retransmitted_bytes,
             utilisation=self.utilisation,
             request_limit_bps=request_limit_bps(
-                self.bandwidth_bps, self.rtt_s, self.mean_file_bytes, files_at_once, pp
+                self.bandwidth_bps, self.path_rtt_s, self.mean_file_bytes, files_at_once, pp
             ),
         )
 
@@ -167,7 +173,7 @@ class _Seen:
 
     def add(self, batch: LinkLog, load: FloatArray) -> None:
         loss = batch.retransmitted_bytes / np.maximum(batch.moved_bytes, 1.0)
-        columns = (batch.bandwidth_bps, batch.rtt_s, batch.buffer_bytes, loss, load)
+        columns = (batch.bandwidth_bps, batch.path_rtt_s, batch.buffer_bytes, loss, load)
         self._medians.append((len(batch), np.array([_median(column) for column in columns])))
         self._ends_s = max(self._ends_s, float(batch.end_s.max(initial=-np.inf)))
 

@@ -5,8 +5,9 @@ The sane form of paper 001's Algorithm 2, which is inverted in print (see `trade
 Notation
 --------
 Q    queueing delay, srtt − min_rtt, s
-Q_e  what Q is without rivals: one CUBIC flow alone fills the queue, so it is the 90th percentile of the cluster's
-     history at that number of streams; without history one shortest round trip, the usual depth of a buffer
+Q_e  what Q is without rivals: one CUBIC flow alone fills the queue. One shortest round trip, the usual depth of a
+     buffer, or more where the 90th percentile of the cluster's history at that number of streams is more; history
+     tells of no shorter queue, since its transfers may have left the path half empty
 L    share of the bytes that were sent again
 L_0  what of it is tolerated, max(0.1 %, 3 · the path's baseline)
 n    segments sent within the tick; c = 3 of them are lost together, so that the count of losses has variance c · n · L
@@ -58,8 +59,8 @@ DEAD_BAND = 0.25
 DEAD_BAND_S = 0.005
 """Least dead band, s: below it delay is the scheduler of a host, not a queue."""
 
-LEAST_DEFAULT_DELAY_S = 0.05
-"""Least expectation without history, s: access links buffer some 50 ms however short the path."""
+LEAST_EXPECTED_DELAY_S = 0.05
+"""Least expectation, s: access links buffer some 50 ms however short the path."""
 
 LEAST_BYTES_FOR_LOSS = 200_000
 """Bytes sent within the tick below which a share of losses says nothing (a download sends only requests)."""
@@ -164,9 +165,9 @@ class StreamLimit:
 
 
 def expected_delay_s(tables: Iterable[CompactTable], streams: int, min_rtt_s: float) -> float:
-    """Q_e: history's 90th percentile at this number of streams, the highest over chunks; else a default."""
+    """Q_e: a usual buffer's depth, or history's 90th percentile at this number of streams, the highest over chunks."""
     told = [_at(table.queueing_delay_p90_s, streams) for table in tables if table.queueing_delay_p90_s]
-    return max(told, default=max(min_rtt_s, LEAST_DEFAULT_DELAY_S))
+    return max(*told, min_rtt_s, LEAST_EXPECTED_DELAY_S)
 
 
 def _at(delays_s: Mapping[int, float], streams: int) -> float:

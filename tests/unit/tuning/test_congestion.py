@@ -37,10 +37,14 @@ def signal(delay_s=None, loss=None, *, expected_s=0.06, baseline=0.0, limit=None
     )
 
 
-@pytest.mark.parametrize(("streams", "delay_s"), [(1, 0.01), (2, 0.01), (4, 0.02), (6, 0.03), (8, 0.04), (100, 0.04)])
+@pytest.mark.parametrize(("streams", "delay_s"), [(1, 0.1), (2, 0.1), (4, 0.2), (6, 0.3), (8, 0.4), (100, 0.4)])
 def test_expected_delay_is_interpolated_between_logged_stream_counts(streams, delay_s):
-    table = history(s2=0.01, s4=0.02, s8=0.04)
-    assert expected_delay_s([table], streams, min_rtt_s=0.3) == pytest.approx(delay_s)
+    table = history(s2=0.1, s4=0.2, s8=0.4)
+    assert expected_delay_s([table], streams, min_rtt_s=0.03) == pytest.approx(delay_s)
+
+
+def test_history_of_transfers_that_left_the_path_half_empty_makes_no_own_queue_congestion():
+    assert expected_delay_s([history(s2=0.0002, s32=0.0003)], 16, min_rtt_s=0.06) == 0.06
 
 
 def test_without_history_one_round_trip_of_queue_is_expected_and_50_ms_on_short_paths():
@@ -171,6 +175,6 @@ def test_cuts_in_vain_in_a_row_are_taken_back_together():
 
 
 def test_more_streams_are_expected_to_queue_no_less_than_fewer():
-    delays = {1: 0.01, 8: 0.06, 24: 0.04}
+    delays = {1: 0.1, 8: 0.6, 24: 0.4}
     told = CompactTable(predicted=SettingTable(()), queueing_delay_p90_s=delays)
-    assert [expected_delay_s([told], n, 0.06) for n in (1, 8, 16, 24, 64)] == [0.01, 0.06, 0.06, 0.06, 0.06]
+    assert [expected_delay_s([told], n, 0.06) for n in (1, 8, 16, 24, 64)] == [0.1, 0.6, 0.6, 0.6, 0.6]

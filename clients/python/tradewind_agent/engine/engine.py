@@ -11,11 +11,12 @@ from tradewind.errors import InvalidValue
 from tradewind.recommendation import ChunkPlan
 from tradewind_agent.engine.address import Origin, Url
 from tradewind_agent.engine.chunks import TransferChunk
+from tradewind_agent.engine.connection import Connection
 from tradewind_agent.engine.download import FileDownload
 from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.jobs import FileFailure, Job, TransferResult, UploadJob
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.path_sample import PathSampler
+from tradewind_agent.engine.path_sample import PathSample, PathSampler
 from tradewind_agent.engine.pool import ChannelPool
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.engine.publishing import Publication, Publisher, Told
@@ -109,18 +110,25 @@ class TransferEngine:
 
     def snapshot(self) -> Snapshot:
         """Counters and path as they are now; before the start everything is zero."""
-        connections = [lane.connection for lane in self._pool.lanes if lane.connection] if self._running else []
-        sampler = self._pool.sampler if self._started else PathSampler()
         return Snapshot(
             elapsed_s=self._elapsed_s(),
             chunks=tuple(chunk.snapshot() for chunk in self._chunks),
-            path=sampler.sample(
-                [connection.tcp_info() for connection in connections],
-                [wait_s for connection in connections if (wait_s := connection.first_byte_s) is not None],
-                receiving=self._receiving,
-            ),
-            open_connections=sum(connection.is_open for connection in connections),
+            path=self.path(),
+            open_connections=sum(connection.is_open for connection in self._connections()),
         )
+
+    def path(self) -> PathSample:
+        """The path as the open connections see it now."""
+        connections = self._connections()
+        sampler = self._pool.sampler if self._started else PathSampler()
+        return sampler.sample(
+            [connection.tcp_info() for connection in connections],
+            [wait_s for connection in connections if (wait_s := connection.first_byte_s) is not None],
+            receiving=self._receiving,
+        )
+
+    def _connections(self) -> list[Connection]:
+        return [lane.connection for lane in self._pool.lanes if lane.connection] if self._running else []
 
     # What files ask for.
 
