@@ -1,19 +1,22 @@
 """*Price books*: drafted, edited in a table, compared with the one in force, published."""
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
 from urllib.parse import quote
 from uuid import UUID
 
 from fastapi import Depends, Form, Query, Request, Response
 
-from services.admin.pages import done, page, page_router
+from services.admin.charts.prices import revenues
+from services.admin.pages import chart, done, page, page_router
 from services.admin.price_forms import PARTS, instant_of, price_of, priced_tiers
 from services.admin.visitors import LONGEST_FORM_FIELDS, Parts, Provider, Signed
 from services.application.authenticate import Scope
-from services.application.currencies import currencies
+from services.application.currencies import currencies, minor_digits
 from services.application.price_books import BookState, PriceBook, draft_book, publish_book, set_prices
 from services.application.sla_tiers import MAX_OF_LINK, TierOfLink, by_cluster
+from services.application.what_if import WhatIf, what_if
 from services.persistence.unit_of_work import UnitOfWork
 from tradewind.pricing import PriceModel
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
@@ -23,6 +26,9 @@ from tradewind.wire.base import Name
 router = page_router("/price-books")
 
 HERE = "/admin/price-books"
+TRIED_ON = timedelta(days=30)
+"""Whose requests a draft is tried on."""
+
 Version = Annotated[int, Form(ge=1)]
 
 
@@ -40,6 +46,15 @@ class Change(NamedTuple):
     names: Sequence[str]
     before: PriceModel | None
     after: PriceModel | None
+
+
+class Tried(NamedTuple):
+    """A draft tried on what was asked for lately; ``chart`` : ``None`` where nothing is earned."""
+
+    what_if: WhatIf
+    names: Mapping[UUID, str]
+    chart: str | None
+    same_currency: bool
 
 
 @router.get("")
@@ -91,6 +106,7 @@ def book_page(
         release = uow.releases.current()
         tiers = [] if release is None or shown is None else _tiers(uow, release, link_id=shown.id)
         changes = _changes(uow, release, book, in_force)
+        tried = _tried(uow, release, book, in_force, now) if book.state(now) is BookState.DRAFT else None
     may_change = visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR)
     asked = [each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)]
     return page(
@@ -105,6 +121,10 @@ def book_page(
         shown=shown,
         clusters=by_cluster(asked),
         changes=changes,
+        tried=tried,
+        tried_days=TRIED_ON.days,
+        digits=minor_digits(book.currency),
+        in_force_digits=0 if in_force is None else minor_digits(in_force.currency),
         confidence=confidence,
         confidences=sorted({each.partition.confidence for each in tiers}),
         basis=basis,
@@ -167,6 +187,16 @@ def publish(
         publish_book(book_id, effective_from=begins_at, version=version, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)
     return done(request, HERE, "The book is published; from its date on every recommendation quotes it.")
+
+
+def _tried(uow: UnitOfWork, release: int | None, draft: PriceBook, in_force: PriceBook | None, now: datetime) -> Tried:
+    tried = what_if(uow.quotes.demand(now - TRIED_ON), draft=draft, in_force=in_force)
+    names = _names(uow, release, [each.tier_id for each in tried.tiers])
+    same_currency = in_force is not None and in_force.currency == draft.currency
+    beside = in_force.name if in_force is not None and same_currency else None
+    is_earned = tried.draft.revenue or (same_currency and tried.in_force.revenue)
+    drawn = revenues(tried, names, currency=draft.currency, in_force=beside)
+    return Tried(tried, names, chart(drawn) if is_earned else None, same_currency)
 
 
 def _tiers(uow: UnitOfWork, release: int, *, link_id: UUID) -> Sequence[TierOfLink]:

@@ -1,14 +1,16 @@
 """What was quoted, by the month of the offer."""
 
-from collections.abc import Callable, Collection
-from datetime import UTC, date
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, date, datetime
 from uuid import UUID
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.journal_quotes import StoredQuote
+from services.application.what_if import Demand
 from services.persistence.tables import quotes
+from tradewind.sla import EnergyBasis
 
 _MONTHS_WITHOUT_PARTITION = text(
     "SELECT month FROM unnest(CAST(:months AS date[])) AS month"
@@ -41,3 +43,32 @@ class Quotes:
             insert(quotes).on_conflict_do_nothing(),
             [{"tenant_id": self._tenant_id, **each.model_dump()} for each in told],
         )
+
+    def demand(self, since: datetime) -> Sequence[Demand]:
+        """What was asked for since then, by tier and energy basis."""
+        known = quotes.c.energy_j.is_not(None)
+        rows = self._connection.execute(
+            select(
+                quotes.c.tier_id,
+                quotes.c.energy_basis,
+                func.count().label("requests"),
+                func.sum(quotes.c.total_bytes).label("total_bytes"),
+                func.count(quotes.c.energy_j).label("known_requests"),
+                func.coalesce(func.sum(quotes.c.total_bytes).filter(known), 0).label("known_bytes"),
+                func.coalesce(func.sum(func.greatest(quotes.c.energy_j, 0.0)).filter(known), 0.0).label("energy_j"),
+            )
+            .where(quotes.c.at >= since)
+            .group_by(quotes.c.tier_id, quotes.c.energy_basis)
+        )
+        return [
+            Demand(
+                tier_id=row.tier_id,
+                energy_basis=EnergyBasis(row.energy_basis),
+                requests=row.requests,
+                total_bytes=int(row.total_bytes),
+                known_requests=row.known_requests,
+                known_bytes=int(row.known_bytes),
+                energy_j=row.energy_j,
+            )
+            for row in rows
+        ]

@@ -1,0 +1,73 @@
+"""A draft's page tries it on what was asked for lately."""
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+import redis
+
+from services.application.authenticate import Scope
+from services.bootstrap import Container
+from services.embedded.valkey import EmbeddedValkey
+from tests.integration.admin.visitors import person, signed_in
+from tests.integration.billing import PRICE, book_in_force, journalled, quoted
+from tests.integration.live_transfers import learned
+from tests.stack import Tenant, watched_since_ever
+
+__all__ = ["learned"]
+
+
+@pytest.fixture(scope="module")
+def valkey() -> Iterator[EmbeddedValkey]:
+    """A store whose stream has quotes of this module alone."""
+    with EmbeddedValkey.temporary() as server:
+        watched_since_ever(server.url())
+        yield server
+
+
+def cell(text: str, row: str) -> list[str]:
+    """The cells of a row of the summary."""
+    found = re.search(rf'<th scope="row">{row}</th>(.*?)</tr>', text, re.DOTALL)
+    assert found is not None, text
+    return [re.sub("<.*?>", "", each).strip() for each in re.findall(r"<td.*?</td>", found[1], re.DOTALL)]
+
+
+def test_a_draft_is_tried_on_the_requests_of_the_last_month(
+    api: str, learned: Tenant, parts: Container, redis_url: str
+) -> None:
+    with (
+        learned.client(api, Scope.PROVIDER, Scope.AGENT) as provider,
+        redis.Redis.from_url(redis_url) as store,
+        signed_in(api, person(parts, learned, "provider")) as visitor,
+    ):
+        first = book_in_force(provider)
+
+        def shown(draft: dict[str, str]) -> str:
+            return visitor.get(f"/admin/price-books/{draft['id']}").text
+
+        draft = provider.post("/v1/price-books", json={"name": "Spring", "copy_of": first["id"]}).json()
+        assert "No request of the last 30 days" in shown(draft)
+        tier = quoted(provider)["sla"]["tier_id"]
+        journalled(parts, store)
+        now, same, change = cell(shown(draft), "Revenue")
+        assert (now, change) == (same, "0.00")
+        dearer = PRICE | {"base": "100"}
+        provider.put(f"/v1/price-books/{draft['id']}/tiers/{tier}", json=dearer).raise_for_status()
+        now, dear, change = cell(shown(draft), "Revenue")
+        assert float(dear) == pytest.approx(float(now) + 1.2 * 99.9, abs=0.011)
+        assert change == f"{1.2 * 99.9:+.2f}"
+        quoted(provider)
+        journalled(parts, store)
+        assert float(cell(shown(draft), "Revenue")[1]) == pytest.approx(2 * float(dear), abs=0.011)
+        provider.delete(f"/v1/price-books/{draft['id']}/tiers/{tier}").raise_for_status()
+        assert cell(shown(draft), "Requests not priced") == ["0", "2", "+2"]
+
+
+def test_other_currencies_stand_side_by_side_without_a_difference(api: str, learned: Tenant, parts: Container) -> None:
+    with (
+        learned.client(api, Scope.PROVIDER, Scope.AGENT) as provider,
+        signed_in(api, person(parts, learned, "provider")) as visitor,
+    ):
+        answer: httpx.Response = provider.post("/v1/price-books", json={"name": "Yen", "currency": "JPY"})
+        assert len(cell(visitor.get(f"/admin/price-books/{answer.json()['id']}").text, "Revenue")) == 2
