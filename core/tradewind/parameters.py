@@ -51,10 +51,11 @@ class Parameters:
 
     def known(self) -> dict[str, int | float | str]:
         """The parameters that are set, by wire name."""
-        return {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
+        return {name: value for name, value in zip(_NAMES, _values(self), strict=True) if value is not None}
 
 
 _NAMES = tuple(f.name for f in fields(Parameters))
+_values = attrgetter(*_NAMES)
 UNKNOWN_PARAMETERS = Parameters()
 UNTUNED = Parameters(concurrency=1, parallelism=1, pipelining=1)
 

@@ -7,6 +7,7 @@ from tradewind.dataset import ChunkKind
 from tradewind.errors import InvalidValue
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import UNKNOWN_PATH, Path
+from tradewind.prediction import z_of
 from tradewind.recommendation import ChunkPlan, CompactTable
 from tradewind.selection import unit_target
 from tradewind.sla import Sla
@@ -89,6 +90,11 @@ class Basis:
         )
         best = max((bps for bps in certifiable if bps is not None), default=None)
         return unit_target(self.sla, dataset_bytes=self.total_bytes, certifiable_bps=best) or None
+
+    @cached_property
+    def z(self) -> float:
+        """Standard normal quantile of the agreement's confidence."""
+        return z_of(self.sla.confidence)
 
     @cached_property
     def ceiling_bps(self) -> float | None:

@@ -109,12 +109,13 @@ def _most_gained(forecaster: Forecaster, goal: Goal, limits: Limits, here: Outlo
 
 def outlook_of(forecaster: Forecaster, settings: Sequence[Parameters]) -> Outlook:
     """What all chunks together are expected to do at these settings."""
-    found = [forecaster.expected(i, parameters) for i, parameters in enumerate(settings)]
-    return forecaster.outlook(found, sum(each.streams for each in settings), tried=_tried(forecaster, settings))
+    tried = _tried(forecaster, settings)
+    found = forecaster.in_force if tried else [forecaster.expected(i, each) for i, each in enumerate(settings)]
+    return forecaster.outlook(found, sum(each.streams for each in settings), tried=tried)
 
 
 def _tried(forecaster: Forecaster, settings: Sequence[Parameters]) -> bool:
-    return all(now == chunk.parameters for now, chunk in zip(settings, forecaster.active, strict=True))
+    return tuple(settings) == tuple([chunk.parameters for chunk in forecaster.active])
 
 
 def _best_of_one(

@@ -61,7 +61,7 @@ def resume(basis: Basis, sample: Sample) -> TuningState:
     """
     state = begin(basis)
     elapsed_s = max(sample.sequence - 1, 0) * sample.interval_s
-    _, seen = observe(basis, state, sample)
+    seen = observe(basis, state, sample)
     in_force = [chunk.parameters for chunk in seen.active]
     chunks = planned(basis, seen.active, in_force) if in_force else state.decision.chunks
     decision = replace(state.decision, chunks=chunks, reason="resumed with what is in force")
@@ -87,21 +87,20 @@ def step(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningState,
     """
     if sample.sequence <= state.sequence:
         return state, state.decision
-    accounted, seen = observe(basis, state, sample)
-    proposal = _propose(basis, accounted, seen)
-    return _conclude(basis, proposal, seen)
+    seen = observe(basis, state, sample)
+    return _conclude(basis, _propose(basis, state, seen), seen)
 
 
 def _propose(basis: Basis, state: TuningState, seen: Observation) -> Proposal:
     early = _nothing_runs(basis, state, seen)
     if early is not None:
         return early
-    state, aim = state.limited_by(state.limit.told(seen.signal)), _goal(basis, state, seen)
+    state, aim = state.limited_by(state.limit.told(seen.signal)), _goal(basis, seen)
     eased = ease(basis, state, seen, aim)
     if eased is not None:
         return eased
     if seen.signal is Signal.QUIET:
-        state = state.limited_by(state.limit.after_quiet(state.elapsed_s, dwell_s(seen)))
+        state = state.limited_by(state.limit.after_quiet(seen.elapsed_s, dwell_s(seen)))
     redealt = _redistributed(basis, state, seen)
     if redealt is not None:
         return redealt
@@ -128,7 +127,7 @@ def _nothing_runs(basis: Basis, state: TuningState, seen: Observation) -> Propos
 
 def _too_soon_or_too_late(state: TuningState, seen: Observation) -> Proposal | None:
     here, dwell = seen.asked, dwell_s(seen)
-    if state.changed_s is not None and state.elapsed_s - state.changed_s < dwell:
+    if state.changed_s is not None and seen.elapsed_s - state.changed_s < dwell:
         return Proposal(state, DecisionKind.DWELL, f"the last change has {dwell:.3g} s to show itself", here)
     if seen.remaining_s < 2 * dwell:
         return Proposal(state, DecisionKind.FINISH, f"{seen.remaining_s:.3g} s to go: no change pays any more", here)
@@ -161,8 +160,10 @@ def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Propo
 
 def _within_limits(basis: Basis, state: TuningState, seen: Observation) -> Proposal | None:
     """Where files, caps or congestion now permit less than was asked for, that at once."""
-    here = seen.asked
-    allowed = fitted(here, limits_of(basis, state, seen))
+    here, limits = seen.asked, limits_of(basis, state, seen)
+    if limits.hold(here):
+        return None
+    allowed = fitted(here, limits)
     if [each.streams for each in allowed] == [each.streams for each in here]:
         return None
     reason = f"files left and limits permit {told(allowed)}"
@@ -189,17 +190,17 @@ def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, bef
         state = replace(state, limit=state.limit.lifted())
     if change.distrusts_table and state.search is None:
         found = begin_search(basis, state, seen, aim, octaves=octaves, trusted=trusted)
-        return replace(found, kind=DecisionKind.FALLBACK, reason=f"{gap}, again: the table is left; {found.reason}")
+        return found._replace(kind=DecisionKind.FALLBACK, reason=f"{gap}, again: the table is left; {found.reason}")
     if has_room and (state.search is not None or aim.floor_bps is None):
         found = begin_search(basis, state, seen, aim, octaves=octaves, trusted=trusted)
     else:
         found = _tuned(basis, state, seen, aim)
-    return replace(found, kind=DecisionKind.CHANGE_DETECTED, reason=f"{gap}; {found.reason}")
+    return found._replace(kind=DecisionKind.CHANGE_DETECTED, reason=f"{gap}; {found.reason}")
 
 
 def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[TuningState, Decision]:
-    """Cut the proposal to the limits and tell it; note when streams change."""
-    state, before = proposal.state, proposal.state.decision
+    """Cut the proposal to the limits and tell it; write up the tick, and when streams change."""
+    state, before, sample = proposal.state, proposal.state.decision, seen.sample
     chunks = before.chunks
     if seen.active:
         limits = limits_of(basis, state, seen)
@@ -209,26 +210,42 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
         changed=chunks != before.chunks,
         reason=proposal.reason,
         kind=proposal.kind,
-        sla_bank=balance(state.bank, basis, remaining_bytes=seen.sample.remaining_bytes, elapsed_s=state.elapsed_s),
+        sla_bank=balance(seen.bank, basis, remaining_bytes=sample.remaining_bytes, elapsed_s=seen.elapsed_s),
     )
+    belief, changed_s = state.belief, state.changed_s
     if decision.changed and _streams(decision) != _streams(before):
-        belief = state.belief
+        changed_s = seen.elapsed_s
         if state.search is None and seen.forecaster is not None:
             belief = belief.moved(UNTRIED_SHARE * seen.forecaster.log_sd())
-        state = replace(state, changed_s=state.elapsed_s, belief=belief)
-    return state.deciding(decision), decision
+    concluded = TuningState(
+        decision=decision,
+        belief=belief,
+        sequence=sample.sequence,
+        at_s=sample.at_s,
+        elapsed_s=seen.elapsed_s,
+        changed_s=changed_s,
+        sent_bytes=sample.sent_bytes,
+        retransmitted_bytes=sample.retransmitted_bytes,
+        bank=seen.bank,
+        change=state.change,
+        limit=state.limit,
+        search=state.search,
+        reopened=state.reopened,
+        rest=state.rest,
+    )
+    return concluded, decision
 
 
 def _streams(decision: Decision) -> list[tuple[int | None, int | None]]:
     return [(each.parameters.concurrency, each.parameters.parallelism) for each in decision.chunks]
 
 
-def _goal(basis: Basis, state: TuningState, seen: Observation) -> Goal:
+def _goal(basis: Basis, seen: Observation) -> Goal:
     return goal(
-        state.bank,
+        seen.bank,
         basis,
         remaining_bytes=seen.sample.remaining_bytes,
-        elapsed_s=state.elapsed_s,
+        elapsed_s=seen.elapsed_s,
         knows_power=seen.power_w is not None,
     )
 

@@ -29,7 +29,7 @@ def ease(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Pro
     if _is_pending(state, seen):
         return Proposal(state, DecisionKind.DWELL, f"{what}; the last cut has not shown itself yet", here)
     if is_vain:
-        kept = limit.taken_back(signal, delay_s=delay_s, loss=loss, elapsed_s=state.elapsed_s)
+        kept = limit.taken_back(signal, delay_s=delay_s, loss=loss, elapsed_s=seen.elapsed_s)
         if seen.has_room:  # nobody is crowded: earlier cuts were for a path that is no more
             kept = kept.lifted()
         return _restored(replace(state, limit=kept), seen, limit.before_last, what)
@@ -37,7 +37,7 @@ def ease(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Pro
         if seen.has_room:  # so it may be the path's own: a search on a radio goes on
             return None
         return Proposal(state, DecisionKind.DWELL, f"{what}; streams are given up if it goes on", here)
-    cut = limit.cut(signal, seen.streams, delay_s=delay_s, loss=loss, elapsed_s=state.elapsed_s)
+    cut = limit.cut(signal, seen.streams, delay_s=delay_s, loss=loss, elapsed_s=seen.elapsed_s)
     state = _given_up(basis, replace(state, limit=cut), seen, goal)
     most = max(state.limit.streams or 1, len(seen.active))
     reason = f"{what}: from {seen.streams} to at most {format_count(most, 'stream')}"
@@ -49,7 +49,7 @@ def _is_pending(state: TuningState, seen: Observation) -> bool:
     limit = state.limit
     if limit.streams is None:
         return False
-    return state.elapsed_s - limit.limited_s < dwell_s(seen) or seen.streams > max(limit.streams, len(seen.active))
+    return seen.elapsed_s - limit.limited_s < dwell_s(seen) or seen.streams > max(limit.streams, len(seen.active))
 
 
 def _is_the_paths_own(signal: Signal, state: TuningState, seen: Observation) -> bool:

@@ -131,17 +131,13 @@ class Expectation:
 
     def candidates(self, room: Room) -> Candidates:
         """The same with what is expected of each; kept, as every tick asks for it."""
-        room = self.effective(room)
+        room = room.no_wider_than(self._widest)
         if (known := self._candidates.get(room)) is None:
             found = tuple(Candidate(point, point[0] * point[1], self.at(*point)) for point in self.within(room))
             if len(self._candidates) >= MOST_ROOMS:
                 self._candidates.clear()
             known = self._candidates[room] = Candidates(found)
         return known
-
-    def effective(self, room: Room) -> Room:
-        """The room without what exceeds the whole table."""
-        return room.no_wider_than(self._widest)
 
     @cached_property
     def _widest(self) -> Point:

@@ -89,7 +89,7 @@ def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, se
     if search.best_utility is not None and seen.streams == search.best_streams:
         if abs(_utility(basis, seen, goal, search) - search.best_utility) > STALE:
             again = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
-            return replace(again, reason=f"the path has changed while streams were tried; {again.reason}")
+            return again._replace(reason=f"the path has changed while streams were tried; {again.reason}")
         if state.belief.ticks >= SURE_TICKS:
             search = search.confirmed()
     limits = limits_of(basis, state, seen)
@@ -103,16 +103,16 @@ def _settled(basis: Basis, state: TuningState, seen: Observation, goal: Goal, se
     if search.capped and search.best_streams < _highest(limits):
         more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
         before = format_count(search.best_streams, "stream")
-        return replace(more, reason=f"more than {before} permitted now; {more.reason}")
+        return more._replace(reason=f"more than {before} permitted now; {more.reason}")
     rate = seen.throughput_bps
     if not goal.kept_by(rate, seen.power_on_basis_w(basis), seen.j_per_byte(basis)) and search.ticks > 0:
         octaves = 1.0 if goal.floor_bps is not None else -FINEST_OCTAVES
         if octaves < 0 or not seen.is_full:
             again = begin_search(basis, state, seen, goal, octaves=octaves, trusted=True)
-            return replace(again, kind=DecisionKind.SLA_BELOW, reason=f"agreement not kept: {again.reason}")
+            return again._replace(kind=DecisionKind.SLA_BELOW, reason=f"agreement not kept: {again.reason}")
     if goal.floor_bps is not None and rate > COMFORT * goal.floor_bps and search.ticks >= AGAIN_TICKS:
         again = begin_search(basis, state, seen, goal, octaves=-FINEST_OCTAVES, trusted=True)
-        return replace(again, kind=DecisionKind.SLA_ABOVE, reason=f"more than agreed: {again.reason}")
+        return again._replace(kind=DecisionKind.SLA_ABOVE, reason=f"more than agreed: {again.reason}")
     reason = f"{format_count(seen.streams, 'stream')} at {format_bps(rate)}: the best found"
     return _stay(state, seen, search.waited(), reason, DecisionKind.HOLD)
 

@@ -41,7 +41,7 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
         return Proposal(replace(state, reopened=False), DecisionKind.RESTORE, reason, chosen.settings)
     if _falls_short(seen, goal, chosen):
         more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
-        return replace(more, kind=DecisionKind.SLA_BELOW, reason=f"the table knows nothing faster; {more.reason}")
+        return more._replace(kind=DecisionKind.SLA_BELOW, reason=f"the table knows nothing faster; {more.reason}")
     state = replace(state, rest=rest_after(chosen, forecaster, goal, limits))
     expected = f"{format_bps(chosen.outlook.throughput_bps)} expected of the best setting known"
     return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, expected)
@@ -65,7 +65,7 @@ def _beyond_the_table(basis: Basis, state: TuningState, seen: Observation, goal:
         return None
     more = begin_search(basis, state, seen, goal, octaves=1.0, trusted=True)
     gain = math.exp(state.belief.path.mean)
-    return replace(more, reason=f"{gain:.2g} times what the table knows, and a pipe not full; {more.reason}")
+    return more._replace(reason=f"{gain:.2g} times what the table knows, and a pipe not full; {more.reason}")
 
 
 def _regains(state: TuningState, goal: Goal, chosen: Chosen) -> bool:
@@ -89,10 +89,11 @@ def _leaves_room(state: TuningState, seen: Observation) -> bool:
 
 def _stay(state: TuningState, seen: Observation, why: str) -> Proposal:
     here = seen.asked
-    slimmed = without_slow_streams(seen.active)
-    if len(here) > 1 and here == tuple(chunk.parameters for chunk in seen.active) and slimmed != here:
-        reason = f"streams that carry next to nothing are retired: {told(slimmed)}"
-        return Proposal(state, DecisionKind.REDISTRIBUTE, reason, slimmed)
+    if len(here) > 1 and here == tuple([chunk.parameters for chunk in seen.active]):
+        slimmed = without_slow_streams(seen.active)
+        if slimmed != here:
+            reason = f"streams that carry next to nothing are retired: {told(slimmed)}"
+            return Proposal(state, DecisionKind.REDISTRIBUTE, reason, slimmed)
     reason = f"{format_bps(seen.throughput_bps)} with {told(here)}; {why}"
     return Proposal(replace(state, reopened=False) if state.reopened else state, DecisionKind.HOLD, reason, here)
 

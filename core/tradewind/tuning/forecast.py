@@ -15,8 +15,6 @@ T_e is what agreements are on: a plan that starves a chunk that cannot catch up 
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 from tradewind.parameters import Parameters
@@ -32,8 +30,7 @@ UNTRIED_SHARE = 0.25
 """Share of a table's log sd that is not common to its settings: what g cannot know of a setting not in force."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveChunk:
+class ActiveChunk(NamedTuple):
     """A chunk that has bytes left: what it is, what is in force, what it does and what is left of it."""
 
     basis: ChunkBasis
@@ -57,35 +54,39 @@ class Outlook(NamedTuple):
     streams: int
 
 
-@dataclass(frozen=True)
 class Forecaster:
     """Outlooks of one moment of a transfer.
 
     ``z`` is the quantile of the agreement's confidence, ``in_force`` the tables' word on each chunk at the setting in
-    force, ``pipe_bps`` the C, and ``bits`` what is left of each chunk.
+    force, ``pipe_bps`` the C, ``bits`` what is left of each chunk, and ``alone_bps`` what each reaches at its best
+    without the others.
     """
 
-    basis: Basis
-    active: tuple[ActiveChunk, ...]
-    expectations: tuple[Expectation, ...]
-    belief: Belief
-    z: float
-    in_force: tuple[Expected, ...]
-    pipe_bps: float
-    bits: tuple[int, ...]
+    def __init__(
+        self,
+        basis: Basis,
+        active: tuple[ActiveChunk, ...],
+        expectations: tuple[Expectation, ...],
+        in_force: tuple[Expected, ...],
+        *,
+        belief: Belief,
+        z: float,
+    ) -> None:
+        self.basis, self.active, self.expectations, self.in_force = basis, active, expectations, in_force
+        self.belief, self.z = belief, z
+        self.path_sd, self.path_gain = belief.path.sd, math.exp(belief.path.mean)
+        self.power_gain = math.exp(belief.power.mean)
+        self.own_gains = _own_gains(active, belief)
+        self.base_w = basis.idle_power_w or 0.0
+        fastest_bps = [each.fastest_bps for each in expectations]
+        self.pipe_bps = max(fastest_bps)
+        self.bits = [BITS_PER_BYTE * chunk.remaining_bytes for chunk in active]
+        self.all_bits = sum(self.bits)
+        self.alone_bps = [bps * own * self.path_gain for bps, own in zip(fastest_bps, self.own_gains, strict=True)]
 
     def believing(self, belief: Belief) -> "Forecaster":
         """The same moment after something was learned."""
-        return Forecaster(
-            basis=self.basis,
-            active=self.active,
-            expectations=self.expectations,
-            belief=belief,
-            z=self.z,
-            in_force=self.in_force,
-            pipe_bps=self.pipe_bps,
-            bits=self.bits,
-        )
+        return Forecaster(self.basis, self.active, self.expectations, self.in_force, belief=belief, z=self.z)
 
     def outlook(self, found: Sequence[Expected], streams: int, *, tried: bool = False) -> Outlook:
         """Outlook where each chunk alone would do as in ``found``; ``tried`` if these settings are in force."""
@@ -160,42 +161,7 @@ class Forecaster:
         """Spread that the tables state in force, the widest."""
         return max(expected.log_sd for expected in self.in_force)
 
-    @cached_property
-    def path_sd(self) -> float:
-        return self.belief.path.sd
-
-    @cached_property
-    def path_gain(self) -> float:
-        return math.exp(self.belief.path.mean)
-
-    @cached_property
-    def power_gain(self) -> float:
-        return math.exp(self.belief.power.mean)
-
-    @cached_property
-    def own_gains(self) -> tuple[float, ...]:
-        known = (self.belief.chunks.get(chunk.basis.kind) for chunk in self.active)
-        if len(self.active) == 1:
-            return (1.0,)
-        return tuple(1.0 if own is None else math.exp(own.mean) for own in known)
-
-    @cached_property
-    def all_bits(self) -> int:
-        return sum(self.bits)
-
-    @cached_property
-    def alone_bps(self) -> tuple[float, ...]:
-        """Of each chunk at its best, without the others."""
-        return tuple(
-            expectation.fastest_bps * own * self.path_gain
-            for expectation, own in zip(self.expectations, self.own_gains, strict=True)
-        )
-
-    @cached_property
-    def base_w(self) -> float:
-        return self.basis.idle_power_w or 0.0
-
-    @cached_property
+    @property
     def idle_w(self) -> float:
         """Power that the agreement's energy basis leaves out, before the hosts' gain."""
         is_dynamic = self.basis.sla.energy_basis is EnergyBasis.DYNAMIC
@@ -317,19 +283,19 @@ def forecaster(basis: Basis, active: tuple[ActiveChunk, ...], belief: Belief, z:
     expectations = tuple(expectation for chunk in active if (expectation := chunk.basis.expectation) is not None)
     if not active or len(expectations) < len(active):
         return None
-    return Forecaster(
-        basis=basis,
-        active=active,
-        expectations=expectations,
-        belief=belief,
-        z=z,
-        in_force=tuple(
-            _expected(expectation, chunk.parameters, chunk.files_left)
-            for expectation, chunk in zip(expectations, active, strict=True)
-        ),
-        pipe_bps=max(expectation.fastest_bps for expectation in expectations),
-        bits=tuple(BITS_PER_BYTE * chunk.remaining_bytes for chunk in active),
-    )
+    in_force = [
+        _expected(expectation, chunk.parameters, chunk.files_left)
+        for expectation, chunk in zip(expectations, active, strict=True)
+    ]
+    return Forecaster(basis, active, expectations, tuple(in_force), belief=belief, z=z)
+
+
+def _own_gains(active: Sequence[ActiveChunk], belief: Belief) -> tuple[float, ...]:
+    """exp(d_k); of a chunk alone there is none, whatever was learned while there were others."""
+    if len(active) == 1:
+        return (1.0,)
+    known = [belief.chunks.get(chunk.basis.kind) for chunk in active]
+    return tuple([1.0 if own is None else math.exp(own.mean) for own in known])
 
 
 def _expected(expectation: Expectation, parameters: Parameters, files_left: int) -> Expected:

@@ -39,6 +39,30 @@ class Limits:
         known = [each for each in (self.caps.streams, self.streams) if each is not None]
         return max(min(known), len(self.files)) if known else None
 
+    def hold(self, settings: Sequence[Parameters]) -> bool:
+        """Whether nothing of the settings has to be cut."""
+        for each, files in zip(settings, self.files, strict=True):
+            channels, pipelining = each.concurrency or 0, each.pipelining
+            if not 1 <= channels <= files or not self.caps.allow(each):
+                return False
+            if pipelining is not None and pipelining > 1 and pipelining * channels > files:
+                return False
+        most_channels, most_streams = self.caps.concurrency, self.most_streams
+        return (most_channels is None or _channels(settings) <= most_channels) and (
+            most_streams is None or sum(each.streams for each in settings) <= most_streams
+        )
+
+    def are_within(self, other: "Limits") -> bool:
+        """Whether all that these limits permit of as many chunks the other ones permit, too."""
+        caps, others = self.caps, other.caps
+        return (
+            all(files <= most for files, most in zip(self.files, other.files, strict=True))
+            and _is_within(caps.concurrency, others.concurrency)
+            and _is_within(caps.parallelism, others.parallelism)
+            and _is_within(caps.pipelining, others.pipelining)
+            and _is_within(self.most_streams, other.most_streams)
+        )
+
     def room(self, settings: Sequence[Parameters], index: int) -> "Room":
         """What is left for one chunk if the others keep their settings."""
         files, most = self.files[index], self.most_streams
@@ -93,16 +117,6 @@ class Room:
         channels, files = min(self.channels, concurrency), min(self.files, concurrency * pipelining)
         return Room(channels, self.parallelism, self.pipelining, self.streams, files)
 
-    def is_within(self, other: "Room") -> bool:
-        """Whether every point of this room is in the other, too."""
-        return (
-            self.channels <= other.channels
-            and self.files <= other.files
-            and _is_within(self.parallelism, other.parallelism)
-            and _is_within(self.pipelining, other.pipelining)
-            and _is_within(self.streams, other.streams)
-        )
-
     def with_requests(self, point: Point) -> Point:
         concurrency, parallelism, pipelining = point
         return (concurrency, parallelism, requests(pipelining, concurrency, self.files))
@@ -123,6 +137,8 @@ def fitted(settings: Sequence[Parameters], limits: Limits, first: First = First.
 
     Every chunk keeps one channel, so that the sums hold if there are no more chunks than channels permitted.
     """
+    if limits.hold(settings):
+        return tuple(settings)
     cut = _streams_fitted(settings, limits, first)
     return tuple(_with_requests(each, files) for each, files in zip(cut, limits.files, strict=True))
 

@@ -1,16 +1,16 @@
 """What one sample tells: how long it lasted, what each chunk did, what the path says, how it compares to the table."""
 
 import math
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
 
 from tradewind.dataset import ChunkKind
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Caps, Parameters
-from tradewind.prediction import z_of
+from tradewind.recommendation import CompactTable
 from tradewind.tuning import congestion
-from tradewind.tuning.bank import above_base_w, credited, energy_per_byte
+from tradewind.tuning.bank import Bank, above_base_w, credited, energy_per_byte
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
 from tradewind.tuning.congestion import Loss, Signal
@@ -35,12 +35,12 @@ Plan: TypeAlias = Mapping[ChunkKind, Parameters]
 """What the last decision asked for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class Observation(NamedTuple):
     """One tick, read.
 
-    ``interval_s`` : time that it stands for, lost ticks included. ``active`` : chunks with bytes left. ``asked`` : what
-    the last decision asked for each; where it did not speak of a chunk, what is in force. ``streams`` : in force.
+    ``interval_s`` : time that it stands for, lost ticks included. ``elapsed_s``, ``bank`` : with this tick.
+    ``active`` : chunks with bytes left, ``files_left`` of each. ``asked`` : what the last decision asked for each;
+    where it did not speak of a chunk, what is in force. ``streams`` : in force.
     ``loss`` : share sent again within the tick. ``is_lossy`` : it exceeds what is tolerated, be it by luck.
     ``slow_start`` : share of the tick's throughput that new connections may have cost. ``power_w`` : total power,
     measured or else expected; ``j_per_byte`` of it. ``ceiling_bps`` : what the transfer cannot exceed, if it is known.
@@ -48,7 +48,10 @@ class Observation:
 
     sample: Sample
     interval_s: float
+    elapsed_s: float
+    bank: Bank
     active: tuple[ActiveChunk, ...]
+    files_left: tuple[int, ...]
     asked: tuple[Parameters, ...]
     streams: int
     rtt_s: float
@@ -95,28 +98,31 @@ class Observation:
         return energy_per_byte(basis, throughput_bps=self.throughput_bps, power_w=self.power_w)
 
 
-def observe(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningState, Observation]:
-    """Read the sample and write it into the state's accounts: clock, counters, bank. Beliefs follow later."""
+def observe(basis: Basis, state: TuningState, sample: Sample) -> Observation:
+    """Read the sample; ``state`` is that before it."""
     interval_s = _interval_s(state, sample)
     plan = {each.chunk: each.parameters for each in state.decision.chunks}
     active = active_chunks(basis, plan, sample)
-    streams = max(sum(chunk.parameters.streams for chunk in active), 1)
+    streams = max(sum([chunk.parameters.streams for chunk in active]), 1)
     rtt_s = next((rtt for rtt in (sample.rtt_s, basis.path.rtt_s, sample.min_rtt_s) if rtt is not None), 0.0)
     tables = [chunk.basis.table for chunk in active if chunk.basis.table is not None]
     # A queue that others keep full does not empty with our streams: what is left after a cut is judged as before it.
     before_cuts = max(streams, state.limit.before)
     expected_delay_s = congestion.expected_delay_s(tables, before_cuts, sample.min_rtt_s or basis.path.min_rtt_s or 0.0)
-    sample = _with_shortest_rtt(basis, sample, congestion.expected_delay_s(tables, before_cuts, 0.0))
+    sample = _with_shortest_rtt(basis, sample, tables, before_cuts)
     loss, tolerated_loss = _loss(state, sample), congestion.tolerated_loss(basis.loss_baseline, state.limit)
-    view = forecaster(basis, active, state.belief, z_of(basis.sla.confidence))
+    view = forecaster(basis, active, state.belief, basis.z)
     power_w = sample.power_w
     if power_w is None and view is not None:
         power_w = view.expected_power_w()
-    observation = Observation(
+    return Observation(
         sample=sample,
         interval_s=interval_s,
+        elapsed_s=state.elapsed_s + interval_s,
+        bank=credited(state.bank, basis, throughput_bps=sample.throughput_bps, power_w=power_w, interval_s=interval_s),
         active=active,
-        asked=tuple(plan.get(chunk.basis.kind, chunk.parameters) for chunk in active),
+        files_left=tuple([chunk.files_left for chunk in active]),
+        asked=tuple([plan.get(chunk.basis.kind, chunk.parameters) for chunk in active]),
         streams=streams,
         rtt_s=rtt_s,
         expected_delay_s=expected_delay_s,
@@ -134,29 +140,19 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> tuple[TuningSta
         power_w=power_w,
         ceiling_bps=basis.ceiling_bps,
     )
-    bank = credited(state.bank, basis, throughput_bps=sample.throughput_bps, power_w=power_w, interval_s=interval_s)
-    accounted = replace(
-        state,
-        sequence=sample.sequence,
-        at_s=sample.at_s,
-        elapsed_s=state.elapsed_s + interval_s,
-        sent_bytes=sample.sent_bytes,
-        retransmitted_bytes=sample.retransmitted_bytes,
-        bank=bank,
-    )
-    return accounted, observation
 
 
-def _with_shortest_rtt(basis: Basis, sample: Sample, expected_delay_s: float) -> Sample:
+def _with_shortest_rtt(basis: Basis, sample: Sample, tables: Sequence[CompactTable], streams: int) -> Sample:
     """A transfer that begins behind a full queue has never seen the path empty: what was known before it has.
 
     A difference that no queue explains means that the path is another one now.
     """
     known_s = basis.path.min_rtt_s
-    if known_s is None or sample.min_rtt_s is None:
+    if known_s is None or sample.min_rtt_s is None or sample.min_rtt_s <= known_s:
         return sample
+    expected_delay_s = congestion.expected_delay_s(tables, streams, 0.0)
     explained_s = expected_delay_s + congestion.dead_band_s(expected_delay_s)
-    return replace(sample, min_rtt_s=known_s) if 0 < sample.min_rtt_s - known_s <= explained_s else sample
+    return replace(sample, min_rtt_s=known_s) if sample.min_rtt_s - known_s <= explained_s else sample
 
 
 def _interval_s(state: TuningState, sample: Sample) -> float:

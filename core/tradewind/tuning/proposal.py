@@ -1,7 +1,7 @@
 """What one rule of the controller asks for, before it is cut to the limits and told."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
@@ -16,8 +16,7 @@ DWELL_S = 3.0
 DWELL_ROUND_TRIPS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(NamedTuple):
     """Settings of the active chunks in their order, why, and what to remember.
 
     ``first`` is the axis that gives way where the settings exceed the limits.
@@ -36,7 +35,7 @@ def dwell_s(seen: Observation) -> float:
 
 
 def limits_of(basis: Basis, state: TuningState, seen: Observation) -> Limits:
-    return Limits(basis.caps, tuple(chunk.files_left for chunk in seen.active), state.limit.streams)
+    return Limits(basis.caps, seen.files_left, state.limit.streams)
 
 
 def planned(basis: Basis, active: Sequence[ActiveChunk], settings: Sequence[Parameters]) -> tuple[ChunkPlan, ...]:
@@ -52,4 +51,4 @@ def planned(basis: Basis, active: Sequence[ActiveChunk], settings: Sequence[Para
 
 def told(settings: Sequence[Parameters]) -> str:
     """Settings for a reason, such as ``8 × 2 streams`` or ``4 × 1 + 2 × 2 streams``."""
-    return " + ".join(f"{each.concurrency or 1} × {each.parallelism or 1}" for each in settings) + " streams"
+    return " + ".join([f"{each.concurrency or 1} × {each.parallelism or 1}" for each in settings]) + " streams"

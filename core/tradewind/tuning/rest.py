@@ -30,7 +30,7 @@ from tradewind.sla import EnergyBasis
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.choice import HYSTERESIS, Chosen, best, in_force, outlook_of, shortfall
 from tradewind.tuning.forecast import Forecaster
-from tradewind.tuning.limits import Limits, Room
+from tradewind.tuning.limits import Limits
 
 _OWN_GAINS = {Objective.SLOWNESS: 2.0, Objective.ENERGY: 3.0, Objective.STREAMS: 0.0}
 """Multiples of δ by which the costs of two settings may move apart."""
@@ -38,10 +38,10 @@ _OWN_GAINS = {Objective.SLOWNESS: 2.0, Objective.ENERGY: 3.0, Objective.STREAMS:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """A moment at which nothing paid: what was in force, asked for, believed and left. ``spare`` is H − G."""
+    """A moment at which nothing paid: what was in force, permitted, asked for, believed, left. ``spare`` is H − G."""
 
     settings: tuple[Parameters, ...]
-    rooms: tuple[Room, ...]
+    limits: Limits
     goal: Goal
     spare: float
     own: tuple[float, ...]
@@ -55,8 +55,7 @@ class Rest:
         settings = in_force(view, limits)
         if settings != self.settings or goal.objective is not self.goal.objective or not _is_bounded(view, goal):
             return False
-        rooms = zip(_rooms(view, limits, settings), self.rooms, strict=True)
-        if not all(now.is_within(then) for now, then in rooms):
+        if not limits.are_within(self.limits):
             return False
         if len(settings) == 1 and not goal.has_bounds:
             return True
@@ -93,7 +92,7 @@ def rest_after(chosen: Chosen, view: Forecaster, goal: Goal, limits: Limits) -> 
     settings = in_force(view, limits)
     return Rest(
         settings=settings,
-        rooms=_rooms(view, limits, settings),
+        limits=limits,
         goal=goal,
         spare=HYSTERESIS - chosen.most_gained,
         own=_own(view),
@@ -108,10 +107,6 @@ def _is_bounded(view: Forecaster, goal: Goal) -> bool:
     """Whether it is known how far costs can move apart: power above the base is no multiple of the hosts' gain."""
     of_energy = goal.objective is Objective.ENERGY or goal.ceiling_w is not None or goal.ceiling_j_per_byte is not None
     return not of_energy or view.basis.sla.energy_basis is EnergyBasis.TOTAL or view.belief.power.mean == 0.0
-
-
-def _rooms(view: Forecaster, limits: Limits, settings: Sequence[Parameters]) -> tuple[Room, ...]:
-    return tuple(each.effective(limits.room(settings, i)) for i, each in enumerate(view.expectations))
 
 
 def _own(view: Forecaster) -> tuple[float, ...]:

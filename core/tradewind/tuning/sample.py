@@ -2,6 +2,8 @@
 
 import math
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import NamedTuple
 
 from tradewind.dataset import ChunkKind
 from tradewind.errors import InvalidValue
@@ -20,26 +22,25 @@ LEAST_W = 1e-3
 HIGHEST_S = 1e7
 """Longest interval or round trip that is believed, about four months."""
 
-_NOT_NEGATIVE = (
-    "sequence",
-    "bytes_moved",
-    "remaining_bytes",
-    "remaining_files",
-    "sent_bytes",
-    "retransmitted_bytes",
-    "power_w",
-)
-_RATES_AND_TIMES = (
-    ("throughput_bps", HIGHEST_BPS),
-    ("interval_s", HIGHEST_S),
-    ("rtt_s", HIGHEST_S),
-    ("min_rtt_s", HIGHEST_S),
-    ("power_w", HIGHEST_BPS),
-)
+_HIGHEST = {
+    "sequence": math.inf,
+    "bytes_moved": math.inf,
+    "remaining_bytes": math.inf,
+    "remaining_files": math.inf,
+    "sent_bytes": math.inf,
+    "retransmitted_bytes": math.inf,
+    "throughput_bps": HIGHEST_BPS,
+    "interval_s": HIGHEST_S,
+    "rtt_s": HIGHEST_S,
+    "min_rtt_s": HIGHEST_S,
+    "power_w": HIGHEST_BPS,
+}
+"""None of these is below 0."""
+
+_bounded = attrgetter(*_HIGHEST)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChunkProgress:
+class ChunkProgress(NamedTuple):
     """One chunk of the tick: the parameters in force, its mean rate within the interval, and what is left of it."""
 
     kind: ChunkKind
@@ -79,12 +80,10 @@ class Sample:
     def __post_init__(self) -> None:
         if not math.isfinite(self.at_s):
             raise InvalidValue("at", f"must be a time, got {self.at_s}")
-        for name in _NOT_NEGATIVE:
-            if (value := getattr(self, name)) is not None and not value >= 0:
-                raise InvalidValue(name, f"must not be negative, got {value}")
-        for name, highest in _RATES_AND_TIMES:
-            if (value := getattr(self, name)) is not None and not 0 <= value <= highest:
-                raise InvalidValue(name, f"must be within 0 and {highest:g}, got {value:g}")
+        for value, (name, highest) in zip(_bounded(self), _HIGHEST.items(), strict=True):
+            if value is not None and not 0 <= value <= highest:
+                reason = "not be negative" if highest == math.inf else f"be within 0 and {highest:g}"
+                raise InvalidValue(name, f"must {reason}, got {value:g}")
         if self.sent_bytes is not None and (self.retransmitted_bytes or 0) > self.sent_bytes:
             raise InvalidValue("retransmitted_bytes", "is more than sent_bytes")
         self._check_chunks()

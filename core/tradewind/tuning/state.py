@@ -93,10 +93,6 @@ class TuningState:
         """With what congestion permits now, which is the same on most ticks."""
         return self if limit is self.limit else replace(self, limit=limit)
 
-    def deciding(self, decision: Decision) -> "TuningState":
-        """With the decision of this tick."""
-        return replace(self, decision=decision)
-
 
 _PLAIN = ("sequence", "at_s", "elapsed_s", "changed_s", "sent_bytes", "retransmitted_bytes", "reopened")
 

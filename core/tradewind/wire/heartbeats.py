@@ -99,13 +99,15 @@ class Heartbeat(Strict):
             retransmitted_bytes=self.retransmitted_bytes,
             power_w=self.power_w,
             chunks=tuple(
-                ChunkProgress(
-                    kind=chunk.chunk,
-                    parameters=_setting(*dict(chunk.parameters).values()),
-                    throughput_bps=chunk.throughput_bps,
-                    remaining_bytes=chunk.remaining_bytes,
-                )
-                for chunk in self.chunks
+                [
+                    ChunkProgress(
+                        kind=chunk.chunk,
+                        parameters=_setting(*vars(chunk.parameters).values()),
+                        throughput_bps=chunk.throughput_bps,
+                        remaining_bytes=chunk.remaining_bytes,
+                    )
+                    for chunk in self.chunks
+                ]
             ),
         )
 

@@ -100,7 +100,7 @@ def test_figures_next_to_nothing_do_no_harm(tiny):
     for transfer in (warm(BIG), mixed(tabled=True)):
         first = sample(transfer, throughput_bps=tiny, power_w=tiny)
         transfer.state, transfer.decision = stepped(transfer, first)
-        crawling = replace(first.chunks[0], throughput_bps=tiny)
+        crawling = first.chunks[0]._replace(throughput_bps=tiny)
         second = sample(transfer, throughput_bps=9e7, power_w=tiny, chunks=(crawling, *first.chunks[1:]))
         assert not stepped(transfer, second)[1].changed
 

@@ -35,8 +35,7 @@ def later(draw, situation):
     )
     done = draw(st.floats(0.01, 1.0))
     active = tuple(
-        replace(
-            chunk,
+        chunk._replace(
             remaining_bytes=max(1, int(chunk.remaining_bytes * done * math.exp(draw(small)))),
             files_left=max(chunk.parameters.concurrency, int(chunk.files_left * done)),
         )
@@ -51,7 +50,7 @@ def arrived(situation):
     """The same transfer after it has gone where the search would have it."""
     view, goal, limits = situation.view, situation.goal, situation.limits
     settings = best(view, goal, limits).settings
-    active = tuple(replace(each, parameters=now) for each, now in zip(view.active, settings, strict=True))
+    active = tuple(each._replace(parameters=now) for each, now in zip(view.active, settings, strict=True))
     return replace(situation, view=forecaster(view.basis, active, view.belief, view.z))
 
 
