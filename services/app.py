@@ -32,9 +32,9 @@ from services.api import (
     usage,
     warehouse,
 )
-from services.api.query_stream import QueryTurns
 from services.application.query_warehouse import QueryLimits
 from services.bootstrap import Container, container
+from services.query_turns import QueryTurns
 from services.settings import Settings
 from tradewind.errors import InvalidValue
 
@@ -78,6 +78,7 @@ def app_from_environment() -> FastAPI:
         redis_url=settings.redis_url,
         query_limits=QueryLimits(rows=settings.query_rows, seconds=settings.query_seconds),
         reader_address=settings.reader_address,
+        notice=settings.notice,
     )
 
 
@@ -87,18 +88,21 @@ def app_for(
     redis_url: str,
     query_limits: QueryLimits | None = None,
     reader_address: str | None = None,
+    notice: str = "",
 ) -> FastAPI:
     """The application with parts of its own, which it closes when it shuts down.
 
     Parameters
     ----------
     database_url : of the application's role, with the schema in place.
+    notice : at the head of every page.
     """
     closing = ExitStack()
     parts = container(
         database_url=database_url, redis_url=redis_url, query_limits=query_limits, reader_address=reader_address
     )
     app = create_app(closing.enter_context(parts), closing)
+    app.state.notice = notice
     gc.freeze()  # what is there now stays: the collector need not look at it again and again
     return app
 
@@ -125,6 +129,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
 
     app = _described_app(lifespan)
     app.state.container = parts
+    app.state.notice = ""
     app.state.query_turns = QueryTurns(parts.warehouse.limits.at_once)
     problems.install(app)
     app.add_middleware(middleware.BodyLimit)

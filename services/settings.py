@@ -73,6 +73,9 @@ class Settings:
     """TRADEWIND_READER_ADDRESS: host:port under which analysts' own tools reach the database, or a replica of it; None:
     as the service does."""
 
+    notice: str = ""
+    """TRADEWIND_NOTICE: a sentence at the head of every page, such as that the service will be away."""
+
     worker_metrics_port: int | None = None
     """TRADEWIND_WORKER_METRICS_PORT: where a worker serves its metrics; None for nowhere."""
 
@@ -133,6 +136,7 @@ class Settings:
             query_rows=read("TRADEWIND_QUERY_ROWS", _integer(1, MAX_QUERY_ROWS), cls.query_rows),
             query_seconds=read("TRADEWIND_QUERY_SECONDS", _seconds(0.1), cls.query_seconds),
             reader_address=read("TRADEWIND_READER_ADDRESS", _address, None),
+            notice=read("TRADEWIND_NOTICE", str, cls.notice),
             worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _integer(1, MAX_PORT), None),
             worker_metrics_host=read("TRADEWIND_WORKER_METRICS_HOST", str, cls.worker_metrics_host),
             worker_metrics_folder=read("PROMETHEUS_MULTIPROC_DIR", Path, None),

@@ -11,7 +11,7 @@ from tradewind.wire.base import BIGINT_MAX
 router = page_router("/audit")
 
 PAGE = 100
-KINDS = ("endpoint", "key", "limit", "quarantine", "release", "user")
+KINDS = ("endpoint", "key", "limit", "quarantine", "release", "saved_query", "user")
 
 
 @router.get("")

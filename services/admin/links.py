@@ -44,7 +44,7 @@ def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> R
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         link = uow.links.get(link_id)
         release = uow.releases.current()
-        model = None if release is None else uow.models.surfaces_of_link(release, link_id)
+        model = None if release is None else uow.models.of_link(release, link_id)
         reason = None if release is None else uow.models.reasons(release).get(link_id)
         verdict = None if release is None else uow.models.verdicts(release).get(link_id)
         told = figures(uow, release, now, link_id)

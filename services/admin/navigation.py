@@ -22,12 +22,16 @@ class Section(NamedTuple):
 
 
 _OPERATOR = (Scope.OPERATOR,)
+_ANALYST = (Scope.ANALYST, Scope.OPERATOR)
 _PROVIDER = (Scope.PROVIDER, Scope.OPERATOR)
 
 SECTIONS = (
     Section("", (Entry("/admin", "Overview"),)),
     Section("What goes on", (Entry("/admin/transfers", "Transfers"),)),
-    Section("What was learned", (Entry("/admin/links", "Links"), Entry("/admin/releases", "Releases"))),
+    Section(
+        "What was learned",
+        (Entry("/admin/links", "Links"), Entry("/admin/releases", "Releases"), Entry("/admin/sql", "SQL", _ANALYST)),
+    ),
     Section(
         "What it costs",
         (

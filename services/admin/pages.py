@@ -140,6 +140,7 @@ def page(
         "sections": () if visit is None else sections_for(visit.visitor),
         "path": request.url.path,
         "now": now,
+        "notice": request.app.state.notice,
         "said": unquote(request.cookies.get(SAID, "")),
         **context,
     }

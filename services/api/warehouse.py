@@ -3,9 +3,10 @@
 from fastapi import Request, Response
 
 from services.api.dependencies import AnalystKey, OperatorKey, Parts
-from services.api.query_stream import QueryStream
+from services.api.problems import problem_of
 from services.api.routing import v1_router
 from services.application.query_warehouse import Format, LoginKind, Query, login_of, revoke_login
+from services.query_stream import MEDIA_TYPES, QueryStream
 from tradewind.errors import NotFound
 from tradewind.wire.warehouse import (
     QueryRequest,
@@ -14,12 +15,6 @@ from tradewind.wire.warehouse import (
     WarehouseSchema,
     WarehouseView,
 )
-
-MEDIA_TYPES = {
-    Format.ARROW: "application/vnd.apache.arrow.stream",
-    Format.CSV: "text/csv; charset=utf-8",
-    Format.JSON: "application/json",
-}
 
 router = v1_router("/warehouse", "warehouse")
 
@@ -63,7 +58,8 @@ async def query(asked: QueryRequest, request: Request, parts: Parts, principal: 
         "Tradewind-Time-Limit-S": f"{warehouse.limits.seconds:g}",
         "Cache-Control": "no-store",
     }
-    return QueryStream(run, request.app.state.query_turns, media_type=MEDIA_TYPES[form], headers=headers)
+    turns = request.app.state.query_turns
+    return QueryStream(run, turns, media_type=MEDIA_TYPES[form], headers=headers, refused=problem_of)
 
 
 @router.get("/credentials")

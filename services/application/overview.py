@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
+from tradewind.model import LeafModel, LinkModel
+from tradewind.parameters import Parameters
+from tradewind.prediction import PredictedSetting
 from tradewind.units import BITS_PER_BYTE
 
 
@@ -57,21 +60,10 @@ class Tuned:
     j_per_byte: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LowestSetting:
-    """What a cluster's surface expects of the lowest setting on its lattice, in ln(bit/s) and ln(W).
-
-    ``seen_bytes`` : of the transfers that the cluster was learned from.
-    """
-
-    seen_bytes: float
-    log_throughput_mean: float
-    log_power_mean: float | None
-
-
 class Untuned(NamedTuple):
     """What the model of a link expects of its lowest setting, over the data sets that it has seen."""
 
+    parameters: Parameters
     throughput_bps: float
     j_per_byte: float | None
 
@@ -95,21 +87,30 @@ class Gain:
         return 1 - self.tuned.j_per_byte / self.untuned.j_per_byte
 
 
-def untuned(lowest: Sequence[LowestSetting]) -> Untuned:
-    """The lowest settings of a model's clusters, each weighted with the bytes that its cluster has seen.
+def untuned(model: LinkModel) -> Untuned:
+    """The lowest setting of a link's lattice, each cluster weighted with the bytes that it has seen.
 
     Rates and energies are medians of the surfaces, at the clusters' median load.
     """
-    total_bytes = sum(each.seen_bytes for each in lowest)
-    time_s = sum(BITS_PER_BYTE * each.seen_bytes / math.exp(each.log_throughput_mean) for each in lowest)
-    return Untuned(BITS_PER_BYTE * total_bytes / time_s, _j_per_byte(lowest, total_bytes))
+    lowest = [_lowest(leaf) for leaf in model.leaves]
+    sizes = [
+        leaf.leaf.row_count * 2 ** (leaf.leaf.log2_mean_file_bytes + leaf.leaf.log2_file_count) for leaf in model.leaves
+    ]
+    time_s = sum(
+        BITS_PER_BYTE * size / math.exp(each.log_throughput_mean) for size, each in zip(sizes, lowest, strict=True)
+    )
+    return Untuned(lowest[0].parameters, BITS_PER_BYTE * sum(sizes) / time_s, _energy_of(lowest, sizes))
 
 
-def _j_per_byte(lowest: Sequence[LowestSetting], total_bytes: float) -> float | None:
-    """``None`` where a cluster's power was not metered."""
+def _lowest(leaf: LeafModel) -> PredictedSetting:
+    return min(leaf.table.settings, key=lambda each: (each.parameters.streams, each.parameters.pipelining or 1))
+
+
+def _energy_of(lowest: Sequence[PredictedSetting], sizes: Sequence[float]) -> float | None:
+    """J a byte; ``None`` where a cluster's power was not metered."""
     total_j = 0.0
-    for each in lowest:
+    for each, size in zip(lowest, sizes, strict=True):
         if each.log_power_mean is None:
             return None
-        total_j += each.seen_bytes * BITS_PER_BYTE * math.exp(each.log_power_mean - each.log_throughput_mean)
-    return total_j / total_bytes
+        total_j += size * BITS_PER_BYTE * math.exp(each.log_power_mean - each.log_throughput_mean)
+    return total_j / sum(sizes)

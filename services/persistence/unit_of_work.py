@@ -32,6 +32,7 @@ from services.persistence.repositories.quotes import Quotes
 from services.persistence.repositories.release_work import ReleaseWork
 from services.persistence.repositories.releases import Releases
 from services.persistence.repositories.rollups import Rollups
+from services.persistence.repositories.saved_queries import SavedQueries
 from services.persistence.repositories.sla_tiers import SlaTiers
 from services.persistence.repositories.tenants import Tenants
 from services.persistence.repositories.usage import Usage
@@ -146,6 +147,10 @@ class UnitOfWork:
     @cached_property
     def usage(self) -> Usage:
         return Usage(self.connection)
+
+    @cached_property
+    def saved_queries(self) -> SavedQueries:
+        return SavedQueries(self.connection, self.tenant_id)
 
     @cached_property
     def sla_tiers(self) -> SlaTiers:

@@ -19,3 +19,38 @@ document.addEventListener("click", async (event) => {
   await navigator.clipboard.writeText(document.querySelector(button.dataset.copy).textContent);
   button.textContent = "Copied";
 });
+
+// The editor of queries: Ctrl + Enter runs, Cancel stops waiting (which stops the query), an error is shown at its place.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.matches("[data-submits]")) return;
+  event.preventDefault();
+  event.target.form.requestSubmit();
+});
+
+function waiting(form, isWaiting) {
+  form.querySelector("[data-stops]").hidden = !isWaiting;
+  form.querySelector("button.primary").disabled = isWaiting;
+}
+
+document.addEventListener("submit", (event) => {
+  const elsewhere = event.submitter && "elsewhere" in event.submitter.dataset;
+  if (event.target.matches("[data-runs]") && !elsewhere) waiting(event.target, true);
+});
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-stops]");
+  if (!button) return;
+  window.stop();
+  waiting(button.form, false);
+});
+
+window.addEventListener("pageshow", () => {
+  const form = document.querySelector("[data-runs]");
+  if (!form) return;
+  waiting(form, false);
+  const wrong = form.querySelector("[data-position]");
+  if (!wrong) return;
+  const at = Number(wrong.dataset.position) - 1;
+  wrong.focus();
+  wrong.setSelectionRange(at, at + 1);
+});

@@ -1,16 +1,15 @@
 """Models of links: clusters, surfaces and SLA partitions, written and read in bulk."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Select, false, func, insert, select
+from sqlalchemy import Connection, Row, Select, func, insert, select
 
 from services.application.learned import IndexedModel, ModelOverview, StoredLeaf, StoredModel, Tier
-from services.application.overview import LowestSetting
 from services.persistence.repositories.model_rows import (
     CENTRE,
     PATH,
@@ -123,37 +122,6 @@ class Models:
         )
         return {row.link_id: ModelOverview(path_of(row), row.clusters) for row in rows}
 
-    def lowest_settings(self, release_id: int, link_ids: Collection[UUID]) -> Mapping[UUID, Sequence[LowestSetting]]:
-        """Of those links that have a model in a release: the lowest setting of each of its clusters.
-
-        Without the rest of the models, which takes a hundred times as long to read.
-        """
-        first = 1  # axes ascend: it is the lowest of each
-        rows = self._connection.execute(
-            select(
-                release_links.c.link_id,
-                clusters.c.rows,
-                clusters.c.log2_mean_file_bytes,
-                clusters.c.log2_file_count,
-                surfaces.c.log_throughput_mean[first].label("log_throughput_mean"),
-                surfaces.c.log_power_mean[first].label("log_power_mean"),
-            )
-            .join(clusters, clusters.c.link_model_id == release_links.c.link_model_id)
-            .join(surfaces, surfaces.c.cluster_id == clusters.c.id)
-            .where(release_links.c.release_id == release_id, release_links.c.link_id.in_(link_ids))
-            .order_by(release_links.c.link_id, clusters.c.ordinal)
-        )
-        found: dict[UUID, list[LowestSetting]] = defaultdict(list)
-        for row in rows:
-            found[row.link_id].append(
-                LowestSetting(
-                    seen_bytes=row.rows * 2 ** (row.log2_mean_file_bytes + row.log2_file_count),
-                    log_throughput_mean=row.log_throughput_mean,
-                    log_power_mean=row.log_power_mean,
-                )
-            )
-        return found
-
     def reasons(self, release_id: int) -> Mapping[UUID, str]:
         """Of each link that a release could not fit: why."""
         rows = self._connection.execute(
@@ -174,12 +142,11 @@ class Models:
 
     def of_link(self, release_id: int, link_id: UUID) -> StoredModel | None:
         """The model of one link in a release."""
-        found = self._read(_model_id(release_id, link_id))
-        return found[0] if found else None
-
-    def surfaces_of_link(self, release_id: int, link_id: UUID) -> StoredModel | None:
-        """The same without the partitions of its leaves, which take two thirds of the time to read."""
-        found = self._read(_model_id(release_id, link_id), partitioned=False)
+        found = self._read(
+            select(release_links.c.link_model_id).where(
+                release_links.c.release_id == release_id, release_links.c.link_id == link_id
+            )
+        )
         return found[0] if found else None
 
     def with_cluster(self, release_id: int, cluster_id: UUID) -> StoredModel | None:
@@ -194,7 +161,7 @@ class Models:
     def _own(self, values: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         return {"tenant_id": self._tenant_id, **values, **more}
 
-    def _read(self, model_ids: Select[Any], *, partitioned: bool = True) -> Sequence[StoredModel]:
+    def _read(self, model_ids: Select[Any]) -> Sequence[StoredModel]:
         models = self._connection.execute(
             select(link_models).where(link_models.c.id.in_(model_ids)).order_by(link_models.c.link_id)
         ).all()
@@ -202,7 +169,7 @@ class Models:
         partitions: dict[UUID, list[Row[Any]]] = defaultdict(list)
         for row in self._connection.execute(
             select(sla_partitions)
-            .where(sla_partitions.c.cluster_id.in_(of_models) if partitioned else false())
+            .where(sla_partitions.c.cluster_id.in_(of_models))
             .order_by(sla_partitions.c.cluster_id, sla_partitions.c.ordinal)
         ):
             partitions[row.cluster_id].append(row)
@@ -219,10 +186,3 @@ class Models:
         ):
             leaves[row.link_model_id].append(stored_leaf(row, partitions[row.id]))
         return [stored_model(row, leaves[row.id]) for row in models]
-
-
-def _model_id(release_id: int, link_id: UUID) -> Select[Any]:
-    """Of the model that a link has in a release."""
-    return select(release_links.c.link_model_id).where(
-        release_links.c.release_id == release_id, release_links.c.link_id == link_id
-    )

@@ -19,7 +19,7 @@ from services.persistence.tables.prices import price_books, prices, quotes
 from services.persistence.tables.rollups import daily_rollups, rollup_marks
 from services.persistence.tables.tenancy import api_keys, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
-from services.persistence.tables.warehouse import warehouse_logins
+from services.persistence.tables.warehouse import saved_queries, warehouse_logins
 
 __all__ = [
     "METADATA",
@@ -44,6 +44,7 @@ __all__ = [
     "release_links",
     "releases",
     "rollup_marks",
+    "saved_queries",
     "sla_partitions",
     "surfaces",
     "tenants",

@@ -98,24 +98,6 @@ def test_a_row_that_is_changed_changes_the_number(parts, api, learned, client, a
     assert before["Agreements kept"] != overview["Agreements kept"] == link["Agreements kept"]
 
 
-def test_untuned_is_the_lowest_setting_of_each_surface(learned):
-    with learned.parts.store.unit_of_work(learned.id) as uow:
-        release = uow.releases.current()
-        links = [link.id for link in uow.links.all()]
-        told = uow.models.lowest_settings(release, links)
-        models = {link: uow.models.of_link(release, link) for link in links}
-    assert told.keys() == {link for link, model in models.items() if model is not None} != set()
-    for link, lowest in told.items():
-        leaves = [stored.model for stored in models[link].leaves]
-        by_streams = [
-            min(leaf.table.settings, key=lambda each: (each.parameters.streams, each.parameters.pipelining or 1))
-            for leaf in leaves
-        ]
-        assert [(each.log_throughput_mean, each.log_power_mean) for each in lowest] == [
-            (each.log_throughput_mean, each.log_power_mean) for each in by_streams
-        ]
-
-
 def test_an_empty_tenant_is_told_what_to_do(parts, api, tenant):
     with signed_in(api, person(parts, tenant)) as visitor:
         page = visitor.get("/admin").text

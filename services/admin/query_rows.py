@@ -1,0 +1,90 @@
+"""Rows of a query for a page: columns with what they hold, and cells as text."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Any
+
+LONGEST_CELL = 400
+DIGITS = 8
+
+
+class Held(StrEnum):
+    """What the values of a column are."""
+
+    NUMBERS = "numbers"
+    TIMES = "times"
+    TEXT = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    held: Held
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRows:
+    """An answer that fits a page. ``cut`` : there are more rows."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Any]]
+    cut: bool
+
+    @classmethod
+    def of_json(cls, body: bytes) -> "QueryRows":
+        """The rows of an answer as ``POST /v1/warehouse/query`` gives it; two columns of one name stay two."""
+        pairs = json.loads(body, object_pairs_hook=list)
+        told = dict(pairs)
+        rows = [[value for _, value in row] for row in told["rows"]]
+        names = [name for name, _ in told["rows"][0]] if rows else []
+        columns = [Column(name, _held([row[place] for row in rows])) for place, name in enumerate(names)]
+        return cls(columns, rows, bool(told["cut"]))
+
+    def values(self, place: int) -> Sequence[Any]:
+        return [row[place] for row in self.rows]
+
+    def of(self, held: Held) -> Sequence[int]:
+        """Places of the columns of that kind."""
+        return [place for place, column in enumerate(self.columns) if column.held is held]
+
+
+def cell(value: Any) -> str:
+    """A value as a page tells it."""
+    match value:
+        case None:
+            return "–"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return f"{value:.{DIGITS}g}"
+        case str():
+            text = value
+        case list() if value and all(isinstance(each, tuple) for each in value):  # an object, see of_json
+            text = json.dumps(dict(value), default=str)
+        case list():
+            text = json.dumps(value, default=str)
+        case _:
+            text = str(value)
+    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"
+
+
+def _held(values: Sequence[Any]) -> Held:
+    known = [value for value in values if value is not None]
+    if known and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
+        return Held.NUMBERS
+    if known and all(isinstance(value, str) and _is_time(value) for value in known):
+        return Held.TIMES
+    return Held.TEXT
+
+
+def _is_time(text: str) -> bool:
+    for kind in (date, datetime):
+        try:
+            kind.fromisoformat(text)
+        except ValueError:
+            continue
+        return len(text) >= len("2026-01-01")
+    return False

@@ -1,0 +1,177 @@
+"""*SQL*: analysts ask the warehouse, look at the answer as a table and a chart, and keep the question."""
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import Form, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from services.admin.charts.query import ChartKind, query_chart
+from services.admin.pages import ONE_LINE, STATUS, chart, done, page, page_router
+from services.admin.query_rows import QueryRows, cell
+from services.admin.sql_examples import EXAMPLES
+from services.admin.visitors import Analyst, Parts, Visit
+from services.application import query_warehouse
+from services.application.query_warehouse import Format
+from services.application.saved_queries import LONGEST_NAME, remove_query, save_query
+from services.bootstrap import Container
+from services.query_stream import MEDIA_TYPES, QueryStream
+from services.query_turns import ClientLeft, FollowedQuery
+from tradewind.errors import NotFound, QueryRefused, TooLarge, TradewindError, Unavailable
+from tradewind.units import MIB
+
+router = page_router("/sql")
+
+HERE = "/admin/sql"
+ROWS_SHOWN = (100, 500, 2000)
+MOST_BYTES_SHOWN = 4 * MIB
+LONGEST_SQL = 20_000
+ENDINGS = {Format.CSV: "csv", Format.ARROW: "arrows", Format.JSON: "json"}
+"""``.arrows`` is the registered ending of an Arrow stream."""
+
+Sql = Annotated[str, Form(min_length=1, max_length=LONGEST_SQL, pattern=r"^[^\x00]*$")]
+Shown = Annotated[int, Form(ge=1, le=max(ROWS_SHOWN))]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a text something is wrong: its line, both from 1, and the column in it."""
+
+    line: int
+    column: int
+    text: str
+
+    @classmethod
+    def of(cls, sql: str, position: int) -> "Place":
+        before = sql[: position - 1]
+        line = before.count("\n") + 1
+        return cls(line, position - 1 - (before.rfind("\n") + 1) + 1, sql.split("\n")[line - 1])
+
+
+@router.get("")
+def sql_page(
+    request: Request,
+    visit: Analyst,
+    parts: Parts,
+    saved: UUID | None = None,
+    sql: Annotated[str, Query(max_length=LONGEST_SQL)] = "",
+) -> Response:
+    """The editor, with a saved query or a text in it; nothing is run yet."""
+    if saved is not None:
+        sql = _saved(visit, parts, saved)
+    return _page(request, visit, parts, sql=sql or EXAMPLES[0].sql)
+
+
+@router.post("/run")
+async def run(
+    request: Request, visit: Analyst, parts: Parts, sql: Sql, *, shown: Shown = ROWS_SHOWN[0], draw: str = Form("")
+) -> Response:
+    """The rows of a query, as far as they are shown; it is stopped when its visitor leaves."""
+    asked = query_warehouse.Query(sql=_plain(sql), format=Format.JSON, limit=min(shown, parts.warehouse.limits.rows))
+    query = parts.warehouse.query(visit.visitor.tenant_id, asked)
+    told: dict[str, Any] = {"sql": asked.sql, "shown": shown, "draw": _kind(draw)}
+    status = HTTPStatus.OK
+    try:
+        async with FollowedQuery(query, request.app.state.query_turns, request.receive) as followed:
+            rows = QueryRows.of_json(await followed.whole(MOST_BYTES_SHOWN))
+        drawn = query_chart(rows, told["draw"])
+        told |= {"rows": rows, "chart": chart(drawn) if drawn is not None else None}
+    except ClientLeft:
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+    except (QueryRefused, TooLarge, Unavailable) as refused:
+        status = _status(refused)
+        position = refused.position if isinstance(refused, QueryRefused) else None
+        told |= {"error": refused, "place": Place.of(asked.sql, position) if position else None, "position": position}
+    return await run_in_threadpool(_page, request, visit, parts, status=status, **told)
+
+
+@router.post("/download")
+async def download(
+    request: Request, visit: Analyst, parts: Parts, sql: Sql, *, form: Annotated[Format, Form()] = Format.CSV
+) -> Response:
+    """All rows of a query as a file, under the limits of the API."""
+    query = parts.warehouse.query(visit.visitor.tenant_id, query_warehouse.Query(sql=_plain(sql), format=form))
+    headers = {
+        "Content-Disposition": f'attachment; filename="tradewind.{ENDINGS[form]}"',
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "no-store",
+    }
+
+    def refused(error: TradewindError) -> Response:
+        return page(
+            request, "refused_page.html", None, status=_status(error), error=error, title="The query was refused"
+        )
+
+    turns = request.app.state.query_turns
+    return QueryStream(query, turns, media_type=MEDIA_TYPES[form], headers=headers, refused=refused)
+
+
+@router.post("/save")
+def save(
+    request: Request,
+    visit: Analyst,
+    parts: Parts,
+    sql: Sql,
+    name: Annotated[str, Form(min_length=1, max_length=LONGEST_NAME, pattern=ONE_LINE)],
+) -> Response:
+    """Keep a query under a name."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        query_id = save_query(name, _plain(sql), author=visit.visitor, uow=uow, clock=parts.clock)
+    return done(request, f"{HERE}?saved={query_id}", "The query is saved.")
+
+
+@router.post("/saved/{query_id}/remove")
+def remove(request: Request, query_id: UUID, visit: Analyst, parts: Parts) -> Response:
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        remove_query(query_id, by=visit.visitor, uow=uow)
+    return done(request, HERE, "The query is removed.")
+
+
+def _page(
+    request: Request, visit: Visit, parts: Container, *, status: HTTPStatus = HTTPStatus.OK, **told: Any
+) -> Response:
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        saved = uow.saved_queries.all()
+    empty = {"rows": None, "chart": None, "error": None, "place": None, "position": None, "shown": ROWS_SHOWN[0]}
+    return page(
+        request,
+        "sql.html",
+        visit,
+        status=status,
+        **{
+            "views": parts.warehouse.schema(),
+            "limits": parts.warehouse.limits,
+            "saved": saved,
+            "examples": EXAMPLES,
+            "cell": cell,
+            "kinds": tuple(ChartKind),
+            "rows_shown": ROWS_SHOWN,
+            "longest_name": LONGEST_NAME,
+            "draw": ChartKind.AUTO,
+            **empty,
+            **told,
+        },
+    )
+
+
+def _saved(visit: Visit, parts: Container, query_id: UUID) -> str:
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        found = next((each for each in uow.saved_queries.all() if each.id == query_id), None)
+    if found is None:
+        raise NotFound("no such saved query; somebody may have removed it")
+    return found.sql
+
+
+def _plain(sql: str) -> str:
+    """The text as the browser shows it: forms send other ends of lines, by which positions would be off."""
+    return sql.replace("\r\n", "\n")
+
+
+def _kind(draw: str) -> ChartKind:
+    return ChartKind(draw) if draw in tuple(ChartKind) else ChartKind.AUTO
+
+
+def _status(error: TradewindError) -> HTTPStatus:
+    return next((status for kind, status in STATUS if isinstance(error, kind)), HTTPStatus.UNPROCESSABLE_ENTITY)

@@ -1,0 +1,44 @@
+"""Questions to begin with, on the page of SQL."""
+
+from typing import NamedTuple
+
+
+class Example(NamedTuple):
+    name: str
+    sql: str
+
+
+EXAMPLES = (
+    Example(
+        "The newest transfers",
+        """\
+SELECT t.started_at, l.source, l.destination, l.mover, t.throughput_bps / 1e6 AS mbit_s, t.energy_j, t.status
+  FROM transfers t JOIN links l USING (link_id)
+ WHERE t.chunk IS NULL OR t.chunk = 'whole'
+ ORDER BY t.started_at DESC""",
+    ),
+    Example(
+        "Throughput by concurrency",
+        """\
+SELECT t.concurrency, avg(t.throughput_bps) / 1e6 AS mbit_s, count(*) AS transfers
+  FROM transfers t
+ WHERE t.status = 'succeeded'
+ GROUP BY 1 ORDER BY 1""",
+    ),
+    Example(
+        "What a gigabyte takes on each link",
+        """\
+SELECT l.source || ' → ' || l.destination AS link, 1e9 * sum(t.energy_j) / sum(t.bytes_moved) AS j_per_gb
+  FROM transfers t JOIN links l USING (link_id)
+ WHERE t.energy_j IS NOT NULL AND (t.chunk IS NULL OR t.chunk = 'whole')
+ GROUP BY 1 ORDER BY 2""",
+    ),
+    Example(
+        "Moved hour by hour",
+        """\
+SELECT date_trunc('hour', started_at) AS hour, sum(bytes_moved) / 1e9 AS gigabytes
+  FROM transfers
+ WHERE chunk IS NULL OR chunk = 'whole'
+ GROUP BY 1 ORDER BY 1""",
+    ),
+)

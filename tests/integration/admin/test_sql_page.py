@@ -1,0 +1,247 @@
+"""The page of SQL: rows, charts, files and saved queries; and what is refused, with nothing changed."""
+
+import json
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from html import unescape
+from uuid import uuid4
+
+import httpx
+import psycopg
+import pyarrow as pa
+import pytest
+
+from services.application.query_warehouse import QueryLimits
+from services.bootstrap import Container, container
+from tests.conditions import eventually
+from tests.integration.admin.visitors import Visitor, person, signed_in
+from tests.records import ndjson, record
+from tests.stack import Tenant, new_tenant, serving
+
+HERE = "/admin/sql"
+LIMITS = QueryLimits(rows=3_000, seconds=2.0, at_once=4)
+
+
+@pytest.fixture(scope="module")
+def parts(database_url: str, redis_url: str) -> Iterator[Container]:
+    with container(database_url=database_url, redis_url=redis_url, query_limits=LIMITS) as built:
+        yield built
+
+
+@pytest.fixture(scope="module")
+def api(parts: Container) -> Iterator[str]:
+    with serving(parts) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def provider(parts: Container, database_url: str, api: str) -> Tenant:
+    """A tenant with five transfers."""
+    tenant = new_tenant(parts, database_url)
+    with tenant.client(api) as client:
+        rows = [record(id=str(uuid4())) for _ in range(5)]
+        assert client.post("/v1/logs", content=ndjson(rows)).status_code == 201
+    return tenant
+
+
+@pytest.fixture
+def analyst(parts: Container, api: str, provider: Tenant) -> Iterator[Visitor]:
+    with signed_in(api, person(parts, provider, "analyst")) as visitor:
+        yield visitor
+
+
+def run(visitor: Visitor, sql: str, **asked: str) -> httpx.Response:
+    return visitor.submit(f"{HERE}/run", sql=sql, **asked)
+
+
+def cells(page: httpx.Response) -> list[list[str]]:
+    assert page.status_code == 200, page.text
+    body = page.text.partition('id="answer"')[2].partition("</table>")[0]
+    rows = re.findall(r"<tr>(.*?)</tr>", body, re.DOTALL)
+    return [[unescape(each) for each in re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL)] for row in rows]
+
+
+def drawn(page: httpx.Response) -> dict:
+    return json.loads(unescape(re.search(r'data-chart="([^"]*)"', page.text)[1]))
+
+
+def test_rows_are_shown_as_the_api_answers_them(analyst):
+    sql = "SELECT chunk, count(*) AS transfers, NULL AS nothing, 0.1::float8 AS share FROM transfers GROUP BY 1"
+    names, *rows = cells(run(analyst, sql))
+    assert names == ["chunk", "transfers", "nothing", "share"]
+    assert [row[1:] for row in rows] == [["5", "–", "0.1"]]
+
+
+def test_two_columns_of_one_name_stay_two(analyst):
+    assert cells(run(analyst, "SELECT 1 AS a, 2 AS a")) == [["a", "a"], ["1", "2"]]
+
+
+def test_views_columns_and_limits_are_told(analyst):
+    page = analyst.get(HERE).text
+    assert "bit/s: mean over the transfer." in page
+    assert "A query may take 2 s" in page
+
+
+@pytest.mark.parametrize(
+    ("sql", "draw", "kind"),
+    [
+        ("SELECT date '2026-11-01' + n AS day, n AS moved FROM generate_series(1, 9) n", "", "line"),
+        ("SELECT 'site ' || n AS site, n AS moved FROM generate_series(1, 9) n", "", "bar"),
+        ("SELECT n AS files, n * n AS rate FROM generate_series(1, 9) n", "", "scatter"),
+        ("SELECT n AS files, n * n AS rate FROM generate_series(1, 9) n", "lines", "line"),
+    ],
+)
+def test_a_chart_follows_from_the_columns_or_is_chosen(analyst, sql, draw, kind):
+    (series,) = drawn(run(analyst, sql, draw=draw))["series"]
+    assert series["type"] == kind
+    assert len(series["data"]) == 9
+
+
+def test_rows_beyond_those_shown_are_told_of(analyst):
+    page = run(analyst, "SELECT n FROM generate_series(1, 3000) n", shown="100")
+    assert len(cells(page)) == 101
+    assert "100 rows, the first of more" in page.text
+
+
+@pytest.mark.parametrize("shown", ["0", "2001", "-1", "many"])
+def test_another_number_of_rows_than_offered_is_refused(analyst, shown):
+    assert run(analyst, "SELECT 1", shown=shown).status_code == 422
+
+
+def test_an_answer_too_large_for_a_page_is_refused(analyst):
+    page = run(analyst, "SELECT repeat('x', 100000) FROM generate_series(1, 100)")
+    assert page.status_code == 413
+    assert "more than the 4.19 MB that a page shows" in page.text
+
+
+def test_an_error_is_told_at_its_place(analyst):
+    page = run(analyst, "SELECT 1,\r\n       nonsense\r\n  FROM transfers")
+    assert page.status_code == 422
+    assert "column &#34;nonsense&#34; does not exist" in page.text
+    assert 'data-position="18"' in page.text
+    assert "line 2:        nonsense\n               ^" in page.text
+    assert "nonsense\n  FROM transfers</textarea>" in page.text
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM transfers RETURNING id",
+        "WITH gone AS (DELETE FROM public.links RETURNING id) SELECT * FROM gone",
+        "SELECT 1; DELETE FROM transfers",
+        "SELECT rolpassword FROM pg_authid",
+        "SELECT * FROM public.users",
+        "SELECT * FROM public.saved_queries",
+        "SELECT set_config('role', 'tradewind_app', false)",
+        "SELECT pg_read_file('/etc/passwd')",
+    ],
+)
+def test_what_writes_or_reads_what_is_not_the_tenants_is_refused(analyst, sql):
+    page = run(analyst, sql)
+    assert page.status_code == 422
+    assert 'role="alert"' in page.text
+    assert cells(run(analyst, "SELECT count(*) FROM transfers")) == [["count"], ["5"]]
+
+
+def test_another_tenants_rows_are_not_seen(analyst, parts, api, tenant):
+    with signed_in(api, person(parts, tenant, "analyst")) as stranger:
+        assert cells(run(stranger, "SELECT count(*) FROM transfers")) == [["count"], ["0"]]
+        attempt = f"SELECT set_config('tradewind.tenant', '{uuid4()}', false), count(*) FROM transfers"
+        assert cells(run(stranger, attempt))[1][1] == "0"
+
+
+def test_what_runs_forever_is_stopped_at_the_time_limit(analyst):
+    page = run(analyst, "SELECT pg_sleep(60)")
+    assert page.status_code == 422
+    assert "the query was stopped after 2 s, the limit" in page.text
+
+
+def test_a_query_ends_in_the_database_when_its_visitor_leaves(
+    parts, database_url, redis_url, provider, admin_database_url
+):
+    limits = QueryLimits(rows=10, seconds=200.0)
+    with container(database_url=database_url, redis_url=redis_url, query_limits=limits) as built, serving(built) as url:
+        with signed_in(url, person(parts, provider, "analyst")) as visitor, ThreadPoolExecutor(1) as aside:
+            token = visitor.token
+            fields = {"sql": "SELECT pg_sleep(199) AS abandoned_by_a_page", "form_token": token}
+            asking = aside.submit(visitor.post, f"{HERE}/run", data=fields, timeout=1.0)
+            assert isinstance(asking.exception(), httpx.ReadTimeout)
+        with psycopg.connect(admin_database_url, autocommit=True) as watching:
+            query = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY%abandoned_by_a_page%'"
+            eventually(lambda: watching.execute(query).fetchone() == (0,))
+
+
+def test_script_in_a_value_or_a_name_stays_text(analyst):
+    script = "<script>alert(1)</script>"
+    page = run(analyst, f"SELECT '{script}' AS \"{script}\", 1 AS n UNION ALL SELECT '</textarea>{script}', 2")
+    assert script not in page.text.partition('id="answer"')[2]
+    assert drawn(page)["xAxis"]["data"][0] == script
+    assert page.text.count(script) == 0
+    analyst.submit(f"{HERE}/save", sql=f"SELECT '{script}'", name=script)
+    assert script not in analyst.get(HERE).text
+
+
+def test_rows_are_downloaded_under_the_limits_of_the_api(analyst):
+    fields = {"sql": "SELECT n FROM generate_series(1, 2500) n", "name": ""}
+    answer = analyst.submit(f"{HERE}/download", form="csv", **fields)
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="tradewind.csv"'
+    assert answer.text.count("\n") == 2501
+    arrow = analyst.submit(f"{HERE}/download", form="arrow", **fields).content
+    assert pa.ipc.open_stream(arrow).read_all().num_rows == 2500
+    more = analyst.submit(f"{HERE}/download", form="csv", sql="SELECT * FROM generate_series(1, 3001)")
+    assert more.status_code == 413
+    assert "more than 3000 rows" in more.text
+    assert analyst.submit(f"{HERE}/download", form="xml", **fields).status_code == 422
+
+
+def test_a_saved_query_is_its_tenants_to_read_and_its_authors_to_change(analyst, parts, api, provider, tenant):
+    name = f"mine {uuid4()}"
+    kept = analyst.submit(f"{HERE}/save", sql="SELECT 1 AS first", name=name)
+    assert kept.status_code == 303
+    assert "SELECT 1 AS first</textarea>" in analyst.get(kept.headers["Location"]).text
+    analyst.submit(f"{HERE}/save", sql="SELECT 2 AS second", name=name)
+    query_id = kept.headers["Location"].rpartition("=")[2]
+    with signed_in(api, person(parts, provider, "analyst")) as colleague:
+        assert "SELECT 2 AS second</textarea>" in colleague.get(f"{HERE}?saved={query_id}").text
+        assert colleague.submit(f"{HERE}/save", sql="SELECT 3", name=name).status_code == 409
+        assert colleague.submit(f"{HERE}/saved/{query_id}/remove").status_code == 403
+    with signed_in(api, person(parts, tenant, "analyst")) as stranger:
+        assert stranger.get(f"{HERE}?saved={query_id}").status_code == 404
+        assert stranger.submit(f"{HERE}/saved/{query_id}/remove").status_code == 404
+    assert "SELECT 2 AS second</textarea>" in analyst.get(f"{HERE}?saved={query_id}").text
+    with signed_in(api, person(parts, provider, "operator")) as operator:
+        assert operator.submit(f"{HERE}/saved/{query_id}/remove").status_code == 303
+        audit = operator.get("/admin/audit?about=saved_query").text
+    assert "saved_query.removed" in audit or "saved query removed" in audit
+    assert analyst.get(f"{HERE}?saved={query_id}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"sql": "SELECT 1", "name": ""}, "name"),
+        ({"sql": "SELECT 1", "name": "   "}, "name"),
+        ({"sql": "SELECT 1", "name": "a\nb"}, "name"),
+        ({"sql": "SELECT 1", "name": "x" * 101}, "name"),
+        ({"sql": "SELECT '\0'", "name": "a"}, "sql"),
+        ({"sql": "x" * 20_001, "name": "a"}, "sql"),
+    ],
+)
+def test_a_query_that_cannot_be_kept_is_refused_by_its_field(analyst, fields, field):
+    answer = analyst.submit(f"{HERE}/save", **fields)
+    assert answer.status_code == 422
+    assert field in answer.text
+
+
+def test_those_who_are_no_analysts_are_refused(parts, api, provider):
+    with signed_in(api, person(parts, provider, "provider")) as visitor:
+        assert HERE not in visitor.get("/admin").text
+        assert visitor.get(HERE).status_code == 403
+        for what in ("run", "download", "save"):
+            assert visitor.submit(f"{HERE}/{what}", sql="SELECT 1", name="a").status_code == 403
+
+
+def test_a_form_of_another_session_runs_nothing(analyst):
+    answer = analyst.post(f"{HERE}/run", data={"sql": "SELECT 1", "form_token": "0" * 64})
+    assert answer.status_code == 403
