@@ -118,11 +118,21 @@ def test_an_unknown_command_or_none_shows_the_usage_and_installs_nothing(run, ch
     assert not (checkout / ".venv").exists()
 
 
-@pytest.mark.parametrize("command", ["serve", "demo", "check"])
-def test_a_word_too_many_is_named_and_nothing_is_begun(run, checkout, command):
-    code, output, errors = run(command, "--quick")
+@pytest.mark.parametrize(
+    ("words", "takes"),
+    [
+        (("demo", "--quick"), "no arguments"),
+        (("demo", "--sample"), "no arguments"),
+        (("check", "--quick"), "no arguments"),
+        (("serve", "--quick"), "only --sample"),
+        (("serve", "--sample", "--quick"), "only --sample"),
+        (("serve", "--sample", "--sample"), "only --sample"),
+    ],
+)
+def test_a_word_too_many_is_named_and_nothing_is_begun(run, checkout, words, takes):
+    code, output, errors = run(*words)
     assert (code, output) == (2, "")
-    assert errors.startswith(f"run: {command} takes no arguments; what is '--quick'?\n\nusage: ./run")
+    assert errors.startswith(f"run: {words[0]} takes {takes}; what is '{words[-1]}'?\n\nusage: ./run")
     assert not (checkout / ".venv").exists()
 
 

@@ -1,0 +1,99 @@
+"""The part of the recording that runs on the receiver's host: ``python -m benchmarks.sample.moving NAME URL OUTPUT``.
+
+``NAME`` is a recording, of which every transfer is appended to ``OUTPUT`` as a log row, or the number of a tuned
+transfer, of which the whole completion is.
+"""
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks.sample.recordings import RECORDINGS, SOURCE, TUNED_TRANSFERS, Recording, Setting, Site, TunedTransfer
+from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
+from tradewind.sla import Sla
+from tradewind.wire.heartbeats import Completion
+from tradewind.wire.records import WireRecord
+from tradewind_agent.agreement_text import parse_agreement
+from tradewind_agent.copy_options import MAX_THROUGHPUT, CopyOptions
+from tradewind_agent.copy_report import CopyReport
+from tradewind_agent.copying import copy_files
+from tradewind_agent.metering import HostMeter
+
+SEED = 17
+TICK_S = 2.0
+
+
+def main(arguments: Sequence[str]) -> int:
+    name, address, output = arguments
+    with Path(output).open("ab") as log, tempfile.TemporaryDirectory() as folder:
+        if name in RECORDINGS:
+            _record(RECORDINGS[name], name, address, Path(folder), log.write)
+        else:
+            log.write(_tuned(TUNED_TRANSFERS[int(name)], address, Path(folder)))
+    return 0
+
+
+def _record(recording: Recording, name: str, address: str, folder: Path, write: Callable[[bytes], object]) -> None:
+    order = list(recording.settings) * recording.repeats
+    random.Random(SEED).shuffle(order)  # so that slow times of the machine hit no setting alone
+    for number, setting in enumerate(order):
+        received = folder / str(number)
+        row = _moved_by_tool if recording.mover != "tradewind" else _moved
+        write(row(recording, address, setting, received))
+        shutil.rmtree(received, ignore_errors=True)
+        sys.stdout.write(f"{name} {number + 1}/{len(order)} {setting}\n")
+        sys.stdout.flush()
+
+
+def _moved(recording: Recording, address: str, setting: Setting, received: Path) -> bytes:
+    cc, p, pp = setting
+    by_hand = Parameters(concurrency=cc, parallelism=p, pipelining=pp)
+    (record,) = _copied(recording.site, address, received, MAX_THROUGHPUT, by_hand=by_hand).records
+    return WireRecord.of(record).to_line()
+
+
+def _copied(
+    site: Site, address: str, received: Path, sla: Sla, *, by_hand: Parameters = UNKNOWN_PARAMETERS
+) -> CopyReport:
+    options = CopyOptions(
+        by_hand=by_hand,
+        sla=sla,
+        source=SOURCE,
+        destination=site.name,
+        bandwidth_bps=site.path.rate_bps,
+        rtt_s=site.path.rtt_s,
+        tune=by_hand is UNKNOWN_PARAMETERS,
+        tick_s=TICK_S,
+    )
+    return copy_files([address], str(received), options=options, meter=HostMeter.of_this_host())
+
+
+def _moved_by_tool(recording: Recording, address: str, setting: Setting, received: Path) -> bytes:
+    cc, p, _ = setting
+    command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", "--mover", recording.mover, address]
+    command += [str(received), "--concurrency", str(cc), "--parallelism", str(p), "--no-tune", "--json", "--quiet"]
+    command += ["--source", SOURCE, "--destination", recording.site.name, "--rtt", f"{recording.site.path.rtt_s}s"]
+    command += ["--bandwidth", f"{recording.site.path.rate_bps / 1e6:g}Mbps"]
+    told = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    (record,) = json.loads(told)["records"]
+    return WireRecord.model_validate(record).to_line()
+
+
+def _tuned(transfer: TunedTransfer, address: str, folder: Path) -> bytes:
+    report = _copied(transfer.site, address, folder / "received", parse_agreement(transfer.sla))
+    completion = Completion(
+        records=tuple(WireRecord.of(record) for record in report.records),
+        heartbeats=tuple(tick.spooled() for tick in report.timeline),
+        status=report.status,
+    )
+    sys.stdout.write(f"{report.line()}\n")
+    return completion.model_dump_json(exclude_none=True).encode() + b"\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,88 @@
+"""``./run serve --sample``: every page has something true to show, and it is said to be sample data."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+
+from benchmarks.demo.stack import free_port, started
+from benchmarks.sample import fill, rows, serve
+from services.settings import Settings
+from tradewind.errors import InvalidValue
+
+PYTHON = (sys.executable, "-P", "-m")
+
+
+@dataclass(frozen=True)
+class Served:
+    address: str
+    key: str
+    password: str
+
+    def client(self) -> httpx.Client:
+        return httpx.Client(base_url=self.address, headers={"Authorization": f"Bearer {self.key}"}, timeout=60)
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("sample")
+    environment = {"TRADEWIND_DATA": str(folder / "data"), "TRADEWIND_PORT": str(free_port())}
+    with started("sample", (*PYTHON, "benchmarks.sample.serve"), logs=folder, environment=environment) as service:
+        address = service.line_matching(r"API.*?(http://\S+)")[1]
+        key = service.line_matching(r"agent key: (\S+)")[1]
+        password = service.line_matching(r"password (\S+)")[1]
+        service.line_matching(r"sample: ready")
+        yield Served(address, key, password)
+
+
+def test_recordings_have_been_uploaded_learned_priced_and_told(sample: Served) -> None:
+    with sample.client() as client:
+        links = client.get("/v1/links").json()
+        releases = client.get("/v1/releases").json()
+        (book,) = client.get("/v1/price-books").json()
+        transfers = client.get("/v1/transfers").json()
+    assert len(links) >= 5
+    assert all(each[end].startswith("sample-") for each in links for end in ("source", "destination"))
+    assert releases[-1]["published_at"]
+    assert book["in_force"]
+    assert book["prices"]
+    assert {each["agreement_kept"] for each in transfers} >= {True}
+    assert all(each["journalled_sequence"] >= 3 for each in transfers)
+
+
+def test_filling_again_changes_nothing(sample: Served) -> None:
+    paths = ("/v1/links", "/v1/price-books", "/v1/limits", "/v1/transfers")
+    with sample.client() as client:
+        before = [client.get(path).json() for path in paths]
+        fill.fill(client, timedelta())
+        assert [client.get(path).json() for path in paths] == before
+
+
+def test_pages_say_that_it_is_sample_data(sample: Served) -> None:
+    with httpx.Client(base_url=sample.address, timeout=60) as visitor:
+        visitor.post("/admin/sign-in", data={"login": "admin", "password": sample.password})
+        assert (
+            "Sample data: transfers that the project recorded on emulated paths" in visitor.get("/admin/account").text
+        )
+
+
+def test_times_are_moved_by_whole_days_so_that_the_newest_is_of_yesterday() -> None:
+    newest = max(datetime.fromisoformat(row["ended_at"]) for row in rows.log_rows(timedelta()))
+    later = newest + timedelta(days=40)
+    days = rows.shift_days(later)
+    moved = max(datetime.fromisoformat(row["ended_at"]) for row in rows.log_rows(timedelta(days=days)))
+    assert (later.date() - moved.date()).days == 1
+    assert moved.time() == newest.time()
+    assert rows.shift_days(newest.astimezone(UTC)) == 0
+
+
+def test_the_sample_never_goes_into_databases_that_are_given(tmp_path: Path) -> None:
+    environment = {"DATABASE_URL": "postgresql://tradewind_app:secret@db/tradewind"}
+    settings = Settings.from_environment(environment, data_folder=tmp_path)
+    with pytest.raises(InvalidValue, match="databases of its own") as refused:
+        serve.own_folder(settings)
+    assert "secret" not in str(refused.value)
