@@ -5,9 +5,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from pydantic import ValidationError
+
 from tradewind.dataset import SizeBin, bins_of_sizes
 from tradewind.path import Path
 from tradewind.units import format_bps
+from tradewind.wire.base import reason_of
 from tradewind.wire.recommendations import RecommendRequest, WireLimits, WireSizeBin, WireSla, WireWorkload
 from tradewind.wire.records import WirePath
 from tradewind_agent.copy_listing import Listing
@@ -62,10 +65,17 @@ def plan_sizes(
     sizes_bytes : of the files to move, at least one.
     names : of source and destination.
     mover : name of the program that will move them.
+
+    Raises
+    ------
+    InvalidValue : what no service could be asked, such as a name of a thousand characters.
     """
     by_hand = options.by_hand
     bins = bins_of_sizes(sizes_bytes)
-    enquiry = _request(bins, path, names, options, mover)
+    try:
+        enquiry = _request(bins, path, names, options, mover)
+    except ValidationError as invalid:
+        raise reason_of(invalid.errors(include_url=False, include_context=False)[0]) from None
     if all(getattr(by_hand, name) is not None for name in _SETTING):
         return PlannedCopy(plan=plan_given(uuid4(), by_hand), enquiry=enquiry)
     notes: tuple[str, ...] = ()

@@ -58,6 +58,22 @@ def test_an_untrusted_certificate_names_the_option_that_trusts_it(env, tmp_path)
     assert "_ssl.c" not in copied.error + asked.error
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--source", "x" * 300, "source"),
+        ("--network", "x" * 300, "network"),
+        ("--sla", "throughput_at_least=1e19bps", "sla."),
+    ],
+)
+def test_what_no_service_can_be_asked_is_refused_before_anything_moves(env, tmp_path, option, value, told):
+    (tmp_path / "page").write_text("content")
+    with serving(tmp_path) as server:
+        copied = run("copy", f"{server.url}page", str(tmp_path / "to" / "page"), option, value, env=env)
+    assert "internal error" not in copied.error
+    assert (copied.code, told in copied.error, (tmp_path / "to" / "page").exists()) == (2, True, False), copied.error
+
+
 def test_a_file_in_place_of_a_folder_is_told(env, tmp_path):
     (tmp_path / "spool").write_bytes(b"in the way")
     outcome = run("logs", "watch", str(tmp_path), "--once", env=env | {"XDG_STATE_HOME": str(tmp_path / "spool")})
