@@ -63,7 +63,7 @@ def test_an_untrusted_certificate_names_the_option_that_trusts_it(env, tmp_path)
     [
         ("--source", "x" * 300, "source"),
         ("--network", "x" * 300, "network"),
-        ("--sla", "throughput_at_least=1e19bps", "sla."),
+        ("--sla", "throughput_at_least=1e19bps", "target"),
     ],
 )
 def test_what_no_service_can_be_asked_is_refused_before_anything_moves(env, tmp_path, option, value, told):
