@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from threading import Lock
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -113,6 +114,7 @@ class Keyring:
         self._monotonic = monotonic
         self._remembered: dict[bytes, _Remembered] = {}
         self._forgotten = 0
+        self._changing = Lock()
 
     def recall(self, secret: str) -> Principal | None:
         """The principal if it is remembered; asks no database."""
@@ -142,29 +144,34 @@ class Keyring:
             self._remembered.pop(digest, None)
             raise Unauthenticated("the API key is unknown or revoked")
         principal = Principal(found.tenant_id, found.id, found.scopes, found.weight)
-        if len(self._remembered) >= MAX_REMEMBERED:
-            self._remembered.clear()
-        if self._forgotten == forgotten:  # else a key was revoked meanwhile, perhaps this one
-            self._remembered[digest] = _Remembered(principal, asked_at, asked_at + REMEMBERED_S)
+        with self._changing:
+            if len(self._remembered) >= MAX_REMEMBERED:
+                self._remembered.clear()
+            if self._forgotten == forgotten:  # else a key was revoked meanwhile, perhaps this one
+                self._remembered[digest] = _Remembered(principal, asked_at, asked_at + REMEMBERED_S)
         return principal
 
     def _told_lately(self, digest: bytes) -> Principal | None:
         """The principal as the database told it last, honoured on; ``None`` where that is too long ago."""
-        known, now_s = self._remembered.get(digest), self._monotonic()
-        if known is None or now_s - known.checked_s > LONGEST_UNCHECKED_S:
-            return None
-        self._remembered[digest] = known._replace(until_s=now_s + UNCHECKED_S)
-        return known.principal
+        now_s = self._monotonic()
+        with self._changing:  # a revoked key must not come back from what was read before it was forgotten
+            known = self._remembered.get(digest)
+            if known is None or now_s - known.checked_s > LONGEST_UNCHECKED_S:
+                return None
+            self._remembered[digest] = known._replace(until_s=now_s + UNCHECKED_S)
+            return known.principal
 
     def forget(self, key_id: UUID) -> None:
         """Look a key up again at its next use."""
-        self._forgotten += 1
-        for digest, known in list(self._remembered.items()):
-            if known.principal.key_id == key_id:
-                self._remembered.pop(digest, None)
+        with self._changing:
+            self._forgotten += 1
+            for digest, known in list(self._remembered.items()):
+                if known.principal.key_id == key_id:
+                    self._remembered.pop(digest, None)
 
     def forget_all(self) -> None:
         """Look every key up again, as after notices may have been missed."""
-        self._forgotten += 1
-        for digest, known in list(self._remembered.items()):
-            self._remembered[digest] = known._replace(until_s=-math.inf)
+        with self._changing:
+            self._forgotten += 1
+            for digest, known in list(self._remembered.items()):
+                self._remembered[digest] = known._replace(until_s=-math.inf)

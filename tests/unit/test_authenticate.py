@@ -1,5 +1,6 @@
 """Keys to principals: remembered for a moment, forgotten at once."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
@@ -35,7 +36,14 @@ class Keys:
         self.lookups = 0
         self.now_s = 100.0
         self.away = False
-        self.ring = Keyring(self.find, lambda: self.now_s)
+        self.meanwhile: list[Callable[[], None]] = []
+        self.ring = Keyring(self.find, self.time_s)
+
+    def time_s(self) -> float:
+        """Whenever the keyring looks at the clock, others do one of the things ``meanwhile``."""
+        if self.meanwhile:
+            self.meanwhile.pop(0)()
+        return self.now_s
 
     def find(self, digest: bytes) -> KeptKey | None:
         self.lookups += 1
@@ -98,6 +106,18 @@ def test_while_the_database_is_away_no_key_counts_that_is_unknown_or_was_revoked
     for secret in (revoked, unknown):
         with pytest.raises(Unavailable):
             keys.ring.authenticate(secret)
+
+
+def test_a_key_that_is_revoked_while_it_is_honoured_on_does_not_come_back() -> None:
+    keys = Keys()
+    secret, key_id = keys.add()
+    keys.ring.authenticate(secret)
+    keys.away = True
+    keys.now_s += REMEMBERED_S + 1
+    keys.meanwhile = [lambda: None, lambda: keys.ring.forget(key_id)]
+    with pytest.raises(Unavailable):
+        keys.ring.authenticate(secret)
+    assert keys.ring.recall(secret) is None
 
 
 def test_an_unknown_or_revoked_key_is_not_authenticated() -> None:
