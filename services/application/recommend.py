@@ -75,11 +75,11 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
         leaf, away = model.nearest(chunk.dataset, load.share)
         leaves.append(snapshot.shelf.under(leaf, load).limited_to(enquiry.rate_limit_bps))
         octaves = max(octaves, away)
-    solutions = _solve(enquiry, chunks, leaves) if octaves <= MAX_OCTAVES else None
+    ceiling_bps = path.at_most(enquiry.rate_limit_bps).bandwidth_bps
+    solutions = _solve(enquiry, chunks, leaves, ceiling_bps or math.inf) if octaves <= MAX_OCTAVES else None
     if solutions is None:
         return replace(enquiry, path=path, load=load.share)
     plan = tuple(map(planned, chunks, solutions))
-    ceiling_bps = path.at_most(enquiry.rate_limit_bps).bandwidth_bps
     room_bps = min(_ceiling_bps(model, path, load), enquiry.rate_limit_bps or math.inf)
     predicted = together(chunks, solutions, enquiry.dataset, enquiry.sla, room_bps)
     probability, feasible = kept_together(solutions, predicted, enquiry.dataset, enquiry.sla, ceiling_bps)
@@ -157,7 +157,9 @@ def _ceiling_bps(model: ServedModel, path: Path, load: AssumedLoad) -> float:
     return max(model.fastest_bps(load), (path.bandwidth_bps or 0.0) * (1 - load.share))
 
 
-def _solve(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf]) -> list[Solution] | None:
+def _solve(
+    enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf], ceiling_bps: float
+) -> list[Solution] | None:
     """A solution for each chunk; where their sum exceeds the caps, each is solved again on its share of them.
 
     ``None`` where the leaves cannot tell: no power in their logs, or caps below every setting seen.
@@ -166,21 +168,34 @@ def _solve(enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLea
         return None
     whole = max(enquiry.dataset.total_bytes, 1)
     shares = [chunk.dataset.total_bytes / whole for chunk in chunks]
+    agreed = [_agreed(enquiry.sla, leaf, ceiling_bps, share) for leaf, share in zip(leaves, shares, strict=True)]
     caps = enquiry.caps
-    solutions = _solve_within(enquiry.sla, chunks, leaves, shares, [caps] * len(chunks))
+    solutions = _solve_within(agreed, chunks, leaves, [caps] * len(chunks))
     if solutions is None or caps is NO_CAPS or within_together(solutions, caps):
         return solutions
     parts = [caps.part(share, len(chunks)) for share in shares]
-    return _solve_within(enquiry.sla, chunks, leaves, shares, parts)
+    return _solve_within(agreed, chunks, leaves, parts)
+
+
+def _agreed(sla: Sla, leaf: ServedLeaf, ceiling_bps: float, share: float) -> tuple[Sla, float]:
+    """What a chunk has to keep, and which share of its target.
+
+    Where the logs tell of more than the path carries or the user permits, a share of the maximum is one of what is left
+    of it: a target that the chunk keeps as it stands.
+    """
+    if sla.fraction is None:
+        return sla, share
+    most_bps = leaf.certifiable_below_bps(ceiling_bps, sla.confidence)
+    return (sla, share) if most_bps is None else (sla.with_target(sla.fraction * most_bps), 1.0)
 
 
 def _solve_within(
-    sla: Sla, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf], shares: Sequence[float], caps: Sequence[Caps]
+    agreed: Sequence[tuple[Sla, float]], chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf], caps: Sequence[Caps]
 ) -> list[Solution] | None:
     """Each chunk's solution for its share of the agreement, within its caps."""
-    key = PartitionKey.of(sla)
     solutions: list[Solution] = []
-    for chunk, leaf, share, permitted in zip(chunks, leaves, shares, caps, strict=True):
+    for (sla, share), chunk, leaf, permitted in zip(agreed, chunks, leaves, caps, strict=True):
+        key = PartitionKey.of(sla)
         solution = _solved_beforehand(key, chunk, leaf, sla, share)
         if solution is None or (permitted is not NO_CAPS and not permitted.allow(solution.setting.parameters)):
             part = share_of(sla, share, leaf.model.table.base_power_w)

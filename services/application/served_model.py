@@ -85,6 +85,16 @@ class ServedLeaf:
         table = self.model.table if self.shift == NO_SHIFT else self.model.table.under(self.shift)
         return table.below(self.ceiling_bps)
 
+    def certifiable_below_bps(self, ceiling_bps: float, confidence: float) -> float | None:
+        """The highest throughput that a setting keeps with this probability where no more than a ceiling is carried.
+
+        ``None`` where nothing is certified, or where neither this ceiling nor the leaf's own takes anything away.
+        """
+        if self.fastest_log + self.shift.log_throughput <= math.log(min(ceiling_bps, self.ceiling_bps)):
+            return None
+        table = self.table if ceiling_bps >= self.ceiling_bps else self.table.below(ceiling_bps)
+        return table.certifiable_throughput_bps(confidence)
+
     @cached_property
     def table_json(self) -> bytes:
         """The compact table as it goes out."""

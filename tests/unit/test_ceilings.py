@@ -3,13 +3,17 @@
 import json
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
 from tests.unit.enquiries import HTML, VIDEO, answer, enquiry
-from tests.unit.models import EMPTY_SNAPSHOT, PATH, snapshot
+from tests.unit.models import EMPTY_SNAPSHOT, PATH, leaf_model, snapshot
+from tradewind.model import LeafModel
 from tradewind.path import Path
-from tradewind.sla import SlaKind
+from tradewind.selection import choose
+from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, Sla, SlaKind
+from tradewind.sla_partitions import Partition
 from tradewind.wire.recommendations import RecommendRequest
 
 NARROW = snapshot(HTML, VIDEO, path=replace(PATH, bandwidth_bps=3e7))
@@ -63,6 +67,37 @@ def test_more_than_the_ceiling_is_not_promised(known):
     made = answer(enquiry(kind=SlaKind.THROUGHPUT_AT_LEAST, target=2e7, **known)).recommendation
     assert not made.sla.feasible
     assert made.sla.probability == 0.0
+
+
+def tiered(model: LeafModel) -> LeafModel:
+    """The model with four tiers of throughput, solved beforehand on its table as it is."""
+    top_bps = model.table.certifiable_throughput_bps(DEFAULT_CONFIDENCE)
+    kind = SlaKind.THROUGHPUT_AT_LEAST
+    tiers = []
+    for lower, upper in pairwise((0.0, 0.25 * top_bps, 0.5 * top_bps, 0.75 * top_bps, top_bps)):
+        choice = choose(model.table, Sla(kind=kind, target=upper), dataset_bytes=3e7)
+        tier = {"lower": lower, "upper": upper, "closed": upper == top_bps, "setting": choice.setting}
+        basis = {"kind": kind, "confidence": DEFAULT_CONFIDENCE, "energy_basis": EnergyBasis.TOTAL}
+        tiers.append(Partition(**basis, **tier, probability=choice.probability, regret=0.0))
+    return replace(model, partitions=(*model.partitions, *tiers))
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["request", "logs"])
+def test_a_share_of_the_maximum_is_one_of_what_the_path_carries(told):
+    model, narrow = tiered(leaf_model(300, 100_000, powered=False)), replace(PATH, bandwidth_bps=3e7)
+    learned = snapshot(model, path=PATH if told else narrow)
+    changes = {"path": narrow} if told else {}
+    half, same, more = (
+        answer(enquiry(kind=SlaKind.THROUGHPUT_AT_LEAST, **asked, **changes), learned)
+        for asked in (
+            {"fraction": 0.5},
+            {"target": 0.5 * model.table.below(3e7).certifiable_throughput_bps(DEFAULT_CONFIDENCE)},
+            {"target": 0.5 * model.table.certifiable_throughput_bps(DEFAULT_CONFIDENCE)},
+        )
+    )
+    assert half.recommendation.sla.feasible
+    assert half.recommendation.plan == same.recommendation.plan
+    assert streams(half) < streams(more)
 
 
 def test_the_limit_of_a_request_is_no_cap_on_settings():
