@@ -33,6 +33,7 @@ from tradewind.prediction import PredictedSetting, Quantity, predict
 from tradewind.recommendation import AnswerSource, ChunkPlan, CompactTable, Recommendation, SlaAnswer
 from tradewind.selection import QUANTITY_OF, SettingTable
 from tradewind.sla import Sla
+from tradewind.transfer import LinkKey
 from tradewind.units import format_bps
 from tradewind.wire.recommendations import table_json
 
@@ -55,7 +56,8 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
     ------
     NotInMemory : models have to be fetched first.
     """
-    told = _told(enquiry, snapshot)
+    told = path_told(enquiry.path, enquiry.link, snapshot)
+    weighed = enquiry.chunks(told)  # as the history of this very path was asked about them
     enquiry = replace(enquiry, path=told.at_most(enquiry.rate_limit_bps))
     path, load = completed(enquiry.path), enquiry.load or 0.0
     chunks = enquiry.chunks(path)
@@ -73,7 +75,7 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
         tables={},
         source=grounds.source,
         rationale=(
-            f"{unseen_case(enquiry, snapshot, chunks, load)}, {grounds.origin}: {channels_of(plan)};"
+            f"{unseen_case(enquiry, snapshot, weighed, load)}, {grounds.origin}: {channels_of(plan)};"
             f" expects about {format_bps(predicted.throughput_bps.mean)}, not certified"
             f"{enquiry.ceiling(told, is_reached=False)}{enquiry.sharing}"
         ),
@@ -87,13 +89,13 @@ def recommend_unseen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Call
     return Offer(recommendation, compact)
 
 
-def _told(enquiry: Enquiry, snapshot: Snapshot) -> Path:
-    """What the caller, the owner of the source, and the logs of other movers tell of the path.
+def path_told(path: Path, link: LinkKey, snapshot: Snapshot) -> Path:
+    """``path`` with what the owner of the source and the logs of other movers tell of it.
 
     Their socket buffers are their own.
     """
-    path = enquiry.path.completed_by(snapshot.known_path(enquiry.link))
-    for model in snapshot.by_other_movers(enquiry.link).values():
+    path = path.completed_by(snapshot.known_path(link))
+    for model in snapshot.by_other_movers(link).values():
         path = path.completed_by(replace(model.path, buffer_bytes=None))
     return path
 

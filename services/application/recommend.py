@@ -23,7 +23,7 @@ from services.application.chunk_choice import (
     within_together,
 )
 from services.application.enquiry import Enquiry, Offer
-from services.application.fresh_path import recommend_unseen
+from services.application.fresh_path import path_told, recommend_unseen
 from services.application.quoting import Quoted, quoted
 from services.application.served_model import ServedLeaf, ServedModel
 from services.application.snapshot import Snapshot
@@ -67,7 +67,7 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
     model = snapshot.model(indexed)
     path = enquiry.path.completed_by(model.path)
     if path.bdp_bytes is None:
-        path = path.completed_by(snapshot.known_path(enquiry.link))
+        path = path_told(path, enquiry.link, snapshot)
     load = model.load(enquiry.load)
     chunks = enquiry.chunks(path)
     leaves, octaves = [], 0.0

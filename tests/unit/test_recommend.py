@@ -1,5 +1,6 @@
 import json
 import math
+import re
 from dataclasses import replace
 from uuid import uuid4
 
@@ -9,8 +10,9 @@ from hypothesis import strategies as st
 
 from services.application.chunk_choice import shared_duration_s
 from services.application.neighbours import OTHER_MOVER_DISTANCE
-from services.application.snapshot import NotInMemory, Shelf
-from tests.unit.enquiries import HTML, LEARNED, answer, enquiry
+from services.application.recommend import MAX_OCTAVES
+from services.application.snapshot import Index, NotInMemory, Shelf, Snapshot
+from tests.unit.enquiries import HTML, LEARNED, VIDEO, answer, enquiry
 from tests.unit.models import EMPTY_SNAPSHOT, LINK, PATH, leaf_model, snapshot
 from tradewind.dataset import ChunkKind, DataSet, SizeBin, split_by_bdp
 from tradewind.heuristics import MAX_CHANNELS
@@ -170,6 +172,41 @@ def test_what_another_mover_showed_of_a_path_counts_against_the_prior():
         answer(asked, learned).recommendation.predicted.throughput_bps.mean for learned in (snapshot(slow), LEARNED)
     ]
     assert rates[0] < 0.5 * rates[1]
+
+
+def _by_two_movers() -> tuple[LinkKey, Snapshot]:
+    """A mover whose logs tell neither bandwidth nor round trip, beside one whose logs do."""
+    silent = LINK._replace(mover="rclone")
+    theirs = snapshot(HTML, VIDEO, key=silent, path=Path())
+    both = Snapshot(Index(7, {**theirs.index.models, **LEARNED.index.models}, {}))
+    for each in (theirs, LEARNED):
+        for indexed in each.index.models.values():
+            both.shelf.put(indexed.id, each.model(indexed))
+    return silent, both
+
+
+MIXED = {
+    "bins": (SizeBin(131_072, 300, 30_000_000), SizeBin(2**26, 16, 640_000_000)),
+    "dataset": DataSet(file_count=316, total_bytes=670_000_000),
+}
+"""Pages and videos, each like those of the logs; together like none of them."""
+
+
+def test_a_mover_whose_logs_do_not_tell_of_the_path_is_answered_by_what_other_movers_tell_of_it():
+    silent, both = _by_two_movers()
+    made = answer(enquiry(link=silent, **MIXED), both).recommendation
+    assert made.source is AnswerSource.RELEASE
+    assert [each.chunk for each in made.plan] == [ChunkKind.SMALL, ChunkKind.LARGE]
+
+
+def test_files_that_were_weighed_as_one_whole_are_told_to_be_far_as_one():
+    silent = LINK._replace(mover="rclone")
+    learned = snapshot(HTML, VIDEO, key=silent, path=Path())
+    made = answer(enquiry(link=silent, **MIXED), learned).recommendation
+    assert made.source is not AnswerSource.RELEASE
+    told = re.search(r"the data set is ([\d.]+) octaves away", made.rationale)
+    assert told is not None
+    assert float(told[1]) > MAX_OCTAVES
 
 
 def test_another_mover_on_another_path_says_nothing():
