@@ -79,6 +79,7 @@ def app_from_environment() -> FastAPI:
         query_limits=QueryLimits(rows=settings.query_rows, seconds=settings.query_seconds),
         reader_address=settings.reader_address,
         notice=settings.notice,
+        export_place=settings.export_place,
     )
 
 
@@ -89,6 +90,7 @@ def app_for(
     query_limits: QueryLimits | None = None,
     reader_address: str | None = None,
     notice: str = "",
+    export_place: str | None = None,
 ) -> FastAPI:
     """The application with parts of its own, which it closes when it shuts down.
 
@@ -99,7 +101,11 @@ def app_for(
     """
     closing = ExitStack()
     parts = container(
-        database_url=database_url, redis_url=redis_url, query_limits=query_limits, reader_address=reader_address
+        database_url=database_url,
+        redis_url=redis_url,
+        query_limits=query_limits,
+        reader_address=reader_address,
+        export_place=export_place,
     )
     app = create_app(closing.enter_context(parts), closing)
     app.state.notice = notice

@@ -63,6 +63,7 @@ class Container:
     metrics: Metrics
     log: FilteringBoundLogger
     body_limits: BodyLimits
+    export_place: str | None
 
 
 @contextmanager
@@ -73,12 +74,14 @@ def container(
     body_limits: BodyLimits | None = None,
     query_limits: QueryLimits | None = None,
     reader_address: str | None = None,
+    export_place: str | None = None,
 ) -> Iterator[Container]:
     """The parts of an API process; connections are opened when first used and closed at the end.
 
     Parameters
     ----------
     database_url : of the application's role.
+    export_place : where workers write logs as Parquet; None: nowhere.
     reader_address : host and port under which analysts reach the database, where these differ from the application's.
     """
     log = logger("api", output=sys.stderr)
@@ -126,6 +129,7 @@ def container(
             metrics=Metrics.create(),
             log=log,
             body_limits=body_limits or BodyLimits(),
+            export_place=export_place,
         )
         dispatcher.close()
         client.close()

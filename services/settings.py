@@ -76,6 +76,11 @@ class Settings:
     notice: str = ""
     """TRADEWIND_NOTICE: a sentence at the head of every page, such as that the service will be away."""
 
+    export_place: str | None = None
+    """TRADEWIND_EXPORT: where logs are written as Parquet each night: a folder, or the URL of an object store such as
+    s3://bucket/folder; None: nowhere. Keys and address of the store are read from AWS_ACCESS_KEY_ID,
+    AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL."""
+
     worker_metrics_port: int | None = None
     """TRADEWIND_WORKER_METRICS_PORT: where a worker serves its metrics; None for nowhere."""
 
@@ -137,6 +142,7 @@ class Settings:
             query_seconds=read("TRADEWIND_QUERY_SECONDS", _seconds(0.1), cls.query_seconds),
             reader_address=read("TRADEWIND_READER_ADDRESS", _address, None),
             notice=read("TRADEWIND_NOTICE", str, cls.notice),
+            export_place=read("TRADEWIND_EXPORT", _place, None),
             worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _integer(1, MAX_PORT), None),
             worker_metrics_host=read("TRADEWIND_WORKER_METRICS_HOST", str, cls.worker_metrics_host),
             worker_metrics_folder=read("PROMETHEUS_MULTIPROC_DIR", Path, None),
@@ -197,6 +203,12 @@ def _address(text: str) -> str:
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or "@" in text or "/" in text:
         raise ValueError("must be host:port")
+    return text
+
+
+def _place(text: str) -> str:
+    if "://" not in text and not Path(text).is_absolute():
+        raise ValueError("must be the absolute path of a folder, or a URL such as s3://bucket/folder")
     return text
 
 

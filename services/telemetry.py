@@ -36,6 +36,7 @@ class Event(StrEnum):
     RELEASE_REFUSED = "release.refused"
     OLD_RELEASES_REMOVED = "old_releases.removed"
     DAYS_ROLLED_UP = "days.rolled_up"
+    LOGS_EXPORTED = "logs.exported"
     SWEPT = "sweep.done"
     HEARTBEATS_JOURNALLED = "heartbeats.journalled"
     QUOTES_WAIT = "quotes.wait"

@@ -29,6 +29,7 @@ class WorkerMetrics:
     releases: Counter
     removed: Counter
     rolled_up_days: Counter
+    exported_rows: Counter
     heartbeats: Counter
     quotes: Counter
     tenants_with_work: Gauge
@@ -65,6 +66,7 @@ class WorkerMetrics:
             rolled_up_days=Counter(
                 "tradewind_rolled_up_days", "Days of links that were added up anew.", registry=registry
             ),
+            exported_rows=Counter("tradewind_exported_rows", "Log rows written as Parquet.", registry=registry),
             heartbeats=Counter(
                 "tradewind_heartbeats", "Heartbeats taken from the stream.", ["outcome"], registry=registry
             ),

@@ -7,6 +7,7 @@ from typing import Self
 import redis
 from structlog.typing import FilteringBoundLogger
 
+from services.application.export_logs import Export
 from services.application.facts import HeartbeatDropped, QuotesDropped, Reporter
 from services.application.journal_heartbeats import HeartbeatJournal
 from services.application.journal_quotes import QuoteJournal
@@ -15,6 +16,7 @@ from services.application.remove_old_releases import Retention
 from services.application.roll_up import RollUp
 from services.application.stream_journal import Entry
 from services.bootstrap import SystemClock
+from services.persistence.lake import ParquetLake, storage_at
 from services.persistence.log_reader import LogReader
 from services.persistence.store import Store
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
@@ -37,6 +39,7 @@ class WorkerParts:
     refresh: Refresh
     retention: Retention
     roll_up: RollUp
+    export: Export
     journal: HeartbeatJournal
     quotes: QuoteJournal
     reporter: Reporter
@@ -71,8 +74,22 @@ class WorkerParts:
         journal = HeartbeatJournal(JournalStream(client), on_dropped, store.unit_of_work, SystemClock())
         quotes = QuoteJournal(JournalStream(client, QUOTES), on_quotes_dropped, store.unit_of_work)
         roll_up = RollUp(store.unit_of_work)
+        lake = None if settings.export_place is None else ParquetLake(storage_at(settings.export_place), logs)
+        export = Export(store.unit_of_work, lake, SystemClock(), reporter)
         return cls(
-            store, logs, dispatcher, client, refresh, retention, roll_up, journal, quotes, reporter, metrics, log
+            store=store,
+            logs=logs,
+            dispatcher=dispatcher,
+            client=client,
+            refresh=refresh,
+            retention=retention,
+            roll_up=roll_up,
+            export=export,
+            journal=journal,
+            quotes=quotes,
+            reporter=reporter,
+            metrics=metrics,
+            log=log,
         )
 
     def close(self) -> None:

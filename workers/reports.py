@@ -13,6 +13,7 @@ from services.application.facts import (
     JournalWaits,
     LinkFitted,
     LinkRefused,
+    LogsExported,
     OldReleasesRemoved,
     QuotesDropped,
     QuotesJournalled,
@@ -30,6 +31,7 @@ EVENT_OF = {
     ReleaseRefused: Event.RELEASE_REFUSED,
     OldReleasesRemoved: Event.OLD_RELEASES_REMOVED,
     DaysRolledUp: Event.DAYS_ROLLED_UP,
+    LogsExported: Event.LOGS_EXPORTED,
     Swept: Event.SWEPT,
     HeartbeatsJournalled: Event.HEARTBEATS_JOURNALLED,
     HeartbeatDropped: Event.HEARTBEAT_DROPPED,
@@ -77,6 +79,8 @@ class Reports:
         """Of the streams whose entries are journalled."""
         metrics = self._metrics
         match fact:
+            case LogsExported():
+                metrics.exported_rows.inc(fact.rows)
             case HeartbeatsJournalled():
                 metrics.heartbeats.labels("stored").inc(fact.stored)
                 metrics.heartbeats.labels("dropped").inc(fact.dropped)

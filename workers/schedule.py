@@ -3,10 +3,13 @@
 from datetime import timedelta
 from typing import Any
 
+from celery.schedules import crontab
+
 SWEEP = "tradewind.sweep"
 JOURNAL = "tradewind.journal_heartbeats"
 QUOTES = "tradewind.journal_quotes"
 ROLL_UP = "tradewind.roll_up"
+EXPORT = "tradewind.export"
 
 JOURNAL_EVERY_S = 2.0
 """Agents keep what is not journalled, and pages show it no sooner."""
@@ -16,6 +19,9 @@ QUOTES_EVERY_S = 10.0
 
 ROLL_UP_EVERY_S = 10.0
 """Analysts see it no sooner; pages make what changed a moment ago themselves."""
+
+EXPORT_AT = crontab(hour="1", minute="20")
+"""UTC: an hour after a day is over, for agents that upload late."""
 
 
 def beat_schedule(*, sweep_every: timedelta) -> dict[str, dict[str, Any]]:
@@ -40,5 +46,9 @@ def beat_schedule(*, sweep_every: timedelta) -> dict[str, dict[str, Any]]:
             "task": ROLL_UP,
             "schedule": ROLL_UP_EVERY_S,
             "options": {"expires": ROLL_UP_EVERY_S},
+        },
+        "export": {
+            "task": EXPORT,
+            "schedule": EXPORT_AT,
         },
     }

@@ -5,9 +5,9 @@ from uuid import UUID
 from celery import shared_task
 
 from services.application.facts import DaysRolledUp, HeartbeatsJournalled, JournalWaits, QuotesJournalled, Swept
-from services.application.jobs import FitLink, RefreshModels, RemoveOldReleases
+from services.application.jobs import ExportLogs, FitLink, RefreshModels, RemoveOldReleases
 from tradewind.errors import Unavailable
-from workers.schedule import JOURNAL, QUOTES, ROLL_UP, SWEEP
+from workers.schedule import EXPORT, JOURNAL, QUOTES, ROLL_UP, SWEEP
 from workers.task import TimedTask
 
 
@@ -68,3 +68,18 @@ def roll_up(self: TimedTask) -> None:
     for tenant_id in self.parts.store.registry.tenants_with_changed_days():
         if days := self.parts.roll_up.run(tenant_id):
             self.parts.reporter.report(DaysRolledUp(tenant_id=tenant_id, days=days))
+
+
+@shared_task(bind=True, base=TimedTask, name=ExportLogs.name)
+def export_logs(self: TimedTask, tenant_id: str) -> None:
+    self.parts.export.run(ExportLogs(UUID(tenant_id)))
+
+
+@shared_task(bind=True, base=TimedTask, name=EXPORT, by_clock=True)
+def export(self: TimedTask) -> None:
+    """Have each tenant's changed days exported; what is not over by the next night goes on then."""
+    if self.parts.export.lake is None:
+        return
+    today = self.parts.export.clock.now().date()
+    for tenant_id in self.parts.store.registry.tenants_with_days_to_export(today):
+        self.parts.dispatcher.send(ExportLogs(tenant_id))

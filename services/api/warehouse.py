@@ -1,20 +1,30 @@
 """``/v1/warehouse``: analysts' SQL, and the logins of their own tools."""
 
+from datetime import date
+from typing import Annotated
+
+from fastapi import Query as Parameter
 from fastapi import Request, Response
 
 from services.api.dependencies import AnalystKey, OperatorKey, Parts
 from services.api.problems import problem_of
 from services.api.routing import v1_router
+from services.application.export_logs import folder_of
+from services.application.jobs import ExportLogs
 from services.application.query_warehouse import Format, LoginKind, Query, login_of, revoke_login
 from services.query_stream import MEDIA_TYPES, QueryStream
-from tradewind.errors import NotFound
+from tradewind.errors import Conflict, NotFound
 from tradewind.wire.warehouse import (
     QueryRequest,
     WarehouseColumn,
     WarehouseCredentials,
+    WarehouseExport,
+    WarehouseExports,
     WarehouseSchema,
     WarehouseView,
 )
+
+MAX_DAYS = 1_000
 
 router = v1_router("/warehouse", "warehouse")
 
@@ -79,3 +89,42 @@ def revoke_credentials(parts: Parts, principal: OperatorKey) -> None:
     units = parts.store.unit_of_work
     if not revoke_login(LoginKind.READER, principal.tenant_id, actor=principal.actor, units=units):
         raise NotFound("the warehouse has no login to revoke")
+
+
+@router.get("/exports")
+def read_exports(
+    parts: Parts,
+    principal: AnalystKey,
+    limit: Annotated[int, Parameter(ge=1, le=MAX_DAYS)] = 100,
+    before: date | None = None,
+) -> WarehouseExports:
+    """Days of logs that are Parquet files, the newest first; older ones by ``before``."""
+    today = parts.clock.now().date()
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        found, to_export = uow.log_days.page(limit=limit, before=before), uow.log_days.to_export(today)
+    exports = tuple(
+        WarehouseExport(
+            day=each.day,
+            folder=folder_of(principal.tenant_id, each.day),
+            rows=each.file.rows,
+            bytes=each.file.bytes,
+            sha256=each.file.sha256,
+            exported_at=each.exported_at,
+            current=each.current,
+        )
+        for each in found
+    )
+    return WarehouseExports(place=parts.export_place, to_export=to_export, exports=exports)
+
+
+@router.post("/exports", status_code=202)
+def export_now(parts: Parts, principal: OperatorKey) -> WarehouseExports:
+    """Export the days that have changed now, as it is done each night; ``to_export`` of GET tells how far it is."""
+    if parts.export_place is None:
+        raise Conflict("nothing is exported here; set TRADEWIND_EXPORT to a folder or an object store")
+    today = parts.clock.now().date()
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        to_export = uow.log_days.to_export(today)
+        uow.publish(ExportLogs(principal.tenant_id))
+        uow.commit()
+    return WarehouseExports(place=parts.export_place, to_export=to_export, exports=())

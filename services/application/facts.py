@@ -70,6 +70,16 @@ class DaysRolledUp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogsExported:
+    """A day of a tenant's logs is in its Parquet file."""
+
+    tenant_id: UUID
+    day: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
     """How many tenants have links to fit, and how many have releases that are too old."""
 
@@ -123,6 +133,7 @@ Fact = (
     | ReleaseRefused
     | OldReleasesRemoved
     | DaysRolledUp
+    | LogsExported
     | Swept
     | HeartbeatsJournalled
     | HeartbeatDropped

@@ -35,6 +35,14 @@ class RemoveOldReleases:
 
 
 @dataclass(frozen=True, slots=True)
+class ExportLogs:
+    """Write the days of a tenant's logs as Parquet that have changed since they were written."""
+
+    name: ClassVar[str] = "tradewind.export_logs"
+    tenant_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseChanged:
     """Another release of the tenant is in force: snapshots in memory are to be replaced."""
 
@@ -64,6 +72,6 @@ class PricesChanged:
     tenant_id: UUID
 
 
-Job = RefreshModels | FitLink | RemoveOldReleases
+Job = RefreshModels | FitLink | RemoveOldReleases | ExportLogs
 Notice = ReleaseChanged | KeyChanged | LimitsChanged | PricesChanged
 Event = Job | Notice

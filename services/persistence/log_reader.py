@@ -5,7 +5,7 @@ For workers: the API does not import this module, whose libraries take 90 MB.
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import datetime
+from datetime import date, datetime
 from uuid import UUID
 
 import adbc_driver_postgresql.dbapi as adbc
@@ -41,6 +41,23 @@ _FIT = (
     "destination_energy_j",
     "destination_base_w",
 )
+
+_IDS = ("id", "link_id", "transfer_id", "batch_id")
+_EXPORTED = tuple(
+    f"{name}::text AS {name}" if name in _IDS else name
+    for name in (
+        "id", "link_id", "transfer_id", "started_at", "ended_at", "duration_s", "received_at", "batch_id", "status",
+        "protocol", "direction", "mover_version", "chunk", "sla", "quote", "bytes_moved", "files_done", "files_failed",
+        "throughput_bps", "retransmitted_bytes", "file_count", "total_bytes", "mean_file_bytes", "min_file_bytes",
+        "max_file_bytes", "sd_file_bytes", "content_type", "bandwidth_bps", "rtt_s", "min_rtt_s", "loss_rate",
+        "buffer_bytes", "concurrency", "parallelism", "pipelining", "io_block_bytes", "cores", "frequency_hz",
+        "memory_bytes", "disk_bps", "nic_bps", "codec", "congestion_control", "usage_cpu", "usage_memory",
+        "usage_disk", "usage_nic", "energy_j",
+        *(f"{end}_{what}" for end in ("source", "destination")
+          for what in ("energy_j", "dynamic_j", "base_w", "tail_j", "energy_method", "energy_quality")),
+    )
+)  # fmt: skip
+"""Of the view of transfers; its day is in the path of a file."""
 
 
 class LogReader:
@@ -78,6 +95,16 @@ class LogReader:
         chunks = f"{here} AND started_at >= {begins} AND started_at < {begins} + interval '2 months'"
         return self._reading(tenant_id, _each_once(_MOVED, rows, chunks=chunks))
 
+    def day_rows(self, tenant_id: UUID, day: date) -> AbstractContextManager[pa.RecordBatchReader]:
+        """All rows of a day (UTC) with the columns of the warehouse but for the day, in order of start; ids as text."""
+        begins = f"'{day.isoformat()}Z'::timestamptz"
+        query = f"""
+            SELECT {", ".join(_EXPORTED)} FROM warehouse.transfers
+             WHERE started_at >= {begins} AND started_at < {begins} + interval '1 day'
+             ORDER BY started_at, id
+        """  # noqa: S608 - see LogReader
+        return self._reading(tenant_id, query)
+
     def rows_between(self, tenant_id: UUID, link: StoredLink) -> AbstractContextManager[Iterator[pa.RecordBatch]]:
         """What moved between the two ends of a link, by any mover, in either direction."""
         one, other = link.source_id, link.destination_id
@@ -87,7 +114,7 @@ class LogReader:
         return self._reading(tenant_id, _each_once(_MOVED, rows, chunks=rows))
 
     @contextmanager
-    def _reading(self, tenant_id: UUID, query: str) -> Iterator[Iterator[pa.RecordBatch]]:
+    def _reading(self, tenant_id: UUID, query: str) -> Iterator[pa.RecordBatchReader]:
         try:
             with self._connected() as connection, connection.cursor() as cursor:
                 cursor.execute(f"SELECT set_config('tradewind.tenant', '{tenant_id}', true)")
@@ -97,7 +124,7 @@ class LogReader:
                 cursor.execute("SET LOCAL enable_nestloop = off")
                 cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(BATCH_BYTES)})
                 cursor.execute(query)
-                yield iter(cursor.fetch_record_batch())
+                yield cursor.fetch_record_batch()
         except adbc.OperationalError as away:
             raise Unavailable("the database does not answer now; try again") from away
 

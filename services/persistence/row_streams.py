@@ -4,6 +4,7 @@ Each asks for one row more than it may send, and so knows whether there were mor
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 import psycopg
@@ -108,7 +109,8 @@ class ArrowRows:
         self._cursor = self._connection.cursor()
 
     def cancel(self) -> None:
-        self._cursor.adbc_cancel()
+        with suppress(self._errors.ProgrammingError):  # it is closed: there is nothing left to cancel
+            self._cursor.adbc_cancel()
 
     def close(self) -> None:
         self._cursor.close()

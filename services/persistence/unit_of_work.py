@@ -23,6 +23,7 @@ from services.persistence.repositories.journal import TransferJournal
 from services.persistence.repositories.keys import Keys
 from services.persistence.repositories.limits import LimitsOfTenant
 from services.persistence.repositories.links import Links
+from services.persistence.repositories.log_days import LogDays
 from services.persistence.repositories.models import Models
 from services.persistence.repositories.old_releases import OldReleases
 from services.persistence.repositories.outcomes import Outcomes
@@ -106,6 +107,10 @@ class UnitOfWork:
     @cached_property
     def outcomes(self) -> Outcomes:
         return Outcomes(self.connection)
+
+    @cached_property
+    def log_days(self) -> LogDays:
+        return LogDays(self.connection, self.tenant_id)
 
     @cached_property
     def rollups(self) -> Rollups:

@@ -10,7 +10,7 @@ from celery import Celery
 from services.telemetry import logger
 from workers.metrics import WorkerMetrics
 from workers.task import TimedTask
-from workers.tasks import journal_heartbeats, journal_quotes, roll_up, sweep
+from workers.tasks import export, journal_heartbeats, journal_quotes, roll_up, sweep
 
 
 @pytest.fixture
@@ -58,6 +58,6 @@ def test_a_task_of_the_clock_that_fails_is_told_of(app: Celery, output: io.Strin
     assert json.loads(output.getvalue())["event"] == "task.failed"
 
 
-@pytest.mark.parametrize("task", [journal_heartbeats, journal_quotes, roll_up, sweep])
+@pytest.mark.parametrize("task", [export, journal_heartbeats, journal_quotes, roll_up, sweep])
 def test_what_runs_by_the_clock_is_known_as_such(task: TimedTask) -> None:
     assert task.by_clock

@@ -1,6 +1,6 @@
 """SQL of analysts over HTTP: what is asked, and what the warehouse says of itself."""
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
@@ -54,3 +54,26 @@ class WarehouseCredentials(Open):
     user: str
     password: str
     created_at: datetime
+
+
+class WarehouseExport(Open):
+    """A day of logs as it was exported last; ``current``: none of its rows has changed since."""
+
+    day: date
+    folder: str
+    rows: int
+    bytes: int
+    sha256: str
+    exported_at: datetime
+    current: bool
+
+
+class WarehouseExports(Open):
+    """Logs as Parquet: where, which days, and how many days are still to be written.
+
+    ``place`` : the folder or object store below which the folders of days are; absent where nothing is exported.
+    """
+
+    place: str | None
+    to_export: int
+    exports: tuple[WarehouseExport, ...]

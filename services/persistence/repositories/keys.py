@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine, Row, func, insert, select, text, update
@@ -144,6 +144,12 @@ class Registry:
         query = text("SELECT * FROM tenants_with_rollup_marks()")
         with unavailable_when_away(), self._engine.begin() as connection:
             return list(connection.execute(query).scalars())
+
+    def tenants_with_days_to_export(self, before: date) -> Sequence[UUID]:
+        """Tenants with days before that one which have changed since they were exported."""
+        query = text("SELECT * FROM tenants_with_days_to_export(:before)")
+        with unavailable_when_away(), self._engine.begin() as connection:
+            return list(connection.execute(query, {"before": before}).scalars())
 
     def tenants_with_old_releases(self, kept: int) -> Sequence[UUID]:
         """Tenants with more releases than the newest ``kept``, or with some that are not removed to the end."""

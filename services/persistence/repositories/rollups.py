@@ -82,6 +82,9 @@ _SETTLE = text(
         DELETE FROM daily_rollups r USING fresh
          WHERE r.tenant_id = :tenant AND r.day = fresh.day AND r.link_id = fresh.link_id
            AND fresh.transfers = 0 AND fresh.ended = 0
+    ), changed AS (
+        INSERT INTO log_days (tenant_id, day, version) SELECT DISTINCT :tenant ::uuid, day, 1 FROM due
+        ON CONFLICT (tenant_id, day) DO UPDATE SET version = log_days.version + 1
     ), made AS (
         INSERT INTO daily_rollups (tenant_id, day, link_id, {", ".join(_MEASURES)}, rolled_up_at)
         SELECT :tenant, day, link_id, {", ".join(_MEASURES)}, now() FROM fresh WHERE transfers > 0 OR ended > 0

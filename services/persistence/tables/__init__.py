@@ -1,5 +1,6 @@
 """Tables as SQLAlchemy Core; migrations create them, a test compares the two."""
 
+from services.persistence.tables.exports import log_days
 from services.persistence.tables.inventory import endpoint_aliases, endpoint_pairs, endpoints, limits, links
 from services.persistence.tables.logs import batches, log_quarantine, transfer_logs
 from services.persistence.tables.metadata import METADATA
@@ -36,6 +37,7 @@ __all__ = [
     "limits",
     "link_models",
     "links",
+    "log_days",
     "log_quarantine",
     "price_books",
     "prices",

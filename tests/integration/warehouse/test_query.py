@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from services.application.authenticate import Scope
-from services.application.query_warehouse import QueryLimits
+from services.application.query_warehouse import Format, Query, QueryLimits
 from services.bootstrap import Container, container
 from tests.conditions import eventually
 from tests.records import ndjson, record
@@ -297,3 +297,9 @@ def test_the_schema_tells_every_column_with_its_meaning(analyst: httpx.Client) -
 def test_odd_names_and_texts_come_through(analyst: httpx.Client) -> None:
     answer = ask(analyst, """SELECT E'tab\\t "quote" back\\\\slash\\nline' AS tradewind_row, 'NaN'::float8 AS n""")
     assert json.loads(answer.content)["rows"] == [{"tradewind_row": 'tab\t "quote" back\\slash\nline', "n": "NaN"}]
+
+
+def test_a_query_that_is_over_can_be_cancelled(provider: Tenant, parts: Container) -> None:
+    run = parts.warehouse.query(provider.id, Query(sql="SELECT 1 AS one", format=Format.ARROW))
+    assert b"".join(run.chunks())
+    run.cancel()

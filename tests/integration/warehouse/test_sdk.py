@@ -111,3 +111,12 @@ def test_the_command_ends_with_one_line_when_refused(user: dict[str, str]) -> No
     assert done.code == 1
     assert 'syntax error at or near "SELEC" at character 1' in done.error
     assert sql(user, "SELECT 1", "--format", "parquet").code == 2
+
+
+def test_rows_come_as_data_frames_of_both_kinds(client: Client) -> None:
+    result = client.warehouse.query(BIG, [1e6])
+    table, by_pandas, by_polars = result.arrow(), result.pandas(), result.polars()
+    assert list(by_pandas.columns) == by_polars.columns == table.column_names
+    assert by_pandas["throughput_bps"].tolist() == by_polars["throughput_bps"].to_list() == [2e8] * 3
+    started = [each.as_py() for each in table["started_at"]]
+    assert by_pandas["started_at"].dt.to_pydatetime().tolist() == by_polars["started_at"].to_list() == started

@@ -1,0 +1,113 @@
+"""Logs as Parquet, day by day: the days that have changed since they were exported are written anew, as a whole.
+
+A day is its tenant's file of that day; the database knows of which version of the day it is. A run that is interrupted
+has exported some days; of the one it was at, the file may be newer than what the database knows, and is written again.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from types import TracebackType
+from typing import Protocol, Self
+from uuid import UUID
+
+from services.application.facts import LogsExported, Reporter
+from services.application.jobs import ExportLogs
+from services.application.ports import Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedDay:
+    """A day whose rows are not exported as they are."""
+
+    day: date
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenDay:
+    """A file: its rows, its bytes, and the SHA-256 of them in hexadecimal digits."""
+
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedDay:
+    """What was exported last of a day; ``current``: nothing of it has changed since."""
+
+    day: date
+    exported_at: datetime
+    file: WrittenDay
+    current: bool
+
+
+def folder_of(tenant_id: UUID, day: date) -> str:
+    """Where the file of a day is, below where exports are: partitioned as Hive, Spark and DuckDB name it."""
+    return f"transfers/tenant={tenant_id}/day={day.isoformat()}"
+
+
+class LogDays(Protocol):
+    """Days of one tenant's logs."""
+
+    def next_to_export(self, before: date) -> ChangedDay | None: ...
+    def exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None: ...
+
+
+class ExportUnitOfWork(Protocol):
+    """An open transaction of the tenant whose logs are exported."""
+
+    @property
+    def log_days(self) -> LogDays: ...
+    def commit(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Lake(Protocol):
+    """Where files of days are kept."""
+
+    def write(self, tenant_id: UUID, day: date) -> WrittenDay:
+        """Put the rows that a day has now in the place of what was there, at one stroke.
+
+        Raises
+        ------
+        Unavailable : the database or the storage does not answer.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Exports days that are over, the oldest first. ``lake`` : ``None`` where nothing is to be exported."""
+
+    unit_of_work: Callable[[UUID], ExportUnitOfWork]
+    lake: Lake | None
+    clock: Clock
+    reporter: Reporter
+
+    def run(self, job: ExportLogs) -> Sequence[date]:
+        """Export each changed day in a transaction of its own; which they were."""
+        done: list[date] = []
+        while (written := self._next(job.tenant_id)) is not None:
+            day, file = written
+            done.append(day)
+            fact = LogsExported(tenant_id=job.tenant_id, day=day.isoformat(), rows=file.rows, bytes=file.bytes)
+            self.reporter.report(fact)
+        return done
+
+    def _next(self, tenant_id: UUID) -> tuple[date, WrittenDay] | None:
+        if self.lake is None:
+            return None
+        now = self.clock.now()
+        with self.unit_of_work(tenant_id) as uow:
+            changed = uow.log_days.next_to_export(now.date())
+            if changed is None:
+                return None
+            # Read after the version is: the rows are those of this version, or newer ones, which have a newer version.
+            written = self.lake.write(tenant_id, changed.day)
+            uow.log_days.exported(changed, written, at=now)
+            uow.commit()
+        return changed.day, written

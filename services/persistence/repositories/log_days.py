@@ -1,0 +1,66 @@
+"""Days of logs: which are to be exported, and what was."""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from uuid import UUID
+
+from sqlalchemy import Connection, func, select, text, update
+
+from services.application.export_logs import ChangedDay, ExportedDay, WrittenDay
+from services.persistence.tables import log_days
+
+_TAKE_TURN = text("SELECT pg_try_advisory_xact_lock(hashtext('log export'), hashtext(:tenant))")
+_DAY = log_days.c
+_CHANGED = _DAY.exported_version < _DAY.version
+
+
+class LogDays:
+    """Days of one tenant's logs."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def next_to_export(self, before: date) -> ChangedDay | None:
+        """The oldest changed day before that one; none while somebody else exports."""
+        if not self._connection.execute(_TAKE_TURN, {"tenant": str(self._tenant_id)}).scalar_one():
+            return None
+        row = self._connection.execute(
+            select(_DAY.day, _DAY.version).where(_CHANGED, _DAY.day < before).order_by(_DAY.day).limit(1)
+        ).one_or_none()
+        return None if row is None else ChangedDay(day=row.day, version=row.version)
+
+    def exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None:
+        """The file holds that version of the day."""
+        self._connection.execute(
+            update(log_days)
+            .where(_DAY.day == changed.day)
+            .values(
+                exported_version=changed.version,
+                exported_at=at,
+                rows=written.rows,
+                bytes=written.bytes,
+                sha256=written.sha256,
+            )
+        )
+
+    def to_export(self, before: date) -> int:
+        """How many days before that one are to be exported."""
+        return self._connection.execute(
+            select(func.count()).select_from(log_days).where(_CHANGED, _DAY.day < before)
+        ).scalar_one()
+
+    def page(self, *, limit: int, before: date | None = None) -> Sequence[ExportedDay]:
+        """At most ``limit`` exported days before that one, or before none, the newest first."""
+        query = select(log_days).where(_DAY.exported_at.is_not(None)).order_by(_DAY.day.desc()).limit(limit)
+        if before is not None:
+            query = query.where(_DAY.day < before)
+        return [
+            ExportedDay(
+                day=row.day,
+                exported_at=row.exported_at,
+                file=WrittenDay(rows=row.rows, bytes=row.bytes, sha256=row.sha256),
+                current=row.exported_version == row.version,
+            )
+            for row in self._connection.execute(query)
+        ]

@@ -1,0 +1,19 @@
+"""Days of logs and what was exported of them."""
+
+from sqlalchemy import BigInteger, Column, Date, Index, Table, text
+
+from services.persistence.tables.metadata import METADATA, instant, label, tenant_column
+
+log_days = Table(
+    "log_days",
+    METADATA,
+    tenant_column(primary_key=True),
+    Column("day", Date, primary_key=True),
+    Column("version", BigInteger, nullable=False),
+    Column("exported_version", BigInteger, nullable=False, server_default=text("0")),
+    instant("exported_at", nullable=True),
+    Column("rows", BigInteger),
+    Column("bytes", BigInteger),
+    label("sha256", nullable=True),
+    Index("log_days_to_export_idx", "tenant_id", "day", postgresql_where=text("exported_version < version")),
+)
