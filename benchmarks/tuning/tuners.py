@@ -7,12 +7,13 @@ from types import MappingProxyType
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from benchmarks.tuning.task import Task
+from tradewind.dataset import SizeBin
 from tradewind.errors import InvalidValue
 from tradewind.heuristics import max_throughput
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan, CompactTable
 from tradewind.selection import choose
-from tradewind.tuning import Basis, ChunkBasis, Sample, begin, step
+from tradewind.tuning import Basis, Sample, begin, opened, step
 from tradewind.tuning.reference.algorithms_1_2 import Algorithms12, Constraint
 from tradewind.tuning.reference.ee import EE
 from tradewind.tuning.reference.falcon_gradient import FalconGradient
@@ -114,12 +115,14 @@ def _table(task: Task) -> CompactTable:
 
 
 def _ours(task: Task) -> Tuner:
-    table, chunk = _table(task), task.chunk
-    choice = choose(table.predicted, task.sla, dataset_bytes=chunk.dataset.total_bytes)
-    start = max_throughput([chunk], task.path)[0].parameters if choice is None else choice.setting.parameters
+    """As in service: no table expects more than the path carries."""
+    chunk, table = task.chunk, _table(task).below(task.bandwidth_bps)
     dataset = chunk.dataset
-    basis = ChunkBasis(_planned(task, start), dataset.file_count, dataset.total_bytes, table)
-    return Controlled(Basis(sla=task.sla, chunks=(basis,), path=task.path))
+    choice = choose(table.predicted, task.sla, dataset_bytes=dataset.total_bytes)
+    start = max_throughput([chunk], task.path)[0].parameters if choice is None else choice.setting.parameters
+    files = SizeBin(task.file_bytes, dataset.file_count, dataset.total_bytes)
+    plan = (_planned(task, start),)
+    return Controlled(opened(sla=task.sla, plan=plan, tables={chunk.kind: table}, bins=(files,), path=task.path))
 
 
 def _algorithms_1_2(task: Task) -> Tuner:

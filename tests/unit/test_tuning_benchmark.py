@@ -102,6 +102,11 @@ def test_every_tuner_has_a_plan_before_the_first_byte_and_after_each_tick(name, 
         assert 1 <= plan[0].parameters.streams <= 128
 
 
+def test_the_controller_opens_no_streams_for_more_than_the_path_carries(table):
+    wide, narrow = (tuner_of(task(OURS, table, bandwidth_bps=bps)).plan[0].parameters for bps in (100e6, 20e6))
+    assert narrow.streams < wide.streams
+
+
 def test_a_tuner_without_what_it_starts_from_is_refused():
     with pytest.raises(InvalidValue, match="learned table"):
         tuner_of(task(OURS))
