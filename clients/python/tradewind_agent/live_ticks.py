@@ -9,7 +9,7 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO
 from uuid import UUID
@@ -18,13 +18,17 @@ from pydantic import ValidationError
 
 from tradewind.transfer import Status
 from tradewind.units import throughput_bps
-from tradewind.wire.heartbeats import SpooledHeartbeat
+from tradewind.wire.heartbeats import Heartbeat, SpooledHeartbeat
 from tradewind.wire.records import WireRecord
+from tradewind_agent.copy_records import LEAST_DURATION
 from tradewind_agent.folders import PRIVATE_FILE_MODE, make_private
 from tradewind_agent.tuning.ticks import Tick
 
 ENDING = ".live"
 DRAFT_ENDING = ".draft"
+
+CLOCK_SLACK = 2.0
+"""How many times as long as its ticks of now a transfer may have taken: ticks may be longer or shorter at first."""
 
 
 class LiveTicks:
@@ -157,17 +161,30 @@ def _read(file: IO[bytes]) -> tuple[WireRecord, tuple[SpooledHeartbeat, ...]] | 
 def _cut_short(beginning: WireRecord, last: SpooledHeartbeat) -> WireRecord:
     """The record of a transfer that nobody has ended, as far as its last tick tells."""
     beat = last.heartbeat
-    ended_at = max(beat.at, beginning.started_at + timedelta(microseconds=1))
-    duration_s = (ended_at - beginning.started_at).total_seconds()
+    started_at, ended_at = _times(beginning.started_at, beat)
     outcome = beginning.outcome.model_copy(
         update={
             "status": Status.CANCELLED,
             "bytes_moved": beat.bytes_moved,
             "files_done": max(beginning.dataset.file_count - beat.remaining_files, 0),
-            "throughput_bps": throughput_bps(beat.bytes_moved, duration_s),
+            "throughput_bps": throughput_bps(beat.bytes_moved, (ended_at - started_at).total_seconds()),
         }
     )
-    return beginning.model_copy(update={"ended_at": ended_at, "outcome": outcome, "parameters": beat.parameters})
+    return beginning.model_copy(
+        update={"started_at": started_at, "ended_at": ended_at, "outcome": outcome, "parameters": beat.parameters}
+    )
+
+
+def _times(noted_at: datetime, last: Heartbeat) -> tuple[datetime, datetime]:
+    """Start and end of a transfer that was noted as beginning and last told of itself by ``last``.
+
+    By the clock where its ticks can have taken so long; else it waited for its share, or the clock jumped, and the
+    ticks count back from the last one.
+    """
+    by_clock, by_ticks = last.at - noted_at, timedelta(seconds=last.sequence * last.interval_s)
+    if by_ticks / CLOCK_SLACK <= by_clock <= by_ticks * CLOCK_SLACK and by_clock >= LEAST_DURATION:
+        return noted_at, last.at
+    return last.at - max(by_ticks, LEAST_DURATION), last.at
 
 
 def _line(spooled: SpooledHeartbeat) -> bytes:

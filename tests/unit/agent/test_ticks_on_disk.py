@@ -2,12 +2,12 @@
 
 import fcntl
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
 
-from tests.unit.agent.records import record
+from tests.unit.agent.records import START, record
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.records import WireParameters, WireRecord
 from tradewind_agent.live_ticks import LiveTicks, left_behind
@@ -18,11 +18,11 @@ from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict
 TRANSFER = UUID(int=7)
 
 
-def tick(sequence):
+def tick(sequence, at=datetime(2026, 11, 21, tzinfo=UTC)):
     """A tick after which some bytes have moved."""
     heartbeat = Heartbeat(
         sequence=sequence,
-        at=datetime(2026, 11, 21, tzinfo=UTC),
+        at=at,
         interval_s=5.0,
         bytes_moved=1000 * (sequence + 1),
         throughput_bps=1600.0,
@@ -60,6 +60,28 @@ def test_the_file_of_a_running_transfer_stays_locked_when_ticks_leave_it(tmp_pat
     with (tmp_path / f"{TRANSFER}.live").open("rb") as file, pytest.raises(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     assert list(left_behind(tmp_path)) == []
+
+
+@pytest.mark.parametrize("jump", [timedelta(days=-1), timedelta(hours=-12), timedelta(days=20_000)])
+def test_a_killed_transfer_lasted_as_long_as_its_ticks_however_the_clock_jumped(tmp_path, live, jump):
+    begun_at = START + timedelta(minutes=1)
+    for sequence in range(5):
+        live.keep(tick(sequence, begun_at + timedelta(seconds=5 * sequence) + jump * (sequence > 2)))
+    live.close()
+    ((_, killed, _),) = left_behind(tmp_path)
+    assert killed.ended_at - killed.started_at == timedelta(seconds=20)
+    assert killed.outcome.throughput_bps == pytest.approx(8 * 5000 / 20)
+
+
+def test_waiting_for_a_share_is_no_part_of_a_killed_transfer(tmp_path, live):
+    granted_at = START + timedelta(minutes=10)
+    for sequence in range(5):
+        live.keep(tick(sequence, granted_at + timedelta(seconds=5.1 * sequence)))
+    live.journalled(2)
+    live.close()
+    ((_, killed, _),) = left_behind(tmp_path)
+    assert killed.ended_at == granted_at + timedelta(seconds=20.4)
+    assert killed.ended_at - killed.started_at == timedelta(seconds=20)
 
 
 def test_a_damaged_end_of_a_transfer_is_set_aside_unsent(tmp_path):
