@@ -45,7 +45,8 @@ class Limit:
         return f"{self.scope} {ends}".rstrip()
 
     def claim(self) -> Claim:
-        return Claim(":".join((self.scope, self.source or "", self.destination or "")), self.concurrency, self.streams)
+        """The cap under a name of its own: no end has a control character in its name, colons it may have."""
+        return Claim("\t".join((self.scope, self.source or "", self.destination or "")), self.concurrency, self.streams)
 
     def left_by(self, others: Held | None, weight: float) -> Caps:
         """What a newcomer may expect to use beside others: what is free, or its fair part once they have shrunk."""

@@ -33,3 +33,9 @@ def test_what_is_free_or_a_fair_part_may_be_used(
 def test_other_paths_are_limited_by_what_holds_for_them_alone() -> None:
     caps, shared_with = LIMITS.permitted("b", "a", held={OF_LINK: Held(1, 1.0, 8, 32)})
     assert (caps.concurrency, caps.streams, shared_with) == (16, None, 0)
+
+
+def test_no_two_links_share_a_cap_by_names_that_run_together():
+    first = Limit(scope=LimitScope.LINK, source="dtn:2811", destination="store", concurrency=8)
+    other = Limit(scope=LimitScope.LINK, source="dtn", destination="2811:store", concurrency=8)
+    assert first.claim().scope != other.claim().scope
