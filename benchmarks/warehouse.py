@@ -1,77 +1,136 @@
-"""A query of the warehouse to Arrow by the SDK, beside adbc alone on the same rows; memory of the API for many rows.
+"""A query to Arrow by the SDK beside adbc alone, and an export beside pyarrow; memory of the server for many rows.
 
-Both read every column of the view of transfers as the same tenant, under the same row-level security, into one Arrow
-table: ours through HTTP, the baseline straight from the database. They run in turn, and the ratio is the median of the
-pairs'. Memory is the high-water mark of the API's process after all queries; how much of it one that has answered a
-query of one row holds is told beside it.
+Both queries read every column of the view of transfers as the same tenant, under the same row-level security, into one
+Arrow table: ours through HTTP, the baseline straight from the database. The export of a day writes its rows to a file
+with manifest and checksums; the baseline is pyarrow writing the same rows, read from the same database, with the
+same compression. All four run in turn, and a ratio is the median of the rounds'. Memory is the high-water mark of the
+API's process after all queries; what one that has answered a query of one row holds is told beside it.
 """
 
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from contextlib import closing
+from datetime import UTC, date, datetime
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import adbc_driver_postgresql.dbapi as adbc
 import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from benchmarks.ingest import api_process
 from benchmarks.processes import peak_rss_mb
 from benchmarks.report import Value, arguments, write
 from services.application.authenticate import Scope, new_secret
+from services.application.export_logs import folder_of
 from services.application.manage_keys import register_tenant
 from services.bootstrap import container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
+from services.persistence.lake import COMPRESSION, COMPRESSION_LEVEL, PART, Folder, ParquetLake
+from services.persistence.log_reader import LogReader
 from services.persistence.store import prepare_database
 from tradewind.wire.inventory import NewKey
 from tradewind_agent.client import Client
 
 FULL_ROWS, QUICK_ROWS = 1_000_000, 100_000
-FULL_PAIRS, QUICK_PAIRS = 5, 3
+FULL_ROUNDS, QUICK_ROUNDS = 5, 3
+DAY = date(2026, 1, 1)
 SQL = "SELECT * FROM warehouse.transfers"
 
 
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/warehouse.json``."""
     options = arguments(__doc__.partition("\n")[0]).parse_args(argv)
-    rows, pairs = (QUICK_ROWS, QUICK_PAIRS) if options.quick else (FULL_ROWS, FULL_PAIRS)
+    rows, rounds = (QUICK_ROWS, QUICK_ROUNDS) if options.quick else (FULL_ROWS, FULL_ROUNDS)
     started_at = datetime.now(UTC)
+    tell(f"{rows:,} rows: about {rows / 1e6:.1f} GB of disk, removed at the end")
     with EmbeddedPostgres.temporary(tcp=True) as postgres, EmbeddedValkey.temporary() as valkey:
         database_url = prepare_database(postgres.url())
         tenant_id, secret = analyst(database_url, valkey.url())
         store_rows(postgres.url(), tenant_id, rows)
+        tell("rows are stored")
         with (
+            tempfile.TemporaryDirectory() as folder,
+            closing(LogReader(database_url)) as logs,
             api_process(database_url, valkey.url()) as (address, process),
             Client(address, secret) as client,
         ):
             assert process.pid is not None
             client.warehouse.query(f"{SQL} LIMIT 1").arrow()
             idle_mb = peak_rss_mb(process.pid)
-            results = list(compare(client, rows, pairs))
+            export = Exports(Path(folder), logs, tenant_id)
+            results = list(compare(client, export, rows, rounds))
             peak_mb = peak_rss_mb(process.pid)
-    summary: dict[str, Value] = {
-        "arrow_ratio": statistics.median(float(pair["ratio"]) for pair in results),  # type: ignore[arg-type]  # figures
-        "peak_rss_mb": peak_mb,
-        "idle_rss_mb": idle_mb,
-    }
+    summary = medians(results) | {"peak_rss_mb": peak_mb, "idle_rss_mb": idle_mb, "rss_growth_mb": peak_mb - idle_mb}
     write("warehouse", quick=options.quick, results=results, summary=summary, started_at=started_at)
     return 0
 
 
-def compare(client: Client, rows: int, pairs: int) -> Iterator[dict[str, Value]]:
-    """Read the same rows both ways in turn; the first pair warms up and is not told."""
+def tell(what: str) -> None:
+    print(what, flush=True)
+
+
+def medians(results: Sequence[dict[str, Value]]) -> dict[str, Value]:
+    """Of the rounds."""
+    return {
+        name: statistics.median(float(each[name]) for each in results)  # type: ignore[arg-type]  # figures
+        for name in ("arrow_ratio", "export_ratio", "rows_per_s", "export_rows_per_s")
+    }
+
+
+class Exports:
+    """The export of a day, and pyarrow alone on the same rows."""
+
+    def __init__(self, folder: Path, logs: LogReader, tenant_id: UUID) -> None:
+        self._folder = folder
+        self._logs = logs
+        self._tenant_id = tenant_id
+        self._lake = ParquetLake(Folder(folder), logs)
+
+    def by_us(self, rows: int) -> float:
+        """Seconds until file and manifest are there."""
+        began = time.perf_counter()
+        written = self._lake.write(self._tenant_id, DAY)
+        seconds = time.perf_counter() - began
+        assert written.rows == rows
+        assert pq.ParquetFile(self._folder / folder_of(self._tenant_id, DAY) / PART).metadata.num_rows == rows
+        return seconds
+
+    def by_pyarrow(self, rows: int) -> float:
+        """The same of the baseline: all rows into memory, then into one file."""
+        began = time.perf_counter()
+        with self._logs.day_rows(self._tenant_id, DAY) as batches:
+            table: pa.Table = batches.read_all()
+        pq.write_table(
+            table, self._folder / "baseline.parquet", compression=COMPRESSION, compression_level=COMPRESSION_LEVEL
+        )
+        seconds = time.perf_counter() - began
+        assert table.num_rows == rows
+        return seconds
+
+
+def compare(client: Client, export: Exports, rows: int, rounds: int) -> Iterator[dict[str, Value]]:
+    """Read and write the same rows each way in turn; the first round warms up and is not told."""
     dsn = client.warehouse.credentials().dsn
-    for pair in range(pairs + 1):
+    for number in range(rounds + 1):
         ours_s, adbc_s = by_sdk(client, rows), by_adbc(dsn, rows)
-        if pair:
-            yield {  # x
-                "case": f"pair {pair}",
+        export_s, pyarrow_s = export.by_us(rows), export.by_pyarrow(rows)
+        tell(f"round {number} of {rounds}")
+        if number:
+            yield {
+                "case": f"round {number}",
                 "rows": rows,
                 "rows_per_s": rows / ours_s,
                 "adbc_rows_per_s": rows / adbc_s,
-                "ratio": adbc_s / ours_s,
+                "arrow_ratio": adbc_s / ours_s,
+                "export_rows_per_s": rows / export_s,
+                "pyarrow_rows_per_s": rows / pyarrow_s,
+                "export_ratio": pyarrow_s / export_s,
             }
 
 
@@ -106,11 +165,11 @@ def analyst(database_url: str, redis_url: str) -> tuple[UUID, str]:
 
 
 def store_rows(admin_url: str, tenant_id: UUID, rows: int) -> None:
-    """Rows of one month with half of their columns filled, as logs of an agent that meters one end have them."""
+    """Rows of one day with half of their columns filled, as logs of an agent that meters one end have them."""
     with psycopg.connect(admin_url, autocommit=True) as admin:
-        admin.execute("SELECT ensure_log_partitions(ARRAY['2026-01-01']::date[])")
-        admin.execute(STORED, {"tenant": tenant_id, "rows": rows, "link": uuid4(), "batch": uuid4()})
-        admin.execute("ANALYZE transfer_logs")
+        admin.execute("SELECT ensure_log_partitions(ARRAY[%s]::date[])", [DAY])
+        admin.execute(STORED, {"tenant": tenant_id, "rows": rows, "link": uuid4(), "batch": uuid4(), "day": DAY})
+        admin.execute("VACUUM ANALYZE transfer_logs")
 
 
 STORED = """
@@ -123,7 +182,10 @@ STORED = """
            'https', 'download', '0.1.0', 1e9, 0.06, 10 + n %% 90, 1000000 * (n %% 1000 + 1), 1e5 * (n %% 1000 + 1),
            1 + n %% 32, 1 + n %% 8, n %% 16, 'succeeded', 1000000 * (n %% 1000 + 1), 10, 0, 2e5 * (n %% 1000 + 1),
            0.3, 0.5, 100 + n %% 500, 35, 'rapl', 'measured'
-      FROM (SELECT n, timestamptz '2026-01-01' + n * interval '2 seconds' AS at FROM generate_series(1, %(rows)s) n)
+      FROM (
+          SELECT n, %(day)s::timestamp AT TIME ZONE 'UTC' + n * (interval '1 day' / (%(rows)s + 1)) AS at
+            FROM generate_series(1, %(rows)s) n
+      ) spread
 """
 
 

@@ -37,8 +37,6 @@ class Storage(Protocol):
     def replace(self, path: str) -> Any:
         """A context with a file to write to, which takes the place of ``path`` when it ends without an error."""
 
-    def read(self, path: str) -> bytes: ...
-
 
 class Folder:
     """A folder of this host, or one that is mounted."""
@@ -60,9 +58,6 @@ class Folder:
         finally:
             partial.unlink(missing_ok=True)
 
-    def read(self, path: str) -> bytes:
-        return (self._root / path).read_bytes()
-
 
 class ObjectStore:
     """A bucket, or a folder in one. An object appears when its upload ends, as a whole."""
@@ -82,11 +77,6 @@ class ObjectStore:
             raise
         with _as_os_error():
             file.close()
-
-    def read(self, path: str) -> bytes:
-        with _as_os_error():
-            content: bytes = self._filesystem.cat_file(f"{self._root}/{path}")
-        return content
 
 
 @contextmanager
@@ -133,16 +123,6 @@ class ParquetLake:
         except OSError as error:
             raise Unavailable(f"the storage of exports does not answer: {error}; the day is tried again") from error
         return written
-
-    def is_whole(self, tenant_id: UUID, day: date, known: WrittenDay) -> bool:
-        """Whether the file of a day is there, byte for byte, and its manifest says so too."""
-        folder = folder_of(tenant_id, day)
-        try:
-            told, content = self._storage.read(f"{folder}/{MANIFEST}"), self._storage.read(f"{folder}/{PART}")
-        except OSError:
-            return False
-        same = told == manifest(tenant_id, day, known)
-        return same and len(content) == known.bytes and hashlib.sha256(content).hexdigest() == known.sha256
 
 
 def manifest(tenant_id: UUID, day: date, written: WrittenDay) -> bytes:

@@ -160,9 +160,6 @@ class Dying:
         self._left -= 1
         return _Interrupted(self._storage.replace(path)) if self._left == 0 else self._storage.replace(path)
 
-    def read(self, path: str) -> bytes:
-        return self._storage.read(path)
-
 
 class _Interrupted:
     def __init__(self, writing: Any) -> None:
@@ -208,9 +205,6 @@ def test_a_change_while_a_day_is_written_has_it_written_again(
                     late = record(id=str(uuid4()), started_at=f"{DAYS[0]}T11:00:00Z", ended_at=f"{DAYS[0]}T11:01:00Z")
                     client.post("/v1/logs", content=ndjson([late])).raise_for_status()
             return self.storage.replace(path)
-
-        def read(self, path: str) -> bytes:
-            return self.storage.read(path)
 
     assert exported(Slow()) == [DAYS[0]]
     RollUp(tenant.parts.store.unit_of_work).run(tenant.id)
