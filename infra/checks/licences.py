@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMITTED = ROOT / "services"
+COMMITTED = (ROOT / "services", ROOT / "tests" / "browser")
 ORIGIN = "ORIGIN.json"
 PERMITTED = {
     "0BSD",
@@ -111,7 +111,7 @@ def main() -> int:
         if not is_permitted_distribution(facts):
             print(f"{name}: {' / '.join(stated_licences(facts)) or 'no licence stated'}")
             offenders += 1
-    for origin in sorted(COMMITTED.rglob(ORIGIN)):
+    for origin in sorted(origin for folder in COMMITTED for origin in folder.rglob(ORIGIN)):
         for offence in offences_of_committed(origin.parent):
             print(offence)
             offenders += 1

@@ -59,7 +59,7 @@ def test_a_distribution_that_says_nothing_is_not_permitted():
 @pytest.fixture
 def committed(tmp_path):
     """A copy of the files of others that are committed."""
-    (origin,) = COMMITTED.rglob(f"swagger-ui/{ORIGIN}")
+    (origin,) = COMMITTED[0].rglob(f"swagger-ui/{ORIGIN}")
     return shutil.copytree(origin.parent, tmp_path / origin.parent.name)
 
 

@@ -21,6 +21,13 @@ AXIS_NAMES = {
 }
 MOST_SLICES = 4
 
+_WHOLE_LABELS: Options = {
+    "axisLabel": {"lineHeight": 40},
+    "nameTextStyle": {"lineHeight": 40},
+    "nameGap": 26,
+}
+"""Without a height of lines, the library of charts in three dimensions cuts its labels."""
+
 
 class Shown(StrEnum):
     """What of a setting is drawn."""
@@ -134,11 +141,11 @@ def solid(cut: Cut) -> Options:
         "visualMap": {
             **_scale(heights, cut.measure.unit), "dimension": 2, "seriesIndex": 0,
         },
-        "xAxis3D": {"type": "log", "logBase": 2, "name": AXIS_NAMES[cut.across]},
-        "yAxis3D": {"type": "log", "logBase": 2, "name": AXIS_NAMES[cut.along]},
-        "zAxis3D": {"type": "value", "name": cut.measure.label},
+        "xAxis3D": {"type": "log", "logBase": 2, "name": cut.across, **_WHOLE_LABELS},
+        "yAxis3D": {"type": "log", "logBase": 2, "name": cut.along, **_WHOLE_LABELS},
+        "zAxis3D": {"type": "value", "name": cut.measure.label, **_WHOLE_LABELS},
         "grid3D": {
-            "viewControl": {"alpha": 22, "beta": -35, "distance": 230},
+            "viewControl": {"alpha": 22, "beta": -35, "distance": 300}, "right": 50,
             "boxWidth": 110, "boxDepth": 90, "boxHeight": 70, "light": {"ambient": {"intensity": 0.7}},
         },
         "series": [

@@ -1,0 +1,94 @@
+"""Every page that the navigation names, and those behind them: accessible, without errors, on small screens too."""
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from services.bootstrap import Container
+from tests.browser.accessibility import offences
+from tests.browser.conftest import to_page
+from tests.integration.live_transfers import Transfer, client
+from tests.stack import Tenant
+
+__all__ = ["client"]
+
+SMALL = {"width": 390, "height": 800}
+
+
+def addresses(page: Page) -> list[str]:
+    """Of the pages in the navigation, and one's own account."""
+    links = page.locator(".side nav a").all()
+    return [*(str(each.get_attribute("href")) for each in links), "/admin/account"]
+
+
+@pytest.fixture
+def behind(learned: Tenant, parts: Container, client: httpx.Client) -> list[str]:
+    """Pages of one thing each."""
+    transfer = Transfer(client)
+    transfer.beat(0)
+    with parts.store.unit_of_work(learned.id) as uow:
+        release = uow.releases.current()
+        (link,) = uow.links.all()
+        model = uow.models.of_link(release, link.id)
+    return [
+        f"/admin/links/{link.id}",
+        f"/admin/clusters/{model.leaves[0].cluster_id}",
+        f"/admin/releases/{release}",
+        "/admin/sql?sql=SELECT+1",
+    ]
+
+
+def test_every_page_passes_axe(provider: Page, behind: list[str]) -> None:
+    page = provider
+    found = []
+    for address in (*addresses(page), *behind):
+        page.goto(address)
+        found += offences(page)
+    assert found == []
+
+
+def test_the_answer_and_the_error_of_a_query_pass_axe(provider: Page) -> None:
+    page = provider
+    to_page(page, "SQL")
+    page.get_by_label("Query").fill("SELECT n AS files, n * n AS rate FROM generate_series(1, 9) n")
+    page.get_by_label("Query").press("Control+Enter")
+    page.locator("#answer svg").wait_for()
+    found = offences(page)
+    page.get_by_label("Query").fill("SELECT 1,\n  nonsense")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("alert")).to_contain_text("does not exist")
+    assert [*found, *offences(page)] == []
+    assert page.evaluate("document.activeElement.selectionStart") == len("SELECT 1,\n  ")
+
+
+def test_the_page_to_sign_in_passes_axe(page: Page) -> None:
+    page.goto("/admin")
+    assert offences(page) == []
+
+
+def test_no_page_is_wider_than_a_small_screen(provider: Page, behind: list[str]) -> None:
+    page = provider
+    wanted = (*addresses(page), *behind)
+    page.set_viewport_size(SMALL)
+    wide = []
+    for address in wanted:
+        page.goto(address)
+        width = page.evaluate("document.documentElement.scrollWidth")
+        wide += [f"{address}: {width} px"] if width > SMALL["width"] else []
+    assert wide == []
+    page.goto("/admin")
+    page.get_by_text("Menu").press("Enter")
+    to_page(page, "Links")
+    expect(page.get_by_role("heading", name="Links", exact=True)).to_be_visible()
+
+
+def test_a_page_is_reached_by_keys_alone(provider: Page) -> None:
+    page = provider
+    page.goto("/admin")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    page.get_by_role("navigation").get_by_role("link", name="Releases", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Releases", exact=True)).to_be_visible()
