@@ -1,0 +1,100 @@
+"""Take the pictures of the pages in ``docs/pictures``: ``python -m benchmarks.sample.pictures``.
+
+Debian's Chromium looks at ``./run serve --sample`` on a folder of its own, which is removed again.
+"""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page, ViewportSize, sync_playwright
+
+from benchmarks.demo.stack import PYTHON, free_port, started
+from benchmarks.report import ROOT
+
+FOLDER = ROOT / "docs" / "pictures"
+SIZE = ViewportSize(width=1280, height=1000)
+CHROMIUM_FLAGS = ("--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+PASSWORD = "a password for pictures"
+PATIENCE_MS = 60_000
+DRAWN_MS = 1_500
+"""What a chart takes to be drawn; nothing tells when one in three dimensions is."""
+
+CLUSTER = "Surface and tiers"
+QUERY = """\
+SELECT concurrency, avg(throughput_bps) / 1e6 AS mbit_s
+  FROM transfers JOIN links USING (link_id)
+ WHERE destination = 'sample-ocean' AND parallelism = 1
+   AND concurrency IN (1, 2, 4, 8, 16)
+ GROUP BY 1 ORDER BY 1"""
+
+
+def main() -> int:
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as work:
+        Path(work).chmod(0o755)
+        environment = {"TRADEWIND_DATA": f"{work}/data", "TRADEWIND_PORT": str(free_port())}
+        with started(
+            "sample", (*PYTHON, "benchmarks.sample.serve"), logs=Path(work), environment=environment
+        ) as sample:
+            address = sample.line_matching(r"API.*?(http://\S+)")[1]
+            password = sample.line_matching(r"password (\S+)")[1]
+            sample.line_matching(r"sample: ready")
+            with sync_playwright() as playwright:
+                chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=CHROMIUM_FLAGS)
+                page = chromium.new_context(base_url=address, viewport=SIZE).new_page()
+                page.set_default_timeout(PATIENCE_MS)
+                _sign_in(page, password)
+                take_all(page)
+                chromium.close()
+    return 0
+
+
+def take_all(page: Page) -> None:
+    """Every picture, as a provider and then an analyst would come by the pages."""
+    _kept(page, "overview", "/admin")
+    page.goto("/admin/transfers")
+    page.get_by_role("row").filter(has_text="throughput").filter(has_text="sample-continent").get_by_role(
+        "link"
+    ).first.click()
+    _kept(page, "transfer")
+    page.goto("/admin/links")
+    page.get_by_role("row").filter(has_text="sample-ocean").get_by_role("link").first.click()
+    page.get_by_role("link", name=CLUSTER).last.click()
+    _kept(page, "cluster")
+    _kept(page, "tiers", "/admin/tiers")
+    page.goto("/admin/price-books")
+    page.get_by_role("link", name="Sample prices").first.click()
+    _kept(page, "price-book")
+    page.goto("/admin/sql")
+    page.get_by_label("Query").fill(QUERY)
+    page.get_by_label("Chart").select_option("lines")
+    page.get_by_role("button", name="Run").click()
+    page.locator("#answer").wait_for()
+    _kept(page, "sql")
+
+
+def _sign_in(page: Page, password: str) -> None:
+    page.goto("/admin")
+    page.get_by_label("Login").fill("admin")
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_label("Password until now").fill(password)
+    page.get_by_label("New password", exact=False).first.fill(PASSWORD)
+    page.get_by_label("New password again").fill(PASSWORD)
+    page.get_by_role("button", name="Change the password").click()
+    page.get_by_role("heading", name="Overview").wait_for()
+
+
+def _kept(page: Page, name: str, address: str | None = None) -> None:
+    if address is not None:
+        page.goto(address)
+    page.wait_for_load_state("load")
+    page.wait_for_timeout(DRAWN_MS)
+    page.screenshot(path=FOLDER / f"{name}.png")
+    sys.stdout.write(f"{FOLDER / name}.png\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
