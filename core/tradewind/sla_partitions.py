@@ -186,8 +186,13 @@ def match_partitions(old: Iterable[Partition], new: Iterable[Partition]) -> tupl
 def _match(before: Partition | None, after: Partition) -> Match:
     if before is None:
         return Match(after, None, moved=False)
+    return Match(after, before, moved=has_moved(before, after))
+
+
+def has_moved(before: Bounds, after: Bounds) -> bool:
+    """Whether a bound differs by more than `MOVED_BY`."""
     edges = ((before.lower, after.lower), (before.upper, after.upper))
-    return Match(after, before, moved=any(abs(one - other) > MOVED_BY * abs(one) for one, other in edges))
+    return any(abs(one - other) > MOVED_BY * abs(one) for one, other in edges)
 
 
 def _overlap(before: Partition, after: Partition) -> float:

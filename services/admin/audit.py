@@ -11,7 +11,18 @@ from tradewind.wire.base import BIGINT_MAX
 router = page_router("/audit")
 
 PAGE = 100
-KINDS = ("endpoint", "key", "limit", "quarantine", "release", "saved_query", "user")
+KINDS = (
+    "endpoint",
+    "key",
+    "limit",
+    "price",
+    "price_book",
+    "quarantine",
+    "release",
+    "saved_query",
+    "tier",
+    "user",
+)
 
 
 @router.get("")

@@ -1,16 +1,25 @@
-"""*SLA tiers*: what can be promised on a link, and at which price."""
+"""*SLA tiers*: what can be promised on a link, what it is called, and at which price."""
 
 from typing import Annotated
+from urllib.parse import quote
 from uuid import UUID
 
-from fastapi import Query, Request, Response
+from fastapi import Form, Query, Request, Response
 
-from services.admin.pages import page, page_router
-from services.admin.visitors import Parts, Signed
+from services.admin.pages import ONE_LINE, done, page, page_router
+from services.admin.visitors import Parts, Provider, Signed
+from services.application.authenticate import Scope
+from services.application.own_tiers import accept_tiers, rename_tier
 from services.application.sla_tiers import MAX_OF_LINK, by_cluster
+from tradewind.selection import QUANTITY_OF
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis
+from tradewind.wire.base import MAX_NAME_LENGTH
 
 router = page_router("/tiers")
+
+HERE = "/admin/tiers"
+Shown = Annotated[str, Form(max_length=200, pattern=ONE_LINE)]
+"""The query by which the list was looked at."""
 
 
 @router.get("")
@@ -47,4 +56,36 @@ def tiers_page(
         confidences=sorted({each.partition.confidence for each in tiers}),
         basis=basis,
         bases=tuple(EnergyBasis),
+        editable=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
+        cut_kinds=QUANTITY_OF,
     )
+
+
+@router.post("/{tier_id}/name")
+def rename(
+    request: Request,
+    tier_id: UUID,
+    visit: Provider,
+    parts: Parts,
+    *,
+    name: Annotated[str, Form(max_length=MAX_NAME_LENGTH, pattern=ONE_LINE)] = "",
+    shown: Shown = "",
+) -> Response:
+    """Call a tier otherwise; an empty name gives it that of its range."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        rename_tier(tier_id, name.strip() or None, uow=uow)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    return done(request, back_to(shown), "The tier is renamed.")
+
+
+@router.post("/{tier_id}/accept")
+def accept(request: Request, tier_id: UUID, visit: Provider, parts: Parts, shown: Shown = "") -> Response:
+    """Let a tier stand whose bounds have moved."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        accept_tiers([tier_id], uow=uow)
+    return done(request, back_to(shown), "The tier stands as it is.")
+
+
+def back_to(shown: str) -> str:
+    """The list of tiers as it was looked at."""
+    return f"{HERE}?{quote(shown, safe='=&')}" if shown else HERE

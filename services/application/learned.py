@@ -34,10 +34,14 @@ class StoredLink:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Identity of an SLA partition, carried on from release to release; ``needs_review`` since its bounds moved."""
+    """Identity of an SLA partition, carried on from release to release; ``needs_review`` since its bounds moved.
+
+    ``name`` : what its provider calls it, where that was asked for; by its range otherwise.
+    """
 
     id: UUID
     needs_review: bool = False
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

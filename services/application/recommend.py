@@ -127,7 +127,9 @@ def _in_its_tier(
 ) -> tuple[SlaAnswer, Quoted | None]:
     """The answer with its tier, that of the weightiest chunk, and what the book in force says of it."""
     weightiest = _weightiest(chunks, solutions)
-    sla = sla._replace(tier_id=weightiest.tier_id, tier=weightiest.tier)
+    tier_id, names = weightiest.tier_id, snapshot.index.tier_names
+    called = weightiest.tier if tier_id is None else names.get(tier_id, weightiest.tier)
+    sla = sla._replace(tier_id=tier_id, tier=called)
     if snapshot.book is None or weightiest.tier_id is None:
         return sla, None
     quote = quoted(

@@ -17,6 +17,7 @@ from services.application.facts import LinkFitted, LinkRefused, ReleasePublished
 from services.application.gate import Verdict, judge
 from services.application.jobs import Event, FitLink, RefreshModels, ReleaseChanged
 from services.application.learned import ClaimedLink, Curve, Span, StoredLink, StoredModel, Tier
+from services.application.own_tiers import OwnCuts, with_own_cuts
 from services.application.ports import Clock
 from services.application.tier_identity import continued_tiers
 from tradewind.errors import CannotFit, Conflict
@@ -93,6 +94,10 @@ class Models(Protocol):
     def add(self, link_id: UUID, model: LinkModel, tiers: Sequence[Sequence[Tier]], *, fitted_at: datetime) -> UUID: ...
 
 
+class OwnTiers(Protocol):
+    def of_link(self, link_id: UUID) -> Sequence[OwnCuts]: ...
+
+
 class Curves(Protocol):
     def outdated_months(self, endpoint_id: UUID) -> Mapping[datetime, int]: ...
     def put(self, endpoint_id: UUID, month: datetime, rows: int, curve: Curve) -> None: ...
@@ -113,6 +118,8 @@ class RefreshUnitOfWork(Protocol):
     def releases(self) -> Releases: ...
     @property
     def models(self) -> Models: ...
+    @property
+    def own_tiers(self) -> OwnTiers: ...
     @property
     def curves(self) -> Curves: ...
     @property
@@ -206,7 +213,9 @@ class Refresh:
         if not verdict.passed:
             return self._refuse(work, job, "; ".join(verdict.reasons), verdict, began)
         now = self.clock.now()
-        model_id = work.models.add(job.link_id, model, continued_tiers(before, model), fitted_at=now)
+        own = work.own_tiers.of_link(job.link_id)
+        model, tiers = with_own_cuts(model, continued_tiers(before, model), own, before)
+        model_id = work.models.add(job.link_id, model, tiers, fitted_at=now)
         work.release_work.finish(job.release_id, job.link_id, model_id, verdict, now)
         return LinkFitted(
             tenant_id=job.tenant_id,

@@ -22,6 +22,10 @@ class TierOfLink:
 
     @property
     def name(self) -> str:
+        return self.tier.name or self.range
+
+    @property
+    def range(self) -> str:
         return tier_name(self.partition)
 
 

@@ -96,6 +96,7 @@ class Index:
     known_paths: Mapping[tuple[str, str], Path] = field(default_factory=dict)
     limits: Limits = NO_LIMITS
     prices: PriceList = NO_PRICES
+    tier_names: Mapping[UUID, str] = field(default_factory=dict)
 
     def prepare(self) -> None:
         """Make now what searches over all links need, rather than while a request waits for it."""

@@ -46,7 +46,7 @@ class Store:
             keys = {link.id: link.key for link in uow.links.all()}
             endpoints = uow.endpoints.all()
             limits = Limits(uow.limits.all())
-            prices = uow.price_books.in_force()
+            prices, tier_names = uow.price_books.in_force(), uow.own_tiers.names()
         aliases = {alias: endpoint.name for endpoint in endpoints for alias in endpoint.aliases}
         known_paths = {
             (endpoint.name, pair.destination): Path(**pair.model_dump(exclude={"destination"}))
@@ -54,7 +54,7 @@ class Store:
             for pair in endpoint.known_pairs
         }
         indexed = {keys[link_id]: model for link_id, model in models.items()}
-        return Index(release, indexed, aliases, known_paths, limits, prices)
+        return Index(release, indexed, aliases, known_paths, limits, prices, tier_names)
 
     def model(self, tenant_id: UUID, model_id: UUID) -> StoredModel:
         """One model of a tenant."""

@@ -27,6 +27,7 @@ from services.persistence.repositories.log_days import LogDays
 from services.persistence.repositories.models import Models
 from services.persistence.repositories.old_releases import OldReleases
 from services.persistence.repositories.outcomes import Outcomes
+from services.persistence.repositories.own_tiers import OwnTiers
 from services.persistence.repositories.people import Users, UserSessions
 from services.persistence.repositories.price_books import PriceBooks
 from services.persistence.repositories.quotes import Quotes
@@ -144,6 +145,10 @@ class UnitOfWork:
     @cached_property
     def price_books(self) -> PriceBooks:
         return PriceBooks(self.connection, self.tenant_id)
+
+    @cached_property
+    def own_tiers(self) -> OwnTiers:
+        return OwnTiers(self.connection, self.tenant_id)
 
     @cached_property
     def quotes(self) -> Quotes:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, case, func, or_, select, true, update
+from sqlalchemy import Connection, and_, case, func, literal, or_, select, true, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.application.gate import REFIT_AFTER, REFIT_PART
@@ -62,6 +62,42 @@ class Releases:
         self._make_current(release_id)
         self._mark_fitted(release_id, at)
         return began_at
+
+    def with_model(self, link_id: UUID, model_id: UUID, *, built_on: int, at: datetime) -> int:
+        """Make current a release that differs from the current one in the model of one link; its id.
+
+        A release that is being built has no ground any more then, and is begun again.
+
+        Raises
+        ------
+        Conflict : another release is current than the one it is built on.
+        """
+        if self._lock_current() != built_on:
+            raise Conflict(f"release {built_on} is not in force any more; look again")
+        release_id: int = self._connection.execute(
+            insert_or_skip(releases)
+            .values(
+                tenant_id=self._tenant_id,
+                state="published",
+                created_at=at,
+                published_at=at,
+                parent_id=built_on,
+                gate={"tiers_cut": 1},
+            )
+            .returning(releases.c.id)
+        ).scalar_one()
+        held = release_links.c
+        model = case((held.link_id == link_id, literal(model_id)), else_=held.link_model_id)
+        kept = (held.tenant_id, held.link_id, held.state, held.reason, held.verdict, held.logs_version)
+        self._connection.execute(
+            insert_or_skip(release_links).from_select(
+                ["release_id", "link_model_id", *(column.name for column in kept)],
+                select(literal(release_id), model, *kept).where(held.release_id == built_on),
+            )
+        )
+        self._set_state(releases.c.id == built_on, "superseded")
+        self._make_current(release_id)
+        return release_id
 
     def abandon(self, release_id: int, gate: Mapping[str, Any]) -> None:
         """Put a release aside whose ground was rolled back; its links are fitted again in the next one."""

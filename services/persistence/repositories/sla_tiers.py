@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select
 from services.application.learned import Tier
 from services.application.sla_tiers import TierOfLink
 from services.persistence.repositories.model_rows import stored_partition
-from services.persistence.tables import clusters, release_links, sla_partitions
+from services.persistence.tables import clusters, release_links, sla_partitions, tier_names
 from tradewind.sla_partitions import tier_name
 
 
@@ -23,7 +23,9 @@ class SlaTiers:
     ) -> Sequence[TierOfLink]:
         """Tiers of a release link by link, in the order of their clusters and bounds."""
         query = (
-            select(sla_partitions, release_links.c.link_id)
+            select(sla_partitions, release_links.c.link_id, tier_names.c.name)
+            .select_from(sla_partitions)
+            .outerjoin(tier_names, tier_names.c.tier_id == sla_partitions.c.tier_id)
             .join(clusters, clusters.c.id == sla_partitions.c.cluster_id)
             .join(release_links, release_links.c.link_model_id == clusters.c.link_model_id)
             .where(release_links.c.release_id == release_id)
@@ -34,16 +36,20 @@ class SlaTiers:
         if link_id is not None:
             query = query.where(release_links.c.link_id == link_id)
         return [
-            TierOfLink(row.link_id, row.cluster_id, Tier(row.tier_id, row.needs_review), stored_partition(row))
+            TierOfLink(
+                row.link_id, row.cluster_id, Tier(row.tier_id, row.needs_review, row.name), stored_partition(row)
+            )
             for row in self._connection.execute(query)
         ]
 
     def names(self, release_id: int, tier_ids: Sequence[UUID]) -> Mapping[UUID, str]:
         """What these tiers of a release are called; absent where it does not have one."""
         query = (
-            select(sla_partitions)
+            select(sla_partitions, tier_names.c.name)
+            .select_from(sla_partitions)
+            .outerjoin(tier_names, tier_names.c.tier_id == sla_partitions.c.tier_id)
             .join(clusters, clusters.c.id == sla_partitions.c.cluster_id)
             .join(release_links, release_links.c.link_model_id == clusters.c.link_model_id)
             .where(release_links.c.release_id == release_id, sla_partitions.c.tier_id.in_(tier_ids))
         )
-        return {row.tier_id: tier_name(stored_partition(row)) for row in self._connection.execute(query)}
+        return {row.tier_id: row.name or tier_name(stored_partition(row)) for row in self._connection.execute(query)}

@@ -16,7 +16,7 @@ from services.persistence.tables.models import (
     surfaces,
 )
 from services.persistence.tables.people import audit_log, user_sessions, users
-from services.persistence.tables.prices import price_books, prices, quotes
+from services.persistence.tables.prices import own_cuts, price_books, prices, quotes, tier_names
 from services.persistence.tables.rollups import daily_rollups, rollup_marks
 from services.persistence.tables.tenancy import api_keys, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
@@ -39,6 +39,7 @@ __all__ = [
     "links",
     "log_days",
     "log_quarantine",
+    "own_cuts",
     "price_books",
     "prices",
     "quotes",
@@ -50,6 +51,7 @@ __all__ = [
     "sla_partitions",
     "surfaces",
     "tenants",
+    "tier_names",
     "transfer_logs",
     "transfer_samples",
     "transfers",

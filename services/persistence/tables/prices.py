@@ -1,6 +1,7 @@
-"""Price books, the prices of tiers in them, and what was quoted by them."""
+"""What providers say of tiers (names, cuts, price books), and what was quoted."""
 
-from sqlalchemy import BigInteger, Column, Index, Integer, Numeric, Table, Uuid, text
+from sqlalchemy import ARRAY, BigInteger, Column, Index, Integer, Numeric, Table, Uuid, text
+from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
 
 from services.persistence.tables.metadata import METADATA, instant, label, own_id, quantity, reference, tenant_column
 
@@ -54,4 +55,27 @@ quotes = Table(
     quantity("throughput_bps", nullable=False),
     quantity("energy_j"),
     postgresql_partition_by="RANGE (at)",
+)
+
+tier_names = Table(
+    "tier_names",
+    METADATA,
+    tenant_column(primary_key=True),
+    Column("tier_id", Uuid, primary_key=True),
+    label("name"),
+)
+
+# Tier n lies between the cuts n - 1 and n. Bounds are in bit/s, joules a byte or watts by kind.
+own_cuts = Table(
+    "own_cuts",
+    METADATA,
+    own_id(),
+    tenant_column(),
+    reference("link_id", "links"),
+    label("kind"),
+    quantity("confidence", nullable=False),
+    label("energy_basis"),
+    Column("cuts", ARRAY(DOUBLE_PRECISION), nullable=False),
+    Column("tier_ids", ARRAY(Uuid), nullable=False),
+    Index(None, "link_id"),
 )

@@ -1,0 +1,193 @@
+"""*SLA tiers → cut otherwise*: merge, split and adjust tiers of a cluster, with the effect shown before it is kept."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, NamedTuple
+from urllib.parse import urlencode
+from uuid import UUID
+
+from fastapi import Form, Query, Request, Response
+
+from services.admin.bounds_forms import SCALES, cuts_between, told
+from services.admin.pages import done, page, page_router
+from services.admin.tiers import HERE
+from services.admin.visitors import Parts, Provider
+from services.application.learned import StoredLeaf, StoredModel
+from services.application.own_tiers import CutTier, Effect, effect_of, forget_cuts, keep_cuts, tiers_of
+from services.persistence.unit_of_work import UnitOfWork
+from tradewind.errors import InvalidValue, NotFound
+from tradewind.own_cuts import MOST_PARTS
+from tradewind.prediction import predict
+from tradewind.sla import CONFIDENCES, DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
+from tradewind.sla_partitions import PartitionKey, tier_name
+from tradewind.units import GB
+
+router = page_router(f"{HERE.removeprefix('/admin')}/{{cluster_id}}/{{kind}}")
+
+Confidence = Annotated[float, Query(ge=0, le=1)]
+Bounds = Annotated[list[str], Query(max_length=2 * MOST_PARTS)]
+SentBounds = Annotated[list[str], Form(max_length=2 * MOST_PARTS)]
+
+
+class Row(NamedTuple):
+    """A tier as the tables show it; ``merged``, ``split`` : addresses that show what doing so would change."""
+
+    each: CutTier
+    name: str
+    lower: str
+    upper: str
+    throughput_bps: float
+    j_per_gb: float | None
+    merged: str | None
+    split: str | None
+
+
+@router.get("")
+def cuts_page(
+    request: Request,
+    cluster_id: UUID,
+    kind: SlaKind,
+    visit: Provider,
+    parts: Parts,
+    *,
+    confidence: Confidence = DEFAULT_CONFIDENCE,
+    basis: EnergyBasis = EnergyBasis.TOTAL,
+    lower: Annotated[Bounds, Query(alias="from")] = [],  # noqa: B006 - the framework's own way
+    upper: Annotated[Bounds, Query(alias="to")] = [],  # noqa: B006
+) -> Response:
+    """The tiers as they are, and as the bounds in the address would make them."""
+    key = _key(kind, confidence, basis)
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        model, leaf = _found(uow, cluster_id)
+        link = uow.links.get(model.link_id)
+        names = uow.own_tiers.names()
+    known, scale = _known(leaf, key), SCALES[kind]
+    effect = effect_of(leaf, key, cuts_between(lower, upper, known=known, scale=scale) if lower else known[1:-1])
+
+    def rows(tiers: Sequence[CutTier]) -> Sequence[Row]:
+        edges = (tiers[0].partition.lower, *(each.partition.upper for each in tiers))
+        return [_row(n, each, edges, key=key, leaf=leaf, names=names) for n, each in enumerate(tiers)]
+
+    changed = [each.partition.upper for each in effect.after] != [each.partition.upper for each in effect.before]
+    return page(
+        request,
+        "tier_cuts.html",
+        visit,
+        link=link,
+        cluster_id=cluster_id,
+        version=model.id,
+        key=key,
+        unit=scale.unit,
+        before=rows(effect.before),
+        after=rows(effect.after),
+        changed=changed,
+        gone=_gone(effect, names),
+        summary=_summary(effect),
+    )
+
+
+@router.post("")
+def keep(
+    request: Request,
+    cluster_id: UUID,
+    kind: SlaKind,
+    visit: Provider,
+    parts: Parts,
+    *,
+    version: Annotated[UUID, Form()],
+    confidence: Annotated[float, Form(ge=0, le=1)],
+    basis: Annotated[EnergyBasis, Form()],
+    lower: Annotated[SentBounds, Form(alias="from")] = [],  # noqa: B006
+    upper: Annotated[SentBounds, Form(alias="to")] = [],  # noqa: B006
+) -> Response:
+    """Keep other bounds."""
+    key = _key(kind, confidence, basis)
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        _, leaf = _found(uow, cluster_id)
+        cuts = cuts_between(lower, upper, known=_known(leaf, key), scale=SCALES[kind])
+        now = keep_cuts(cluster_id, key, cuts, version=version, uow=uow, clock=parts.clock)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    return done(request, _address(now, key), "The tiers are cut so from now on, and after each fit.")
+
+
+@router.post("/proposed")
+def give_up(
+    request: Request,
+    cluster_id: UUID,
+    kind: SlaKind,
+    visit: Provider,
+    parts: Parts,
+    *,
+    confidence: Annotated[float, Form(ge=0, le=1)],
+    basis: Annotated[EnergyBasis, Form()],
+) -> Response:
+    """Let the next fit cut as it proposes."""
+    key = _key(kind, confidence, basis)
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        forget_cuts(cluster_id, key, uow=uow)
+    return done(request, _address(cluster_id, key), "The next fit of this link cuts its tiers as it proposes.")
+
+
+def _key(kind: SlaKind, confidence: float, basis: EnergyBasis) -> PartitionKey:
+    if kind not in SCALES:
+        raise InvalidValue("kind", f"{kind} has no targets that could be cut into tiers")
+    if confidence not in CONFIDENCES:
+        raise InvalidValue("confidence", f"is none of {', '.join(map(str, CONFIDENCES))}")
+    return PartitionKey(kind, confidence, basis)
+
+
+def _found(uow: UnitOfWork, cluster_id: UUID) -> tuple[StoredModel, StoredLeaf]:
+    release = uow.releases.current()
+    model = None if release is None else uow.models.with_cluster(release, cluster_id)
+    if model is None:
+        raise NotFound("no such cluster in the release in force; its link may have been fitted again")
+    return model, next(leaf for leaf in model.leaves if leaf.cluster_id == cluster_id)
+
+
+def _known(leaf: StoredLeaf, key: PartitionKey) -> Sequence[float]:
+    held = tiers_of(leaf, key)
+    if not held:
+        raise NotFound("the cluster has no such tiers")
+    return [held[0].partition.lower, *(each.partition.upper for each in held)]
+
+
+def _row(
+    n: int, each: CutTier, edges: Sequence[float], *, key: PartitionKey, leaf: StoredLeaf, names: Mapping[UUID, str]
+) -> Row:
+    scale, partition = SCALES[key.kind], each.partition
+    expected = predict(
+        partition.setting, dataset_bytes=GB, basis=key.energy_basis, base_power_w=leaf.model.table.base_power_w
+    )
+    last = n == len(edges) - 2
+    middle = (partition.lower * partition.upper) ** 0.5 if partition.lower > 0 else partition.upper / 2
+    return Row(
+        each,
+        names.get(each.tier.id, tier_name(partition)),
+        told(partition.lower, scale),
+        told(partition.upper, scale),
+        expected.throughput_bps.mean,
+        None if expected.energy_j is None else expected.energy_j.mean,
+        None if last else _address(leaf.cluster_id, key, [*edges[: n + 1], *edges[n + 2 :]]),
+        None if len(edges) > MOST_PARTS else _address(leaf.cluster_id, key, [*edges[: n + 1], middle, *edges[n + 1 :]]),
+    )
+
+
+def _address(cluster_id: UUID, key: PartitionKey, edges: Sequence[float] = ()) -> str:
+    scale = SCALES[key.kind]
+    asked: list[tuple[str, str | float]] = [("confidence", key.confidence), ("basis", key.energy_basis)]
+    asked += [("from", told(edge, scale)) for edge in edges[:-1]] + [("to", told(edge, scale)) for edge in edges[1:]]
+    return f"{HERE}/{cluster_id}/{key.kind}?{urlencode(asked)}"
+
+
+def _gone(effect: Effect, names: Mapping[UUID, str]) -> Sequence[str]:
+    """Tiers that nothing continues: their prices are quoted no more."""
+    kept = {each.tier.id for each in effect.after}
+    return [names.get(each.tier.id, tier_name(each.partition)) for each in effect.before if each.tier.id not in kept]
+
+
+def _summary(effect: Effect) -> Sequence[tuple[str, float, float]]:
+    """Regret before and after, over all tiers alike, as shares."""
+    before, after = ([each.partition.regret for each in side] for side in (effect.before, effect.after))
+    return [
+        ("Regret, mean of the tiers", sum(before) / len(before), sum(after) / len(after)),
+        ("Regret of the worst tier", max(before), max(after)),
+    ]

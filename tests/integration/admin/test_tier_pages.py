@@ -1,0 +1,252 @@
+"""Tiers on pages: renamed, merged, split, adjusted with the effect shown first, kept over refits; what is refused."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+
+from benchmarks.api_cases import log_lines
+from services.application.authenticate import Scope
+from services.application.own_tiers import accept_tiers, keep_cuts
+from services.bootstrap import Container
+from services.persistence.log_reader import LogReader
+from tests.integration.admin.visitors import Visitor, person, signed_in
+from tests.integration.billing import SEEN
+from tests.integration.live_transfers import DESTINATION, learned
+from tests.integration.refreshes import Refreshes
+from tests.stack import Tenant, new_tenant
+from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.sla_partitions import PartitionKey
+
+__all__ = ["learned"]
+
+KIND = "throughput_at_least"
+
+
+@pytest.fixture(autouse=True)
+def cut_in_three(learned: Tenant, client: httpx.Client, parts: Container) -> None:
+    """The provider has cut the throughput of the first cluster in three, from which each test goes on."""
+    held = tiers(client)
+    third = (held[-1]["upper"] - held[0]["lower"]) / 3
+    cuts = [round(held[0]["lower"] + n * third, -6) for n in (1, 2)]
+    key = PartitionKey(SlaKind.THROUGHPUT_AT_LEAST, 0.9, EnergyBasis.TOTAL)
+    with parts.store.unit_of_work(learned.id) as uow:
+        release = uow.releases.current()
+        assert release is not None
+        model = uow.models.of_link(release, uow.links.all()[0].id)
+        assert model is not None
+        keep_cuts(UUID(held[0]["cluster_id"]), key, cuts, version=model.id, uow=uow, clock=parts.clock)
+    for each in tiers(client):
+        with parts.store.unit_of_work(learned.id) as uow:
+            accept_tiers([UUID(each["tier_id"])], uow=uow)
+
+
+@pytest.fixture
+def visitor(parts: Container, api: str, learned: Tenant) -> Iterator[Visitor]:
+    with signed_in(api, person(parts, learned, "provider")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(api: str, learned: Tenant) -> Iterator[httpx.Client]:
+    with learned.client(api) as opened:
+        yield opened
+
+
+def tiers(client: httpx.Client, kind: str = KIND) -> list[dict[str, Any]]:
+    """The tiers of the first cluster that has several of a kind, ascending."""
+    found = client.get("/v1/sla-tiers", params={"limit": 1000}).json()
+    mine = [each for each in found if (each["kind"], each["confidence"], each["energy_basis"]) == (kind, 0.9, "total")]
+    cluster = next(each["cluster_id"] for each in mine)
+    return sorted((each for each in mine if each["cluster_id"] == cluster), key=lambda each: each["lower"])
+
+
+def here(client: httpx.Client) -> str:
+    return f"/admin/tiers/{tiers(client)[0]['cluster_id']}/{KIND}"
+
+
+def edges(text: str) -> tuple[list[str], list[str]]:
+    """The bounds in the first table, as they are shown."""
+    table = text.partition("</table>")[0]
+    return re.findall(r'name="from" value="([^"]+)"', table), re.findall(r'name="to" value="([^"]+)"', table)
+
+
+def sent(visitor: Visitor, address: str, lower: list[str], upper: list[str], **changes: str) -> httpx.Response:
+    fields = {"confidence": "0.9", "basis": "total", "from": lower, "to": upper}
+    version = changes.get("version") or _version(visitor, address)
+    return visitor.submit(address, **fields, version=version)
+
+
+def _version(visitor: Visitor, address: str) -> str:
+    """The model that a change is made on, as the form of a change that is not kept yet carries it."""
+    lower, upper = edges(visitor.get(address).text)
+    middle = f"{(float(lower[0]) + float(upper[-1])) / 2.5:.6g}"
+    text = visitor.get(address, params={"from": [lower[0], middle], "to": [middle, upper[-1]]}).text
+    found = re.search(r'name="version" value="([^"]+)"', text)
+    assert found is not None, text
+    return found[1]
+
+
+def test_the_effect_is_shown_and_nothing_kept(visitor: Visitor, client: httpx.Client) -> None:
+    before, address = tiers(client), here(client)
+    assert len(before) == 3
+    lower, upper = edges(visitor.get(address).text)
+    shown = visitor.get(address, params={"from": [lower[0]], "to": [upper[-1]]}).text
+    assert "Regret of the worst tier" in shown
+    assert "Keep these tiers" in shown
+    assert tiers(client) == before
+
+
+def test_merged_tiers_go_on_as_the_one_that_shares_most(visitor: Visitor, client: httpx.Client) -> None:
+    before, address = tiers(client), here(client)
+    release = client.get("/v1/links").json()[0]["release"]
+    lower, upper = edges(visitor.get(address).text)
+    merged = sent(visitor, address, [lower[0], *lower[2:]], upper[1:])
+    assert merged.status_code == 303, merged.text
+    after = tiers(client)
+    assert (after[0]["lower"], after[0]["upper"]) == (before[0]["lower"], before[1]["upper"])
+    assert after[0]["tier_id"] in (before[0]["tier_id"], before[1]["tier_id"])
+    assert after[0]["parameters"] == before[1]["parameters"]  # those of the safe end
+    assert [each["tier_id"] for each in after[1:]] == [each["tier_id"] for each in before[2:]]
+    assert client.get("/v1/links").json()[0]["release"] > release
+    target = (after[0]["lower"] + after[0]["upper"]) / 2
+    made = client.post("/v1/recommend", json=SEEN | {"sla": {"kind": KIND, "target": target}}).json()
+    assert made["release"] == client.get("/v1/links").json()[0]["release"]
+    assert visitor.get(merged.headers["location"]).status_code == 200
+
+
+def test_a_tier_is_split_and_its_new_part_is_to_be_reviewed(visitor: Visitor, client: httpx.Client) -> None:
+    before, address = tiers(client), here(client)
+    lower, upper = edges(visitor.get(address).text)
+    middle = f"{(3 * float(lower[0]) + float(upper[0])) / 4:.6g}"
+    assert sent(visitor, address, [lower[0], middle, *lower[1:]], [middle, *upper]).status_code == 303
+    after = tiers(client)
+    assert len(after) == len(before) + 1
+    assert after[1]["tier_id"] == before[0]["tier_id"]  # the larger part
+    assert after[0]["tier_id"] not in {each["tier_id"] for each in before}
+    assert (after[0]["needs_review"], after[1]["needs_review"]) == (True, True)
+    assert visitor.submit(f"/admin/tiers/{after[1]['tier_id']}/accept").status_code == 303
+    assert [each["needs_review"] for each in tiers(client)[:2]] == [True, False]
+
+
+def test_bounds_that_were_set_hold_after_the_next_fit(
+    visitor: Visitor, client: httpx.Client, learned: Tenant, logs: LogReader
+) -> None:
+    address = here(client)
+    lower, upper = edges(visitor.get(address).text)
+    middle = f"{(float(lower[0]) + float(upper[-1])) / 2:.6g}"
+    assert sent(visitor, address, [lower[0], middle], [middle, upper[-1]]).status_code == 303
+    cut = tiers(client)
+    assert [each["upper"] for each in cut[:-1]] == [float(middle) * 1e6]
+    client.post("/v1/logs", content=b"".join(log_lines(2, (DESTINATION,)))).raise_for_status()
+    release = client.get("/v1/links").json()[0]["release"]
+    assert Refreshes(learned, logs).run_now() != release
+    again = tiers(client)
+    assert again[0]["cluster_id"] != cut[0]["cluster_id"]
+    assert [(each["tier_id"], each["upper"]) for each in again[:-1]] == [
+        (each["tier_id"], each["upper"]) for each in cut[:-1]
+    ]
+    given_up = {"confidence": "0.9", "basis": "total"}
+    assert visitor.submit(f"{here(client)}/proposed", **given_up).status_code == 303
+    client.post("/v1/logs", content=b"".join(log_lines(3, (DESTINATION,)))).raise_for_status()
+    Refreshes(learned, logs).run_now()
+    assert [each["upper"] for each in tiers(client)][:-1] != [each["upper"] for each in cut][:-1]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["gap", "overlap", "range", "", "-5", "0", "1e30", "NaN", "<script>alert(1)</script>"]
+)
+def test_bounds_that_cannot_be_are_refused_and_nothing_changes(
+    visitor: Visitor, client: httpx.Client, wrong: str
+) -> None:
+    before, address = tiers(client), here(client)
+    lower, upper = edges(visitor.get(address).text)
+    match wrong:
+        case "gap":
+            lower[1] = f"{float(lower[1]) * 1.01:.6g}"
+        case "overlap":
+            lower[1] = f"{float(lower[1]) * 0.99:.6g}"
+        case "range":
+            upper[-1] = f"{float(upper[-1]) * 2:.6g}"
+        case text:
+            lower[1] = upper[0] = text
+    refused = sent(visitor, address, lower, upper)
+    assert refused.status_code == 422, refused.text
+    assert "bounds" in refused.text
+    assert {"gap": "leave a gap", "overlap": "overlap", "range": "must cover"}.get(wrong, "bounds") in refused.text
+    assert "<script>alert" not in refused.text
+    assert tiers(client) == before
+
+
+def test_of_two_people_who_cut_the_same_tiers_the_second_is_told(visitor: Visitor, client: httpx.Client) -> None:
+    address = here(client)
+    lower, upper = edges(visitor.get(address).text)
+    version = _version(visitor, address)
+    assert sent(visitor, address, [lower[0]], [upper[-1]], version=version).status_code == 303
+    after = tiers(client)
+    late = sent(visitor, here(client), [lower[0], upper[0]], [upper[0], upper[-1]], version=version)
+    assert late.status_code == 409, late.text
+    assert "meanwhile" in late.text
+    assert tiers(client) == after
+
+
+def test_only_providers_of_the_tenant_change_tiers_on_forms_of_ours(
+    visitor: Visitor, client: httpx.Client, api: str, parts: Container, learned: Tenant
+) -> None:
+    before, address = tiers(client), here(client)
+    tier = before[0]["tier_id"]
+    lower, upper = edges(visitor.get(address).text)
+    fields = {"confidence": "0.9", "basis": "total", "from": lower[0], "to": upper[-1], "name": "Mine"}
+    fields |= {"version": _version(visitor, address), "form_token": visitor.token}
+    stranger = new_tenant(parts, learned.database_url)
+    with signed_in(api, person(parts, learned, "analyst")) as analyst, signed_in(api, person(parts, stranger)) as other:
+        for form in (address, f"{address}/proposed", f"/admin/tiers/{tier}/name", f"/admin/tiers/{tier}/accept"):
+            elsewhere = visitor.post(form, data=fields, headers={"Origin": "https://elsewhere.example"})
+            assert elsewhere.status_code == 403
+            assert visitor.post(form, data=fields | {"form_token": "0" * 64}).status_code == 403
+            assert analyst.submit(form, **{k: v for k, v in fields.items() if k != "form_token"}).status_code == 403
+            assert other.submit(form, **{k: v for k, v in fields.items() if k != "form_token"}).status_code == 404
+        assert other.get(address).status_code == 404
+    assert tiers(client) == before
+
+
+@pytest.mark.parametrize(
+    "address", ["max_throughput", "deadline", "nonsense", f"{KIND}?confidence=0.7", f"{KIND}?basis=both"]
+)
+def test_what_has_no_tiers_to_cut_is_refused(visitor: Visitor, client: httpx.Client, address: str) -> None:
+    assert visitor.get(here(client).rpartition("/")[0] + f"/{address}").status_code == 422
+    assert visitor.get(f"/admin/tiers/{uuid4()}/{KIND}").status_code == 404
+
+
+def test_a_tier_goes_by_the_name_it_was_given(
+    visitor: Visitor, client: httpx.Client, learned: Tenant, logs: LogReader
+) -> None:
+    name = "Gold <script>alert(1)</script>"
+    (tier,) = tiers(client, "max_throughput")
+    assert visitor.submit(f"/admin/tiers/{tier['tier_id']}/name", name=name).status_code == 303
+    assert tiers(client, "max_throughput")[0]["name"] == name
+    shown = visitor.get("/admin/tiers").text
+    assert "Gold &lt;script&gt;" in shown
+    assert "<script>alert" not in shown
+    client.post("/v1/logs", content=b"".join(log_lines(2, (DESTINATION,)))).raise_for_status()
+    Refreshes(learned, logs).run_now()
+    assert tiers(client, "max_throughput")[0]["name"] == name
+    for bad in ("x" * 201, "two\nlines", "null\x00"):
+        assert visitor.submit(f"/admin/tiers/{tier['tier_id']}/name", name=bad).status_code == 422
+    visitor.submit(f"/admin/tiers/{tier['tier_id']}/name", name="  ")
+    assert tiers(client, "max_throughput")[0]["name"] == tier["name"]
+    assert visitor.submit(f"/admin/tiers/{uuid4()}/name", name="Mine").status_code == 404
+    with learned.parts.store.unit_of_work(learned.id) as uow:
+        assert [each.action for each in uow.audit.page(limit=2, about="tier.")] == ["tier.renamed"] * 2
+
+
+def test_an_agent_is_told_the_name_of_its_tier(
+    visitor: Visitor, client: httpx.Client, api: str, learned: Tenant
+) -> None:
+    with learned.client(api, Scope.AGENT) as agent:
+        tier_id = agent.post("/v1/recommend", json=SEEN).json()["sla"]["tier_id"]
+        visitor.submit(f"/admin/tiers/{tier_id}/name", name="Silver")
+        assert agent.post("/v1/recommend", json=SEEN).json()["sla"]["tier"] == "Silver"
