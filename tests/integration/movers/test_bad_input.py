@@ -82,6 +82,41 @@ def test_nonsense_in_place_of_a_log_is_shown_and_nothing_is_recorded(drive, tmp_
     assert drive.spooled() == []
 
 
+CURL_NONSENSE = """
+if "--version" in sys.argv: print("curl 7.88.1")
+elif "--help" in sys.argv: print(" -o, --output <file>  Write to file")
+else:
+    sys.stderr.write('\\x1e{"exitcode": NaN, "size_download": Infinity}\\n\\x1e{"urlnum": -Infinity}\\n\\x1e[]\\n\\x1e')
+"""
+
+ARIA2_NONSENSE = """
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Answers(BaseHTTPRequestHandler):
+    left = ['{"result": 7}', '{"result": {"numActive": "many", "numWaiting": "0"}}', '{"result": {}}', '[]', 'no json']
+    def do_POST(self):
+        body = self.left.pop().encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def log_message(self, *_): pass
+if "--version" in sys.argv: print("aria2 version 1.36.0")
+elif "--help=#all" in sys.argv: print(" -d, --dir=DIR  The directory")
+else:
+    (path,) = [word.partition("=")[2] for word in sys.argv if word.startswith("--conf-path=")]
+    (port,) = [line.partition("=")[2] for line in open(path) if line.startswith("rpc-listen-port")]
+    with HTTPServer(("127.0.0.1", int(port)), Answers) as server:
+        while Answers.left: server.handle_request()
+"""
+
+
+@pytest.mark.parametrize(("tool", "script"), [("curl", CURL_NONSENSE), ("aria2c", ARIA2_NONSENSE)])
+def test_a_tool_that_tells_nonsense_of_its_progress_goes_on_to_its_end(drive, tmp_path, monkeypatch, tool, script):
+    monkeypatch.setenv("PATH", impostor(tmp_path / "bin", tool, script))
+    report = drive.run(drive.prepare(tool, "http://127.0.0.1:9/none", service=recommending(2)))
+    assert (report.exit_code, report.records) == (0, ())
+
+
 def test_a_killed_tool_is_a_failed_transfer_and_a_signals_exit_code(drive, slow, tmp_path):
     def kill(run_under_way):
         process = tool_process()

@@ -7,11 +7,12 @@ import os
 import secrets
 import signal
 import socket
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
+from typing import NamedTuple
 
 from tradewind.errors import InvalidValue
 from tradewind.flags import ARIA2_MAX_CONNECTIONS_PER_SERVER
@@ -94,6 +95,13 @@ class Aria2Task:
         return Aria2Run(self, tuning, scratch)
 
 
+class _Stopped(NamedTuple):
+    """A download that is over, as aria2 tells of it."""
+
+    status: str
+    moved_bytes: int
+
+
 class Aria2Run:
     """One aria2c, followed and retuned by RPC; it is shut down by us, as with RPC it would wait for more for ever."""
 
@@ -101,7 +109,7 @@ class Aria2Run:
         self._task, self._parameters, self._scratch = task, _within(tuning.parameters), scratch
         self._fixed, self._rate_bps = tuning.fixed, tuning.rate_bps
         self._rpc: Aria2Rpc | None = None
-        self._over: dict[str, Mapping[str, str]] = {}
+        self._over: dict[str, _Stopped] = {}
         self._moving_bytes = 0
         self._left: int | None = len(task.addresses)
         self._begun = self._answered = self.over = False
@@ -135,16 +143,20 @@ class Aria2Run:
     def tick(self) -> None:
         if self._rpc is None:
             return
-        state = self._rpc.call("getGlobalStat")
+        with suppress(LookupError, TypeError, ValueError):  # an answer that makes no sense tells nothing
+            self._look(self._rpc)
+
+    def _look(self, rpc: Aria2Rpc) -> None:
+        state = rpc.call("getGlobalStat")
         if state is None:
             return
-        self._answered = True
-        over = self._rpc.stopped(self._over)
-        moving = sum(int(row["completedLength"]) for row in self._rpc.active())
-        self._over.update({row["gid"]: row for row in over})
-        self._moving_bytes = moving
-        self._left = int(state["numActive"]) + int(state["numWaiting"])
-        if self._left == 0:
+        stopped = rpc.stopped(self._over)
+        over = {row["gid"]: _Stopped(row["status"], int(row["completedLength"])) for row in stopped}
+        moving = sum(int(row["completedLength"]) for row in rpc.active())
+        left = int(state["numActive"]) + int(state["numWaiting"])
+        self._over.update(over)
+        self._answered, self._moving_bytes, self._left = True, moving, left
+        if left == 0:
             self._rpc, self.over = None, True
             if self._pid is not None:
                 with suppress(ProcessLookupError):  # it has ended by itself
@@ -155,7 +167,7 @@ class Aria2Run:
         return code
 
     def progress(self) -> Progress:
-        done = sum(int(row["completedLength"]) for row in list(self._over.values()))
+        done = sum(each.moved_bytes for each in list(self._over.values()))
         return Progress(done + self._moving_bytes, self._left)
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
@@ -176,7 +188,7 @@ class Aria2Run:
     def result(self) -> Result | None:
         if not self._answered:
             return None
-        states = [row["status"] for row in self._over.values()]
+        states = [each.status for each in self._over.values()]
         return Result(
             bytes_moved=self.progress().bytes_moved,
             files_done=states.count("complete"),

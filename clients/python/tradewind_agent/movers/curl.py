@@ -4,6 +4,7 @@ A list of files is moved by successive runs, as curl has no way to change while 
 """
 
 import json
+import math
 import os
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -266,10 +267,7 @@ class CurlRun(SuccessiveRuns):
     def _list(self, part: Sequence[int]) -> Path:
         path = self._scratch / f"list{self._begun}"
         rows = (self._task.pairs[at] for at in part)
-        path.write_text(
-            "".join(f"url = {quoted(each.address)}\n{each.told}\n" for each in rows),
-            encoding="utf-8",
-        )
+        path.write_text("".join(f"url = {quoted(each.address)}\n{each.told}\n" for each in rows), encoding="utf-8")
         return path
 
 
@@ -297,4 +295,4 @@ def _with_reports(arguments: tuple[str, ...], given: Parsed) -> tuple[str, ...]:
 
 def _size(report: Mapping[str, object], key: str) -> int:
     value = report.get(key)
-    return int(value) if isinstance(value, int | float) else 0
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0
