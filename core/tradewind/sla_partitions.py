@@ -23,6 +23,9 @@ from tradewind.units import format_bps, format_joules
 MOVED_BY = 0.02
 """A bound that changes by more than this share of itself moves the tier: its price is to be reviewed."""
 
+NEXT_TO_NOTHING = 1e-6
+"""A bound below this share of the other one is called 0."""
+
 _BOUNDED_ABOVE = frozenset({SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
 
 
@@ -87,7 +90,10 @@ def tier_name(partition: Partition) -> str:
     write = _WRITTEN.get(partition.kind)
     if write is None:
         return f"{partition.kind.replace('_', ' ')} {at}"
-    return f"{write(partition.lower)} to {write(partition.upper)} {at}"
+    lower, upper = partition.lower, partition.upper
+    if abs(lower) < NEXT_TO_NOTHING * abs(upper):  # energy above the base power, but for rounding
+        lower = 0.0
+    return f"{write(lower)} to {write(upper)} {at}"
 
 
 _WRITTEN: Mapping[SlaKind, Callable[[float], str]] = MappingProxyType(

@@ -29,6 +29,9 @@ HERE = "/admin/price-books"
 TRIED_ON = timedelta(days=30)
 """Whose requests a draft is tried on."""
 
+HISTORY = 200
+"""Changes of a book that its page lists."""
+
 Version = Annotated[int, Form(ge=1)]
 
 
@@ -106,6 +109,7 @@ def book_page(
         release = uow.releases.current()
         tiers = [] if release is None or shown is None else _tiers(uow, release, link_id=shown.id)
         changes = _changes(uow, release, book, in_force)
+        history = uow.audit.of_book(book_id, limit=HISTORY)
         tried = _tried(uow, release, book, in_force, now) if book.state(now) is BookState.DRAFT else None
     may_change = visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR)
     asked = [each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)]
@@ -121,6 +125,7 @@ def book_page(
         shown=shown,
         clusters=by_cluster(asked),
         changes=changes,
+        history=history,
         tried=tried,
         tried_days=TRIED_ON.days,
         digits=minor_digits(book.currency),

@@ -15,7 +15,8 @@ COOKIE = "tradewind_session"
 HOME, SIGN_IN, PASSWORD = "/admin", "/admin/sign-in", "/admin/account"
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 TOKEN_FIELD, TOKEN_HEADER = "form_token", "x-form-token"
-LONGEST_FORM_FIELDS = 200
+LONGEST_FORM_FIELDS = 1000
+"""A table of prices has four a tier."""
 
 LIVE = "/live"
 """How addresses end that a page asks by itself while it is open."""

@@ -5,7 +5,7 @@ import pytest
 from tradewind.parameters import Parameters
 from tradewind.prediction import PredictedSetting
 from tradewind.sla import EnergyBasis, Sla, SlaKind
-from tradewind.sla_partitions import Partition, PartitionKey, match_partitions, serving
+from tradewind.sla_partitions import Partition, PartitionKey, match_partitions, serving, tier_name
 
 
 def partition(lower, upper, *, cc=1, closed=False, kind=SlaKind.THROUGHPUT_AT_LEAST, confidence=0.9):
@@ -101,3 +101,20 @@ def test_the_only_tier_of_a_key_is_continued_wherever_it_goes():
 def test_tiers_of_another_confidence_or_kind_are_strangers():
     strangers = [replace(part, confidence=0.99) for part in RATES]
     assert all(match.old is None for match in match_partitions(RATES, [*strangers, *ENERGIES]))
+
+
+def test_a_bound_that_is_nothing_but_rounding_is_called_nothing() -> None:
+    tier = Partition(
+        kind=SlaKind.ENERGY_AT_MOST,
+        confidence=0.9,
+        energy_basis=EnergyBasis.DYNAMIC,
+        lower=-1.41e-21,
+        upper=1e-7,
+        closed=True,
+        setting=PredictedSetting(
+            parameters=Parameters(concurrency=1, parallelism=1), log_throughput_mean=18.0, log_throughput_sd=0.1
+        ),
+        probability=0.9,
+        regret=0.0,
+    )
+    assert tier_name(tier) == "0 J/GB to 100 J/GB at 90% dynamic"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, Select, func, insert, or_, select
 
 from services.application.audit import Actor, ActorKind, AuditEntry
 from services.persistence.tables import api_keys, audit_log, users
@@ -28,19 +28,31 @@ class AuditLog:
             )
         )
 
+    def of_book(self, book_id: UUID, *, limit: int) -> Sequence[AuditEntry]:
+        """Changes of one price book, the newest first."""
+        told = audit_log.c.detail
+        is_of_it = or_(told["id"].astext == str(book_id), told["book"].astext == str(book_id))
+        return self._read(self._newest(limit).where(audit_log.c.action.startswith("price"), is_of_it))
+
     def page(self, *, before: int | None = None, limit: int, about: str | None = None) -> Sequence[AuditEntry]:
         """Entries before one, the newest first; ``about`` : the beginning of their action."""
-        query = (
+        query = self._newest(limit)
+        if before is not None:
+            query = query.where(audit_log.c.id < before)
+        if about is not None:
+            query = query.where(audit_log.c.action.startswith(about, autoescape=True))
+        return self._read(query)
+
+    def _newest(self, limit: int) -> Select[Any]:
+        return (
             select(audit_log, func.coalesce(users.c.login, api_keys.c.name, "service").label("actor"))
             .outerjoin(users, users.c.id == audit_log.c.actor_id)
             .outerjoin(api_keys, api_keys.c.id == audit_log.c.actor_id)
             .order_by(audit_log.c.id.desc())
             .limit(limit)
         )
-        if before is not None:
-            query = query.where(audit_log.c.id < before)
-        if about is not None:
-            query = query.where(audit_log.c.action.startswith(about, autoescape=True))
+
+    def _read(self, query: Select[Any]) -> Sequence[AuditEntry]:
         return [
             AuditEntry(
                 id=row.id,

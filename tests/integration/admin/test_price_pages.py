@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import pytest
 
@@ -145,3 +146,26 @@ def test_where_to_go_on_cannot_break_out_of_its_header(visitor):
     sent = fields(tier) | {"shown": "link=1\r\nSet-Cookie: a=b", "version": 1, "form_token": visitor.token}
     answer = visitor.post(f"{here}/prices", data=sent, headers={"HX-Request": "true"})
     assert answer.headers["hx-redirect"].startswith(f"{here}?link=1%0D%0A")
+
+
+def test_a_book_tells_who_changed_what(visitor, learned):
+    here = drafted(visitor, name="Told <b>loud</b>")
+    tier = tiers_in(visitor.get(here).text)[0]
+    visitor.submit(f"{here}/prices", version=1, **fields(tier, base="7"))
+    other = drafted(visitor)
+    text = visitor.get(here).text.partition("<h2>History</h2>")[2]
+    assert "2 changes" in text
+    assert "price set" in text
+    assert tier in text
+    assert "1 change," in visitor.get(other).text
+    assert "<b>loud</b>" not in text
+
+
+def test_a_table_of_many_tiers_is_taken_whole(visitor):
+    here = drafted(visitor)
+    rows = {}
+    for _ in range(99):
+        rows |= fields(uuid4())
+    refused = visitor.submit(f"{here}/prices", version=1, **rows)
+    assert refused.status_code == 422  # read as a whole, and refused for what it says
+    assert "no tier of yours" in refused.text
