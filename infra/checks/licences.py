@@ -34,6 +34,7 @@ PERMITTED = {
     "MIT License",
     "MIT",
     "MIT-0",
+    "MIT-CMU",
     "MPL-2.0",
     "Mozilla Public License 2.0 (MPL 2.0)",
     "PSF-2.0",
