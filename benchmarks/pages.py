@@ -2,10 +2,11 @@
 
 The rows are made in the database by one statement a day, over the project's own links, settings and data sets, and are
 stored as uploads are: every index, check and trigger is at work. A tenth of them are transfers of the service, with an
-agreement. A small part is uploaded as a file, and gives each link a model by the service's own workers. The clock of a
-page runs from its request, by a signed-in session over HTTP on this host, to its last byte; pages are asked for in
-turn, and before each fifth turn new rows come in on many links, so that pages make days anew while they are asked for.
-Beside it stand the same sums straight from the rows, as the overview would ask for them without rollups.
+agreement. A small part is uploaded as a file, and the service's own workers make models of its links; the other links
+are over the same endpoints by other networks, and have the same models. The clock of a page runs from its request, by a
+signed-in session over HTTP on this host, to its last byte; pages are asked for in turn, and before each fifth turn new
+rows come in on many links, so that pages make days anew while they are asked for. Beside it stand the same sums
+straight from the rows, as the overview would ask for them without rollups.
 """
 
 import re
@@ -40,6 +41,7 @@ from tradewind.units import GB
 DAYS = 80
 TURNS_BETWEEN_NEW_ROWS = 5
 ROWS_A_TIME = 100
+LEARNED_LINKS = 5
 LEARNED_ROWS_A_LINK = 200
 BYTES_A_ROW = 750
 """Of the database: the row, its indexes, and what a transfer of the service has beside it."""
@@ -70,11 +72,12 @@ def main(argv: Sequence[str]) -> int:
     announce(scale)
     with EmbeddedPostgres.temporary() as postgres, EmbeddedValkey.temporary() as valkey:
         database_url, tenant_id = prepare_database(postgres.url()), uuid4()
-        learn(database_url, valkey.url(), tenant_id, scale, options.seed)
+        learn(database_url, valkey.url(), tenant_id, options.seed)
         with (
             psycopg.connect(postgres.url(), autocommit=True) as admin,
             Store(database_url, Unsent()) as store,
         ):
+            admin.execute(MORE_LINKS, {"each": scale.links // LEARNED_LINKS - 1})
             results = [*fill(admin, store, tenant_id, scale)]
             with api_process(database_url, valkey.url()) as (address, _):
                 results += measure(address, admin, store, tenant_id, scale)
@@ -102,11 +105,11 @@ def tell(what: str) -> None:
     print(what, flush=True)
 
 
-def learn(database_url: str, redis_url: str, tenant_id: UUID, scale: Scale, seed: int) -> None:
+def learn(database_url: str, redis_url: str, tenant_id: UUID, seed: int) -> None:
     """Links with endpoints and models, as uploads and workers make them."""
-    rows = scale.links * LEARNED_ROWS_A_LINK
-    tell(f"learning {scale.links} links from {rows:,} rows")
-    store_logs(database_url, tenant_id, ndjson_lines(rows, links=scale.links, seed=seed))
+    rows = LEARNED_LINKS * LEARNED_ROWS_A_LINK
+    tell(f"learning {LEARNED_LINKS} links from {rows:,} rows")
+    store_logs(database_url, tenant_id, ndjson_lines(rows, links=LEARNED_LINKS, seed=seed))
     with container(database_url=database_url, redis_url=redis_url) as parts, workers(database_url, redis_url):
         refresh(parts, tenant_id)
 
@@ -253,6 +256,19 @@ ENDS = """
      WHERE g.tenant_id = %(tenant)s AND g.transfer_id IS NOT NULL
        AND g.started_at >= %(begins)s AND g.started_at < %(begins)s::timestamptz + interval '1 day'
     ON CONFLICT DO NOTHING
+"""
+
+MORE_LINKS = """
+    WITH made AS (
+        INSERT INTO links (tenant_id, source_id, destination_id, network, mover)
+        SELECT tenant_id, source_id, destination_id, concat_ws(' ', network, 'by way', n), mover
+          FROM links, generate_series(1, %(each)s) n RETURNING *
+    )
+    INSERT INTO release_links (tenant_id, release_id, link_id, link_model_id, state, verdict, logs_version)
+    SELECT r.tenant_id, r.release_id, made.id, r.link_model_id, r.state, r.verdict, r.logs_version
+      FROM made JOIN links l USING (tenant_id, source_id, destination_id, mover)
+      JOIN release_links r ON r.link_id = l.id
+     WHERE made.network LIKE concat_ws(' ', l.network, 'by way %%')
 """
 
 COUNT_LINKS = """
