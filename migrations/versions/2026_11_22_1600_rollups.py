@@ -17,6 +17,10 @@ def upgrade() -> None:
     op.execute(
         "CREATE INDEX transfers_ended_idx ON transfers (tenant_id, link_id, started_at) WHERE ended_at IS NOT NULL"
     )
+    # What is live is asked for in the order of begin: without this index among all that ended.
+    op.execute(
+        "CREATE INDEX transfers_open_by_start_idx ON transfers (tenant_id, started_at, id) WHERE ended_at IS NULL"
+    )
     op.execute(DAILY_ROLLUPS)
     op.execute("CREATE INDEX daily_rollups_link_id_day_idx ON daily_rollups (link_id, day)")
     protect("daily_rollups")
@@ -52,6 +56,7 @@ def downgrade() -> None:
     op.execute("DROP FUNCTION mark_changed_transfer()")
     op.execute("DROP TABLE rollup_marks")
     op.execute("DROP TABLE daily_rollups")
+    op.execute("DROP INDEX transfers_open_by_start_idx")
     op.execute("DROP INDEX transfers_ended_idx")
     op.execute("ALTER TABLE transfers DROP COLUMN link_id")
 

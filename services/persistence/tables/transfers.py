@@ -48,6 +48,7 @@ transfers = Table(
     Column("link_id", Uuid, nullable=False, server_default=text(f"'{NO_LINK}'")),
     Index("transfers_by_start_idx", "tenant_id", "started_at", "id"),
     Index("transfers_ended_idx", "tenant_id", "link_id", "started_at", postgresql_where=text("ended_at IS NOT NULL")),
+    Index("transfers_open_by_start_idx", "tenant_id", "started_at", "id", postgresql_where=text("ended_at IS NULL")),
     Index("transfers_open_idx", "tenant_id", "silent_at", postgresql_where=text("ended_at IS NULL")),
 )
 
