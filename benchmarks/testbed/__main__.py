@@ -2,6 +2,7 @@
 
 ./run bench testbed                                   measures the emulation itself
 ./run bench testbed up --rate 100Mbps --rtt 60ms      sets a path up, until Ctrl-C or down
+./run bench testbed up --trace FILE --row 3           its rate follows a recorded transfer
 ./run bench testbed show                              testbeds of this machine: hosts, what the links carried
 ./run bench testbed set --rate 20Mbps                 changes the path that is up
 ./run bench testbed down                              takes down those that are up and what killed ones left
@@ -14,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from benchmarks.report import Value, table
 from benchmarks.testbed import calibration
@@ -22,8 +24,10 @@ from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.leftovers import State, remove_leftovers, states
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
+from benchmarks.testbed.schedule import Step, scheduled
 from benchmarks.testbed.testbed import Testbed
-from tradewind.errors import NotFound, TradewindError
+from benchmarks.testbed.traces import read_traces, replayed
+from tradewind.errors import InvalidValue, NotFound, TradewindError
 from tradewind.units import parse_bps, parse_bytes, parse_seconds
 
 UP = "up"
@@ -51,14 +55,30 @@ def up(options: argparse.Namespace) -> int:
     """Stand until Ctrl-C, SIGTERM or `down`."""
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.testbed", *sys.argv[1:]])
     path = _path(options)
+    steps = _recorded(options, path) if options.trace is not None else []
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     with suppress(KeyboardInterrupt), Testbed(path, clients=options.clients, seed=options.seed, purpose=UP) as bed:
         sys.stdout.write(f"{path}; TCP: {bed.tcp()}\n")
         sys.stdout.write(table([{"host": host.namespace, "address": host.address} for host in bed.hosts]) + "\n")
         sys.stdout.write(f"run a program there: ip netns exec {bed.clients[0].namespace} PROGRAM\nup; Ctrl-C ends it\n")
         sys.stdout.flush()
-        signal.pause()
+
+        def change(path: PathSpec) -> None:
+            bed.change(path)
+            sys.stdout.write(f"{path}\n")
+            sys.stdout.flush()
+
+        with scheduled(change, steps):
+            signal.pause()
     return 0
+
+
+def _recorded(options: argparse.Namespace, path: PathSpec) -> list[Step]:
+    """The path with the rate of a recorded transfer."""
+    traces = read_traces(options.trace)
+    if not 1 <= options.row <= len(traces):
+        raise InvalidValue("row", f"{options.trace} has whole records 1 to {len(traces)}, got {options.row}")
+    return replayed(traces[options.row - 1], path, interval_s=parse_seconds(options.interval))
 
 
 def down(_: argparse.Namespace) -> int:
@@ -145,6 +165,11 @@ def _parser() -> argparse.ArgumentParser:
             _add_path(command)
         if name == "up":
             command.add_argument("--clients", type=int, default=1)
+            command.add_argument(
+                "--trace", type=Path, help="CSV whose columns t1, t2, … the rate follows"
+            )
+            command.add_argument("--row", type=int, default=1, help="which record of it")
+            command.add_argument("--interval", default="5s", help="from one of its columns to the next")
             command.add_argument("--seed", type=int, default=1, help="of the random losses")
         if name == "set":
             command.add_argument("--name", help="which, where several are up")

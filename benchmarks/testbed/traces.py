@@ -20,15 +20,19 @@ def read_traces(path: Path) -> list[list[float]]:
 
     Raises
     ------
-    InvalidValue : no such columns, or no whole row.
+    InvalidValue : no such file or columns, or no whole row.
     """
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    try:
+        file = path.open(encoding="utf-8-sig", newline="")
+    except OSError as failure:
+        raise InvalidValue("trace", f"{path} cannot be read: {failure.strerror}") from None
+    with file:
         rows = csv.DictReader(file)
         columns = [name for name in rows.fieldnames or () if _is_interval(name)]
         columns.sort(key=lambda name: int(name.removeprefix(INTERVAL_PREFIX)))
         traces = [trace for row in rows if (trace := _numbers([row[name] for name in columns]))]
     if not traces:
-        raise InvalidValue("data", f"{path} holds no columns t1, t2, … of throughput in Mbit/s")
+        raise InvalidValue("trace", f"{path} holds no columns t1, t2, … of throughput in Mbit/s")
     return traces
 
 

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from benchmarks.testbed import leftovers
 from benchmarks.testbed.path_spec import PathSpec
 from tests.conditions import eventually
@@ -91,6 +93,31 @@ def test_up_show_set_and_down_from_other_processes():
         process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
     assert name not in namespaces()
+
+
+def test_the_rate_of_a_path_that_is_up_follows_a_record(tmp_path):
+    (tmp_path / "records.csv").write_text("t1,t2,t3\n1,1,1\n400,100,200\n")
+    trace = ["--trace", str(tmp_path / "records.csv"), "--row", "2", "--interval", "100ms"]
+    process = subprocess.Popen([*UP, *trace], stdout=subprocess.PIPE, text=True)
+    with process:
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "")
+        assert any(line == "up; Ctrl-C ends it\n" for line in lines)
+        rates = [next(lines).partition(",")[0] for _ in range(3)]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    assert rates == ["20 Mbit/s", "5 Mbit/s", "10 Mbit/s"]
+
+
+@pytest.mark.parametrize(("row", "told"), [("3", "records 1 to 2, got 3"), ("0", "records 1 to 2, got 0")])
+def test_a_record_that_is_not_there_is_told_in_one_line(tmp_path, row, told):
+    (tmp_path / "records.csv").write_text("t1,t2\n1,1\n2,1\n")
+    for file, reason in (("records.csv", told), ("none.csv", "cannot be read: No such file")):
+        done = subprocess.run(
+            [*UP, "--trace", str(tmp_path / file), "--row", row], capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert reason in done.stderr
 
 
 def test_an_account_without_permission_is_told_in_one_line():
