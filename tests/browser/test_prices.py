@@ -25,6 +25,12 @@ def test_a_price_goes_from_a_draft_to_an_agents_quote(provider: Page, api: str, 
     page.get_by_role("link", name="SLA tiers").click()
     expect(page.get_by_role("row").filter(has_text="max throughput")).not_to_have_count(0)
     kept(page, "tiers")
+    page.get_by_role("link", name="throughput at least").first.click()
+    page.get_by_role("link", name="Split tier 1").click()
+    expect(page.get_by_role("heading", name="As it would be")).to_be_visible()
+    kept(page, "tier-cuts")
+    page.get_by_role("button", name="Keep these tiers").click()
+    expect(page.get_by_role("status")).to_contain_text("cut so from now on")
     to_page(page, "Price books")
     page.get_by_label("Name").fill("Winter")
     page.get_by_role("button", name="Make the draft").click()
@@ -46,6 +52,11 @@ def test_a_price_goes_from_a_draft_to_an_agents_quote(provider: Page, api: str, 
     page.get_by_role("button", name="Publish").click()
     expect(page.get_by_role("row").filter(has_text="Winter")).to_contain_text("in force")
     kept(page, "books")
+    to_page(page, "Usage")
+    expect(page.get_by_role("heading", name="Usage")).to_be_visible()
+    kept(page, "usage")
+    page.set_viewport_size({"width": 420, "height": 900})
+    kept(page, "usage-narrow")
     with learned.client(api, Scope.AGENT) as agent:
         price = agent.post("/v1/recommend", json=ENQUIRY | SEEN).json()["sla"]["price"]
     assert price["currency"] == "EUR"
