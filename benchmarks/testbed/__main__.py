@@ -165,9 +165,7 @@ def _parser() -> argparse.ArgumentParser:
             _add_path(command)
         if name == "up":
             command.add_argument("--clients", type=int, default=1)
-            command.add_argument(
-                "--trace", type=Path, help="CSV whose columns t1, t2, … the rate follows"
-            )
+            command.add_argument("--trace", type=Path, help="CSV whose columns t1, t2, … the rate follows")
             command.add_argument("--row", type=int, default=1, help="which record of it")
             command.add_argument("--interval", default="5s", help="from one of its columns to the next")
             command.add_argument("--seed", type=int, default=1, help="of the random losses")
