@@ -143,7 +143,7 @@ def solid(cut: Cut) -> Options:
         },
         "xAxis3D": {"type": "log", "logBase": 2, "name": cut.across, **_WHOLE_LABELS},
         "yAxis3D": {"type": "log", "logBase": 2, "name": cut.along, **_WHOLE_LABELS},
-        "zAxis3D": {"type": "value", "name": cut.measure.label, **_WHOLE_LABELS},
+        "zAxis3D": {"type": "value", "name": "", **_WHOLE_LABELS},
         "grid3D": {
             "viewControl": {"alpha": 22, "beta": -35, "distance": 300}, "right": 50,
             "boxWidth": 110, "boxDepth": 90, "boxHeight": 70, "light": {"ambient": {"intensity": 0.7}},
