@@ -218,8 +218,11 @@ class Tuner:
 
 
 def _runs_behind(sample: Sample, known: int) -> bool:
-    """Whether ``known`` is no number of this transfer: a jump ahead must not make all that follows count as old."""
-    return sample.sequence < known - LATE_TICKS
+    """Whether ``known`` is no number of this transfer: a jump ahead must not make all that follows count as old.
+
+    A beginning that comes again begins nothing, however late it is: the transfer would seem to use nothing.
+    """
+    return 0 < sample.sequence < known - LATE_TICKS
 
 
 def _resumed(basis: Basis, sample: Sample) -> TuningState:

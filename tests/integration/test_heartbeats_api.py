@@ -16,6 +16,7 @@ from benchmarks.api_cases import SOURCE
 from services.api.middleware import MAX_HEARTBEAT_BYTES
 from services.application.authenticate import Scope
 from services.application.silence import LONGEST_SILENCE_S
+from services.application.tune_transfer import LATE_TICKS
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container, container
 from services.queue.sessions import RedisSessions
@@ -65,6 +66,18 @@ def test_an_older_heartbeat_gets_the_last_answer(transfer: Transfer) -> None:
     late = transfer.body(1)
     last = transfer.beat(2)
     assert transfer.send(late).json() == last
+
+
+def test_a_beginning_that_comes_again_late_begins_nothing(
+    transfer: Transfer, database_url: str, redis_url: str, learned: Tenant
+) -> None:
+    beginning = transfer.body(0)
+    transfer.send(beginning).raise_for_status()
+    last = [transfer.beat(sequence, 5e6) for sequence in range(1, LATE_TICKS + 4)][-1]
+    with another_process(learned, database_url, redis_url) as client:
+        for each in (None, client):
+            repeated = transfer.send(beginning, each).json()
+            assert (repeated["sequence"], repeated["chunks"]) == (last["sequence"], last["chunks"])
 
 
 def test_a_number_far_ahead_of_all_others_locks_no_transfer(
