@@ -118,7 +118,7 @@ def test_what_was_not_quoted_is_listed_apart(customer: Customer) -> None:
     [
         "free",
         "0.000001 EUR total",
-        f"0.000001 EUR total {uuid4()}",
+        "0.000001 EUR total 5d0e2b0c-6f6e-4d58-9a43-4f0f0a3a9b11",
         "-1.000000 EUR total {book}",
         "1 EUR total {book}",
         "0.100000 USD total {book}",
