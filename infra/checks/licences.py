@@ -1,4 +1,4 @@
-"""Every distribution that requirements.txt installs must be under a licence that lets Tradewind be Apache-2.0.
+"""Every distribution that requirements-dev.txt installs must be under a licence that lets Tradewind be Apache-2.0.
 
 So must files of others that are committed, which lie in a folder with their licence and an ``ORIGIN.json``.
 
@@ -102,7 +102,7 @@ def offences_of_committed(folder: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    requirements = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    requirements = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8")
     offenders = 0
     for name in re.findall(r"^([\w.-]+)==", requirements, re.MULTILINE):
         try:

@@ -1,7 +1,9 @@
-"""Keeps requirements.txt in step with the three pyproject.toml files.
+"""Keeps requirements.txt and requirements-dev.txt in step with the three pyproject.toml files.
 
-`python -m infra.checks.requirements` compares, without a network; `--write` resolves anew (needs uv). The first line of
-requirements.txt carries a hash of all dependency declarations, so that a changed declaration is noticed.
+The first is what a checkout needs to run, and an image; the second has all of it at the same versions, and what tests,
+checks and benchmarks need beside. `python -m infra.checks.requirements` compares, without a network; `--write` resolves
+anew (needs uv). The first line of each carries a hash of all dependency declarations, so that a changed declaration is
+noticed.
 """
 
 import argparse
@@ -13,7 +15,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-REQUIREMENTS = ROOT / "requirements.txt"
+RUNNING, DEVELOPING = "requirements.txt", "requirements-dev.txt"
 PROJECTS = ("core/pyproject.toml", "clients/python/pyproject.toml", "pyproject.toml")
 MARK = "# declarations sha256:"
 COMMAND = [
@@ -21,7 +23,6 @@ COMMAND = [
     "pip",
     "compile",
     "pyproject.toml",
-    "--extra=dev",
     "--universal",
     "--python-version=3.11",
     "--fork-strategy=fewest",
@@ -32,8 +33,9 @@ COMMAND = [
     "--no-header",
     "--no-annotate",
     "--quiet",
-    "--output-file=requirements.txt",
 ]
+EXTRAS = {DEVELOPING: ["--extra=dev"], RUNNING: ["--extra=checkout", f"--constraints={DEVELOPING}"]}
+"""In the order of resolving: what runs has the versions that were tested."""
 
 
 def declarations_hash(root: Path) -> str:
@@ -52,17 +54,19 @@ def declarations_hash(root: Path) -> str:
 
 
 def in_step(root: Path) -> bool:
-    """Return whether requirements.txt was resolved from the declarations as they are now."""
-    first_line = (root / "requirements.txt").read_text(encoding="utf-8").partition("\n")[0]
-    return first_line == MARK + declarations_hash(root)
+    """Return whether both files were resolved from the declarations as they are now."""
+    wanted = MARK + declarations_hash(root)
+    return all((root / name).read_text(encoding="utf-8").partition("\n")[0] == wanted for name in EXTRAS)
 
 
 def write(*, upgrade: bool) -> None:
     """Resolve the declarations; pinned versions are kept where they still fit, unless `upgrade`."""
-    subprocess.run([*COMMAND, *(["--upgrade"] if upgrade else [])], cwd=ROOT, check=True)
-    resolved = REQUIREMENTS.read_text(encoding="utf-8")
-    pins = resolved[resolved.index("\n") + 1 :] if resolved.startswith(MARK) else resolved
-    REQUIREMENTS.write_text(f"{MARK}{declarations_hash(ROOT)}\n{pins}", encoding="utf-8")
+    for name, extras in EXTRAS.items():
+        options = [*extras, f"--output-file={name}", *(["--upgrade"] if upgrade else [])]
+        subprocess.run([*COMMAND, *options], cwd=ROOT, check=True)
+        resolved = (ROOT / name).read_text(encoding="utf-8")
+        pins = resolved[resolved.index("\n") + 1 :] if resolved.startswith(MARK) else resolved
+        (ROOT / name).write_text(f"{MARK}{declarations_hash(ROOT)}\n{pins}", encoding="utf-8")
 
 
 def main() -> int:
@@ -73,9 +77,7 @@ def main() -> int:
     if arguments.write:
         write(upgrade=arguments.upgrade)
     if not in_step(ROOT):
-        sys.stderr.write(
-            "requirements.txt is older than a pyproject.toml: python -m infra.checks.requirements --write\n"
-        )
+        sys.stderr.write("requirements are older than a pyproject.toml: python -m infra.checks.requirements --write\n")
         return 1
     return 0
 

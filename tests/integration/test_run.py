@@ -39,16 +39,21 @@ version = "1"
 CHECKS = "import installed, sys\nprint('checked with', installed.VALUE)\n"
 
 
-def make_wheel(folder, value):
-    path = folder / "installed-1-py3-none-any.whl"
+SERVES = """
+import importlib.util, installed
+print("serving with", installed.VALUE, "and tests' packages" if importlib.util.find_spec("tested") else "alone")
+"""
+
+
+def make_wheel(folder, value, name="installed"):
+    """Make a wheel, and a line of requirements that pins it."""
+    path = folder / f"{name}-1-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("installed.py", f"VALUE = {value!r}\n")
-        archive.writestr("installed-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: installed\nVersion: 1\n")
-        archive.writestr(
-            "installed-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-        )
-        archive.writestr("installed-1.dist-info/RECORD", "")
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+        archive.writestr(f"{name}.py", f"VALUE = {value!r}\n")
+        archive.writestr(f"{name}-1.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        archive.writestr(f"{name}-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{name}-1.dist-info/RECORD", "")
+    return f"{name}==1 --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
 
 
 @pytest.fixture
@@ -71,7 +76,11 @@ def checkout(tmp_path):
         '"""Is a package."""\nif __name__ == "__main__": pass\n'
     )
     (tmp_path / "wheels").mkdir()
-    (folder / "requirements.txt").write_text(f"installed==1 --hash=sha256:{make_wheel(tmp_path / 'wheels', 'first')}\n")
+    (folder / "services").mkdir()
+    (folder / "services" / "serve.py").write_text(SERVES)
+    running = make_wheel(tmp_path / "wheels", "first")
+    (folder / "requirements.txt").write_text(running)
+    (folder / "requirements-dev.txt").write_text(running + make_wheel(tmp_path / "wheels", "", "tested"))
     shutil.copy(ROOT / "run", folder)
     return folder
 
@@ -170,8 +179,7 @@ def test_a_start_installs_only_what_has_changed(run, checkout, tmp_path):
     # A benchmark's arguments may name folders relative to the caller.
     assert run("bench", "echo", "--data", "here", cwd=tmp_path)[1] == f"['--data', 'here'] {tmp_path}\n"
 
-    wheel_hash = make_wheel(checkout.parent / "wheels", "second")
-    (checkout / "requirements.txt").write_text(f"installed==1 --hash=sha256:{wheel_hash}\n")
+    (checkout / "requirements-dev.txt").write_text(make_wheel(checkout.parent / "wheels", "second"))
     code, output, errors = run("check")
     assert (code, output) == (0, "checked with second\n"), errors
 
@@ -181,8 +189,15 @@ def test_a_start_installs_only_what_has_changed(run, checkout, tmp_path):
     assert "set up in" in errors
 
 
+def test_what_serves_needs_no_packages_of_tests_and_takes_them_where_they_are(run):
+    code, output, errors = run("serve")
+    assert (code, output) == (0, "serving with first alone\n"), errors
+    assert run("check")[:2] == (0, "checked with first\n")
+    assert run("serve") == (0, "serving with first and tests' packages\n", "")
+
+
 def test_a_package_with_another_hash_is_refused_and_nothing_counts_as_installed(run, checkout):
-    (checkout / "requirements.txt").write_text(f"installed==1 --hash=sha256:{'0' * 64}\n")
+    (checkout / "requirements-dev.txt").write_text(f"installed==1 --hash=sha256:{'0' * 64}\n")
     code, _, errors = run("check")
     assert code == 1
     assert "hash" in errors.lower()

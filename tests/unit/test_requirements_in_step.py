@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from infra.checks.requirements import PROJECTS, in_step
+from infra.checks.requirements import DEVELOPING, PROJECTS, RUNNING, in_step
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
 def checkout(tmp_path):
-    for name in (*PROJECTS, "requirements.txt"):
+    for name in (*PROJECTS, RUNNING, DEVELOPING):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
@@ -31,8 +31,17 @@ def test_other_settings_may_change(checkout):
     assert in_step(checkout)
 
 
-def test_requirements_name_no_index_and_pin_everything_by_hash():
-    text = (ROOT / "requirements.txt").read_text()
+def test_what_runs_has_the_versions_that_are_tested():
+    pins = {
+        name: set(re.findall(r"^[\w.-]+==\S+", (ROOT / name).read_text(), re.MULTILINE))
+        for name in (RUNNING, DEVELOPING)
+    }
+    assert pins[RUNNING] < pins[DEVELOPING]
+
+
+@pytest.mark.parametrize("name", [RUNNING, DEVELOPING])
+def test_requirements_name_no_index_and_pin_everything_by_hash(name):
+    text = (ROOT / name).read_text()
     assert "://" not in text
     pinned = re.findall(r"^[\w.-]+==[^\n]*\\\n    --hash=sha256:", text, re.MULTILINE)
     assert len(pinned) == len(re.findall(r"^[A-Za-z]", text, re.MULTILINE)) > 50
