@@ -39,7 +39,7 @@ def upgrade() -> None:
     op.execute("SELECT mark_all_days()")
     op.execute(TENANTS_WITH_MARKS)
     publish_function("tenants_with_rollup_marks()")
-    op.execute("REVOKE ALL ON FUNCTION mark_all_days() FROM PUBLIC")
+    op.execute("REVOKE ALL ON FUNCTION mark_all_days(), mark_changed_logs(), mark_changed_transfer() FROM PUBLIC")
     for statement in statements(VIEW):
         op.execute(statement)
 

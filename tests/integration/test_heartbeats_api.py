@@ -270,7 +270,7 @@ def test_a_share_is_not_held_for_ever_by_a_tick_that_is_told_to_be_long(
     transfer.beat(0)
     transfer.beat(1, interval_s=1e7)
     with redis.Redis.from_url(redis_url) as store:
-        entry = store.hget(f"tradewind:shares:{learned.id}:tenant::", transfer.id)
+        entry = store.hget(f"tradewind:shares:{learned.id}:tenant\t\t", transfer.id)
         seconds, _ = store.time()
     assert isinstance(entry, bytes)
     expires_ms = int(entry.split()[-1])

@@ -99,8 +99,9 @@ def test_an_interrupted_copy_keeps_what_it_has_and_says_how_to_go_on(
 )
 def test_a_copy_that_is_stopped_otherwise_ends_as_cleanly(slow_address, env, tmp_path, by, in_background):
     target = tmp_path / "copy"
-    # A script's job in the background ignores SIGINT, which its processes inherit.
+    # A script's job in the background ignores SIGINT, which its processes inherit; these tests may ignore SIGHUP.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if in_background else None
+    heard_before = signal.signal(by, signal.SIG_DFL)
     try:
         code, out, _ = interrupt(
             "copy",
@@ -112,6 +113,7 @@ def test_a_copy_that_is_stopped_otherwise_ends_as_cleanly(slow_address, env, tmp
             when=(target / ".large.tradewind-part").exists,
         )
     finally:
+        signal.signal(by, heard_before)
         if in_background:
             signal.signal(signal.SIGINT, before)
     assert code == 130
