@@ -30,6 +30,7 @@ from tradewind.errors import (
     Unauthenticated,
     Unavailable,
 )
+from tradewind.parameters import Parameters
 from tradewind.units import format_bps, format_bytes, format_count, format_joules, format_seconds
 from tradewind.wire.base import reason_of
 
@@ -102,6 +103,17 @@ def _decimal(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def _setting(parameters: Parameters) -> str:
+    """A setting in words, such as ``8 × 2 streams, pipelining 4, I/O block 262 kB``: files times streams of each."""
+    words = [f"{parameters.concurrency or 1} × {parameters.parallelism or 1} streams"]
+    for name, value in parameters.known().items():
+        if name == "io_block_bytes":
+            words.append(f"I/O block {format_bytes(float(value))}")
+        elif name not in ("concurrency", "parallelism"):
+            words.append(f"{name} {value}")
+    return ", ".join(words)
+
+
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).with_name("templates")),
@@ -120,6 +132,7 @@ def _environment() -> Environment:
         "date": _date,
         "ago": _ago,
         "percent": _percent,
+        "setting": _setting,
         "thousands": lambda number: f"{number:,}".replace(",", "\u202f"),
     }
     environment.globals["asset"] = address_of
