@@ -15,7 +15,7 @@ from tradewind.sla import Sla
 from tradewind.transfer import Status, TransferRecord, Usage
 from tradewind.units import format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
 from tradewind.units import throughput_bps as mean_rate_bps
-from tradewind.wire.recommendations import RecommendResponse
+from tradewind.wire.recommendations import RecommendResponse, WireSlaAnswer
 from tradewind.wire.records import WireRecord
 from tradewind_agent.copy_options import MAX_THROUGHPUT
 from tradewind_agent.meters import CpuWork
@@ -175,11 +175,12 @@ def plan_document(plan: Plan) -> dict[str, Any]:
             for chunk in plan.chunks
         ],
         "predicted": _predicted(plan.predicted),
+        "sla": plan.answer.sla.model_dump(mode="json", exclude_none=True) if plan.answer else None,
     }
 
 
 def describe(plan: Plan) -> str:
-    """A plan for people: a line a chunk, the prediction, the reason."""
+    """A plan for people: a line a chunk, the prediction, what is promised and at which price, the reason."""
     lines = []
     for chunk in plan.chunks:
         end = "" if chunk.max_file_bytes is None else f" (up to {format_bytes(chunk.max_file_bytes)})"
@@ -195,8 +196,21 @@ def describe(plan: Plan) -> str:
             if plan.source in (AnswerSource.HEURISTIC, AnswerSource.NEIGHBOUR)
             else "the agreement cannot be kept with the probability asked for; this comes closest"
         )
+    if plan.answer is not None and (promise := _promise(plan.answer.sla)):
+        lines.append(promise)
     lines.append(f"{plan.source}: {plan.rationale}")
     return "\n".join(lines)
+
+
+def _promise(sla: WireSlaAnswer) -> str:
+    """The tier, the probability of its agreement and the price in force, as far as there are any."""
+    words = []
+    if sla.tier is not None:
+        words.append(f"tier {sla.tier}")
+        words.append(f"kept with a probability of {sla.probability:.0%}")
+    if sla.price is not None:
+        words.append(f"price {sla.price.amount} {sla.price.currency} on {sla.price.basis} energy")
+    return ", ".join(words)
 
 
 def _has_goal(answer: RecommendResponse) -> bool:

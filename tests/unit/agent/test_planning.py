@@ -15,6 +15,7 @@ from tradewind.sla import Sla, SlaKind
 from tradewind.wire.recommendations import RecommendRequest, WireSla, WireWorkload
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_plan import plan_sizes
+from tradewind_agent.copy_report import describe, plan_document
 from tradewind_agent.planning import (
     Plan,
     ask,
@@ -65,6 +66,20 @@ def test_the_services_plan_is_taken_over():
     assert plan.source == "release"
     assert plan.chunks == (ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=8, parallelism=2, pipelining=4)),)
     assert plan.predicted.throughput_bps.low == 8e8
+
+
+def test_what_the_service_promises_and_asks_for_it_is_told():
+    price = {"amount": "0.012264", "currency": "EUR", "basis": "total", "book_id": str(UUID(int=9)), "quote": "q"}
+    promised = ANSWER["sla"] | {"tier": "15 Mbit/s to 33 Mbit/s", "price": price}
+    service = answering(httpx.Response(200, json=ANSWER | {"sla": promised}))
+    with service.client() as client:
+        plan = ask(client, REQUEST)
+    assert (
+        "tier 15 Mbit/s to 33 Mbit/s, kept with a probability of 90%, price 0.012264 EUR on total energy"
+        in describe(plan).splitlines()
+    )
+    told = plan_document(plan)["sla"]
+    assert (told["probability"], told["tier"], told["price"]["amount"]) == (0.9, "15 Mbit/s to 33 Mbit/s", "0.012264")
 
 
 @pytest.mark.parametrize("answer", [httpx.ConnectError("refused"), problem(503), problem(500), problem(422)])
