@@ -124,6 +124,7 @@ def book_page(
         links=links,
         shown=shown,
         clusters=by_cluster(asked),
+        tiers_of_link=len(tiers),
         changes=changes,
         history=history,
         tried=tried,
