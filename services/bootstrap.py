@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -104,15 +104,14 @@ def container(
         def on_quotes_wait(error: Exception) -> None:
             log.warning(Event.QUOTES_WAIT, reason=str(error))
 
-        def query_login(tenant_id: UUID, anew: bool) -> StoredLogin:
-            units = store.unit_of_work
-            return login_of(LoginKind.QUERY, tenant_id, actor=SERVICE, units=units, clock=SystemClock(), anew=anew)
-
         sessions = RedisSessions(session_client)
         yield Container(
             store=store,
             warehouse=Warehouse(
-                database_url, login=query_login, limits=query_limits or QueryLimits(), reader_address=reader_address
+                database_url,
+                login=_query_login(store),
+                limits=query_limits or QueryLimits(),
+                reader_address=reader_address,
             ),
             keyring=keyring,
             snapshots=snapshots,
@@ -133,6 +132,16 @@ def container(
         )
         dispatcher.close()
         client.close()
+
+
+def _query_login(store: Store) -> Callable[[UUID, bool], StoredLogin]:
+    """What the service itself reads a tenant's warehouse by."""
+
+    def login(tenant_id: UUID, anew: bool) -> StoredLogin:
+        units = store.unit_of_work
+        return login_of(LoginKind.QUERY, tenant_id, actor=SERVICE, units=units, clock=SystemClock(), anew=anew)
+
+    return login
 
 
 def _listener(client: redis.Redis, keyring: Keyring, snapshots: Snapshots, log: FilteringBoundLogger) -> NoticeListener:

@@ -7,13 +7,12 @@ has exported some days; of the one it was at, the file may be newer than what th
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 from uuid import UUID
 
 from services.application.facts import LogsExported, Reporter
 from services.application.jobs import ExportLogs
-from services.application.ports import Clock
+from services.application.ports import Clock, Transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,16 +54,11 @@ class LogDays(Protocol):
     def exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None: ...
 
 
-class ExportUnitOfWork(Protocol):
+class ExportUnitOfWork(Transaction, Protocol):
     """An open transaction of the tenant whose logs are exported."""
 
     @property
     def log_days(self) -> LogDays: ...
-    def commit(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 class Lake(Protocol):

@@ -4,14 +4,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 from uuid import UUID
 
 from services.application.jobs import Event, RefreshModels
 from services.application.log_lines import Line, UploadedBody
 from services.application.log_rows import AcceptedRow, Block, LinkBook, Links, RejectedRow
-from services.application.ports import Clock
+from services.application.ports import Clock, Transaction
 from tradewind.errors import Conflict, InvalidValue
 from tradewind.units import MIB
 from tradewind.wire.logs import MAX_REJECTIONS_SHOWN, Rejection
@@ -93,7 +92,7 @@ class Quarantine(Protocol):
     def add(self, rows: Sequence[RejectedRow], *, batch_id: UUID) -> None: ...
 
 
-class IngestUnitOfWork(Protocol):
+class IngestUnitOfWork(Transaction, Protocol):
     """One transaction with what ingest needs of the store."""
 
     @property
@@ -106,12 +105,7 @@ class IngestUnitOfWork(Protocol):
     def transfers(self) -> Transfers: ...
     @property
     def quarantine(self) -> Quarantine: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
     def publish(self, event: Event) -> None: ...
-    def commit(self) -> None: ...
 
 
 def ingest_logs(batch: LogBatch, *, uow: IngestUnitOfWork, clock: Clock) -> IngestReceipt:

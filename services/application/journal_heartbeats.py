@@ -3,14 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 from uuid import UUID
 
 import orjson
 from pydantic import ValidationError
 
-from services.application.ports import Clock
+from services.application.ports import Clock, Transaction
 from services.application.silence import silent_after_s
 from services.application.stream_journal import Entry, StreamJournal
 from services.application.transfer_journal import TransferJournal, TransferNews, Workload
@@ -24,16 +23,11 @@ OLDEST_BELIEVED = timedelta(days=30)
 """A stream whose entries are older, or from the future, has no clock that is worth anything."""
 
 
-class JournalUnitOfWork(Protocol):
+class JournalUnitOfWork(Transaction, Protocol):
     """A transaction of one tenant."""
 
     @property
     def journal(self) -> TransferJournal: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
-    def commit(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from types import TracebackType
-from typing import Annotated, ClassVar, Protocol, Self
+from typing import Annotated, ClassVar, Protocol
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from services.application.enquiry import Enquiry, Offer
+from services.application.ports import Transaction
 from services.application.stream_journal import Entry, StreamJournal
 from services.application.tuning_sessions import TransferKey
 from tradewind.errors import InvalidValue
@@ -83,16 +83,11 @@ class Quotes(Protocol):
         """Store those that are not stored yet."""
 
 
-class QuoteUnitOfWork(Protocol):
+class QuoteUnitOfWork(Transaction, Protocol):
     """A transaction of one tenant."""
 
     @property
     def quotes(self) -> Quotes: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
-    def commit(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

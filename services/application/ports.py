@@ -1,7 +1,8 @@
 """Ports that every use case may need; what a single use case asks of the store stands beside it."""
 
 from datetime import datetime
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
 from services.application.jobs import Event
 
@@ -18,3 +19,13 @@ class Outbox(Protocol):
 
     def send(self, event: Event) -> None:
         """Deliver ``event``; a dependency that is away must not raise, because the commit stands."""
+
+
+class Transaction(Protocol):
+    """Open within its block; what is not committed there has not happened."""
+
+    def commit(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...

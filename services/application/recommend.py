@@ -70,11 +70,9 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
         path = path_told(path, enquiry.link, snapshot)
     load = model.load(enquiry.load)
     chunks = enquiry.chunks(path)
-    leaves, octaves = [], 0.0
-    for chunk in chunks:
-        leaf, away = model.nearest(chunk.dataset, load.share)
-        leaves.append(snapshot.shelf.under(leaf, load).limited_to(enquiry.rate_limit_bps))
-        octaves = max(octaves, away)
+    nearest = [model.nearest(chunk.dataset, load.share) for chunk in chunks]
+    leaves = [snapshot.shelf.under(leaf, load).limited_to(enquiry.rate_limit_bps) for leaf, _ in nearest]
+    octaves = max((away for _, away in nearest), default=0.0)
     ceiling_bps = path.at_most(enquiry.rate_limit_bps).bandwidth_bps
     solutions = _solve(enquiry, chunks, leaves, ceiling_bps or math.inf) if octaves <= MAX_OCTAVES else None
     if solutions is None:

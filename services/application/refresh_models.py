@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from services.application.facts import LinkFitted, LinkRefused, ReleasePublished, ReleaseRefused, Reporter
@@ -18,7 +17,7 @@ from services.application.gate import Verdict, judge
 from services.application.jobs import Event, FitLink, RefreshModels, ReleaseChanged
 from services.application.learned import ClaimedLink, Curve, Span, StoredLink, StoredModel, Tier
 from services.application.own_tiers import OwnCuts, with_own_cuts
-from services.application.ports import Clock
+from services.application.ports import Clock, Transaction
 from services.application.tier_identity import continued_tiers
 from tradewind.errors import CannotFit, Conflict
 from tradewind.model import LinkModel
@@ -109,7 +108,7 @@ class Links(Protocol):
     def span(self, link_id: UUID) -> Span | None: ...
 
 
-class RefreshUnitOfWork(Protocol):
+class RefreshUnitOfWork(Transaction, Protocol):
     """An open transaction of the tenant whose models are refreshed."""
 
     @property
@@ -125,11 +124,6 @@ class RefreshUnitOfWork(Protocol):
     @property
     def links(self) -> Links: ...
     def publish(self, event: Event) -> None: ...
-    def commit(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ removed.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 from uuid import UUID
 
 from services.application.facts import OldReleasesRemoved, Reporter
 from services.application.jobs import RemoveOldReleases
+from services.application.ports import Transaction
 
 MODELS_A_TRANSACTION = 64
 """A model has a lattice of up to 1,500 settings a leaf: so many are removed in a moment."""
@@ -36,16 +36,11 @@ class OldReleases(Protocol):
     def remove_some(self, models: int) -> Removed: ...
 
 
-class RetentionUnitOfWork(Protocol):
+class RetentionUnitOfWork(Transaction, Protocol):
     """An open transaction of the tenant whose old releases go."""
 
     @property
     def old_releases(self) -> OldReleases: ...
-    def commit(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

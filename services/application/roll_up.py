@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 from uuid import UUID
+
+from services.application.ports import Transaction
 
 DAYS_A_TRANSACTION = 200
 """Days of links; each costs what its rows cost."""
@@ -20,16 +21,11 @@ class Rollups(Protocol):
     def settle(self, most: int) -> int: ...
 
 
-class RollUpUnitOfWork(Protocol):
+class RollUpUnitOfWork(Transaction, Protocol):
     """An open transaction of the tenant whose days are made."""
 
     @property
     def rollups(self) -> Rollups: ...
-    def commit(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

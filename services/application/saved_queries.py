@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 from uuid import UUID
 
 from services.application.audit import Audit
 from services.application.authenticate import Scope
-from services.application.ports import Clock
+from services.application.ports import Clock, Transaction
 from services.application.sign_in import Visitor
 from tradewind.errors import Conflict, InvalidValue, NotFound, NotPermitted
 
@@ -37,16 +36,11 @@ class SavedQueries(Protocol):
     def remove(self, query_id: UUID) -> None: ...
 
 
-class SavedQueriesUnitOfWork(Protocol):
+class SavedQueriesUnitOfWork(Transaction, Protocol):
     @property
     def saved_queries(self) -> SavedQueries: ...
     @property
     def audit(self) -> Audit: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
-    def commit(self) -> None: ...
 
 
 def save_query(name: str, sql: str, *, author: Visitor, uow: SavedQueriesUnitOfWork, clock: Clock) -> UUID:

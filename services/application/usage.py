@@ -8,11 +8,11 @@ from decimal import Decimal
 from enum import StrEnum
 from io import StringIO
 from itertools import chain, groupby
-from types import TracebackType
 from typing import Protocol, Self
 from uuid import UUID
 
 from services.application.currencies import minor_digits
+from services.application.ports import Transaction
 from tradewind.errors import InvalidValue
 from tradewind.pricing import payable
 
@@ -166,15 +166,11 @@ class UsageOfMonth(Protocol):
     def each(self, month: Month) -> Iterator[UsedTransfer]: ...
 
 
-class UsageUnitOfWork(Protocol):
+class UsageUnitOfWork(Transaction, Protocol):
     """A transaction of the tenant whose transfers they are."""
 
     @property
     def usage(self) -> UsageOfMonth: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> None: ...
 
 
 def usage_csv(month: Month, uow: UsageUnitOfWork) -> Iterator[str]:

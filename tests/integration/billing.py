@@ -1,22 +1,41 @@
 """A tenant with prices in force, and transfers that are quoted by them and logged, for tests of what is billed."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
+import pytest
 import redis
 
 from services.application.journal_quotes import QuoteJournal
 from services.application.stream_journal import Entry, Run
 from services.bootstrap import Container
+from services.embedded.valkey import EmbeddedValkey
 from services.queue.journal_stream import JournalStream
 from services.queue.quote_recorder import QUOTES
 from tests.conditions import eventually
 from tests.integration.live_transfers import ENQUIRY
 from tests.records import ndjson, record
+from tests.stack import watched_since_ever
 
 SEEN = ENQUIRY | {"dataset": {"file_count": 300, "total_bytes": 30_000_000}}
 PRICE = {"base": "0.10", "per_gb": "0.02", "per_kwh": "0.30", "margin": "0.2"}
+
+
+@pytest.fixture(scope="module")
+def valkey() -> Iterator[EmbeddedValkey]:
+    """A store whose stream has quotes of this module alone."""
+    with EmbeddedValkey.temporary() as server:
+        watched_since_ever(server.url())
+        yield server
+
+
+@pytest.fixture
+def store(redis_url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(redis_url) as opened:
+        opened.delete(QUOTES)
+        yield opened
 
 
 def book_in_force(provider: httpx.Client, kind: str = "max_throughput", **changes: Any) -> dict[str, Any]:

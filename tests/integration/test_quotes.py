@@ -17,30 +17,14 @@ from services.application.authenticate import Scope
 from services.application.journal_quotes import StoredQuote
 from services.application.stream_journal import Run
 from services.bootstrap import Container
-from services.embedded.valkey import EmbeddedValkey
 from services.queue.quote_recorder import QUOTES, QuoteRecorder
 from tests.conditions import eventually
-from tests.integration.billing import book_in_force, journalled, quoted
+from tests.integration.billing import book_in_force, journalled, quoted, store, valkey
 from tests.integration.live_transfers import learned
-from tests.stack import Tenant, watched_since_ever
+from tests.stack import Tenant
 from tradewind.sla import EnergyBasis, SlaKind
 
-__all__ = ["learned"]
-
-
-@pytest.fixture(scope="module")
-def valkey() -> Iterator[EmbeddedValkey]:
-    """A store whose stream has quotes of this module alone."""
-    with EmbeddedValkey.temporary() as server:
-        watched_since_ever(server.url())
-        yield server
-
-
-@pytest.fixture
-def store(redis_url: str) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(redis_url) as opened:
-        opened.delete(QUOTES)
-        yield opened
+__all__ = ["learned", "store", "valkey"]
 
 
 @pytest.fixture

@@ -15,32 +15,16 @@ import redis
 from services.application.authenticate import Scope, new_secret
 from services.application.manage_keys import create_key
 from services.bootstrap import Container
-from services.embedded.valkey import EmbeddedValkey
 from services.queue.quote_recorder import QUOTES
 from tests.integration.admin.visitors import person, signed_in
-from tests.integration.billing import book_in_force, journalled, logged, outcome, quoted, statement
+from tests.integration.billing import book_in_force, journalled, logged, outcome, quoted, statement, store, valkey
 from tests.integration.live_transfers import learned
-from tests.stack import Tenant, new_tenant, watched_since_ever
+from tests.stack import Tenant, new_tenant
 from tradewind.wire.inventory import NewKey
 
-__all__ = ["learned"]
+__all__ = ["learned", "store", "valkey"]
 
 MONTH = f"{datetime.now(UTC) - timedelta(minutes=2):%Y-%m}"
-
-
-@pytest.fixture(scope="module")
-def valkey() -> Iterator[EmbeddedValkey]:
-    """A store whose stream has quotes of this module alone."""
-    with EmbeddedValkey.temporary() as server:
-        watched_since_ever(server.url())
-        yield server
-
-
-@pytest.fixture
-def store(redis_url: str) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(redis_url) as opened:
-        opened.delete(QUOTES)
-        yield opened
 
 
 @pytest.fixture(scope="module")

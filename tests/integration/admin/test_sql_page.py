@@ -16,33 +16,13 @@ from services.application.query_warehouse import QueryLimits
 from services.bootstrap import Container, container
 from tests.conditions import eventually
 from tests.integration.admin.visitors import Visitor, person, signed_in
-from tests.records import ndjson, record
-from tests.stack import Tenant, new_tenant, serving
+from tests.integration.limited_queries import api, parts, provider
+from tests.stack import Tenant, serving
+
+__all__ = ["api", "parts", "provider"]
 
 HERE = "/admin/sql"
 LIMITS = QueryLimits(rows=3_000, seconds=2.0, at_once=4)
-
-
-@pytest.fixture(scope="module")
-def parts(database_url: str, redis_url: str) -> Iterator[Container]:
-    with container(database_url=database_url, redis_url=redis_url, query_limits=LIMITS) as built:
-        yield built
-
-
-@pytest.fixture(scope="module")
-def api(parts: Container) -> Iterator[str]:
-    with serving(parts) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def provider(parts: Container, database_url: str, api: str) -> Tenant:
-    """A tenant with five transfers."""
-    tenant = new_tenant(parts, database_url)
-    with tenant.client(api) as client:
-        rows = [record(id=str(uuid4())) for _ in range(5)]
-        assert client.post("/v1/logs", content=ndjson(rows)).status_code == 201
-    return tenant
 
 
 @pytest.fixture

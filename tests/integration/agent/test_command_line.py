@@ -1,4 +1,3 @@
-import gzip
 import json
 import os
 import pty
@@ -10,26 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.agent.command import COMMAND, environment, run, start
+from tests.integration.agent.command import COMMAND, run, start
 from tests.integration.agent.faulty_service import faulty_service
 from tests.integration.serving import serving
 from tests.unit.agent.records import lines
-
-
-@pytest.fixture
-def env(tmp_path):
-    return environment(tmp_path / "home")
-
-
-@pytest.fixture
-def service():
-    with faulty_service() as running:
-        yield running
-
-
-@pytest.fixture
-def logged_in(env, service):
-    return env | {"TRADEWIND_URL": service.url, "TRADEWIND_KEY": "key"}
 
 
 @pytest.fixture
@@ -151,71 +134,6 @@ def test_a_recommendation_without_service_comes_from_the_rules_and_says_so(env):
     assert set(outcome.document["flags"]) == {"rclone", "aria2", "curl", "globus-url-copy"}
     flags = run("recommend", "alpha", "beta", "--bytes", "10GB", "--flags", "rclone", env=env)
     assert flags.out.startswith("--transfers ")
-
-
-def test_a_folder_of_logs_is_uploaded_with_a_report(logged_in, service, tmp_path):
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    (logs / "a.ndjson").write_bytes(b"".join(lines(3)) + b'{"outcome": 1, "dataset": 1}\n')
-    (logs / "b.ndjson.gz").write_bytes(gzip.compress(b"".join(lines(2, 4))))
-    outcome = run("logs", "upload", str(logs), "--json", env=logged_in)
-    assert outcome.code == 0, outcome.err
-    assert outcome.document["accepted"] == 5
-    first, second = outcome.document["files"]
-    assert (first["format"], first["imported"], first["refused"]) == ("ndjson", 3, 1)
-    assert second["imported"] == 2
-    again = run("logs", "upload", str(logs), env=logged_in)
-    assert "0 rejected" in again.out
-    assert "5 known before" in again.out
-    assert len(service.rows) == 5
-
-
-def test_an_upload_of_which_nothing_is_accepted_ends_with_1_and_says_why(logged_in, service):
-    service.refused_rows = {1, 2}
-    outcome = run("logs", "upload", "-", env=logged_in, stdin=b"".join(lines(2)))
-    assert outcome.code == 1
-    assert "0 accepted, 2 rejected" in outcome.out
-    assert "rejected 2 (rows 1, 2 of the upload): source: is refused" in outcome.out
-
-
-def test_an_upload_of_which_some_is_accepted_ends_with_0(logged_in, service):
-    service.refused_rows = {2}
-    outcome = run("logs", "upload", "-", "--json", env=logged_in, stdin=b"".join(lines(2)))
-    assert outcome.code == 0
-    assert (outcome.document["accepted"], outcome.document["rejected"]) == (1, 1)
-
-
-def test_an_upload_names_an_empty_folder(logged_in, tmp_path):
-    (tmp_path / "empty").mkdir()
-    outcome = run("logs", "upload", str(tmp_path / "empty"), env=logged_in)
-    assert outcome.code == 2
-    assert f"{tmp_path / 'empty'} is a folder without files" in outcome.error
-
-
-def test_broken_rows_of_a_log_are_named_by_kind_with_the_first_of_them(env, tmp_path):
-    log = tmp_path / "log"
-    log.write_bytes(lines(1)[0] + b'{"outcome": 1, "dataset": 1}\n' * 5)
-    outcome = run("logs", "upload", str(log), "--dry-run", env=env)
-    assert "1 record, 5 rows refused" in outcome.out
-    assert "refused 5 (rows 2, 3, 4, …): " in outcome.out
-
-
-def test_a_dry_run_of_an_upload_needs_no_service(env, tmp_path):
-    log = tmp_path / "log"
-    log.write_bytes(b"".join(lines(3)))
-    outcome = run("logs", "upload", str(log), "--dry-run", "--json", env=env)
-    assert outcome.code == 0, outcome.err
-    assert outcome.document["files"][0]["imported"] == 3
-    assert "would be uploaded" in run("logs", "upload", str(log), "--dry-run", env=env).out
-
-
-def test_logs_that_cannot_be_read_are_told_and_the_others_go_on(logged_in, service, tmp_path):
-    (tmp_path / "README").write_text("nothing to see here\n")
-    (tmp_path / "log").write_bytes(lines(1)[0])
-    outcome = run("logs", "upload", str(tmp_path / "README"), str(tmp_path / "log"), "--json", env=logged_in)
-    assert outcome.code == 1
-    assert "--format" in outcome.document["files"][0]["failure"]
-    assert len(service.rows) == 1
 
 
 def test_serve_files_tells_its_address_serves_and_stops_when_told(env, tmp_path):
@@ -347,24 +265,6 @@ def test_a_wrong_interval_of_progress_is_wrong_usage(origin, env, tmp_path):
     outcome = run("copy", origin.url, str(tmp_path / "copy"), env=env | {"TRADEWIND_PROGRESS": "often"})
     assert outcome.code == 2
     assert "TRADEWIND_PROGRESS" in outcome.error
-
-
-def test_an_upload_without_a_terminal_tells_how_many_rows_are_through(logged_in, service):
-    often = logged_in | {"TRADEWIND_PROGRESS": "0s"}
-    outcome = run("logs", "upload", "-", env=often, stdin=b"".join(lines(3)))
-    assert outcome.error.startswith("tradewind: uploading: 3 rows after ")
-
-
-def test_a_watch_tells_what_it_has_done_when_there_is_news(logged_in, service, tmp_path):
-    (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "log.ndjson").write_bytes(b"".join(lines(3)))
-    often = logged_in | {"TRADEWIND_PROGRESS": "0s"}
-    outcome = run("logs", "watch", str(tmp_path / "logs"), "--once", env=often)
-    told = outcome.err.splitlines()
-    assert told[0] == "tradewind: 3 records read, 0 rows refused, 0 records taken by the service"
-    assert told[-1] == "tradewind: 3 records read, 0 rows refused, 3 records taken by the service"
-    assert len(set(told)) == len(told)
-    assert run("logs", "watch", str(tmp_path / "logs"), "--once", env=often).err == ""
 
 
 def test_serve_files_tells_what_it_has_served(env, tmp_path):

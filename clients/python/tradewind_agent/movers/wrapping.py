@@ -267,9 +267,8 @@ def run_wrap(
             if client is not None and loop is not None and loop.is_heard and not (records and logbook):
                 give_back(client, prepared.plan.transfer_id, loop.live, status)
         log = keep_records(logbook, records, live) if records else "has nothing to tell"
-    restarts = tuple(restarting.made) if restarting is not None else ()
     report = _report(prepared, ran, result, records=records, timeline=timeline, resources=resources, log=log)
-    return replace(report, restarts=restarts)
+    return report if restarting is None else replace(report, restarts=tuple(restarting.made))
 
 
 def _report(

@@ -1,0 +1,22 @@
+"""Somebody at a terminal, and a service that can be told to fail."""
+
+import pytest
+
+from tests.integration.agent.command import environment
+from tests.integration.agent.faulty_service import faulty_service
+
+
+@pytest.fixture
+def env(tmp_path):
+    return environment(tmp_path / "home")
+
+
+@pytest.fixture
+def service():
+    with faulty_service() as running:
+        yield running
+
+
+@pytest.fixture
+def logged_in(env, service):
+    return env | {"TRADEWIND_URL": service.url, "TRADEWIND_KEY": "key"}
