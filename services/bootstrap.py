@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from uuid import UUID
 
 import redis
@@ -98,12 +99,6 @@ def container(
 
         snapshots = Snapshots(store.index, store.model, time.monotonic)
 
-        def on_look_failed(error: Exception) -> None:
-            log.error(Event.LOOK_AT_SHARES_FAILED, exc_info=error)
-
-        def on_quotes_wait(error: Exception) -> None:
-            log.warning(Event.QUOTES_WAIT, reason=str(error))
-
         sessions = RedisSessions(session_client)
         yield Container(
             store=store,
@@ -121,8 +116,8 @@ def container(
             session_client=session_client,
             sessions=sessions,
             tuner=Tuner(sessions),
-            live_shares=LiveShares(sessions, snapshots.capped, on_look_failed),
-            quotes=QuoteRecorder(session_client, on_quotes_wait),
+            live_shares=LiveShares(sessions, snapshots.capped, partial(_tell_failed_look, log)),
+            quotes=QuoteRecorder(session_client, partial(_tell_waiting_quotes, log)),
             notices=_listener(client, keyring, snapshots, log),
             clock=SystemClock(),
             metrics=Metrics.create(),
@@ -132,6 +127,14 @@ def container(
         )
         dispatcher.close()
         client.close()
+
+
+def _tell_failed_look(log: FilteringBoundLogger, error: Exception) -> None:
+    log.error(Event.LOOK_AT_SHARES_FAILED, exc_info=error)
+
+
+def _tell_waiting_quotes(log: FilteringBoundLogger, error: Exception) -> None:
+    log.warning(Event.QUOTES_WAIT, reason=str(error))
 
 
 def _query_login(store: Store) -> Callable[[UUID, bool], StoredLogin]:
