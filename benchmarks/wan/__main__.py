@@ -10,6 +10,7 @@ has only seen other paths. Needs root (or user namespaces), the peers' packages 
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,12 +20,13 @@ from benchmarks.testbed.data_sets import TUNED_S, SizeLists, draw_sizes, needed_
 from benchmarks.testbed.measured_run import CUT_S
 from benchmarks.testbed.peers import PEERS, missing_packages
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
-from benchmarks.wan.arena import arena
+from benchmarks.wan.arena import Arena, arena
 from benchmarks.wan.cell_row import Plan
 from benchmarks.wan.cell_run import run_cell
 from benchmarks.wan.cells import ALL_CELLS, QUICK_CELLS, Cell, cells_named
 from benchmarks.wan.duration import expected_s
 from benchmarks.wan.knowledge import Knowledge
+from benchmarks.wan.peers_alone import run_peers
 from benchmarks.wan.runs import Row, RunLog, hashes, hashes_of_rules
 from benchmarks.wan.summary import missing, result, summary
 from tradewind.errors import InvalidValue, TradewindError
@@ -60,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         help="only these, such as html/60ms or video",
     )
     parser.add_argument("--report", action="store_true", help="measure nothing, only print what is finished")
+    parser.add_argument("--peers", action="store_true", help="only today's tools, whose runs hold for every engine")
     parser.add_argument("--rules", action="store_true", help="tune without a service that has learned")
     parser.add_argument("--scratch", type=Path, default=VAR, help="where files are served from and received")
     return parser
@@ -72,6 +75,8 @@ def _run(options: argparse.Namespace) -> int:
     if not options.report:
         with precedence() as ahead:
             _measure_missing(options, records, current, ahead=ahead)
+    if options.peers:
+        return 0
     rows = [row for row in records.rows() if _holds(row, current)]
     stale = len(records.rows()) - len(rows)
     if stale:
@@ -117,7 +122,11 @@ def _measure_missing(options: argparse.Namespace, records: RunLog, current: dict
         total_bytes = sum(draw_sizes(cell.kind, lists, needed_bytes(cell.path), plan.seed))
         about = f"about {expected_s(cell.path, total_bytes, PEERS, plan) / 60:.0f} min"
         sys.stderr.write(f"wan: {cell.name}, {number} of {len(missing)}: {about} if nothing of it is measured yet\n")
-        row = _measured(cell, lists, log, plan, options, ahead=ahead)
+        with _standing(cell, lists, plan, options, ahead=ahead) as standing:
+            if options.peers:
+                run_peers(standing, PEERS, log, plan)
+                continue
+            row = run_cell(standing, PEERS, log, plan)
         records.add(cell.name, row)
         records.rewrite()
         sys.stderr.write(f"wan: {cell.name} took {row['minutes']:.0f} min; {_told(row['machine'])}\n")
@@ -130,21 +139,19 @@ def _told(machine: Row) -> str:
     return f"in the worst run packets were late by {late}, {waited}; others had {machine['others_share']:.0%}, {ahead}"
 
 
-def _measured(
-    cell: Cell, lists: SizeLists, log: RunLog, plan: Plan, options: argparse.Namespace, *, ahead: bool
-) -> Row:
-    at_least_bytes = needed_bytes(cell.path, QUICK_TUNED_S if options.quick else TUNED_S)
-    with arena(
+def _standing(
+    cell: Cell, lists: SizeLists, plan: Plan, options: argparse.Namespace, *, ahead: bool
+) -> AbstractContextManager[Arena]:
+    return arena(
         cell,
         lists,
-        at_least_bytes=at_least_bytes,
+        at_least_bytes=needed_bytes(cell.path, QUICK_TUNED_S if options.quick else TUNED_S),
         seed=plan.seed,
         folder=options.scratch,
         knowledge=Knowledge.of(cell, lists, plan.seed, hashes=plan.hashes, folder=VAR / "wan-logs"),
         ahead=ahead,
         with_gridftp=True,
-    ) as standing:
-        return run_cell(standing, PEERS, log, plan)
+    )
 
 
 def _size_lists(folders: Sequence[Path]) -> SizeLists:
