@@ -17,9 +17,14 @@ UNWANTED_MODULE = "httpx._main"
 does without where it cannot be imported."""
 
 
+NO_PLUGINS = ("PYDANTIC_DISABLE_PLUGINS", "__all__")
+"""Keeps pydantic from looking for plugins of its own in every package that is installed."""
+
+
 def main() -> None:
     """Run the command line and leave with its exit code."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    os.environ.setdefault(*NO_PLUGINS)
     sys.modules.setdefault(UNWANTED_MODULE, None)  # type: ignore[arg-type]  # how Python is told that there is none
     try:
         from tradewind_agent.cli.app import run

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -109,9 +110,13 @@ class PartFile:
     def __init__(self, destination: Path) -> None:
         self.destination = destination
         self.journalled = True
-        self._path = part_path(destination)
         self._fd: int | None = None
         self._lock = Lock()  # checkpoints and publishing run in threads
+
+    @cached_property
+    def _path(self) -> Path:
+        """Made when the file is begun: of thousands that are to come it would take longer than to ask for the first."""
+        return part_path(self.destination)
 
     def _open(self) -> int:
         if self._fd is None:

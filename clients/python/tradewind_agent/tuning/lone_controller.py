@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tradewind.dataset import SizeBin
 from tradewind.parameters import NO_CAPS
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.sla import Sla
-from tradewind.tuning import Basis, Decision, TuningState, begin, opened, resume, step
+from tradewind.tuning import Basis, opened
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind_agent.planning import Plan
+
+if TYPE_CHECKING:
+    from tradewind.tuning import Decision, TuningState
 
 
 def basis_of(plan: Plan, enquiry: RecommendRequest, bins: Sequence[SizeBin]) -> Basis:
@@ -34,15 +38,17 @@ class LoneController:
     """Decides by itself; forgets what it believed when the service has decided in between."""
 
     basis: Basis
-    _state: TuningState | None = field(default=None, init=False)
+    _state: "TuningState | None" = field(default=None, init=False)
 
-    def decide(self, heartbeat: Heartbeat) -> Decision:
+    def decide(self, heartbeat: Heartbeat) -> "Decision":
         """The decision on one tick.
 
         Raises
         ------
         InvalidValue : a sample that no transfer can have.
         """
+        from tradewind.tuning import begin, resume, step  # noqa: PLC0415 -- where a service answers it is never needed
+
         sample = heartbeat.to_sample()
         state = self._state
         if state is None or state.sequence != sample.sequence - 1:
