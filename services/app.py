@@ -14,7 +14,9 @@ from starlette.types import Lifespan
 
 from services.admin.routers import PAGES
 from services.api import (
+    batching,
     completions,
+    devices,
     endpoints,
     front,
     keys,
@@ -57,6 +59,8 @@ ROUTERS = (
     sla_tiers.router,
     price_books.router,
     usage.router,
+    devices.router,
+    batching.router,
     keys.router,
     warehouse.router,
     probes.router,

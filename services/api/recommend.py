@@ -63,10 +63,10 @@ def enquiry_of(asked: RecommendRequest, *, weight: float = 1.0) -> Enquiry:
 
     Raises
     ------
-    InvalidValue : a device is named, none of which has a profile yet.
+    InvalidValue : a device is named, which recommendations do not look at yet.
     """
     if asked.device is not None:
-        raise InvalidValue("device", "no device profiles exist yet; leave it out")
+        raise InvalidValue("device", "no recommendation depends on a device yet; leave it out")
     return Enquiry(
         link=LinkKey(asked.source, asked.destination, asked.network, asked.mover),
         dataset=asked.dataset.to_dataset(),

@@ -18,6 +18,7 @@ from services.persistence.failures import as_conflict, as_unavailable, unavailab
 from services.persistence.repositories.audit import AuditLog
 from services.persistence.repositories.batches import Batches, Quarantine
 from services.persistence.repositories.curves import Curves
+from services.persistence.repositories.device_profiles import DeviceProfiles
 from services.persistence.repositories.endpoints import Endpoints
 from services.persistence.repositories.journal import TransferJournal
 from services.persistence.repositories.keys import Keys
@@ -173,6 +174,10 @@ class UnitOfWork:
     @cached_property
     def keys(self) -> Keys:
         return Keys(self.connection, self.tenant_id)
+
+    @cached_property
+    def device_profiles(self) -> DeviceProfiles:
+        return DeviceProfiles(self.connection, self.tenant_id)
 
     @cached_property
     def tenants(self) -> Tenants:

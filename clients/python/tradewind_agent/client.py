@@ -36,6 +36,7 @@ from tradewind_agent.errors import RequestRefused, ScopeMissing, UnknownThing
 from tradewind_agent.retries import NO_RETRIES, RetryPolicy
 
 if TYPE_CHECKING:
+    from tradewind_agent.mobile import Mobile
     from tradewind_agent.warehouse import Warehouse
 
 HEARTBEAT_TIMEOUT_S = 3.0
@@ -228,6 +229,13 @@ class Client:
         from tradewind_agent.warehouse import Warehouse  # noqa: PLC0415 -- a copy does without
 
         return Warehouse(self._calls)
+
+    @cached_property
+    def mobile(self) -> "Mobile":
+        """Device profiles, and when to send queued jobs over a radio."""
+        from tradewind_agent.mobile import Mobile  # noqa: PLC0415 -- a copy does without
+
+        return Mobile(self._calls)
 
     # Endpoints and keys
 

@@ -1,5 +1,6 @@
 """Tables as SQLAlchemy Core; migrations create them, a test compares the two."""
 
+from services.persistence.tables.devices import device_profiles
 from services.persistence.tables.exports import log_days
 from services.persistence.tables.inventory import endpoint_aliases, endpoint_pairs, endpoints, limits, links
 from services.persistence.tables.logs import batches, log_quarantine, transfer_logs
@@ -30,6 +31,7 @@ __all__ = [
     "clusters",
     "current_releases",
     "daily_rollups",
+    "device_profiles",
     "endpoint_aliases",
     "endpoint_curves",
     "endpoint_pairs",

@@ -1,0 +1,5 @@
+"""Energy of transfers on phones: what devices and radios draw, where a transfer's energy goes, when to send what.
+
+Reading order: `profiles` (values), `catalogue` (the data files below ``data/``), `energy_split` (base, dynamic and tail
+energy), `batching` (jobs that wait for one another so that a radio's tail is paid once).
+"""

@@ -1,0 +1,270 @@
+"""When to send queued jobs so that a radio's tail is paid once for several (mobile paper, section 4 and figure 8).
+
+A radio stays in its high-power state for a while after the last byte. Jobs that run back to back or at once pay that
+once; but to wait for the others delays a job, which has its price. The cost of a plan, in joules:
+
+    Σ bursts (P_active − P_idle) · active time  +  Σ gaps (P_tail − P_idle) · min(gap, t_tail)  +  price · Σ delays
+
+Energy of the bits themselves is the same in every plan. A deadline that sending as soon as possible keeps is kept
+by the plan as well: see `_soonest`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, permutations
+from math import inf, isfinite
+
+from tradewind.errors import InvalidValue
+from tradewind.mobile.profiles import RadioProfile
+from tradewind.mobile.queue import Burst, BurstMode, Placed, QueuedJob, in_turn, shared, together
+from tradewind.units import format_count
+
+MOST_JOBS = 40
+"""The planner's work grows with the cube of their number."""
+_MOST_PERMUTED = 6
+"""So many jobs are tried in every order where an obvious order misses a deadline."""
+_MOST_AT_ONCE = 8
+"""Transfers that run at once; each has streams enough of its own."""
+_MOST_STATES = 4
+"""Ends of a prefix of the queue that are worth going on from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchTerms:
+    """What a plan is judged by.
+
+    ``waiting_price_w`` : what a second of delay of one job is worth, J.
+    ``capacity_bps`` : of the radio; None: what the fastest job reaches, so that sending at once carries no more.
+    """
+
+    radio: RadioProfile
+    waiting_price_w: float = 0.0
+    capacity_bps: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isfinite(self.waiting_price_w) or self.waiting_price_w < 0:
+            raise InvalidValue("waiting_price_j_per_s", "must be finite and not negative")
+        if self.capacity_bps is not None and not (isfinite(self.capacity_bps) and self.capacity_bps > 0):
+            raise InvalidValue("bandwidth_bps", "must be above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchPlan:
+    """Bursts in order of time, and what they come to; energies are modelled.
+
+    Attributes
+    ----------
+    active_j, tail_j : of the plan.
+    apart_active_j, apart_tail_j : of each job on its own, with a whole tail each.
+    delay_s : of all jobs together.
+    missed : names of jobs whose deadline cannot be kept.
+    """
+
+    bursts: tuple[Burst, ...]
+    active_j: float
+    tail_j: float
+    apart_active_j: float
+    apart_tail_j: float
+    delay_s: float
+    missed: tuple[str, ...]
+
+    @property
+    def saved_j(self) -> float:
+        """Against each job on its own."""
+        return self.apart_active_j + self.apart_tail_j - self.active_j - self.tail_j
+
+    @property
+    def tails_saved(self) -> int:
+        """Jobs that no longer end with a tail of their own."""
+        return sum(len(burst.placed) for burst in self.bursts) - len(self.bursts)
+
+    def rationale(self, radio: RadioProfile) -> str:
+        """Why it is so, for people."""
+        jobs = format_count(sum(len(burst.placed) for burst in self.bursts), "job")
+        bursts = format_count(len(self.bursts), "burst")
+        tail = f"a tail of {radio.title} takes {radio.tail_energy_j(inf):.3g} J ({radio.tail_s.value:.3g} s)"
+        saved = f"{self.saved_j:.3g} J less than each on its own (modelled) for {self.delay_s:.3g} s of delay in all"
+        return f"{jobs} in {bursts}: {tail}; {saved}"
+
+
+def plan_batches(jobs: Sequence[QueuedJob], terms: BatchTerms) -> BatchPlan:
+    """The cheapest plan found that keeps every deadline that can be kept.
+
+    Raises
+    ------
+    InvalidValue : no job, too many, or two of one name.
+    """
+    _check(jobs)
+    capacity_bps = terms.capacity_bps or max(job.throughput_bps for job in jobs)
+    soonest = _soonest(jobs, capacity_bps)
+    kept = frozenset(each.job.name for each in soonest if each.meets_deadline)
+    orders = (
+        sorted(jobs, key=lambda job: (job.ready_s, job.due_s)),
+        sorted(jobs, key=lambda job: (job.due_s, job.ready_s)),
+    )
+    candidates = [bursts_of(soonest)]
+    candidates += [found for order in orders if (found := _cheapest(order, terms, capacity_bps, kept)) is not None]
+    return evaluated(min(candidates, key=lambda bursts: _cost_j(bursts, terms)), terms)
+
+
+def evaluated(bursts: Sequence[Burst], terms: BatchTerms) -> BatchPlan:
+    """What bursts come to, planned or as they were sent."""
+    radio = terms.radio
+    jobs = [each.job for burst in bursts for each in burst.placed]
+    return BatchPlan(
+        bursts=tuple(bursts),
+        active_j=radio.active_above_idle_w * sum(burst.active_s for burst in bursts),
+        tail_j=_tails_j(bursts, radio),
+        apart_active_j=radio.active_above_idle_w * sum(job.duration_s for job in jobs),
+        apart_tail_j=len(jobs) * radio.tail_energy_j(inf),
+        delay_s=sum(burst.delay_s for burst in bursts),
+        missed=tuple(each.job.name for burst in bursts for each in burst.placed if not each.meets_deadline),
+    )
+
+
+def bursts_of(placed: Iterable[Placed]) -> tuple[Burst, ...]:
+    """Jobs with their times as bursts: those that touch or overlap belong together."""
+    groups: list[list[Placed]] = []
+    for each in sorted(placed, key=lambda each: (each.starts_s, each.ends_s)):
+        if groups and each.starts_s <= max(before.ends_s for before in groups[-1]):
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    return tuple(Burst(_mode(group), tuple(group)) for group in groups)
+
+
+def _mode(group: Sequence[Placed]) -> BurstMode:
+    if len(group) == 1:
+        return BurstMode.SINGLE
+    overlap = any(later.starts_s < before.ends_s for before, later in pairwise(group))
+    return BurstMode.CONCURRENT if overlap else BurstMode.BACK_TO_BACK
+
+
+def _check(jobs: Sequence[QueuedJob]) -> None:
+    if not jobs:
+        raise InvalidValue("jobs", "must not be empty")
+    if len(jobs) > MOST_JOBS:
+        raise InvalidValue("jobs", f"must be at most {MOST_JOBS}, are {len(jobs)}")
+    names = [job.name for job in jobs]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidValue("jobs", f"two are named {twice!r}; give each a name of its own")
+
+
+def _soonest(jobs: Sequence[QueuedJob], capacity_bps: float) -> list[Placed]:
+    """Everything as soon as it is ready, in the way that misses the fewest deadlines.
+
+    In turn by deadline, or at once; and where both miss one, of few jobs, in turn in every order. Which deadlines can
+    be kept at all is a hard problem: of more jobs, those are kept that one of the first two ways keeps.
+    """
+    ways = [_by_deadline(jobs), shared([(job, job.ready_s) for job in jobs], capacity_bps)]
+    best = min(ways, key=_misses)
+    if _misses(best) and len(jobs) <= _MOST_PERMUTED:
+        ways += [_one_by_one(order) for order in permutations(jobs)]
+        best = min(ways, key=_misses)
+    return best
+
+
+def _misses(placed: Sequence[Placed]) -> int:
+    return sum(not each.meets_deadline for each in placed)
+
+
+def _by_deadline(jobs: Sequence[QueuedJob]) -> list[Placed]:
+    """Never idle while one is ready; of those that are ready, the most urgent first."""
+    waiting, placed, now_s = list(jobs), list[Placed](), 0.0
+    while waiting:
+        now_s = max(now_s, min(job.ready_s for job in waiting))
+        job = min((job for job in waiting if job.ready_s <= now_s), key=lambda job: (job.due_s, job.duration_s))
+        waiting.remove(job)
+        placed.append(Placed(job, now_s, now_s + job.duration_s))
+        now_s += job.duration_s
+    return placed
+
+
+def _one_by_one(jobs: Sequence[QueuedJob]) -> list[Placed]:
+    placed, now_s = list[Placed](), 0.0
+    for job in jobs:
+        now_s = max(now_s, job.ready_s)
+        placed.append(Placed(job, now_s, now_s + job.duration_s))
+        now_s += job.duration_s
+    return placed
+
+
+def _tails_j(bursts: Sequence[Burst], radio: RadioProfile) -> float:
+    if not bursts:
+        return 0.0
+    gaps_s = [later.starts_s - before.ends_s for before, later in pairwise(bursts)]
+    return sum(radio.tail_energy_j(gap_s) for gap_s in [*gaps_s, inf])
+
+
+def _cost_j(bursts: Sequence[Burst], terms: BatchTerms) -> float:
+    active_s = sum(burst.active_s for burst in bursts)
+    waiting_j = terms.waiting_price_w * sum(burst.delay_s for burst in bursts)
+    return terms.radio.active_above_idle_w * active_s + _tails_j(bursts, terms.radio) + waiting_j
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The first jobs of an order in bursts; ``cost_j`` without the tail after the last."""
+
+    ends_s: float
+    cost_j: float
+    bursts: tuple[Burst, ...]
+
+
+def _cheapest(
+    order: Sequence[QueuedJob], terms: BatchTerms, capacity_bps: float, kept: frozenset[str]
+) -> tuple[Burst, ...] | None:
+    """Cut an order into bursts by dynamic programming; None where no cut keeps what can be kept."""
+    radio = terms.radio
+    states: list[list[_State]] = [[_State(-inf, 0.0, ())], *([] for _ in order)]
+    for first in range(len(order)):
+        for state in states[first]:
+            for after in range(first + 1, len(order) + 1):
+                layouts = _layouts(order[first:after], max(state.ends_s, 0.0), capacity_bps)
+                punctual = [burst for burst in layouts if _keeps(burst, kept)]
+                if not punctual:
+                    break  # nor will it be with one job more
+                for burst in punctual:
+                    tail_j = radio.tail_energy_j(burst.starts_s - state.ends_s) if state.bursts else 0.0
+                    cost_j = state.cost_j + tail_j + radio.active_above_idle_w * burst.active_s
+                    cost_j += terms.waiting_price_w * burst.delay_s
+                    _keep(states[after], _State(burst.ends_s, cost_j, (*state.bursts, burst)), radio)
+    last = min(states[-1], key=lambda state: state.cost_j, default=None)
+    return None if last is None else bursts_of(each for burst in last.bursts for each in burst.placed)
+
+
+def _keeps(burst: Burst, kept: frozenset[str]) -> bool:
+    """Whether every job that can be in time is."""
+    return all(each.meets_deadline for each in burst.placed if each.job.name in kept)
+
+
+def _layouts(jobs: Sequence[QueuedJob], not_before_s: float, capacity_bps: float) -> list[Burst]:
+    orders = [list(jobs)]
+    for other in (
+        sorted(jobs, key=lambda job: (job.due_s, job.ready_s)),
+        sorted(jobs, key=lambda job: job.duration_s),  # the least delay of all together
+    ):
+        if all(other != order for order in orders):
+            orders.append(other)
+    layouts = [in_turn(order, not_before_s) for order in orders]
+    if 1 < len(jobs) <= _MOST_AT_ONCE:
+        layouts.append(together(jobs, not_before_s, capacity_bps))
+    return layouts
+
+
+def _keep(states: list[_State], new: _State, radio: RadioProfile) -> None:
+    """Add a state unless another is as good whatever follows; drop those that it makes useless."""
+    if any(_dominates(old, new, radio) for old in states):
+        return
+    states[:] = [old for old in states if not _dominates(new, old, radio)]
+    states.append(new)
+    if len(states) > _MOST_STATES:
+        states.remove(max(states, key=lambda state: state.cost_j))
+
+
+def _dominates(one: _State, other: _State, radio: RadioProfile) -> bool:
+    """``one`` ends no later, and costs no more even if it has to bridge the time between with its tail."""
+    if one.ends_s > other.ends_s:
+        return False
+    return one.cost_j + radio.tail_energy_j(other.ends_s - one.ends_s) <= other.cost_j

@@ -1,0 +1,135 @@
+"""The profiles that come with the package: one TOML file a radio and one a device below ``data/``, named by its stem.
+
+A new phone is a new file; nothing else has to change.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from tradewind.errors import InvalidValue, NotFound
+from tradewind.mobile.profiles import COMPONENTS, RADIO_FIGURES, DeviceProfile, Origin, RadioProfile, Sourced
+
+_REQUIRED_TEXT = ("producer", "model")
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Radios and devices by name."""
+
+    radios: Mapping[str, RadioProfile]
+    devices: Mapping[str, DeviceProfile]
+
+    def radio(self, name: str) -> RadioProfile:
+        """The radio of that name.
+
+        Raises
+        ------
+        NotFound
+        """
+        return radio_named(name, self.radios)
+
+    def device(self, name: str) -> DeviceProfile:
+        """The device of that name.
+
+        Raises
+        ------
+        NotFound
+        """
+        if name not in self.devices:
+            raise NotFound(f"no device {name!r}; there are {', '.join(self.devices)}")
+        return self.devices[name]
+
+
+def radio_named(name: str, radios: Mapping[str, RadioProfile]) -> RadioProfile:
+    """The radio of that name.
+
+    Raises
+    ------
+    NotFound
+    """
+    if name not in radios:
+        raise NotFound(f"no radio {name!r}; there are {', '.join(radios)}")
+    return radios[name]
+
+
+@cache
+def shipped_catalogue() -> Catalogue:
+    """The profiles of the package; they are the same for everybody."""
+    radios = {name: radio_of(name, content) for name, content in _documents("radios")}
+    devices = {name: device_of(name, content, radios) for name, content in _documents("devices")}
+    return Catalogue(radios, devices)
+
+
+def _documents(folder: str) -> list[tuple[str, Mapping[str, Any]]]:
+    found = sorted(files("tradewind.mobile").joinpath("data", folder).iterdir(), key=lambda entry: entry.name)
+    return [
+        (entry.name.removesuffix(".toml"), tomllib.loads(entry.read_text(encoding="utf-8")))
+        for entry in found
+        if entry.name.endswith(".toml")
+    ]
+
+
+def radio_of(name: str, content: Mapping[str, Any]) -> RadioProfile:
+    """A radio as its file has it.
+
+    Raises
+    ------
+    InvalidValue : a figure is missing, out of its domain or without source.
+    """
+    if unknown := set(content) - {"title", *RADIO_FIGURES}:
+        raise InvalidValue(f"{name}.{min(unknown)}", "is not known of a radio")
+    figures = {figure: _sourced(name, figure, content) for figure in RADIO_FIGURES}
+    return RadioProfile(name=name, title=str(content.get("title", name)), **figures)
+
+
+def device_of(name: str, content: Mapping[str, Any], radios: Mapping[str, RadioProfile]) -> DeviceProfile:
+    """A device as its file has it; ``radios`` are those that it may name.
+
+    Raises
+    ------
+    InvalidValue : as for a radio, or it names a radio that is not there.
+    """
+    known = {"radios", "facts", "idle_w", "screen_w", *_REQUIRED_TEXT, *(f"{each}_w" for each in COMPONENTS)}
+    if unknown := set(content) - known:
+        raise InvalidValue(f"{name}.{min(unknown)}", "is not known of a device")
+    for key in _REQUIRED_TEXT:
+        if not isinstance(content.get(key), str):
+            raise InvalidValue(f"{name}.{key}", "is missing")
+    for radio in content.get("radios", ()):
+        if radio not in radios:
+            raise InvalidValue(f"{name}.radios", f"{radio!r} is no radio; there are {', '.join(radios)}")
+    return DeviceProfile(
+        name=name,
+        producer=content["producer"],
+        model=content["model"],
+        facts={key: str(value) for key, value in content.get("facts", {}).items()},
+        idle_w=_sourced(name, "idle_w", content),
+        screen_w=_sourced(name, "screen_w", content) if "screen_w" in content else None,
+        component_w={
+            component: _sourced(name, f"{component}_w", content)
+            for component in COMPONENTS
+            if f"{component}_w" in content
+        },
+        radios={radio: radios[radio] for radio in content.get("radios", ())},
+    )
+
+
+def _sourced(owner: str, figure: str, content: Mapping[str, Any]) -> Sourced:
+    field = f"{owner}.{figure}"
+    told = content.get(figure)
+    if not isinstance(told, Mapping):
+        raise InvalidValue(field, "is missing; write a table with value, origin and source")
+    value, source = told.get("value"), told.get("source")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidValue(f"{field}.value", "must be a number")
+    if not isinstance(source, str):
+        raise InvalidValue(f"{field}.source", "must say where the figure comes from")
+    try:
+        origin = Origin(told.get("origin", ""))
+    except ValueError:
+        raise InvalidValue(f"{field}.origin", f"must be one of {', '.join(Origin)}") from None
+    return Sourced(float(value), source, origin)

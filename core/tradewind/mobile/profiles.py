@@ -1,0 +1,149 @@
+"""What a device and its radios draw; every figure tells where it comes from.
+
+Notation of the mobile paper (Guner & Kosar, "Energy-Performance Trade-offs in Mobile Data Transfers"): P_b is the power
+of the device in its base state, screen on or off, before the transfer; all others are above zero for their part alone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from math import isfinite
+from types import MappingProxyType
+
+from tradewind.errors import InvalidValue, NotFound
+
+
+class Origin(StrEnum):
+    PUBLISHED = "published"
+    """Measured by others, on this device or on another that is named with it."""
+    CALIBRATED = "calibrated"
+    """Fitted on this device."""
+    ASSUMED = "assumed"
+    """Nobody measured it; the source says what it was guessed from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sourced:
+    """A figure, not negative, and who says so."""
+
+    value: float
+    source: str
+    origin: Origin
+
+    def scaled(self, factor: float) -> "Sourced":
+        return Sourced(self.value * factor, f"{self.source}; × {factor:g}", self.origin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RadioProfile:
+    """Power of a radio.
+
+    Attributes
+    ----------
+    idle_w : mean power when it is on and nothing is sent, W.
+    active_w : power while a transfer runs, whatever its rate, W.
+    receive_j_per_bit, send_j_per_bit : energy of each bit on top.
+    tail_w, tail_s : power after the last byte, and for how long before the radio is idle again.
+    """
+
+    name: str
+    title: str
+    idle_w: Sourced
+    active_w: Sourced
+    receive_j_per_bit: Sourced
+    send_j_per_bit: Sourced
+    tail_w: Sourced
+    tail_s: Sourced
+
+    def __post_init__(self) -> None:
+        _check_figures(self.name, {name: getattr(self, name) for name in RADIO_FIGURES})
+        for name in ("active_w", "tail_w"):
+            if getattr(self, name).value < self.idle_w.value:
+                raise InvalidValue(f"{self.name}.{name}", "must not be below idle_w")
+
+    @property
+    def active_above_idle_w(self) -> float:
+        return self.active_w.value - self.idle_w.value
+
+    @property
+    def tail_above_idle_w(self) -> float:
+        return self.tail_w.value - self.idle_w.value
+
+    def tail_energy_j(self, gap_s: float) -> float:
+        """E_tail = (P_tail − P_b) · min(gap, t_tail): what follows a transfer until the next one, ``gap_s`` later."""
+        return self.tail_above_idle_w * min(gap_s, self.tail_s.value)
+
+    def scaled(self, factor: float) -> "RadioProfile":
+        """With every power and energy multiplied; times stay."""
+        powers = {name: getattr(self, name).scaled(factor) for name in RADIO_FIGURES if name != "tail_s"}
+        return replace(self, **powers)
+
+
+RADIO_FIGURES = ("idle_w", "active_w", "receive_j_per_bit", "send_j_per_bit", "tail_w", "tail_s")
+COMPONENTS = ("cpu", "memory", "disk", "nic")
+"""What a host's utilisation is told of, in the order of a fine-grained model's coefficients."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceProfile:
+    """Power of a device.
+
+    Attributes
+    ----------
+    facts : what it is, such as ``processor``; for people.
+    idle_w : P_b with the screen off and the radio idle, W.
+    screen_w : of the screen on top, W; absent where there is none.
+    component_w : of each component of :data:`COMPONENTS` when it is fully used, above idle, W.
+    radios : by name, in the order of preference.
+    """
+
+    name: str
+    producer: str
+    model: str
+    facts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    idle_w: Sourced
+    screen_w: Sourced | None = None
+    component_w: Mapping[str, Sourced]
+    radios: Mapping[str, RadioProfile] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        figures = {"idle_w": self.idle_w, **self.component_w}
+        _check_figures(self.name, figures if self.screen_w is None else figures | {"screen_w": self.screen_w})
+        for component in self.component_w:
+            if component not in COMPONENTS:
+                raise InvalidValue(f"{self.name}.{component}", f"is no component; there are {', '.join(COMPONENTS)}")
+
+    def base_w(self, radio: RadioProfile, *, screen_on: bool) -> float:
+        """P_b: idle, with the screen if it is on, and the radio idle."""
+        screen_w = self.screen_w.value if screen_on and self.screen_w is not None else 0.0
+        return self.idle_w.value + screen_w + radio.idle_w.value
+
+    def radio(self, name: str) -> RadioProfile:
+        """Its radio of that name.
+
+        Raises
+        ------
+        NotFound : it has none.
+        """
+        if name not in self.radios:
+            known = ", ".join(self.radios) or "none"
+            raise NotFound(f"{self.name} has no radio {name!r}; it has {known}")
+        return self.radios[name]
+
+    def scaled(self, factor: float) -> "DeviceProfile":
+        """With every power constant multiplied, its radios' too."""
+        return replace(
+            self,
+            idle_w=self.idle_w.scaled(factor),
+            screen_w=None if self.screen_w is None else self.screen_w.scaled(factor),
+            component_w={name: figure.scaled(factor) for name, figure in self.component_w.items()},
+            radios={name: radio.scaled(factor) for name, radio in self.radios.items()},
+        )
+
+
+def _check_figures(owner: str, figures: Mapping[str, Sourced]) -> None:
+    for name, figure in figures.items():
+        if not isfinite(figure.value) or figure.value < 0:
+            raise InvalidValue(f"{owner}.{name}", "must be finite and not negative")
+        if not figure.source.strip():
+            raise InvalidValue(f"{owner}.{name}.source", "must say where the figure comes from")

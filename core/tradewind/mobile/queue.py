@@ -1,0 +1,153 @@
+"""Jobs that wait to be sent over one radio, and how they can be laid out in time.
+
+All times are seconds from now.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from math import inf, isfinite
+
+from tradewind.errors import InvalidValue
+from tradewind.units import BITS_PER_BYTE
+
+_ROUNDING_S = 1e-9
+"""Below this two moments are one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedJob:
+    """``throughput_bps`` : what it reaches with the radio to itself. ``deadline_s`` : when it must have ended."""
+
+    name: str
+    total_bytes: int
+    throughput_bps: float
+    ready_s: float = 0.0
+    deadline_s: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, least in (
+            ("total_bytes", self.total_bytes, 0.0),
+            ("ready_s", self.ready_s, 0.0),
+            ("deadline_s", 0.0 if self.deadline_s is None else self.deadline_s, 0.0),
+        ):
+            if not isfinite(value) or value < least:
+                raise InvalidValue(f"{self.name}.{name}", "must be finite and not negative")
+        if not isfinite(self.throughput_bps) or self.throughput_bps <= 0:
+            raise InvalidValue(f"{self.name}.throughput_bps", "must be above 0")
+
+    @property
+    def duration_s(self) -> float:
+        """With the radio to itself."""
+        return BITS_PER_BYTE * self.total_bytes / self.throughput_bps
+
+    @property
+    def alone_ends_s(self) -> float:
+        """When it would end if it were sent as soon as it is ready, alone."""
+        return self.ready_s + self.duration_s
+
+    @property
+    def due_s(self) -> float:
+        return inf if self.deadline_s is None else self.deadline_s
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A job with its time."""
+
+    job: QueuedJob
+    starts_s: float
+    ends_s: float
+
+    @property
+    def meets_deadline(self) -> bool:
+        return self.ends_s <= self.job.due_s + _ROUNDING_S
+
+    @property
+    def delay_s(self) -> float:
+        """How much later it ends than it would have alone."""
+        return max(0.0, self.ends_s - self.job.alone_ends_s)
+
+
+class BurstMode(StrEnum):
+    SINGLE = "single"
+    BACK_TO_BACK = "back_to_back"
+    CONCURRENT = "concurrent"
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """Jobs without a pause between them: the radio is active from the first start to the last end."""
+
+    mode: BurstMode
+    placed: tuple[Placed, ...]
+
+    @property
+    def starts_s(self) -> float:
+        return min(each.starts_s for each in self.placed)
+
+    @property
+    def ends_s(self) -> float:
+        return max(each.ends_s for each in self.placed)
+
+    @property
+    def active_s(self) -> float:
+        return self.ends_s - self.starts_s
+
+    @property
+    def delay_s(self) -> float:
+        return sum(each.delay_s for each in self.placed)
+
+
+def in_turn(jobs: Sequence[QueuedJob], not_before_s: float) -> Burst:
+    """One after another in the given order without a pause, as early as that is possible."""
+    start_s, ahead_s = not_before_s, 0.0
+    for job in jobs:
+        start_s = max(start_s, job.ready_s - ahead_s)
+        ahead_s += job.duration_s
+    placed, at_s = [], start_s
+    for job in jobs:
+        placed.append(Placed(job, at_s, at_s + job.duration_s))
+        at_s += job.duration_s
+    return Burst(BurstMode.SINGLE if len(jobs) == 1 else BurstMode.BACK_TO_BACK, tuple(placed))
+
+
+def together(jobs: Sequence[QueuedJob], not_before_s: float, capacity_bps: float) -> Burst:
+    """All at once, when the last is ready."""
+    start_s = max(not_before_s, *(job.ready_s for job in jobs))
+    placed = shared([(job, start_s) for job in jobs], capacity_bps)
+    return Burst(BurstMode.SINGLE if len(jobs) == 1 else BurstMode.CONCURRENT, tuple(placed))
+
+
+def shared(starts: Iterable[tuple[QueuedJob, float]], capacity_bps: float) -> list[Placed]:
+    """Jobs that start when they are said to and share a capacity: each at its own rate, all slowed alike where it ends.
+
+    A job faster than the capacity has it to itself alone at its own rate: what it reaches is what the radio carries.
+    """
+    waiting = sorted(starts, key=lambda each: each[1])
+    ends_s: dict[int, float] = {}
+    left_bits: dict[int, float] = {}
+    now_s = 0.0
+    begun = 0
+    while len(ends_s) < len(waiting):
+        rates_bps = _shares({index: waiting[index][0] for index in left_bits}, capacity_bps)
+        next_end_s = min((now_s + left_bits[index] / rates_bps[index] for index in left_bits), default=inf)
+        next_start_s = waiting[begun][1] if begun < len(waiting) else inf
+        then_s = min(next_end_s, next_start_s)
+        for index in list(left_bits):
+            left_bits[index] -= rates_bps[index] * (then_s - now_s)
+            if left_bits[index] <= rates_bps[index] * _ROUNDING_S:
+                del left_bits[index]
+                ends_s[index] = then_s
+        now_s = then_s
+        while begun < len(waiting) and waiting[begun][1] <= now_s:
+            left_bits[begun] = BITS_PER_BYTE * float(waiting[begun][0].total_bytes)
+            begun += 1
+    return [Placed(job, start_s, ends_s[index]) for index, (job, start_s) in enumerate(waiting)]
+
+
+def _shares(jobs: dict[int, QueuedJob], capacity_bps: float) -> dict[int, float]:
+    wanted_bps = sum(job.throughput_bps for job in jobs.values())
+    room_bps = max(capacity_bps, *(job.throughput_bps for job in jobs.values())) if jobs else 0.0
+    slowed = min(1.0, room_bps / wanted_bps) if wanted_bps else 1.0
+    return {index: slowed * job.throughput_bps for index, job in jobs.items()}

@@ -1,0 +1,129 @@
+"""``/v1/devices``: device and radio profiles; every figure with its source."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Self
+
+from pydantic import Field, StringConstraints
+
+from tradewind.mobile.catalogue import radio_named
+from tradewind.mobile.profiles import COMPONENTS, RADIO_FIGURES, DeviceProfile, Origin, RadioProfile, Sourced
+from tradewind.wire.base import Name, NonNegative, Open, Strict, Text
+
+MOST_FACTS = 20
+MOST_RADIOS = 8
+ProfileName = Annotated[
+    str,
+    StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$"),
+    Field(description="Lower case letters, digits, dots, dashes; stands in addresses."),
+]
+
+
+class WireSourced(Strict):
+    """A figure, who says so, and whether it was measured at all."""
+
+    value: NonNegative
+    source: Annotated[Text, Field(min_length=1)]
+    origin: Origin
+
+    def to_sourced(self) -> Sourced:
+        return Sourced(self.value, self.source, self.origin)
+
+    @classmethod
+    def of(cls, figure: Sourced) -> Self:
+        return cls(value=figure.value, source=figure.source, origin=figure.origin)
+
+
+class WireRadioProfile(Strict):
+    """Power of a radio: idle, active, each bit on top, and the tail after the last byte."""
+
+    name: ProfileName
+    title: Name
+    idle_w: WireSourced
+    active_w: WireSourced
+    receive_j_per_bit: WireSourced
+    send_j_per_bit: WireSourced
+    tail_w: WireSourced
+    tail_s: WireSourced
+
+    def to_profile(self) -> RadioProfile:
+        figures = {name: getattr(self, name).to_sourced() for name in RADIO_FIGURES}
+        return RadioProfile(name=self.name, title=self.title, **figures)
+
+    @classmethod
+    def of(cls, radio: RadioProfile) -> Self:
+        figures = {name: WireSourced.of(getattr(radio, name)) for name in RADIO_FIGURES}
+        return cls(name=radio.name, title=radio.title, **figures)
+
+
+class NewDeviceProfile(Strict):
+    """A device as it was measured or described.
+
+    ``component_w`` : of cpu, memory, disk and nic when fully used, above idle. ``radios`` : names of known ones, or
+    whole profiles of its own.
+    """
+
+    producer: Name
+    model: Name
+    facts: dict[Name, Name] = Field(default_factory=dict, max_length=MOST_FACTS)
+    idle_w: WireSourced
+    screen_w: WireSourced | None = None
+    component_w: dict[str, WireSourced] = Field(default_factory=dict, max_length=len(COMPONENTS))
+    radios: tuple[ProfileName | WireRadioProfile, ...] = Field(default=(), max_length=MOST_RADIOS)
+
+    def to_profile(self, name: str, known: Mapping[str, RadioProfile]) -> DeviceProfile:
+        """The profile in the words of the domain.
+
+        Raises
+        ------
+        InvalidValue : a component or a figure cannot be.
+        NotFound : it names a radio that is not in ``known``.
+        """
+        radios = [radio_named(each, known) if isinstance(each, str) else each.to_profile() for each in self.radios]
+        return DeviceProfile(
+            name=name,
+            producer=self.producer,
+            model=self.model,
+            facts=self.facts,
+            idle_w=self.idle_w.to_sourced(),
+            screen_w=None if self.screen_w is None else self.screen_w.to_sourced(),
+            component_w={component: figure.to_sourced() for component, figure in self.component_w.items()},
+            radios={radio.name: radio for radio in radios},
+        )
+
+
+class WireDeviceProfile(Open):
+    """``own`` : uploaded by this tenant rather than shipped with the service."""
+
+    name: str
+    producer: str
+    model: str
+    facts: dict[str, str]
+    idle_w: WireSourced
+    screen_w: WireSourced | None = None
+    component_w: dict[str, WireSourced]
+    radios: tuple[WireRadioProfile, ...]
+    own: bool
+    uploaded_at: datetime | None = None
+
+    @classmethod
+    def of(cls, device: DeviceProfile, *, own: bool, uploaded_at: datetime | None) -> Self:
+        return cls(
+            name=device.name,
+            producer=device.producer,
+            model=device.model,
+            facts=dict(device.facts),
+            idle_w=WireSourced.of(device.idle_w),
+            screen_w=None if device.screen_w is None else WireSourced.of(device.screen_w),
+            component_w={name: WireSourced.of(figure) for name, figure in device.component_w.items()},
+            radios=tuple(WireRadioProfile.of(radio) for radio in device.radios.values()),
+            own=own,
+            uploaded_at=uploaded_at,
+        )
+
+
+class DeviceCatalogue(Open):
+    """All devices a tenant may name, its own before those of the service, and all radios."""
+
+    devices: tuple[WireDeviceProfile, ...]
+    radios: tuple[WireRadioProfile, ...]

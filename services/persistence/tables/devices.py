@@ -1,0 +1,15 @@
+"""Device profiles that tenants uploaded; those of the package are in no table."""
+
+from sqlalchemy import Column, Table, Text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from services.persistence.tables.metadata import METADATA, instant, tenant_column
+
+device_profiles = Table(
+    "device_profiles",
+    METADATA,
+    tenant_column(primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("content", JSONB, nullable=False),
+    instant("uploaded_at"),
+)

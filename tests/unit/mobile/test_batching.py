@@ -1,0 +1,116 @@
+from itertools import permutations
+from math import inf
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tradewind.errors import InvalidValue
+from tradewind.mobile.batching import MOST_JOBS, BatchTerms, bursts_of, evaluated, plan_batches
+from tradewind.mobile.catalogue import shipped_catalogue
+from tradewind.mobile.queue import BurstMode, Placed, QueuedJob, shared
+
+LTE = shipped_catalogue().radio("lte")
+TAIL_J = LTE.tail_energy_j(inf)
+FREE = BatchTerms(radio=LTE)
+
+
+def job(name="a", *, seconds=4.0, ready_s=0.0, deadline_s=None, throughput_bps=8e6):
+    total_bytes = round(seconds * throughput_bps / 8)
+    return QueuedJob(
+        name=name, total_bytes=total_bytes, throughput_bps=throughput_bps, ready_s=ready_s, deadline_s=deadline_s
+    )
+
+
+def test_separate_transfers_pay_a_tail_each_and_back_to_back_ones_pay_one():
+    # E(n separate) = n (E_x + E_tail); E(n back to back) = n E_x + E_tail (mobile paper, figure 8)
+    plan = plan_batches([job("a"), job("b"), job("c")], FREE)
+    assert [burst.mode for burst in plan.bursts] == [BurstMode.BACK_TO_BACK]
+    assert plan.tail_j == pytest.approx(TAIL_J)
+    assert plan.apart_tail_j == pytest.approx(3 * TAIL_J)
+    assert plan.saved_j == pytest.approx(2 * TAIL_J)
+    assert plan.tails_saved == 2
+
+
+def test_a_job_waits_for_a_later_one_only_where_the_tail_is_worth_it():
+    jobs = [job("a"), job("b", ready_s=60)]
+    assert len(plan_batches(jobs, FREE).bursts) == 1
+    # "a" would be 56 s late: at 0.3 J a second that is more than the tail's 12 J
+    dear = plan_batches(jobs, BatchTerms(radio=LTE, waiting_price_w=0.3))
+    assert [burst.starts_s for burst in dear.bursts] == [0, 60]
+    assert dear.saved_j == pytest.approx(0, abs=1e-9)
+
+
+def test_a_deadline_is_kept_though_waiting_would_save_a_tail():
+    plan = plan_batches([job("urgent", deadline_s=10), job("late", ready_s=60)], FREE)
+    assert [burst.starts_s for burst in plan.bursts] == [0, 60]
+    assert plan.missed == ()
+
+
+def test_a_gap_shorter_than_the_tail_costs_only_its_part():
+    plan = evaluated(bursts_of([Placed(job("a"), 0, 4), Placed(job("b"), 7, 11)]), FREE)
+    assert plan.tail_j == pytest.approx(LTE.tail_energy_j(3) + TAIL_J)
+
+
+def test_jobs_that_leave_the_radio_half_idle_go_at_once():
+    plan = plan_batches([job("a"), job("b")], BatchTerms(radio=LTE, capacity_bps=16e6))
+    assert [burst.mode for burst in plan.bursts] == [BurstMode.CONCURRENT]
+    assert plan.active_j == pytest.approx(LTE.active_above_idle_w * 4)
+
+
+def test_sharing_a_full_radio_slows_all_alike_until_one_is_done():
+    placed = shared([(job("short", seconds=2), 0.0), (job("long", seconds=4), 0.0)], 8e6)
+    assert [each.ends_s for each in placed] == pytest.approx([4, 6])
+
+
+def test_a_deadline_that_nobody_could_keep_is_named_and_the_others_are_kept():
+    plan = plan_batches([job("never", seconds=10, deadline_s=5), job("soon", deadline_s=5)], FREE)
+    assert plan.missed == ("never",)
+
+
+@pytest.mark.parametrize("jobs", [[], [job("a"), job("a")], [job(str(number)) for number in range(MOST_JOBS + 1)]])
+def test_a_queue_that_cannot_be_planned_is_refused(jobs):
+    with pytest.raises(InvalidValue, match="jobs"):
+        plan_batches(jobs, FREE)
+
+
+JOBS = st.lists(
+    st.tuples(st.floats(0.5, 20), st.floats(0, 40), st.none() | st.floats(1, 80)), min_size=1, max_size=5
+).map(
+    lambda rows: [
+        job(str(number), seconds=seconds, ready_s=ready_s, deadline_s=due_s)
+        for number, (seconds, ready_s, due_s) in enumerate(rows)
+    ]
+)
+
+
+def misses_in_turn(order):
+    now_s, missed = 0.0, 0
+    for each in order:
+        now_s = max(now_s, each.ready_s) + each.duration_s
+        missed += now_s > each.due_s + 1e-9
+    return missed
+
+
+@settings(max_examples=60, deadline=None)
+@given(JOBS, st.sampled_from([0.0, 0.05, 1.0]))
+def test_no_deadline_is_missed_that_any_order_could_keep_and_nobody_starts_early(jobs, price_w):
+    plan = plan_batches(jobs, BatchTerms(radio=LTE, waiting_price_w=price_w))
+    placed = [each for burst in plan.bursts for each in burst.placed]
+    assert sorted(each.job.name for each in placed) == sorted(each.name for each in jobs)
+    assert all(each.starts_s >= each.job.ready_s - 1e-9 for each in placed)
+    assert len(plan.missed) <= min(misses_in_turn(order) for order in permutations(jobs))
+
+
+@settings(max_examples=60, deadline=None)
+@given(JOBS, st.sampled_from([0.0, 0.05, 1.0]))
+def test_a_plan_never_costs_more_than_sending_everything_at_once_when_it_is_ready(jobs, price_w):
+    terms = BatchTerms(radio=LTE, waiting_price_w=price_w)
+    plan = plan_batches(jobs, terms)
+    ready = evaluated(bursts_of(shared([(each, each.ready_s) for each in jobs], jobs[0].throughput_bps)), terms)
+
+    def cost_j(each):
+        return each.active_j + each.tail_j + price_w * each.delay_s
+
+    if len(ready.missed) <= len(plan.missed):
+        assert cost_j(plan) <= cost_j(ready) + 1e-6
