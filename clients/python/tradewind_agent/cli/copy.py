@@ -2,6 +2,7 @@
 
 import os
 import signal
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ import typer
 
 from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.copy_by import Around, copy_by
+from tradewind_agent.cli.copy_queue import Queue, copy_queue, queue_of
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.progress import transferring
 from tradewind_agent.cli.terminal import Terminal
@@ -106,13 +108,15 @@ def copy_options(
 @grouped
 def copy(
     places: Annotated[
-        list[str], typer.Argument(metavar="SRC... DEST", help="What to copy, and where to; one end is http(s)://.")
-    ],
+        list[str] | None,
+        typer.Argument(metavar="SRC... DEST", help="What to copy, and where to; one end is http(s)://."),
+    ] = None,
     *,
     wanted: Annotated["CopyOptions", GroupOf(copy_options)],
     manifest: Annotated[
         str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
     ] = None,
+    queue: Annotated["Queue | None", GroupOf(queue_of)],
     mover: Annotated[
         str, typer.Option(help="Who moves the bytes: tradewind, rclone, aria2, curl or globus-url-copy.")
     ] = OWN_MOVER,
@@ -126,6 +130,15 @@ def copy(
     from tradewind_agent.retries import BRIEF_RETRIES
 
     terminal = Terminal(as_json, quiet)
+    places = places or []
+    if queue is not None:
+        _check_alone(places, manifest, mover)
+        _end_cleanly_when_stopped()
+        with ExitStack() as closing:
+            client = surroundings.open_client_if_configured(BRIEF_RETRIES)
+            if client is not None:
+                closing.enter_context(client)
+            raise typer.Exit(copy_queue(queue, wanted, Around(terminal, client, meter), dry_run=dry_run))
     _check_places(places, manifest, mover)
     _end_cleanly_when_stopped()
     listing = _listed(places, manifest, wanted) if mover == OWN_MOVER else None
@@ -168,6 +181,16 @@ def _listed(places: list[str], manifest: str | None, wanted: "CopyOptions") -> "
 
     with loaded_meanwhile("tradewind_agent.copying", *surroundings.modules_of_the_client()):
         return list_files(places[:-1], places[-1], manifest=manifest, options=wanted.engine, ask_for_meter=True)
+
+
+def _check_alone(places: list[str], manifest: str | None, mover: str) -> None:
+    """Refuse what stands in the queue's file, or what only the own engine does."""
+    if places:
+        raise typer.BadParameter("stand in the file of --batch", param_hint="SRC... DEST")
+    if manifest is not None:
+        raise typer.BadParameter("stands in the file of --batch", param_hint="--manifest")
+    if mover != OWN_MOVER:
+        raise typer.BadParameter("--batch copies by tradewind alone", param_hint="--mover")
 
 
 def _end_cleanly_when_stopped() -> None:

@@ -1,0 +1,120 @@
+"""When to send the copies of a queue: by the service, which knows one's own devices, else by the same rules here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tradewind.errors import InvalidValue
+from tradewind.mobile.batching import BatchPlan, BatchTerms, evaluated, plan_batches
+from tradewind.mobile.catalogue import shipped_catalogue
+from tradewind.mobile.profiles import RadioProfile
+from tradewind.mobile.queue import Burst, Placed, QueuedJob
+from tradewind.wire.batching import BatchingAdvice, BatchingRequest, WireQueuedJob
+from tradewind_agent.copy_listing import list_files
+from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.copying import prepare_listed
+from tradewind_agent.errors import ServiceAway
+from tradewind_agent.queued.queue_file import CopyRequest
+
+if TYPE_CHECKING:
+    from tradewind_agent.client import Client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RadioChoice:
+    """``waiting_price_w`` : what a second of delay of one job is worth, J. ``capacity_bps`` : of the radio."""
+
+    radio: str
+    device: str | None = None
+    waiting_price_w: float = 0.0
+    capacity_bps: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A plan, the radio by whose figures it was made, and who made it."""
+
+    plan: BatchPlan
+    radio: RadioProfile
+    source: str
+
+    @property
+    def rationale(self) -> str:
+        return f"{self.plan.rationale(self.radio)}; planned by {self.source}"
+
+
+def sized(requests: Sequence[CopyRequest], options: CopyOptions, client: "Client | None") -> list[QueuedJob]:
+    """The copies with their bytes and the rate that each is expected to reach alone.
+
+    Raises
+    ------
+    InvalidValue : nothing tells a rate.
+    AgentError : a source cannot be listed.
+    """
+    return [_sized(request, options, client) for request in requests]
+
+
+def _sized(request: CopyRequest, options: CopyOptions, client: "Client | None") -> QueuedJob:
+    listing = list_files(request.sources, request.destination, manifest=request.manifest, options=options.engine)
+    rate_bps = request.throughput_bps
+    if rate_bps is None:
+        predicted = prepare_listed(listing, options=options, client=client).plan.predicted
+        rate_bps = options.bandwidth_bps if predicted is None else predicted.throughput_bps.mean
+    if rate_bps is None:
+        raise InvalidValue(
+            request.name, 'nothing tells how fast it will be; add a "rate" to the job, or --bandwidth of the path'
+        )
+    return QueuedJob(
+        name=request.name,
+        total_bytes=sum(listing.sizes_bytes),
+        throughput_bps=rate_bps,
+        ready_s=request.ready_s,
+        deadline_s=request.deadline_s,
+    )
+
+
+def advised(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client | None") -> Advice:
+    """When to send the jobs.
+
+    Raises
+    ------
+    NotFound : no such radio or device; devices of one's own are known to the service alone.
+    """
+    if client is not None:
+        try:
+            return _by_service(jobs, choice, client)
+        except ServiceAway:
+            pass
+    catalogue = shipped_catalogue()
+    known = catalogue.radio if choice.device is None else catalogue.device(choice.device).radio
+    radio = known(choice.radio)
+    return Advice(plan_batches(jobs, _terms(choice, radio)), radio, "this host")
+
+
+def _by_service(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client") -> Advice:
+    asked = BatchingRequest(
+        radio=choice.radio,
+        device=choice.device,
+        waiting_price_j_per_s=choice.waiting_price_w,
+        bandwidth_bps=choice.capacity_bps,
+        jobs=tuple(WireQueuedJob.of(job) for job in jobs),
+    )
+    advice = client.mobile.advise_batching(asked)
+    if choice.device is None:
+        radio = shipped_catalogue().radio(choice.radio)
+    else:
+        told = client.mobile.device(choice.device)
+        radio = next(each.to_profile() for each in told.radios if each.name == choice.radio)
+    return Advice(evaluated(_bursts(advice, jobs), _terms(choice, radio)), radio, "the service")
+
+
+def _terms(choice: RadioChoice, radio: RadioProfile) -> BatchTerms:
+    return BatchTerms(radio=radio, waiting_price_w=choice.waiting_price_w, capacity_bps=choice.capacity_bps)
+
+
+def _bursts(advice: BatchingAdvice, jobs: Sequence[QueuedJob]) -> list[Burst]:
+    by_name = {job.name: job for job in jobs}
+    return [
+        Burst(burst.mode, tuple(Placed(by_name[each.name], each.starts_s, each.ends_s) for each in burst.jobs))
+        for burst in advice.bursts
+    ]

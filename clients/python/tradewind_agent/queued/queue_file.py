@@ -1,0 +1,114 @@
+"""A queue of copies as a file: a line a job, each one JSON object.
+
+    {"name": "photos", "sources": ["http://host/photos/"], "destination": "photos", "deadline": "2h"}
+
+``not_before`` and ``deadline`` are durations from now or moments of RFC 3339 with a zone; ``rate`` is what the job
+reaches alone, where nobody knows it better. The name is the destination unless it is given.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tradewind.errors import InvalidUnit, InvalidValue
+from tradewind.mobile.batching import MOST_JOBS
+from tradewind.units import parse_bps, parse_seconds
+
+_KNOWN = ("name", "sources", "destination", "manifest", "not_before", "deadline", "rate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyRequest:
+    """One copy of the queue; times are seconds from when the file was read."""
+
+    name: str
+    sources: tuple[str, ...]
+    destination: str
+    manifest: str | None
+    ready_s: float
+    deadline_s: float | None
+    throughput_bps: float | None
+
+
+def read_queue(path: Path, now: datetime) -> list[CopyRequest]:
+    """The jobs of a queue file; empty lines are passed over.
+
+    Raises
+    ------
+    InvalidValue : of a line, with its number; or there is no job, there are too many, or two of one name.
+    """
+    requests: list[CopyRequest] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
+        if line.strip():
+            try:
+                requests.append(_request(_object(line), now))
+            except InvalidValue as wrong:
+                raise InvalidValue(f"{path}, line {number}", f"{wrong.field}: {wrong.reason}") from None
+    if not requests:
+        raise InvalidValue(str(path), "holds no job; write one JSON object a line")
+    if len(requests) > MOST_JOBS:
+        raise InvalidValue(str(path), f"holds {len(requests)} jobs; at most {MOST_JOBS} are planned together")
+    names = [request.name for request in requests]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InvalidValue(str(path), f'two jobs are named {twice!r}; give each a "name" of its own')
+    return requests
+
+
+def _object(line: str) -> Mapping[str, Any]:
+    try:
+        content = json.loads(line)
+    except ValueError as wrong:
+        raise InvalidValue("job", f"is not JSON: {wrong}") from None
+    if not isinstance(content, dict):
+        raise InvalidValue("job", "must be a JSON object")
+    if unknown := set(content) - set(_KNOWN):
+        raise InvalidValue(min(unknown), f"is no field of a job; there are {', '.join(_KNOWN)}")
+    return content
+
+
+def _request(content: Mapping[str, Any], now: datetime) -> CopyRequest:
+    sources = content.get("sources", () if "manifest" in content else None)
+    if not isinstance(sources, Sequence) or isinstance(sources, str) or not all(isinstance(s, str) for s in sources):
+        raise InvalidValue("sources", "must be a list of addresses or paths")
+    destination = _text(content, "destination")
+    if destination is None:
+        raise InvalidValue("destination", "is missing")
+    deadline_s = _moment_s(content, "deadline", now)
+    rate = _text(content, "rate")
+    return CopyRequest(
+        name=_text(content, "name") or destination,
+        sources=tuple(sources),
+        destination=destination,
+        manifest=_text(content, "manifest"),
+        ready_s=max(_moment_s(content, "not_before", now) or 0.0, 0.0),
+        deadline_s=None if deadline_s is None else max(deadline_s, 0.0),
+        throughput_bps=None if rate is None else parse_bps(rate),
+    )
+
+
+def _text(content: Mapping[str, Any], field: str) -> str | None:
+    value = content.get(field)
+    if value is not None and not (isinstance(value, str) and value):
+        raise InvalidValue(field, "must be a text that is not empty")
+    return value
+
+
+def _moment_s(content: Mapping[str, Any], field: str, now: datetime) -> float | None:
+    """Seconds from ``now``; below 0 of a moment that has passed."""
+    text = _text(content, field)
+    if text is None:
+        return None
+    try:
+        return parse_seconds(text)
+    except InvalidUnit:
+        pass
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidValue(field, f"{text!r} is neither a duration, such as 2h, nor a moment of RFC 3339") from None
+    if at.tzinfo is None:
+        raise InvalidValue(field, f"{text!r} has no zone; write it like 2026-11-22T18:00:00+01:00")
+    return (at - now).total_seconds()

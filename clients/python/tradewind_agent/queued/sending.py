@@ -1,0 +1,223 @@
+"""A plan at work: wait for each burst, copy its jobs one after another or at once, and tell what came of it.
+
+A job of a burst begins when the planned ones before it have ended, never before it is ready. How long each really took
+is known afterwards; what was saved is then modelled again from the times that were.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tradewind.errors import TradewindError
+from tradewind.mobile.batching import BatchPlan, BatchTerms, bursts_of, evaluated
+from tradewind.mobile.queue import Burst, BurstMode, Placed, QueuedJob
+from tradewind.transfer import Status
+from tradewind.units import throughput_bps
+from tradewind_agent.copy_report import CopyReport
+from tradewind_agent.queued.advice import Advice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A job that was sent, or why it was not; times are seconds since the plan was made."""
+
+    planned: Placed
+    starts_s: float
+    ends_s: float
+    report: CopyReport | None
+    failure: str | None = None
+
+    @property
+    def job(self) -> QueuedJob:
+        return self.planned.job
+
+    @property
+    def succeeded(self) -> bool:
+        return self.report is not None and self.report.succeeded
+
+    @property
+    def in_time(self) -> bool | None:
+        """Whether the deadline was kept; ``None`` where there is none or nothing was finished."""
+        if not self.succeeded or self.job.deadline_s is None:
+            return None
+        return self.ends_s <= self.job.deadline_s
+
+
+@dataclass(frozen=True, slots=True)
+class QueueReport:
+    """What a queue came to; ``as_sent`` : the plan's figures, of the times that were."""
+
+    advice: Advice
+    sent: tuple[Sent, ...]
+    as_sent: BatchPlan | None
+
+    @property
+    def succeeded(self) -> bool:
+        return all(each.succeeded for each in self.sent)
+
+    def lines(self) -> list[str]:
+        """A line a job, and what was saved."""
+        told = [_line(each) for each in self.sent]
+        if self.as_sent is not None:
+            radio = self.advice.radio
+            own_j = self.as_sent.apart_active_j + self.as_sent.apart_tail_j
+            told.append(
+                f"saved {self.as_sent.saved_j:.3g} J of the {own_j:.3g} J of {radio.title} (modelled) that each on its "
+                f"own would have taken; the plan expected {self.advice.plan.saved_j:.3g} J"
+            )
+        return told
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "rationale": self.advice.rationale,
+            "planned_by": self.advice.source,
+            "radio": self.advice.radio.name,
+            "planned": plan_figures(self.advice.plan),
+            "as_sent": None if self.as_sent is None else plan_figures(self.as_sent),
+            "energy_is": "modelled, of the radio above idle",
+            "jobs": [_document(each) for each in self.sent],
+        }
+
+
+def send_queue(
+    advice: Advice,
+    copy: Callable[[str], CopyReport],
+    *,
+    clock_s: Callable[[], float],
+    pause: Callable[[float], object],
+    say: Callable[[str], None] = lambda _: None,
+) -> QueueReport:
+    """Send every job when the plan says.
+
+    Parameters
+    ----------
+    copy : copies the job of a name; called from other threads for jobs that go at once.
+    clock_s : seconds since the plan was made.
+    pause : sleeps for so many seconds.
+    """
+    sent: list[Sent] = []
+    for burst in advice.plan.bursts:
+        _wait_until(burst.starts_s, clock_s, pause, say, burst)
+        if burst.mode is BurstMode.CONCURRENT:
+            sent += _at_once(burst, copy, clock_s, pause)
+        else:
+            for placed in burst.placed:
+                _wait_until(placed.job.ready_s, clock_s, pause, lambda _: None, burst)
+                sent.append(_copied(placed, copy, clock_s))
+        if any(each.report is not None and each.report.status is Status.CANCELLED for each in sent):
+            break  # the user wants no more of it
+    return QueueReport(advice, tuple(sent), _as_sent(sent, advice))
+
+
+def _wait_until(
+    at_s: float,
+    clock_s: Callable[[], float],
+    pause: Callable[[float], object],
+    say: Callable[[str], None],
+    burst: Burst,
+) -> None:
+    if (left_s := at_s - clock_s()) > 0:
+        names = ", ".join(each.job.name for each in burst.placed)
+        say(f"waiting {left_s:.0f} s for {names}, to share a tail")
+        pause(left_s)
+
+
+def _at_once(
+    burst: Burst, copy: Callable[[str], CopyReport], clock_s: Callable[[], float], pause: Callable[[float], object]
+) -> list[Sent]:
+    """Each begins when it is ready and those that were planned to have ended by then are over."""
+    over = {placed.job.name: threading.Event() for placed in burst.placed}
+    sent: dict[str, Sent] = {}
+
+    def send(placed: Placed) -> None:
+        try:
+            for before in burst.placed:
+                if before.ends_s <= placed.starts_s and before is not placed:
+                    over[before.job.name].wait()
+            if (left_s := placed.job.ready_s - clock_s()) > 0:
+                pause(left_s)
+            sent[placed.job.name] = _copied(placed, copy, clock_s)
+        finally:
+            over[placed.job.name].set()
+
+    # Daemons: an interrupt ends the program, and finished parts stay for the next run.
+    threads = [threading.Thread(target=send, args=(placed,), daemon=True) for placed in burst.placed]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [sent[placed.job.name] for placed in burst.placed]
+
+
+def _copied(placed: Placed, copy: Callable[[str], CopyReport], clock_s: Callable[[], float]) -> Sent:
+    """One failed job does not keep the others from being sent."""
+    starts_s = clock_s()
+    report, failure = None, None
+    try:
+        report = copy(placed.job.name)
+    except (TradewindError, OSError) as error:
+        failure = str(error)
+    return Sent(planned=placed, starts_s=starts_s, ends_s=clock_s(), report=report, failure=failure)
+
+
+def _as_sent(sent: Sequence[Sent], advice: Advice) -> BatchPlan | None:
+    """The model's figures for the times that were; of jobs that moved something."""
+    moved = [
+        each for each in sent if each.report is not None and each.report.bytes_moved and each.ends_s > each.starts_s
+    ]
+    if not moved:
+        return None
+    placed = [Placed(_as_it_was(each, moved), each.starts_s, each.ends_s) for each in moved]
+    return evaluated(bursts_of(placed), BatchTerms(radio=advice.radio))
+
+
+def _as_it_was(each: Sent, among: Sequence[Sent]) -> QueuedJob:
+    """The job with what it moved, at the rate that it had; beside others that says nothing of it alone."""
+    assert each.report is not None
+    moved_bytes = each.report.bytes_moved
+    beside = any(other.starts_s < each.ends_s and each.starts_s < other.ends_s for other in among if other is not each)
+    rate_bps = each.job.throughput_bps if beside else throughput_bps(moved_bytes, each.ends_s - each.starts_s)
+    return replace(each.job, total_bytes=moved_bytes, throughput_bps=rate_bps)
+
+
+def plan_figures(plan: BatchPlan) -> Mapping[str, Any]:
+    """A plan's figures in the names of the wire."""
+    return {
+        "bursts": [
+            {
+                "mode": str(burst.mode),
+                "starts_s": burst.starts_s,
+                "ends_s": burst.ends_s,
+                "jobs": [each.job.name for each in burst.placed],
+            }
+            for burst in plan.bursts
+        ],
+        "active_j": plan.active_j,
+        "tail_j": plan.tail_j,
+        "on_their_own_j": plan.apart_active_j + plan.apart_tail_j,
+        "saved_j": plan.saved_j,
+        "tails_saved": plan.tails_saved,
+        "delay_s": plan.delay_s,
+        "missed": list(plan.missed),
+    }
+
+
+def _line(each: Sent) -> str:
+    due = {True: "; in time", False: "; after its deadline", None: ""}[each.in_time]
+    told = each.failure if each.report is None else each.report.line()
+    return f"{each.job.name}: began after {each.starts_s:.0f} s{due}; {told}"
+
+
+def _document(each: Sent) -> dict[str, Any]:
+    return {
+        "name": each.job.name,
+        "planned_starts_s": each.planned.starts_s,
+        "planned_ends_s": each.planned.ends_s,
+        "starts_s": each.starts_s,
+        "ends_s": each.ends_s,
+        "deadline_s": each.job.deadline_s,
+        "in_time": each.in_time,
+        "failure": each.failure,
+        "report": None if each.report is None else each.report.document(),
+    }

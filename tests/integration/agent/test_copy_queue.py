@@ -1,0 +1,85 @@
+"""Copies of a queue by the command line: they wait for one another, and what was saved is told."""
+
+import json
+
+import pytest
+
+from tests.integration.agent.command import run
+from tests.integration.serving import serving
+
+
+@pytest.fixture
+def origin(tmp_path):
+    source = tmp_path / "source"
+    for name in ("photos", "notes"):
+        (source / name).mkdir(parents=True)
+        (source / name / "file").write_bytes(name.encode() * 50_000)
+    with serving(source) as server:
+        yield server
+
+
+def queue_file(tmp_path, origin, *jobs):
+    path = tmp_path / "queue"
+    rows = [
+        {"name": name, "sources": [f"{origin.url}{name}/"], "destination": str(tmp_path / name), "rate": "8Mbps"} | more
+        for name, more in jobs
+    ]
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    return str(path)
+
+
+def test_a_job_waits_for_the_next_one_and_the_tail_that_was_saved_is_told(origin, tmp_path, env):
+    queue = queue_file(tmp_path, origin, ("photos", {}), ("notes", {"not_before": "3s", "deadline": "1h"}))
+    done = run("copy", "--batch", queue, "--radio", "lte", "--no-tune", "--quiet", "--json", env=env)
+    assert done.code == 0, done.err
+    first, second = done.document["jobs"]
+    assert (first["name"], second["name"]) == ("photos", "notes")
+    assert first["starts_s"] >= first["planned_starts_s"] > 0
+    assert second["starts_s"] >= 3
+    assert second["in_time"] is True
+    assert (tmp_path / "notes" / "file").read_bytes() == b"notes" * 50_000
+    assert done.document["planned"]["tails_saved"] == 1
+    assert done.document["as_sent"]["saved_j"] > 0
+    assert "modelled" in done.document["energy_is"]
+
+
+def test_jobs_that_leave_the_radio_half_idle_are_copied_at_once_and_one_that_fails_stops_no_other(
+    origin, tmp_path, env
+):
+    queue = queue_file(tmp_path, origin, ("photos", {}), ("notes", {}))
+    (tmp_path / "notes").write_text("in the way")
+    done = run("copy", "--batch", queue, "--radio", "lte", "--radio-rate", "16Mbps", "--quiet", "--json", env=env)
+    assert done.code == 1, done.err
+    jobs = {each["name"]: each for each in done.document["jobs"]}
+    assert [burst["mode"] for burst in done.document["planned"]["bursts"]] == ["concurrent"]
+    assert (tmp_path / "photos" / "file").exists()
+    assert jobs["photos"]["report"]["status"] == "succeeded"
+    assert jobs["notes"]["failure"] or jobs["notes"]["report"]["failures"]
+
+
+def test_a_dry_run_says_when_and_moves_nothing(origin, tmp_path, env):
+    queue = queue_file(tmp_path, origin, ("photos", {}), ("notes", {"not_before": "1h"}))
+    told = run("copy", "--batch", queue, "--radio", "lte", "--waiting-price", "1W", "--dry-run", env=env)
+    assert told.code == 0, told.err
+    assert "after 3600 s" in told.out
+    assert "this host" in told.out
+    assert not (tmp_path / "photos").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--batch", "{queue}"], "--radio"),
+        (["--batch", "{queue}", "--radio", "smoke"], "no radio 'smoke'; there are 5g, lte, wifi"),
+        (["--batch", "{queue}", "--radio", "lte", "--device", "galaxy-s99"], "no device 'galaxy-s99'"),
+        (["--batch", "{queue}", "--radio", "lte", "http://host/a", "b"], "stand in the file"),
+        (["--batch", "{queue}", "--radio", "lte", "--mover", "curl"], "tradewind alone"),
+        (["--batch", "/nowhere/queue", "--radio", "lte"], "/nowhere/queue"),
+        (["--radio", "lte", "http://host/a", "b"], "goes with --batch"),
+    ],
+)
+def test_what_cannot_be_meant_is_told_in_a_line(origin, tmp_path, env, arguments, told):
+    queue = queue_file(tmp_path, origin, ("photos", {}))
+    refused = run("copy", *(each.format(queue=queue) for each in arguments), env=env)
+    assert refused.code in (1, 2)
+    assert told in refused.error

@@ -1,0 +1,48 @@
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from tradewind.errors import InvalidValue
+from tradewind_agent.queued.queue_file import read_queue
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+JOB = {"sources": ["http://host/a/"], "destination": "a"}
+
+
+def read(tmp_path, *jobs):
+    path = tmp_path / "queue"
+    path.write_text("\n".join(each if isinstance(each, str) else json.dumps(each) for each in jobs))
+    return read_queue(path, NOW)
+
+
+def test_times_are_durations_from_now_or_moments_with_a_zone(tmp_path):
+    first, second = read(
+        tmp_path,
+        JOB | {"not_before": "90s", "deadline": "2h", "rate": "20Mbps"},
+        "",
+        JOB | {"name": "b", "not_before": "2026-11-22T12:59:00+01:00", "deadline": "2026-11-22T14:00:00+01:00"},
+    )
+    assert (first.name, first.ready_s, first.deadline_s, first.throughput_bps) == ("a", 90, 7200, 20e6)
+    assert (second.ready_s, second.deadline_s) == (0, 3600)  # what has passed is now
+
+
+@pytest.mark.parametrize(
+    ("jobs", "told"),
+    [
+        ([], "holds no job"),
+        (["{"], "line 1: job: is not JSON"),
+        (["[]"], "must be a JSON object"),
+        ([JOB, JOB], "two jobs are named 'a'"),
+        ([JOB | {"deadlin": "1h"}], "deadlin: is no field of a job"),
+        ([JOB | {"sources": "http://host/a/"}], "must be a list"),
+        ([{"sources": []}], "destination: is missing"),
+        ([JOB | {"deadline": "tomorrow"}], "neither a duration"),
+        ([JOB | {"deadline": "2026-11-22T14:00:00"}], "has no zone"),
+        ([JOB | {"rate": "20"}], "has no unit"),
+        ([JOB | {"name": str(number)} for number in range(41)], "at most 40"),
+    ],
+)
+def test_a_mistake_names_the_line_and_what_to_write(tmp_path, jobs, told):
+    with pytest.raises(InvalidValue, match=told):
+        read(tmp_path, *jobs)
