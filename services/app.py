@@ -16,6 +16,7 @@ from services.admin.routers import PAGES
 from services.api import (
     batching,
     completions,
+    connections,
     devices,
     endpoints,
     front,
@@ -63,6 +64,7 @@ ROUTERS = (
     batching.router,
     keys.router,
     warehouse.router,
+    connections.router,
     probes.router,
     front.router,
     *PAGES,

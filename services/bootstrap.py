@@ -53,6 +53,7 @@ class Container:
     snapshots: Snapshots
     lookups: SingleFlight
     unseen_turns: asyncio.Lock
+    analysis_turns: asyncio.Lock
     client: redis.Redis
     session_client: redis.asyncio.Redis
     sessions: RedisSessions
@@ -112,6 +113,7 @@ def container(
             snapshots=snapshots,
             lookups=SingleFlight(),
             unseen_turns=asyncio.Lock(),
+            analysis_turns=asyncio.Lock(),
             client=client,
             session_client=session_client,
             sessions=sessions,

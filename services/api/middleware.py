@@ -16,7 +16,10 @@ MAX_COMPLETION_BYTES = 4 * MIB
 MAX_HEARTBEAT_BYTES = 64 * KIB
 """Several times the largest; hundreds of thousands wait for the journal at once when no worker takes them."""
 
-COMPLETIONS, HEARTBEATS = "/complete", "/heartbeats"
+MAX_HAR_BYTES = 16 * MIB
+"""Of a browser's log as it is sent; agents send less than 1 kB an entry, without what is not analysed."""
+
+COMPLETIONS, HEARTBEATS, HARS = "/complete", "/heartbeats", "/v1/connections/analyse"
 STREAMED_ROUTES = frozenset({"/v1/logs"})
 """Routes that read their body piece by piece and keep a limit of their own."""
 
@@ -48,6 +51,8 @@ class BodyLimit:
     def _most_bytes(self, path: str) -> int:
         if path.endswith(COMPLETIONS):
             return MAX_COMPLETION_BYTES
+        if path == HARS:
+            return MAX_HAR_BYTES
         return min(MAX_HEARTBEAT_BYTES, self._max_bytes) if path.endswith(HEARTBEATS) else self._max_bytes
 
 

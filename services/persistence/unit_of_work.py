@@ -29,6 +29,7 @@ from services.persistence.repositories.models import Models
 from services.persistence.repositories.old_releases import OldReleases
 from services.persistence.repositories.outcomes import Outcomes
 from services.persistence.repositories.own_tiers import OwnTiers
+from services.persistence.repositories.page_loads import PageLoads
 from services.persistence.repositories.people import Users, UserSessions
 from services.persistence.repositories.price_books import PriceBooks
 from services.persistence.repositories.quotes import Quotes
@@ -158,6 +159,10 @@ class UnitOfWork:
     @cached_property
     def usage(self) -> Usage:
         return Usage(self.connection)
+
+    @cached_property
+    def page_loads(self) -> PageLoads:
+        return PageLoads(self.connection, self.tenant_id)
 
     @cached_property
     def saved_queries(self) -> SavedQueries:

@@ -12,8 +12,12 @@ from uuid import UUID
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
+from tradewind.connections.har import Har
+from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import TransferRecord
+from tradewind.wire.connections import ConnectionAnalysis
 from tradewind.wire.heartbeats import Completion, CompletionReceipt, Heartbeat, HeartbeatAnswer
 from tradewind.wire.inventory import (
     Cluster,
@@ -201,6 +205,30 @@ class Client:
     def batch(self, batch_id: UUID) -> BatchReceipt:
         """The receipt of a batch, later."""
         return self._calls.call("GET", f"/v1/logs/batches/{batch_id}", TypeAdapter(BatchReceipt))
+
+    # Connections
+
+    def analyse_connections(
+        self, har: Har, *, path: Path = UNKNOWN_PATH, proxy: str | None = None
+    ) -> ConnectionAnalysis:
+        """Have a browser's log analysed and kept; the same log again replaces what was kept of it.
+
+        Parameters
+        ----------
+        har : as `har_file.read_har` or ``tradewind.connections.har.decode_har`` read it: of addresses the origins are
+            sent, of headers those of caches and sizes.
+        path : what is known of the path to the servers.
+        proxy : name of one's own cache.
+        """
+        asked = {"rtt_s": path.rtt_s, "bandwidth_bps": path.bandwidth_bps, "proxy": proxy}
+        response = self._calls.send(
+            "POST",
+            "/v1/connections/analyse",
+            params={name: value for name, value in asked.items() if value is not None},
+            content=to_json(har.slim()),
+            headers={"Content-Type": "application/json"},
+        )
+        return self._calls.parse(response, TypeAdapter(ConnectionAnalysis))
 
     # What was learned
 

@@ -16,6 +16,7 @@ from services.persistence.tables.models import (
     sla_partitions,
     surfaces,
 )
+from services.persistence.tables.pages import page_connections, page_loads
 from services.persistence.tables.people import audit_log, user_sessions, users
 from services.persistence.tables.prices import own_cuts, price_books, prices, quotes, tier_names
 from services.persistence.tables.rollups import daily_rollups, rollup_marks
@@ -42,6 +43,8 @@ __all__ = [
     "log_days",
     "log_quarantine",
     "own_cuts",
+    "page_connections",
+    "page_loads",
     "price_books",
     "prices",
     "quotes",

@@ -6,13 +6,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 from zoneinfo import ZoneInfo
 
 import typer
 
+from tradewind.path import Path as NetworkPath
 from tradewind.units import format_count, parse_seconds
 from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.option_groups import GroupOf, grouped
@@ -20,13 +22,18 @@ from tradewind_agent.cli.progress import counting, plain_lines
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
+    from tradewind_agent.client import Client
     from tradewind_agent.importers.ports import ImportContext
     from tradewind_agent.log_upload import FileReport
     from tradewind_agent.watching import Tally
 
 Format = Annotated[
-    str, typer.Option("--format", help="gridftp, rclone, fts, aria2, csv, ndjson, or auto to tell it by the content.")
+    str,
+    typer.Option("--format", help="gridftp, rclone, fts, aria2, csv, ndjson, har, or auto to tell it by the content."),
 ]
+UPLOADED_ALONE = ("har",)
+"""Formats that nobody writes line by line, so that there is nothing to follow."""
+
 Source = Annotated[str | None, typer.Option(help="Endpoint that sent, where the log does not tell.")]
 Destination = Annotated[str | None, typer.Option(help="Endpoint that received, where the log does not tell.")]
 Timezone = Annotated[
@@ -83,26 +90,52 @@ def upload(
 
     Rows are kept a link (source, destination, network, mover). A log uploaded again with other ends is stored anew for
     the link that they name; what the first upload brought stays apart, under the link that it named.
+
+    Of a browser's log (HAR) the service keeps what it tells of each page's connections; the same log again replaces it.
     """
-    from tradewind_agent.log_upload import read_logs, upload_report
+    from tradewind_agent.har_upload import har_lines, split, upload_hars
 
     terminal = Terminal(as_json, quiet)
-    _check_format(format_name)
+    _check_format(format_name, *UPLOADED_ALONE)
+    hars, others = split(_opened(logs), format_name)
+    path = NetworkPath(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s)
+    with nullcontext() if dry_run else surroundings.open_client() as client:
+        pages = list(upload_hars(hars, client=client, path=path))
+        texts = har_lines(pages, dry_run=dry_run)
+        document: dict[str, Any] = {"hars": [each.document() for each in pages], "dry_run": dry_run} if hars else {}
+        failed = any(each.failure for each in pages)
+        if others or not hars:
+            text, told, nothing = _upload_records(others, format_name, context, client, terminal)
+            texts, document, failed = [*texts, text], told | document, failed or nothing
+    terminal.result("\n".join(texts), document)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _upload_records(
+    logs: "list[tuple[str, Path | IO[bytes]]]",
+    format_name: str,
+    context: "ImportContext",
+    client: "Client | None",
+    terminal: Terminal,
+) -> tuple[str, dict[str, Any], bool]:
+    """Logs of transfers: text and document for the end, and whether something was wrong; without a client only read."""
+    from tradewind_agent.log_upload import read_logs, upload_report
+
     reports: list[FileReport] = []
-    lines = read_logs(_opened(logs), format_name=format_name, context=context, reports=reports)
-    if dry_run:
+    lines = read_logs(logs, format_name=format_name, context=context, reports=reports)
+    if client is None:
         with counting(terminal, "reading", "row") as count:
             for _ in lines:
                 count(1)
         receipts = None
     else:
-        with surroundings.open_client() as client, counting(terminal, "uploading", "row") as count:
+        with counting(terminal, "uploading", "row") as count:
             receipts = client.upload_logs(lines, on_receipt=lambda receipt: count(receipt.accepted + receipt.rejected))
     text, document = upload_report(reports, receipts)
-    terminal.result(text, document)
-    nothing_stored = receipts is not None and not receipts.stored_any
-    if nothing_stored or any(report.failure for report in reports) or not any(report.imported for report in reports):
-        raise typer.Exit(1)
+    wrong = receipts is not None and not receipts.stored_any
+    wrong |= any(report.failure for report in reports) or not any(report.imported for report in reports)
+    return text, document, wrong
 
 
 @grouped
@@ -171,10 +204,10 @@ def _telling(terminal: Terminal) -> "Callable[[Tally], None]":
     return lambda tally: None if lines is None else lines.offer(lambda: _told(tally))
 
 
-def _check_format(name: str) -> None:
+def _check_format(name: str, *more: str) -> None:
     from tradewind_agent.importers.importing import known_importers
 
-    known = ("auto", *known_importers())
+    known = ("auto", *known_importers(), *more)
     if name not in known:
         raise typer.BadParameter(f"unknown format {name!r}; one of {', '.join(known)}", param_hint="--format")
 

@@ -18,6 +18,9 @@ Network = Annotated[str | None, typer.Option(help="Label of the network, such as
 Bandwidth = Annotated[str | None, typer.Option(metavar="RATE", help="Rate of the path, such as 10Gbps.")]
 Load = Annotated[float | None, typer.Option(min=0, max=1, help="Share of the path that others use.")]
 Rtt = Annotated[str | None, typer.Option(metavar="TIME", help="Round-trip time of the path, such as 60ms.")]
+Proxy = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Your own cache as X-Cache names it; of a browser's log (HAR).")
+]
 PowerProfileText = Annotated[
     str | None,
     typer.Option(

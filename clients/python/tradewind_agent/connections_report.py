@@ -1,0 +1,68 @@
+"""What a browser's log tells of a page's connections, in words."""
+
+from collections.abc import Iterator
+
+from tradewind.units import format_bytes, format_count
+from tradewind.wire.connections import AnalysedPage, ConnectionAnalysis
+
+SHOWN_ADVICE = 8
+
+
+def describe_analysis(analysis: ConnectionAnalysis) -> str:
+    """Paragraphs, one a page."""
+    return "\n\n".join("\n".join(_page(page)) for page in analysis.pages)
+
+
+def _page(page: AnalysedPage) -> Iterator[str]:
+    reused = f"{page.reused} on one that was open" if page.reused else "none on one that was open"
+    yield (
+        f"{page.name}: {format_count(page.objects, 'object')}, {format_bytes(page.wire_bytes)}, over "
+        f"{format_count(len(page.connections), 'connection')} ({reused})"
+    )
+    ended = "" if page.load_told else " (to the last byte; the log tells no load event)"
+    share = "" if page.idle_share is None else f" ({100 * page.idle_share:.0f} %)"
+    yield f"  loaded in {_seconds(page.load_s)}{ended}, of which idle {_seconds(page.idle_s)}{share}"
+    if page.effective_concurrency is not None:
+        yield f"  {page.effective_concurrency:.2f} connections received at once, in the mean of the rest"
+    if page.encryption is not None:
+        yield f"  connections: {page.encryption}; {_versions(page)}"
+    lengths = page.lengths
+    yield (
+        f"  {lengths.first_window} fit in a first window, {lengths.short} are short (up to 2 MB), {lengths.long} longer"
+    )
+    if any(kind != "none" for kind in page.caches):
+        yield "  caches: " + ", ".join(f"{count} {kind}" for kind, count in sorted(page.caches.items()))
+    for reason, count in page.left_out.items():
+        yield f"  left out {format_count(count, 'entry', 'entries')}: {reason}"
+    if page.untimed:
+        yield f"  {format_count(page.untimed, 'object')} without times: idle time and concurrency do without"
+    if page.unsized:
+        yield f"  {format_count(page.unsized, 'object')} without a size"
+    yield from _advice(page)
+
+
+def _advice(page: AnalysedPage) -> Iterator[str]:
+    if page.rtt_s is None and not page.advice:
+        yield "  no advice: the log tells no handshakes; give the round trip by --rtt"
+    elif not page.advice:
+        yield "  no advice: by the round model nothing would be faster"
+    for each in page.advice[:SHOWN_ADVICE]:
+        yield f"  {each.origin}: {each.text}"
+        yield (
+            f"    saves {_seconds(each.saved_s)} of {_seconds(each.waiting_s)} waiting for it, "
+            f"{each.saved_rtts:.1f} round trips, by the round model"
+        )
+    if len(page.advice) > SHOWN_ADVICE:
+        more = format_count(len(page.advice) - SHOWN_ADVICE, "more piece", "more pieces")
+        yield f"  and {more} of advice: see --json"
+
+
+def _versions(page: AnalysedPage) -> str:
+    counts: dict[str, int] = {}
+    for each in page.connections:
+        counts[each.http_version] = counts.get(each.http_version, 0) + 1
+    return ", ".join(f"{count} by {version}" for version, count in sorted(counts.items()))
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f} s" if value >= 1 else f"{1e3 * value:.3g} ms"

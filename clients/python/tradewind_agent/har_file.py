@@ -1,0 +1,114 @@
+"""HAR logs on disk: read entry by entry, so that memory holds one response's body at a time and none in the end."""
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import ijson
+
+from tradewind.connections.har import BYTE_ORDER_MARK, MOST_ENTRIES, Har, har_of_document, why_no_json
+from tradewind.connections.har_entry import slim_entry
+from tradewind.errors import InvalidValue, TooLarge
+from tradewind.units import KIB, MIB
+
+CHUNK_BYTES = 256 * KIB
+MOST_BYTES = 1024 * MIB
+"""Of one log; what is larger is a recording that nobody ended."""
+
+DEEPEST = 64
+"""Levels of nesting; browsers need about ten."""
+
+_LOOKED_AT = 4 * KIB
+_MEMBERS = (b'"version"', b'"creator"', b'"browser"', b'"pages"', b'"entries"', b'"comment"')
+
+
+def is_har(beginning: bytes) -> bool:
+    """Whether a file that begins so is a HAR: an object whose first member is the log, with a member of HAR's."""
+    text = b"".join(beginning[:_LOOKED_AT].removeprefix(BYTE_ORDER_MARK).split())
+    return text.startswith(b'{"log":{') and text.removeprefix(b'{"log":{').startswith(_MEMBERS)
+
+
+def looks_like_har(log: Path) -> bool:
+    """Whether a file begins as a HAR does; one that cannot be read does not, which its reader will tell."""
+    try:
+        with log.open("rb") as opened:
+            return is_har(opened.read(_LOOKED_AT))
+    except OSError:
+        return False
+
+
+def read_har(log: Path | IO[bytes]) -> Har:
+    """A log of any size up to `MOST_BYTES`, without what is not analysed.
+
+    Raises
+    ------
+    InvalidValue : no JSON, cut off, or no HAR.
+    TooLarge : beyond `MOST_BYTES`, or more entries or pages than are analysed.
+    """
+    document: list[Any] = []
+    collecting = _collecting(document)
+    next(collecting)  # to where it takes the first event
+    parser = ijson.basic_parse_coro(collecting, use_float=True)
+    with _opened(log) as stream:
+        try:
+            _feed(stream, parser)
+            parser.close()
+        except ijson.JSONError as wrong:
+            raise InvalidValue("har", why_no_json(str(wrong))) from None
+    return har_of_document(document[0] if document else None)
+
+
+@contextmanager
+def _opened(log: Path | IO[bytes]) -> Iterator[IO[bytes]]:
+    if isinstance(log, Path):
+        with log.open("rb") as stream:
+            yield stream
+    else:
+        yield log
+
+
+def _feed(stream: IO[bytes], parser: Any) -> None:
+    read = 0
+    while chunk := stream.read(CHUNK_BYTES):
+        parser.send(chunk if read else chunk.removeprefix(BYTE_ORDER_MARK))
+        read += len(chunk)
+        if read > MOST_BYTES:
+            raise TooLarge(f"a HAR may have {MOST_BYTES} bytes; record fewer pages in one file")
+    if not read:
+        raise InvalidValue("har", "is empty")
+
+
+def _collecting(document: list[Any]) -> Generator[None, tuple[str, Any], None]:
+    """Build the document of a parser's events, each entry of the log cut down as soon as it is complete."""
+    stack: list[Any] = [document]
+    keys: list[str] = [""]  # of the member that is being read, of each container
+    while True:
+        event, value = yield
+        if event == "map_key":
+            keys[-1] = value
+        elif event in ("start_map", "start_array"):
+            if len(stack) > DEEPEST:
+                raise InvalidValue("har", f"is nested more than {DEEPEST} levels deep")
+            stack.append({} if event == "start_map" else [])
+            keys.append("")
+        else:
+            if event in ("end_map", "end_array"):
+                value = stack.pop()
+                keys.pop()
+            _put(value, stack, keys)
+
+
+_ENTRIES = ["", "log", "entries", ""]
+
+
+def _put(value: Any, stack: list[Any], keys: list[str]) -> None:
+    holder = stack[-1]
+    if isinstance(holder, dict):
+        holder[keys[-1]] = value
+        return
+    if keys == _ENTRIES:
+        if len(holder) >= MOST_ENTRIES:
+            raise TooLarge(f"a HAR may have {MOST_ENTRIES} entries; record fewer pages in one file")
+        value = slim_entry(value)
+    holder.append(value)

@@ -1,0 +1,178 @@
+"""What would make a page wait less for its servers, each piece with what the round model expects of it."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from tradewind.connections.analysis import PageAnalysis
+from tradewind.connections.assignment import Connection, connections_of
+from tradewind.connections.page_load import PageLoad
+from tradewind.connections.replay import Plan, Request, waiting_s
+from tradewind.connections.rounds import FLD_TCP, FLD_THRESHOLD_BYTES, Sender
+from tradewind.path import Path
+
+MOST_CONNECTIONS = 6
+"""Of browsers to one server by HTTP/1.1 (section 1 says 6 to 8)."""
+
+WINDOWS_SEGMENTS = (16, 24, 32, 48, 64)
+"""Initial windows that are tried beyond the usual one; none larger than the path's bandwidth-delay product."""
+
+ENOUGH = 0.9
+"""Of the most that a larger initial window gains: the smallest that reaches this share is proposed."""
+
+LEAST_GAIN = 0.01
+"""Of the time waited for a server, below which advice is not worth its sentence."""
+
+MOST_ORIGINS = 20
+MOST_REQUESTS = 1_000
+"""Of one server; with more, the first of them stand for all."""
+
+
+class AdviceKind(StrEnum):
+    KEEP_ALIVE = "keep_alive"
+    HTTP_2 = "http_2"
+    CONNECTIONS_PER_HOST = "connections_per_host"
+    INITIAL_WINDOW = "initial_window"
+    FLD_TCP = "fld_tcp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """One change at one server.
+
+    Attributes
+    ----------
+    proposed : connections or segments, where the kind names a number; else None.
+    waiting_s : for how long the page waits for this server as it is, by the model.
+    saved_s : how much shorter that would be; gains of several pieces do not add up.
+    saved_rtts : the same in round trips of the path.
+    """
+
+    kind: AdviceKind
+    origin: str
+    text: str
+    proposed: int | None
+    waiting_s: float
+    saved_s: float
+    saved_rtts: float
+
+
+@dataclass(frozen=True, slots=True)
+class FlowLengths:
+    """How many connections are of which length (section 2.1, Fig. 3).
+
+    ``first_window`` : no more than an initial window: nothing is faster than one round. ``short`` : below 2 MB, where
+    FLD_TCP is ahead of others. ``long`` : all else.
+    """
+
+    first_window: int
+    short: int
+    long: int
+
+
+def flow_lengths(analysis: PageAnalysis, sender: Sender) -> FlowLengths:
+    """Which of the page's connections are short."""
+    sizes = [each.wire_bytes for each in analysis.connections]
+    in_window = sum(size <= sender.initial_window_bytes for size in sizes)
+    long = sum(size > FLD_THRESHOLD_BYTES for size in sizes)
+    return FlowLengths(in_window, len(sizes) - in_window - long, long)
+
+
+def advise(load: PageLoad, path: Path, sender: Sender) -> list[Advice]:
+    """What to change at the page's servers, the most seconds first; nothing where no round trip is known.
+
+    Parameters
+    ----------
+    path : what is known of it; a round trip of its own is used for every server, else each server's handshakes tell it.
+        A rate that is not known does not limit.
+    sender : how the servers begin now.
+    """
+    by_origin: dict[str, list[Connection]] = defaultdict(list)
+    for connection in connections_of(load.objects):
+        by_origin[connection.origin].append(connection)
+    largest = sorted(by_origin.values(), key=lambda group: -sum(each.wire_bytes for each in group))[:MOST_ORIGINS]
+    found: list[Advice] = []
+    for connections in largest:
+        rtt_s = path.rtt_s or _handshake_s(connections) or _handshake_s(connections_of(load.objects))
+        if rtt_s is not None:
+            found += _of_server(connections, replace(path, rtt_s=max(rtt_s, 1e-6)), sender)
+    return sorted(found, key=lambda each: -each.saved_s)
+
+
+def _handshake_s(connections: Sequence[Connection]) -> float | None:
+    return min((each.handshake_s for each in connections if each.handshake_s is not None), default=None)
+
+
+def _of_server(connections: Sequence[Connection], path: Path, sender: Sender) -> Iterator[Advice]:
+    requests = [
+        Request(each.started_s, each.wire_bytes or 0) for connection in connections for each in connection.objects
+    ][:MOST_REQUESTS]
+    now = _plan_of(connections, sender)
+    waited_s = waiting_s(requests, now, path)
+    if waited_s <= 0:
+        return
+    rtt_s = path.rtt_s
+    assert rtt_s is not None
+    least_s = max(LEAST_GAIN * waited_s, LEAST_GAIN * rtt_s)
+
+    def saved_s(plan: Plan) -> float:
+        return waited_s - waiting_s(requests, plan, path)
+
+    for kind, text, proposed, gain_s in _tried(now, path, saved_s):
+        if gain_s >= least_s:
+            yield Advice(
+                kind=kind, origin=connections[0].origin, text=text, proposed=proposed, waiting_s=waited_s,
+                saved_s=gain_s, saved_rtts=gain_s / rtt_s,
+            )  # fmt: skip
+
+
+def _plan_of(connections: Sequence[Connection], sender: Sender) -> Plan:
+    """How the server's objects were fetched."""
+    objects = sum(len(each.objects) for each in connections)
+    return Plan(
+        multiplexed=connections[0].version.multiplexes,
+        connections=min(len(connections), MOST_CONNECTIONS),
+        keep_alive=objects == 1 or len(connections) < objects,
+        encrypted=connections[0].encrypted,
+        sender=sender,
+    )
+
+
+_Tried = tuple[AdviceKind, str, int | None, float]
+
+
+def _tried(now: Plan, path: Path, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
+    if not now.multiplexed:
+        yield from _of_http_1(now, saved_s)
+    yield from _of_windows(now, path, saved_s)
+
+
+def _of_http_1(now: Plan, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
+    if not now.keep_alive:
+        text = "Keep connections open: each object opened one of its own."
+        yield AdviceKind.KEEP_ALIVE, text, None, saved_s(replace(now, keep_alive=True))
+    text = "Serve it by HTTP/2: all objects share one connection, its handshakes and its grown window."
+    yield AdviceKind.HTTP_2, text, None, saved_s(replace(now, multiplexed=True, connections=1, keep_alive=True))
+    gains = {count: saved_s(replace(now, connections=count)) for count in range(1, MOST_CONNECTIONS + 1)}
+    best = max(gains.values())
+    count = next(count for count, gain_s in gains.items() if gain_s >= best - LEAST_GAIN * max(best, 0.0))
+    text = f"Let browsers have {count} connections to it; {now.connections} were used."
+    if count != now.connections:
+        yield AdviceKind.CONNECTIONS_PER_HOST, text, count, gains[count]
+
+
+def _of_windows(now: Plan, path: Path, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
+    segments, size = now.sender.initial_window_segments, now.sender.segment_bytes
+    most = math.inf if path.bdp_bytes is None else path.bdp_bytes / size
+    larger = [each for each in WINDOWS_SEGMENTS if segments < each <= most]
+    gains = {each: saved_s(replace(now, sender=replace(now.sender, initial_window_segments=each))) for each in larger}
+    if gains:
+        best = max(gains.values())
+        chosen = next(each for each, gain_s in gains.items() if gain_s >= ENOUGH * best)
+        text = f"Begin with a window of {chosen} segments instead of {segments} (ip route … initcwnd {chosen})."
+        yield AdviceKind.INITIAL_WINDOW, text, chosen, gains[chosen]
+    if now.sender.growth != FLD_TCP:
+        text = "Send by FLD_TCP, which triples the window each round trip where others double it."
+        yield AdviceKind.FLD_TCP, text, None, saved_s(replace(now, sender=replace(now.sender, growth=FLD_TCP)))

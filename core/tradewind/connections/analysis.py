@@ -1,0 +1,203 @@
+"""What the load of a page tells of its connections: volumes, reuse, encryption, idle time, effective concurrency.
+
+Symbols of the definitions: L, load of the page; A_i, union of the intervals in which connection i receives objects;
+A = ∪ A_i; |·|, total length in seconds.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from tradewind.connections.assignment import Connection, connections_of
+from tradewind.connections.caching import CacheClass, cache_class
+from tradewind.connections.intervals import covered_s, within
+from tradewind.connections.page_load import HttpVersion, Interval, LeftOut, PageLoad
+
+MOSTLY = 0.9
+"""Share of connections above which a page counts as encrypted, or as plain (section 3, Fig. 5)."""
+
+
+class EncryptionClass(StrEnum):
+    """The page types of the paper's Fig. 5."""
+
+    ENCRYPTED = "encrypted"
+    PLAIN = "plain"
+    MIXED = "mixed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionFigures:
+    """One connection of a page.
+
+    Attributes
+    ----------
+    opened_s : begin of its first request, s since the begin of the load.
+    duration_s : from that to the last byte received over it (Figs 9 and 10); None where no object of it has times.
+    receiving_s : |A_i|.
+    rtt_s : the handshake of TCP for its first object, else what is known of the path; None if neither.
+    first_object_rtts : the bin of its first object (Fig. 11), see `rtt_bin`.
+    """
+
+    origin: str
+    encrypted: bool
+    version: HttpVersion
+    inferred: bool
+    objects: int
+    wire_bytes: int
+    opened_s: float
+    duration_s: float | None
+    receiving_s: float
+    rtt_s: float | None
+    first_object_bytes: int | None
+    first_object_rtts: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageAnalysis:
+    """One page.
+
+    Attributes
+    ----------
+    load_s : L: to the load event, or where the log tells none (``load_told`` false) to the last byte.
+    idle_s : `idle_s`; ``net_transfer_s`` = L - idle (section 4).
+    effective_concurrency : `effective_concurrency`; None where nothing has times.
+    untimed, unsized : objects of which the log tells no time of receiving, no size: they count for all else.
+    """
+
+    name: str
+    started_at: datetime
+    load_s: float
+    load_told: bool
+    idle_s: float
+    effective_concurrency: float | None
+    encryption: EncryptionClass | None
+    objects: int
+    wire_bytes: int
+    untimed: int
+    unsized: int
+    caches: Mapping[CacheClass, int]
+    left_out: Mapping[LeftOut, int]
+    connections: Sequence[ConnectionFigures]
+
+    @property
+    def net_transfer_s(self) -> float:
+        """L - idle (section 4)."""
+        return self.load_s - self.idle_s
+
+    @property
+    def idle_share(self) -> float | None:
+        """Idle time over L (Fig. 7); None for a load of no length."""
+        return self.idle_s / self.load_s if self.load_s > 0 else None
+
+    @property
+    def reused(self) -> int:
+        """Objects that came over a connection that another had used before."""
+        return self.objects - len(self.connections)
+
+    @property
+    def rtt_s(self) -> float | None:
+        """The least round trip of its connections: the path without queues."""
+        return min((each.rtt_s for each in self.connections if each.rtt_s is not None), default=None)
+
+
+def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = None) -> PageAnalysis:
+    """The figures of a page.
+
+    Parameters
+    ----------
+    rtt_s : round trip of the path, s, for connections whose handshake the log does not tell.
+    proxy : name of one's own cache, see `cache_class`.
+    """
+    connections = connections_of(load.objects)
+    last_s = max((each.receive[1] for each in load.objects if each.receive is not None), default=0.0)
+    load_s = load.load_s if load.load_s is not None else max(last_s, 0.0)
+    return PageAnalysis(
+        name=load.name,
+        started_at=load.started_at,
+        load_s=load_s,
+        load_told=load.load_s is not None,
+        idle_s=idle_s(load_s, [each.receive for each in load.objects if each.receive is not None]),
+        effective_concurrency=effective_concurrency([_received(each) for each in connections]),
+        encryption=encryption_class(sum(each.encrypted for each in connections), len(connections)),
+        objects=len(load.objects),
+        wire_bytes=sum(each.wire_bytes or 0 for each in load.objects),
+        untimed=sum(each.receive is None for each in load.objects),
+        unsized=sum(each.wire_bytes is None for each in load.objects),
+        caches=Counter(cache_class(each.x_cache, proxy) for each in load.objects),
+        left_out=load.left_out,
+        connections=[_figures(each, rtt_s) for each in connections],
+    )
+
+
+def idle_s(load_s: float, received: Sequence[Interval]) -> float:
+    """Time of a load in which nothing is received: L - |A ∩ [0, L]| (section 4).
+
+    Parameters
+    ----------
+    load_s : L, s.
+    received : intervals in which objects were received, s since the begin of the load.
+    """
+    return load_s - covered_s(within(received, load_s))
+
+
+def effective_concurrency(received: Sequence[Sequence[Interval]]) -> float | None:
+    """Connections that receive at once while any does: Σ |A_i| / |A| (section 4, Fig. 8).
+
+    The paper prints no formula; this is its "cumulative duration" of active connections over the time that is not
+    idle: 1.5 if one and a half connections, always busy, had served the page. Objects that share a connection count
+    once at a time.
+
+    Parameters
+    ----------
+    received : of each connection, the intervals in which its objects were received.
+
+    Returns
+    -------
+    1 or more; None where nothing took any time.
+    """
+    busy_s = covered_s([interval for connection in received for interval in connection])
+    return sum(covered_s(connection) for connection in received) / busy_s if busy_s > 0 else None
+
+
+def encryption_class(encrypted: int, connections: int) -> EncryptionClass | None:
+    """More than 90 % of the connections encrypted, more than 90 % not, or neither (section 3, Fig. 5)."""
+    if connections == 0:
+        return None
+    if encrypted > MOSTLY * connections:
+        return EncryptionClass.ENCRYPTED
+    return EncryptionClass.PLAIN if connections - encrypted > MOSTLY * connections else EncryptionClass.MIXED
+
+
+def rtt_bin(receive_s: float, rtt_s: float) -> int:
+    """The round trip, from 1, in which an object is complete that was received for ``receive_s`` (Fig. 11).
+
+    What comes with the first byte belongs to the first round: a window later than the first takes a round trip more.
+    """
+    return int(receive_s / rtt_s) + 1
+
+
+def _received(connection: Connection) -> list[Interval]:
+    return [each.receive for each in connection.objects if each.receive is not None]
+
+
+def _figures(connection: Connection, path_rtt_s: float | None) -> ConnectionFigures:
+    received, first = _received(connection), connection.first
+    rtt_s = connection.handshake_s or path_rtt_s
+    opened_s = min(each.started_s for each in connection.objects)
+    known = rtt_s is not None and first.receive is not None and first.opens
+    return ConnectionFigures(
+        origin=connection.origin,
+        encrypted=connection.encrypted,
+        version=connection.version,
+        inferred=connection.inferred,
+        objects=len(connection.objects),
+        wire_bytes=connection.wire_bytes,
+        opened_s=opened_s,
+        duration_s=max(end for _, end in received) - opened_s if received else None,
+        receiving_s=covered_s(received),
+        rtt_s=rtt_s,
+        first_object_bytes=first.wire_bytes,
+        first_object_rtts=rtt_bin(first.receive[1] - first.receive[0], rtt_s) if known else None,  # type: ignore[index, arg-type]
+    )

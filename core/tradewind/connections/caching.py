@@ -1,0 +1,39 @@
+"""Where an object was served from, as caches on the way tell in the header X-Cache."""
+
+import re
+from enum import StrEnum
+
+
+class CacheClass(StrEnum):
+    """The classes of the paper's Fig. 4."""
+
+    HIT = "hit"
+    MISS = "miss"
+    ELSEWHERE = "elsewhere"
+    NONE = "none"
+
+
+_HIT, _MISS = re.compile(r"hit", re.IGNORECASE), re.compile(r"miss|expired|refresh|pass|bypass", re.IGNORECASE)
+
+
+def cache_class(x_cache: str, proxy: str | None = None) -> CacheClass:
+    """What the header says of the nearest cache, or of one's own.
+
+    Parameters
+    ----------
+    x_cache : values of the header by commas, those of nearer caches behind; empty without it.
+    proxy : name of one's own cache, as in ``HIT from NAME``: what names another was served elsewhere (Fig. 4). Without
+        it every cache counts.
+
+    Returns
+    -------
+    ``ELSEWHERE`` also for a header that tells neither.
+    """
+    values = [value.strip() for value in x_cache.split(",") if value.strip()]
+    if proxy is not None and values:
+        values = [value for value in values if proxy.lower() in value.lower()] or [""]
+    if not values:
+        return CacheClass.NONE
+    if _HIT.search(values[-1]):
+        return CacheClass.HIT
+    return CacheClass.MISS if _MISS.search(values[-1]) else CacheClass.ELSEWHERE

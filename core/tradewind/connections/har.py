@@ -1,0 +1,178 @@
+"""HAR logs, as browsers and other tools write them, to the loads of pages.
+
+The format: "HAR 1.2 Spec", J. Odvarko, http://www.softwareishard.com/blog/har-12-spec/.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic_core import from_json
+
+from tradewind.connections.har_entry import Json, instant, origin_of, read_entry, seconds, slim_entry
+from tradewind.connections.page_load import LeftOut, PageLoad, WebObject
+from tradewind.errors import InvalidValue, TooLarge
+
+MOST_ENTRIES = 20_000
+MOST_PAGES = 200
+LONGEST_NAME = 200
+_KEPT_OF_PAGE = ("id", "startedDateTime", "pageTimings")
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Har:
+    """A log with nothing but what is analysed: the tool that wrote it, its pages and its entries, cut down."""
+
+    tool: str
+    pages: Sequence[Json]
+    entries: Sequence[Any]
+
+    def slim(self) -> dict[str, Any]:
+        """The same as HAR."""
+        creator = {"name": self.tool, "version": ""}
+        return {"log": {"version": "1.2", "creator": creator, "pages": self.pages, "entries": self.entries}}
+
+
+def decode_har(content: bytes) -> Har:
+    """A log that is in memory.
+
+    Raises
+    ------
+    InvalidValue : no JSON, cut off, or no HAR.
+    TooLarge : more than `MOST_ENTRIES` entries or `MOST_PAGES` pages.
+    """
+    content = content.removeprefix(BYTE_ORDER_MARK)
+    if not content.strip():
+        raise InvalidValue("har", "is empty")
+    try:
+        document = from_json(content)
+    except ValueError as wrong:
+        raise InvalidValue("har", why_no_json(str(wrong))) from None
+    return har_of_document(document)
+
+
+def har_of_document(document: Any) -> Har:
+    """A log by its document.
+
+    Raises
+    ------
+    InvalidValue : it is no HAR.
+    TooLarge : more than `MOST_ENTRIES` entries or `MOST_PAGES` pages.
+    """
+    log = document.get("log") if isinstance(document, Mapping) else None
+    if not isinstance(log, Mapping):
+        raise InvalidValue("har", "is JSON, but no HAR: it has no object called log")
+    entries, pages = log.get("entries"), log.get("pages") or []
+    if not isinstance(entries, list) or not isinstance(pages, list):
+        raise InvalidValue("har", "is JSON, but no HAR: it has no list called log.entries")
+    kept = [page for page in pages if isinstance(page, Mapping)]
+    if len(entries) > MOST_ENTRIES:
+        raise TooLarge(f"a HAR may have {MOST_ENTRIES} entries; record fewer pages in one file")
+    if len(kept) > MOST_PAGES:
+        raise TooLarge(f"a HAR may have {MOST_PAGES} pages; record fewer in one file")
+    return Har(tool_of(log), [_slim_page(page) for page in kept], [slim_entry(entry) for entry in entries])
+
+
+def _slim_page(page: Json) -> dict[str, Any]:
+    return {name: page[name] for name in _KEPT_OF_PAGE if name in page} | {"title": page_name(page)}
+
+
+def tool_of(log: Json) -> str:
+    """Browser, or else creator, as the log names it."""
+    for who in ("browser", "creator"):
+        found = log.get(who)
+        if isinstance(found, Mapping) and isinstance(found.get("name"), str) and found["name"].strip():
+            return str(found["name"]).strip()[:LONGEST_NAME]
+    return "unknown"
+
+
+def why_no_json(message: str) -> str:
+    """A parser's complaint as one phrase."""
+    if "EOF" in message or "incomplete" in message.lower() or "premature" in message.lower():
+        return "is cut off: it ends before its JSON does; save it again"
+    first_line = message.strip().removeprefix("b'").replace(r"\n", "\n").splitlines()[0]
+    return f"is not JSON: {first_line[:120]}"
+
+
+@dataclass(slots=True)
+class _Page:
+    name: str
+    started_at: datetime | None
+    load_s: float | None
+    entries: list[Any] = field(default_factory=list)
+
+
+def page_loads(har: Har) -> list[PageLoad]:
+    """The loads of the pages that have entries, in the order of their begin.
+
+    An entry belongs to the page that it names, else to the last one begun before it. A log without pages is the load
+    of one.
+
+    Raises
+    ------
+    InvalidValue : there is no entry in it.
+    """
+    if not har.entries:
+        raise InvalidValue("har", "has no entries: nothing was recorded")
+    pages = {str(page.get("id")): _page(page) for page in har.pages}
+    by_begin = sorted(
+        (page for page in pages.values() if page.started_at is not None), key=lambda page: page.started_at or 0
+    )
+    for entry in har.entries:
+        _owner(entry, pages, by_begin).entries.append(entry)
+    loads = [_load(page) for page in pages.values() if page.entries]
+    return sorted(loads, key=lambda load: load.started_at)
+
+
+def page_name(page: Json) -> str:
+    """A page's title, or its origin where the title is an address: what follows may be nobody's business."""
+    title = str(page.get("title") or page.get("id") or "").strip()
+    try:
+        address = urlsplit(title)
+        if address.scheme in ("http", "https") and address.hostname:
+            return origin_of(address)
+    except ValueError:
+        return "page"
+    shown = "".join(letter if letter.isprintable() else " " for letter in title)
+    return shown[:LONGEST_NAME] or "page"
+
+
+def _page(page: Json) -> _Page:
+    timings = page.get("pageTimings")
+    load_s = seconds(timings.get("onLoad")) if isinstance(timings, Mapping) else None
+    return _Page(page_name(page), instant(page.get("startedDateTime")), load_s or None)
+
+
+def _owner(entry: Any, pages: dict[str, _Page], by_begin: Sequence[_Page]) -> _Page:
+    named = entry.get("pageref") if isinstance(entry, Mapping) else None
+    if named is not None and str(named) in pages:
+        return pages[str(named)]
+    started_at = instant(entry.get("startedDateTime")) if isinstance(entry, Mapping) else None
+    begun = [page for page in by_begin if started_at is None or (page.started_at or started_at) <= started_at]
+    if begun or by_begin:
+        return begun[-1] if begun else by_begin[0]
+    return pages.setdefault("", _Page("page", None, None))
+
+
+def _load(page: _Page) -> PageLoad:
+    started = [instant(entry.get("startedDateTime")) for entry in page.entries if isinstance(entry, Mapping)]
+    known = [each for each in (page.started_at, *started) if each is not None]
+    if not known:
+        raise InvalidValue("har", "has no entry with a start time")
+    started_at = page.started_at or min(known)
+    objects: list[WebObject] = []
+    left_out: Counter[LeftOut] = Counter()
+    for entry in page.entries:
+        read = read_entry(entry, page_started_at=started_at)
+        if isinstance(read, LeftOut):
+            left_out[read] += 1
+        else:
+            objects.append(read)
+    objects.sort(key=lambda each: each.started_s)
+    return PageLoad(
+        name=page.name, started_at=started_at, load_s=page.load_s, objects=tuple(objects), left_out=dict(left_out)
+    )

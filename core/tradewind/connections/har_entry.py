@@ -1,0 +1,211 @@
+"""One entry of a HAR log: an object that came over the network, or why it is none.
+
+HAR 1.2 leaves much open, and tools differ: times that are not known are -1 or absent, ``ssl`` is part of ``connect``,
+``connection`` may be the port of the server, and sizes are told in four places.
+"""
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from tradewind.connections.page_load import HttpVersion, LeftOut, WebObject
+
+Json = Mapping[str, Any]
+
+MS = 1e-3
+_DEFAULT_PORT = {"http": 80, "https": 443}
+_NO_BODY = frozenset({204, 304})
+_SWITCHED_PROTOCOLS = 101
+_LONGEST_HOST = 253
+_KEPT_HEADERS = frozenset({"content-length", "content-encoding", "x-cache"})
+
+
+def read_entry(entry: Any, *, page_started_at: datetime) -> WebObject | LeftOut:
+    """The object that an entry tells of, in seconds since the begin of its page's load."""
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("request"), Mapping):
+        return LeftOut.MALFORMED
+    request, response = _object(entry, "request"), _object(entry, "response")
+    address = _address(request)
+    if address is None:
+        return LeftOut.NOT_HTTP
+    started_at = instant(entry.get("startedDateTime"))
+    if started_at is None:
+        return LeftOut.NO_START
+    if (reason := _why_no_object(entry, response)) is not None:
+        return reason
+    timings = _object(entry, "timings")
+    encrypted = address.scheme == "https"
+    started_s = (started_at - page_started_at).total_seconds()
+    before_s = sum(_seconds(timings, phase) or 0.0 for phase in ("blocked", "dns", "connect"))
+    connect_s, handshake_s = _seconds(timings, "connect"), _handshake_s(timings, encrypted=encrypted)
+    return WebObject(
+        origin=origin_of(address),
+        encrypted=encrypted,
+        version=_version(response, request),
+        started_s=started_s,
+        sent_s=started_s + before_s,
+        receive=_received(timings, started_s + before_s),
+        wire_bytes=_wire_bytes(response, method=str(request.get("method", ""))),
+        handshake_s=handshake_s,
+        opens=connect_s is not None and connect_s > 0,
+        connection_id=_connection_id(entry, address),
+        x_cache=_header(response, "x-cache"),
+    )
+
+
+def slim_entry(entry: Any) -> dict[str, Any]:
+    """The same entry with nothing but what `read_entry` reads: no paths, no cookies, no bodies, and few headers.
+
+    Empty for what is no entry.
+    """
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("request"), Mapping):
+        return {}
+    request, response = _object(entry, "request"), _object(entry, "response")
+    headers = [each for each in _headers(response) if str(each.get("name", "")).lower() in _KEPT_HEADERS]
+    address = _address(request)
+    kept = {name: entry[name] for name in _KEPT_OF_ENTRY if name in entry}
+    kept["request"] = {
+        "method": request.get("method"),
+        "url": "about:blank" if address is None else f"{origin_of(address)}/",
+        "httpVersion": request.get("httpVersion"),
+    }
+    kept["response"] = {name: response[name] for name in _KEPT_OF_RESPONSE if name in response} | {"headers": headers}
+    content = _object(response, "content")
+    kept["response"]["content"] = {"size": content.get("size")}
+    kept["timings"] = {name: value for name, value in _object(entry, "timings").items() if name in _KEPT_TIMINGS}
+    return kept
+
+
+_KEPT_OF_ENTRY = ("pageref", "startedDateTime", "connection", "serverIPAddress", "_serverPort", "_fromCache")
+_KEPT_OF_RESPONSE = ("status", "httpVersion", "headersSize", "bodySize", "_transferSize")
+_KEPT_TIMINGS = frozenset({"blocked", "dns", "connect", "ssl", "send", "wait", "receive"})
+
+
+def instant(text: Any) -> datetime | None:
+    """A time as logs write it; without a zone it is taken for UTC, None if it is no time."""
+    try:
+        read = datetime.fromisoformat(text)
+        return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def origin_of(address: SplitResult) -> str:
+    """Scheme, host and port of an address, the port told even where it is the usual one."""
+    host = address.hostname or ""
+    return f"{address.scheme}://{f'[{host}]' if ':' in host else host}:{address.port or _DEFAULT_PORT[address.scheme]}"
+
+
+def seconds(value: Any) -> float | None:
+    """Milliseconds of a log in s; None where it says that it does not know them."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
+        return None
+    return float(value) * MS
+
+
+def _object(parent: Json, name: str) -> Json:
+    found = parent.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _seconds(timings: Json, phase: str) -> float | None:
+    return seconds(timings.get(phase))
+
+
+def _count(parent: Json, name: str) -> int | None:
+    value = parent.get(name)
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**53
+    return int(value) if known else None  # type: ignore[arg-type]  # it is a number here
+
+
+def _headers(response: Json) -> list[Json]:
+    found = response.get("headers")
+    return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list | tuple) else []
+
+
+def _header(response: Json, name: str) -> str:
+    """All values of a header, by commas, as caches on the way have added them."""
+    return ", ".join(
+        str(each.get("value", "")) for each in _headers(response) if str(each.get("name", "")).lower() == name
+    )
+
+
+def _address(request: Json) -> SplitResult | None:
+    try:
+        address = urlsplit(str(request.get("url", "")))
+        usable = address.scheme in _DEFAULT_PORT and address.hostname and (address.port is None or address.port > 0)
+    except ValueError:
+        return None
+    return address if usable and len(address.hostname or "") <= _LONGEST_HOST else None
+
+
+def _why_no_object(entry: Json, response: Json) -> LeftOut | None:
+    status = _count(response, "status")
+    if not status:
+        return LeftOut.FAILED
+    if status == _SWITCHED_PROTOCOLS:
+        return LeftOut.UPGRADED
+    nothing_sent = response.get("_transferSize") == 0 and status not in _NO_BODY
+    return LeftOut.CACHED if entry.get("_fromCache") or nothing_sent else None
+
+
+def _version(response: Json, request: Json) -> HttpVersion:
+    told = str(response.get("httpVersion") or request.get("httpVersion") or "").lower()
+    if told.startswith(("http/1.1", "h1")):
+        return HttpVersion.HTTP_1
+    if told.startswith(("http/2", "h2")):
+        return HttpVersion.HTTP_2
+    if told.startswith(("http/3", "h3", "quic")):
+        return HttpVersion.HTTP_3
+    return HttpVersion.OTHER
+
+
+def _received(timings: Json, sent_s: float) -> tuple[float, float] | None:
+    receive_s = _seconds(timings, "receive")
+    wait_s = _seconds(timings, "wait")
+    if receive_s is None or wait_s is None:
+        return None
+    begin_s = sent_s + (_seconds(timings, "send") or 0.0) + wait_s
+    return begin_s, begin_s + receive_s
+
+
+def _handshake_s(timings: Json, *, encrypted: bool) -> float | None:
+    """TCP's part of connecting, which takes one round trip; all of it where TLS is not told apart, as in QUIC."""
+    connect_s, tls_s = _seconds(timings, "connect"), _seconds(timings, "ssl")
+    if not connect_s:
+        return None
+    if encrypted and tls_s is not None and 0 < tls_s < connect_s:
+        return connect_s - tls_s
+    return connect_s
+
+
+def _wire_bytes(response: Json, *, method: str) -> int | None:
+    """Bytes received for an object: the most that any of the places tells where sizes stand.
+
+    A body that is not compressed is as long as its content: browsers count fewer bytes where some of it came late.
+    """
+    headers = _count(response, "headersSize") or 0
+    told = [_count(response, "_transferSize")]
+    if (body := _count(response, "bodySize")) is not None:
+        told.append(headers + body)
+    has_body = method != "HEAD" and _count(response, "status") not in _NO_BODY
+    if has_body and not _header(response, "content-encoding"):
+        content = _count(_object(response, "content"), "size")
+        told.append(None if content is None else headers + content)
+    length = _header(response, "content-length")
+    if has_body and length.isascii() and length.isdigit() and len(length) < len(str(2**53)):
+        told.append(headers + int(length))
+    return max((each for each in told if each is not None), default=None)
+
+
+def _connection_id(entry: Json, address: SplitResult) -> str | None:
+    """The log's name of the connection; some tools write the server's port instead, which names none."""
+    told = entry.get("connection")
+    name = str(told).strip() if isinstance(told, str | int) and not isinstance(told, bool) else ""
+    ports = {str(address.port or _DEFAULT_PORT[address.scheme]), str(entry.get("_serverPort"))}
+    if not name or name in {"0", "-1"} or name in ports:
+        return None
+    server = entry.get("serverIPAddress")
+    return f"{server if isinstance(server, str) and server else origin_of(address)} {name}"

@@ -1,0 +1,27 @@
+"""Time in which at least one of several things goes on."""
+
+from collections.abc import Iterable
+
+from tradewind.connections.page_load import Interval
+
+
+def merged(intervals: Iterable[Interval]) -> list[Interval]:
+    """The union of intervals as disjoint ones, by their begin."""
+    union: list[Interval] = []
+    for begin, end in sorted(intervals):
+        if union and begin <= union[-1][1]:
+            union[-1] = (union[-1][0], max(union[-1][1], end))
+        else:
+            union.append((begin, end))
+    return union
+
+
+def covered_s(intervals: Iterable[Interval]) -> float:
+    """|∪ intervals|, s."""
+    return sum(end - begin for begin, end in merged(intervals))
+
+
+def within(intervals: Iterable[Interval], last_s: float) -> list[Interval]:
+    """What of the intervals lies between 0 and ``last_s``."""
+    cut = ((max(begin, 0.0), min(end, last_s)) for begin, end in intervals)
+    return [(begin, end) for begin, end in cut if begin < end]

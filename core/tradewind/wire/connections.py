@@ -1,0 +1,173 @@
+"""``POST /v1/connections/analyse``: what a browser's log (HAR) tells of a page's connections, and what to change."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal, Self
+from uuid import UUID
+
+from tradewind.connections.advice import Advice, FlowLengths, advise, flow_lengths
+from tradewind.connections.analysis import ConnectionFigures, PageAnalysis, analyse
+from tradewind.connections.har import Har, page_loads
+from tradewind.connections.rounds import Sender
+from tradewind.path import Path
+from tradewind.wire.base import Open
+
+AdviceName = Literal["keep_alive", "http_2", "connections_per_host", "initial_window", "fld_tcp"]
+EncryptionName = Literal["encrypted", "plain", "mixed"]
+
+
+class PageConnection(Open):
+    """A connection of a page: its volume, its times, and its first object by round trips.
+
+    ``inferred`` : the log does not name connections; which object came over which follows from their times.
+    """
+
+    origin: str
+    encrypted: bool
+    http_version: str
+    inferred: bool
+    objects: int
+    wire_bytes: int
+    opened_s: float
+    duration_s: float | None
+    receiving_s: float
+    rtt_s: float | None
+    first_object_bytes: int | None
+    first_object_rtts: int | None
+
+    @classmethod
+    def of(cls, figures: ConnectionFigures) -> Self:
+        return cls(
+            origin=figures.origin,
+            encrypted=figures.encrypted,
+            http_version=figures.version.value,
+            inferred=figures.inferred,
+            objects=figures.objects,
+            wire_bytes=figures.wire_bytes,
+            opened_s=figures.opened_s,
+            duration_s=figures.duration_s,
+            receiving_s=figures.receiving_s,
+            rtt_s=figures.rtt_s,
+            first_object_bytes=figures.first_object_bytes,
+            first_object_rtts=figures.first_object_rtts,
+        )
+
+
+class ConnectionAdvice(Open):
+    """A change at one server, with the time that the page would wait less for it by the round model."""
+
+    kind: AdviceName
+    origin: str
+    text: str
+    proposed: int | None
+    waiting_s: float
+    saved_s: float
+    saved_rtts: float
+
+    @classmethod
+    def of(cls, advice: Advice) -> Self:
+        return cls(
+            kind=advice.kind.value,
+            origin=advice.origin,
+            text=advice.text,
+            proposed=advice.proposed,
+            waiting_s=advice.waiting_s,
+            saved_s=advice.saved_s,
+            saved_rtts=advice.saved_rtts,
+        )
+
+
+class ConnectionLengths(Open):
+    """How many connections fit in an initial window, are short (up to 2 MB), and are longer."""
+
+    first_window: int
+    short: int
+    long: int
+
+    @classmethod
+    def of(cls, lengths: FlowLengths) -> Self:
+        return cls(first_window=lengths.first_window, short=lengths.short, long=lengths.long)
+
+
+class AnalysedPage(Open):
+    """The load of a page.
+
+    ``id`` : under which the service keeps it; absent where nothing was kept. ``load_told`` : whether the log tells when
+    the page was loaded; else ``load_s`` is the end of the last object. ``untimed`` and ``unsized`` objects have no
+    times, no size in the log. ``left_out`` : entries that are no object of the page, by reason.
+    """
+
+    id: UUID | None = None
+    name: str
+    started_at: datetime
+    load_s: float
+    load_told: bool
+    idle_s: float
+    idle_share: float | None
+    net_transfer_s: float
+    effective_concurrency: float | None
+    encryption: EncryptionName | None
+    rtt_s: float | None
+    objects: int
+    reused: int
+    wire_bytes: int
+    untimed: int
+    unsized: int
+    caches: Mapping[str, int]
+    left_out: Mapping[str, int]
+    lengths: ConnectionLengths
+    connections: Sequence[PageConnection]
+    advice: Sequence[ConnectionAdvice]
+
+    @classmethod
+    def of(cls, analysis: PageAnalysis, *, lengths: FlowLengths, advice: Sequence[Advice]) -> Self:
+        return cls(
+            name=analysis.name,
+            started_at=analysis.started_at,
+            load_s=analysis.load_s,
+            load_told=analysis.load_told,
+            idle_s=analysis.idle_s,
+            idle_share=analysis.idle_share,
+            net_transfer_s=analysis.net_transfer_s,
+            effective_concurrency=analysis.effective_concurrency,
+            encryption=None if analysis.encryption is None else analysis.encryption.value,
+            rtt_s=analysis.rtt_s,
+            objects=analysis.objects,
+            reused=analysis.reused,
+            wire_bytes=analysis.wire_bytes,
+            untimed=analysis.untimed,
+            unsized=analysis.unsized,
+            caches={kind.value: count for kind, count in analysis.caches.items()},
+            left_out={reason.value: count for reason, count in analysis.left_out.items()},
+            lengths=ConnectionLengths.of(lengths),
+            connections=[PageConnection.of(each) for each in analysis.connections],
+            advice=[ConnectionAdvice.of(each) for each in advice],
+        )
+
+
+class ConnectionAnalysis(Open):
+    """The pages of a log. ``tool`` : the browser or program that wrote it."""
+
+    tool: str
+    pages: Sequence[AnalysedPage]
+
+
+def analysis_of(har: Har, *, path: Path, proxy: str | None = None) -> ConnectionAnalysis:
+    """The whole answer to a log.
+
+    Parameters
+    ----------
+    path : what is known of the path to the servers; its round trip is used where it is given, else the log's.
+    proxy : name of one's own cache, by which objects are classed.
+
+    Raises
+    ------
+    InvalidValue : the log has no entries.
+    """
+    sender = Sender()
+    pages = []
+    for load in page_loads(har):
+        analysis = analyse(load, rtt_s=path.rtt_s, proxy=proxy)
+        lengths, advice = flow_lengths(analysis, sender), advise(load, path, sender)
+        pages.append(AnalysedPage.of(analysis, lengths=lengths, advice=advice))
+    return ConnectionAnalysis(tool=har.tool, pages=pages)

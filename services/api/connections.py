@@ -1,0 +1,80 @@
+"""``/v1/connections``: logs of browsers, analysed and kept."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+from fastapi import Query
+from fastapi.concurrency import run_in_threadpool
+
+from services.api.dependencies import AgentKey, Body, Parts
+from services.api.routing import v1_router
+from services.application.analyse_connections import analyse_connections, content_sha256, keep_analysis
+from services.application.authenticate import Principal
+from services.bootstrap import Container
+from tradewind.connections.har import decode_har
+from tradewind.errors import Unavailable
+from tradewind.path import BOUNDS, Path
+from tradewind.wire.base import MAX_NAME_LENGTH
+from tradewind.wire.connections import ConnectionAnalysis
+
+router = v1_router("/connections", "connections")
+
+LONGEST_WAIT_S = 5.0
+"""For one's turn: a process analyses one log at a time, so that it goes on answering everybody else."""
+
+_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "A HAR 1.2 log. Of it the service keeps figures, and of addresses the origins alone.",
+        "content": {"application/json": {"schema": {"type": "object"}}},
+    }
+}
+RoundTrip = Annotated[float | None, Query(ge=BOUNDS["rtt_s"][0], le=BOUNDS["rtt_s"][1], description="Of the path, s.")]
+Bandwidth = Annotated[
+    float | None, Query(ge=BOUNDS["bandwidth_bps"][0], le=BOUNDS["bandwidth_bps"][1], description="Of the path, bit/s.")
+]
+Proxy = Annotated[
+    str | None,
+    Query(min_length=1, max_length=MAX_NAME_LENGTH, description="Name of your own cache, as its X-Cache tells it."),
+]
+
+
+@router.post("/analyse", openapi_extra=_BODY)
+async def analyse(  # noqa: PLR0917 -- FastAPI passes all of them by name
+    parts: Parts,
+    principal: AgentKey,
+    body: Body,
+    rtt_s: RoundTrip = None,
+    bandwidth_bps: Bandwidth = None,
+    proxy: Proxy = None,
+) -> ConnectionAnalysis:
+    """Idle time, effective concurrency and all connections of each page in a HAR log, and what to change.
+
+    The same log again replaces what was kept of it. ``rtt_s`` stands in for handshakes that the log does not tell, and
+    is what advice is worked out with.
+    """
+    async with _turn(parts.analysis_turns):
+        return await run_in_threadpool(
+            _analyse, body, Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps), proxy, parts, principal
+        )
+
+
+def _analyse(body: bytes, path: Path, proxy: str | None, parts: Container, principal: Principal) -> ConnectionAnalysis:
+    har = decode_har(body)
+    analysis = analyse_connections(har, path=path, proxy=proxy)
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        return keep_analysis(analysis, content_sha256=content_sha256(har), uow=uow, clock=parts.clock)
+
+
+@asynccontextmanager
+async def _turn(turns: asyncio.Lock) -> AsyncIterator[None]:
+    try:
+        await asyncio.wait_for(turns.acquire(), LONGEST_WAIT_S)
+    except TimeoutError:
+        raise Unavailable("other logs are being analysed; try again") from None
+    try:
+        yield
+    finally:
+        turns.release()

@@ -1,0 +1,168 @@
+"""Logs of browsers and tools, sound and broken, as page loads."""
+
+import json
+from io import BytesIO
+from itertools import repeat
+
+import pytest
+
+from tests.unit.connections.hars import BEGAN, entry, har
+from tradewind.connections.har import MOST_ENTRIES, Har, decode_har, page_loads
+from tradewind.connections.page_load import HttpVersion, LeftOut, PageLoad, WebObject
+from tradewind.errors import InvalidValue, TooLarge
+from tradewind_agent.har_file import is_har, read_har
+
+
+def decoded(document: object) -> Har:
+    return decode_har(json.dumps(document).encode())
+
+
+def load(*entries: object, **log: object) -> PageLoad:
+    (only,) = page_loads(decoded(har(*entries, **log)))
+    return only
+
+
+def only_object(*entries: object) -> WebObject:
+    (only,) = load(*entries).objects
+    return only
+
+
+def test_an_object_is_received_after_all_that_came_before():
+    read = only_object(entry(100, blocked=50, connect=30, ssl=20, wait=40, receive=5, size=700))
+    assert read.started_s == pytest.approx(0.1)
+    assert read.sent_s == pytest.approx(0.18)
+    assert read.receive == pytest.approx((0.22, 0.225))
+    assert (read.wire_bytes, read.opens, read.encrypted) == (700, True, True)
+    assert read.handshake_s == pytest.approx(0.010)  # ssl is part of connect
+
+
+def test_an_address_is_known_by_its_origin_alone():
+    made = load(entry(url="https://Example.org/secret?key=1"))
+    assert made.objects[0].origin == "https://example.org:443"
+    assert made.name == "https://example.org:443"
+    assert "secret" not in json.dumps(decoded(har(entry(url="https://example.org/secret"))).slim())
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        (entry(url="data:image/png;base64,AAAA"), LeftOut.NOT_HTTP),
+        (entry(url="https://[broken/"), LeftOut.NOT_HTTP),
+        (entry(url="wss://example.org/feed"), LeftOut.NOT_HTTP),
+        (entry() | {"response": {"status": 0}}, LeftOut.FAILED),
+        (entry() | {"response": {"status": 101}}, LeftOut.UPGRADED),
+        (entry(_fromCache="disk"), LeftOut.CACHED),
+        (entry() | {"response": {"status": 200, "_transferSize": 0}}, LeftOut.CACHED),
+        (entry() | {"startedDateTime": "yesterday"}, LeftOut.NO_START),
+        ("text", LeftOut.MALFORMED),
+        ({"startedDateTime": BEGAN.isoformat()}, LeftOut.MALFORMED),
+    ],
+)
+def test_what_is_no_object_is_counted_by_reason(told, reason):
+    made = load(entry(), told)
+    assert len(made.objects) == 1
+    assert made.left_out == {reason: 1}
+
+
+@pytest.mark.parametrize("timings", [{}, {"wait": -1, "receive": -1}, None, {"wait": 5, "receive": float("inf")}])
+def test_an_object_without_times_counts_for_volume_alone(timings):
+    read = only_object(entry(size=500) | {"timings": timings})
+    assert (read.receive, read.wire_bytes, read.opens) == (None, 500, False)
+
+
+def test_a_size_is_the_most_that_is_told():
+    late = entry(size=20_000, headers={"Content-Length": "20000"})
+    late["response"] |= {"_transferSize": 3830, "bodySize": 3564, "headersSize": 266}
+    assert only_object(late).wire_bytes == 20_266
+    packed = entry(size=100, headers={"Content-Encoding": "br"})
+    packed["response"]["content"] = {"size": 900}
+    assert only_object(packed).wire_bytes == 100
+    unknown = entry(size=-1)
+    assert only_object(unknown).wire_bytes is None
+    empty = entry(size=-1) | {"response": {"status": 304, "content": {"size": 700}, "headersSize": 150, "bodySize": 0}}
+    assert only_object(empty).wire_bytes == 150
+
+
+@pytest.mark.parametrize(
+    ("told", "version"),
+    [("h2", HttpVersion.HTTP_2), ("HTTP/2.0", HttpVersion.HTTP_2), ("h3-29", HttpVersion.HTTP_3),
+     ("http/1.1", HttpVersion.HTTP_1), ("HTTP/1.0", HttpVersion.OTHER), ("", HttpVersion.OTHER)],
+)  # fmt: skip
+def test_versions_are_known_by_all_their_names(told, version):
+    assert only_object(entry(version=told)).version is version
+
+
+@pytest.mark.parametrize("name", ["443", "0", "", "-1"])
+def test_a_port_of_the_server_names_no_connection(name):
+    assert only_object(entry(connection=name)).connection_id is None
+
+
+def test_entries_belong_to_the_page_that_they_name_or_that_began_last():
+    second = {"id": "page_2", "startedDateTime": "2026-05-01T12:00:10Z", "title": "Two", "pageTimings": {}}
+    first = har()["log"]["pages"][0]
+    loads = page_loads(decoded(har(
+        entry(0), entry(10_100, pageref="page_2"), entry(10_200, pageref="gone"), pages=[second, first],
+    )))  # fmt: skip
+    assert [(each.name, len(each.objects)) for each in loads] == [("https://example.org:443", 1), ("Two", 2)]
+    assert loads[1].load_s is None
+    assert loads[1].objects[0].started_s == pytest.approx(0.1)
+
+
+def test_a_log_without_pages_is_the_load_of_one():
+    made = load(entry(500), entry(700), pages=[])
+    assert made.objects[0].started_s == 0
+    assert made.objects[1].started_s == pytest.approx(0.2)
+
+
+BROKEN = [
+    (b"", "is empty"),
+    (b"  \n", "is empty|cut off"),
+    (json.dumps(har(entry())).encode()[:-40], "is cut off"),
+    (b"not json", "is not JSON"),
+    (b"\xff\xfe\x00", "is not JSON"),
+    (b"[1]", "no object called log"),
+    (b'{"log": {}}', "no list called log.entries"),
+    (b'{"log": {"entries": {}}}', "no list called log.entries"),
+    (b'{"log": {"entries": ' + b"[" * 100_000, "nested more than|recursion limit"),
+]
+
+
+@pytest.mark.parametrize(("content", "reason"), BROKEN)
+def test_what_is_no_har_is_refused_in_one_phrase(content, reason):
+    for refuse in (decode_har, lambda content: read_har(BytesIO(content))):
+        with pytest.raises(InvalidValue, match=reason) as refused:
+            refuse(content)
+        assert "\n" not in str(refused.value)
+
+
+def test_a_log_without_entries_says_so():
+    with pytest.raises(InvalidValue, match="no entries"):
+        page_loads(decoded(har()))
+
+
+def test_a_log_of_too_many_entries_is_refused_by_both_readers():
+    content = json.dumps(har(*repeat(1, MOST_ENTRIES + 1))).encode()
+    for refuse in (decode_har, lambda content: read_har(BytesIO(content))):
+        with pytest.raises(TooLarge, match="20000 entries"):
+            refuse(content)
+
+
+def test_a_log_on_disk_is_read_as_one_in_memory(tmp_path):
+    document = har(entry(connect=5, headers={"X-Cache": "HIT", "Cookie": "secret"}), "text", load_ms=12.5)
+    document["log"]["browser"] = {"name": "Firefox", "version": "150"}
+    content = b"\xef\xbb\xbf" + json.dumps(document, indent=1).encode()
+    (tmp_path / "page.har").write_bytes(content)
+    streamed = read_har(tmp_path / "page.har")
+    assert streamed == decode_har(content)
+    assert streamed == decode_har(json.dumps(streamed.slim()).encode())
+    assert streamed.tool == "Firefox"
+    assert "secret" not in json.dumps(streamed.slim())
+
+
+@pytest.mark.parametrize(
+    ("beginning", "verdict"),
+    [(b'\xef\xbb\xbf{\n "log" : {\n "pages": [', True), (b'{"log":{"version":"1.2"', True), (b'{"log":"text"}', False),
+     (b'{"level":"info","msg":"x"}', False), (b"", False)],
+)  # fmt: skip
+def test_a_har_is_told_by_its_beginning(beginning, verdict):
+    assert is_har(beginning) is verdict

@@ -1,0 +1,96 @@
+"""The round model against the paper's figures and by hand."""
+
+import pytest
+
+from tradewind.connections.replay import Plan, Request, waiting_s
+from tradewind.connections.rounds import FLD_TCP, RENO, Sender, Window, rounds_of, send
+from tradewind.path import Path
+
+PAPER = Sender(segment_bytes=1500)
+PAPER_FLD = Sender(segment_bytes=1500, growth=FLD_TCP)
+WIDE = Path(rtt_s=0.1)
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "reno", "fld"),
+    [
+        (15_000, 1, 1),
+        (45_000, 2, 2),
+        (60_000, 3, 2),
+        (50_000, 3, 2),
+        (500_000, 6, 4),
+        (1_000_000, 7, 5),
+        (2_000_000, 8, 6),
+    ],
+)
+def test_rounds_are_those_of_the_paper(size_bytes, reno, fld):
+    assert (rounds_of(size_bytes, PAPER), rounds_of(size_bytes, PAPER_FLD)) == (reno, fld)
+
+
+def test_beyond_the_threshold_windows_double_again():
+    flights = [15_000 * 3**n for n in range(5)]
+    window = Window.of(PAPER_FLD)
+    for flight in flights:  # 1.815 MB so far
+        assert window.window_bytes == flight
+        window = window.sending(flight, PAPER_FLD)
+    tripled = window.sending(window.window_bytes, PAPER_FLD)
+    assert tripled.window_bytes == 2 * window.window_bytes  # 5.46 MB sent by now
+
+
+def test_a_transfer_takes_its_rounds_where_the_path_never_fills():
+    assert send(500_000, PAPER, WIDE).duration_s == pytest.approx(0.6)
+    assert send(500_000, PAPER_FLD, WIDE).duration_s == pytest.approx(0.4)
+    assert send(0, PAPER, WIDE).duration_s == pytest.approx(0.1)
+
+
+def test_a_full_path_sends_at_its_rate():
+    lte = Path(rtt_s=0.026, bandwidth_bps=25e6)  # the paper's: 81 kB are under way, so that tripling gains little
+    for sender in (PAPER, PAPER_FLD):
+        sent = send(500_000, sender, lte)
+        assert sent.duration_s > 8 * 500_000 / 25e6
+    assert send(10_000_000, PAPER, lte).duration_s == pytest.approx(3.2, rel=0.05)
+    saved_s = send(500_000, PAPER, lte).duration_s - send(500_000, PAPER_FLD, lte).duration_s
+    assert 0 < saved_s < 2 * 0.026
+
+
+def test_a_window_goes_on_from_where_it_was():
+    grown = send(60_000, PAPER, WIDE).window
+    assert send(60_000, PAPER, WIDE, grown).rounds == 1
+    assert send(60_000, PAPER, WIDE, grown.at_rest(PAPER)).rounds == 3
+
+
+def plan(sender: Sender = PAPER, **more: object) -> Plan:
+    return Plan(**{"multiplexed": False, "encrypted": False, "sender": sender} | more)
+
+
+TWO = [Request(0, 15_000), Request(0, 15_000)]
+
+
+def test_a_page_waits_for_handshakes_and_turns():
+    assert waiting_s(TWO, plan(connections=1), WIDE) == pytest.approx(0.3)  # handshake, two objects in turn
+    assert waiting_s(TWO, plan(connections=2), WIDE) == pytest.approx(0.2)
+    assert waiting_s(TWO, plan(connections=1, keep_alive=False), WIDE) == pytest.approx(0.4)
+    assert waiting_s(TWO, plan(connections=2, encrypted=True), WIDE) == pytest.approx(0.3)
+    assert waiting_s(TWO, plan(multiplexed=True), WIDE) == pytest.approx(0.3)  # 30 kB: a second flight
+    assert waiting_s([], plan(multiplexed=True), WIDE) == 0
+
+
+def test_time_in_which_nothing_was_asked_for_is_not_waited():
+    requests = [Request(0, 1_000), Request(10, 1_000)]
+    for kind in (plan(), plan(multiplexed=True)):
+        assert waiting_s(requests, kind, WIDE) == pytest.approx(0.3)
+
+
+def test_many_small_objects_are_sooner_there_by_http_2():
+    requests = [Request(0, 2_000) for _ in range(60)]
+    in_turns, at_once = plan(connections=6), plan(multiplexed=True)
+    assert waiting_s(requests, in_turns, WIDE) == pytest.approx(1.1)  # ten objects a connection, each a round trip
+    assert waiting_s(requests, at_once, WIDE) == pytest.approx(0.1 + 0.4)  # 120 kB: four flights
+
+
+def test_connections_share_the_rate_of_the_path():
+    path = Path(rtt_s=0.01, bandwidth_bps=8e6)
+    requests = [Request(0, 1_000_000), Request(0, 1_000_000)]
+    for each in (plan(connections=2), plan(multiplexed=True)):
+        assert waiting_s(requests, each, path) == pytest.approx(2, rel=0.05)
+    assert RENO != FLD_TCP
