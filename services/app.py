@@ -86,6 +86,7 @@ def app_from_environment() -> FastAPI:
         reader_address=settings.reader_address,
         notice=settings.notice,
         export_place=settings.export_place,
+        log_months=settings.log_months,
     )
 
 
@@ -97,6 +98,7 @@ def app_for(
     reader_address: str | None = None,
     notice: str = "",
     export_place: str | None = None,
+    log_months: int | None = None,
 ) -> FastAPI:
     """The application with parts of its own, which it closes when it shuts down.
 
@@ -112,6 +114,7 @@ def app_for(
         query_limits=query_limits,
         reader_address=reader_address,
         export_place=export_place,
+        log_months=log_months,
     )
     app = create_app(closing.enter_context(parts), closing)
     app.state.notice = notice

@@ -66,6 +66,7 @@ class Container:
     log: FilteringBoundLogger
     body_limits: BodyLimits
     export_place: str | None
+    log_months: int | None
 
 
 @contextmanager
@@ -77,6 +78,7 @@ def container(
     query_limits: QueryLimits | None = None,
     reader_address: str | None = None,
     export_place: str | None = None,
+    log_months: int | None = None,
 ) -> Iterator[Container]:
     """The parts of an API process; connections are opened when first used and closed at the end.
 
@@ -84,6 +86,7 @@ def container(
     ----------
     database_url : of the application's role.
     export_place : where workers write logs as Parquet; None: nowhere.
+    log_months : so many months of logs are kept beside the current one; None: all.
     reader_address : host and port under which analysts reach the database, where these differ from the application's.
     """
     log = logger("api", output=sys.stderr)
@@ -126,6 +129,7 @@ def container(
             log=log,
             body_limits=body_limits or BodyLimits(),
             export_place=export_place,
+            log_months=log_months,
         )
         dispatcher.close()
         client.close()

@@ -15,6 +15,7 @@ MAX_PORT = 65_535
 MAX_WORKERS = 256
 MAX_KEPT_RELEASES = 10_000
 MAX_QUERY_ROWS = 10**12
+MAX_LOG_MONTHS = 1_200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +82,10 @@ class Settings:
     s3://bucket/folder; None: nowhere. Keys and address of the store are read from AWS_ACCESS_KEY_ID,
     AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL."""
 
+    log_months: int | None = None
+    """TRADEWIND_LOG_MONTHS: so many whole months of logs are kept beside the current one; older ones are dropped once
+    they are exported, which TRADEWIND_EXPORT must be set for. None: all are kept."""
+
     worker_metrics_port: int | None = None
     """TRADEWIND_WORKER_METRICS_PORT: where a worker serves its metrics; None for nowhere."""
 
@@ -90,6 +95,16 @@ class Settings:
 
     worker_metrics_folder: Path | None = None
     """PROMETHEUS_MULTIPROC_DIR: where a worker's processes count, a folder of its own for each worker."""
+
+    def __post_init__(self) -> None:
+        """Raises
+        ------
+        InvalidValue : logs would be dropped without having been exported.
+        """
+        if self.log_months is not None and self.export_place is None:
+            raise InvalidValue(
+                "TRADEWIND_LOG_MONTHS", "needs TRADEWIND_EXPORT: logs are dropped once they are exported"
+            )
 
     @property
     def worker_metrics(self) -> tuple[str, int, Path] | None:
@@ -143,6 +158,7 @@ class Settings:
             reader_address=read("TRADEWIND_READER_ADDRESS", _address, None),
             notice=read("TRADEWIND_NOTICE", str, cls.notice),
             export_place=read("TRADEWIND_EXPORT", _place, None),
+            log_months=read("TRADEWIND_LOG_MONTHS", _integer(1, MAX_LOG_MONTHS), None),
             worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _integer(1, MAX_PORT), None),
             worker_metrics_host=read("TRADEWIND_WORKER_METRICS_HOST", str, cls.worker_metrics_host),
             worker_metrics_folder=read("PROMETHEUS_MULTIPROC_DIR", Path, None),

@@ -37,6 +37,8 @@ class Event(StrEnum):
     OLD_RELEASES_REMOVED = "old_releases.removed"
     DAYS_ROLLED_UP = "days.rolled_up"
     LOGS_EXPORTED = "logs.exported"
+    LOGS_DROPPED = "logs.dropped"
+    LOGS_KEPT = "logs.kept"
     SWEPT = "sweep.done"
     HEARTBEATS_JOURNALLED = "heartbeats.journalled"
     QUOTES_WAIT = "quotes.wait"

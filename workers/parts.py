@@ -13,6 +13,7 @@ from services.application.journal_heartbeats import HeartbeatJournal
 from services.application.journal_quotes import QuoteJournal
 from services.application.refresh_models import Refresh
 from services.application.remove_old_releases import Retention
+from services.application.retain_logs import LogRetention
 from services.application.roll_up import RollUp
 from services.application.stream_journal import Entry
 from services.bootstrap import SystemClock
@@ -40,6 +41,7 @@ class WorkerParts:
     retention: Retention
     roll_up: RollUp
     export: Export
+    log_retention: LogRetention | None
     journal: HeartbeatJournal
     quotes: QuoteJournal
     reporter: Reporter
@@ -75,6 +77,11 @@ class WorkerParts:
         quotes = QuoteJournal(JournalStream(client, QUOTES), on_quotes_dropped, store.unit_of_work)
         roll_up = RollUp(store.unit_of_work)
         lake = None if settings.export_place is None else ParquetLake(storage_at(settings.export_place), logs)
+        log_retention = None
+        if settings.log_months is not None:
+            log_retention = LogRetention(
+                store.unit_of_work, store.months_of_logs, lake, settings.log_months, SystemClock(), reporter
+            )
         export = Export(store.unit_of_work, lake, SystemClock(), reporter)
         return cls(
             store=store,
@@ -85,6 +92,7 @@ class WorkerParts:
             retention=retention,
             roll_up=roll_up,
             export=export,
+            log_retention=log_retention,
             journal=journal,
             quotes=quotes,
             reporter=reporter,

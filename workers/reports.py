@@ -13,7 +13,9 @@ from services.application.facts import (
     JournalWaits,
     LinkFitted,
     LinkRefused,
+    LogsDropped,
     LogsExported,
+    LogsKept,
     OldReleasesRemoved,
     QuotesDropped,
     QuotesJournalled,
@@ -32,6 +34,8 @@ EVENT_OF = {
     OldReleasesRemoved: Event.OLD_RELEASES_REMOVED,
     DaysRolledUp: Event.DAYS_ROLLED_UP,
     LogsExported: Event.LOGS_EXPORTED,
+    LogsDropped: Event.LOGS_DROPPED,
+    LogsKept: Event.LOGS_KEPT,
     Swept: Event.SWEPT,
     HeartbeatsJournalled: Event.HEARTBEATS_JOURNALLED,
     HeartbeatDropped: Event.HEARTBEAT_DROPPED,
@@ -87,8 +91,8 @@ class Reports:
             case QuotesJournalled():
                 metrics.quotes.labels("stored").inc(fact.stored)
                 metrics.quotes.labels("dropped").inc(fact.dropped)
-            case HeartbeatDropped() | QuotesDropped() | JournalWaits():
-                pass  # counted with the run, and as an outcome of its task
+            case HeartbeatDropped() | QuotesDropped() | JournalWaits() | LogsDropped() | LogsKept():
+                pass  # counted with the run, as an outcome of its task, or too rare to be
 
 
 def _told(fact: Fact) -> dict[str, Any]:

@@ -10,6 +10,7 @@ JOURNAL = "tradewind.journal_heartbeats"
 QUOTES = "tradewind.journal_quotes"
 ROLL_UP = "tradewind.roll_up"
 EXPORT = "tradewind.export"
+RETAIN = "tradewind.retain"
 
 JOURNAL_EVERY_S = 2.0
 """Agents keep what is not journalled, and pages show it no sooner."""
@@ -22,6 +23,9 @@ ROLL_UP_EVERY_S = 10.0
 
 EXPORT_AT = crontab(hour="1", minute="20")
 """UTC: an hour after a day is over, for agents that upload late."""
+
+RETAIN_AT = crontab(hour="2", minute="40")
+"""UTC: when what was exported this night is."""
 
 
 def beat_schedule(*, sweep_every: timedelta) -> dict[str, dict[str, Any]]:
@@ -50,5 +54,9 @@ def beat_schedule(*, sweep_every: timedelta) -> dict[str, dict[str, Any]]:
         "export": {
             "task": EXPORT,
             "schedule": EXPORT_AT,
+        },
+        "retain": {
+            "task": RETAIN,
+            "schedule": RETAIN_AT,
         },
     }

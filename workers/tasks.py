@@ -7,7 +7,7 @@ from celery import shared_task
 from services.application.facts import DaysRolledUp, HeartbeatsJournalled, JournalWaits, QuotesJournalled, Swept
 from services.application.jobs import ExportLogs, FitLink, RefreshModels, RemoveOldReleases
 from tradewind.errors import Unavailable
-from workers.schedule import EXPORT, JOURNAL, QUOTES, ROLL_UP, SWEEP
+from workers.schedule import EXPORT, JOURNAL, QUOTES, RETAIN, ROLL_UP, SWEEP
 from workers.task import TimedTask
 
 
@@ -83,3 +83,10 @@ def export(self: TimedTask) -> None:
     today = self.parts.export.clock.now().date()
     for tenant_id in self.parts.store.registry.tenants_with_days_to_export(today):
         self.parts.dispatcher.send(ExportLogs(tenant_id))
+
+
+@shared_task(bind=True, base=TimedTask, name=RETAIN, by_clock=True)
+def retain(self: TimedTask) -> None:
+    """Drop the months of logs that are not to be kept, once they are exported."""
+    if self.parts.log_retention is not None:
+        self.parts.log_retention.run()

@@ -7,6 +7,7 @@ from fastapi import Form, Path, Query, Request, Response
 
 from services.admin.pages import done, page, page_router
 from services.admin.visitors import Operator, Parts
+from services.application.retention_page import due_from, next_of
 from services.application.retry_rows import dismiss_row, retry_row
 from tradewind.wire.base import BIGINT_MAX
 
@@ -22,12 +23,25 @@ RowId = Annotated[int, Path(ge=1, le=BIGINT_MAX)]
 @router.get("")
 def logs_page(request: Request, visit: Operator, parts: Parts, before: UUID | None = None) -> Response:
     """Batches, the newest first, and what rows were refused for."""
+    now, kept = parts.clock.now(), parts.log_months
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        months = uow.month_seals.page() if before is None else []
         batches = uow.batches.page(limit=PAGE + 1, before=before)
         refused = uow.quarantine.count()
         reasons = uow.quarantine.by_reason(limit=REASONS)
     more = batches[PAGE - 1].batch_id if len(batches) > PAGE else None
-    return page(request, "logs.html", visit, batches=batches[:PAGE], more=more, refused=refused, reasons=reasons)
+    return page(
+        request,
+        "logs.html",
+        visit,
+        batches=batches[:PAGE],
+        more=more,
+        refused=refused,
+        reasons=reasons,
+        months=[(each, next_of(each, now=now, months=kept), kept and due_from(each.month, kept)) for each in months],
+        kept=kept,
+        export_place=parts.export_place,
+    )
 
 
 @router.get("/quarantine")

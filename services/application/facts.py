@@ -80,6 +80,23 @@ class LogsExported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogsDropped:
+    """A month of all tenants' logs is gone from the database; their number is an estimate."""
+
+    month: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogsKept:
+    """A month of logs is due, but cannot be dropped yet."""
+
+    month: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Swept:
     """How many tenants have links to fit, and how many have releases that are too old."""
 
@@ -134,6 +151,8 @@ Fact = (
     | OldReleasesRemoved
     | DaysRolledUp
     | LogsExported
+    | LogsDropped
+    | LogsKept
     | Swept
     | HeartbeatsJournalled
     | HeartbeatDropped

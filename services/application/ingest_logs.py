@@ -92,6 +92,11 @@ class Quarantine(Protocol):
     def add(self, rows: Sequence[RejectedRow], *, batch_id: UUID) -> None: ...
 
 
+class ClosedMonths(Protocol):
+    def hold(self) -> datetime | None:
+        """Nothing that began before this time may be stored, until the end of the transaction."""
+
+
 class IngestUnitOfWork(Transaction, Protocol):
     """One transaction with what ingest needs of the store."""
 
@@ -99,6 +104,8 @@ class IngestUnitOfWork(Transaction, Protocol):
     def tenant_id(self) -> UUID: ...
     @property
     def batches(self) -> Batches: ...
+    @property
+    def closed_months(self) -> ClosedMonths: ...
     @property
     def links(self) -> Links: ...
     @property
@@ -144,10 +151,11 @@ def store_batch(batch: LogBatch, *, uow: IngestUnitOfWork, clock: Clock) -> Inge
 def _store_rows(body: UploadedBody, receipt: IngestReceipt, uow: IngestUnitOfWork) -> IngestReceipt:
     """The receipt, counted up: each block is rendered while the one before is stored."""
     latest = receipt.received_at + CLOCK_SKEW
+    earliest = uow.closed_months.hold()
     storing = _Storing(uow)
     links = LinkBook(uow.links, before_asking=storing.wait)
     for lines in _blocks(body.lines()):
-        block = Block(lines, links, latest=latest)
+        block = Block(lines, links, earliest=earliest, latest=latest)
         rendered = uow.transfers.render(block, batch_id=receipt.batch_id, received_at=receipt.received_at)
         receipt = storing.settle(receipt)
         storing.begin(block, rendered)

@@ -108,11 +108,16 @@ class Block:
 
     A record lives only until whoever iterates has rendered it: thousands of records kept alive cost more time in the
     garbage collector than parsing does.
+
+    Parameters
+    ----------
+    earliest, latest : what began before the one, or ended after the other, is refused.
     """
 
-    def __init__(self, lines: Iterable[Line], links: LinkBook, *, latest: datetime) -> None:
+    def __init__(self, lines: Iterable[Line], links: LinkBook, *, earliest: datetime | None, latest: datetime) -> None:
         self._lines = lines
         self._links = links
+        self._earliest = earliest
         self._latest = latest
         self._tallies: dict[int, LinkTally] = {}
         self.rejected: list[RejectedRow] = []
@@ -125,7 +130,7 @@ class Block:
         of_unknown_links: list[tuple[Line, WireRecord]] = []
         for line in self._lines:
             try:
-                record = _parse(line, self._latest)
+                record = _parse(line, self._earliest, self._latest)
                 tally = self._links.recall(_link_names(record))
                 if tally is None:
                     of_unknown_links.append((line, record))
@@ -169,12 +174,14 @@ def _link_names(record: WireRecord) -> LinkNames:
     return (record.source, record.destination, record.network, record.mover.name)
 
 
-def _parse(line: Line, latest: datetime) -> WireRecord:
+def _parse(line: Line, earliest: datetime | None, latest: datetime) -> WireRecord:
     if line.too_long:
         raise InvalidValue("row", "is longer than 1 MiB")
     record = parse_row(line.content)
     if record.ended_at > latest:
         raise InvalidValue("ended_at", "lies in the future")
+    if earliest is not None and record.started_at < earliest:
+        raise InvalidValue("started_at", f"lies in a month that is closed; logs are taken from {earliest:%Y-%m} on")
     if len(record.energy) > 1 and record.energy[0].host is record.energy[1].host:
         raise InvalidValue("energy", f"names the {record.energy[0].host} host twice")
     return record

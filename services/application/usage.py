@@ -180,6 +180,7 @@ def usage_csv(month: Month, uow: UsageUnitOfWork) -> Iterator[str]:
 
     Raises
     ------
+    Conflict : the rows of the month are dropped.
     Unavailable : the store is away.
     """
     lines = _lines(month, uow)
@@ -188,8 +189,9 @@ def usage_csv(month: Month, uow: UsageUnitOfWork) -> Iterator[str]:
 
 def _lines(month: Month, uow: UsageUnitOfWork) -> Iterator[str]:
     with uow:
+        transfers = uow.usage.each(month)
         yield _line(COLUMNS)
-        for each in uow.usage.each(month):
+        for each in transfers:
             yield _line([_cell(getattr(each, name)) for name in COLUMNS])
 
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import date
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -21,12 +21,13 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from services.application.export_logs import WrittenDay, folder_of
+from services.application.export_logs import ExportedDay, WrittenDay, folder_of
 from services.persistence.log_reader import LogReader
 from tradewind.errors import Unavailable
 
 PART, MANIFEST = "part-0.parquet", "_manifest.json"
 COMPRESSION, COMPRESSION_LEVEL = "zstd", 3
+BLOCK_BYTES = 2**20
 FORMAT_VERSION = 1
 """Of the manifest; readers refuse what they do not know."""
 
@@ -36,6 +37,9 @@ class Storage(Protocol):
 
     def replace(self, path: str) -> Any:
         """A context with a file to write to, which takes the place of ``path`` when it ends without an error."""
+
+    def read(self, path: str) -> AbstractContextManager[IO[bytes]]:
+        """A context with a file to read from; ``FileNotFoundError`` where there is none."""
 
 
 class Folder:
@@ -58,12 +62,20 @@ class Folder:
         finally:
             partial.unlink(missing_ok=True)
 
+    def read(self, path: str) -> AbstractContextManager[IO[bytes]]:
+        return (self._root / path).open("rb")
+
 
 class ObjectStore:
     """A bucket, or a folder in one. An object appears when its upload ends, as a whole."""
 
     def __init__(self, url: str) -> None:
         self._filesystem, self._root = fsspec.core.url_to_fs(url)
+
+    @contextmanager
+    def read(self, path: str) -> Iterator[IO[bytes]]:
+        with _as_os_error(), self._filesystem.open(f"{self._root}/{path}", "rb") as file:
+            yield file
 
     @contextmanager
     def replace(self, path: str) -> Iterator[IO[bytes]]:
@@ -123,6 +135,28 @@ class ParquetLake:
         except OSError as error:
             raise Unavailable(f"the storage of exports does not answer: {error}; the day is tried again") from error
         return written
+
+    def holds(self, tenant_id: UUID, exported: ExportedDay) -> bool:
+        """Whether the file of a day is there, byte for byte as it was exported.
+
+        Raises
+        ------
+        Unavailable : the storage does not answer.
+        """
+        try:
+            with self._storage.read(f"{folder_of(tenant_id, exported.day)}/{PART}") as file:
+                return _sha256_of(file) == exported.file.sha256
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise Unavailable(f"the storage of exports does not answer: {error}") from error
+
+
+def _sha256_of(file: IO[bytes]) -> str:
+    sha256 = hashlib.sha256()
+    while block := file.read(BLOCK_BYTES):
+        sha256.update(block)
+    return sha256.hexdigest()
 
 
 def manifest(tenant_id: UUID, day: date, written: WrittenDay) -> bytes:

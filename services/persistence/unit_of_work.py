@@ -26,6 +26,7 @@ from services.persistence.repositories.limits import LimitsOfTenant
 from services.persistence.repositories.links import Links
 from services.persistence.repositories.log_days import LogDays
 from services.persistence.repositories.models import Models
+from services.persistence.repositories.months_of_logs import ClosedMonths, MonthSeals
 from services.persistence.repositories.old_releases import OldReleases
 from services.persistence.repositories.outcomes import Outcomes
 from services.persistence.repositories.own_tiers import OwnTiers
@@ -116,6 +117,14 @@ class UnitOfWork:
         return LogDays(self.connection, self.tenant_id)
 
     @cached_property
+    def closed_months(self) -> ClosedMonths:
+        return ClosedMonths(self.connection)
+
+    @cached_property
+    def month_seals(self) -> MonthSeals:
+        return MonthSeals(self.connection, self.tenant_id)
+
+    @cached_property
     def rollups(self) -> Rollups:
         return Rollups(self.connection, self.tenant_id)
 
@@ -158,7 +167,7 @@ class UnitOfWork:
 
     @cached_property
     def usage(self) -> Usage:
-        return Usage(self.connection)
+        return Usage(self.connection, self.month_seals)
 
     @cached_property
     def page_loads(self) -> PageLoads:
@@ -221,7 +230,7 @@ class UnitOfWork:
     @cached_property
     def journal(self) -> TransferJournal:
         ensure_months = partial(self._ensure_months, "ensure_sample_partitions")
-        return TransferJournal(self.connection, self.tenant_id, ensure_months)
+        return TransferJournal(self.connection, self.tenant_id, self.closed_months, ensure_months)
 
     def _ensure_months(self, function: str, months: Collection[date]) -> None:
         with self._apart.begin() as connection:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.transfer_journal import TransferEnd, TransferNews
+from services.persistence.repositories.months_of_logs import ClosedMonths
 from services.persistence.tables import transfer_samples, transfers
 from tradewind.errors import NotFound
 from tradewind.sla import Sla
@@ -45,14 +46,20 @@ class TransferJournal:
 
     Parameters
     ----------
+    closed : months that take no more samples either.
     ensure_months : makes the partitions of samples of these months, in a transaction of its own.
     """
 
     def __init__(
-        self, connection: Connection, tenant_id: UUID, ensure_months: Callable[[Collection[date]], None]
+        self,
+        connection: Connection,
+        tenant_id: UUID,
+        closed: ClosedMonths,
+        ensure_months: Callable[[Collection[date]], None],
     ) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
+        self._closed = closed
         self._ensure_months = ensure_months
 
     def note(self, news: Collection[TransferNews]) -> None:
@@ -92,9 +99,12 @@ class TransferJournal:
             for each in news
             for beat in each.beats.values()
         ]
+        closed_until = self._closed.hold()
+        if closed_until is not None:
+            rows = [row for row in rows if row["transfer_started_at"] >= closed_until]
         if not rows:
             return 0
-        self._prepare(set(started_at.values()))
+        self._prepare({row["transfer_started_at"] for row in rows})
         new = self._connection.execute(
             insert(transfer_samples).on_conflict_do_nothing(), rows, execution_options={"preserve_rowcount": True}
         ).rowcount

@@ -2,16 +2,21 @@
 
 from collections.abc import Sequence
 from datetime import date, datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, func, select, text, update
+from sqlalchemy import Connection, Date, Row, and_, func, select, text, update
 
 from services.application.export_logs import ChangedDay, ExportedDay, WrittenDay
-from services.persistence.tables import log_days
+from services.persistence.tables import closed_months, log_days
 
 _TAKE_TURN = text("SELECT pg_try_advisory_xact_lock(hashtext('log export'), hashtext(:tenant))")
 _DAY = log_days.c
-_CHANGED = _DAY.exported_version < _DAY.version
+# A day whose rows are dropped is never written again, whatever its versions say: its file is all there is of it.
+_DROPPED = select(closed_months.c.month).where(
+    closed_months.c.month == func.date_trunc("month", _DAY.day).cast(Date), closed_months.c.dropped_at.is_not(None)
+)
+_CHANGED = and_(_DAY.exported_version < _DAY.version, ~_DROPPED.exists())
 
 
 class LogDays:
@@ -55,12 +60,14 @@ class LogDays:
         query = select(log_days).where(_DAY.exported_at.is_not(None)).order_by(_DAY.day.desc()).limit(limit)
         if before is not None:
             query = query.where(_DAY.day < before)
-        return [
-            ExportedDay(
-                day=row.day,
-                exported_at=row.exported_at,
-                file=WrittenDay(rows=row.rows, bytes=row.bytes, sha256=row.sha256),
-                current=row.exported_version == row.version,
-            )
-            for row in self._connection.execute(query)
-        ]
+        return [exported_day(row) for row in self._connection.execute(query)]
+
+
+def exported_day(row: Row[Any]) -> ExportedDay:
+    """A row of ``log_days`` that has a file."""
+    return ExportedDay(
+        day=row.day,
+        exported_at=row.exported_at,
+        file=WrittenDay(rows=row.rows, bytes=row.bytes, sha256=row.sha256),
+        current=row.exported_version == row.version,
+    )

@@ -7,25 +7,38 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from services.application.usage import Billing, Month, Used, UsedTransfer
+from services.persistence.repositories.months_of_logs import MonthSeals
+from tradewind.errors import Conflict
 
 QUOTED_BEFORE = timedelta(days=31)
 """An offer is joined with transfers that began within so long after it."""
+
+LOGGED_BEFORE = timedelta(days=31)
+"""A transfer is on the statement of a month unless it was logged as one that began within so long before."""
 
 ROWS_AT_ONCE = 1_000
 
 _QUOTE_FORM = "^[0-9]{1,25}[.][0-9]{6} [A-Z]{3} (total|dynamic) [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 """As `tradewind.pricing.Price` writes one."""
 
-# A transfer is there once, however often it was logged: as its first record with a quote tells it, else as its first.
+# A transfer is there once, however often it was logged: in the month of its earliest record, as the first one with a
+# quote tells it there, else as the first.
 # What the journal has of its quote counts; where it has none, its log must carry the quote of a published book.
 # ``whose`` says whose it is: theirs whom the offer was made to, else theirs who brought the log.
 _LOGGED = """
-    WITH once AS (
+    WITH earlier AS (
+        SELECT transfer_id FROM transfer_logs
+         WHERE started_at >= :logged_from AND started_at < :begins_at AND transfer_id IS NOT NULL
+           AND (chunk IS NULL OR chunk = 'whole')
+         UNION
+        SELECT transfer_id FROM sealed_transfers WHERE month >= :sealed_from AND month < :month
+    ), once AS (
         SELECT DISTINCT ON (coalesce(l.transfer_id, l.id)) l.transfer_id, l.link_id, l.batch_id, l.started_at,
                l.ended_at, l.status, l.sla, l.bytes_moved,
                CASE WHEN l.quote ~ :quote_form THEN string_to_array(l.quote, ' ') END AS told, l.quote
           FROM transfer_logs l
          WHERE l.started_at >= :begins_at AND l.started_at < :ends_at AND (l.chunk IS NULL OR l.chunk = 'whole')
+           AND NOT EXISTS (SELECT FROM earlier WHERE earlier.transfer_id = l.transfer_id)
          ORDER BY coalesce(l.transfer_id, l.id), l.quote IS NULL, l.received_at, l.id
     ), offered AS (
         SELECT DISTINCT ON (q.transfer_id) q.transfer_id, q.key_id, q.tier_id, q.book_id, q.amount, q.currency,
@@ -87,12 +100,13 @@ _ONE_BY_ONE = tuple(name for name in UsedTransfer.__slots__ if name != "billing"
 class Usage:
     """Of one tenant."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, seals: MonthSeals) -> None:
         self._connection = connection
+        self._seals = seals
 
     def sums(self, month: Month) -> Sequence[Used]:
         """What began in the month, by key, currency and what becomes of it."""
-        return [
+        made = [
             Used(
                 key_id=row.key_id,
                 key=row.key,
@@ -107,9 +121,22 @@ class Usage:
             )
             for row in self._connection.execute(_SUMS, _bounds(month))
         ]
+        # Asked afterwards: were the rows dropped before they were added up, they are sealed now.
+        sealed = self._seals.usage(month)
+        return made if sealed is None else sealed
 
     def each(self, month: Month) -> Iterator[UsedTransfer]:
-        """The same transfers one by one, by key and in the order of their begin; read as they are taken."""
+        """The same transfers one by one, by key and in the order of their begin; read as they are taken.
+
+        Raises
+        ------
+        Conflict : the rows of the month are dropped.
+        """
+        if self._seals.usage(month) is not None:
+            raise Conflict(f"the logs of {month} are in the exports alone; its sums are kept")
+        return self._streamed(month)
+
+    def _streamed(self, month: Month) -> Iterator[UsedTransfer]:
         streamed = self._connection.execution_options(yield_per=ROWS_AT_ONCE)
         for row in streamed.execute(_EACH, _bounds(month)):
             yield UsedTransfer(billing=Billing(row.billing), **{name: getattr(row, name) for name in _ONE_BY_ONE})
@@ -121,5 +148,8 @@ def _bounds(month: Month) -> Mapping[str, Any]:
         "begins_at": begins_at,
         "ends_at": month.ends_at,
         "quoted_from": begins_at - QUOTED_BEFORE,
+        "logged_from": begins_at - LOGGED_BEFORE,
+        "sealed_from": (begins_at - LOGGED_BEFORE).replace(day=1).date(),
+        "month": begins_at.date(),
         "quote_form": _QUOTE_FORM,
     }

@@ -19,6 +19,7 @@ from services.persistence.tables.models import (
 from services.persistence.tables.pages import page_connections, page_loads
 from services.persistence.tables.people import audit_log, user_sessions, users
 from services.persistence.tables.prices import own_cuts, price_books, prices, quotes, tier_names
+from services.persistence.tables.retention import closed_months, sealed_months, sealed_transfers, sealed_usage
 from services.persistence.tables.rollups import daily_rollups, rollup_marks
 from services.persistence.tables.tenancy import api_keys, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
@@ -29,6 +30,7 @@ __all__ = [
     "api_keys",
     "audit_log",
     "batches",
+    "closed_months",
     "clusters",
     "current_releases",
     "daily_rollups",
@@ -53,6 +55,9 @@ __all__ = [
     "releases",
     "rollup_marks",
     "saved_queries",
+    "sealed_months",
+    "sealed_transfers",
+    "sealed_usage",
     "sla_partitions",
     "surfaces",
     "tenants",

@@ -1,0 +1,56 @@
+"""Months of logs that take no more rows, and what outlives the rows of those that were dropped."""
+
+from sqlalchemy import BigInteger, Column, Date, Identity, Numeric, Table, UniqueConstraint, Uuid
+
+from services.persistence.tables.metadata import METADATA, instant, label, tenant_column
+
+
+def _count(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=False)
+
+
+closed_months = Table(
+    "closed_months",
+    METADATA,
+    Column("month", Date, primary_key=True),
+    instant("closed_at"),
+    instant("dropped_at", nullable=True),
+)
+
+sealed_months = Table(
+    "sealed_months",
+    METADATA,
+    tenant_column(primary_key=True),
+    Column("month", Date, primary_key=True),
+    Column("versions", Numeric, nullable=False),
+    _count("rows"),
+    _count("bytes"),
+    instant("sealed_at"),
+)
+
+sealed_usage = Table(
+    "sealed_usage",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    tenant_column(),
+    Column("month", Date, nullable=False),
+    Column("key_id", Uuid),
+    label("key", nullable=True),
+    label("billing"),
+    label("currency", nullable=True),
+    _count("transfers"),
+    Column("bytes_moved", Numeric, nullable=False),
+    Column("amount", Numeric),
+    _count("kept"),
+    _count("missed"),
+    _count("from_log_alone"),
+    UniqueConstraint("tenant_id", "month", "key_id", "billing", "currency", postgresql_nulls_not_distinct=True),
+)
+
+sealed_transfers = Table(
+    "sealed_transfers",
+    METADATA,
+    tenant_column(primary_key=True),
+    Column("month", Date, primary_key=True),
+    Column("transfer_id", Uuid, primary_key=True),
+)

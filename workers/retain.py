@@ -1,0 +1,78 @@
+"""Which months of logs are due, and why one cannot be dropped yet: ``python -m workers.retain [--drop] [--months N]``.
+
+Without ``--drop`` nothing is changed. Workers do the same each night where TRADEWIND_LOG_MONTHS is set.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from services.application.retain_logs import MonthDue
+from services.settings import MAX_LOG_MONTHS, Settings
+from services.telemetry import logger
+from tradewind.errors import InvalidValue, TradewindError
+from tradewind.units import format_bytes
+from workers.parts import WorkerParts
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Tell, or do; return 0, 1 if it failed, 2 for wrong settings."""
+    asked = _parser().parse_args(arguments)
+    try:
+        settings = Settings.from_environment(os.environ, data_folder=Path("var"))
+        if asked.months is not None:
+            settings = replace(settings, log_months=asked.months)
+        for line in _lines(settings, drop=asked.drop):
+            sys.stdout.write(f"{line}\n")
+    except InvalidValue as wrong:
+        return _fail(wrong, 2)
+    except TradewindError as error:
+        return _fail(error, 1)
+    return 0
+
+
+def _lines(settings: Settings, *, drop: bool) -> Sequence[str]:
+    if settings.database_url is None:
+        raise InvalidValue("DATABASE_URL", "must be set")
+    if settings.redis_url is None:
+        raise InvalidValue("REDIS_URL", "must be set")
+    if settings.log_months is None:
+        raise InvalidValue("TRADEWIND_LOG_MONTHS", "must be set, or --months given: all logs are kept")
+    log = logger("retain", output=sys.stderr)
+    with closing(WorkerParts.open(settings.database_url, settings.redis_url, settings=settings, log=log)) as parts:
+        assert parts.log_retention is not None, "months are set"
+        due = parts.log_retention.run() if drop else parts.log_retention.plan()
+    if not due:
+        return [f"no month is due: {settings.log_months} beside the current one are kept"]
+    return [line for each in due for line in _told(each)]
+
+
+def _told(due: MonthDue) -> Sequence[str]:
+    stored = due.stored
+    state = "dropped" if due.dropped else "cannot be dropped yet" if due.obstacles else "would be dropped"
+    return [
+        f"{stored.month}  about {stored.rows} rows, {format_bytes(float(stored.bytes))}  {state}",
+        *(f"    {reason}" for reason in due.obstacles),
+    ]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m workers.retain", description=(__doc__ or "").partition(":")[0])
+    parser.add_argument("--drop", action="store_true", help="drop what can be; without it nothing is changed")
+    parser.add_argument(
+        "--months", type=int, choices=range(1, MAX_LOG_MONTHS + 1), metavar="N", help="instead of TRADEWIND_LOG_MONTHS"
+    )
+    return parser
+
+
+def _fail(error: TradewindError, code: int) -> int:
+    sys.stderr.write(f"retain: {error}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
