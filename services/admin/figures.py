@@ -45,7 +45,5 @@ def figures(uow: UnitOfWork, release: int | None, now: datetime, link_id: UUID |
 
 def _gains(uow: UnitOfWork, release: int, tuned: Sequence[Tuned]) -> Sequence[Gain]:
     """Of each link that has a model: what was reached beside what its lowest setting is expected to reach."""
-    models = ((each, uow.models.of_link(release, each.link_id)) for each in tuned)
-    return [
-        Gain(tuned=each, untuned=untuned(model.model())) for each, model in models if model is not None and model.leaves
-    ]
+    lowest = uow.models.lowest_settings(release, [each.link_id for each in tuned])
+    return [Gain(tuned=each, untuned=untuned(lowest[each.link_id])) for each in tuned if each.link_id in lowest]

@@ -12,7 +12,7 @@ from services.admin.charts.surface import AXIS_NAMES, Cut, Shown, heat, slices, 
 from services.admin.figures import figures
 from services.admin.pages import WITH_SHADERS, chart, page, page_router
 from services.admin.visitors import Parts, Signed
-from services.application.learned import StoredLeaf, StoredModel
+from services.application.learned import LastFit, StoredLeaf, StoredModel
 from services.application.roll_up import RollUp
 from services.persistence.unit_of_work import UnitOfWork
 from tradewind.errors import NotFound
@@ -44,9 +44,8 @@ def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> R
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         link = uow.links.get(link_id)
         release = uow.releases.current()
-        model = None if release is None else uow.models.of_link(release, link_id)
-        reason = None if release is None else uow.models.reasons(release).get(link_id)
-        verdict = None if release is None else uow.models.verdicts(release).get(link_id)
+        model = None if release is None else uow.models.outline(release, link_id)
+        fit = LastFit() if release is None else uow.models.last_fit(release, link_id)
         told = figures(uow, release, now, link_id)
     return page(
         request,
@@ -55,10 +54,11 @@ def link_page(request: Request, link_id: UUID, visit: Signed, parts: Parts) -> R
         link=link,
         release=release,
         model=model,
-        reason=reason,
-        verdict=verdict,
+        reason=fit.reason,
+        verdict=fit.verdict,
         figures=told,
         moved=chart(moved(told.days)),
+        confidence=DEFAULT_CONFIDENCE,
     )
 
 

@@ -1,6 +1,7 @@
 """What was learned, as it is kept: models with the identities that prices and readers refer to."""
 
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -59,6 +60,41 @@ class ModelOverview:
 
     path: Path
     clusters: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOutline:
+    """What the page of a link shows of a cluster.
+
+    ``settings_seen`` : how many its logs tell of. ``fastest_bps`` : the highest throughput that some setting keeps with
+    the default confidence, ``None`` if none is certified.
+    """
+
+    cluster_id: UUID
+    leaf: Leaf
+    accuracy: Mapping[str, float]
+    settings_seen: int
+    fastest_bps: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOutline:
+    """What the page of a link shows of its model: no more than a line a cluster."""
+
+    fitted_at: datetime
+    path: Path
+    rows: int
+    load_median: float
+    failures: tuple[str, ...]
+    clusters: tuple[ClusterOutline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LastFit:
+    """Of a link in a release: why its newest logs gave no model, and the figures that the newest fit was judged by."""
+
+    reason: str | None = None
+    verdict: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from tradewind.model import LeafModel, LinkModel
-from tradewind.parameters import Parameters
-from tradewind.prediction import PredictedSetting
+from tradewind.cluster import Leaf
 from tradewind.units import BITS_PER_BYTE
 
 
@@ -60,10 +58,20 @@ class Tuned:
     j_per_byte: float | None
 
 
+class LowestSetting(NamedTuple):
+    """What a cluster's surfaces expect of the lowest setting of its lattice, at the cluster's median load.
+
+    ``log_throughput_mean`` : of bit/s. ``log_power_mean`` : of W, ``None`` where no power was metered.
+    """
+
+    leaf: Leaf
+    log_throughput_mean: float
+    log_power_mean: float | None
+
+
 class Untuned(NamedTuple):
     """What the model of a link expects of its lowest setting, over the data sets that it has seen."""
 
-    parameters: Parameters
     throughput_bps: float
     j_per_byte: float | None
 
@@ -87,29 +95,24 @@ class Gain:
         return 1 - self.tuned.j_per_byte / self.untuned.j_per_byte
 
 
-def untuned(model: LinkModel) -> Untuned:
-    """The lowest setting of a link's lattice, each cluster weighted with the bytes that it has seen.
+def untuned(clusters: Sequence[LowestSetting]) -> Untuned:
+    """The lowest setting of a link, each of its clusters, one or more, weighted with the bytes that it has seen.
 
     Rates and energies are medians of the surfaces, at the clusters' median load.
     """
-    lowest = [_lowest(leaf) for leaf in model.leaves]
     sizes = [
-        leaf.leaf.row_count * 2 ** (leaf.leaf.log2_mean_file_bytes + leaf.leaf.log2_file_count) for leaf in model.leaves
+        each.leaf.row_count * 2 ** (each.leaf.log2_mean_file_bytes + each.leaf.log2_file_count) for each in clusters
     ]
     time_s = sum(
-        BITS_PER_BYTE * size / math.exp(each.log_throughput_mean) for size, each in zip(sizes, lowest, strict=True)
+        BITS_PER_BYTE * size / math.exp(each.log_throughput_mean) for size, each in zip(sizes, clusters, strict=True)
     )
-    return Untuned(lowest[0].parameters, BITS_PER_BYTE * sum(sizes) / time_s, _energy_of(lowest, sizes))
+    return Untuned(BITS_PER_BYTE * sum(sizes) / time_s, _energy_of(clusters, sizes))
 
 
-def _lowest(leaf: LeafModel) -> PredictedSetting:
-    return min(leaf.table.settings, key=lambda each: (each.parameters.streams, each.parameters.pipelining or 1))
-
-
-def _energy_of(lowest: Sequence[PredictedSetting], sizes: Sequence[float]) -> float | None:
+def _energy_of(clusters: Sequence[LowestSetting], sizes: Sequence[float]) -> float | None:
     """J a byte; ``None`` where a cluster's power was not metered."""
     total_j = 0.0
-    for each, size in zip(lowest, sizes, strict=True):
+    for each, size in zip(clusters, sizes, strict=True):
         if each.log_power_mean is None:
             return None
         total_j += size * BITS_PER_BYTE * math.exp(each.log_power_mean - each.log_throughput_mean)

@@ -16,9 +16,12 @@ TRANSACTIONS_A_RUN = 50
 DAYS_A_PAGE = 20
 """So many a page makes anew itself, so that it tells of what came a moment ago; more it leaves to the workers."""
 
+ROWS_A_PAGE = 20_000
+"""The days that a page makes anew have no more rows together, which take some tens of milliseconds."""
+
 
 class Rollups(Protocol):
-    def settle(self, most: int) -> int: ...
+    def settle(self, most: int, *, most_rows: int | None = None) -> int: ...
 
 
 class RollUpUnitOfWork(Transaction, Protocol):
@@ -46,10 +49,10 @@ class RollUp:
 
     def for_page(self, tenant_id: UUID) -> None:
         """Make what changed a moment ago, and no more than a page can wait for."""
-        self._settle(tenant_id, DAYS_A_PAGE)
+        self._settle(tenant_id, DAYS_A_PAGE, most_rows=ROWS_A_PAGE)
 
-    def _settle(self, tenant_id: UUID, most: int) -> int:
+    def _settle(self, tenant_id: UUID, most: int, *, most_rows: int | None = None) -> int:
         with self.unit_of_work(tenant_id) as uow:
-            settled = uow.rollups.settle(most)
+            settled = uow.rollups.settle(most, most_rows=most_rows)
             uow.commit()
         return settled

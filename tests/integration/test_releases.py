@@ -84,6 +84,31 @@ def test_a_model_is_read_back_as_it_was_written(api: str, tenant: Tenant) -> Non
     assert [tier.needs_review for tier in stored.leaves[0].tiers] == [False, True]
 
 
+def test_pages_are_told_the_same_of_a_model_as_a_whole_one_says(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, 0)
+    release_id = refresh(tenant)
+    with opened(tenant) as uow:
+        (link_id,) = uow.models.index(release_id)
+        outline = uow.models.outline(release_id, link_id)
+        lowest = dict(uow.models.lowest_settings(release_id, [link_id, uuid4()]))
+        fit = uow.models.last_fit(release_id, link_id)
+        assert uow.models.outline(release_id, uuid4()) is None
+    leaves = link_model().leaves
+    assert outline is not None
+    assert [each.leaf for each in outline.clusters] == [leaf.leaf for leaf in leaves]
+    assert [each.settings_seen for each in outline.clusters] == [len(leaf.observed) for leaf in leaves]
+    assert [each.fastest_bps for each in outline.clusters] == [
+        leaf.table.certifiable_throughput_bps(0.9) for leaf in leaves
+    ]
+    settings = [leaf.table.settings[0] for leaf in leaves]
+    assert {(each.log_throughput_mean, each.log_power_mean) for each in lowest.pop(link_id)} == {
+        (each.log_throughput_mean, each.log_power_mean) for each in settings
+    }
+    assert not lowest
+    assert fit.verdict is not None
+    assert fit.verdict["accuracy"] == VERDICT.accuracy
+
+
 def test_a_release_has_nothing_to_do_without_new_logs(api: str, tenant: Tenant) -> None:
     assert begin(tenant) is None
     upload(api, tenant, 0)

@@ -156,6 +156,17 @@ def test_more_days_than_a_transaction_takes_are_all_made(api: str, tenant: Tenan
     assert len(rollups(tenant)) == extra + 1
 
 
+def test_a_page_makes_the_small_days_and_leaves_the_large_ones_to_workers(api: str, tenant: Tenant) -> None:
+    upload(api, tenant, *(moved("2026-03-01") for _ in range(3)), moved("2026-03-02"), moved("2026-03-03"))
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.rollups.settle(10, most_rows=2) == 2
+        assert uow.rollups.settle(10, most_rows=2) == 0
+        assert uow.rollups.waiting(10) == 1
+        uow.commit()
+    assert set(rollups(tenant)) == {"2026-03-02", "2026-03-03"}
+    assert roll_up(tenant) == 1
+
+
 def test_analysts_see_their_own_rollups_with_units(api: str, tenant: Tenant) -> None:
     upload(api, tenant, moved("2026-03-01"), moved("2026-03-02"))
     roll_up(tenant)

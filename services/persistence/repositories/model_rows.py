@@ -7,15 +7,15 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from services.application.learned import StoredLeaf, StoredModel, Tier
+from services.application.learned import ClusterOutline, ModelOutline, StoredLeaf, StoredModel, Tier
 from tradewind.cluster import Leaf
 from tradewind.load_effect import LoadEffect
 from tradewind.model import LeafModel, ObservedSetting
-from tradewind.parameters import Lattice, Parameters
+from tradewind.parameters import UNKNOWN_PARAMETERS, Lattice, Parameters
 from tradewind.path import Path
 from tradewind.prediction import PredictedSetting
 from tradewind.selection import SettingTable
-from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.sla_partitions import Partition
 
 CENTRE = ("dataset_tier", "load_tier", "log2_mean_file_bytes", "log2_file_count", "load")
@@ -88,6 +88,39 @@ def stored_model(row: Row[Any], leaves: Iterable[StoredLeaf]) -> StoredModel:
         unknown_bps=row.unknown_bps,
         failures=tuple(row.failures),
         leaves=tuple(leaves),
+    )
+
+
+def model_outline(model: Row[Any], clusters: Sequence[Row[Any]]) -> ModelOutline:
+    return ModelOutline(
+        fitted_at=model.fitted_at,
+        path=path_of(model),
+        rows=model.rows,
+        load_median=model.load_median,
+        failures=tuple(model.failures),
+        clusters=tuple(
+            ClusterOutline(
+                cluster_id=row.id,
+                leaf=centre_of(row),
+                accuracy=row.accuracy,
+                settings_seen=row.settings_seen,
+                fastest_bps=_throughputs(row).certifiable_throughput_bps(DEFAULT_CONFIDENCE),
+            )
+            for row in clusters
+        ),
+    )
+
+
+def _throughputs(row: Row[Any]) -> SettingTable:
+    """A table of throughput alone, which is all that its level needs: to make thousands of settings takes long."""
+    moments = zip(row.log_throughput_mean, row.log_throughput_sd, row.certified, strict=True)
+    return SettingTable(
+        tuple(
+            PredictedSetting(
+                parameters=UNKNOWN_PARAMETERS, log_throughput_mean=mean, log_throughput_sd=sd, certified=certified
+            )
+            for mean, sd, certified in moments
+        )
     )
 
 

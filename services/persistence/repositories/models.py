@@ -1,7 +1,7 @@
 """Models of links: clusters, surfaces and SLA partitions, written and read in bulk."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -9,12 +9,22 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, Select, func, insert, select
 
-from services.application.learned import IndexedModel, ModelOverview, StoredLeaf, StoredModel, Tier
+from services.application.learned import (
+    IndexedModel,
+    LastFit,
+    ModelOutline,
+    ModelOverview,
+    StoredLeaf,
+    StoredModel,
+    Tier,
+)
+from services.application.overview import LowestSetting
 from services.persistence.repositories.model_rows import (
     CENTRE,
     PATH,
     centre_of,
     cluster_row,
+    model_outline,
     partition_row,
     path_of,
     stored_leaf,
@@ -148,6 +158,58 @@ class Models:
             )
         )
         return found[0] if found else None
+
+    def outline(self, release_id: int, link_id: UUID) -> ModelOutline | None:
+        """The model of one link in a release, a line a cluster."""
+        model = self._connection.execute(
+            select(link_models)
+            .join(release_links, release_links.c.link_model_id == link_models.c.id)
+            .where(release_links.c.release_id == release_id, release_links.c.link_id == link_id)
+        ).one_or_none()
+        if model is None:
+            return None
+        rows = self._connection.execute(
+            select(
+                clusters,
+                clusters.c.rows.label("leaf_rows"),
+                func.jsonb_array_length(surfaces.c.observed).label("settings_seen"),
+                surfaces.c.log_throughput_mean,
+                surfaces.c.log_throughput_sd,
+                surfaces.c.certified,
+            )
+            .join(surfaces, surfaces.c.cluster_id == clusters.c.id)
+            .where(clusters.c.link_model_id == model.id)
+            .order_by(clusters.c.ordinal)
+        ).all()
+        return model_outline(model, rows)
+
+    def last_fit(self, release_id: int, link_id: UUID) -> LastFit:
+        """What became of the newest fit of one link in a release."""
+        held = release_links.c
+        row = self._connection.execute(
+            select(held.reason, held.verdict).where(held.release_id == release_id, held.link_id == link_id)
+        ).one_or_none()
+        return LastFit() if row is None else LastFit(row.reason, row.verdict)
+
+    def lowest_settings(self, release_id: int, link_ids: Collection[UUID]) -> Mapping[UUID, Sequence[LowestSetting]]:
+        """Of those of the links that a release has a model of: each cluster's lowest setting."""
+        rows = self._connection.execute(
+            select(
+                clusters,
+                clusters.c.rows.label("leaf_rows"),
+                release_links.c.link_id,
+                # Lattices have their values in ascending order.
+                surfaces.c.log_throughput_mean[1].label("log_throughput_mean"),
+                surfaces.c.log_power_mean[1].label("log_power_mean"),
+            )
+            .join(clusters, clusters.c.link_model_id == release_links.c.link_model_id)
+            .join(surfaces, surfaces.c.cluster_id == clusters.c.id)
+            .where(release_links.c.release_id == release_id, release_links.c.link_id.in_(link_ids))
+        )
+        found: dict[UUID, list[LowestSetting]] = defaultdict(list)
+        for row in rows:
+            found[row.link_id].append(LowestSetting(centre_of(row), row.log_throughput_mean, row.log_power_mean))
+        return dict(found)
 
     def with_cluster(self, release_id: int, cluster_id: UUID) -> StoredModel | None:
         """The model that a cluster of a release belongs to."""

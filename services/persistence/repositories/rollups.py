@@ -8,7 +8,7 @@ Days whose rows were dropped stay as they were made last.
 from collections.abc import Mapping
 from uuid import UUID
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, TextClause, text
 
 from services.persistence.tables.transfers import NO_LINK
 
@@ -62,10 +62,32 @@ _ON_THE_DAY = """
     AND started_at < (due.day + 1)::timestamp AT TIME ZONE 'UTC'
 """
 
-_SETTLE = text(
-    f"""
-    WITH due AS (
-        SELECT DISTINCT day, link_id FROM rollup_marks WHERE tenant_id = :tenant ORDER BY day, link_id LIMIT :most
+_OLDEST = "SELECT DISTINCT day, link_id FROM rollup_marks WHERE tenant_id = :tenant ORDER BY day, link_id LIMIT :most"
+
+# Rows are counted up to what is too many already, so that a day of millions costs no more than one of thousands.
+_SMALLEST = f"""
+    SELECT day, link_id FROM (
+        SELECT due.day, due.link_id, sum(logged.rows + closed.rows) OVER (
+                   ORDER BY logged.rows + closed.rows, due.day, due.link_id) AS rows
+          FROM ({_OLDEST}) due,
+            LATERAL (
+                SELECT count(*) AS rows FROM (SELECT FROM transfer_logs WHERE {_ON_THE_DAY} LIMIT :most_rows + 1) r
+            ) logged,
+            LATERAL (
+                SELECT count(*) AS rows FROM (
+                    SELECT FROM transfers
+                     WHERE {_ON_THE_DAY} AND tenant_id = :tenant AND ended_at IS NOT NULL LIMIT :most_rows + 1
+                ) r
+            ) closed
+    ) counted WHERE rows <= :most_rows
+"""  # noqa: S608 - made of the expressions above
+
+
+def _settle(due: str) -> TextClause:
+    return text(
+        f"""
+    WITH due AS MATERIALIZED (
+        {due}
     ), taken AS (
         DELETE FROM rollup_marks m USING due
          WHERE m.tenant_id = :tenant AND m.day = due.day AND m.link_id = due.link_id
@@ -100,7 +122,10 @@ _SETTLE = text(
     )
     SELECT count(*) FROM due
     """  # noqa: S608 - made of the expressions above
-)
+    )
+
+
+_SETTLE_OLDEST, _SETTLE_SMALLEST = _settle(_OLDEST), _settle(_SMALLEST)
 _ANY_MARK = text("SELECT EXISTS (SELECT FROM rollup_marks WHERE tenant_id = :tenant)")
 _TAKE_TURN = text("SELECT pg_try_advisory_xact_lock(hashtext('daily rollups'), hashtext(:tenant))")
 _WAITING = text(
@@ -115,17 +140,22 @@ class Rollups:
         self._connection = connection
         self._tenant = {"tenant": str(tenant_id)}
 
-    def settle(self, most: int) -> int:
+    def settle(self, most: int, *, most_rows: int | None = None) -> int:
         """Make at most ``most`` marked days of links anew, the oldest first; how many.
 
-        One at a time: none where somebody else is at it.
+        With ``most_rows`` only those of them, the smallest first, that have no more rows together: each costs what its
+        rows cost. One at a time: none where somebody else is at it.
         """
         if not self._connection.execute(_ANY_MARK, self._tenant).scalar_one():
             return 0
         # In a statement of its own: what the next one sees is then not older than what the one before us has made.
         if not self._connection.execute(_TAKE_TURN, self._tenant).scalar_one():
             return 0
-        return int(self._connection.execute(_SETTLE, {**self._tenant, "most": most}).scalar_one())
+        if most_rows is None:
+            made = self._connection.execute(_SETTLE_OLDEST, {**self._tenant, "most": most})
+        else:
+            made = self._connection.execute(_SETTLE_SMALLEST, {**self._tenant, "most": most, "most_rows": most_rows})
+        return int(made.scalar_one())
 
     def waiting(self, most: int) -> int:
         """Days of links that are marked, counted up to ``most``."""
