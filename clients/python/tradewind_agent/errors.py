@@ -15,6 +15,7 @@ TradewindError                      tradewind.errors
     ├── SpoolFailed                 the folder of spooled logs cannot be used
     ├── WatchFailed                 a folder of logs cannot be watched
     ├── CannotServe                 a folder cannot be served
+    ├── TransportFailed             a congestion control cannot be put into the kernel or taken out
     ├── CopyFailed                  a copy could not begin
     ├── ToolUnusable                a tool to be driven is missing, too old or cannot be started
     ├── LibraryMissing              an extra of this distribution is needed and not installed
@@ -139,6 +140,10 @@ class WatchFailed(AgentError):
 
 class CannotServe(AgentError):
     """A folder cannot be served: no address to listen on, or no certificate to show."""
+
+
+class TransportFailed(AgentError):
+    """A congestion control of ours cannot be put into this host's kernel, or taken out of it."""
 
 
 class CopyFailed(AgentError):

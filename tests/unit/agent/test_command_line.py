@@ -4,7 +4,20 @@ import pytest
 
 from tradewind_agent.cli.app import run
 
-COMMANDS = ["copy", "wrap", "recommend", "logs", "logs upload", "logs watch", "serve-files", "meter", "login", "doctor"]
+COMMANDS = [
+    "copy",
+    "wrap",
+    "recommend",
+    "logs",
+    "logs upload",
+    "logs watch",
+    "serve-files",
+    "transport install",
+    "transport status",
+    "meter",
+    "login",
+    "doctor",
+]
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,19 @@ from tradewind_agent.cli import surroundings
 from tradewind_agent.cli.plain_values import without_validators
 from tradewind_agent.cli.terminal import PROGRAM, Terminal
 
-COMMANDS = ("copy", "wrap", "recommend", "logs", "connections", "serve-files", "meter", "sql", "login", "doctor")
+COMMANDS = (
+    "copy",
+    "wrap",
+    "recommend",
+    "logs",
+    "connections",
+    "serve-files",
+    "transport",
+    "meter",
+    "sql",
+    "login",
+    "doctor",
+)
 """In the order of the help; each has a module of its name, which registers it."""
 
 FAILURE, WRONG_USAGE = 1, 2

@@ -37,6 +37,9 @@ def serve_files(
     certificate_key: Annotated[Path | None, typer.Option(metavar="PEM", help="Key of the certificate.")] = None,
     quota: Annotated[str | None, typer.Option(metavar="SIZE", help="Most that uploads may leave in DIR.")] = None,
     max_connections: Annotated[int, typer.Option(min=1, help="More are answered 503.")] = 1024,
+    congestion_control: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of its connections, such as fld_tcp; else the system's.")
+    ] = None,
     metered: Annotated[bool, typer.Option("--meter/--no-meter", help="Tell transfers what they take here.")] = True,
     meter: options.Meter,
     quiet: options.Quiet = False,
@@ -58,6 +61,7 @@ def serve_files(
         bearer_token=os.environ.get(TOKEN_VARIABLE) or None,
         limits=Limits(max_connections=max_connections, quota_bytes=options.size_if("--quota", quota)),
         meter=meter if metered else None,
+        congestion_control=congestion_control,
     )
     try:
         counters = serve_forever(
@@ -98,4 +102,8 @@ def _why(failure: OSError) -> str:
 
 def _tell_address(terminal: Terminal, folder: Path, server: "Server") -> None:
     document = {"url": server.url, "port": server.port, "writable": server.options.writable, "folder": str(folder)}
+    if server.options.congestion_control is not None:
+        document["congestion_control"] = None if server.refusal else server.options.congestion_control
+    if server.refusal is not None:
+        terminal.note(f"{server.refusal}; connections go by the system's")
     terminal.result(f"serving {folder} at {server.url}", document)

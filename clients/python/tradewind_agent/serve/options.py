@@ -78,6 +78,7 @@ class ServeOptions:
     grace_s : how long a stop waits for requests under way.
     observer : told of every answered request.
     meter : of this host's energy, which transfers that name themselves can ask for; None meters nothing.
+    congestion_control : that its connections send by; None leaves the system's. See `Server.refusal`.
     """
 
     root: Path
@@ -91,3 +92,4 @@ class ServeOptions:
     grace_s: float = 10.0
     observer: AccessObserver | None = None
     meter: HostMeter | None = None
+    congestion_control: str | None = None

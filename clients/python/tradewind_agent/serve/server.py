@@ -18,12 +18,18 @@ from tradewind_agent.serve.quota import Space
 from tradewind_agent.serve.receiver import Receiver
 from tradewind_agent.serve.transfer_meters import TransferMeters
 from tradewind_agent.serve.uploads import Uploads
+from tradewind_agent.transport.choosing import choose
 
 _BACKLOG = 1024
 
 
 class Server:
-    """A listening server; made by ``serve``."""
+    """A listening server; made by ``serve``.
+
+    Attributes
+    ----------
+    refusal : why its connections do not send by the congestion control asked for; None where they do.
+    """
 
     def __init__(self, options: ServeOptions, *, wall_clock: Callable[[], float] = time.time) -> None:
         self.options = options
@@ -38,6 +44,7 @@ class Server:
         self._application = Application(self._folder, receiver if options.writable else None, self._meters, options)
         self._connections: set[Connection] = set()
         self._wall_clock = wall_clock
+        self.refusal: str | None = None
         self._listener: asyncio.Server
         self._watch: asyncio.Task[None]
 
@@ -56,6 +63,8 @@ class Server:
         except BaseException:
             self._folder.close()
             raise
+        if self.options.congestion_control is not None:
+            self.refusal = choose(self._listener.sockets, self.options.congestion_control)
         self._watch = loop.create_task(self._drop_stalled())
 
     @property
@@ -138,6 +147,7 @@ async def serve(
     sendfile: bool = True,
     observer: AccessObserver | None = None,
     meter: HostMeter | None = None,
+    congestion_control: str | None = None,
 ) -> Server:
     """Serve the folder ``root`` in the running event loop until ``close`` is called; see ``ServeOptions``.
 
@@ -158,6 +168,7 @@ async def serve(
             sendfile=sendfile,
             observer=observer,
             meter=meter,
+            congestion_control=congestion_control,
         )
     )
     await server.start()

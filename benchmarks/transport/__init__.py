@@ -1,0 +1,5 @@
+"""Short flows by FLD_TCP beside CUBIC and Reno on emulated paths.
+
+Reading order: `origin` and `client` (programs at both ends), `wire` (what left the origin, packet by packet), `arena`
+(a path with all of these).
+"""

@@ -1,0 +1,44 @@
+"""A program that asks an origin for bytes, and tells how long each answer took.
+
+Each line on standard input is one connection, JSON: ``{"address", "port", "bytes": [...], "pauses_s": [...]}``; the
+answer is ``{"seconds": [...]}``, from each request to the last byte of its answer. The handshake is not in it.
+"""
+
+import json
+import socket
+import sys
+import time
+
+BUFFER_BYTES = 1 << 20
+
+
+def fetch(address: str, port: int, sizes: list[int], pauses_s: list[float]) -> list[float]:
+    """Seconds of each answer over one connection; ``pauses_s`` are waited before each request."""
+    buffer, seconds = bytearray(BUFFER_BYTES), []
+    with socket.create_connection((address, port)) as connection:
+        for size, pause_s in zip(sizes, pauses_s, strict=True):
+            time.sleep(pause_s)
+            began_s = time.monotonic()
+            connection.sendall(b"%d\n" % size)
+            left = size
+            while left > 0:
+                received = connection.recv_into(buffer, min(left, BUFFER_BYTES))
+                if not received:
+                    raise ConnectionError(f"the origin went with {left} bytes to come")
+                left -= received
+            seconds.append(time.monotonic() - began_s)
+    return seconds
+
+
+def main() -> int:
+    for line in sys.stdin:
+        asked = json.loads(line)
+        sizes = asked["bytes"]
+        seconds = fetch(asked["address"], asked["port"], sizes, asked.get("pauses_s") or [0.0] * len(sizes))
+        sys.stdout.write(json.dumps({"seconds": seconds}) + "\n")
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

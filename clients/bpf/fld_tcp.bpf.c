@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * FLD_TCP, flow-length dependent TCP: short flows finish sooner, long ones are as polite as Reno.
+ *
+ * Moktan et al., "Utilizing Connection Usage Characteristics for Faster Web Data Transport" (2018), section 2.1:
+ *   - initial window of 10 segments; slow start triples the window each round trip where others double it;
+ *   - after loss, as long as the flow has sent less than 2 MB: Relentless TCP, which takes off the window only what
+ *     was lost (Mathis, "Relentless Congestion Control", 2009);
+ *   - beyond 2 MB: Reno.
+ * What the paper leaves open, and what is done here:
+ *   - a flow that crosses the threshold in slow start goes on doubling;
+ *   - so does one whose window has filled the path, as the spacing of acknowledgements tells: three times too much is
+ *     lost at the end of a short flow, where only a timeout repairs it;
+ *   - a queue behind a filled path ends slow start, as HyStart does for CUBIC;
+ *   - after a timeout the window is rebuilt by doubling up to half of what it was, as Reno does (RFC 5681);
+ *   - a congestion mark (ECN), a full local queue, and a lost tail that a probe repaired halve, at any length;
+ *   - after an idle time the window decays (RFC 2861) and a new flow begins to be counted.
+ *
+ * The kernel leaves the window during recovery, the restart after idle and the pacing rate to whoever has a
+ * `cong_control`, which Relentless needs, so that they are here too. Sender's side only; a system's default is never
+ * touched: a socket chooses it by setsockopt(TCP_CONGESTION).
+ *
+ * Units: windows in segments, times in microseconds unless named otherwise.
+ */
+#include "vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Set by who loads this object; tradewind_agent/transport/parameters.py packs the same layout. */
+struct fld_parameters {
+	__u64 threshold_bytes;  /* acknowledged bytes of a flow up to which it is short */
+	__u32 growth_factor;    /* of the window each round trip in slow start */
+	__u32 initial_window;   /* segments; 0 leaves the system's and the route's */
+	__u8 source_digest[16]; /* tells versions apart */
+};
+const volatile struct fld_parameters parameters = { 2000000, 3, 10, {} };
+
+#define NOT_RESTRICTED 1        /* TCP_CONG_NON_RESTRICTED: a process needs no privilege to choose it */
+#define FLAG_DATA_ACKED 0x04    /* of tcp_input.c: the acknowledgement covers new data */
+#define TCP_INFINITE_SSTHRESH 0x7fffffff
+#define UNKNOWN 0xffffffffU
+#define LEAST_WINDOW 2U
+#define USUAL_INITIAL_WINDOW 10U /* RFC 6928 */
+#define RENO_GROWTH 2U          /* of slow start */
+#define LEAST_TRAIN 4U          /* segments of a round whose spacing tells a rate */
+#define LEAST_DELAY 4000U       /* microseconds that are a queue: an eighth of the round trip, within these (RFC 9406) */
+#define MOST_DELAY 16000U
+#define PACING_PERCENT 120U     /* of the window in a round trip; as net.ipv4.tcp_pacing_ca_ratio */
+#define MICROSECONDS 1000000ULL
+
+extern __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked) __ksym;
+extern void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked) __ksym;
+
+#define larger(a, b) ((a) > (b) ? (a) : (b))
+#define smaller(a, b) ((a) < (b) ? (a) : (b))
+
+enum reduction { RELENTLESS, RENO };
+
+/* What a connection remembers, in the room that the kernel gives each (icsk_ca_priv, 104 bytes). */
+struct flow {
+	__u64 first_byte;        /* acknowledged bytes of the connection when the flow began */
+	__u32 lost_before;       /* tp->lost as last looked at */
+	__u32 delivered_since;   /* in this recovery: prr_delivered of RFC 6937 */
+	__u32 round_end;         /* sequence number whose acknowledgement begins the next round */
+	__u32 round_rtt;         /* least of this round */
+	__u32 round_acked;       /* segments after the first acknowledgement of this round */
+	__u64 round_began, round_last; /* times of its first and latest acknowledgement */
+	__u32 pipe;              /* segments that fill the path, at most by any round; 0 while unknown */
+	__u8 reduction;          /* of the recovery under way */
+	__u8 timed_out;          /* in this flow */
+};
+
+static __always_inline struct tcp_sock *tcp_of(const struct sock *sk)
+{
+	return (struct tcp_sock *)sk;
+}
+
+static __always_inline struct flow *flow_of(const struct sock *sk)
+{
+	return (struct flow *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
+}
+
+static __always_inline __u8 state_of(const struct sock *sk)
+{
+	return BPF_CORE_READ_BITFIELD((struct inet_connection_sock *)sk, icsk_ca_state);
+}
+
+static __always_inline bool is_short(const struct tcp_sock *tp, const struct flow *flow)
+{
+	return tp->bytes_acked - flow->first_byte < parameters.threshold_bytes;
+}
+
+static __always_inline bool in_slow_start(const struct tcp_sock *tp)
+{
+	return tp->snd_cwnd < tp->snd_ssthresh;
+}
+
+static __always_inline __u32 in_flight(const struct tcp_sock *tp)
+{
+	return tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
+}
+
+static __always_inline __u32 half(const struct tcp_sock *tp)
+{
+	return larger(tp->snd_cwnd / 2, LEAST_WINDOW);
+}
+
+static __always_inline __u32 growth(const struct tcp_sock *tp, const struct flow *flow)
+{
+	bool has_room = !flow->pipe || tp->snd_cwnd < flow->pipe;
+
+	return is_short(tp, flow) && has_room && !flow->timed_out ? parameters.growth_factor : RENO_GROWTH;
+}
+
+SEC("struct_ops/fld_init")
+void BPF_PROG(fld_init, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_of(sk);
+	struct flow *flow = flow_of(sk);
+
+	flow->first_byte = tp->bytes_acked;
+	flow->lost_before = tp->lost;
+	flow->delivered_since = 0;
+	flow->round_end = tp->snd_nxt;
+	flow->round_began = 0;
+	flow->pipe = 0;
+	flow->reduction = RELENTLESS;
+	flow->timed_out = 0;
+	/* A handshake that had to be repeated leaves a window of one segment (RFC 6298), which stands. */
+	if (parameters.initial_window && !tp->data_segs_out && tp->snd_cwnd > 1)
+		tp->snd_cwnd = smaller(parameters.initial_window, tp->snd_cwnd_clamp);
+}
+
+/* A reduction begins: where the window is to end, unless Relentless learns of more losses on the way. */
+SEC("struct_ops/fld_ssthresh")
+__u32 BPF_PROG(fld_ssthresh, struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_of(sk);
+	struct flow *flow = flow_of(sk);
+
+	flow->delivered_since = 0;
+	flow->reduction = is_short(tp, flow) ? RELENTLESS : RENO;
+	return flow->reduction == RELENTLESS ? larger(tp->snd_cwnd, LEAST_WINDOW) : half(tp);
+}
+
+SEC("struct_ops/fld_set_state")
+void BPF_PROG(fld_set_state, struct sock *sk, __u8 next)
+{
+	struct tcp_sock *tp = tcp_of(sk);
+	struct flow *flow = flow_of(sk);
+	__u8 last = state_of(sk);
+
+	if (next == TCP_CA_CWR && last < TCP_CA_CWR) {
+		flow->reduction = RENO;
+		tp->snd_ssthresh = half(tp);
+	}
+	/* A reduction is over, and was not found needless (which ends with undo_marker 0): no part of it stays undone. */
+	if (next < TCP_CA_CWR && flow->reduction == RENO && tp->snd_ssthresh < TCP_INFINITE_SSTHRESH &&
+	    (last == TCP_CA_CWR || (last == TCP_CA_Recovery && tp->undo_marker)))
+		tp->snd_cwnd = tp->snd_ssthresh;
+}
+
+static __always_inline __u32 restart_window(const struct tcp_sock *tp)
+{
+	return smaller(parameters.initial_window ?: USUAL_INITIAL_WINDOW, tp->snd_cwnd);
+}
+
+/* RFC 2861, as the kernel's tcp_cwnd_restart: half the window for each timeout of idleness, down to the initial one. */
+static __always_inline void restart_after_idle(struct sock *sk, struct tcp_sock *tp, struct flow *flow)
+{
+	__s32 idle_jiffies = (__u32)bpf_jiffies64() - tp->lsndtime;
+	__s32 timeout_jiffies = ((struct inet_connection_sock *)sk)->icsk_rto;
+	__u32 least = restart_window(tp), window = tp->snd_cwnd;
+	int i;
+
+	if (idle_jiffies <= timeout_jiffies)
+		return;
+	tp->snd_ssthresh = larger(tp->snd_ssthresh, window - window / 4);
+	for (i = 0; i < 16; i++) { /* 2^16 segments are more than any window */
+		idle_jiffies -= timeout_jiffies;
+		if (idle_jiffies > 0 && window > least)
+			window /= 2;
+	}
+	tp->snd_cwnd = larger(window, least);
+	flow->first_byte = tp->bytes_acked;
+	flow->round_began = 0; /* the pause is no spacing of the path */
+	flow->timed_out = 0;
+}
+
+SEC("struct_ops/fld_cwnd_event")
+void BPF_PROG(fld_cwnd_event, struct sock *sk, enum tcp_ca_event event)
+{
+	struct tcp_sock *tp = tcp_of(sk);
+	struct flow *flow = flow_of(sk);
+
+	if (event == CA_EVENT_TX_START) {
+		restart_after_idle(sk, tp, flow);
+	} else if (event == CA_EVENT_LOSS) { /* a timeout; fld_ssthresh came before */
+		tp->snd_ssthresh = half(tp);
+		flow->timed_out = 1;
+	}
+}
+
+/* Whether the window was what held back the sender: else it stays (RFC 7661), as it says nothing about the path. */
+static __always_inline bool window_was_used(const struct tcp_sock *tp, __u32 growth_factor)
+{
+	if (in_slow_start(tp))
+		return tp->snd_cwnd < growth_factor * tp->max_packets_out;
+	return BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
+}
+
+static __always_inline void grow(struct tcp_sock *tp, const struct flow *flow, __u32 acked)
+{
+	__u32 factor = growth(tp, flow);
+
+	if (!window_was_used(tp, factor))
+		return;
+	if (in_slow_start(tp))
+		acked = tcp_slow_start(tp, (factor - 1) * acked) / (factor - 1);
+	if (acked)
+		tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked);
+}
+
+/* A round is over: segments came through at the rate of the bottleneck, spaced by it whatever burst they left in. */
+static __always_inline void learn_pipe(struct flow *flow)
+{
+	__u64 train_us = flow->round_last - flow->round_began, segments;
+
+	if (!flow->round_began || !train_us || flow->round_acked < LEAST_TRAIN || flow->round_rtt == UNKNOWN)
+		return;
+	segments = (__u64)flow->round_acked * flow->round_rtt / train_us;
+	flow->pipe = larger(flow->pipe, segments < UNKNOWN ? segments : UNKNOWN);
+}
+
+/* Slow start by rounds: what fills the path, and whether there is a queue beyond it. */
+static __always_inline void watch_round(struct tcp_sock *tp, struct flow *flow, __u32 ack, const struct rate_sample *rs)
+{
+	__u32 least = tp->rtt_min.s[0].v;
+
+	if ((__s32)(ack - flow->round_end) > 0) {
+		learn_pipe(flow);
+		flow->round_end = tp->snd_nxt;
+		flow->round_began = tp->tcp_mstamp;
+		flow->round_acked = 0;
+		flow->round_rtt = UNKNOWN;
+	} else {
+		flow->round_acked += rs->acked_sacked;
+	}
+	flow->round_last = tp->tcp_mstamp;
+	if (rs->rtt_us <= 0)
+		return;
+	flow->round_rtt = smaller(flow->round_rtt, rs->rtt_us);
+	if (flow->pipe && tp->snd_cwnd > flow->pipe && rs->rtt_us > least + larger(smaller(least / 8, MOST_DELAY), LEAST_DELAY))
+		tp->snd_ssthresh = tp->snd_cwnd;
+}
+
+/* Each lost segment makes the window one smaller, so that each delivered one lets out one (packet conservation). */
+static __always_inline void shrink_by_what_was_lost(struct tcp_sock *tp, __u32 lost)
+{
+	tp->snd_cwnd = tp->snd_cwnd > lost + LEAST_WINDOW ? tp->snd_cwnd - lost : LEAST_WINDOW;
+	tp->snd_ssthresh = tp->snd_cwnd;
+}
+
+/* Proportional rate reduction with slow start reduction bound, RFC 6937. */
+static __always_inline void shrink_to_half(struct tcp_sock *tp, struct flow *flow, __u32 delivered, __u32 lost, int flag)
+{
+	__u32 flying = in_flight(tp), target = tp->snd_ssthresh, sent = tp->prr_out, allowed = 0;
+
+	if (!delivered || !tp->prior_cwnd)
+		return;
+	flow->delivered_since += delivered;
+	if (flying > target) {
+		__u64 share = (__u64)target * flow->delivered_since + tp->prior_cwnd - 1;
+
+		share /= tp->prior_cwnd;
+		allowed = share > sent ? share - sent : 0;
+	} else {
+		allowed = flow->delivered_since > sent ? flow->delivered_since - sent : 0;
+		allowed = larger(allowed, delivered);
+		if ((flag & FLAG_DATA_ACKED) && !lost)
+			allowed++;
+		allowed = smaller(allowed, target - flying);
+	}
+	tp->snd_cwnd = flying + larger(allowed, sent ? 0 : 1); /* the first retransmission goes out at once */
+}
+
+/* What the kernel does for those without cong_control (tcp_update_pacing_rate); fq and the size of bursts go by it. */
+static __always_inline void pace(struct sock *sk, const struct tcp_sock *tp, const struct flow *flow)
+{
+	__u64 percent = tp->snd_cwnd < tp->snd_ssthresh / 2 ? 100 * growth(tp, flow) : PACING_PERCENT;
+	__u64 bytes = (__u64)tp->mss_cache * larger(tp->snd_cwnd, tp->packets_out);
+	__u64 rate = bytes * percent / 100 * MICROSECONDS;
+
+	if (!tp->srtt_us)
+		return;
+	rate /= tp->srtt_us >> 3 ?: 1;
+	/* The kernel cuts what it is given next into bursts of this rate, before fld_cwnd_event learns of the pause. */
+	if (!tp->packets_out) {
+		__u64 restart = (__u64)restart_window(tp) * tp->mss_cache << sk->sk_pacing_shift;
+
+		rate = rate < restart ? rate : restart;
+	}
+	sk->sk_pacing_rate = rate < sk->sk_max_pacing_rate ? rate : sk->sk_max_pacing_rate;
+}
+
+SEC("struct_ops/fld_cong_control")
+void BPF_PROG(fld_cong_control, struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs)
+{
+	struct tcp_sock *tp = tcp_of(sk);
+	struct flow *flow = flow_of(sk);
+	__u32 lost = tp->lost - flow->lost_before; /* also what a timer found, which rs->losses does not tell */
+	__u8 state = state_of(sk);
+
+	flow->lost_before = tp->lost;
+	if (state == TCP_CA_Recovery && flow->reduction == RELENTLESS)
+		shrink_by_what_was_lost(tp, lost);
+	else if (state == TCP_CA_Recovery || state == TCP_CA_CWR)
+		shrink_to_half(tp, flow, rs->acked_sacked, lost, flag);
+	else if (flag & FLAG_DATA_ACKED) {
+		if (in_slow_start(tp))
+			watch_round(tp, flow, ack, rs);
+		grow(tp, flow, rs->acked_sacked);
+	}
+	pace(sk, tp, flow);
+}
+
+/* A reduction turned out to be needless. */
+SEC("struct_ops/fld_undo_cwnd")
+__u32 BPF_PROG(fld_undo_cwnd, struct sock *sk)
+{
+	return larger(tcp_of(sk)->snd_cwnd, tcp_of(sk)->prior_cwnd);
+}
+
+/* In windows, what the send buffer has room for: one under way, and the next, which may be three times as large. */
+SEC("struct_ops/fld_sndbuf_expand")
+__u32 BPF_PROG(fld_sndbuf_expand, struct sock *sk)
+{
+	return 1 + growth(tcp_of(sk), flow_of(sk));
+}
+
+SEC(".struct_ops")
+struct tcp_congestion_ops fld_tcp = {
+	.flags = NOT_RESTRICTED,
+	.init = (void *)fld_init,
+	.ssthresh = (void *)fld_ssthresh,
+	.set_state = (void *)fld_set_state,
+	.cwnd_event = (void *)fld_cwnd_event,
+	.cong_control = (void *)fld_cong_control,
+	.undo_cwnd = (void *)fld_undo_cwnd,
+	.sndbuf_expand = (void *)fld_sndbuf_expand,
+	.name = "fld_tcp",
+};

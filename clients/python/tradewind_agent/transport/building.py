@@ -1,0 +1,73 @@
+"""The source of FLD_TCP, and its compilation against the types of the running kernel."""
+
+import hashlib
+import platform
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from tradewind_agent.errors import TransportFailed
+from tradewind_agent.transport.parameters import DIGEST_BYTES
+from tradewind_agent.transport.requirements import HEADERS_PACKAGE, Tools
+
+SOURCE_NAME = "fld_tcp.bpf.c"
+
+_FLAGS = ("-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror")
+_MACHINES = {"x86_64": "x86", "aarch64": "arm64"}
+"""Names of machines as libbpf's headers want them."""
+
+
+def source_path() -> Path:
+    """Where the source is: with the installed distribution, or beside it in a checkout.
+
+    Raises
+    ------
+    TransportFailed : it was not installed.
+    """
+    here = Path(__file__).resolve()
+    for candidate in (here.parent / SOURCE_NAME, here.parents[3] / "bpf" / SOURCE_NAME):
+        if candidate.is_file():
+            return candidate
+    raise TransportFailed(f"{SOURCE_NAME} is missing beside {here.parent}; install the agent again")
+
+
+def source_digest() -> bytes:
+    """Tells versions of the source apart."""
+    return hashlib.sha256(source_path().read_bytes()).digest()[:DIGEST_BYTES]
+
+
+def compile_object(tools: Tools, btf: Path, folder: Path) -> Path:
+    """The object for the kernel that ``btf`` describes, made in ``folder``.
+
+    Raises
+    ------
+    TransportFailed : bpftool or clang refuses; with the first thing it said.
+    """
+    types = _output([tools.bpftool, "btf", "dump", "file", btf, "format", "c"])
+    (folder / "vmlinux.h").write_bytes(types)
+    machine = platform.machine()
+    made = folder / "fld_tcp.bpf.o"
+    _output(
+        [
+            tools.clang,
+            *_FLAGS,
+            f"-D__TARGET_ARCH_{_MACHINES.get(machine, machine)}",
+            f"-I{folder}",
+            "-c",
+            source_path(),
+            "-o",
+            made,
+        ]
+    )
+    return made
+
+
+def _output(command: Sequence[str | Path]) -> bytes:
+    done = subprocess.run([str(part) for part in command], capture_output=True, check=False)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["nothing said"]
+        told = next((line for line in said if "error" in line.lower()), said[0])
+        if "bpf/bpf_" in told:
+            told = f"its headers are missing; install {HEADERS_PACKAGE}"
+        raise TransportFailed(f"{Path(str(command[0])).name} cannot build FLD_TCP: {told}")
+    return done.stdout

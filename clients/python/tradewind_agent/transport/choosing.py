@@ -1,0 +1,32 @@
+"""The congestion control of single sockets; the system's default stays what it is."""
+
+import errno
+import os
+import socket
+from collections.abc import Iterable
+
+
+def choose(sockets: Iterable[socket.socket], congestion_control: str) -> str | None:
+    """Have sockets send by this congestion control; those that a listening one accepts inherit it.
+
+    Returns the reason, in one line, where the kernel refuses: the sockets then go by the system's.
+    """
+    option = getattr(socket, "TCP_CONGESTION", None)
+    if option is None:
+        return f"this system does not let a socket choose {congestion_control}"
+    for each in sockets:
+        try:
+            each.setsockopt(socket.IPPROTO_TCP, option, congestion_control.encode())
+        except OSError as failure:
+            return f"the kernel refuses {congestion_control}: {_why(failure)}"
+    return None
+
+
+def _why(failure: OSError) -> str:
+    match failure.errno:
+        case errno.ENOENT:
+            return "it has none of this name; `tradewind transport install` brings fld_tcp"
+        case errno.EPERM:
+            return "it is not in net.ipv4.tcp_allowed_congestion_control, so that it takes root"
+        case number:
+            return os.strerror(number or 0)

@@ -1,0 +1,162 @@
+"""FLD_TCP in this kernel: installed, told about, removed; each a state to reach, so that twice is as good as once."""
+
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tradewind_agent.errors import TransportFailed
+from tradewind_agent.transport.building import compile_object, source_digest
+from tradewind_agent.transport.libbpf import Library, Pins
+from tradewind_agent.transport.parameters import LAYOUT_BYTES, Parameters
+from tradewind_agent.transport.requirements import BTF, require_capabilities, require_kernel, require_tools
+
+NAME = "fld_tcp"
+"""What a socket asks for."""
+
+BPF_FOLDER = Path("/sys/fs/bpf")
+PIN_FOLDER = BPF_FOLDER / "tradewind"
+
+_TCP = Path("/proc/sys/net/ipv4")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What this kernel has.
+
+    Attributes
+    ----------
+    registered : sockets can choose it.
+    ours : a pinned link of ours keeps it; else somebody else registered it. ``None`` where it may not be looked at.
+    parameters : it was loaded with; ``None`` where they cannot be read.
+    current : whether it was loaded from the source that we have.
+    default : the system's own congestion control, which we never change.
+    """
+
+    registered: bool
+    ours: bool | None = False
+    parameters: Parameters | None = None
+    current: bool | None = None
+    default: str
+
+    def document(self) -> dict[str, object]:
+        return {
+            "name": NAME,
+            "registered": self.registered,
+            "ours": self.ours,
+            "current": self.current,
+            "parameters": None if self.parameters is None else self.parameters.document(),
+            "system_default": self.default,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a command did or, on a dry run, would do: ``steps`` in order, none where all is as it should be."""
+
+    steps: tuple[str, ...]
+    state: State
+
+
+def look(pins: Pins | None = None) -> State:
+    """What this kernel has now; also for who may not change it."""
+    pins = pins or Pins(PIN_FOLDER)
+    try:
+        default = (_TCP / "tcp_congestion_control").read_text(encoding="ascii").strip()
+        registered = NAME in (_TCP / "tcp_available_congestion_control").read_text(encoding="ascii").split()
+    except OSError as failure:
+        raise TransportFailed(f"{failure.filename} cannot be read: {failure.strerror}; this needs Linux") from None
+    try:
+        ours = pins.link.exists()
+    except PermissionError:
+        return State(registered=registered, ours=None, default=default)
+    if not ours:
+        return State(registered=registered, default=default)
+    try:
+        held = Library().read_constants(pins.parameters, LAYOUT_BYTES)
+    except (TransportFailed, OSError):
+        return State(registered=registered, ours=True, default=default)
+    parameters, digest = Parameters.unpacked(held)
+    return State(
+        registered=registered, ours=True, parameters=parameters, current=digest == source_digest(), default=default
+    )
+
+
+def install(parameters: Parameters, *, btf: Path = BTF, dry_run: bool = False, pins: Pins | None = None) -> Change:
+    """Compile it for this kernel, load it with ``parameters`` and keep it until `remove` or the next start.
+
+    Raises
+    ------
+    TransportFailed : the host lacks something, or has another version loaded; nothing has changed then.
+    """
+    pins = pins or Pins(PIN_FOLDER)
+    require_kernel(btf)
+    state = look(pins)
+    if state.registered and state.ours and state.current and state.parameters == parameters:
+        return Change((), state)
+    _require_free(state, pins)
+    tools = require_tools()
+    steps = (
+        *(() if _is_bpf_file_system(BPF_FOLDER) else (f"mount the BPF file system at {BPF_FOLDER}",)),
+        f"compile it with {tools.clang} for the types in {btf}",
+        f"register {NAME} and keep it by {pins.link}",
+    )
+    if dry_run:
+        return Change(steps, state)
+    with tempfile.TemporaryDirectory(prefix="tradewind-transport-") as folder:
+        made = compile_object(tools, btf, Path(folder))
+        _mount_bpf_file_system()
+        pins.folder.mkdir(exist_ok=True)
+        Library().load(made, name=NAME, constants=parameters.packed(source_digest()), pins=pins)
+    return Change(steps, look(pins))
+
+
+def remove(*, dry_run: bool = False, pins: Pins | None = None) -> Change:
+    """Take it out of the kernel: no socket can choose it any more, those that have keep it until they are closed.
+
+    Raises
+    ------
+    TransportFailed : it is not permitted, or somebody else registered it.
+    """
+    pins = pins or Pins(PIN_FOLDER)
+    state = look(pins)
+    if not state.registered and state.ours is False and not pins.parameters.exists():
+        return Change((), state)
+    require_capabilities()
+    if not state.ours and not pins.parameters.exists():
+        raise TransportFailed(_registered_by_others())
+    steps = (f"remove {pins.link}, which unregisters {NAME}",)
+    if dry_run:
+        return Change(steps, state)
+    pins.link.unlink(missing_ok=True)
+    pins.parameters.unlink(missing_ok=True)
+    return Change(steps, look(pins))
+
+
+def _require_free(state: State, pins: Pins) -> None:
+    if state.ours:
+        held = "another version" if not state.current else f"{NAME} with other parameters"
+        raise TransportFailed(f"{held} is loaded; run `tradewind transport remove` first")
+    if state.registered:
+        raise TransportFailed(_registered_by_others())
+    if pins.parameters.exists():
+        raise TransportFailed(
+            f"{pins.parameters} is left of an interrupted installation; run `tradewind transport remove`"
+        )
+
+
+def _registered_by_others() -> str:
+    return f"{NAME} is registered by another program; end it, or run `bpftool struct_ops unregister name {NAME}`"
+
+
+def _is_bpf_file_system(folder: Path) -> bool:
+    lines = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    return any(line.split()[1:3] == [str(folder), "bpf"] for line in lines)
+
+
+def _mount_bpf_file_system() -> None:
+    if _is_bpf_file_system(BPF_FOLDER):
+        return
+    done = subprocess.run(["mount", "-t", "bpf", "bpf", BPF_FOLDER], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise TransportFailed(f"the BPF file system cannot be mounted at {BPF_FOLDER}: {done.stderr.strip()}")

@@ -1,0 +1,46 @@
+"""FLD_TCP in the kernel of this machine, for one run of the tests at a time; as it was before, afterwards."""
+
+import fcntl
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tradewind_agent.errors import TransportFailed
+from tradewind_agent.transport import installation
+from tradewind_agent.transport.parameters import Parameters
+from tradewind_agent.transport.requirements import require_kernel, require_tools
+
+
+@pytest.fixture(scope="package")
+def kernel() -> Iterator[None]:
+    """The kernel's one place of this name, to install in and remove from.
+
+    What a kernel does not permit is expected, and told; tools that are missing can be installed.
+    """
+    try:
+        require_kernel()
+    except TransportFailed as reason:
+        pytest.xfail(str(reason))
+    try:
+        require_tools()
+    except TransportFailed as reason:
+        pytest.skip(str(reason))
+    with (Path(tempfile.gettempdir()) / "tradewind-transport-tests.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        before = installation.look()
+        if before.registered and not before.ours:
+            pytest.skip("fld_tcp was registered by another program")
+        installation.remove()
+        yield
+        installation.remove()
+        if before.parameters is not None:
+            installation.install(before.parameters)
+
+
+@pytest.fixture
+def installed(kernel: None) -> Iterator[None]:
+    installation.install(Parameters())
+    yield
+    installation.remove()

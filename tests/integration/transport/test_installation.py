@@ -1,0 +1,154 @@
+"""`tradewind transport` on the kernel of this machine, and what it says where something is missing."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.agent.command import environment
+from tests.integration.serving import serving
+from tradewind_agent.transport import installation
+
+DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+
+
+@pytest.fixture
+def tradewind(tmp_path):
+    """Runs ``tradewind transport …``; the finished process."""
+
+    def run(*arguments: str, before: tuple[str, ...] = (), **variables: str) -> subprocess.CompletedProcess[str]:
+        command = [*before, sys.executable, "-P", "-m", "tradewind_agent", "transport", *arguments]
+        where = environment(tmp_path / "home") | variables
+        return subprocess.run(command, env=where, capture_output=True, text=True, check=False)
+
+    return run
+
+
+@pytest.fixture
+def connected() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """A sender and its receiver on the loopback."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.create_connection(listener.getsockname()) as sender,
+    ):
+        receiver, _ = listener.accept()
+        with receiver:
+            yield sender, receiver
+
+
+def choose(sender: socket.socket, name: str = installation.NAME) -> None:
+    sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+
+
+def chosen(each: socket.socket) -> str:
+    return each.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
+
+
+def test_what_is_installed_can_be_chosen_by_one_socket_and_is_nobodys_default(kernel, tradewind, connected):
+    default = DEFAULT.read_text()
+    said = json.loads(tradewind("install", "--json").stdout)
+    sender, receiver = connected
+    choose(sender)
+    assert [said[name] for name in ("registered", "ours", "current", "changed")] == [True] * 4
+    assert said["parameters"] == {"growth_factor": 3, "threshold_bytes": 2_000_000, "initial_window_segments": 10}
+    assert chosen(sender) == "fld_tcp"
+    assert chosen(receiver) == default.strip() == DEFAULT.read_text().strip()
+
+
+def test_installed_twice_is_installed_once_and_removed_twice_is_removed_once(kernel, tradewind):
+    tradewind("remove")
+    changed = [
+        json.loads(tradewind(word, "--json").stdout)["changed"] for word in ("install", "install", "remove", "remove")
+    ]
+    assert changed == [True, False, True, False]
+    assert tradewind("status").returncode == 1
+
+
+def test_a_dry_run_says_what_it_would_do_and_does_nothing(kernel, tradewind):
+    tradewind("remove")
+    said = tradewind("install", "--dry-run").stdout
+    assert "would register fld_tcp" in said
+    assert not installation.look().registered
+
+
+def test_other_parameters_are_taken_once_those_in_force_are_removed(installed, tradewind):
+    refused = tradewind("install", "--threshold", "5MB")
+    assert refused.returncode == 1
+    assert refused.stderr == (
+        "tradewind: fld_tcp with other parameters is loaded; run `tradewind transport remove` first\n"
+    )
+    tradewind("remove")
+    assert tradewind("install", "--threshold", "5MB", "--initial-window", "0").returncode == 0
+    assert "up to 5,000,000 bytes, initial window of the system" in tradewind("status").stdout
+
+
+def test_a_connection_that_uses_it_goes_on_when_it_is_removed(installed, tradewind, connected):
+    sender, receiver = connected
+    choose(sender)
+    received = bytearray()
+    whole = threading.Event()
+
+    def receive() -> None:
+        while len(received) < 2_000_000 and (part := receiver.recv(1 << 16)):
+            received.extend(part)
+        whole.set()
+
+    threading.Thread(target=receive, daemon=True).start()
+    sender.sendall(bytes(1_000_000))
+    assert tradewind("remove").returncode == 0
+    sender.sendall(bytes(1_000_000))
+    assert whole.wait(30)
+    assert chosen(sender) == "fld_tcp"
+    with pytest.raises(FileNotFoundError):
+        choose(receiver)
+
+
+def test_a_served_folder_sends_by_it(installed, tmp_path):
+    with serving(tmp_path, congestion_control="fld_tcp") as server:
+        assert server.refusal is None
+        assert [chosen(each) for each in server._listener.sockets] == ["fld_tcp"]
+
+
+def test_a_folder_is_served_without_it_too_and_the_reason_is_told(tmp_path):
+    with (
+        serving(tmp_path, congestion_control="of_no_kernel") as server,
+        socket.create_connection(("127.0.0.1", server.port)),
+    ):
+        assert server.refusal == (
+            "the kernel refuses of_no_kernel: it has none of this name; `tradewind transport install` brings fld_tcp"
+        )
+
+
+def test_without_the_kernels_types_nothing_is_tried(kernel, tradewind, tmp_path):
+    missing = tradewind("install", "--btf", str(tmp_path / "none"))
+    assert missing.returncode == 1
+    assert missing.stderr.startswith(f"tradewind: no BTF of the running kernel at {tmp_path}/none (No such file")
+    (tmp_path / "other").write_bytes(b"\0tcp_sock\0")
+    assert "takes no congestion control in eBPF" in tradewind("install", "--btf", str(tmp_path / "other")).stderr
+
+
+def test_without_a_compiler_the_packages_are_named(kernel, tradewind, tmp_path):
+    refused = tradewind("install", PATH=str(tmp_path))
+    assert refused.returncode == 1
+    assert "needs these packages (names of Debian): clang " in refused.stderr
+
+
+def test_who_may_not_change_the_kernel_is_told_so_and_may_look():
+    """Whoever runs this test: the capabilities are given up on the way."""
+    drop = () if os.geteuid() else (shutil.which("setpriv") or "setpriv", "--bounding-set=-all", "--inh-caps=-all")
+
+    def run(word: str) -> subprocess.CompletedProcess[str]:
+        command = [*drop, sys.executable, "-P", "-m", "tradewind_agent", "transport", word]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    refused = run("install")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("tradewind: CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN needed")
+    assert "the system's default is" in run("status").stdout
