@@ -27,7 +27,7 @@ _PROVIDER = (Scope.PROVIDER, Scope.OPERATOR)
 
 SECTIONS = (
     Section("", (Entry("/admin", "Overview"),)),
-    Section("What goes on", (Entry("/admin/transfers", "Transfers"),)),
+    Section("What goes on", (Entry("/admin/transfers", "Transfers"), Entry("/admin/connections", "Web connections"))),
     Section(
         "What was learned",
         (Entry("/admin/links", "Links"), Entry("/admin/releases", "Releases"), Entry("/admin/sql", "SQL", _ANALYST)),

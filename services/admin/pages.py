@@ -74,6 +74,9 @@ WITH_SHADERS = MappingProxyType(
 """Of pages with a chart in three dimensions alone."""
 
 
+_USUAL_PORT = MappingProxyType({"http": ":80", "https": ":443"})
+
+
 def _date(at: datetime | None) -> str:
     return "–" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
 
@@ -101,6 +104,12 @@ def _decimal(number: Decimal) -> str:
     """All digits that matter, without an exponent."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _origin(name: str) -> str:
+    """The origin of an address as people write it, without the port that its scheme has anyway."""
+    scheme, _, rest = name.partition("://")
+    return f"{scheme}://{rest.removesuffix(_USUAL_PORT[scheme])}" if scheme in _USUAL_PORT else name
 
 
 def _setting(parameters: Parameters) -> str:
@@ -133,6 +142,7 @@ def _environment() -> Environment:
         "ago": _ago,
         "percent": _percent,
         "setting": _setting,
+        "origin": _origin,
         "thousands": lambda number: f"{number:,}".replace(",", "\u202f"),
     }
     environment.globals["asset"] = address_of

@@ -3,6 +3,7 @@
 from services.admin import (
     account,
     audit,
+    connections,
     keys,
     limits,
     links,
@@ -24,6 +25,7 @@ PAGES = (
     account.router,
     overview.router,
     transfers.router,
+    connections.router,
     links.router,
     releases.router,
     tiers.router,

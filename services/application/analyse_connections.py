@@ -14,6 +14,9 @@ from tradewind.connections.har import Har
 from tradewind.path import Path
 from tradewind.wire.connections import AnalysedPage, ConnectionAnalysis, analysis_of
 
+STEPS = tuple(step / 40 for step in range(41))
+"""Probabilities at which distributions are told."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPage:
@@ -45,7 +48,7 @@ class PageRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distributions:
-    """Of the newest pages and their connections, by class: values at even steps of probability, 0 and 1 included.
+    """Of the newest pages and their connections, by class: the values at the probabilities `STEPS`.
 
     ``volumes_bytes`` and ``durations_s`` : by how a connection spoke (encrypted, plain, HTTP/2).
     ``idle_shares`` and ``concurrencies`` : by the page's class of encryption.

@@ -12,12 +12,9 @@ from uuid import UUID
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import to_json
 
-from tradewind.connections.har import Har
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import TransferRecord
-from tradewind.wire.connections import ConnectionAnalysis
 from tradewind.wire.heartbeats import Completion, CompletionReceipt, Heartbeat, HeartbeatAnswer
 from tradewind.wire.inventory import (
     Cluster,
@@ -40,6 +37,8 @@ from tradewind_agent.errors import RequestRefused, ScopeMissing, UnknownThing
 from tradewind_agent.retries import NO_RETRIES, RetryPolicy
 
 if TYPE_CHECKING:
+    from tradewind.connections.har import Har
+    from tradewind.wire.connections import ConnectionAnalysis
     from tradewind_agent.mobile import Mobile
     from tradewind_agent.warehouse import Warehouse
 
@@ -209,8 +208,8 @@ class Client:
     # Connections
 
     def analyse_connections(
-        self, har: Har, *, path: Path = UNKNOWN_PATH, proxy: str | None = None
-    ) -> ConnectionAnalysis:
+        self, har: "Har", *, path: Path = UNKNOWN_PATH, proxy: str | None = None
+    ) -> "ConnectionAnalysis":
         """Have a browser's log analysed and kept; the same log again replaces what was kept of it.
 
         Parameters
@@ -220,6 +219,10 @@ class Client:
         path : what is known of the path to the servers.
         proxy : name of one's own cache.
         """
+        from pydantic_core import to_json  # noqa: PLC0415 -- a copy does without
+
+        from tradewind.wire.connections import ConnectionAnalysis  # noqa: PLC0415 -- a copy does without
+
         asked = {"rtt_s": path.rtt_s, "bandwidth_bps": path.bandwidth_bps, "proxy": proxy}
         response = self._calls.send(
             "POST",

@@ -12,6 +12,7 @@ from tradewind.connections.page_load import PageLoad
 from tradewind.connections.replay import Plan, Request, waiting_s
 from tradewind.connections.rounds import FLD_TCP, FLD_THRESHOLD_BYTES, Sender
 from tradewind.path import Path
+from tradewind.units import format_count
 
 MOST_CONNECTIONS = 6
 """Of browsers to one server by HTTP/1.1 (section 1 says 6 to 8)."""
@@ -158,7 +159,7 @@ def _of_http_1(now: Plan, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
     gains = {count: saved_s(replace(now, connections=count)) for count in range(1, MOST_CONNECTIONS + 1)}
     best = max(gains.values())
     count = next(count for count, gain_s in gains.items() if gain_s >= best - LEAST_GAIN * max(best, 0.0))
-    text = f"Let browsers have {count} connections to it; {now.connections} were used."
+    text = f"Let browsers have {format_count(count, 'connection')} to it; they used {now.connections}."
     if count != now.connections:
         yield AdviceKind.CONNECTIONS_PER_HOST, text, count, gains[count]
 

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.analyse_connections import PageRow, StoredPage
+from services.application.analyse_connections import STEPS, Distributions, PageRow, StoredPage
 from services.persistence.tables import page_connections, page_loads
 from tradewind.wire.connections import AnalysedPage, PageConnection
+
+MOST_RTTS = 12
+"""Bins of first objects; what takes longer is no matter of windows."""
 
 _DERIVED = {"id", "connections", "idle_share", "net_transfer_s", "reused"}
 """Of a page, what follows from the rest or stands elsewhere."""
@@ -89,7 +92,61 @@ class PageLoads:
         )
         return [dict(row) for row in rows.mappings()]
 
-    def remove(self, page_load_id: UUID) -> bool:
-        """Whether it was there."""
-        gone = self._connection.execute(delete(page_loads).where(page_loads.c.id == page_load_id))
-        return bool(gone.rowcount)
+    def distributions(self, *, newest: int) -> Distributions:
+        """Of the newest loads and their connections."""
+        bound = {"newest": newest, "steps": list(STEPS), "most_rtts": MOST_RTTS}
+        spoken = self._connection.execute(_BY_SPEECH, bound).all()
+        paged = self._connection.execute(_BY_ENCRYPTION, bound).all()
+        first = self._connection.execute(_FIRST_OBJECTS, bound).all()
+        caches = self._connection.execute(_CACHES, bound).all()
+        return Distributions(
+            pages=sum(row.pages for row in paged),
+            connections=sum(row.connections for row in spoken if row.speech != "HTTP/2"),
+            volumes_bytes={row.speech: row.volumes for row in spoken},
+            durations_s={row.speech: row.durations for row in spoken if row.durations},
+            idle_shares={row.encryption: row.idle for row in paged if row.idle},
+            concurrencies={row.encryption: row.concurrency for row in paged if row.concurrency},
+            first_objects_bytes={row.rtts: row.largest for row in first},
+            caches={row.kind: row.objects for row in caches},
+            encryption={row.encryption: row.pages for row in paged},
+        )
+
+
+_NEWEST = "newest AS (SELECT * FROM page_loads ORDER BY id DESC LIMIT :newest)"
+
+_BY_SPEECH = text(f"""
+    WITH {_NEWEST}, spoken AS (
+        SELECT CASE WHEN c.encrypted THEN 'encrypted' ELSE 'plain' END AS speech, c.wire_bytes, c.duration_s
+          FROM newest p JOIN page_connections c ON c.page_load_id = p.id
+         UNION ALL
+        SELECT c.http_version, c.wire_bytes, c.duration_s
+          FROM newest p JOIN page_connections c ON c.page_load_id = p.id WHERE c.http_version = 'HTTP/2')
+    SELECT speech, count(*) AS connections,
+           percentile_disc(CAST(:steps AS double precision[])) WITHIN GROUP (ORDER BY wire_bytes) AS volumes,
+           percentile_disc(CAST(:steps AS double precision[])) WITHIN GROUP (ORDER BY duration_s) AS durations
+      FROM spoken GROUP BY speech ORDER BY speech
+""")  # noqa: S608 - a query of ours
+
+_BY_ENCRYPTION = text(f"""
+    WITH {_NEWEST}
+    SELECT coalesce(encryption, 'nothing') AS encryption, count(*) AS pages,
+           percentile_disc(CAST(:steps AS double precision[])) WITHIN GROUP (ORDER BY idle_s / nullif(load_s, 0))
+               AS idle,
+           percentile_disc(CAST(:steps AS double precision[])) WITHIN GROUP (ORDER BY effective_concurrency)
+               AS concurrency
+      FROM newest GROUP BY encryption ORDER BY encryption
+""")  # noqa: S608 - a query of ours
+
+_FIRST_OBJECTS = text(f"""
+    WITH {_NEWEST}
+    SELECT c.first_object_rtts AS rtts, max(c.first_object_bytes) AS largest
+      FROM newest p JOIN page_connections c ON c.page_load_id = p.id
+     WHERE c.first_object_rtts <= :most_rtts AND c.first_object_bytes IS NOT NULL
+     GROUP BY 1 ORDER BY 1
+""")  # noqa: S608 - a query of ours
+
+_CACHES = text(f"""
+    WITH {_NEWEST}
+    SELECT each.key AS kind, sum(each.value::bigint)::bigint AS objects
+      FROM newest, jsonb_each_text(caches) AS each GROUP BY 1 ORDER BY 1
+""")  # noqa: S608 - a query of ours

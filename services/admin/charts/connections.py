@@ -1,0 +1,122 @@
+"""Connections of web pages as the web transport paper's figures show them: distributions, and a page over time."""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
+from services.application.analyse_connections import STEPS, Distributions
+from tradewind.connections.rounds import FLD_TCP, RENO, Sender, Window
+from tradewind.wire.connections import AnalysedPage
+
+KB = 1e3
+LEAST_KB = 0.1
+"""On a logarithmic axis, for what carried less."""
+
+_COLOUR = {"encrypted": COLOURS[0], "plain": COLOURS[1], "HTTP/2": COLOURS[2], "mixed": COLOURS[3]}
+_DASH = {"plain": "dashed", "HTTP/2": "dotted", "mixed": "dotted"}
+
+
+def volumes(found: Distributions) -> Options:
+    """Share of connections that carried no more than so much (Fig. 3)."""
+    in_kb = {name: [max(value / KB, LEAST_KB) for value in values] for name, values in found.volumes_bytes.items()}
+    return _distribution(in_kb, "volume of a connection, kB", "connections, %", type="log")
+
+
+def durations(found: Distributions) -> Options:
+    """Share of connections that lasted no longer (Figs 9 and 10)."""
+    return _distribution(found.durations_s, "duration of a connection, s", "connections, %")
+
+
+def idle_shares(found: Distributions) -> Options:
+    """Share of pages that were idle for no more of their load (Fig. 7)."""
+    in_percent = {name: [100 * value for value in values] for name, values in found.idle_shares.items()}
+    return _distribution(in_percent, "idle, % of the load", "pages, %", min=0, max=100)
+
+
+def concurrencies(found: Distributions) -> Options:
+    """Share of pages with no more connections that received at once (Fig. 8)."""
+    return _distribution(found.concurrencies, "effective concurrency", "pages, %", min=1)
+
+
+def first_objects(found: Distributions) -> Options:
+    """The largest first object of a connection by the round trip in which it was complete (Fig. 11).
+
+    Beside it what a window of ten segments lets through by then, doubled each round trip and tripled.
+    """
+    rtts = range(1, max(found.first_objects_bytes) + 1)
+    seen = [found.first_objects_bytes.get(number) for number in rtts]
+    names = "largest first object", "doubling", "tripling (FLD_TCP)"
+    doubled, tripled = (_by_then(Sender(growth=growth), len(rtts)) for growth in (RENO, FLD_TCP))
+    return framed(
+        legend=names,
+        tooltip={"trigger": "axis", "valueFormatter": in_unit("kB")},
+        xAxis=axis("round trip of the connection", values=list(rtts)),
+        yAxis=axis("kB", type="log", nameGap=48, min=1),
+        series=[
+            {"type": "bar", "name": names[0], "data": [None if size is None else max(size / KB, 1) for size in seen],
+             "barMaxWidth": 28},
+            {"type": "line", "name": names[1], "data": doubled, "itemStyle": {"color": COLOURS[5]},
+             "lineStyle": {"type": "dashed"}},
+            {"type": "line", "name": names[2], "data": tripled, "itemStyle": {"color": COLOURS[1]},
+             "lineStyle": {"type": "dotted"}},
+        ],
+    )  # fmt: skip
+
+
+def lines(load: AnalysedPage, *, most: int) -> Options:
+    """Each connection of a page from its first request to its last byte; the load event where the log tells it."""
+    shown = [each for each in load.connections if each.duration_s is not None][:most]
+    names = [f"{number}" for number, _ in enumerate(shown, start=1)]
+    last_s = max([load.load_s, *(each.opened_s + (each.duration_s or 0.0) for each in shown)])
+    until = {"xAxis": load.load_s, "name": "load event"}
+    return framed(
+        tooltip={"trigger": "axis", "axisPointer": {"type": "shadow"}, "valueFormatter": in_unit("s")},
+        xAxis=axis("seconds since the begin of the load", min=0, max=_a_little_above(last_s)),
+        yAxis=axis("connection", values=names, inverse=True, nameGap=36),
+        series=[
+            {"type": "bar", "name": "first request", "stack": "time", "silent": True,
+             "data": [each.opened_s for each in shown], "itemStyle": {"color": "transparent"}},
+            {"type": "bar", "name": "until its last byte", "stack": "time", "barMaxWidth": 18,
+             "data": [{"value": each.duration_s, "itemStyle": {"color": _COLOUR[_speech(each.encrypted)]}}
+                      for each in shown],
+             "markLine": {"symbol": "none", "silent": True, "data": [until] if load.load_told else [],
+                          "label": {"formatter": "load event", "position": "insideEndTop"},
+                          "lineStyle": {"color": COLOURS[4], "type": "dashed"}}},
+        ],
+    )  # fmt: skip
+
+
+def _a_little_above(value: float) -> float:
+    """Two digits, for the end of an axis."""
+    return float(f"{1.03 * value:.2g}") if value > 0 else 1.0
+
+
+def _speech(encrypted: bool) -> str:
+    return "encrypted" if encrypted else "plain"
+
+
+def _by_then(sender: Sender, rounds: int) -> list[float]:
+    """What is sent by the end of each round, kB."""
+    window, flights = Window.of(sender), list[float]()
+    for _ in range(rounds):
+        flights.append(window.window_bytes)
+        window = window.sending(window.window_bytes, sender)
+    return [sent / KB for sent in accumulate(flights)]
+
+
+def _distribution(classes: Mapping[str, Sequence[float]], across: str, up: str, **x: Any) -> Options:
+    """``x`` : more of the axis across."""
+    return framed(
+        legend=list(classes),
+        tooltip={"trigger": "axis", "valueFormatter": in_unit("%")},
+        xAxis=axis(across, **x),
+        yAxis=axis(up, min=0, max=100, nameGap=40),
+        series=[
+            {"type": "line", "name": name, "step": "end", "symbol": "none",
+             "data": [(value, 100 * step) for value, step in zip(values, STEPS, strict=True)],
+             "itemStyle": {"color": _COLOUR.get(name, COLOURS[5])},
+             "lineStyle": {"width": 2.5, "type": _DASH.get(name, "solid"), "color": _COLOUR.get(name, COLOURS[5])}}
+            for name, values in classes.items()
+        ],
+    )  # fmt: skip
