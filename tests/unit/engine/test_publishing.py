@@ -49,6 +49,21 @@ def test_every_file_is_on_the_disk_before_it_has_its_name_and_its_folder_behind(
     assert events == [*3 * ["sync file"], *3 * ["name"], "sync folder"]
 
 
+def test_folders_that_were_made_for_a_file_are_on_the_disk_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    synced: list[Path] = []
+    sync = os.fsync
+
+    def recorded_sync(fd: int) -> None:
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            synced.append(Path(f"/proc/self/fd/{fd}").readlink())
+        sync(fd)
+
+    monkeypatch.setattr(os, "fsync", recorded_sync)
+    deep = tmp_path / "set" / "2026"
+    assert publish_together([complete(deep / name) for name in "ab"], durable=True) == [None, None]
+    assert synced == [deep, deep.parent, tmp_path]
+
+
 def test_a_disk_that_is_slower_than_the_path_does_not_use_up_the_open_files(tmp_path: Path):
     before = psutil.Process().num_fds()
     told: list[BaseException | None] = []

@@ -131,7 +131,7 @@ def publish_together(publications: Sequence[Publication], *, durable: bool) -> O
     each(lambda publication: publication.part.name())
     if durable:
         synced: set[Path] = set()
-        each(lambda publication: _sync_folder(publication, synced))
+        each(lambda publication: _sync_folders(publication, synced))
     return [faults.get(publication) for publication in publications]
 
 
@@ -144,15 +144,16 @@ def _complete(publication: Publication) -> None:
     part.complete(publication.size_bytes, modified.timestamp() if modified is not None else None)
 
 
-def _sync_folder(publication: Publication, synced: set[Path]) -> None:
-    """Once a folder."""
-    folder = publication.part.destination.parent
-    if folder not in synced:
-        try:
-            sync_folder(folder)
-        except OSError as error:
-            raise storage_error(error, publication.part.destination) from error
-        synced.add(folder)
+def _sync_folders(publication: Publication, synced: set[Path]) -> None:
+    """Each folder once."""
+    part = publication.part
+    for folder in (part.destination.parent, *part.grown_folders):
+        if folder not in synced:
+            try:
+                sync_folder(folder)
+            except OSError as error:
+                raise storage_error(error, part.destination) from error
+            synced.add(folder)
 
 
 def sha256_of(repr_digest: str) -> str | None:

@@ -105,11 +105,13 @@ class PartFile:
     Attributes
     ----------
     journalled : whether there is a journal beside it, as far as known.
+    grown_folders : those in which a folder was made for it: their own new names have to reach the disk as well.
     """
 
     def __init__(self, destination: Path) -> None:
         self.destination = destination
         self.journalled = True
+        self.grown_folders: tuple[Path, ...] = ()
         self._fd: int | None = None
         self._lock = Lock()  # checkpoints and publishing run in threads
 
@@ -123,7 +125,7 @@ class PartFile:
             try:
                 self._fd = os.open(self._path, _OPEN_PART, 0o666)
             except FileNotFoundError:  # the first file of its folder
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self.grown_folders = _make_folder(self._path.parent)
                 self._fd = os.open(self._path, _OPEN_PART, 0o666)
         return self._fd
 
@@ -233,6 +235,13 @@ def _replace(path: Path, text: str) -> None:
     fresh = path.with_name(path.name + ".new")
     fresh.write_text(text, "utf-8")
     fresh.replace(path)
+
+
+def _make_folder(folder: Path) -> tuple[Path, ...]:
+    """Make a folder and those above it that are missing; where they were made."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return tuple(each.parent for each in missing)
 
 
 def sync_folder(folder: Path) -> None:
