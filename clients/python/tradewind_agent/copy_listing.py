@@ -113,6 +113,7 @@ async def _downloads(
     urls: Sequence[Url], folder: Path, manifest: str | None, options: EngineOptions, *, ask_for_meter: bool
 ) -> Listing:
     round_trips = _RoundTrips()
+    beginning = asyncio.create_task(_connect_early(urls, manifest, options))
     asking = None
     if ask_for_meter and len({url.origin for url in urls}) == 1:
         asking = asyncio.create_task(document_at(urls[0].join(TRANSFERS_PATH), options))
@@ -121,6 +122,7 @@ async def _downloads(
         remote = jobs[0].source.origin
         meter = await asking if asking is not None and urls[0].origin == remote else None
     finally:
+        beginning.cancel()
         if asking is not None:
             asking.cancel()
     known = [job.size_bytes for job in jobs if job.size_bytes is not None]
@@ -134,6 +136,15 @@ async def _downloads(
         rtt_s=None if options.proxies.leading_to(remote) is not None else round_trips.least_s.get(remote),
         meter=meter,
     )
+
+
+async def _connect_early(urls: Sequence[Url], manifest: str | None, options: EngineOptions) -> None:
+    """Begin the transfer's connections where there will be several, and they lead straight to one server."""
+    several = manifest is not None or len(urls) > 1 or not urls[0].name
+    if options.early is None or not several or len({url.origin for url in urls}) != 1:
+        return
+    if options.proxies.leading_to(urls[0].origin) is None:
+        await options.early.begin(urls[0].origin)
 
 
 async def _jobs(

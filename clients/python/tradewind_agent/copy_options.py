@@ -1,9 +1,12 @@
 """What a copy is asked for."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
 from tradewind.parameters import NO_CAPS, UNKNOWN_PARAMETERS, Caps, Parameters
 from tradewind.sla import Sla, SlaKind
+from tradewind_agent.engine.early_sockets import USUAL_SOCKETS, EarlySockets
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.resources.limits import NO_LIMITS, Limits
 from tradewind_agent.tuning.pace import SHARE_PATIENCE_S
@@ -51,3 +54,13 @@ class CopyOptions:
         """The rate that the user permits at most, of the network and of the disk; ``None`` without a limit."""
         rates = (self.resources.nic_bps, self.resources.disk_bps)
         return min((rate for rate in rates if rate is not None), default=None)
+
+    @contextmanager
+    def connecting_early(self) -> Iterator["CopyOptions"]:
+        """The same for a copy that is listed and run in this block: its connections begin while files are listed."""
+        most = USUAL_SOCKETS if self.by_hand.concurrency is None else min(self.by_hand.streams, USUAL_SOCKETS)
+        early = EarlySockets(most)
+        try:
+            yield replace(self, engine=replace(self.engine, early=early))
+        finally:
+            early.close()

@@ -88,12 +88,19 @@ def copy_files(
     ------
     AgentError : nothing could be begun. What goes wrong with single files is in the report.
     """
-    options = options or CopyOptions()
-    listing = list_files(
-        sources, destination, manifest=manifest, options=options.engine, ask_for_meter=meter is not None
-    )
-    prepared = prepare_listed(listing, options=options, client=client)
-    return run(prepared, client=client, logbook=logbook, meter=meter, on_snapshot=on_snapshot, say=say, limiter=limiter)
+    with (options or CopyOptions()).connecting_early() as wanted:
+        listing = list_files(
+            sources, destination, manifest=manifest, options=wanted.engine, ask_for_meter=meter is not None
+        )
+        return run(
+            prepare_listed(listing, options=wanted, client=client),
+            client=client,
+            logbook=logbook,
+            meter=meter,
+            on_snapshot=on_snapshot,
+            say=say,
+            limiter=limiter,
+        )
 
 
 def prepare(

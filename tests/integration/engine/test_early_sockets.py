@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from tests.integration.engine.transfers import digests, jobs_for, options, plan, until
 from tests.integration.engine.rough_server import RoughServer, gated, plain
+from tests.integration.engine.transfers import digests, jobs_for, options, plan, until
 from tradewind.parameters import Parameters
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.engine.address import Url

@@ -126,52 +126,59 @@ def copy(
     as_json: options.Json = False,
 ) -> None:
     """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
-    from tradewind.transfer import Status
     from tradewind_agent.retries import BRIEF_RETRIES
 
-    terminal = Terminal(as_json, quiet)
-    places = places or []
+    terminal, places = Terminal(as_json, quiet), places or []
     if queue is not None:
         _check_alone(places, manifest, mover)
-        _end_cleanly_when_stopped()
-        with ExitStack() as closing:
-            client = surroundings.open_client_if_configured(BRIEF_RETRIES)
-            if client is not None:
-                closing.enter_context(client)
-            raise typer.Exit(copy_queue(queue, wanted, Around(terminal, client, meter), dry_run=dry_run))
-    _check_places(places, manifest, mover)
+    else:
+        _check_places(places, manifest, mover)
     _end_cleanly_when_stopped()
-    listing = _listed(places, manifest, wanted) if mover == OWN_MOVER else None
-    client = surroundings.open_client_if_configured(BRIEF_RETRIES)
-    try:
-        if listing is None:
-            around = Around(terminal, client, meter)
-            raise typer.Exit(copy_by(mover, places, wanted, around, manifest=manifest, dry_run=dry_run))
-        from tradewind_agent.copying import prepare_listed, run
-        from tradewind_agent.logbook import Logbook
-
-        prepared = prepare_listed(listing, options=wanted, client=client)
-        if dry_run:
-            _tell_plan(terminal, prepared)
-            return
-        logbook = Logbook(spool=surroundings.open_spool(terminal), client=client)
-        with transferring(terminal) as show:
-            report = run(
-                prepared,
-                client=client,
-                logbook=logbook,
-                meter=meter,
-                on_snapshot=show and _shown_by(show),
-                say=None if quiet else terminal.note,
-            )
-    finally:
+    with ExitStack() as closing:
+        listing = None
+        if queue is None and mover == OWN_MOVER:
+            wanted = wanted if dry_run else closing.enter_context(wanted.connecting_early())
+            listing = _listed(places, manifest, wanted)
+        client = surroundings.open_client_if_configured(BRIEF_RETRIES)
         if client is not None:
-            client.close()
+            closing.enter_context(client)
+        around = Around(terminal, client, meter)
+        if queue is not None:
+            code = copy_queue(queue, wanted, around, dry_run=dry_run)
+        elif listing is None:
+            code = copy_by(mover, places, wanted, around, manifest=manifest, dry_run=dry_run)
+        else:
+            code = _copy_listed(listing, wanted, around, dry_run=dry_run)
+    raise typer.Exit(code)
+
+
+def _copy_listed(listing: "Listing", wanted: "CopyOptions", around: Around, *, dry_run: bool) -> int:
+    """Copy by our own engine, and tell what came of it; the exit code."""
+    from tradewind.transfer import Status
+    from tradewind_agent.copying import prepare_listed, run
+    from tradewind_agent.logbook import Logbook
+
+    terminal, client = around.terminal, around.client
+    prepared = prepare_listed(listing, options=wanted, client=client)
+    if dry_run:
+        _tell_plan(terminal, prepared)
+        return 0
+    logbook = Logbook(spool=surroundings.open_spool(terminal), client=client)
+    with transferring(terminal) as show:
+        report = run(
+            prepared,
+            client=client,
+            logbook=logbook,
+            meter=around.meter,
+            on_snapshot=show and _shown_by(show),
+            say=None if terminal.quiet else terminal.note,
+        )
     for line in report.notes:
         terminal.note(line)
     terminal.result(report.line(), report.document())
-    if not report.succeeded:
-        raise typer.Exit(128 + signal.SIGINT if report.status is Status.CANCELLED else 1)
+    if report.succeeded:
+        return 0
+    return 128 + signal.SIGINT if report.status is Status.CANCELLED else 1
 
 
 def _listed(places: list[str], manifest: str | None, wanted: "CopyOptions") -> "Listing":

@@ -52,11 +52,17 @@ async def dial(
 
 async def _straight(origin: Origin, make: Callable[[], Connection], options: EngineOptions) -> Connection:
     loop = asyncio.get_running_loop()
+    tls = options.tls_in_use if origin.secure else None
+    early = options.early.take(origin) if options.early is not None else None
+    if early is not None:
+        name = origin.host if origin.secure else None
+        _, connection = await loop.create_connection(make, sock=early, ssl=tls, server_hostname=name)
+        return connection
     _, connection = await loop.create_connection(
         make,
         origin.host,
         origin.port,
-        ssl=options.tls_in_use if origin.secure else None,
+        ssl=tls,
         happy_eyeballs_delay=None if _is_address(origin.host) else _HAPPY_EYEBALLS_DELAY_S,
     )
     return connection

@@ -13,6 +13,7 @@ from tradewind_agent.engine.address import Origin, Url
 from tradewind_agent.engine.chunks import TransferChunk
 from tradewind_agent.engine.connection import Connection
 from tradewind_agent.engine.download import FileDownload
+from tradewind_agent.engine.early_sockets import UNUSED_S
 from tradewind_agent.engine.file_transfer import FileTransfer
 from tradewind_agent.engine.jobs import FileFailure, Job, TransferResult, UploadJob
 from tradewind_agent.engine.options import EngineOptions
@@ -231,6 +232,8 @@ class TransferEngine:
             return
         self._pool.deal_soon()
         self._checkpoint_later()
+        if self.options.early is not None:
+            self._loop.call_later(UNUSED_S, self.options.early.close)
 
     def _transfer_of(self, job: Job) -> FileTransfer:
         return FileUpload(job, self) if isinstance(job, UploadJob) else FileDownload(job, self)

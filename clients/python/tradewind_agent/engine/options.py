@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.engine.credentials import NO_CREDENTIALS, Credentials
+from tradewind_agent.engine.early_sockets import EarlySockets
 from tradewind_agent.engine.proxy import NO_PROXIES, Proxies
 from tradewind_agent.engine.retry import RetryPolicy
 from tradewind_agent.engine.tag import TransferTag
@@ -38,6 +39,7 @@ class EngineOptions:
     noted what has arrived; a crash costs at most what came since.
     ``rate_bytes_per_s`` : most that is received or sent, all connections together; see `TransferEngine.limit_rate`.
     ``tag`` : names the transfer to a server that meters it.
+    ``early`` : sockets of the listing's time, which the transfer's first connections go on with.
     ``rng`` : source of the jitter between tries.
     """
 
@@ -55,6 +57,7 @@ class EngineOptions:
     checkpoint_bytes: int = 8 * 1024 * 1024
     rate_bytes_per_s: float | None = None
     tag: TransferTag | None = None
+    early: EarlySockets | None = None
     rng: random.Random = field(default_factory=random.Random)
 
     def __post_init__(self) -> None:
