@@ -4,7 +4,8 @@ Both queries read every column of the view of transfers as the same tenant, unde
 Arrow table: ours through HTTP, the baseline straight from the database. The export of a day writes its rows to a file
 with manifest and checksums; the baseline is pyarrow writing the same rows, read from the same database, with the
 same compression. All four run in turn, and a ratio is the median of the rounds'. Memory is the high-water mark of the
-API's process after all queries; what one that has answered a query of one row holds is told beside it.
+API's process: after a query of one row, of a tenth of the rows, of all of them, and at the end. What other programs
+took of the machine meanwhile is told beside it.
 """
 
 import statistics
@@ -18,12 +19,13 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import adbc_driver_postgresql.dbapi as adbc
+import psutil
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.ingest import api_process
-from benchmarks.processes import peak_rss_mb
+from benchmarks.processes import Shared, peak_rss_mb
 from benchmarks.report import Value, arguments, write
 from services.application.authenticate import Scope, new_secret
 from services.application.export_logs import folder_of
@@ -38,7 +40,7 @@ from tradewind.wire.inventory import NewKey
 from tradewind_agent.client import Client
 
 FULL_ROWS, QUICK_ROWS = 1_000_000, 100_000
-FULL_ROUNDS, QUICK_ROUNDS = 5, 3
+ROUNDS = 3
 DAY = date(2026, 1, 1)
 SQL = "SELECT * FROM warehouse.transfers"
 
@@ -46,7 +48,7 @@ SQL = "SELECT * FROM warehouse.transfers"
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/warehouse.json``."""
     options = arguments(__doc__.partition("\n")[0]).parse_args(argv)
-    rows, rounds = (QUICK_ROWS, QUICK_ROUNDS) if options.quick else (FULL_ROWS, FULL_ROUNDS)
+    rows = QUICK_ROWS if options.quick else FULL_ROWS
     started_at = datetime.now(UTC)
     tell(f"{rows:,} rows: about {rows / 1e6:.1f} GB of disk, removed at the end")
     with EmbeddedPostgres.temporary(tcp=True) as postgres, EmbeddedValkey.temporary() as valkey:
@@ -61,18 +63,37 @@ def main(argv: Sequence[str]) -> int:
             Client(address, secret) as client,
         ):
             assert process.pid is not None
-            client.warehouse.query(f"{SQL} LIMIT 1").arrow()
-            idle_mb = peak_rss_mb(process.pid)
-            export = Exports(Path(folder), logs, tenant_id)
-            results = list(compare(client, export, rows, rounds))
+            memory = list(memory_by_rows(client, process.pid, rows))
+            shared = Shared(psutil.Process())
+            results = list(compare(client, Exports(Path(folder), logs, tenant_id), rows, ROUNDS))
+            share = shared.until_now()
             peak_mb = peak_rss_mb(process.pid)
-    summary = medians(results) | {"peak_rss_mb": peak_mb, "idle_rss_mb": idle_mb, "rss_growth_mb": peak_mb - idle_mb}
-    write("warehouse", quick=options.quick, results=results, summary=summary, started_at=started_at)
+    summary = medians(results) | grown(memory, peak_mb) | {"others_share": share.others}
+    write("warehouse", quick=options.quick, results=[*results, *memory], summary=summary, started_at=started_at)
     return 0
 
 
 def tell(what: str) -> None:
     print(what, flush=True)
+
+
+def memory_by_rows(client: Client, process_id: int, rows: int) -> Iterator[dict[str, Value]]:
+    """The most that the server ever held once it has answered a query of so many rows, in ascending order."""
+    for asked in (1, rows // 10, rows):
+        read = client.warehouse.query(f"{SQL} LIMIT {asked}").arrow().num_rows
+        assert read == asked
+        yield {"case": "memory of the server", "rows": asked, "peak_rss_mb": peak_rss_mb(process_id)}
+
+
+def grown(memory: Sequence[dict[str, Value]], peak_mb: float) -> dict[str, Value]:
+    """What ten times the rows add to the most that the server held, and what all rounds do."""
+    idle_mb, tenth_mb, all_mb = (float(each["peak_rss_mb"]) for each in memory)  # type: ignore[arg-type]  # figures
+    return {
+        "peak_rss_mb": peak_mb,
+        "idle_rss_mb": idle_mb,
+        "rss_growth_mb": peak_mb - idle_mb,
+        "rss_growth_tenfold_rows_mb": all_mb - tenth_mb,
+    }
 
 
 def medians(results: Sequence[dict[str, Value]]) -> dict[str, Value]:
