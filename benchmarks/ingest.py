@@ -45,7 +45,7 @@ from tradewind.wire.records import parse_row
 LINKS = 200
 COMPRESSION_LEVEL = 6
 SEND_BYTES = 256 * 1024
-START_PATIENCE_S = 120.0
+START_PATIENCE_S = 600.0
 UPLOAD_PATIENCE_S = 600.0
 
 
