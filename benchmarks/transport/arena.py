@@ -34,15 +34,23 @@ class Buffers:
 LINUX = Buffers(receive=(4096, 131_072, 33_554_432), send=(4096, 16_384, 4_194_304))
 """As the kernel sets them on a host with some memory."""
 
+LTE_PHONE = Buffers(receive=(524_288, 1_048_576, 2_097_152), send=LINUX.send)
+HSPA_PHONE = Buffers(receive=(122_334, 734_003, 2_202_010), send=LINUX.send)
+"""A server as it comes, and a phone as Android sets it for the radio (DataConnection.java, TCP_BUFFER_SIZES_…)."""
+
 AMPLE = Buffers(receive=(4096, 4_194_304, 16_777_216), send=(4096, 4_194_304, 16_777_216))
 """So that windows alone decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One request: seconds until its last byte, and what the sender's TCP thought before and after."""
+    """One request: seconds until its last byte, and what the sender's TCP thought before and after.
+
+    ``handshake_s`` : of the connection, a round trip as it found the path.
+    """
 
     seconds: float
+    handshake_s: float
     before: Mapping[str, int]
     after: Mapping[str, int]
 
@@ -64,9 +72,12 @@ class Arena:
             asked["pauses_s"] = list(pauses_s)
         _pipe(self._client.stdin).write(json.dumps(asked) + "\n")
         _pipe(self._client.stdin).flush()
-        seconds = json.loads(self._line(self._client))["seconds"]
+        seen = json.loads(self._line(self._client))
         told = [json.loads(self._line(self._origin)) for _ in sizes]
-        return [Answer(each_s, each["before"], each["after"]) for each_s, each in zip(seconds, told, strict=True)]
+        return [
+            Answer(seconds, seen["handshake_s"], each["before"], each["after"])
+            for seconds, each in zip(seen["seconds"], told, strict=True)
+        ]
 
     @contextmanager
     def watched(self) -> Iterator["Watch"]:

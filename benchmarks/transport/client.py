@@ -1,7 +1,7 @@
 """A program that asks an origin for bytes, and tells how long each answer took.
 
 Each line on standard input is one connection, JSON: ``{"address", "port", "bytes": [...], "pauses_s": [...]}``; the
-answer is ``{"seconds": [...]}``, from each request to the last byte of its answer. The handshake is not in it.
+answer is ``{"handshake_s", "seconds": [...]}``, these from each request to the last byte of its answer.
 """
 
 import json
@@ -12,10 +12,12 @@ import time
 BUFFER_BYTES = 1 << 20
 
 
-def fetch(address: str, port: int, sizes: list[int], pauses_s: list[float]) -> list[float]:
-    """Seconds of each answer over one connection; ``pauses_s`` are waited before each request."""
+def fetch(address: str, port: int, sizes: list[int], pauses_s: list[float]) -> tuple[float, list[float]]:
+    """Seconds of the handshake, and of each answer of one connection; ``pauses_s`` are waited before each request."""
     buffer, seconds = bytearray(BUFFER_BYTES), []
+    opened_s = time.monotonic()
     with socket.create_connection((address, port)) as connection:
+        handshake_s = time.monotonic() - opened_s
         for size, pause_s in zip(sizes, pauses_s, strict=True):
             time.sleep(pause_s)
             began_s = time.monotonic()
@@ -27,15 +29,16 @@ def fetch(address: str, port: int, sizes: list[int], pauses_s: list[float]) -> l
                     raise ConnectionError(f"the origin went with {left} bytes to come")
                 left -= received
             seconds.append(time.monotonic() - began_s)
-    return seconds
+    return handshake_s, seconds
 
 
 def main() -> int:
     for line in sys.stdin:
         asked = json.loads(line)
         sizes = asked["bytes"]
-        seconds = fetch(asked["address"], asked["port"], sizes, asked.get("pauses_s") or [0.0] * len(sizes))
-        sys.stdout.write(json.dumps({"seconds": seconds}) + "\n")
+        pauses_s = asked.get("pauses_s") or [0.0] * len(sizes)
+        handshake_s, seconds = fetch(asked["address"], asked["port"], sizes, pauses_s)
+        sys.stdout.write(json.dumps({"handshake_s": handshake_s, "seconds": seconds}) + "\n")
         sys.stdout.flush()
     return 0
 

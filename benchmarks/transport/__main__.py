@@ -1,0 +1,123 @@
+"""FLD_TCP beside CUBIC and Reno on real TCP: rounds on the wire, short flows on LTE- and 3G-like paths, a long flow.
+
+FLD_TCP is installed for the run where it is not, and removed afterwards. Needs what `tradewind transport install` and
+the testbed need: root, a kernel with BTF, clang and bpftool.
+"""
+
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
+
+from benchmarks.precedence import precedence
+from benchmarks.report import Value, arguments, write
+from benchmarks.testbed.permissions import require_permission
+from benchmarks.transport.cases import (
+    CUBIC,
+    FLD,
+    LONG_FLOW,
+    LONG_FLOW_BYTES,
+    QUICK_LONG_FLOW_BYTES,
+    QUICK_SIZES_BYTES,
+    RENO,
+    ROUNDS,
+    SHORT_FLOWS,
+    SIZES_BYTES,
+)
+from benchmarks.transport.measuring import Row, conditions, count_rounds, long_flow, short_flows
+from tradewind.errors import TradewindError
+from tradewind_agent.transport import installation
+from tradewind_agent.transport.parameters import Parameters
+
+REPEATS, QUICK_REPEATS = 11, 5
+LONG_REPEATS, QUICK_LONG_REPEATS = 5, 3
+
+WORTH_IT = 1.15
+"""A gain by the model from which on it should show."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print and write ``var/bench/transport.json``."""
+    parser = arguments(__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--case", nargs="+", help="only short flows of these", choices=[each.name for each in SHORT_FLOWS]
+    )
+    options = parser.parse_args(argv)
+    started_at = datetime.now(UTC)
+    try:
+        require_permission()
+        with fld_tcp_installed(), nullcontext() if options.quick else precedence():
+            rows = list(_rows(quick=options.quick, wanted=options.case))
+    except TradewindError as error:
+        sys.stderr.write(f"transport: {error}\n")
+        return 1
+    write("transport", quick=options.quick, results=rows, summary=summary(rows), started_at=started_at)
+    return 0
+
+
+@contextmanager
+def fld_tcp_installed() -> Iterator[None]:
+    """FLD_TCP with the paper's parameters in this kernel; as it was before, afterwards."""
+    if installation.install(Parameters()).steps:
+        try:
+            yield
+        finally:
+            installation.remove()
+    else:
+        yield
+
+
+def _rows(*, quick: bool, wanted: Sequence[str] | None) -> Iterator[Row]:
+    """What was measured, then the conditions of all of it."""
+    repeats, long_repeats = (QUICK_REPEATS, QUICK_LONG_REPEATS) if quick else (REPEATS, LONG_REPEATS)
+    sizes_bytes = QUICK_SIZES_BYTES if quick else SIZES_BYTES
+    short = [case for case in SHORT_FLOWS if wanted is None or case.name in wanted]
+    for case in short:
+        yield from map(_told, short_flows(case, sizes_bytes, repeats))
+    if wanted is None:
+        yield _told(long_flow(LONG_FLOW, QUICK_LONG_FLOW_BYTES if quick else LONG_FLOW_BYTES, long_repeats))
+        for counted in ROUNDS:
+            yield _told(count_rounds(counted, repeats))
+    yield from map(conditions, short)
+    if wanted is None:
+        yield conditions(LONG_FLOW)
+        yield from map(conditions, ROUNDS)
+
+
+def _told(row: Row) -> Row:
+    figures = {name: f"{value:.3g}" for name, value in row.items() if isinstance(value, int | float)}
+    sys.stderr.write(f"  {row['case']}: {', '.join(f'{name} {value}' for name, value in figures.items())}\n")
+    return row
+
+
+def summary(rows: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
+    """The figures to judge by; only those of what was measured.
+
+    ``fld_vs_cubic_short_flows`` : median gain of the flows for which the model promises `WORTH_IT` or more.
+    ``fld_model_fraction`` : least share of the model's gain, of all short flows.
+    """
+    figures: dict[str, Value] = {}
+    for row in rows:
+        if row["case"] == ROUNDS[0].name and f"{FLD}_rounds" in row:
+            names = {FLD: "fld_rounds_500kB", RENO: "reno_rounds_500kB", CUBIC: "cubic_rounds_500kB"}
+            figures |= {name: row[f"{control}_rounds"] for control, name in names.items()}
+        if "share" in row:
+            figures["fld_long_flow_share"] = row["share"]
+    short = [row for row in rows if "of_model" in row]
+    worth = [_number(row["gain"]) for row in short if _number(row["model_gain"]) >= WORTH_IT]
+    if worth:
+        figures["fld_vs_cubic_short_flows"] = statistics.median(worth)
+    if short:
+        figures["fld_model_fraction"] = min(_number(row["of_model"]) for row in short)
+        figures["fld_model_fraction_median"] = statistics.median(_number(row["of_model"]) for row in short)
+    return figures
+
+
+def _number(value: Value) -> float:
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,112 @@
+"""The runs: interleaved, so that slow times of the machine hit all congestion controls alike; medians of repeats."""
+
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from benchmarks.report import Value
+from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
+from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.transport.arena import Answer, Arena, arena
+from benchmarks.transport.cases import CUBIC, FLD, RENO, RoundsCase, ShortFlowsCase
+from benchmarks.transport.wire import rounds
+from tradewind.connections.rounds import FLD_TCP, FLD_THRESHOLD_BYTES, SEGMENT_BYTES, Sender, send
+from tradewind.path import Path
+
+Row = dict[str, Value]
+
+MTU_BYTES = 1500
+FILLING_S = 3.0
+"""Until bulk flows fill the queue."""
+
+
+def conditions(case: RoundsCase | ShortFlowsCase) -> Row:
+    """Without which no figure of the case means anything."""
+    return {"case": case.name, "conditions": f"{case.path}; {case.buffers}"}
+
+
+def count_rounds(case: RoundsCase, repeats: int) -> Row:
+    """Rounds of a flow on the wire, the median of repeats, and the bytes of each round once."""
+    controls = (FLD, CUBIC, RENO)
+    with arena(case.path, controls, buffers=case.buffers) as ground:
+        with ground.watched() as watch:
+            for control in controls * repeats:
+                ground.fetch(control, [case.size_bytes])
+        counted = {
+            control: [rounds(flow, case.path.rtt_s) for flow in ground.flows(watch, control)] for control in controls
+        }
+    row: Row = {"case": case.name}
+    told: list[str] = []
+    for control, flows in counted.items():
+        typical = sorted(flows, key=len)[len(flows) // 2]
+        row[f"{control}_rounds"] = len(typical)
+        told.append(f"{control} {' '.join(map(str, typical))}")
+    return row | {"round_bytes": "; ".join(told)}
+
+
+def short_flows(case: ShortFlowsCase, sizes_bytes: Sequence[int], repeats: int) -> list[Row]:
+    """Times of short flows by FLD_TCP and CUBIC, and what the round model says of them; a row a size."""
+    with _beside_others(case) as ground:
+        return [_row(case, size_bytes, *_by_turns(ground, [size_bytes], repeats)) for size_bytes in sizes_bytes]
+
+
+def long_flow(case: ShortFlowsCase, size_bytes: int, repeats: int) -> Row:
+    """The rate beyond the threshold of a long flow beside a bulk one, FLD_TCP's against CUBIC's."""
+    with _beside_others(case) as ground:
+        seconds, _ = _by_turns(ground, [FLD_THRESHOLD_BYTES, size_bytes], repeats)
+    return {
+        "case": case.name,
+        "bytes": size_bytes,
+        "fld_s": seconds[FLD],
+        "cubic_s": seconds[CUBIC],
+        "share": seconds[CUBIC] / seconds[FLD],
+    }
+
+
+def model_gain(path: PathSpec, size_bytes: int, *, rtt_s: float, others: int) -> float:
+    """CUBIC's time over FLD_TCP's by the round model.
+
+    Parameters
+    ----------
+    rtt_s : as the flows found the path, with the queue of others.
+    others : who share the rate evenly.
+    """
+    payload_bps = path.rate_bps * SEGMENT_BYTES / MTU_BYTES / (1 + others)
+    found = Path(bandwidth_bps=payload_bps, rtt_s=rtt_s)
+    return send(size_bytes, Sender(), found).duration_s / send(size_bytes, Sender(growth=FLD_TCP), found).duration_s
+
+
+@contextmanager
+def _beside_others(case: ShortFlowsCase) -> Iterator[Arena]:
+    with arena(case.path, (FLD, CUBIC), buffers=case.buffers, clients=2) as ground, ExitStack() as others:
+        if case.background:
+            bulk = CrossTraffic(flows=case.background)
+            others.enter_context(cross_traffic(ground.bed, ground.bed.clients[1], bulk))
+            time.sleep(FILLING_S)
+        yield ground
+
+
+def _by_turns(ground: Arena, sizes_bytes: Sequence[int], repeats: int) -> tuple[dict[str, float], float]:
+    """Seconds of the last of these answers by each, and the round trip that they found; medians."""
+    answers: dict[str, list[Answer]] = {CUBIC: [], FLD: []}
+    for _ in range(repeats):
+        for control, so_far in answers.items():
+            so_far.append(ground.fetch(control, sizes_bytes)[-1])
+    seconds = {control: statistics.median(each.seconds for each in told) for control, told in answers.items()}
+    return seconds, statistics.median(each.handshake_s for told in answers.values() for each in told)
+
+
+def _row(case: ShortFlowsCase, size_bytes: int, seconds: dict[str, float], rtt_s: float) -> Row:
+    gain = seconds[CUBIC] / seconds[FLD]
+    possible = model_gain(case.path, size_bytes, rtt_s=rtt_s, others=case.background)
+    return {
+        "case": case.name,
+        "bytes": size_bytes,
+        "rtt_s": rtt_s,
+        "fld_s": seconds[FLD],
+        "cubic_s": seconds[CUBIC],
+        "gain": gain,
+        "model_gain": possible,
+        "of_model": gain / possible,
+    }

@@ -1,0 +1,44 @@
+"""What the transport benchmark makes of what it saw."""
+
+import pytest
+
+from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.transport.__main__ import summary
+from benchmarks.transport.cases import ROUNDS
+from benchmarks.transport.measuring import model_gain
+from benchmarks.transport.wire import parse, rounds
+
+
+def test_a_pause_of_more_than_half_a_round_trip_begins_a_round():
+    lines = ["watching", "10.000 9101 40000 1 1448", "10.001 9101 40000 1449 1448", "10.060 9101 40000 2897 500"]
+    segments = parse(lines)
+    assert rounds(segments, rtt_s=0.1) == [2 * 1448, 500]
+    assert rounds(segments, rtt_s=0.2) == [2 * 1448 + 500]
+    assert rounds([], rtt_s=0.1) == []
+
+
+def test_the_model_promises_rounds_saved_until_the_path_is_full():
+    wide = PathSpec(rate_bps=10e9, rtt_s=0.1)
+    assert model_gain(wide, 500_000, rtt_s=0.1, others=0) == pytest.approx(6 / 4, rel=0.01)
+    assert model_gain(wide, 10_000, rtt_s=0.1, others=0) == pytest.approx(1.0)
+    narrow = PathSpec(rate_bps=1e6, rtt_s=0.05)
+    assert model_gain(narrow, 500_000, rtt_s=0.05, others=0) == pytest.approx(1.0, abs=0.01)
+
+
+def test_the_summary_judges_what_the_model_holds_possible_and_the_worst_of_all():
+    short = {"case": "LTE", "fld_s": 1.0}
+    rows = [
+        {**short, "gain": 1.3, "model_gain": 1.2, "of_model": 1.3 / 1.2},
+        {**short, "gain": 1.5, "model_gain": 1.5, "of_model": 1.0},
+        {**short, "gain": 0.8, "model_gain": 1.0, "of_model": 0.8},
+        {"case": "long", "share": 1.1},
+        {"case": ROUNDS[0].name, "fld_tcp_rounds": 4, "cubic_rounds": 6, "reno_rounds": 6},
+        {"case": ROUNDS[1].name, "fld_tcp_rounds": 5, "cubic_rounds": 6, "reno_rounds": 6},
+        {"case": ROUNDS[0].name, "conditions": "…"},
+    ]
+    figures = summary(rows)
+    assert figures["fld_vs_cubic_short_flows"] == pytest.approx(1.4)
+    assert figures["fld_model_fraction"] == pytest.approx(0.8)
+    assert figures["fld_long_flow_share"] == pytest.approx(1.1)
+    assert (figures["fld_rounds_500kB"], figures["reno_rounds_500kB"], figures["cubic_rounds_500kB"]) == (4, 6, 6)
+    assert summary([]) == {}
