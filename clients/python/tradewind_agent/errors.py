@@ -18,6 +18,7 @@ TradewindError                      tradewind.errors
     ├── TransportFailed             a congestion control cannot be put into the kernel or taken out
     ├── CopyFailed                  a copy could not begin
     ├── ToolUnusable                a tool to be driven is missing, too old or cannot be started
+    ├── CalibrationUnusable         the file of kept power models cannot be read or written
     ├── LibraryMissing              an extra of this distribution is needed and not installed
     ├── ResourceRefused             a resource of this host cannot be limited: told as advice, nothing fails
     ├── UnusableSource              a URL, manifest or index page that cannot be read as a list of files
@@ -168,6 +169,10 @@ class UnusableSource(AgentError):
 
 class UnsafeName(UnusableSource):
     """A name given by a server or manifest points outside the destination folder."""
+
+
+class CalibrationUnusable(AgentError):
+    """The file of this user's calibrated power models is damaged, or cannot be read or written."""
 
 
 class StorageFailed(AgentError):

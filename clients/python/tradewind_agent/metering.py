@@ -10,6 +10,7 @@ from tradewind.energy import EnergyQuality, Host
 from tradewind.errors import InvalidValue
 from tradewind.units import parse_watts
 from tradewind_agent.meters import (
+    FineModelMeter,
     HostReader,
     MeterChoice,
     MeterSession,
@@ -37,10 +38,16 @@ class HostMeter:
     base_power_s: float = BASE_POWER_S
 
     @classmethod
-    def of_this_host(cls, profile: PowerProfile | None = None, *, base_power_s: float = BASE_POWER_S) -> "HostMeter":
-        """RAPL, else the battery, else the CPU model with ``profile`` or assumed coefficients."""
-        logical_cpus = psutil.cpu_count() or 1
-        return cls(choose_meter(logical_cpus=logical_cpus, profile=profile), HostReader(time.monotonic), base_power_s)
+    def of_this_host(
+        cls,
+        profile: PowerProfile | None = None,
+        *,
+        calibrated: FineModelMeter | None = None,
+        base_power_s: float = BASE_POWER_S,
+    ) -> "HostMeter":
+        """RAPL, the battery, the calibrated model, or the CPU model with ``profile`` or assumed coefficients."""
+        choice = choose_meter(logical_cpus=psutil.cpu_count() or 1, profile=profile, calibrated=calibrated)
+        return cls(choice, HostReader(time.monotonic), base_power_s)
 
     async def session(self, host: Host) -> MeterSession:
         """A session for one transfer at this end of it; to be started when the transfer begins."""

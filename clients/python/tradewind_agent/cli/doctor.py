@@ -28,7 +28,7 @@ def doctor(*, as_json: options.Json = False) -> None:
     findings: list[Finding] = [
         *diagnosis.examine_service(os.environ, lambda: datetime.now(UTC)),
         *diagnosis.examine_tcp(),
-        *diagnosis.examine_meter(HostMeter.of_this_host().choice),
+        *diagnosis.examine_meter(HostMeter.of_this_host(calibrated=options.calibrated_meter()).choice),
         *diagnosis.examine_spool(spool),
         *diagnosis.examine_disk({"spool disk": spool.folder, "this folder": Path.cwd()}),
     ]

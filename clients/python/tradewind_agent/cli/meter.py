@@ -8,7 +8,9 @@ from tradewind.energy import Host
 from tradewind.transfer import Usage
 from tradewind.units import format_joules
 from tradewind_agent.cli import options
-from tradewind_agent.cli.option_groups import grouped
+from tradewind_agent.cli.meter_calibrate import CalibrationWish, calibrate_host, calibration_wish
+from tradewind_agent.cli.meter_trace import TraceWish, split_trace, trace_wish
+from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ def meter(
     *,
     duration: Annotated[str, typer.Option(metavar="TIME", help="How long to meter.")] = "10s",
     interval: Annotated[str, typer.Option(metavar="TIME", help="Time between two lines.")] = "1s",
+    calibration: Annotated["CalibrationWish | None", GroupOf(calibration_wish)],
+    trace: Annotated["TraceWish | None", GroupOf(trace_wish)],
     host: options.Meter,
     as_json: options.Json = False,
 ) -> None:
@@ -32,6 +36,12 @@ def meter(
     import asyncio
 
     terminal = Terminal(as_json)
+    if calibration is not None:
+        calibrate_host(terminal, host, calibration, trace)
+        return
+    if trace is not None:
+        split_trace(terminal, trace)
+        return
     duration_s, interval_s = options.duration("--duration", duration), options.duration("--interval", interval)
     result = asyncio.run(_metered(terminal, host, duration_s, interval_s))
     document = {

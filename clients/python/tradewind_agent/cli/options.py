@@ -1,5 +1,6 @@
 """Options that several commands share, and how their text becomes values."""
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -35,6 +36,7 @@ BasePower = Annotated[
 
 if TYPE_CHECKING:
     from tradewind_agent.metering import HostMeter
+    from tradewind_agent.meters import FineModelMeter
 
 _Value = TypeVar("_Value")
 
@@ -138,7 +140,17 @@ def host_meter(
     from tradewind_agent.metering import HostMeter, parse_power_profile
 
     profile = read_if("--power-profile", parse_power_profile, power_profile)
-    return HostMeter.of_this_host(profile, base_power_s=read("--base-power", parse_seconds, base_power))
+    return HostMeter.of_this_host(
+        profile, calibrated=calibrated_meter(), base_power_s=read("--base-power", parse_seconds, base_power)
+    )
+
+
+def calibrated_meter() -> "FineModelMeter | None":
+    """The model that `meter --calibrate` has left."""
+    from tradewind_agent.folders import state_folder
+    from tradewind_agent.meters.kept_models import kept_meter
+
+    return kept_meter(state_folder(os.environ))
 
 
 Meter = Annotated["HostMeter", GroupOf(host_meter)]

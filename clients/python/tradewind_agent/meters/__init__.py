@@ -10,6 +10,7 @@ from tradewind_agent.meters.cpu_model import (
     calibrated_profile,
     reprice,
 )
+from tradewind_agent.meters.fine_model import FineModelMeter
 from tradewind_agent.meters.meter import Meter, MeterUnavailable
 from tradewind_agent.meters.rapl import RaplMeter
 from tradewind_agent.meters.session import LiveSample, MeterResult, MeterSession, measure_base_power
@@ -19,6 +20,7 @@ __all__ = [
     "BatteryMeter",
     "CpuModelMeter",
     "CpuWork",
+    "FineModelMeter",
     "HostCounters",
     "HostReader",
     "LiveSample",

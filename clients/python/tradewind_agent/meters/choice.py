@@ -6,6 +6,7 @@ from pathlib import Path
 from tradewind.energy import EnergyMethod
 from tradewind_agent.meters.battery import BatteryMeter
 from tradewind_agent.meters.cpu_model import CpuModelMeter, PowerProfile, assumed_profile
+from tradewind_agent.meters.fine_model import FineModelMeter
 from tradewind_agent.meters.meter import Meter, MeterUnavailable
 from tradewind_agent.meters.rapl import RaplMeter
 
@@ -25,12 +26,19 @@ class MeterChoice:
         return f"{chosen}; {reasons}" if reasons else chosen
 
 
-def choose_meter(*, logical_cpus: int, profile: PowerProfile | None = None, sysfs: Path = Path("/sys")) -> MeterChoice:
-    """The best readable meter: RAPL, then a discharging battery, then the CPU model, which always works.
+def choose_meter(
+    *,
+    logical_cpus: int,
+    profile: PowerProfile | None = None,
+    calibrated: FineModelMeter | None = None,
+    sysfs: Path = Path("/sys"),
+) -> MeterChoice:
+    """The best readable meter: RAPL, a discharging battery, a calibrated model, the CPU model, which always works.
 
     Parameters
     ----------
     profile : coefficients for the CPU model; assumed ones for ``logical_cpus`` by default.
+    calibrated : the fine-grained model of this host, where it was calibrated and no ``profile`` is given.
     sysfs : where sysfs is mounted.
     """
     refusals: list[tuple[EnergyMethod, str]] = []
@@ -39,4 +47,6 @@ def choose_meter(*, logical_cpus: int, profile: PowerProfile | None = None, sysf
             return MeterChoice(measured(sysfs), tuple(refusals))
         except MeterUnavailable as error:
             refusals.append((measured.method, str(error)))
+    if calibrated is not None and profile is None:
+        return MeterChoice(calibrated, tuple(refusals))
     return MeterChoice(CpuModelMeter(profile or assumed_profile(logical_cpus)), tuple(refusals))

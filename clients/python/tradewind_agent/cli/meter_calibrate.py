@@ -1,0 +1,90 @@
+"""``tradewind meter --calibrate``: load this host step by step, fit its power models, keep and upload them."""
+
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.meter_trace import TraceWish, read_trace
+from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tradewind_agent.metering import HostMeter
+    from tradewind_agent.meters.calibration import Calibration
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationWish:
+    """``upload_as`` : name of the profile at the service; ``None`` where it is only kept here."""
+
+    step_s: float
+    upload_as: str | None
+
+
+def calibration_wish(
+    *,
+    calibrate: Annotated[
+        bool,
+        typer.Option("--calibrate", help="Load this host step by step beside a meter, or --trace, and fit its power."),
+    ] = False,
+    step: Annotated[str, typer.Option(metavar="TIME", help="Of --calibrate: how long each step takes.")] = "5s",
+    upload: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of --calibrate: upload it as the profile of that device.")
+    ] = None,
+) -> CalibrationWish | None:
+    """What is asked of a calibration; ``None`` where none is."""
+    if not calibrate:
+        if upload is not None:
+            raise typer.BadParameter("goes with --calibrate", param_hint="--upload")
+        return None
+    return CalibrationWish(options.duration("--step", step), upload)
+
+
+def calibrate_host(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, trace: TraceWish | None) -> None:
+    """Climb the ladder, fit, keep, upload."""
+    from tradewind_agent.folders import state_folder
+    from tradewind_agent.meters.kept_models import keep_models
+
+    client = None if wish.upload_as is None else surroundings.open_client()
+    calibration = _calibrated(terminal, host, wish, trace)
+    path = keep_models(asdict(calibration), state_folder(os.environ))
+    if client is not None and wish.upload_as is not None:
+        with client:
+            client.mobile.upload_device(wish.upload_as, calibration.device_profile("calibrated", wish.upload_as))
+    watts = ", ".join(f"{name} {power_w:.2f} W" for name, power_w in calibration.component_w.items())
+    kept = f"kept in {path}" + (f", uploaded as {wish.upload_as}" if wish.upload_as else "")
+    terminal.result(
+        f"{calibration.idle_w:.2f} W idle, {watts} (fine-grained, cross-validated error {calibration.fine_error:.1%}); "
+        f"CPU-only: a {calibration.cpu_form}, error {calibration.cpu_error:.1%}; {calibration.source}; {kept}",
+        asdict(calibration) | {"kept": str(path), "uploaded_as": wish.upload_as},
+    )
+
+
+def _calibrated(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, trace: TraceWish | None) -> "Calibration":
+    from tradewind.energy import EnergyMethod, EnergyQuality
+    from tradewind_agent.meters.calibration import calibrate, with_trace
+    from tradewind_agent.meters.ladder import climb, host_loads
+
+    meter = host.choice.meter
+    if trace is None and meter.quality is not EnergyQuality.MEASURED:
+        raise typer.BadParameter(
+            f"needs a measured power, and none can be read here ({host.choice.explanation}); "
+            "record one by a power meter meanwhile and give it as --trace",
+            param_hint="--calibrate",
+        )
+    with tempfile.TemporaryDirectory(prefix="tradewind-", dir=Path.cwd()) as folder:
+        steps = climb(
+            host_loads(host.reader.read().logical_cpus, Path(folder)),
+            read=host.reader.read,
+            energy_j=meter.energy_j if trace is None else None,
+            step_s=wish.step_s,
+            say=lambda line: None if terminal.json else terminal.note(line),
+        )
+    if trace is None:
+        return calibrate(steps, method=meter.method, source=f"calibrated by {meter.description}")
+    measured = with_trace(steps, read_trace(terminal, trace.file))
+    return calibrate(measured, method=EnergyMethod.METER, source=f"calibrated by the trace {trace.file.name}")

@@ -1,0 +1,96 @@
+"""From a ladder's steps to this host's power models, kept for later transfers and told to the service."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tradewind.energy import EnergyMethod, total_energy_j
+from tradewind.errors import CannotFit, InvalidTrace
+from tradewind.mobile.energy_split import window
+from tradewind.mobile.profiles import Origin
+from tradewind.power_model import CalibrationSample, cross_validated, fit_cpu, fit_fine
+from tradewind.units import format_count
+from tradewind.wire.devices import NewDeviceProfile, WireSourced
+from tradewind_agent.meters.ladder import LadderStep
+from tradewind_agent.meters.power_trace import PowerTrace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """Models of one host. Errors are mean absolute errors of unseen steps over the mean power.
+
+    ``idle_w``, ``component_w`` : fine-grained. ``cpu_knots`` : the CPU-only model, power by load, straight in between;
+    ``cpu_form`` : its form. ``source`` : who measured.
+    """
+
+    idle_w: float
+    component_w: Mapping[str, float]
+    fine_error: float
+    cpu_form: str
+    cpu_knots: tuple[tuple[float, float], ...]
+    cpu_error: float
+    steps: int
+    method: str
+    source: str
+
+    def device_profile(self, producer: str, model: str) -> NewDeviceProfile:
+        """For the service."""
+        source = f"{self.source}; cross-validated error {self.fine_error:.1%}"
+
+        def sourced(value: float) -> WireSourced:
+            return WireSourced(value=value, source=source, origin=Origin.CALIBRATED)
+
+        return NewDeviceProfile(
+            producer=producer,
+            model=model,
+            facts={"cpu_only_model": f"{self.cpu_form}, cross-validated error {self.cpu_error:.1%}"},
+            idle_w=sourced(self.idle_w),
+            component_w={name: sourced(watts) for name, watts in self.component_w.items()},
+        )
+
+
+def calibrate(steps: Sequence[LadderStep], *, method: EnergyMethod, source: str) -> Calibration:
+    """Fit both models, each step predicted by a fit of the others.
+
+    Raises
+    ------
+    CannotFit : the steps do not determine them; most often something else kept the host busy all the while.
+    """
+    samples = [CalibrationSample(step.number, step.usage, step.power_w) for step in steps if step.power_w is not None]
+    try:
+        fine, cpu = cross_validated(samples, fit_fine), cross_validated(samples, fit_cpu)
+    except CannotFit as failure:
+        raise CannotFit(f"{failure}; stop what else keeps this host busy, and calibrate again") from None
+    return Calibration(
+        idle_w=fine.model.idle_w,
+        component_w=fine.model.component_w,
+        fine_error=fine.error,
+        cpu_form=str(cpu.model.form),
+        cpu_knots=cpu.model.knots,
+        cpu_error=cpu.error,
+        steps=len(samples),
+        method=str(method),
+        source=f"{source}, {format_count(len(samples), 'step')}",
+    )
+
+
+def with_trace(steps: Sequence[LadderStep], trace: PowerTrace) -> list[LadderStep]:
+    """The steps with the mean power that a meter's trace shows for them.
+
+    Raises
+    ------
+    InvalidTrace : it does not cover a step; its clock is another, or it was stopped too early.
+    """
+    return [_with_trace(step, trace) for step in steps]
+
+
+def _with_trace(step: LadderStep, trace: PowerTrace) -> LadderStep:
+    first_s, last_s = trace.time_s[0], trace.time_s[-1]
+    if not first_s <= step.began_s < step.ended_s <= last_s:
+        raise InvalidTrace(
+            "trace",
+            f"covers {first_s:.0f} to {last_s:.0f}, not step {step.number + 1} from {step.began_s:.0f} to "
+            f"{step.ended_s:.0f} (seconds of the day's clock since 1970); record it all the while, with that clock",
+        )
+    during = window(trace.time_s, trace.power_w, step.began_s, step.ended_s)
+    power_w = total_energy_j(*during) / (step.ended_s - step.began_s)
+    return LadderStep(number=step.number, began_s=step.began_s, ended_s=step.ended_s, usage=step.usage, power_w=power_w)

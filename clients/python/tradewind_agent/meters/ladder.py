@@ -1,0 +1,122 @@
+"""The calibration ladder: load this host's components step by step and note what each step takes.
+
+Memory is left out: what is told of it is how full it is, which takes no power. The network is left out: without a peer
+there is nothing to load it with.
+"""
+
+import hashlib
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from tradewind.units import MIB
+from tradewind_agent.meters.utilisation import HostCounters, usage_between
+
+LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
+SETTLE_SHARE = 0.25
+"""Of a step, before it is measured: clocks and temperatures follow a load late."""
+_SLICE_S = 0.05
+_BLOCK = bytes(MIB // 4)
+
+Load = Callable[[float], AbstractContextManager[None]]
+"""Loads a component to a share of 0..1 for as long as its block lasts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LadderStep:
+    """A measured step; ``began_s``, ``ended_s`` on the clock of the day, for a meter's trace beside it."""
+
+    number: int
+    began_s: float
+    ended_s: float
+    usage: Mapping[str, float]
+    power_w: float | None
+
+
+def host_loads(cpus: int, folder: Path) -> dict[str, Load]:
+    """The loads of this host: its processors, and the disk of ``folder``."""
+
+    @contextmanager
+    def disk(share: float) -> Iterator[None]:
+        with tempfile.TemporaryFile(dir=folder) as file:
+
+            def write() -> None:
+                file.seek(0)
+                file.write(_BLOCK)
+                file.flush()
+                os.fdatasync(file.fileno())
+
+            with _in_background(1, share, write):
+                yield
+
+    return {"cpu": lambda share: _in_background(cpus, share, lambda: hashlib.sha256(_BLOCK).digest()), "disk": disk}
+
+
+@contextmanager
+def _in_background(threads: int, share: float, work: Callable[[], object]) -> Iterator[None]:
+    """Do ``work`` over and over for ``share`` of the time; hashing and writing leave the interpreter to others."""
+    stop = threading.Event()
+
+    def run() -> None:
+        while not stop.is_set():
+            began_s = time.monotonic()
+            while time.monotonic() - began_s < share * _SLICE_S:
+                work()
+            stop.wait(max(0.0, _SLICE_S - (time.monotonic() - began_s)))
+
+    workers = [threading.Thread(target=run, daemon=True) for _ in range(threads if share > 0 else 0)]
+    for worker in workers:
+        worker.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for worker in workers:
+            worker.join()
+
+
+def climb(
+    loads: Mapping[str, Load],
+    *,
+    read: Callable[[], HostCounters],
+    energy_j: Callable[[HostCounters], float] | None,
+    step_s: float,
+    seed: int = 1,
+    levels: Sequence[float] = LEVELS,
+    wait: Callable[[float], object] = time.sleep,
+    clock_s: Callable[[], float] = time.time,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[LadderStep]:
+    """Every component at every level, in an order drawn by ``seed`` so that a drift is no component's.
+
+    Parameters
+    ----------
+    read : the host's counters. ``energy_j`` : of the meter that is read beside; ``None`` where a trace is recorded.
+    wait, clock_s : time, replaced to control it.
+    """
+    plan = [(name, level) for name in loads for level in levels]
+    Random(seed).shuffle(plan)  # noqa: S311 -- an order, no secret
+    steps = []
+    for number, (name, level) in enumerate(plan):
+        say(f"step {number + 1} of {len(plan)}: {name} {level:.0%}")
+        with loads[name](level):
+            wait(SETTLE_SHARE * step_s)
+            began_s, before = clock_s(), read()
+            spent_j = None if energy_j is None else energy_j(before)
+            wait((1 - SETTLE_SHARE) * step_s)
+            after, ended_s = read(), clock_s()
+            if energy_j is not None and spent_j is not None:
+                spent_j = energy_j(after) - spent_j
+        usage = usage_between(before, after)
+        told = {
+            component: share for component in ("cpu", "disk", "nic") if (share := getattr(usage, component)) is not None
+        }
+        power_w = None if spent_j is None else spent_j / (after.at_s - before.at_s)
+        steps.append(LadderStep(number=number, began_s=began_s, ended_s=ended_s, usage=told, power_w=power_w))
+    return steps

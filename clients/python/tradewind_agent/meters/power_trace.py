@@ -1,0 +1,176 @@
+"""A power meter's trace as CSV: a time and a power a row, some ten a second, not regular.
+
+What can be mended is, and is said; what cannot is refused with its row. Read are commas, semicolons or tabs between the
+columns, decimal commas where the columns are parted otherwise, powers in W or mW, times in seconds or of RFC 3339.
+"""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from math import isfinite
+from statistics import fmean, median
+
+from tradewind.errors import InvalidTrace
+from tradewind.units import format_count
+
+LONGEST_GAP_S = 5.0
+"""A longer hole is not bridged: what happened in it is anybody's guess."""
+GAP_FACTOR = 10
+"""A pause is a gap where it is so many times the usual one."""
+_TIME_NAMES = ("time_s", "time", "timestamp", "t", "seconds", "elapsed", "date", "datetime")
+_POWER_NAMES = {
+    "power_w": 1.0,
+    "power": 1.0,
+    "watts": 1.0,
+    "watt": 1.0,
+    "w": 1.0,
+    "p": 1.0,
+    "power_mw": 1e-3,
+    "mw": 1e-3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PowerTrace:
+    """Samples with strictly rising times; ``notes`` : what was mended."""
+
+    time_s: tuple[float, ...]
+    power_w: tuple[float, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """``decimal`` : what parts whole numbers from their fractions."""
+
+    delimiter: str
+    decimal: str
+    time_column: int
+    power_column: int
+    watts: float
+    header: bool
+
+
+def read_power_trace(text: str) -> PowerTrace:
+    """The trace in a CSV file.
+
+    Raises
+    ------
+    InvalidTrace : no samples, a row that is no time and power, time that goes back, a gap that is too long.
+    """
+    lines = [line for line in text.removeprefix("\ufeff").splitlines() if line.strip()]
+    if not lines:
+        raise InvalidTrace("trace", "is empty")
+    form = _form_of(lines)
+    rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=form.delimiter))
+    samples = [_sample(row, number, form) for number, row in enumerate(rows, start=1) if number > form.header]
+    notes: list[str] = []
+    merged = _without_duplicates(samples, notes)
+    if len(merged) < 2:
+        raise InvalidTrace("trace", f"has {format_count(len(merged), 'sample')}; two at least are needed")
+    _look_for_gaps(merged, notes)
+    return PowerTrace(tuple(at for at, _ in merged), tuple(power for _, power in merged), tuple(notes))
+
+
+def _form_of(lines: Sequence[str]) -> _Form:
+    first = lines[0]
+    delimiter = next((each for each in (";", "\t", ",") if each in first), None)
+    if delimiter is None:
+        raise InvalidTrace("trace", "has one column; a time and a power are needed")
+    cells = [cell.strip().strip('"').lower() for cell in first.split(delimiter)]
+    header = not any(_is_number(cell.replace(",", ".")) for cell in cells)
+    decimal = "," if delimiter != "," else "."
+    body = lines[1:] if header else lines
+    if delimiter == "," and body and body[0].count(",") > len(cells) - 1 + (not header):
+        raise InvalidTrace("trace", "has decimal commas between commas; part the columns by semicolons")
+    if not header:
+        if delimiter == "," and len(cells) > 2:
+            raise InvalidTrace(
+                "trace",
+                f"has {len(cells)} columns without names; name them, or part them by semicolons for decimal commas",
+            )
+        return _Form(delimiter, decimal, 0, 1, 1.0, header=False)
+    names = [
+        cell.replace(" ", "_").replace("[", "").replace("]", "").replace("(", "").replace(")", "") for cell in cells
+    ]
+    time_column = next((names.index(name) for name in _TIME_NAMES if name in names), None)
+    power = next((name for name in _POWER_NAMES if name in names), None)
+    if time_column is None or power is None:
+        raise InvalidTrace("trace", f"names no time or no power among {', '.join(cells)}; call them time_s and power_w")
+    return _Form(delimiter, decimal, time_column, names.index(power), _POWER_NAMES[power], header=True)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _sample(row: Sequence[str], number: int, form: _Form) -> tuple[float, float]:
+    if len(row) <= max(form.time_column, form.power_column):
+        raise InvalidTrace("trace", f"row {number} has {format_count(len(row), 'column')}: it was cut short?")
+    at_s = _time_s(row[form.time_column].strip(), number, form)
+    text = row[form.power_column].strip()
+    try:
+        power_w = form.watts * float(text.replace(form.decimal, "."))
+    except ValueError:
+        raise InvalidTrace("trace", f"row {number}: {text!r} is no power") from None
+    if not isfinite(power_w) or power_w < 0:
+        raise InvalidTrace("trace", f"row {number}: a power of {text} cannot be")
+    return at_s, power_w
+
+
+def _time_s(text: str, number: int, form: _Form) -> float:
+    try:
+        at_s = float(text.replace(form.decimal, "."))
+    except ValueError:
+        try:
+            at_s = datetime.fromisoformat(text).timestamp()
+        except ValueError:
+            raise InvalidTrace("trace", f"row {number}: {text!r} is neither seconds nor a time of RFC 3339") from None
+    if not isfinite(at_s):
+        raise InvalidTrace("trace", f"row {number}: a time of {text} cannot be")
+    return at_s
+
+
+def _without_duplicates(samples: Sequence[tuple[float, float]], notes: list[str]) -> list[tuple[float, float]]:
+    groups: list[list[tuple[float, float]]] = []
+    for number, sample in enumerate(samples, start=1):
+        if groups and sample[0] < groups[-1][0][0]:
+            back_s = groups[-1][0][0] - sample[0]
+            raise InvalidTrace(
+                "trace", f"sample {number}: time goes back by {back_s:.3g} s; cut the trace where its clock was set"
+            )
+        if groups and sample[0] == groups[-1][0][0]:
+            groups[-1].append(sample)
+        else:
+            groups.append([sample])
+    if (twice := len(samples) - len(groups)) > 0:
+        notes.append(f"{format_count(twice, 'sample')} of a time that was there already: the mean counts")
+    return [(group[0][0], fmean(power for _, power in group)) for group in groups]
+
+
+def _look_for_gaps(samples: Sequence[tuple[float, float]], notes: list[str]) -> None:
+    pauses_s = [later[0] - before[0] for before, later in pairwise(samples)]
+    usual_s = median(pauses_s)
+    gaps = [
+        (pause_s, before[0])
+        for pause_s, before in zip(pauses_s, samples, strict=False)
+        if pause_s > GAP_FACTOR * usual_s
+    ]
+    if not gaps:
+        return
+    longest_s, after_s = max(gaps)
+    if longest_s > LONGEST_GAP_S:
+        raise InvalidTrace(
+            "trace",
+            f"has a gap of {longest_s:.3g} s after {after_s - samples[0][0]:.3g} s; "
+            f"one of {LONGEST_GAP_S:g} s at most is bridged",
+        )
+    lost_s = sum(pause_s for pause_s, _ in gaps)
+    notes.append(f"{format_count(len(gaps), 'gap')}, {lost_s:.3g} s in all, bridged by straight lines")

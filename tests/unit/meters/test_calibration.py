@@ -1,0 +1,111 @@
+"""The ladder and its fit on synthetic power: what was put in comes out again, which says nothing of a real meter."""
+
+import json
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+import typer
+
+from tests.unit.meters.made_up import START
+from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind.errors import InvalidTrace
+from tradewind.mobile.profiles import Origin
+from tradewind_agent.cli.meter_calibrate import CalibrationWish, calibrate_host
+from tradewind_agent.cli.terminal import Terminal
+from tradewind_agent.errors import CalibrationUnusable
+from tradewind_agent.metering import HostMeter
+from tradewind_agent.meters import CpuModelMeter, HostReader, MeterChoice, assumed_profile, choose_meter
+from tradewind_agent.meters.calibration import calibrate, with_trace
+from tradewind_agent.meters.kept_models import keep_models, kept_meter
+from tradewind_agent.meters.ladder import climb
+from tradewind_agent.meters.power_trace import PowerTrace
+
+IDLE_W, CPU_W, DISK_W = 10.0, 30.0, 5.0
+
+
+class Scene:
+    """A host whose counters grow as it is loaded, and whose power is known."""
+
+    def __init__(self):
+        self.counters = replace(START, disk_busy_s={"sda": 0.0})
+        self.loads = {"cpu": 0.0, "disk": 0.0}
+        self.energy_j = 0.0
+
+    def load(self, name):
+        @contextmanager
+        def loaded(share):
+            self.loads[name] = share
+            yield
+            self.loads[name] = 0.0
+
+        return loaded
+
+    def wait(self, seconds):
+        now = self.counters
+        self.energy_j += seconds * (IDLE_W + CPU_W * self.loads["cpu"] + DISK_W * self.loads["disk"])
+        self.counters = replace(
+            now,
+            at_s=now.at_s + seconds,
+            busy_cpu_s=now.busy_cpu_s + seconds * self.loads["cpu"] * now.logical_cpus,
+            disk_busy_s={"sda": now.disk_busy_s["sda"] + seconds * self.loads["disk"]},
+        )
+
+    def climb(self, *, metered=True):
+        return climb(
+            {name: self.load(name) for name in self.loads},
+            read=lambda: self.counters,
+            energy_j=(lambda _: self.energy_j) if metered else None,
+            step_s=2.0,
+            wait=self.wait,
+            clock_s=lambda: self.counters.at_s,
+        )
+
+
+def test_the_ladder_recovers_what_was_put_into_a_synthetic_host(tmp_path):
+    found = calibrate(Scene().climb(), method=EnergyMethod.BATTERY, source="synthetic")
+    assert found.idle_w == pytest.approx(IDLE_W, abs=0.05)
+    assert found.component_w == pytest.approx({"cpu": CPU_W, "disk": DISK_W}, abs=0.1)
+    assert found.fine_error < 0.01
+    assert found.source == "synthetic, 10 steps"
+    profile = found.device_profile("Acme", "One").to_profile("one", {})
+    assert profile.component_w["cpu"].origin is Origin.CALIBRATED
+    assert "cross-validated error" in profile.idle_w.source
+
+
+def test_steps_take_their_power_from_a_trace_recorded_meanwhile():
+    scene = Scene()
+    steps = scene.climb(metered=False)
+    end_s = scene.counters.at_s
+    measured = with_trace(steps, PowerTrace((START.at_s, end_s), (7.0, 7.0), ()))
+    assert {step.power_w for step in measured} == {7.0}
+    with pytest.raises(InvalidTrace, match="with that clock"):
+        with_trace(steps, PowerTrace((0.0, 20.0), (7.0, 7.0), ()))
+
+
+def test_kept_models_meter_the_whole_host_until_a_profile_is_given(tmp_path):
+    keep_models({"idle_w": 10, "component_w": {"cpu": 30.0, "disk": 5.0}, "source": "made up"}, tmp_path)
+    meter = kept_meter(tmp_path)
+    later = replace(
+        START, at_s=START.at_s + 2, busy_cpu_s=START.busy_cpu_s + 4.0, disk_busy_s={"sda": 1.0}
+    )  # half of four CPUs
+    assert meter.energy_j(later) - meter.energy_j(START) == pytest.approx(2 * 10 + 30 * 1 + 5 * 1)
+    chosen = choose_meter(logical_cpus=4, calibrated=meter, sysfs=tmp_path).meter
+    assert (chosen.method, chosen.quality) == (EnergyMethod.FINE_MODEL, EnergyQuality.CALIBRATED)
+    given = choose_meter(logical_cpus=4, profile=assumed_profile(4), calibrated=meter, sysfs=tmp_path).meter
+    assert given.method is EnergyMethod.CPU_MODEL
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", json.dumps({"idle_w": "x", "component_w": {}, "source": ""})])
+def test_damaged_models_say_what_to_do(tmp_path, content):
+    assert kept_meter(tmp_path) is None
+    (tmp_path / "power_models.json").write_text(content)
+    with pytest.raises(CalibrationUnusable, match="--calibrate"):
+        kept_meter(tmp_path)
+
+
+def test_without_a_measured_power_nothing_is_calibrated():
+    meter = MeterChoice(CpuModelMeter(assumed_profile(4)), ((EnergyMethod.RAPL, "no zones"),))
+    host = HostMeter(meter, HostReader(lambda: 0.0))
+    with pytest.raises(typer.BadParameter, match=r"needs a measured power.*no rapl: no zones.*--trace"):
+        calibrate_host(Terminal(), host, CalibrationWish(1.0, None), None)

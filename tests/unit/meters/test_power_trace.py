@@ -1,0 +1,64 @@
+import pytest
+
+from tradewind.energy import total_energy_j
+from tradewind.errors import InvalidTrace
+from tradewind_agent.meters.power_trace import read_power_trace
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "time_s,power_w\n0,1.5\n0.1,2.5\n0.25,2\n",
+        "\ufeffTime;Power [W]\r\n0;1,5\r\n0,1;2,5\r\n0,25;2\r\n",
+        "0\t1.5\n0.1\t2.5\n0.25\t2\n",
+        "n,timestamp,power_mW\n1,0,1500\n2,0.1,2500\n\n3,0.25,2000\n",
+    ],
+    ids=["commas", "semicolons and decimal commas", "tabs without names", "milliwatts among other columns"],
+)
+def test_the_same_trace_in_the_forms_that_meters_write(text):
+    trace = read_power_trace(text.replace("Power [W]", "power_w"))
+    assert trace.time_s == pytest.approx((0, 0.1, 0.25))
+    assert trace.power_w == pytest.approx((1.5, 2.5, 2))
+    assert trace.notes == ()
+
+
+def test_moments_of_the_day_are_times_too():
+    trace = read_power_trace("time,power\n2026-11-22T12:00:00+01:00,1\n2026-11-22T11:00:00.5+00:00,2\n")
+    assert trace.time_s[1] - trace.time_s[0] == pytest.approx(0.5)
+
+
+def test_a_time_told_twice_counts_once_and_that_is_said():
+    trace = read_power_trace("t,w\n0,1\n0.1,2\n0.1,4\n0.2,3\n")
+    assert trace.power_w == (1, 3, 3)
+    assert "1 sample of a time that was there already" in trace.notes[0]
+
+
+def test_a_short_gap_is_bridged_and_said():
+    rows = [(n / 10, 2) for n in range(20)] + [(5 + n / 10, 2) for n in range(20)]
+    trace = read_power_trace("t,w\n" + "\n".join(f"{at},{power}" for at, power in rows))
+    assert "1 gap, 3.1 s in all" in trace.notes[0]
+    assert total_energy_j(trace.time_s, trace.power_w) == pytest.approx(2 * 6.9)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "is empty"),
+        ("t,w\n", "0 samples"),
+        ("t,w\n0,1\n", "1 sample;"),
+        ("t,w\n0,1\n1,2\n0.5,2\n", "sample 3: time goes back by 0.5 s"),
+        ("t,w\n" + "".join(f"{n / 10},1\n" for n in range(20)) + "60,1\n", "a gap of 58.1 s"),
+        ("t,w\n0,1,5\n0,1,2\n", "decimal commas between commas"),
+        ("0,1,2\n1,1,3\n", "3 columns without names"),
+        ("t,w\n0,1\n0.1\n", "row 3 has 1 column"),
+        ("t,w\n0,1\n0.1,high\n", "row 3: 'high' is no power"),
+        ("t,w\n0,1\n0.1,-3\n", "row 3: a power of -3 cannot be"),
+        ("t,w\n0,1\n0.1,nan\n", "row 3: a power of nan cannot be"),
+        ("t,w\nnoon,1\n0.1,1\n", "row 2: 'noon' is neither seconds"),
+        ("when,how much\n0,1\n", "names no time or no power"),
+        ("12\n13\n", "one column"),
+    ],
+)
+def test_what_cannot_be_mended_is_refused_with_its_place(text, told):
+    with pytest.raises(InvalidTrace, match=told):
+        read_power_trace(text)
