@@ -1,0 +1,82 @@
+"""Paths and data sets of the mobile paper: its three servers seen from a phone, and its table 2.
+
+The phone's radio is the bottleneck, so a path has the round trip to a server and the highest rate that the paper saw
+over it: 124 Mbit/s from Chameleon, 104 Mbit/s from Sydney. From Frankfurt only html is told (55 Mbit/s); the rate
+there is an assumption between the others. One packet in a hundred thousand is lost, an assumption: so one stream
+reaches on the longest path what the paper's did (24 Mbit/s at 290 ms), by order of magnitude.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from benchmarks.testbed.path_spec import PathSpec
+
+KB, MB = 10**3, 10**6
+LOSS_RATE = 1e-5
+LONGEST = "290ms"
+PATHS: Mapping[str, PathSpec] = MappingProxyType(
+    {
+        "59ms": PathSpec(rate_bps=124e6, rtt_s=0.059, loss_rate=LOSS_RATE),
+        "115ms": PathSpec(rate_bps=110e6, rtt_s=0.115, loss_rate=LOSS_RATE),
+        LONGEST: PathSpec(rate_bps=104e6, rtt_s=0.290, loss_rate=LOSS_RATE),
+    }
+)
+PAPERS_HTML_SAVING: Mapping[str, float] = MappingProxyType({"59ms": 0.50, "115ms": 0.65, LONGEST: 0.70})
+"""Figure 6, quoted: dynamic energy at the best concurrency against one file at a time, WiFi, Galaxy S5."""
+PAPERS_COMBINED_SAVING = 0.81
+"""Figure 7, quoted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """``least_bytes``, ``most_bytes`` : sizes are drawn evenly between them."""
+
+    count: int
+    least_bytes: int
+    most_bytes: int
+
+    def sizes(self, seed: int) -> list[int]:
+        draw = random.Random(f"{self} {seed}")
+        return [draw.randint(self.least_bytes, self.most_bytes) for _ in range(self.count)]
+
+
+DATA_SETS: Mapping[str, Files] = MappingProxyType(
+    {
+        "html": Files(1500, 102 * KB, 153 * KB),
+        "image": Files(200, 524 * KB, 786 * KB),
+        "video": Files(64, 10 * MB, 20 * MB),
+        "large": Files(1, 1000 * MB, 1000 * MB),
+    }
+)
+QUICK_DATA_SETS: Mapping[str, Files] = MappingProxyType(
+    {"html": Files(300, 102 * KB, 153 * KB), "large": Files(1, 100 * MB, 100 * MB)}
+)
+
+CONCURRENCIES, PARALLELISMS = (1, 2, 4, 8, 16, 32), (1, 2, 4, 8)
+QUICK_CONCURRENCIES, QUICK_PARALLELISMS = (1, 4, 16), (1, 4)
+IO_BLOCKS_BYTES = (1024, 4096, 16384, 65536, 262144)
+IO_CONCURRENCY = 8
+CUT_S, QUICK_CUT_S = 20.0, 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """``io_block_bytes`` : the engine's own where none is given."""
+
+    concurrency: int
+    parallelism: int
+    io_block_bytes: int | None = None
+
+    @property
+    def name(self) -> str:
+        block = "" if self.io_block_bytes is None else f" io {self.io_block_bytes // 1024}K"
+        return f"cc {self.concurrency} p {self.parallelism}{block}"
+
+
+def grid(*, quick: bool) -> Sequence[Setting]:
+    """The settings of one data set, without those of the I/O block."""
+    if quick:
+        return [Setting(cc, p) for cc in QUICK_CONCURRENCIES for p in QUICK_PARALLELISMS]
+    return [Setting(cc, p) for cc in CONCURRENCIES for p in PARALLELISMS]

@@ -1,0 +1,81 @@
+"""What a run would have taken of a phone, by the shipped profiles: modelled, per 100 MB, screen on.
+
+Real are the run's duration, its bytes and its processor time on this machine. A phone needs more of that: `SLOWER`
+times as much, an assumption between a core of 2014 and a server's. The tail is paid once for the whole data set; a run
+that was cut stands for its share.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+from benchmarks.wan.runs import Row
+from tradewind.mobile.batching import BatchTerms, plan_batches
+from tradewind.mobile.catalogue import shipped_catalogue
+from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, EnergySplit, TransferWork, modelled_split
+from tradewind.mobile.profiles import DeviceProfile, RadioProfile
+from tradewind.mobile.queue import QueuedJob
+from tradewind.units import throughput_bps
+
+DEVICE = "galaxy-s5"
+PHONE_CORES = 4
+SLOWER = 4.0
+FACTORS = (0.5, 1.5)
+TAIL_JOBS = 10
+"""So many separate transfers are compared with the same ones back to back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """A phone and its radio, with one group of its constants multiplied."""
+
+    name: str
+    factor: float
+    device: DeviceProfile
+    radio: RadioProfile
+
+
+def as_published(radio: str) -> Constants:
+    device = shipped_catalogue().device(DEVICE)
+    return Constants("all", 1.0, device, device.radio(radio))
+
+
+def varied(radio: str, factor: float) -> Iterator[Constants]:
+    """Each group of constants multiplied by itself: to multiply all of them changes no comparison."""
+    device = shipped_catalogue().device(DEVICE)
+    own = device.radio(radio)
+    scaled = device.scaled(factor)
+    yield Constants("base", factor, replace(device, idle_w=scaled.idle_w, screen_w=scaled.screen_w), own)
+    yield Constants("cpu", factor, replace(device, component_w=scaled.component_w), own)
+    yield Constants("radio", factor, device, own.scaled(factor))
+    yield Constants("tail", factor, device, replace(own, tail_w=own.tail_w.scaled(factor)))
+
+
+def split_of(row: Row, constants: Constants) -> EnergySplit | None:
+    """The split per 100 MB; ``None`` where nothing was moved."""
+    moved_bytes = row["bytes_done"]
+    if not moved_bytes:
+        return None
+    busy = min(1.0, SLOWER * row["cpu_s"] / (PHONE_CORES * row["duration_s"]))
+    work = TransferWork(duration_s=row["duration_s"], received_bytes=moved_bytes, utilisation={"cpu": busy})
+    ran = modelled_split(constants.device, constants.radio, work, screen_on=True).per(PAPER_UNIT_BYTES, moved_bytes)
+    whole_tail_j = constants.radio.tail_energy_j(inf)
+    return replace(ran, tail_j=whole_tail_j * PAPER_UNIT_BYTES / row["total_bytes"])
+
+
+def energy_j(row: Row, constants: Constants) -> float:
+    """Base, dynamic and tail together, per 100 MB; infinite where nothing was moved."""
+    split = split_of(row, constants)
+    return inf if split is None else split.total_j + split.tail_j
+
+
+def tail_saving(rows: Sequence[Row], constants: Constants) -> float:
+    """Share of the radio's energy that ten transfers of one 100th of a data set save back to back."""
+    row = max(rows, key=lambda each: each["bytes_done"] / each["duration_s"])
+    rate_bps = throughput_bps(row["bytes_done"], row["duration_s"])
+    jobs = [
+        QueuedJob(name=str(number), total_bytes=row["total_bytes"] // 100, throughput_bps=rate_bps)
+        for number in range(TAIL_JOBS)
+    ]
+    plan = plan_batches(jobs, BatchTerms(radio=constants.radio))
+    return plan.saved_j / (plan.apart_active_j + plan.apart_tail_j)

@@ -1,0 +1,114 @@
+"""Single transfers of our engine from a server behind a path; looked up before they are made."""
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.mobile.cells import Setting
+from benchmarks.sources import digests
+from benchmarks.testbed import origins
+from benchmarks.testbed.data_sets import write_files
+from benchmarks.testbed.measured_run import MeasuredRun, measured_run
+from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.testbed.peers import environment
+from benchmarks.testbed.soundness import complaint
+from benchmarks.testbed.testbed import Testbed
+from benchmarks.wan.runs import Row, RunLog
+
+_PARTS = {
+    "mobile": (
+        "clients/python/tradewind_agent/engine",
+        "clients/python/tradewind_agent/moving.py",
+        "benchmarks/testbed",
+        "benchmarks/mobile/cells.py",
+        "benchmarks/mobile/running.py",
+    )
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """A path with one data set behind it. ``ahead`` : whether runs go ahead of whatever else this machine does."""
+
+    bed: Testbed
+    url: str
+    name: str
+    total_bytes: int
+    folder: Path
+    cut_s: float
+    ahead: bool
+
+    def run(self, setting: Setting, log: RunLog) -> Row:
+        """One transfer from an empty destination, or what is known of it."""
+        digest = digests(_PARTS)["mobile"]
+        key = f"{self.name}; {self.bed.path}; {setting.name}; {self.total_bytes} B; {self.cut_s:g} s; {digest}"
+        if (row := log.find(key)) is not None:
+            return row
+        measured = self._measured(setting)
+        wrong = complaint(measured.path, measured.share, rtt_s=self.bed.path.rtt_s, ahead=self.ahead)
+        row = log.add(
+            key,
+            {
+                "ground": self.name,
+                "concurrency": setting.concurrency,
+                "parallelism": setting.parallelism,
+                "io_block_bytes": setting.io_block_bytes,
+                "duration_s": measured.duration_s,
+                "bytes_done": measured.bytes_done,
+                "total_bytes": self.total_bytes,
+                "cpu_s": measured.cpu_s,
+                "cut": measured.cut,
+                "exit_code": measured.exit_code,
+                "disturbed": wrong,
+            },
+        )
+        rate = f"{measured.throughput_bps / 1e6:.1f} Mbit/s"
+        sys.stderr.write(f"  {self.name}, {setting.name}: {rate}{'' if wrong is None else f' ({wrong})'}\n")
+        return row
+
+    def _measured(self, setting: Setting) -> MeasuredRun:
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix="run-") as name:
+            got, scratch = Path(name) / "got", Path(name) / "scratch"
+            got.mkdir()
+            scratch.mkdir()
+            return measured_run(
+                self.bed,
+                self.bed.clients[0],
+                _command(self.url, got, setting),
+                got,
+                cut_s=self.cut_s,
+                environment=environment(scratch),
+                log=scratch.with_name("log"),
+            )
+
+
+def _command(url: str, destination: Path, setting: Setting) -> list[str]:
+    """One request in flight a connection, as the paper's client had; nothing is tuned while it runs."""
+    command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", url, str(destination), "--json", "--no-tune"]
+    command += ["--base-power", "0s", "--source", "server", "--destination", "phone", "--pipelining", "1"]
+    command += ["--concurrency", str(setting.concurrency), "--parallelism", str(setting.parallelism)]
+    return command if setting.io_block_bytes is None else [*command, "--io-block", str(setting.io_block_bytes)]
+
+
+@contextmanager
+def ground(
+    path: PathSpec, name: str, sizes: Sequence[int], *, seed: int, folder: Path, cut_s: float, ahead: bool
+) -> Iterator[Ground]:
+    """Set a path up with nginx behind it that serves files of these sizes; all of it is removed in the end."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix="mobile-") as work:
+        Path(work).chmod(0o755)  # nginx may run as another account
+        served = Path(work) / "served"
+        write_files(served, sizes, seed)
+        with Testbed(path, seed=seed) as bed, origins.nginx(bed, served) as url:
+            yield Ground(
+                bed=bed,
+                url=url,
+                name=name,
+                total_bytes=sum(sizes),
+                folder=Path(work),
+                cut_s=cut_s,
+                ahead=ahead and bed.link.is_ahead,
+            )
