@@ -30,7 +30,12 @@ SECTIONS = (
     Section("What goes on", (Entry("/admin/transfers", "Transfers"), Entry("/admin/connections", "Web connections"))),
     Section(
         "What was learned",
-        (Entry("/admin/links", "Links"), Entry("/admin/releases", "Releases"), Entry("/admin/sql", "SQL", _ANALYST)),
+        (
+            Entry("/admin/links", "Links"),
+            Entry("/admin/releases", "Releases"),
+            Entry("/admin/devices", "Devices"),
+            Entry("/admin/sql", "SQL", _ANALYST),
+        ),
     ),
     Section(
         "What it costs",

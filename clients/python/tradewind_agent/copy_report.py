@@ -7,13 +7,14 @@ from typing import Any
 from tradewind.agreement import kept, told
 from tradewind.energy import EnergyReading
 from tradewind.heuristics import bits_per_joule, throughput_per_joule
+from tradewind.mobile.io_request import advised_io_block_bytes
 from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.prediction import Interval, Prediction
 from tradewind.recommendation import AnswerSource
 from tradewind.sla import Sla
 from tradewind.transfer import Status, TransferRecord, Usage
-from tradewind.units import format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
+from tradewind.units import KIB, format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
 from tradewind.units import throughput_bps as mean_rate_bps
 from tradewind.wire.recommendations import RecommendResponse, WireSlaAnswer
 from tradewind.wire.records import WireRecord
@@ -91,6 +92,12 @@ class CopyReport:
     def parameters(self) -> Parameters:
         return self.plan.parameters
 
+    @property
+    def advised_io_block_bytes(self) -> int | None:
+        """The I/O block to try next time; ``None`` unless the storage was what the copy waited for."""
+        used = self.records[0].parameters.io_block_bytes if self.records else self.parameters.io_block_bytes
+        return advised_io_block_bytes(used, None if self.usage is None else self.usage.disk)
+
     def line(self) -> str:
         """The closing line: what it got, against the prediction, the energy and how it was measured."""
         files = format_count(self.files_done, "file")
@@ -105,6 +112,7 @@ class CopyReport:
             done += _against(self.plan, self.throughput_bps)
             done += "".join(f"; {_energy(reading)}" for reading in self.energy) or "; energy not measured"
             done += efficiency_told(self.throughput_bps, self.energy_j, self.duration_s)
+            done += _storage(self)
             if self.agreement_kept is not None:
                 done += f"; agreed {told(self.agreement)}: {'kept' if self.agreement_kept else 'not kept'}"
         begin = "interrupted; run the same command again to go on; " if self.status is Status.CANCELLED else ""
@@ -134,6 +142,7 @@ class CopyReport:
             "agreement": _document(self.agreement),
             "agreement_kept": self.agreement_kept,
             "parameters": self.parameters.known(),
+            "advised_io_block_bytes": self.advised_io_block_bytes,
             "plan": plan_document(self.plan),
             "records": [WireRecord.of(record).model_dump(mode="json", exclude_none=True) for record in self.records],
             "timeline": [tick.document() for tick in self.timeline],
@@ -141,6 +150,14 @@ class CopyReport:
             "log": self.log,
             "notes": list(self.notes),
         }
+
+
+def _storage(report: CopyReport) -> str:
+    """That the disk was the bottleneck, and what to try; empty where it was not."""
+    advised = report.advised_io_block_bytes
+    if advised is None or report.usage is None or report.usage.disk is None:
+        return ""
+    return f"; the disk was busy {report.usage.disk:.0%} of the time, try --io-block {advised // KIB}KiB"
 
 
 def _failed(failures: Sequence[Failure]) -> str:

@@ -1,0 +1,39 @@
+"""The page of devices: figures with their origin, one's own beside the service's, and bursts for a queue."""
+
+import pytest
+
+from services.application.authenticate import Scope
+from tests.integration.admin.visitors import person, signed_in
+from tests.integration.test_devices_api import PROFILE
+
+
+@pytest.fixture
+def visitor(parts, api, tenant):
+    with signed_in(api, person(parts, tenant, Scope.ANALYST)) as opened:
+        yield opened
+
+
+def test_every_device_is_listed_with_the_origin_of_its_figures(api, tenant, visitor):
+    with tenant.client(api) as agent:
+        assert agent.put("/v1/devices/router-1", json=PROFILE).status_code == 200
+    page = visitor.get("/admin/devices?device=router-1").text
+    assert "Samsung Galaxy S5" in page
+    assert "Acme Router" in page
+    assert "calibrated" in page
+    assert 'title="meter.csv, ladder of 2026-11-22"' in page
+    assert "goes: Acme Router" in page
+
+
+def test_a_queue_is_planned_by_the_price_of_waiting(visitor):
+    queue = "/admin/devices?device=galaxy-s5&radio=lte&jobs=4&job_mb=1&rate_mbps=8&apart_s=30&patience_s=0"
+    assert "job 1, job 2, job 3, job 4" in visitor.get(f"{queue}&price_w=0").text
+    dear = visitor.get(f"{queue}&price_w=100").text
+    assert "job 1, job 2" not in dear
+    assert dear.count("<td>single</td>") == 4
+
+
+@pytest.mark.parametrize("query", ["jobs=0", "jobs=1000", "job_mb=nan", "rate_mbps=0", "apart_s=-1", "price_w=x"])
+def test_what_no_queue_can_be_is_refused_by_its_name(visitor, query):
+    refused = visitor.get(f"/admin/devices?{query}")
+    assert refused.status_code == 422
+    assert query.partition("=")[0] in refused.text
