@@ -16,6 +16,7 @@ from services.admin.routers import PAGES
 from services.api import (
     batching,
     completions,
+    compression,
     connections,
     devices,
     endpoints,
@@ -52,6 +53,7 @@ HOT_ROUTERS = (recommend.router, transfers.live_router)
 ROUTERS = (
     completions.router,
     logs.router,
+    compression.router,
     transfers.router,
     endpoints.router,
     limits.router,

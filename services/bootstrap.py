@@ -16,6 +16,7 @@ from structlog.typing import FilteringBoundLogger
 
 from services.application.audit import SERVICE
 from services.application.authenticate import Keyring
+from services.application.compression import Histories
 from services.application.jobs import KeyChanged, LimitsChanged, Notice, PricesChanged, ReleaseChanged
 from services.application.live_shares import LiveShares
 from services.application.log_lines import BodyLimits
@@ -51,6 +52,7 @@ class Container:
     warehouse: Warehouse
     keyring: Keyring
     snapshots: Snapshots
+    histories: Histories
     lookups: SingleFlight
     unseen_turns: asyncio.Lock
     analysis_turns: asyncio.Lock
@@ -114,6 +116,7 @@ def container(
             ),
             keyring=keyring,
             snapshots=snapshots,
+            histories=Histories(store.unit_of_work, time.monotonic),
             lookups=SingleFlight(),
             unseen_turns=asyncio.Lock(),
             analysis_turns=asyncio.Lock(),

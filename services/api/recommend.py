@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import orjson
 from fastapi.responses import Response
 
+from services.api.compression import advice_for
 from services.api.dependencies import AgentKey, Parts
 from services.api.direct_route import DirectRoute
 from services.api.routing import v1_router
@@ -23,13 +24,14 @@ from tradewind.prediction import Interval, Prediction
 from tradewind.pricing import Price
 from tradewind.recommendation import SlaAnswer, whole_setting
 from tradewind.transfer import LinkKey
-from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
+from tradewind.wire.compression import AdviceAnswer, WholeRecommendRequest, WholeRecommendResponse
+from tradewind.wire.recommendations import RecommendRequest
 
 router = v1_router("", "recommend", DirectRoute)
 
 
-@router.post("/recommend", response_model=RecommendResponse)
-async def recommend_parameters(asked: RecommendRequest, parts: Parts, principal: AgentKey) -> Response:
+@router.post("/recommend", response_model=WholeRecommendResponse)
+async def recommend_parameters(asked: WholeRecommendRequest, parts: Parts, principal: AgentKey) -> Response:
     """Parameters for each chunk of a data set, what to expect of them, and a table to go on tuning with alone."""
     enquiry = enquiry_of(asked, weight=principal.weight)
     offer = await offer_for(enquiry, parts, principal.tenant_id)
@@ -38,7 +40,16 @@ async def recommend_parameters(asked: RecommendRequest, parts: Parts, principal:
         if quote is not None:
             parts.quotes.note(principal.tenant_id, quote)
     parts.metrics.recommended[offer.recommendation.source].inc()
-    return Response(rendered(offer), media_type="application/json")
+    body = rendered(offer)
+    if asked.compression is not None:
+        advice = await advice_for(asked.compression, parts, principal.tenant_id)
+        body = with_compression(body, advice)
+    return Response(body, media_type="application/json")
+
+
+def with_compression(body: bytes, advice: AdviceAnswer) -> bytes:
+    """The answer with its advice on codecs, behind what is there already: nobody else pays for it."""
+    return b'%b,"compression":%b}' % (body[:-1], advice.model_dump_json().encode())
 
 
 async def offer_for(enquiry: Enquiry, parts: Container, tenant_id: UUID) -> Offer:

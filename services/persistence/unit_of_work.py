@@ -17,6 +17,7 @@ from services.persistence.bulk_copy import TransferCopy
 from services.persistence.failures import as_conflict, as_unavailable, unavailable_when_away
 from services.persistence.repositories.audit import AuditLog
 from services.persistence.repositories.batches import Batches, Quarantine
+from services.persistence.repositories.compression import CompressionObservations
 from services.persistence.repositories.curves import Curves
 from services.persistence.repositories.device_profiles import DeviceProfiles
 from services.persistence.repositories.endpoints import Endpoints
@@ -212,6 +213,10 @@ class UnitOfWork:
     @cached_property
     def models(self) -> Models:
         return Models(self.connection, self.tenant_id)
+
+    @cached_property
+    def compression(self) -> CompressionObservations:
+        return CompressionObservations(self.connection, self.tenant_id)
 
     @cached_property
     def curves(self) -> Curves:

@@ -39,6 +39,7 @@ from tradewind_agent.retries import NO_RETRIES, RetryPolicy
 if TYPE_CHECKING:
     from tradewind.connections.har import Har
     from tradewind.wire.connections import ConnectionAnalysis
+    from tradewind_agent.compression.service import Compression
     from tradewind_agent.mobile import Mobile
     from tradewind_agent.warehouse import Warehouse
 
@@ -260,6 +261,13 @@ class Client:
         from tradewind_agent.warehouse import Warehouse  # noqa: PLC0415 -- a copy does without
 
         return Warehouse(self._calls)
+
+    @cached_property
+    def compression(self) -> "Compression":
+        """Codecs: what to pack a file with on its way."""
+        from tradewind_agent.compression.service import Compression  # noqa: PLC0415 -- a copy does without
+
+        return Compression(self._calls)
 
     @cached_property
     def mobile(self) -> "Mobile":

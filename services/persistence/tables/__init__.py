@@ -1,5 +1,6 @@
 """Tables as SQLAlchemy Core; migrations create them, a test compares the two."""
 
+from services.persistence.tables.compression import compression_observations
 from services.persistence.tables.devices import device_profiles
 from services.persistence.tables.exports import log_days
 from services.persistence.tables.inventory import endpoint_aliases, endpoint_pairs, endpoints, limits, links
@@ -32,6 +33,7 @@ __all__ = [
     "batches",
     "closed_months",
     "clusters",
+    "compression_observations",
     "current_releases",
     "daily_rollups",
     "device_profiles",

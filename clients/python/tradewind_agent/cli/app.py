@@ -19,6 +19,7 @@ COMMANDS = (
     "copy",
     "wrap",
     "recommend",
+    "compress-advise",
     "logs",
     "connections",
     "serve-files",

@@ -1,0 +1,55 @@
+"""Measures on this machine what `tradewind.compression.prior_table` tells, and prints that module anew.
+
+python -m benchmarks.compression.prior > core/tradewind/compression/prior_table.py
+"""
+
+import platform
+import time
+from datetime import UTC, datetime
+
+from benchmarks.compression.files import KINDS, content
+from tradewind.compression.codecs import FACTS, PROBE, Codec, Setting
+from tradewind.compression.content import SAMPLE_BLOCK_BYTES, sample_offsets
+from tradewind.compression.model import Speeds
+from tradewind.units import MBIT, MIB
+from tradewind_agent.compression.codecs import available_codecs
+from tradewind_agent.compression.sampling import cpu_class, measured
+
+MEASURED_BYTES = MIB
+SLOW_BYTES = MIB // 4
+SLOW_FROM = {Codec.BROTLI: 9, Codec.ZSTD: 15}
+"""Levels that would take minutes."""
+
+
+def main() -> None:
+    print(
+        f'"""Ratio and speed of each codec by kind of content, for machines and content never seen.\n\n'
+        f"Measured by `benchmarks.compression.prior` on {cpu_class()} ({platform.system()}),"
+        f" {datetime.now(UTC):%Y-%m-%d}, on content that\n"
+        f'`benchmarks.compression.files` makes, one block on one core, by CPU time. Generated: do not edit.\n"""\n'
+    )
+    print(f'CPU_CLASS = "{cpu_class()}"\nMEASURED_BYTES = {MEASURED_BYTES}\n')
+    contents = {name: content(name, MEASURED_BYTES) for name in KINDS}
+    print("# Ratio, and plain Mbit/s of packing and unpacking: of gzip -1 on a sample, by kind.\nPROBES = {")
+    for name, data in contents.items():
+        blocks = [data[first : first + SAMPLE_BLOCK_BYTES] for first in sample_offsets(len(data))]
+        print(f'    "{KINDS[name]}": {_row(measured(blocks, PROBE, time.process_time))},')
+    print("}\n\n# The same of each codec and level.\nROWS = {")
+    for codec in Codec:
+        if codec in available_codecs():
+            for level in FACTS[codec].candidates:
+                print(f'    ("{codec}", {level}): {{')
+                for name, data in contents.items():
+                    size = SLOW_BYTES if level >= SLOW_FROM.get(codec, 99) else MEASURED_BYTES
+                    made = measured([data[:size]], Setting(codec, level), time.process_time)
+                    print(f'        "{KINDS[name]}": {_row(made)},')
+                print("    },", flush=True)
+    print("}")
+
+
+def _row(speeds: Speeds) -> str:
+    return f"({speeds.ratio:.3f}, {speeds.compress_bps / MBIT:.1f}, {speeds.decompress_bps / MBIT:.1f})"
+
+
+if __name__ == "__main__":
+    main()

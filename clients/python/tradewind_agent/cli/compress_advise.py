@@ -1,0 +1,81 @@
+"""``tradewind compress-advise``: whether and how a file should be compressed on its way."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind.compression.advice import Objective
+from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.option_groups import grouped
+from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tradewind.wire.compression import AdviceAnswer, WireOption
+
+SHOWN_OPTIONS = 8
+
+
+def register(app: typer.Typer) -> None:
+    app.command("compress-advise")(compress_advise)
+
+
+@grouped
+def compress_advise(
+    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="File to be sent.")],
+    *,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="URL", help="Server to probe, a writable serve-files.")
+    ] = None,
+    bandwidth: options.Bandwidth = None,
+    setup: Annotated[
+        str, typer.Option(metavar="TIME", help="What any transfer on the path costs, such as 300ms.")
+    ] = "0s",
+    objective: Annotated[Objective, typer.Option(help="What is to be best.")] = Objective.MAX_THROUGHPUT,
+    sequential: Annotated[bool, typer.Option("--sequential", help="Consider packing all before sending, too.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Advise a codec, a level and a mode for a file on a path, from a sample of it and from history."""
+    from tradewind.units import parse_seconds
+    from tradewind_agent.compression.asking import advice_on
+    from tradewind_agent.compression.path import known_line, probed_line
+
+    terminal = Terminal(as_json)
+    rate_bps = options.bandwidth_bps(bandwidth)
+    if (to is None) == (rate_bps is None):
+        raise typer.BadParameter("one of them is needed, to know the path", param_hint="--to or --bandwidth")
+    if to is not None:
+        line = probed_line(to)
+    else:
+        assert rate_bps is not None
+        line = known_line(rate_bps, options.read("--setup", parse_seconds, setup))
+    if file.stat().st_size == 0:
+        raise typer.BadParameter("is empty", param_hint="FILE")
+    client = surroundings.open_client_if_configured()
+    try:
+        answer, because = advice_on(file, line, client=client, objective=objective, sequential=sequential)
+    finally:
+        if client is not None:
+            client.close()
+    if because:
+        terminal.note(because)
+    document = answer.model_dump(mode="json", exclude_none=True) | {
+        "line": {"bandwidth_bps": line.rate_bps, "setup_s": line.setup_s}
+    }
+    terminal.result(_told(answer), document)
+
+
+def _told(answer: "AdviceAnswer") -> str:
+    lines = [answer.rationale, f"from {answer.source}"]
+    return "\n".join([*lines, *map(_option_told, answer.options[:SHOWN_OPTIONS])])
+
+
+def _option_told(option: "WireOption") -> str:
+    from tradewind.units import format_bps, format_joules
+
+    name = "raw" if option.codec is None else f"{option.codec}:{option.level} {option.mode}"
+    rate = option.throughput_bps
+    return (
+        f"  {name:<22} {option.ratio:5.2f} to 1, {option.duration_s:8.2f} s, {format_bps(rate.mean)}"
+        f" ({format_bps(rate.low)} – {format_bps(rate.high)}), {format_joules(option.energy_j)}"
+    )

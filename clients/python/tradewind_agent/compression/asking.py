@@ -1,0 +1,76 @@
+"""Advice on a file: sampled here, answered by the service, or by the packaged history where that is away."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tradewind.compression.advice import Objective, advise
+from tradewind.compression.codecs import Codec
+from tradewind.compression.model import Line
+from tradewind.wire.compression import AdviceAnswer, AdviceRequest, WireSpeeds
+from tradewind_agent.compression.codecs import available_codecs
+from tradewind_agent.compression.sampling import Sample, cpu_class, sample_file
+from tradewind_agent.errors import AgentError
+
+if TYPE_CHECKING:
+    from tradewind_agent.client import Client
+
+
+def advice_on(
+    file: Path,
+    line: Line,
+    *,
+    client: "Client | None",
+    objective: Objective = Objective.MAX_THROUGHPUT,
+    sequential: bool = False,
+) -> tuple[AdviceAnswer, str]:
+    """The advice, and why it is not the service's where it is not.
+
+    Raises
+    ------
+    OSError : the file cannot be read.
+    """
+    asked = request_for(sample_file(file), line, available_codecs(), objective=objective, sequential=sequential)
+    return answered(asked, client)
+
+
+def request_for(
+    sample: Sample,
+    line: Line,
+    codecs: frozenset[Codec],
+    *,
+    objective: Objective = Objective.MAX_THROUGHPUT,
+    sequential: bool = False,
+) -> AdviceRequest:
+    """What is asked of a sampled file."""
+    return AdviceRequest(
+        file_bytes=sample.file_bytes,
+        bandwidth_bps=line.rate_bps,
+        setup_s=line.setup_s,
+        kind=sample.content.kind,
+        entropy_bits_per_byte=sample.content.entropy_bits_per_byte,
+        cpu_class=cpu_class(),
+        probe=WireSpeeds.of(sample.probe),
+        codecs=tuple(sorted(codecs)),
+        sequential=sequential,
+        objective=objective,
+    )
+
+
+def answered(asked: AdviceRequest, client: "Client | None") -> tuple[AdviceAnswer, str]:
+    """The service's answer, else one of this host's own and why."""
+    because = "no service is configured"
+    if client is not None:
+        try:
+            return client.compression.advise(asked), ""
+        except AgentError as failure:
+            because = str(failure)
+    return own_answer(asked), f"{because}; advice from the packaged measurements"
+
+
+def own_answer(asked: AdviceRequest) -> AdviceAnswer:
+    """Advice without a service."""
+    from tradewind.compression.prior import packaged_history, usual_probe  # noqa: PLC0415 -- for who needs it
+
+    advice = advise(asked.to_question(usual_probe(asked.kind)), packaged_history())
+    source = "a sample of the file and the packaged measurements"
+    return AdviceAnswer.of(advice, sampled=asked.probe is not None, source=source)

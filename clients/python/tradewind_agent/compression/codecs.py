@@ -1,0 +1,203 @@
+"""Packing and unpacking of one block by each codec that this host has.
+
+gzip, bzip2 and xz are Python's own, zstd comes with the agent; lz4 and brotli are libraries, and lzop a program, that
+are used where they are installed. pigz and pbzip2 make the same formats as gzip and bzip2, on all cores: blocks are
+packed side by side, as those programs do.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from importlib.util import find_spec
+
+from tradewind.compression.codecs import Codec, Setting
+from tradewind_agent.errors import AgentError
+
+_LZOP_TIMEOUT_S = 300.0
+
+
+class CannotUnpack(AgentError):
+    """A packed block is damaged, or not what it claims to be."""
+
+
+class CodecMissing(AgentError):
+    """A codec that is not on this host."""
+
+
+def available_codecs() -> frozenset[Codec]:
+    """What this host can pack and unpack."""
+    found = set(Codec)
+    for codec, library in ((Codec.LZ4, "lz4"), (Codec.BROTLI, "brotli")):
+        if find_spec(library) is None:
+            found.discard(codec)
+    if shutil.which("lzop") is None:
+        found.discard(Codec.LZOP)
+    return frozenset(found)
+
+
+def require(codec: Codec) -> None:
+    """See that this host has ``codec``.
+
+    Raises
+    ------
+    CodecMissing
+    """
+    if codec in available_codecs():
+        return
+    advice = {
+        Codec.LZ4: "install the agent with its extra `codecs`",
+        Codec.BROTLI: "install the agent with its extra `codecs`",
+        Codec.LZOP: "install the program lzop",
+    }
+    raise CodecMissing(f"this host has no {codec}; {advice.get(codec, 'take another codec')}")
+
+
+def pack(block: bytes, setting: Setting) -> bytes:
+    """``block`` as a stream of its own."""
+    return _PACKERS[setting.codec](block, setting.level)
+
+
+def unpack(packed: bytes, codec: Codec, plain_bytes: int) -> bytes:
+    """The block of ``plain_bytes`` bytes that ``packed`` was made of.
+
+    Raises
+    ------
+    CannotUnpack : it is damaged, or has another length.
+    """
+    try:
+        block = _UNPACKERS[codec](packed, plain_bytes)
+    except AgentError:
+        raise
+    except Exception as error:  # each library has errors of its own
+        raise CannotUnpack(f"a block of {codec} is damaged: {error}") from error
+    if len(block) != plain_bytes:
+        raise CannotUnpack(f"a block of {codec} has {len(block)} bytes, not {plain_bytes}")
+    return block
+
+
+def _gzip(block: bytes, level: int) -> bytes:
+    import zlib  # noqa: PLC0415 -- each codec is loaded when it is used
+
+    packer = zlib.compressobj(level, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    return packer.compress(block) + packer.flush()
+
+
+def _gunzip(packed: bytes, plain_bytes: int) -> bytes:
+    import zlib  # noqa: PLC0415
+
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    return _bounded(unpacker.decompress(packed, plain_bytes + 1), unpacker.eof)
+
+
+def _bzip2(block: bytes, level: int) -> bytes:
+    import bz2  # noqa: PLC0415
+
+    return bz2.compress(block, level)
+
+
+def _bunzip2(packed: bytes, plain_bytes: int) -> bytes:
+    import bz2  # noqa: PLC0415
+
+    unpacker = bz2.BZ2Decompressor()
+    return _bounded(unpacker.decompress(packed, plain_bytes + 1), unpacker.eof)
+
+
+def _xz(block: bytes, level: int) -> bytes:
+    import lzma  # noqa: PLC0415
+
+    return lzma.compress(block, preset=level)
+
+
+def _unxz(packed: bytes, plain_bytes: int) -> bytes:
+    import lzma  # noqa: PLC0415
+
+    unpacker = lzma.LZMADecompressor()
+    return _bounded(unpacker.decompress(packed, plain_bytes + 1), unpacker.eof)
+
+
+def _zstd(block: bytes, level: int) -> bytes:
+    import zstandard  # noqa: PLC0415
+
+    return zstandard.ZstdCompressor(level=level, write_checksum=True).compress(block)
+
+
+def _unzstd(packed: bytes, plain_bytes: int) -> bytes:
+    import zstandard  # noqa: PLC0415
+
+    told = zstandard.get_frame_parameters(packed).content_size
+    if told not in (plain_bytes, zstandard.CONTENTSIZE_UNKNOWN):
+        raise CannotUnpack(f"a block of zstd says to have {told} bytes, not {plain_bytes}")
+    return bytes(zstandard.ZstdDecompressor().decompress(packed, max_output_size=plain_bytes))
+
+
+def _lz4(block: bytes, level: int) -> bytes:
+    from lz4 import frame  # noqa: PLC0415
+
+    return bytes(frame.compress(block, compression_level=level if level > 1 else 0, content_checksum=True))
+
+
+def _unlz4(packed: bytes, plain_bytes: int) -> bytes:
+    from lz4 import frame  # noqa: PLC0415
+
+    unpacker = frame.LZ4FrameDecompressor()
+    return _bounded(bytes(unpacker.decompress(packed, max_length=plain_bytes + 1)), unpacker.eof)
+
+
+def _brotli(block: bytes, level: int) -> bytes:
+    import brotli  # noqa: PLC0415
+
+    return bytes(brotli.compress(block, quality=level))
+
+
+def _unbrotli(packed: bytes, _: int) -> bytes:
+    import brotli  # noqa: PLC0415
+
+    unpacker = brotli.Decompressor()
+    return _bounded(bytes(unpacker.process(packed)), unpacker.is_finished())
+
+
+def _lzop(block: bytes, level: int) -> bytes:
+    return _through(["lzop", f"-{level}", "-c"], block)
+
+
+def _unlzop(packed: bytes, _: int) -> bytes:
+    return _through(["lzop", "-d", "-c"], packed)
+
+
+def _through(command: list[str], data: bytes) -> bytes:
+    ran = subprocess.run(command, input=data, capture_output=True, timeout=_LZOP_TIMEOUT_S, check=False)
+    if ran.returncode:
+        said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise CannotUnpack(f"{command[0]} failed: {said[-1] if said else f'exit code {ran.returncode}'}")
+    return ran.stdout
+
+
+def _bounded(block: bytes, ended: bool) -> bytes:
+    """``block`` of a stream that has ended: one cut short, or longer than announced, has not."""
+    if not ended:
+        raise CannotUnpack("a packed block is cut short, or longer than announced")
+    return block
+
+
+_PACKERS: dict[Codec, Callable[[bytes, int], bytes]] = {
+    Codec.GZIP: _gzip,
+    Codec.PIGZ: _gzip,
+    Codec.BZIP2: _bzip2,
+    Codec.PBZIP2: _bzip2,
+    Codec.XZ: _xz,
+    Codec.LZOP: _lzop,
+    Codec.ZSTD: _zstd,
+    Codec.LZ4: _lz4,
+    Codec.BROTLI: _brotli,
+}
+_UNPACKERS: dict[Codec, Callable[[bytes, int], bytes]] = {
+    Codec.GZIP: _gunzip,
+    Codec.PIGZ: _gunzip,
+    Codec.BZIP2: _bunzip2,
+    Codec.PBZIP2: _bunzip2,
+    Codec.XZ: _unxz,
+    Codec.LZOP: _unlzop,
+    Codec.ZSTD: _unzstd,
+    Codec.LZ4: _unlz4,
+    Codec.BROTLI: _unbrotli,
+}

@@ -1,0 +1,166 @@
+"""Which codec, level and mode a file should be sent with, if any."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from tradewind.compression.codecs import Setting
+from tradewind.compression.content import INCOMPRESSIBLE_RATIO, Content
+from tradewind.compression.history import Case, Expected, History, Observation
+from tradewind.compression.model import Line, Mode, Speeds, duration_s, raw_s, stages
+from tradewind.units import BITS_PER_BYTE, format_bps
+
+CAUTION_SD = 0.5
+"""Standard deviations by which ratio and speeds are taken worse (better) than expected, for the band of the answer."""
+
+LEAST_GAIN = 0.02
+"""Packing is advised where it promises this much more throughput than sending raw: less is lost in noise."""
+
+DEFAULT_CPU_W, DEFAULT_NETWORK_W = 10.0, 2.0
+"""Assumed power of a core that packs and of a network that sends, W; for comparing, where nobody tells better."""
+
+
+class Objective(StrEnum):
+    MAX_THROUGHPUT = "max_throughput"
+    MIN_ENERGY = "min_energy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What advice is asked for.
+
+    ``content`` : of the sampled file, where it was sampled.
+    ``samples`` : what settings made of that sample. ``settings`` : that both ends can do.
+    ``cpu_w``, ``network_w`` : power above idle while packing or unpacking, and while sending.
+    """
+
+    case: Case
+    line: Line
+    settings: Sequence[Setting]
+    content: Content | None = None
+    samples: Sequence[Observation] = ()
+    objective: Objective = Objective.MAX_THROUGHPUT
+    modes: Sequence[Mode] = (Mode.PIPED,)
+    cpu_w: float = DEFAULT_CPU_W
+    network_w: float = DEFAULT_NETWORK_W
+
+
+class Band(NamedTuple):
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One way to send the file and what to expect of it; ``energy_j`` is modelled, above idle, of both ends."""
+
+    mode: Mode
+    setting: Setting | None
+    ratio: float
+    duration_s: float
+    throughput_bps: Band
+    energy_j: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """The best option and all others, best first."""
+
+    best: Option
+    options: tuple[Option, ...]
+    incompressible: bool
+    rationale: str
+
+
+def advise(question: Question, history: History) -> Advice:
+    """The option with the highest lower bound of throughput, or with the least energy."""
+    raw = _raw(question)
+    incompressible = _is_incompressible(question)
+    options = [raw]
+    if not incompressible:
+        for setting in question.settings:
+            expected = history.expected(setting, question.case, question.samples)
+            if expected is not None:
+                options += [_option(question, setting, expected, mode) for mode in question.modes]
+    ranked = sorted(options, key=_merit(question.objective))
+    best = ranked[0]
+    if question.objective is Objective.MAX_THROUGHPUT and best is not raw:
+        gain = best.throughput_bps.mean / raw.throughput_bps.mean - 1
+        best = best if gain >= LEAST_GAIN else raw
+    ordered = (best, *(each for each in ranked if each is not best))
+    return Advice(
+        best=best,
+        options=ordered,
+        incompressible=incompressible,
+        rationale=_rationale(best, raw, incompressible=incompressible, known=len(options) > 1),
+    )
+
+
+def _is_incompressible(question: Question) -> bool:
+    content = question.content
+    looks_random = content is not None and content.looks_random
+    return looks_random or question.case.probe.ratio < INCOMPRESSIBLE_RATIO
+
+
+def _raw(question: Question) -> Option:
+    file_bytes, line = question.case.file_bytes, question.line
+    took_s = raw_s(file_bytes, line)
+    rate_bps = BITS_PER_BYTE * file_bytes / took_s
+    return Option(
+        mode=Mode.RAW,
+        setting=None,
+        ratio=1.0,
+        duration_s=took_s,
+        throughput_bps=Band(rate_bps, rate_bps, rate_bps),
+        energy_j=question.network_w * took_s,
+        weight=math.inf,
+    )
+
+
+def _option(question: Question, setting: Setting, expected: Expected, mode: Mode) -> Option:
+    file_bytes, line = question.case.file_bytes, question.line
+    means = expected.speeds
+    low, mean, high = (
+        BITS_PER_BYTE * file_bytes / duration_s(mode, file_bytes, line, _moved(expected, sds))
+        for sds in (-CAUTION_SD, 0.0, CAUTION_SD)
+    )
+    took_s = duration_s(mode, file_bytes, line, means)
+    each = stages(file_bytes, line, means)
+    return Option(
+        mode=mode,
+        setting=setting,
+        ratio=means.ratio,
+        duration_s=took_s,
+        throughput_bps=Band(mean, low, high),
+        energy_j=question.cpu_w * (each.compress_s + each.decompress_s) + question.network_w * took_s,
+        weight=expected.weight,
+    )
+
+
+def _moved(expected: Expected, sds: float) -> Speeds:
+    """The expected figures, all of them ``sds`` standard deviations better."""
+    return Speeds(*(mean * math.exp(sds * sd) for mean, sd in zip(expected.speeds, expected.log_sd, strict=True)))
+
+
+def _merit(objective: Objective) -> Callable[[Option], float]:
+    if objective is Objective.MIN_ENERGY:
+        return lambda option: option.energy_j
+    return lambda option: -option.throughput_bps.low
+
+
+def _rationale(best: Option, raw: Option, *, incompressible: bool, known: bool) -> str:
+    if incompressible:
+        return "a sample hardly packs: sent as it is"
+    if not known:
+        return "nothing is known of any codec that both ends have: sent as it is"
+    if best.setting is None:
+        return "no codec is expected to be faster on this path: sent as it is"
+    gain = best.throughput_bps.mean / raw.throughput_bps.mean
+    return (
+        f"{best.setting} {best.mode}: packs {best.ratio:.1f} to 1, expects {format_bps(best.throughput_bps.mean)},"
+        f" {gain:.1f} times sending it raw"
+    )

@@ -1,0 +1,110 @@
+"""What a file is like, as far as compressing goes: its kind, its entropy, how a sample of it packs."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+SAMPLE_BLOCKS = 3
+SAMPLE_BLOCK_BYTES = 128 * 1024
+"""Of novel content: at the beginning, the middle and the end."""
+
+INCOMPRESSIBLE_BITS_PER_BYTE = 7.9
+INCOMPRESSIBLE_RATIO = 1.03
+"""Of a sample: what packs to more than 97 % is sent as it is."""
+
+_SNIFFED_BYTES = 512
+_PRINTABLE_SHARE = 0.95
+
+
+class Kind(StrEnum):
+    """Content by its first bytes, as coarse as histories can fill."""
+
+    TEXT = "text"
+    TABLE = "table"
+    ARCHIVE = "archive"
+    PROGRAM = "program"
+    PACKED = "packed"
+    BINARY = "binary"
+
+
+_MAGIC: Sequence[tuple[int, bytes, Kind]] = (
+    (0, b"\x1f\x8b", Kind.PACKED),
+    (0, b"BZh", Kind.PACKED),
+    (0, b"\xfd7zXZ\x00", Kind.PACKED),
+    (0, b"\x28\xb5\x2f\xfd", Kind.PACKED),
+    (0, b"\x04\x22\x4d\x18", Kind.PACKED),
+    (0, b"\x89LZO", Kind.PACKED),
+    (0, b"PK\x03\x04", Kind.PACKED),
+    (0, b"7z\xbc\xaf\x27\x1c", Kind.PACKED),
+    (0, b"\xff\xd8\xff", Kind.PACKED),
+    (0, b"\x89PNG", Kind.PACKED),
+    (0, b"GIF8", Kind.PACKED),
+    (0, b"OggS", Kind.PACKED),
+    (0, b"fLaC", Kind.PACKED),
+    (0, b"ID3", Kind.PACKED),
+    (0, b"\x1a\x45\xdf\xa3", Kind.PACKED),
+    (4, b"ftyp", Kind.PACKED),
+    (0, b"\x7fELF", Kind.PROGRAM),
+    (0, b"MZ", Kind.PROGRAM),
+    (0, b"\xca\xfe\xba\xbe", Kind.PROGRAM),
+    (257, b"ustar", Kind.ARCHIVE),
+)
+
+
+class Content(NamedTuple):
+    """``entropy_bits_per_byte`` : of the sampled bytes one by one, 0..8."""
+
+    kind: Kind
+    entropy_bits_per_byte: float
+
+    @property
+    def looks_random(self) -> bool:
+        return self.entropy_bits_per_byte > INCOMPRESSIBLE_BITS_PER_BYTE
+
+
+def kind_of(head: bytes) -> Kind:
+    """The kind of a file that begins with ``head``."""
+    for offset, magic, kind in _MAGIC:
+        if head.startswith(magic, offset):
+            return kind
+    sniffed = head[:_SNIFFED_BYTES]
+    if not sniffed or b"\0" in sniffed:
+        return Kind.BINARY
+    printable = sum(byte >= 0x20 or byte in b"\t\n\r" for byte in sniffed)  # bytes of UTF-8 too
+    if printable < _PRINTABLE_SHARE * len(sniffed):
+        return Kind.BINARY
+    first = sniffed.split(b"\n", 1)[0]
+    return Kind.TABLE if max(first.count(b","), first.count(b";"), first.count(b"\t")) >= 2 else Kind.TEXT
+
+
+def entropy_bits_per_byte(blocks: Sequence[bytes]) -> float:
+    """Shannon entropy of the bytes of all blocks together, 0..8; 0 of nothing."""
+    counts: Counter[int] = Counter()
+    for block in blocks:
+        counts.update(block)
+    total = counts.total()
+    return -sum(n / total * math.log2(n / total) for n in counts.values()) if total else 0.0
+
+
+def content_of(blocks: Sequence[bytes]) -> Content:
+    """Content of a file from sampled blocks, the first of which is its beginning."""
+    return Content(kind_of(blocks[0] if blocks else b""), entropy_bits_per_byte(blocks))
+
+
+def sample_offsets(file_bytes: int) -> tuple[int, ...]:
+    """Where the blocks of a sample begin; of a small file the whole of it is one sample."""
+    if file_bytes <= SAMPLE_BLOCKS * SAMPLE_BLOCK_BYTES:
+        return tuple(range(0, file_bytes, SAMPLE_BLOCK_BYTES))
+    return (0, (file_bytes - SAMPLE_BLOCK_BYTES) // 2, file_bytes - SAMPLE_BLOCK_BYTES)
+
+
+def size_bin(file_bytes: int) -> int:
+    """Decimal order of magnitude; all below 10 kB and all above 1 GB are one each."""
+    return min(max(int(math.log10(max(file_bytes, 1))), 4), 9)
+
+
+def ratio_bin(ratio: float) -> int:
+    """Octave of a sample's ratio: how compressible its content is."""
+    return round(math.log2(max(ratio, 0.5)))

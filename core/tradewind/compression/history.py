@@ -1,0 +1,182 @@
+"""What codecs made of content before, and what to expect of it now.
+
+Everything is relative to a probe, gzip -1 on a sample of the same content on the same machine. That takes most of what
+differs between machines and contents out of the figures, so that a history of other machines and other files tells
+what to expect on one never seen.
+
+Notation: x = (log CR/CR.probe, log Th.C/Th.C.probe, log Th.D/Th.D.probe), natural logarithms.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tradewind.compression.codecs import FACTS, Setting
+from tradewind.compression.content import ratio_bin, size_bin
+from tradewind.compression.model import Speeds
+from tradewind.errors import InvalidValue
+
+MEMORY = 20
+"""Observations after which an older one counts for a third: machines and their load change."""
+
+PARENT_WEIGHT = 2.0
+"""Observations that the parent's mean stands for, beside a key's own."""
+
+LEAST_LOG_SD = 0.03
+SD_WITHOUT_HISTORY = 0.35
+"""Spread of one observation about a mean of others: of files of one kind, and of those of any kind."""
+
+Logs = tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What is to be packed where.
+
+    ``probe`` : what gzip -1 makes of a sample. ``cpu_class`` : ``architecture/model/cores`` of the packing end, as much
+    of it as is known.
+    """
+
+    file_bytes: int
+    kind: str
+    cpu_class: str
+    probe: Speeds
+
+    @property
+    def cores(self) -> int:
+        """Of the packing end; 1 where that is not known."""
+        told = self.cpu_class.rpartition("/")[2]
+        return max(int(told), 1) if told.isdecimal() else 1
+
+    def cores_for(self, setting: Setting) -> int:
+        """Those that pack at the same time."""
+        return self.cores if FACTS[setting.codec].side_by_side else 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """What a codec made of a file, or of a sample of it."""
+
+    case: Case
+    setting: Setting
+    speeds: Speeds
+
+    def __post_init__(self) -> None:
+        for value in (*self.case.probe, *self.speeds):
+            if not (value > 0 and math.isfinite(value)):
+                raise InvalidValue("observation", "ratios and speeds must be above 0 and finite")
+
+    @property
+    def relative(self) -> Logs:
+        """x, with the packing speed of one core."""
+        ratio, compress, decompress = (
+            math.log(mine / its) for mine, its in zip(self.speeds, self.case.probe, strict=True)
+        )
+        return ratio, compress - math.log(self.case.cores_for(self.setting)), decompress
+
+
+class Estimate(NamedTuple):
+    """Exponential mean and variance of x, of ``weight`` observations."""
+
+    weight: float = 0.0
+    mean: Logs = (0.0, 0.0, 0.0)
+    variance: Logs = (0.0, 0.0, 0.0)
+
+    def seen(self, x: Logs) -> "Estimate":
+        """With one more observation; the first ``MEMORY`` count alike."""
+        gain = 1 / min(self.weight + 1, MEMORY)
+        return Estimate(
+            self.weight + 1,
+            _each(lambda m, v: m + gain * (v - m), self.mean, x),
+            _each(lambda s, d: (1 - gain) * (s + gain * d * d), self.variance, _each(lambda m, v: v - m, self.mean, x)),
+        )
+
+    def shrunk_to(self, parent: "Estimate") -> "Estimate":
+        """Drawn to the parent's mean as far as there are few observations of its own."""
+        if not parent.weight:
+            return self
+        own = min(self.weight, MEMORY) / (min(self.weight, MEMORY) + PARENT_WEIGHT)
+        return Estimate(
+            self.weight,
+            _each(lambda mine, its: own * mine + (1 - own) * its, self.mean, parent.mean),
+            _each(
+                lambda mine, its: own * mine + (1 - own) * its,
+                self.variance,
+                _each(lambda v, d: v + own * d * d, parent.variance, _each(lambda a, b: a - b, self.mean, parent.mean)),
+            ),
+        )
+
+
+class Expected(NamedTuple):
+    """What a setting is expected to make of a case; ``log_sd`` of each figure; ``weight`` observations it rests on."""
+
+    speeds: Speeds
+    log_sd: Logs
+    weight: float
+
+
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Estimates by key, each drawn to its parent's: setting, architecture, size, compressibility, kind, machine."""
+
+    _estimates: Mapping[Key, Estimate] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, observations: Iterable[Observation]) -> "History":
+        """In order of time: the last counts most."""
+        return cls().extended(observations)
+
+    def extended(self, observations: Iterable[Observation]) -> "History":
+        """The same with what was observed since."""
+        estimates = dict(self._estimates)
+        for each in observations:
+            x = each.relative
+            for key in _keys(each.setting, each.case):
+                estimates[key] = estimates.get(key, Estimate()).seen(x)
+        return History(estimates)
+
+    def expected(self, setting: Setting, case: Case, samples: Sequence[Observation] = ()) -> Expected | None:
+        """What to expect of a setting; ``None`` where nothing is known of it.
+
+        Parameters
+        ----------
+        samples : what settings made of the same sample as the probe: counts beside the most special key's own.
+        """
+        found = Estimate()
+        for key in _keys(setting, case):
+            own = self._estimates.get(key)
+            if own is not None:
+                found = own.shrunk_to(found)
+        for sample in samples:
+            if sample.setting == setting:
+                own = Estimate(2 * PARENT_WEIGHT, sample.relative, (LEAST_LOG_SD**2,) * 3)
+                found = own.shrunk_to(found) if found.weight else own
+        if not found.weight:
+            return None
+        ratio, compress, decompress = (math.exp(mean) * its for mean, its in zip(found.mean, case.probe, strict=True))
+        speeds = Speeds(ratio, compress * case.cores_for(setting), decompress)
+        doubt = SD_WITHOUT_HISTORY**2 / (1 + found.weight)
+        sd = _each(lambda v, _: math.sqrt(max(v, LEAST_LOG_SD**2) + doubt), found.variance, found.mean)
+        return Expected(speeds, sd, found.weight)
+
+
+NO_HISTORY = History()
+
+
+def _keys(setting: Setting, case: Case) -> Iterator[Key]:
+    """From the broadest to the most special."""
+    architecture = case.cpu_class.partition("/")[0]
+    key: Key = (setting,)
+    for part in (None, architecture, size_bin(case.file_bytes), ratio_bin(case.probe.ratio), case.kind, case.cpu_class):
+        if part is not None:
+            key = (*key, part)
+        yield key
+
+
+def _each(combine: Callable[[float, float], float], first: Logs, second: Logs) -> Logs:
+    ratio, compress, decompress = (combine(a, b) for a, b in zip(first, second, strict=True))
+    return ratio, compress, decompress

@@ -1,0 +1,106 @@
+"""How long a transfer takes, plain, packed before it is sent, or packed while it is sent.
+
+Three stages: the sender packs (T.C), the path carries (T.X), the receiver unpacks (T.D). One after the other they add
+up. Piped in n blocks they overlap: the slowest stage works all the time, the others only while the pipe fills and
+empties, which is one block each: T = T.SC + max(T.C, T.X, T.D) + (T.C + T.X + T.D − max)/n. That is exact for equal
+blocks, and it cannot promise more than any stage delivers.
+
+Source: the paper's section IV, whose equations 19 to 22 approximate the overlap; see `tradewind.compression.printed`.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from tradewind.units import BITS_PER_BYTE, KIB, MIB
+
+SMALLEST_BLOCK_BYTES = 256 * KIB
+LARGEST_BLOCK_BYTES = 4 * MIB
+BLOCKS_WANTED = 8
+"""A pipe of fewer blocks hardly overlaps; smaller blocks pack worse."""
+
+
+class Mode(StrEnum):
+    RAW = "raw"
+    SEQUENTIAL = "sequential"
+    PIPED = "piped"
+
+
+class Speeds(NamedTuple):
+    """What a codec makes of some content on some machines.
+
+    ``ratio`` : uncompressed over compressed size. ``compress_bps``, ``decompress_bps`` : plain bits a second.
+    """
+
+    ratio: float
+    compress_bps: float
+    decompress_bps: float
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A path: its rate for a long file (Th.UP or Th.DW), bit/s, and the time that any transfer costs (T.SC), s."""
+
+    rate_bps: float
+    setup_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Time of each stage for the whole file, s."""
+
+    compress_s: float
+    send_s: float
+    decompress_s: float
+
+    @property
+    def together_s(self) -> float:
+        return self.compress_s + self.send_s + self.decompress_s
+
+    @property
+    def slowest_s(self) -> float:
+        return max(self.compress_s, self.send_s, self.decompress_s)
+
+
+def block_bytes(file_bytes: int) -> int:
+    """Size of the blocks that a file is packed in."""
+    return min(max(math.ceil(file_bytes / BLOCKS_WANTED), SMALLEST_BLOCK_BYTES), LARGEST_BLOCK_BYTES)
+
+
+def stages(file_bytes: int, line: Line, speeds: Speeds) -> Stages:
+    bits = BITS_PER_BYTE * file_bytes
+    return Stages(
+        bits / speeds.compress_bps,
+        bits / (speeds.ratio * line.rate_bps),
+        bits / speeds.decompress_bps,
+    )
+
+
+def raw_s(file_bytes: int, line: Line) -> float:
+    """Duration without a codec, s."""
+    return line.setup_s + BITS_PER_BYTE * file_bytes / line.rate_bps
+
+
+def sequential_s(file_bytes: int, line: Line, speeds: Speeds) -> float:
+    """Duration where each stage waits for the one before, s."""
+    return line.setup_s + stages(file_bytes, line, speeds).together_s
+
+
+def piped_s(file_bytes: int, line: Line, speeds: Speeds) -> float:
+    """Duration where the stages work at the same time, s."""
+    each = stages(file_bytes, line, speeds)
+    blocks = max(math.ceil(file_bytes / block_bytes(file_bytes)), 1)
+    return line.setup_s + each.slowest_s + (each.together_s - each.slowest_s) / blocks
+
+
+def duration_s(mode: Mode, file_bytes: int, line: Line, speeds: Speeds | None) -> float:
+    """Duration of a transfer in a mode, s; ``speeds`` of all but the raw one."""
+    if mode is Mode.RAW or speeds is None:
+        return raw_s(file_bytes, line)
+    return piped_s(file_bytes, line, speeds) if mode is Mode.PIPED else sequential_s(file_bytes, line, speeds)
+
+
+def pays_for_long_files(line_bps: float, speeds: Speeds) -> bool:
+    """Whether packing gains at all once start-up and filling of the pipe no longer count (section IV-A)."""
+    return min(speeds.compress_bps, speeds.decompress_bps, speeds.ratio * line_bps) > line_bps

@@ -1,0 +1,42 @@
+"""What to expect of codecs on machines and content that a tenant has no history of: measurements that come along."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.content import Kind
+from tradewind.compression.history import Case, History, Observation
+from tradewind.compression.model import Speeds
+from tradewind.compression.prior_table import CPU_CLASS, MEASURED_BYTES, PROBES, ROWS
+from tradewind.units import MBIT
+
+Row = tuple[float, float, float]
+
+KIND_WITHOUT_ROW: Mapping[Kind, Kind] = {Kind.PACKED: Kind.BINARY}
+"""What is packed already packs like bytes without order."""
+
+_ON_ONE_CORE = CPU_CLASS.rpartition("/")[0] + "/1"
+
+
+def usual_probe(kind: Kind) -> Speeds:
+    """What gzip -1 makes of content of this kind."""
+    return _speeds(PROBES[KIND_WITHOUT_ROW.get(kind, kind)])
+
+
+@cache
+def packaged_history() -> History:
+    """The measurements as a history, made when it is first asked for."""
+    return History.of(
+        Observation(
+            case=Case(file_bytes=MEASURED_BYTES, kind=kind, cpu_class=_ON_ONE_CORE, probe=_speeds(PROBES[kind])),
+            setting=Setting(Codec(codec), level),
+            speeds=_speeds(row),
+        )
+        for (codec, level), rows in ROWS.items()
+        for kind, row in rows.items()
+    )
+
+
+def _speeds(row: Row) -> Speeds:
+    ratio, compress_mbps, decompress_mbps = row
+    return Speeds(ratio, compress_mbps * MBIT, decompress_mbps * MBIT)

@@ -1,0 +1,84 @@
+"""What a few transfers of different sizes tell of a path: its rate and what any transfer costs before it.
+
+Source: the paper's equations 5 and 6, which take two files. Two leave the result at the mercy of noise (rounding of the
+paper's own example moves the rate by ten per cent), so that the service fits three or more.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tradewind.compression.model import Line
+from tradewind.errors import InvalidValue
+from tradewind.units import BITS_PER_BYTE
+
+LEAST_SIZES = 3
+LEAST_SIZE_RATIO = 8
+"""Largest over smallest size of a probe: below, start-up and rate cannot be told apart."""
+
+
+class Timed(NamedTuple):
+    """A transfer of ``file_bytes`` plain bytes that took ``duration_s``."""
+
+    file_bytes: int
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class FittedLine:
+    """A line with the standard errors of its two figures; the rate's is relative to it."""
+
+    line: Line
+    setup_error_s: float
+    rate_relative_error: float
+
+
+def line_of_two(small: Timed, large: Timed) -> Line:
+    """The line on which both transfers lie exactly: equation 6, linear in Th.UP and Th.UP·T.SC.
+
+    Raises
+    ------
+    InvalidValue : the large file is not larger, or took no longer.
+    """
+    more_bytes, more_s = large.file_bytes - small.file_bytes, large.duration_s - small.duration_s
+    if more_bytes <= 0 or more_s <= 0:
+        raise InvalidValue("probe", "the larger file must take longer than the smaller one; take sizes further apart")
+    rate_bps = BITS_PER_BYTE * more_bytes / more_s
+    return Line(rate_bps, max(small.duration_s - BITS_PER_BYTE * small.file_bytes / rate_bps, 0.0))
+
+
+def fitted_line(timed: Sequence[Timed]) -> FittedLine:
+    """Start-up and rate by least squares on durations, each weighted by its inverse square: noise is relative.
+
+    Raises
+    ------
+    InvalidValue : fewer than three sizes, sizes too close, or durations that do not grow with size.
+    """
+    sizes = {each.file_bytes for each in timed}
+    if len(sizes) < LEAST_SIZES or max(sizes) < LEAST_SIZE_RATIO * min(sizes):
+        raise InvalidValue("probe", f"needs {LEAST_SIZES} sizes, the largest {LEAST_SIZE_RATIO} times the smallest")
+    if any(each.duration_s <= 0 for each in timed):
+        raise InvalidValue("probe", "durations must be above 0")
+    weights = [each.duration_s**-2 for each in timed]
+    bits = [BITS_PER_BYTE * each.file_bytes for each in timed]
+    total = sum(weights)
+    mean_bits = sum(w * x for w, x in zip(weights, bits, strict=True)) / total
+    mean_s = sum(w * each.duration_s for w, each in zip(weights, timed, strict=True)) / total
+    spread = sum(w * (x - mean_bits) ** 2 for w, x in zip(weights, bits, strict=True))
+    slope = (
+        sum(w * (x - mean_bits) * (each.duration_s - mean_s) for w, x, each in zip(weights, bits, timed, strict=True))
+        / spread
+    )
+    if slope <= 0:
+        raise InvalidValue("probe", "larger files took no longer than smaller ones; take sizes further apart")
+    setup_s = mean_s - slope * mean_bits
+    residual = sum(
+        w * (each.duration_s - setup_s - slope * x) ** 2 for w, x, each in zip(weights, bits, timed, strict=True)
+    )
+    variance = residual / max(len(timed) - 2, 1)
+    return FittedLine(
+        Line(1 / slope, max(setup_s, 0.0)),
+        setup_error_s=math.sqrt(variance * (1 / total + mean_bits**2 / spread)),
+        rate_relative_error=math.sqrt(variance / spread) / slope,
+    )

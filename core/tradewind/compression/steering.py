@@ -1,0 +1,90 @@
+"""Which setting the next block is packed with, as the path and the content change on the way.
+
+A pure step for each block. What a block came to corrects the expectations of all settings alike: content that packs
+worse than its sample does so with every codec, and a machine that is busy with other work is slow for all. The rate of
+the path is what left the sender while it had something to send.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from tradewind.compression.codecs import Setting
+from tradewind.compression.model import Speeds
+
+GAIN = 0.3
+"""Weight of the newest block in what is believed."""
+
+HYSTERESIS = 0.1
+"""Gain in throughput that another setting must promise: below, changing back and forth would cost more."""
+
+SURPRISE = 2.0
+"""A path that is faster or slower by this factor than believed is believed at once."""
+
+
+class Packed(NamedTuple):
+    """What a block came to; ``setting`` is ``None`` of one that was sent raw.
+
+    ``compress_bps`` : plain bits a second of all cores that pack; ``line_bps`` : ``None`` where it was not seen.
+    """
+
+    setting: Setting | None
+    ratio: float
+    compress_bps: float | None
+    line_bps: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steering:
+    """``expected`` : what each setting makes of this content; ``setting`` : in force, ``None`` sends raw."""
+
+    expected: Mapping[Setting, Speeds]
+    line_bps: float | None
+    setting: Setting | None
+    ratio_factor: float = 1.0
+    speed_factor: float = 1.0
+
+    def seen(self, block: Packed) -> "Steering":
+        """After a block, with the setting for the next one."""
+        line_bps = _believed(self.line_bps, block.line_bps)
+        learned = replace(self, line_bps=line_bps)
+        its = None if block.setting is None else self.expected.get(block.setting)
+        if its is not None:
+            learned = replace(learned, ratio_factor=_drawn(self.ratio_factor, block.ratio / its.ratio))
+            if block.compress_bps is not None:
+                factor = _drawn(self.speed_factor, block.compress_bps / its.compress_bps)
+                learned = replace(learned, speed_factor=factor)
+        return replace(learned, setting=learned.best())
+
+    def best(self) -> Setting | None:
+        """The setting with the highest throughput, or the one in force where none is better by enough."""
+        if self.line_bps is None:
+            return self.setting
+        best: Setting | None = None
+        best_bps = self.throughput_bps(None)
+        for setting in self.expected:
+            bps = self.throughput_bps(setting)
+            if bps > best_bps:
+                best, best_bps = setting, bps
+        if self.throughput_bps(self.setting) <= self.line_bps:
+            return best  # packing for nothing: there is nothing to lose by leaving it
+        return best if best_bps > (1 + HYSTERESIS) * self.throughput_bps(self.setting) else self.setting
+
+    def throughput_bps(self, setting: Setting | None) -> float:
+        """Plain bits a second in a full pipe: those of its slowest stage."""
+        line_bps = self.line_bps or 0.0
+        if setting is None or setting not in self.expected:
+            return line_bps
+        its = self.expected[setting]
+        ratio = max(its.ratio * self.ratio_factor, 1.0)
+        return min(ratio * line_bps, its.compress_bps * self.speed_factor, its.decompress_bps)
+
+
+def _drawn(old: float, new: float) -> float:
+    return old + GAIN * (new - old)
+
+
+def _believed(old: float | None, new: float | None) -> float | None:
+    if new is None or old is None:
+        return old if new is None else new
+    return new if not 1 / SURPRISE < new / old < SURPRISE else _drawn(old, new)

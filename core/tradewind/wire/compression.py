@@ -1,0 +1,200 @@
+"""``/v1/compression``: what is asked about a file, the advice, and what transfers have seen of codecs."""
+
+from typing import Annotated, Self
+from uuid import UUID
+
+from pydantic import Field, StringConstraints
+
+from tradewind.compression.advice import DEFAULT_CPU_W, DEFAULT_NETWORK_W, Advice, Objective, Option, Question
+from tradewind.compression.codecs import Codec, Setting, candidates, parse_setting
+from tradewind.compression.content import Content, Kind
+from tradewind.compression.history import Case, Observation
+from tradewind.compression.model import Line, Mode, Speeds
+from tradewind.wire.base import AtLeastOne, Bandwidth, Instant, NonNegative, Open, Strict
+from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
+
+LONGEST_SETUP_S = 3600.0
+MOST_SAMPLES = 64
+MOST_OBSERVATIONS = 1000
+
+CpuClass = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[a-z0-9][a-z0-9_.\-/]*$")]
+Ratio = Annotated[float, Field(gt=1e-3, lt=1e6)]
+Rate = Annotated[float, Field(gt=1.0, lt=1e15)]
+Power = Annotated[float, Field(ge=0, le=1e5)]
+
+
+class WireSpeeds(Strict):
+    """Uncompressed over compressed size; plain bits a second."""
+
+    ratio: Ratio
+    compress_bps: Rate
+    decompress_bps: Rate
+
+    def to_speeds(self) -> Speeds:
+        return Speeds(self.ratio, self.compress_bps, self.decompress_bps)
+
+    @classmethod
+    def of(cls, speeds: Speeds) -> Self:
+        return cls(ratio=speeds.ratio, compress_bps=speeds.compress_bps, decompress_bps=speeds.decompress_bps)
+
+
+class WireSetting(Strict):
+    codec: Codec
+    level: Annotated[int, Field(ge=0, le=99)]
+
+    def to_setting(self) -> Setting:
+        """The setting; one that the codec does not have is an ``InvalidValue``."""
+        return parse_setting(f"{self.codec}:{self.level}")
+
+
+class WireSampled(WireSetting):
+    """What a setting made of the sample."""
+
+    speeds: WireSpeeds
+
+
+class AdviceRequest(Strict):
+    """A file and a path.
+
+    ``probe`` : what gzip -1 makes of a sample of the file on the sending machine; ``samples`` : what others make of it.
+    ``setup_s`` : time that any transfer on this path costs.
+    ``codecs`` : that both ends have; absent: all are thought to.
+    ``sequential`` : also consider packing the whole file before it is sent.
+    """
+
+    file_bytes: AtLeastOne
+    bandwidth_bps: Bandwidth
+    setup_s: Annotated[float, Field(ge=0, le=LONGEST_SETUP_S)] = 0.0
+    kind: Kind = Kind.BINARY
+    entropy_bits_per_byte: Annotated[float, Field(ge=0, le=8)] | None = None
+    cpu_class: CpuClass = "unknown"
+    probe: WireSpeeds | None = None
+    samples: Annotated[tuple[WireSampled, ...], Field(max_length=MOST_SAMPLES)] = ()
+    codecs: tuple[Codec, ...] | None = None
+    sequential: bool = False
+    objective: Objective = Objective.MAX_THROUGHPUT
+    cpu_w: Power = DEFAULT_CPU_W
+    network_w: Power = DEFAULT_NETWORK_W
+
+    def to_question(self, usual_probe: Speeds) -> Question:
+        """The request in the words of the domain.
+
+        Parameters
+        ----------
+        usual_probe : of content of this kind, where the file was not sampled.
+        """
+        case = Case(
+            file_bytes=self.file_bytes,
+            kind=self.kind,
+            cpu_class=self.cpu_class,
+            probe=usual_probe if self.probe is None else self.probe.to_speeds(),
+        )
+        entropy = self.entropy_bits_per_byte
+        return Question(
+            case=case,
+            line=Line(self.bandwidth_bps, self.setup_s),
+            settings=candidates(None if self.codecs is None else frozenset(self.codecs)),
+            content=None if entropy is None else Content(self.kind, entropy),
+            samples=[
+                Observation(case=case, setting=each.to_setting(), speeds=each.speeds.to_speeds())
+                for each in self.samples
+            ],
+            objective=self.objective,
+            modes=(Mode.PIPED, Mode.SEQUENTIAL) if self.sequential else (Mode.PIPED,),
+            cpu_w=self.cpu_w,
+            network_w=self.network_w,
+        )
+
+
+class WireBand(Open):
+    mean: float
+    low: float
+    high: float
+
+
+class WireOption(Open):
+    """One way to send the file; ``codec`` and ``level`` are absent of the raw one. Energy is modelled, above idle."""
+
+    mode: Mode
+    codec: Codec | None = None
+    level: int | None = None
+    ratio: float
+    duration_s: float
+    throughput_bps: WireBand
+    energy_j: NonNegative
+
+    @classmethod
+    def of(cls, option: Option) -> Self:
+        band = option.throughput_bps
+        return cls(
+            mode=option.mode,
+            codec=None if option.setting is None else option.setting.codec,
+            level=None if option.setting is None else option.setting.level,
+            ratio=option.ratio,
+            duration_s=option.duration_s,
+            throughput_bps=WireBand(mean=band.mean, low=band.low, high=band.high),
+            energy_j=option.energy_j,
+        )
+
+
+class AdviceAnswer(Open):
+    """The best option, all of them from best to worst, and why. ``source`` : what the expectations rest on."""
+
+    best: WireOption
+    options: tuple[WireOption, ...]
+    incompressible: bool
+    sampled: bool
+    source: str
+    rationale: str
+
+    @classmethod
+    def of(cls, advice: Advice, *, sampled: bool, source: str) -> Self:
+        return cls(
+            best=WireOption.of(advice.best),
+            options=tuple(map(WireOption.of, advice.options)),
+            incompressible=advice.incompressible,
+            sampled=sampled,
+            source=source,
+            rationale=advice.rationale,
+        )
+
+
+class WireObservation(WireSetting):
+    """What a codec made of a whole file that was transferred; ``id`` makes the same one sent twice count once."""
+
+    id: UUID
+    seen_at: Instant
+    file_bytes: AtLeastOne
+    kind: Kind
+    cpu_class: CpuClass
+    probe: WireSpeeds
+    speeds: WireSpeeds
+
+    def to_observation(self) -> Observation:
+        return Observation(
+            case=Case(
+                file_bytes=self.file_bytes, kind=self.kind, cpu_class=self.cpu_class, probe=self.probe.to_speeds()
+            ),
+            setting=self.to_setting(),
+            speeds=self.speeds.to_speeds(),
+        )
+
+
+class NewObservations(Strict):
+    observations: Annotated[tuple[WireObservation, ...], Field(min_length=1, max_length=MOST_OBSERVATIONS)]
+
+
+class ObservationsReceipt(Open):
+    """``kept`` : those that were not known before."""
+
+    kept: int
+
+
+class WholeRecommendRequest(RecommendRequest):
+    """A recommendation that is to tell of compression, too; apart, because agents that do not ask do without it."""
+
+    compression: AdviceRequest | None = None
+
+
+class WholeRecommendResponse(RecommendResponse):
+    compression: AdviceAnswer | None = None

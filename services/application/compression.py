@@ -1,0 +1,113 @@
+"""What transfers have seen of codecs, and the advice that follows from it."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from services.application.ports import Transaction
+from tradewind.compression.advice import Advice, advise
+from tradewind.compression.history import History, Observation
+from tradewind.compression.model import Speeds
+from tradewind.compression.prior import packaged_history, usual_probe
+from tradewind.wire.compression import AdviceRequest, WireObservation
+
+FRESH_S = 60.0
+"""For how long a tenant's history is answered from memory before it is read anew."""
+
+MOST_TENANTS = 1000
+"""Histories in memory at once."""
+
+KEPT_OF_A_KEY = 40
+"""Newest observations of a setting, kind, size and machine that are kept: twice what an estimate remembers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenObservation:
+    id: UUID
+    seen_at: datetime
+    observation: Observation
+
+
+class CompressionHistory(Protocol):
+    def add(self, seen: Sequence[SeenObservation]) -> int:
+        """Keep those that are not known, drop what is beyond ``KEPT_OF_A_KEY`` of their keys; how many are new."""
+
+    def all(self) -> Sequence[Observation]:
+        """In order of time."""
+
+
+class CompressionUnitOfWork(Transaction, Protocol):
+    @property
+    def compression(self) -> CompressionHistory: ...
+
+
+def keep_observations(told: Sequence[WireObservation], *, uow: CompressionUnitOfWork) -> int:
+    """Store what transfers have seen, each once; how many were new.
+
+    Raises
+    ------
+    InvalidValue : a level that its codec does not have.
+    """
+    seen = [SeenObservation(id=each.id, seen_at=each.seen_at, observation=each.to_observation()) for each in told]
+    kept = uow.compression.add(seen)
+    uow.commit()
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    history: History
+    count: int
+    read_at_s: float
+
+
+class Histories:
+    """The history of each tenant on top of the packaged one, read anew after ``FRESH_S``."""
+
+    def __init__(
+        self,
+        units: Callable[[UUID], AbstractContextManager[CompressionUnitOfWork]],
+        monotonic_s: Callable[[], float],
+    ) -> None:
+        self._units, self._monotonic_s = units, monotonic_s
+        self._held: dict[UUID, _Held] = {}
+
+    def held(self, tenant_id: UUID) -> tuple[History, int] | None:
+        """The tenant's history and how many observations of its own it has; ``None`` where it has to be read."""
+        found = self._held.get(tenant_id)
+        if found is None or self._monotonic_s() - found.read_at_s > FRESH_S:
+            return None
+        return found.history, found.count
+
+    def load(self, tenant_id: UUID) -> tuple[History, int]:
+        """Read it: a database is asked."""
+        with self._units(tenant_id) as uow:
+            own = uow.compression.all()
+        if len(self._held) >= MOST_TENANTS:
+            self._held.pop(next(iter(self._held)), None)
+        self._held[tenant_id] = _Held(packaged_history().extended(own), len(own), self._monotonic_s())
+        return self._held[tenant_id].history, len(own)
+
+    def forget(self, tenant_id: UUID) -> None:
+        self._held.pop(tenant_id, None)
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceGiven:
+    """``source`` : what the expectations rest on, in words."""
+
+    advice: Advice
+    sampled: bool
+    source: str
+
+
+def compression_advice(asked: AdviceRequest, history: History, own_count: int) -> AdviceGiven:
+    """Advice from the tenant's history, where it has none from the packaged one."""
+    usual: Speeds = usual_probe(asked.kind)
+    advice = advise(asked.to_question(usual), history)
+    sampled = asked.probe is not None
+    of = f"{own_count} transfers of this tenant" if own_count else "the packaged measurements"
+    return AdviceGiven(advice, sampled, f"a sample of the file and {of}" if sampled else of)

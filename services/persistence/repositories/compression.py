@@ -1,0 +1,71 @@
+"""Observations of codecs: the newest of each setting, kind, size and machine."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import Connection, delete, func, select, tuple_
+from sqlalchemy.dialects.postgresql import insert
+
+from services.application.compression import KEPT_OF_A_KEY, SeenObservation
+from services.persistence.tables import compression_observations as table
+from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.content import size_bin
+from tradewind.compression.history import Case, Observation
+from tradewind.compression.model import Speeds
+
+_KEY = (table.c.codec, table.c.level, table.c.kind, table.c.size_bin, table.c.cpu_class)
+
+
+class CompressionObservations:
+    """The observations of one tenant."""
+
+    def __init__(self, connection: Connection, tenant_id: UUID) -> None:
+        self._connection = connection
+        self._tenant_id = tenant_id
+
+    def add(self, seen: Sequence[SeenObservation]) -> int:
+        """Keep those that are not known, drop what is beyond ``KEPT_OF_A_KEY`` of their keys; how many are new."""
+        rows = [self._row(each) for each in seen]
+        added = self._connection.execute(
+            insert(table).on_conflict_do_nothing(index_elements=["tenant_id", "id"]).returning(table.c.id), rows
+        ).all()
+        keys = {tuple(row[column.name] for column in _KEY) for row in rows}
+        newest = func.row_number().over(partition_by=_KEY, order_by=(table.c.seen_at.desc(), table.c.id))
+        ranked = select(table.c.id, newest.label("rank")).where(tuple_(*_KEY).in_(keys)).subquery()
+        self._connection.execute(
+            delete(table).where(table.c.id.in_(select(ranked.c.id).where(ranked.c.rank > KEPT_OF_A_KEY)))
+        )
+        return len(added)
+
+    def all(self) -> Sequence[Observation]:
+        """In order of time."""
+        rows = self._connection.execute(select(table).order_by(table.c.seen_at, table.c.id))
+        return [
+            Observation(
+                case=Case(
+                    file_bytes=row.file_bytes,
+                    kind=row.kind,
+                    cpu_class=row.cpu_class,
+                    probe=Speeds(row.probe_ratio, row.probe_compress_bps, row.probe_decompress_bps),
+                ),
+                setting=Setting(Codec(row.codec), row.level),
+                speeds=Speeds(row.ratio, row.compress_bps, row.decompress_bps),
+            )
+            for row in rows
+        ]
+
+    def _row(self, seen: SeenObservation) -> dict[str, object]:
+        case, speeds = seen.observation.case, seen.observation.speeds
+        return {
+            "id": seen.id,
+            "tenant_id": self._tenant_id,
+            "seen_at": seen.seen_at,
+            "codec": str(seen.observation.setting.codec),
+            "level": seen.observation.setting.level,
+            "kind": str(case.kind),
+            "size_bin": size_bin(case.file_bytes),
+            "cpu_class": case.cpu_class,
+            "file_bytes": case.file_bytes,
+            **speeds._asdict(),
+            **{f"probe_{name}": value for name, value in case.probe._asdict().items()},
+        }

@@ -1,0 +1,163 @@
+"""What history tells, and the choice before and on the way."""
+
+import random
+
+import pytest
+
+from tradewind.compression.advice import Objective, Question, advise
+from tradewind.compression.codecs import Codec, Setting, candidates, parse_setting
+from tradewind.compression.content import Content, Kind, content_of, kind_of
+from tradewind.compression.history import NO_HISTORY, Case, History, Observation
+from tradewind.compression.model import Line, Mode, Speeds
+from tradewind.compression.prior import packaged_history, usual_probe
+from tradewind.compression.steering import Packed, Steering
+from tradewind.errors import InvalidValue
+
+PROBE = Speeds(4.0, 400e6, 1600e6)
+XZ, ZSTD, GZIP = Setting(Codec.XZ, 0), Setting(Codec.ZSTD, 3), Setting(Codec.GZIP, 1)
+
+
+def case(**changes: object) -> Case:
+    told = {"file_bytes": 30_000_000, "kind": Kind.TEXT, "cpu_class": "x86_64/a/2", "probe": PROBE} | changes
+    return Case(**told)  # type: ignore[arg-type]
+
+
+def seen(setting: Setting, ratio: float, mbps: float, **changes: object) -> Observation:
+    return Observation(case=case(**changes), setting=setting, speeds=Speeds(ratio, mbps * 1e6, 4 * mbps * 1e6))
+
+
+HISTORY = History.of([seen(XZ, 8.0, 80), seen(ZSTD, 5.0, 1600), seen(GZIP, 4.0, 400)])
+
+
+def question(rate_mbps: float, **changes: object) -> Question:
+    told = {"case": case(), "line": Line(rate_mbps * 1e6), "settings": candidates()} | changes
+    return Question(**told)  # type: ignore[arg-type]
+
+
+def test_a_slow_path_is_worth_the_slow_codec_and_a_fast_one_the_quick_codec() -> None:
+    assert advise(question(4), HISTORY).best.setting == XZ
+    assert advise(question(100), HISTORY).best.setting == ZSTD
+
+
+def test_raw_is_advised_where_every_codec_is_slower_than_the_path() -> None:
+    advice = advise(question(5000), HISTORY)
+    assert (advice.best.mode, advice.best.setting) == (Mode.RAW, None)
+    assert "as it is" in advice.rationale
+
+
+@pytest.mark.parametrize(
+    "told", [{"content": Content(Kind.BINARY, 7.95)}, {"case": case(probe=Speeds(1.01, 4e8, 1e9))}]
+)
+def test_what_looks_random_or_hardly_packs_is_sent_raw(told: dict[str, object]) -> None:
+    advice = advise(question(4, **told), HISTORY)
+    assert advice.incompressible
+    assert advice.best.mode is Mode.RAW
+
+
+def test_least_energy_may_be_another_codec_than_the_fastest() -> None:
+    assert advise(question(4, cpu_w=60.0), HISTORY).best.setting == XZ
+    assert advise(question(4, cpu_w=60.0, objective=Objective.MIN_ENERGY), HISTORY).best.setting == ZSTD
+
+
+def test_a_machine_never_seen_is_judged_by_its_probe() -> None:
+    slow = case(cpu_class="aarch64/b/4", probe=Speeds(4.0, 40e6, 160e6))
+    expected = HISTORY.expected(XZ, slow)
+    assert expected is not None
+    assert expected.speeds.compress_bps == pytest.approx(16e6)  # a tenth, as the probe is, by twice the cores
+    assert expected.speeds.ratio == pytest.approx(8.0)
+
+
+def test_own_observations_outweigh_those_of_other_machines() -> None:
+    others = [seen(XZ, 8.0, 80, cpu_class=f"x86_64/{name}/2") for name in "bcd"]
+    own = [seen(XZ, 8.0, 20) for _ in range(10)]
+    expected = History.of([*others, *own]).expected(XZ, case())
+    assert expected is not None
+    assert 20e6 < expected.speeds.compress_bps < 30e6
+
+
+def test_the_doubt_shrinks_with_observations() -> None:
+    one = History.of([seen(XZ, 8.0, 80)]).expected(XZ, case())
+    many = History.of([seen(XZ, 8.0, 80)] * 20).expected(XZ, case())
+    assert one is not None
+    assert many is not None
+    assert many.log_sd[0] < one.log_sd[0]
+
+
+def test_nothing_is_known_without_history() -> None:
+    assert NO_HISTORY.expected(XZ, case()) is None
+    assert "nothing is known" in advise(question(4), NO_HISTORY).rationale
+
+
+def test_the_packaged_history_tells_of_every_usual_codec_on_any_machine() -> None:
+    stranger = case(cpu_class="riscv64/x/1", probe=usual_probe(Kind.TEXT))
+    expected = packaged_history().expected(Setting(Codec.XZ, 1), stranger)
+    assert expected is not None
+    assert expected.speeds.ratio > usual_probe(Kind.TEXT).ratio
+
+
+def test_an_observation_of_nothing_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="above 0 and finite"):
+        seen(XZ, 0.0, 80)
+
+
+@pytest.mark.parametrize(
+    ("text", "setting"), [("zstd", Setting(Codec.ZSTD, 3)), ("XZ:0", XZ), ("bzip2", Setting(Codec.BZIP2, 9))]
+)
+def test_a_setting_is_read_from_text(text: str, setting: Setting) -> None:
+    assert parse_setting(text) == setting
+
+
+@pytest.mark.parametrize("text", ["zip", "gzip:0", "gzip:10", "gzip:x", "zstd:"])
+def test_a_codec_or_level_that_does_not_exist_is_refused(text: str) -> None:
+    with pytest.raises(InvalidValue, match="codec"):
+        parse_setting(text)
+
+
+def test_kinds_are_told_by_the_first_bytes() -> None:
+    assert kind_of(b"\x1f\x8b\x08") is Kind.PACKED
+    assert kind_of(b"\x7fELF\x02") is Kind.PROGRAM
+    assert kind_of(b"a,b,c\n1,2,3\n") is Kind.TABLE
+    assert kind_of(b"To be, or not\nto be\n") is Kind.TEXT
+    assert kind_of(b"") is Kind.BINARY
+
+
+def test_random_bytes_look_random_and_text_does_not() -> None:
+    assert content_of([random.Random(1).randbytes(100_000)]).looks_random
+    assert not content_of([b"to be or not to be " * 1000]).looks_random
+
+
+def steering(setting: Setting | None, line_mbps: float | None) -> Steering:
+    return Steering(
+        expected={XZ: Speeds(8.0, 80e6, 320e6), ZSTD: Speeds(5.0, 1600e6, 6400e6)},
+        line_bps=None if line_mbps is None else line_mbps * 1e6,
+        setting=setting,
+    )
+
+
+def test_a_path_that_becomes_fast_makes_the_level_light_and_back() -> None:
+    steered = steering(XZ, 4)
+    for _ in range(3):
+        steered = steered.seen(Packed(steered.setting, 8.0, 80e6, 100e6))
+    assert steered.setting == ZSTD
+    for _ in range(3):
+        steered = steered.seen(Packed(steered.setting, 5.0, 1600e6, 4e6))
+    assert steered.setting == XZ
+
+
+def test_a_path_faster_than_every_codec_makes_it_raw() -> None:
+    steered = steering(ZSTD, 50)
+    for _ in range(3):
+        steered = steered.seen(Packed(steered.setting, 5.0, 1600e6, 4e9))
+    assert steered.setting is None
+
+
+def test_content_that_stops_packing_makes_it_raw() -> None:
+    steered = steering(ZSTD, 300)
+    for _ in range(20):
+        steered = steered.seen(Packed(steered.setting, 1.0, 1600e6, 300e6))
+    assert steered.setting is None
+
+
+def test_a_setting_is_not_left_for_a_small_gain() -> None:
+    steered = steering(XZ, 15)  # xz 80 Mbit/s, zstd 75
+    assert steered.seen(Packed(XZ, 8.0, 80e6, 16.5e6)).setting == XZ
