@@ -17,8 +17,8 @@ from services.application.tune_transfer import Tuner
 from services.application.tuning_sessions import Exchanged, Outcome, Tick, TransferKey
 from services.bootstrap import Container
 from services.queue.sessions import RedisSessions
+from tradewind.wire.compression import WholeRecommendRequest
 from tradewind.wire.heartbeats import Heartbeat
-from tradewind.wire.recommendations import RecommendRequest
 
 ECHO = "/v1/echo"
 DIRECT_ECHO = "/v1/direct-echo"
@@ -40,7 +40,7 @@ def app() -> FastAPI:
     application = app_from_environment()
     kept: dict[tuple[object, ...], bytes] = {}
 
-    async def kept_answer(asked: RecommendRequest, parts: Parts, principal: AgentKey) -> Response:
+    async def kept_answer(asked: WholeRecommendRequest, parts: Parts, principal: AgentKey) -> Response:
         case = (asked.destination, asked.sla.kind, asked.sla.fraction, asked.dataset.total_bytes)
         if case not in kept:
             kept[case] = bytes((await recommend_parameters(asked, parts, principal)).body)
