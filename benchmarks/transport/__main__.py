@@ -1,7 +1,7 @@
-"""FLD_TCP beside CUBIC and Reno on real TCP: rounds on the wire, short flows on LTE- and 3G-like paths, a long flow.
+"""FLD_TCP beside CUBIC and Reno on real TCP: rounds on the wire, short flows and pages on LTE- and 3G-like paths.
 
 FLD_TCP is installed for the run where it is not, and removed afterwards. Needs what `tradewind transport install` and
-the testbed need: root, a kernel with BTF, clang and bpftool.
+the testbed need: root, a kernel with BTF, clang and bpftool; and Chromium.
 """
 
 import statistics
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from pathlib import Path
 
 from benchmarks.precedence import precedence
 from benchmarks.report import Value, arguments, write
@@ -18,6 +19,7 @@ from benchmarks.transport.cases import (
     FLD,
     LONG_FLOW,
     LONG_FLOW_BYTES,
+    PAGES,
     QUICK_LONG_FLOW_BYTES,
     QUICK_SIZES_BYTES,
     RENO,
@@ -26,12 +28,15 @@ from benchmarks.transport.cases import (
     SIZES_BYTES,
 )
 from benchmarks.transport.measuring import Row, conditions, count_rounds, long_flow, short_flows
+from benchmarks.transport.pages import load_pages, sizes_of_har, typical_sizes
 from tradewind.errors import TradewindError
 from tradewind_agent.transport import installation
 from tradewind_agent.transport.parameters import Parameters
 
 REPEATS, QUICK_REPEATS = 11, 5
 LONG_REPEATS, QUICK_LONG_REPEATS = 5, 3
+PAGE_REPEATS, QUICK_PAGE_REPEATS = 11, 1
+"""The paper loaded each page 11 times (section 3)."""
 
 WORTH_IT = 1.15
 """A gain by the model from which on it should show."""
@@ -43,12 +48,16 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--case", nargs="+", help="only short flows of these", choices=[each.name for each in SHORT_FLOWS]
     )
+    parser.add_argument("--har", type=Path, help="replay the sizes of its first page; else a page like the paper's")
     options = parser.parse_args(argv)
     started_at = datetime.now(UTC)
     try:
         require_permission()
         with fld_tcp_installed(), nullcontext() if options.quick else precedence():
             rows = list(_rows(quick=options.quick, wanted=options.case))
+            if options.case is None:
+                sizes = typical_sizes(options.seed) if options.har is None else sizes_of_har(options.har.read_bytes())
+                rows += _pages(sizes, quick=options.quick, seed=options.seed)
     except TradewindError as error:
         sys.stderr.write(f"transport: {error}\n")
         return 1
@@ -85,6 +94,12 @@ def _rows(*, quick: bool, wanted: Sequence[str] | None) -> Iterator[Row]:
         yield from map(conditions, ROUNDS)
 
 
+def _pages(sizes_bytes: Sequence[int], *, quick: bool, seed: int) -> Iterator[Row]:
+    repeats = QUICK_PAGE_REPEATS if quick else PAGE_REPEATS
+    for case in PAGES:
+        yield _told(load_pages(case, sizes_bytes, repeats=repeats, seed=seed))
+
+
 def _told(row: Row) -> Row:
     figures = {name: f"{value:.3g}" for name, value in row.items() if isinstance(value, int | float)}
     sys.stderr.write(f"  {row['case']}: {', '.join(f'{name} {value}' for name, value in figures.items())}\n")
@@ -104,6 +119,14 @@ def summary(rows: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
             figures |= {name: row[f"{control}_rounds"] for control, name in names.items()}
         if "share" in row:
             figures["fld_long_flow_share"] = row["share"]
+    pages = [row for row in rows if f"{FLD}_net_s" in row]
+    if pages:
+        gains = [_number(row[f"{CUBIC}_net_s"]) / _number(row[f"{FLD}_net_s"]) for row in pages]
+        figures["page_net_transfer_gain"] = statistics.median(gains)
+        for control in (CUBIC, FLD):
+            for figure in ("idle_share", "concurrency"):
+                of_pages = [_number(row[f"{control}_{figure}"]) for row in pages]
+                figures[f"page_{figure}_{control}"] = statistics.median(of_pages)
     short = [row for row in rows if "of_model" in row]
     worth = [_number(row["gain"]) for row in short if _number(row["model_gain"]) >= WORTH_IT]
     if worth:

@@ -133,13 +133,20 @@ class Watch:
 
 
 @contextmanager
+def buffered_bed(path: PathSpec, buffers: Buffers, *, clients: int = 1, seed: int = 1) -> Iterator[Testbed]:
+    """A testbed whose hosts have these buffers."""
+    with Testbed(path, clients=clients, seed=seed, purpose="transport") as bed:
+        for host in bed.hosts:
+            bed.run(host, ["sh", "-c", _BUFFERS, "sh", _spaced(buffers.receive), _spaced(buffers.send)])
+        yield bed
+
+
+@contextmanager
 def arena(
     path: PathSpec, controls: Sequence[str], *, buffers: Buffers, clients: int = 1, seed: int = 1
 ) -> Iterator[Arena]:
     """A path whose origin sends by each of these congestion controls; the kernel must have them."""
-    with Testbed(path, clients=clients, seed=seed, purpose="transport") as bed:
-        for host in bed.hosts:
-            bed.run(host, ["sh", "-c", _BUFFERS, "sh", _spaced(buffers.receive), _spaced(buffers.send)])
+    with buffered_bed(path, buffers, clients=clients, seed=seed) as bed:
         standing = Arena(bed, controls)
         try:
             yield standing

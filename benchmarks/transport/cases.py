@@ -65,6 +65,8 @@ SHORT_FLOWS = (
     ShortFlowsCase(name="3G, bulk beside", path=HSPA, buffers=HSPA_PHONE, background=1),
 )
 
+PAGES = SHORT_FLOWS[1:3]
+
 SIZES_BYTES = (30_000, 50_000, 120_000, 250_000, 500_000, 1_000_000, 2_000_000)
 QUICK_SIZES_BYTES = (50_000, 120_000, 500_000)
 

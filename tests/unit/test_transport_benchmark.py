@@ -1,12 +1,16 @@
 """What the transport benchmark makes of what it saw."""
 
+import json
+
 import pytest
 
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.transport.__main__ import summary
 from benchmarks.transport.cases import ROUNDS
 from benchmarks.transport.measuring import model_gain
+from benchmarks.transport.pages import sizes_of_har, typical_sizes, write_page
 from benchmarks.transport.wire import parse, rounds
+from tests.unit.connections.hars import entry, har
 
 
 def test_a_pause_of_more_than_half_a_round_trip_begins_a_round():
@@ -42,3 +46,24 @@ def test_the_summary_judges_what_the_model_holds_possible_and_the_worst_of_all()
     assert figures["fld_long_flow_share"] == pytest.approx(1.1)
     assert (figures["fld_rounds_500kB"], figures["reno_rounds_500kB"], figures["cubic_rounds_500kB"]) == (4, 6, 6)
     assert summary([]) == {}
+
+
+def test_a_page_has_objects_as_large_as_the_papers_connections():
+    sizes = sorted(typical_sizes(seed=1, count=20_000))
+    assert sizes[int(0.85 * len(sizes))] == pytest.approx(50_000, rel=0.1)
+    assert sizes[int(0.99 * len(sizes))] == pytest.approx(500_000, rel=0.2)
+
+
+def test_a_page_is_written_and_replayed_in_the_sizes_asked_for(tmp_path):
+    recorded = json.dumps(har(entry(size=1_001), entry(5, size=70_000))).encode()
+    write_page(tmp_path, sizes_of_har(recorded), seed=1)
+    assert [(tmp_path / name).stat().st_size for name in ("0.js", "1.js")] == [1_001, 70_000]
+    assert (tmp_path / "page.html").read_text().count("<script async") == 2
+
+
+def test_the_summary_tells_pages_apart():
+    row = {"case": "page", "cubic_net_s": 2.0, "fld_tcp_net_s": 1.6}
+    row |= {"cubic_idle_share": 0.4, "fld_tcp_idle_share": 0.5, "cubic_concurrency": 2.0, "fld_tcp_concurrency": 1.5}
+    figures = summary([row])
+    assert figures["page_net_transfer_gain"] == pytest.approx(1.25)
+    assert (figures["page_idle_share_cubic"], figures["page_idle_share_fld_tcp"]) == (0.4, 0.5)
