@@ -1,13 +1,12 @@
 """Analyse a browser's log (HAR) and keep what it tells of each page: figures, connections and advice, no addresses."""
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
-
-from pydantic_core import to_json
 
 from services.application.ports import Clock, Transaction
 from tradewind.connections.har import Har
@@ -16,6 +15,10 @@ from tradewind.wire.connections import AnalysedPage, ConnectionAnalysis, analysi
 
 STEPS = tuple(step / 40 for step in range(41))
 """Probabilities at which distributions are told."""
+
+
+MOST_KEPT = 10_000
+"""Page loads of a tenant; a day's worth of a robot that records one every ten seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,9 @@ class PageLoads(Protocol):
     def put(self, page: AnalysedPage, *, tool: str, content_sha256: bytes, ordinal: int, at: datetime) -> UUID:
         """Store a page; one of the same content is replaced and keeps its id."""
 
+    def keep_newest(self, number: int) -> None:
+        """Remove those before the newest ``number``."""
+
 
 class PageLoadsUnitOfWork(Transaction, Protocol):
     @property
@@ -78,7 +84,7 @@ class PageLoadsUnitOfWork(Transaction, Protocol):
 
 def content_sha256(har: Har) -> bytes:
     """Tells a log from others by what of it is analysed."""
-    return hashlib.sha256(to_json(har.slim())).digest()
+    return hashlib.sha256(json.dumps(har.slim()).encode()).digest()
 
 
 def analyse_connections(har: Har, *, path: Path, proxy: str | None = None) -> ConnectionAnalysis:
@@ -94,11 +100,15 @@ def analyse_connections(har: Har, *, path: Path, proxy: str | None = None) -> Co
 def keep_analysis(
     analysis: ConnectionAnalysis, *, content_sha256: bytes, uow: PageLoadsUnitOfWork, clock: Clock
 ) -> ConnectionAnalysis:
-    """Store each page once, however often its log comes; with the ids under which they are kept."""
+    """Store each page once, however often its log comes; with the ids under which they are kept.
+
+    Of a tenant the newest `MOST_KEPT` are kept.
+    """
     at = clock.now()
     pages = []
     for ordinal, page in enumerate(analysis.pages):
         page_id = uow.page_loads.put(page, tool=analysis.tool, content_sha256=content_sha256, ordinal=ordinal, at=at)
         pages.append(page.model_copy(update={"id": page_id}))
+    uow.page_loads.keep_newest(MOST_KEPT)
     uow.commit()
     return analysis.model_copy(update={"pages": pages})

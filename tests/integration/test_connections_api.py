@@ -81,6 +81,19 @@ def test_what_is_no_log_is_refused_with_its_reason(client, content, status, reas
     assert reason in answer.json()["detail"]
 
 
+def test_the_newest_pages_are_kept(parts, api, database_url):
+    tenant = new_tenant(parts, database_url)
+    with tenant.client(api, Scope.AGENT) as client:
+        ids = [
+            client.post(ANALYSE, json=har(entry(), load_ms=load_ms)).json()["pages"][0]["id"] for load_ms in (1, 2, 3)
+        ]
+    with parts.store.unit_of_work(tenant.id) as uow:
+        uow.page_loads.keep_newest(3)
+        assert [str(each.id) for each in uow.page_loads.page(limit=9)] == ids[::-1]
+        uow.page_loads.keep_newest(1)
+        assert [str(each.id) for each in uow.page_loads.page(limit=9)] == ids[2:]
+
+
 def test_only_agents_may_have_logs_analysed(api, surfer):
     with surfer.client(api, Scope.ANALYST) as analyst:
         assert analyst.post(ANALYSE, json=PAGE).status_code == 403

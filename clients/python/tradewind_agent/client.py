@@ -1,5 +1,6 @@
 """SDK: the calls of API v1; how they are sent, and when again, is told in `tradewind_agent.calls`."""
 
+import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -220,8 +221,6 @@ class Client:
         path : what is known of the path to the servers.
         proxy : name of one's own cache.
         """
-        from pydantic_core import to_json  # noqa: PLC0415 -- a copy does without
-
         from tradewind.wire.connections import ConnectionAnalysis  # noqa: PLC0415 -- a copy does without
 
         asked = {"rtt_s": path.rtt_s, "bandwidth_bps": path.bandwidth_bps, "proxy": proxy}
@@ -229,7 +228,7 @@ class Client:
             "POST",
             "/v1/connections/analyse",
             params={name: value for name, value in asked.items() if value is not None},
-            content=to_json(har.slim()),
+            content=json.dumps(har.slim()).encode(),
             headers={"Content-Type": "application/json"},
         )
         return self._calls.parse(response, TypeAdapter(ConnectionAnalysis))

@@ -10,6 +10,7 @@ from tradewind.path import Path as NetworkPath
 from tradewind.units import format_bytes, format_count
 from tradewind.wire.connections import ConnectionAnalysis, analysis_of
 from tradewind_agent.client import Client
+from tradewind_agent.errors import RequestRefused
 from tradewind_agent.har_file import is_har, looks_like_har, read_har
 
 HAR = "har"
@@ -66,7 +67,7 @@ def upload_hars(hars: Sequence[NamedLog], *, client: Client | None, path: Networ
         try:
             har = read_har(log)
             analysis = analysis_of(har, path=path) if client is None else client.analyse_connections(har, path=path)
-        except (InvalidValue, TooLarge) as wrong:
+        except (InvalidValue, TooLarge, RequestRefused) as wrong:
             yield HarReport(name, failure=str(wrong))
         else:
             yield HarReport(name, analysis)

@@ -19,6 +19,10 @@ MOSTLY = 0.9
 """Share of connections above which a page counts as encrypted, or as plain (section 3, Fig. 5)."""
 
 
+MOST_RTTS = 1_000_000
+"""Beyond it the round trip is wrong, not the object slow."""
+
+
 class EncryptionClass(StrEnum):
     """The page types of the paper's Fig. 5."""
 
@@ -175,7 +179,7 @@ def rtt_bin(receive_s: float, rtt_s: float) -> int:
 
     What comes with the first byte belongs to the first round: a window later than the first takes a round trip more.
     """
-    return int(receive_s / rtt_s) + 1
+    return min(int(receive_s / rtt_s), MOST_RTTS) + 1
 
 
 def _received(connection: Connection) -> list[Interval]:

@@ -3,6 +3,7 @@
 The format: "HAR 1.2 Spec", J. Odvarko, http://www.softwareishard.com/blog/har-12-spec/.
 """
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,8 +52,21 @@ def decode_har(content: bytes) -> Har:
     try:
         document = from_json(content)
     except ValueError as wrong:
-        raise InvalidValue("har", why_no_json(str(wrong))) from None
+        if _HALF_A_CHARACTER not in str(wrong):
+            raise InvalidValue("har", why_no_json(str(wrong))) from None
+        document = _with_half_characters(content)
     return har_of_document(document)
+
+
+_HALF_A_CHARACTER = "hex escape"
+"""What the parser says of an escape such as ``\\ud800`` alone: browsers write them where a page's text has them."""
+
+
+def _with_half_characters(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as wrong:
+        raise InvalidValue("har", why_no_json(str(wrong))) from None
 
 
 def har_of_document(document: Any) -> Har:
@@ -86,7 +100,7 @@ def tool_of(log: Json) -> str:
     for who in ("browser", "creator"):
         found = log.get(who)
         if isinstance(found, Mapping) and isinstance(found.get("name"), str) and found["name"].strip():
-            return str(found["name"]).strip()[:LONGEST_NAME]
+            return _printable(found["name"].strip())
     return "unknown"
 
 
@@ -134,11 +148,14 @@ def page_name(page: Json) -> str:
     try:
         address = urlsplit(title)
         if address.scheme in ("http", "https") and address.hostname:
-            return origin_of(address)
+            return _printable(origin_of(address))
     except ValueError:
         return "page"
-    shown = "".join(letter if letter.isprintable() else " " for letter in title)
-    return shown[:LONGEST_NAME] or "page"
+    return _printable(title) or "page"
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in text[:LONGEST_NAME])
 
 
 def _page(page: Json) -> _Page:

@@ -4,7 +4,6 @@ HAR 1.2 leaves much open, and tools differ: times that are not known are -1 or a
 ``connection`` may be the port of the server, and sizes are told in four places.
 """
 
-import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +14,12 @@ from tradewind.connections.page_load import HttpVersion, LeftOut, WebObject
 Json = Mapping[str, Any]
 
 MS = 1e-3
+MOST_MS = 1e10
+"""Four months: what says that it took longer says nothing."""
+
+MOST_BYTES = 2**40
+"""Of one object, likewise."""
+
 _DEFAULT_PORT = {"http": 80, "https": 443}
 _NO_BODY = frozenset({204, 304})
 _SWITCHED_PROTOCOLS = 101
@@ -100,9 +105,8 @@ def origin_of(address: SplitResult) -> str:
 
 def seconds(value: Any) -> float | None:
     """Milliseconds of a log in s; None where it says that it does not know them."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        return None
-    return float(value) * MS
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_MS
+    return float(value) * MS if known else None
 
 
 def _object(parent: Json, name: str) -> Json:
@@ -116,7 +120,7 @@ def _seconds(timings: Json, phase: str) -> float | None:
 
 def _count(parent: Json, name: str) -> int | None:
     value = parent.get(name)
-    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 2**53
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_BYTES
     return int(value) if known else None  # type: ignore[arg-type]  # it is a number here
 
 
@@ -138,7 +142,8 @@ def _address(request: Json) -> SplitResult | None:
         usable = address.scheme in _DEFAULT_PORT and address.hostname and (address.port is None or address.port > 0)
     except ValueError:
         return None
-    return address if usable and len(address.hostname or "") <= _LONGEST_HOST else None
+    host = address.hostname or ""
+    return address if usable and len(host) <= _LONGEST_HOST and host.isprintable() else None
 
 
 def _why_no_object(entry: Json, response: Json) -> LeftOut | None:
@@ -195,7 +200,7 @@ def _wire_bytes(response: Json, *, method: str) -> int | None:
         content = _count(_object(response, "content"), "size")
         told.append(None if content is None else headers + content)
     length = _header(response, "content-length")
-    if has_body and length.isascii() and length.isdigit() and len(length) < len(str(2**53)):
+    if has_body and length.isascii() and length.isdigit() and len(length) < len(str(MOST_BYTES)):
         told.append(headers + int(length))
     return max((each for each in told if each is not None), default=None)
 

@@ -45,6 +45,11 @@ class PageLoads:
             )
         return page_id
 
+    def keep_newest(self, number: int) -> None:
+        """Remove those before the newest ``number``, with their connections."""
+        newest_gone = select(page_loads.c.id).order_by(page_loads.c.id.desc()).offset(number).limit(1)
+        self._connection.execute(delete(page_loads).where(page_loads.c.id <= newest_gone.scalar_subquery()))
+
     def page(self, *, limit: int, before: UUID | None = None) -> Sequence[PageRow]:
         """Loads, the newest first."""
         of_page = page_connections.c.page_load_id == page_loads.c.id

@@ -159,6 +159,20 @@ def test_a_log_on_disk_is_read_as_one_in_memory(tmp_path):
     assert "secret" not in json.dumps(streamed.slim())
 
 
+@pytest.mark.parametrize("read", [decode_har, lambda content: read_har(BytesIO(content))])
+def test_what_no_column_holds_is_taken_for_unknown(read):
+    document = har(entry(url="http://a\0b/"), entry(connect=1e-300, receive=1e300, wait=1e9, size=2**60), "\ud800")
+    document["log"]["browser"] = {"name": "Fire\0fox \ud800"}
+    document["log"]["pages"][0]["title"] = "half \ud800 a character"
+    document["log"]["entries"][1]["timings"]["dns"] = 10**18
+    har_read = read(json.dumps(document).encode())
+    (made,) = page_loads(har_read)
+    assert har_read.tool.isprintable()
+    assert made.name.isprintable()
+    assert made.left_out == {LeftOut.NOT_HTTP: 1, LeftOut.MALFORMED: 1}
+    assert (made.objects[0].receive, made.objects[0].wire_bytes) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("beginning", "verdict"),
     [(b'\xef\xbb\xbf{\n "log" : {\n "pages": [', True), (b'{"log":{"version":"1.2"', True), (b'{"log":"text"}', False),

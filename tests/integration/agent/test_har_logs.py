@@ -1,0 +1,44 @@
+"""Browsers' logs on the command line, beside others and broken ones."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.integration.agent.command import environment, run
+from tests.records import ndjson, record
+from tests.unit.connections.hars import entry, har
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    whole = json.dumps(har(entry(0, connect=20, version="h2", size=60_000), entry(5, size=10)))
+    (logs / "page.har").write_text(whole)
+    (logs / "cut.har").write_text(whole[:-50])
+    (logs / "transfers.ndjson").write_bytes(ndjson([record(0)]))
+    return logs
+
+
+def test_a_folder_of_all_kinds_is_told_log_by_log(folder: Path, tmp_path: Path) -> None:
+    done = run("logs", "upload", str(folder), "--dry-run", "--json", env=environment(tmp_path))
+    assert done.code == 1  # one of them is cut off
+    told = done.document
+    assert [each["imported"] for each in told["files"]] == [1]
+    cut, page = told["hars"]
+    assert "is cut off" in cut["failure"]
+    assert [each["objects"] for each in page["pages"]] == [2]
+
+
+def test_a_page_is_analysed_without_a_service(folder: Path, tmp_path: Path) -> None:
+    env = environment(tmp_path)
+    done = run("connections", "analyse", str(folder / "page.har"), "--rtt", "60ms", env=env)
+    assert done.code == 0, done.err
+    assert "2 objects, 60 kB, over 2 connections" in done.out
+    assert "Begin with a window of" in done.out
+    refused = run("connections", "analyse", str(folder / "cut.har"), env=env)
+    assert (refused.code, refused.error) == (
+        2,
+        "tradewind: har: is cut off: it ends before its JSON does; save it again",
+    )

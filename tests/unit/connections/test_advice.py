@@ -1,0 +1,81 @@
+"""What is advised for a page's servers, with gains by hand."""
+
+import json
+
+import pytest
+
+from tests.unit.connections.hars import entry, har
+from tradewind.connections.advice import Advice, AdviceKind, advise, flow_lengths
+from tradewind.connections.analysis import analyse
+from tradewind.connections.har import decode_har, page_loads
+from tradewind.connections.page_load import PageLoad
+from tradewind.connections.rounds import FLD_TCP, Sender
+from tradewind.path import Path
+
+SENDER = Sender(segment_bytes=1500)
+WIDE = Path(rtt_s=0.1)
+
+
+def load(*entries: object) -> PageLoad:
+    (only,) = page_loads(decode_har(json.dumps(har(*entries)).encode()))
+    return only
+
+
+def advised(*entries: object, path: Path = WIDE, sender: Sender = SENDER) -> dict[AdviceKind, Advice]:
+    return {each.kind: each for each in advise(load(*entries), path, sender)}
+
+
+def test_a_connection_for_each_object_is_worth_keeping_open():
+    entries = [entry(1000 * n, url="http://a.org/", connection=f"c{n}", size=1000) for n in range(3)]
+    found = advised(*entries)[AdviceKind.KEEP_ALIVE]
+    assert found.origin == "http://a.org:80"
+    assert found.waiting_s == pytest.approx(0.6)  # of each a handshake and a round
+    assert found.saved_s == pytest.approx(0.2)
+    assert found.saved_rtts == pytest.approx(2)
+
+
+def test_many_objects_in_turn_are_worth_http_2():
+    entries = [entry(0, url="http://a.org/", connection=f"c{n % 2}", size=2000) for n in range(20)]
+    found = advised(*entries)
+    assert found[AdviceKind.HTTP_2].waiting_s == pytest.approx(1.1)  # a handshake and ten rounds
+    assert found[AdviceKind.HTTP_2].saved_s == pytest.approx(1.1 - 0.3)  # 40 kB: a handshake and two flights
+    more = found[AdviceKind.CONNECTIONS_PER_HOST]
+    assert (more.proposed, more.saved_s) == (5, pytest.approx(0.6))  # four rounds; a sixth connection gains no round
+    assert "5 connections" in more.text
+
+
+def test_a_larger_initial_window_is_the_smallest_that_gains_as_much():
+    found = advised(entry(0, url="http://a.org/", version="h2", size=60_000))
+    assert AdviceKind.HTTP_2 not in found
+    window = found[AdviceKind.INITIAL_WINDOW]
+    assert (window.proposed, window.saved_rtts) == (48, pytest.approx(2))  # 72 kB at once, where 15 + 30 + 15 were
+    assert found[AdviceKind.FLD_TCP].saved_rtts == pytest.approx(1)  # 15 + 45
+
+
+def test_no_window_is_advised_beyond_what_the_path_holds():
+    narrow = Path(rtt_s=0.1, bandwidth_bps=2.4e6)  # 30 kB: 20 segments
+    window = advised(entry(0, url="http://a.org/", version="h2", size=60_000), path=narrow)[AdviceKind.INITIAL_WINDOW]
+    assert window.proposed == 16
+
+
+def test_a_page_of_one_small_object_needs_no_advice():
+    assert advised(entry(0, size=1000)) == {}
+
+
+def test_what_triples_already_is_not_told_to():
+    sender = Sender(segment_bytes=1500, growth=FLD_TCP)
+    assert AdviceKind.FLD_TCP not in advised(entry(0, version="h2", size=500_000), sender=sender)
+
+
+def test_round_trips_come_from_handshakes_where_none_is_given():
+    entries = entry(0, connect=50, ssl=25, version="h2", size=60_000), entry(0, url="http://b.org/", size=60_000)
+    found = advise(load(*entries), Path(), SENDER)
+    assert {each.origin for each in found} == {"https://example.org:443", "http://b.org:80"}
+    assert all(each.saved_s == pytest.approx(0.025 * each.saved_rtts) for each in found)
+    assert advise(load(entry(0, size=60_000)), Path(), SENDER) == []
+
+
+def test_connections_are_told_by_their_length():
+    made = load(*(entry(0, connection=f"c{size}", size=size) for size in (15_000, 15_001, 2_000_000, 2_000_001)))
+    lengths = flow_lengths(analyse(made), SENDER)
+    assert (lengths.first_window, lengths.short, lengths.long) == (1, 2, 1)
