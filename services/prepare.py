@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
     preparations.add_parser("database", help="make the roles and bring the schema up to date")
     key = preparations.add_parser("key", help="print a new API key, which is shown this once")
     key.add_argument("--tenant", default=FIRST_TENANT, help="made if there is none of that name (%(default)s)")
-    key.add_argument("--name", default="first", help="what the key is called in lists (%(default)s)")
+    key.add_argument("--name", default="first key", help="what the key is called in lists (%(default)s)")
     key.add_argument("--scope", type=Scope, choices=tuple(Scope), action="append", help="may be repeated; default: all")
     login = preparations.add_parser(
         "login", help="print a password for one sign-in to the pages, which is shown this once"

@@ -123,7 +123,7 @@ def first_key(parts: Container, kept_in: Path) -> str:
         secret = kept_in.read_text(encoding="utf-8").strip()
         if parts.store.registry.find_key(sha256_of(secret)) is not None:
             return secret
-    created = new_key(parts, tenant=FIRST_TENANT, name="first", scopes=tuple(Scope))
+    created = new_key(parts, tenant=FIRST_TENANT, name="this machine", scopes=tuple(Scope))
     kept_in.touch(mode=0o600)
     kept_in.write_text(f"{created.secret}\n", encoding="utf-8")
     return created.secret

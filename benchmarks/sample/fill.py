@@ -1,7 +1,8 @@
-"""Fill a running service with the sample: ``python -m benchmarks.sample.fill ADDRESS KEYFILE DAYS``.
+"""Fill a running service with the sample: ``python -m benchmarks.sample.fill ADDRESS FOLDER DAYS``.
 
-All of it goes the way of any other data: logs are uploaded, workers learn and publish, prices are set in a draft and
-published, ends of tuned transfers are told as agents tell them. What is there already is left as it is.
+It goes the way of any other data: logs are uploaded, workers learn and publish, ends of tuned transfers are told as
+agents tell them. Prices and quotes alone are put in the past (`benchmarks.sample.prices`). What is there already stays
+as it is.
 """
 
 import json
@@ -15,20 +16,13 @@ from typing import Any
 import httpx
 
 from benchmarks.sample import rows
+from benchmarks.sample.prices import price_and_quote
 from tradewind.errors import TradewindError
 
 START_PATIENCE_S = 180.0
 RELEASE_PATIENCE_S = 600.0
 POLL_S = 1.0
 REQUEST_S = 120.0
-PRICED_CONFIDENCE = 0.9
-MOST_TIERS = 1000
-BOOK = {"name": "Sample prices", "currency": "EUR", "energy_basis": "total"}
-PRICES = {
-    "max_throughput": {"base": "0.01", "per_gb": "0.030", "per_kwh": "0.25", "margin": "0.30"},
-    "min_energy": {"base": "0", "per_gb": "0.012", "per_kwh": "0.25", "margin": "0.15"},
-}
-OTHER_PRICE = {"base": "0.01", "per_gb": "0.020", "per_kwh": "0.25", "margin": "0.20"}
 CAP = {"scope": "link", "source": "sample-origin", "destination": "sample-ocean", "concurrency": 16, "streams": 32}
 
 
@@ -37,28 +31,29 @@ class NotFilled(TradewindError):
 
 
 def main(arguments: Sequence[str]) -> int:
-    address, key_file, days = arguments
+    address, folder, days = arguments
     try:
-        key = _waited(lambda: _key(address, Path(key_file)), START_PATIENCE_S, "the service did not start")
+        key = _waited(lambda: _key(address, Path(folder) / "agent-key"), START_PATIENCE_S, "the service did not start")
         with httpx.Client(
             base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=REQUEST_S, trust_env=False
         ) as service:
-            fill(service, timedelta(days=int(days)))
-    except (NotFilled, httpx.HTTPError) as failure:
+            fill(service, Path(folder), timedelta(days=int(days)))
+    except (TradewindError, httpx.HTTPError) as failure:
         _say(f"not filled: {failure}")
         return 1
     return 0
 
 
-def fill(service: httpx.Client, shift: timedelta) -> None:
-    """Bring what is missing of the sample into a service, and say what was done."""
+def fill(service: httpx.Client, folder: Path, shift: timedelta) -> None:
+    """Bring what is missing of the sample into the service with its data in ``folder``, and say what was done."""
     logs = [json.dumps(row).encode() + b"\n" for row in rows.log_rows(shift)]
     receipt = _asked(service, "POST", "/v1/logs", content=b"".join(logs))
     if not receipt["duplicate"]:
         _say(f"{receipt['accepted']} recorded transfers uploaded, {receipt['rejected']} spoilt ones in quarantine")
     release = _waited(lambda: _release(service), RELEASE_PATIENCE_S, "no release was made of the logs")
     if not _asked(service, "GET", "/v1/price-books"):
-        _price(service)
+        priced, quoted = price_and_quote(folder, list(rows.logged(shift)))
+        _say(f"{priced} tiers priced and published, {quoted} recorded transfers quoted")
     if not _asked(service, "GET", "/v1/limits"):
         _asked(service, "PUT", "/v1/limits", json=CAP)
     if not _asked(service, "GET", "/v1/transfers"):
@@ -66,18 +61,6 @@ def fill(service: httpx.Client, shift: timedelta) -> None:
             _tell(service, completion)
     links = len(_asked(service, "GET", "/v1/links"))
     _say(f"ready: {len(logs)} rows of {links} links, release {release} in force, prices published")
-
-
-def _price(service: httpx.Client) -> None:
-    """Publish a book with a price for the tiers of the confidence that is asked for most."""
-    tiers = _asked(service, "GET", "/v1/sla-tiers", params={"limit": MOST_TIERS})
-    priced = [each for each in tiers if (each["confidence"], each["energy_basis"]) == (PRICED_CONFIDENCE, "total")]
-    book = f"/v1/price-books/{_asked(service, 'POST', '/v1/price-books', json=BOOK)['id']}"
-    for tier in priced:
-        price = PRICES.get(tier["kind"], OTHER_PRICE)
-        _asked(service, "PUT", f"{book}/tiers/{tier['tier_id']}", json=price)
-    _asked(service, "POST", f"{book}/publish")
-    _say(f"{len(priced)} tiers priced and published")
 
 
 def _tell(service: httpx.Client, completion: dict[str, Any]) -> None:

@@ -19,10 +19,16 @@ Row = dict[str, Any]
 
 def log_rows(shift: timedelta) -> Iterator[Row]:
     """Every recorded row, then the spoilt copies."""
-    files = [*RECORDED_FOR_THE_DEMO, *(path for path in sorted(FOLDER.glob("*.ndjson")) if path != TUNED)]
-    rows = [marked(json.loads(line), shift) for path in files for line in path.read_text("utf-8").splitlines()]
+    rows = list(logged(shift))
     yield from rows
     yield from _spoilt(rows[:SPOILT])
+
+
+def logged(shift: timedelta) -> Iterator[Row]:
+    """Every recorded row."""
+    files = [*RECORDED_FOR_THE_DEMO, *(path for path in sorted(FOLDER.glob("*.ndjson")) if path != TUNED)]
+    for path in files:
+        yield from (marked(json.loads(line), shift) for line in path.read_text("utf-8").splitlines())
 
 
 def completions(shift: timedelta) -> Iterator[Row]:
@@ -36,10 +42,10 @@ def completions(shift: timedelta) -> Iterator[Row]:
 
 
 def marked(row: Row, shift: timedelta) -> Row:
-    """The row between endpoints whose names say that it is of the sample, moved in time."""
+    """The row between endpoints whose names say that it is of the sample, moved in time; a transfer of its own."""
     times = {name: _moved(row[name], shift) for name in ("started_at", "ended_at")}
     names = {name: f"{MARK}{row[name].removeprefix(MARK)}" for name in ("source", "destination")}
-    return row | times | names
+    return row | times | names | {"transfer_id": row.get("transfer_id") or row["id"]}
 
 
 def shift_days(now: datetime | None = None) -> int:
@@ -52,7 +58,7 @@ def shift_days(now: datetime | None = None) -> int:
 def _spoilt(rows: list[Row]) -> Iterator[Row]:
     """A rate in kbit/s where bit/s belong, and an end before the beginning; ids that no other row has."""
     for number, row in enumerate(rows):
-        spoilt = row | {"id": f"00000000-0000-4000-8000-{number:012d}"}
+        spoilt = row | dict.fromkeys(("id", "transfer_id"), f"00000000-0000-4000-8000-{number:012d}")
         if number % 2:
             spoilt |= {"started_at": row["ended_at"], "ended_at": row["started_at"]}
         else:

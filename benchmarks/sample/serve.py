@@ -38,7 +38,7 @@ def main() -> int:
     parent = os.getpid()
     address = f"http://{settings.host}:{settings.port}"
     filling = subprocess.Popen(
-        [sys.executable, "-P", "-m", "benchmarks.sample.fill", address, str(folder / "agent-key"), str(days)],
+        [sys.executable, "-P", "-m", "benchmarks.sample.fill", address, str(folder), str(days)],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is for the service, which ends this too
@@ -83,7 +83,10 @@ def kept_shift(folder: Path) -> int:
 def notice(days: int) -> str:
     """What every page says."""
     when = "at the times of their recording" if not days else f"their times moved by {days} days"
-    return f"Sample data: transfers that the project recorded on emulated paths, {when}. Energy is a model's."
+    return (
+        f"Sample data: transfers that the project recorded on emulated paths, {when}. Energy is a model's, and "
+        "the prices are made up: each transfer is quoted as if it had asked."
+    )
 
 
 if __name__ == "__main__":

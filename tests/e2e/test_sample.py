@@ -22,6 +22,7 @@ class Served:
     address: str
     key: str
     password: str
+    folder: Path
 
     def client(self) -> httpx.Client:
         return httpx.Client(base_url=self.address, headers={"Authorization": f"Bearer {self.key}"}, timeout=60)
@@ -36,7 +37,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         key = service.line_matching(r"agent key: (\S+)")[1]
         password = service.line_matching(r"password (\S+)")[1]
         service.line_matching(r"sample: ready")
-        yield Served(address, key, password)
+        yield Served(address, key, password, folder / "data" / "sample")
 
 
 def test_recordings_have_been_uploaded_learned_priced_and_told(sample: Served) -> None:
@@ -54,11 +55,29 @@ def test_recordings_have_been_uploaded_learned_priced_and_told(sample: Served) -
     assert all(each["journalled_sequence"] >= 3 for each in transfers)
 
 
+def test_recorded_transfers_are_billed_at_the_time_when_they_ran(sample: Served) -> None:
+    begin = begin_of_all()
+    with sample.client() as client:
+        statements = client.get("/v1/usage-statements", params={"month": f"{begin:%Y-%m}"}).json()
+        (book,) = client.get("/v1/price-books").json()
+    assert datetime.fromisoformat(book["effective_from"]) == begin
+    billed = {each["key"]: line for each in statements for line in each["billed"]}
+    assert len(billed) >= 3
+    assert all(key.startswith("mover at sample-") for key in billed)
+    assert sum(line["transfers"] for line in billed.values()) > 100
+    assert all(float(line["amount"]) > 0 for line in billed.values())
+
+
+def begin_of_all() -> datetime:
+    shift = timedelta(days=rows.shift_days())
+    return min(datetime.fromisoformat(row["started_at"]) for row in rows.logged(shift))
+
+
 def test_filling_again_changes_nothing(sample: Served) -> None:
     paths = ("/v1/links", "/v1/price-books", "/v1/limits", "/v1/transfers")
     with sample.client() as client:
         before = [client.get(path).json() for path in paths]
-        fill.fill(client, timedelta())
+        fill.fill(client, sample.folder, timedelta())
         assert [client.get(path).json() for path in paths] == before
 
 

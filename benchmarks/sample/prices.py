@@ -1,0 +1,148 @@
+"""Prices and quotes of the sample: as if its book had been in force, and each transfer had asked what it costs.
+
+No call of the API begins a book in the past or tells of an old request, so this goes past it, into the sample's own
+database, through the same use cases. Keys, book and notice say that it is sample data.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from datetime import datetime
+from decimal import Decimal
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from services.api.recommend import enquiry_of
+from services.application.answering import answer
+from services.application.authenticate import Scope, new_secret
+from services.application.jobs import PricesChanged
+from services.application.journal_quotes import StoredQuote
+from services.application.manage_keys import create_key
+from services.application.price_books import draft_book, set_prices
+from services.bootstrap import Container, container
+from services.embedded.postgres import EmbeddedPostgres
+from services.embedded.valkey import EmbeddedValkey
+from services.persistence.roles import APP
+from services.prepare import FIRST_TENANT
+from tradewind.pricing import PriceModel
+from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
+from tradewind.wire.inventory import NewKey
+from tradewind.wire.recommendations import RecommendRequest
+
+BOOK = "Sample prices"
+CURRENCY = "EUR"
+MOST_TIERS = 5_000
+
+
+def _model(base: str, per_gb: str, per_kwh: str, margin: str) -> PriceModel:
+    return PriceModel(base=Decimal(base), per_gb=Decimal(per_gb), per_kwh=Decimal(per_kwh), margin=Decimal(margin))
+
+
+PRICES = {
+    SlaKind.MAX_THROUGHPUT: _model("0.01", "0.030", "0.25", "0.30"),
+    SlaKind.MIN_ENERGY: _model("0", "0.012", "0.25", "0.15"),
+}
+OTHER_PRICE = _model("0.01", "0.020", "0.25", "0.20")
+
+AGREEMENTS: Sequence[dict[str, Any]] = (
+    {"kind": "max_throughput"},
+    {"kind": "min_energy"},
+    {"kind": "throughput_at_least", "fraction": 0.6},
+    {"kind": "max_throughput"},
+    {"kind": "energy_efficiency"},
+    {"kind": "throughput_at_least", "fraction": 0.9},
+)
+"""What the transfers ask for in turn."""
+
+
+def price_and_quote(folder: Path, logged: Sequence[dict[str, Any]]) -> tuple[int, int]:
+    """Publish a book that begins with the first of the logged transfers, and quote them; tiers priced, quotes made.
+
+    Parameters
+    ----------
+    folder : of the running service's data.
+    """
+    with (
+        EmbeddedPostgres(folder / "postgres", tcp=True) as postgres,
+        EmbeddedValkey(folder / "valkey") as valkey,
+        container(database_url=postgres.url(APP), redis_url=valkey.url()) as parts,
+    ):
+        tenant_id = parts.store.registry.find_tenant(FIRST_TENANT)
+        assert tenant_id is not None, "the service has made it"
+        begins_at = min(datetime.fromisoformat(row["started_at"]) for row in logged)
+        priced = _publish(parts, tenant_id, begins_at)
+        with closing(asyncio.new_event_loop()) as loop:
+            quotes = loop.run_until_complete(_quotes(parts, tenant_id, logged))
+        with parts.store.unit_of_work(tenant_id) as uow:
+            uow.quotes.add(quotes)
+            uow.commit()
+    return priced, len(quotes)
+
+
+def _publish(parts: Container, tenant_id: UUID, begins_at: datetime) -> int:
+    with parts.store.unit_of_work(tenant_id) as uow:
+        release = uow.releases.current()
+        assert release is not None, "it was waited for"
+        tiers = uow.sla_tiers.page(release, limit=MOST_TIERS)
+        book = draft_book(
+            BOOK, currency=CURRENCY, energy_basis=EnergyBasis.TOTAL, copy_of=None, uow=uow, clock=parts.clock
+        )
+    prices = {
+        each.tier.id: PRICES.get(each.partition.kind, OTHER_PRICE)
+        for each in tiers
+        if (each.partition.confidence, each.partition.energy_basis) == (DEFAULT_CONFIDENCE, EnergyBasis.TOTAL)
+    }
+    with parts.store.unit_of_work(tenant_id) as uow:
+        set_prices(book.id, prices, version=None, uow=uow)
+    with parts.store.unit_of_work(tenant_id) as uow:
+        uow.price_books.publish(book.id, effective_from=begins_at, at=begins_at)
+        uow.audit.note("price_book.published", BOOK, id=str(book.id), effective_from=begins_at.isoformat())
+        uow.publish(PricesChanged(tenant_id))
+        uow.commit()
+    return len(prices)
+
+
+async def _quotes(parts: Container, tenant_id: UUID, logged: Iterable[dict[str, Any]]) -> Sequence[StoredQuote]:
+    """An offer for each transfer at the time of its begin, by the key of its receiver; those that have a price."""
+    keys: dict[str, UUID] = {}
+    found = []
+    for row, sla in zip(logged, cycle(AGREEMENTS), strict=False):
+        transfer_id = UUID(row["transfer_id"])
+        enquiry = enquiry_of(_asked(row, sla))
+        offer = await answer(
+            enquiry,
+            tenant_id,
+            snapshots=parts.snapshots,
+            lookups=parts.lookups,
+            unseen_turns=parts.unseen_turns,
+            new_transfer_id=lambda each=transfer_id: each,  # type: ignore[misc]
+        )
+        site = row["destination"]
+        keys[site] = keys.get(site) or _key(parts, tenant_id, f"mover at {site}")
+        quote = StoredQuote.of(offer, enquiry, key_id=keys[site], at=datetime.fromisoformat(row["started_at"]))
+        if quote is not None and quote.amount is not None:
+            found.append(quote)
+    return found
+
+
+def _asked(row: dict[str, Any], sla: dict[str, Any]) -> RecommendRequest:
+    """What would have been asked before the transfer of a row."""
+    path = {name: row["path"][name] for name in ("bandwidth_bps", "rtt_s") if name in row.get("path", {})}
+    dataset = {name: row["dataset"][name] for name in ("file_count", "total_bytes")}
+    return RecommendRequest.model_validate(
+        {
+            "source": row["source"],
+            "destination": row["destination"],
+            "mover": row["mover"]["name"],
+            "dataset": dataset,
+            "sla": sla,
+            "path": path,
+        }
+    )
+
+
+def _key(parts: Container, tenant_id: UUID, name: str) -> UUID:
+    with parts.store.unit_of_work(tenant_id) as uow:
+        return create_key(NewKey(name=name, scopes=(Scope.AGENT,)), new_secret(), uow=uow, clock=parts.clock).id
