@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 from tradewind.errors import InvalidValue
 
@@ -24,9 +25,15 @@ class EnergyBasis(StrEnum):
     DYNAMIC = "dynamic"
 
 
-_NEEDS_TARGET = frozenset(
-    {SlaKind.THROUGHPUT_AT_LEAST, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST, SlaKind.DEADLINE}
+_UNIT_OF_TARGET = MappingProxyType(
+    {
+        SlaKind.THROUGHPUT_AT_LEAST: "bit/s",
+        SlaKind.ENERGY_AT_MOST: "J of the whole data set",
+        SlaKind.POWER_AT_MOST: "W",
+        SlaKind.DEADLINE: "s",
+    }
 )
+"""Of the kinds that need one."""
 
 
 def round_up_confidence(confidence: float) -> float:
@@ -63,9 +70,9 @@ class Sla:
                 raise InvalidValue("sla.fraction", "goes with throughput_at_least, in place of a target")
             if not 0 < self.fraction <= 1:
                 raise InvalidValue("sla.fraction", f"must be within (0, 1], got {self.fraction}")
-        elif self.kind in _NEEDS_TARGET:
+        elif self.kind in _UNIT_OF_TARGET:
             if self.target is None:
-                raise InvalidValue("sla.target", f"{self.kind} needs a target")
+                raise InvalidValue("sla.target", f"{self.kind} needs a target, in {_UNIT_OF_TARGET[self.kind]}")
             if not 0 < self.target < float("inf"):
                 raise InvalidValue("sla.target", f"must be above 0 and finite, got {self.target}")
         elif self.target is not None:

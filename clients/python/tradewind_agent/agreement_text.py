@@ -1,6 +1,7 @@
 """Agreements as people write them: ``max_throughput``, ``throughput_at_least=500Mbps``, ``deadline=2h``."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from tradewind.errors import InvalidUnit, InvalidValue
@@ -38,16 +39,35 @@ def parse_agreement(
     try:
         kind = SlaKind(name.strip().lower().replace("-", "_"))
     except ValueError:
-        raise InvalidValue("sla", f"unknown kind {name.strip()!r}; one of {', '.join(SlaKind)}") from None
+        raise InvalidValue("sla", f"unknown kind {name.strip()!r}; one of {', '.join(SlaKind)}{_meant(text)}") from None
     if kind not in _PARSE_TARGET:
         if given:
             raise InvalidValue("sla", f"{kind} takes no value")
         return Sla(kind=kind, confidence=confidence, energy_basis=energy_basis)
     if not value.strip():
         raise InvalidValue("sla", f"{kind} needs a value, such as {_EXAMPLES[kind]}")
-    if kind is SlaKind.THROUGHPUT_AT_LEAST and value.strip().endswith("%"):
-        return Sla(kind=kind, fraction=parse_fraction(value), confidence=confidence, energy_basis=energy_basis)
-    return Sla(kind=kind, target=_target(kind, value.strip()), confidence=confidence, energy_basis=energy_basis)
+    agreed = partial(Sla, kind=kind, confidence=confidence, energy_basis=energy_basis)
+    try:
+        if kind is SlaKind.THROUGHPUT_AT_LEAST and value.strip().endswith("%"):
+            return agreed(fraction=parse_fraction(value))
+        return agreed(target=_target(kind, value.strip()))
+    except InvalidValue as wrong:
+        if wrong.field != "sla.target":
+            raise
+        raise InvalidValue(
+            "sla", f"{kind}={value.strip()}: the target {wrong.reason}; such as {_EXAMPLES[kind]}"
+        ) from None
+
+
+def _meant(text: str) -> str:
+    """What a bare value could be the target of, as a question."""
+    for kind, parse in _PARSE_TARGET.items():
+        try:
+            parse(text.strip())
+        except InvalidUnit:
+            continue
+        return f"; did you mean {kind}={text.strip()}?"
+    return ""
 
 
 def _target(kind: SlaKind, value: str) -> float:

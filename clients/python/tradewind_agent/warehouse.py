@@ -74,6 +74,14 @@ class QueryResult:
         """A ``polars.DataFrame``."""
         return _library("polars", "polars").from_arrow(self.arrow())
 
+    def arrow_file(self, path: str) -> int:
+        """Write the rows to a file in the format of Arrow IPC (Feather 2); how many they are."""
+        pyarrow = _library("pyarrow", "arrow")
+        table = self.arrow()
+        with pyarrow.OSFile(path, "wb") as file, pyarrow.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        return int(table.num_rows)
+
     def parquet(self, path: str) -> int:
         """Write the rows to a Parquet file (zstd); how many they are."""
         parquet = _library("pyarrow.parquet", "arrow")

@@ -41,6 +41,16 @@ _PLAIN_REASONS = MappingProxyType(
 )
 """Where pydantic's own words speak of Python or of patterns."""
 
+_TARGETS = "bit/s (throughput_at_least), J (energy_at_most), W (power_at_most) or s (deadline)"
+_OF_AGREEMENTS = MappingProxyType(
+    {
+        "extra_forbidden": f"is not a known field; what is agreed is `target`, a number in {_TARGETS}, or `fraction`",
+        "float_parsing": f"must be a number, without a unit: a target is in {_TARGETS}",
+        "float_type": f"must be a number: a target is in {_TARGETS}",
+    }
+)
+"""Their target has the unit of their kind, which its name cannot tell."""
+
 
 _COUNTED = ("too_short", "too_long")
 _ITEMS = re.compile(r"should have (at (?:least|most) \d+ \w+) after validation, not (.+)")
@@ -62,6 +72,8 @@ class Open(BaseModel):
 def reason_of(error: ErrorDetails) -> InvalidValue:
     """The first of pydantic's errors as field and one phrase, fit for a quarantine row or a problem."""
     field = ".".join(str(part) for part in error["loc"]) or "row"
+    if "sla" in error["loc"][:-1] and error["type"] in _OF_AGREEMENTS:
+        return InvalidValue(field, _OF_AGREEMENTS[error["type"]])
     if error["type"] == "extra_forbidden":
         return InvalidValue(field, "is not a known field; units are part of the names, such as total_bytes and rtt_s")
     if error["type"] == "json_invalid":

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Self
 from uuid import UUID
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import to_json
 
 from tradewind.dataset import ChunkKind, DataSet, SizeBin
@@ -111,6 +111,19 @@ class WireLimits(Strict):
 
 
 class RecommendRequest(Strict):
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "source": "sample-origin",
+                    "destination": "sample-ocean",
+                    "dataset": {"file_count": 8, "total_bytes": 8_800_000},
+                    "sla": {"kind": "throughput_at_least", "target": 20_000_000, "confidence": 0.9},
+                }
+            ]
+        }
+    )
+
     source: Name
     destination: Name
     dataset: WireWorkload

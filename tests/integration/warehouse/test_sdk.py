@@ -7,6 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -97,13 +98,15 @@ def test_the_command_prints_a_table(user: dict[str, str]) -> None:
 
 
 def test_the_command_writes_what_the_file_is_called(user: dict[str, str], tmp_path: Path) -> None:
-    for name in ("rows.csv", "rows.json", "rows.parquet"):
+    for name in ("rows.csv", "rows.json", "rows.parquet", "rows.arrow"):
         done = sql(user, BIG, "--parameter", "1e6", "--output", str(tmp_path / name))
         assert (done.code, done.out) == (0, ""), done.err
     with (tmp_path / "rows.csv").open(encoding="utf-8") as file:
         assert len(list(csv.DictReader(file))) == 3
     assert len(json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))["rows"]) == 3
-    assert pq.read_table(tmp_path / "rows.parquet").num_rows == 3
+    assert (
+        pq.read_table(tmp_path / "rows.parquet").num_rows == feather.read_table(tmp_path / "rows.arrow").num_rows == 3
+    )
 
 
 def test_the_command_ends_with_one_line_when_refused(user: dict[str, str]) -> None:

@@ -33,7 +33,12 @@ def test_agreements_are_read_with_the_units_of_their_kind(text, kind, target, fr
         ("deadline", "needs a value, such as deadline=2h"),
         ("deadline=", "needs a value"),
         ("deadline=2kJ", "deadline cannot be '2kJ'; write it like deadline=2h"),
-        ("deadline=0s", "above 0"),
+        ("deadline=0s", "deadline=0s: the target must be above 0"),
+        (
+            "power_at_most=0W",
+            "power_at_most=0W: the target must be above 0 and finite, got 0.0; such as power_at_most=15W",
+        ),
+        ("500Mbps", "energy_at_most, .* did you mean throughput_at_least=500Mbps\\?"),
         ("deadline=7200", "deadline cannot be '7200'; write it like deadline=2h"),
         ("throughput_at_least=500", "cannot be '500'; write it like throughput_at_least=500Mbps or"),
         ("throughput_at_least=0.9", "or throughput_at_least=90%"),

@@ -2,13 +2,16 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tradewind.units import format_bytes, format_count
 from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.terminal import Terminal
 
@@ -19,11 +22,30 @@ SHOWN_ROWS = 1_000
 """Of a table on a terminal; who wants more, writes a file."""
 
 
+SHOWN_DIGITS = 6
+"""Of a number on a terminal; files and pipes have all of them."""
+
+SHOWN_CHARACTERS = 60
+
+
 class Format(StrEnum):
     TABLE = "table"
     CSV = "csv"
     JSON = "json"
+    ARROW = "arrow"
     PARQUET = "parquet"
+
+
+ENDINGS: Mapping[str, Format] = MappingProxyType(
+    {
+        ".arrow": Format.ARROW,
+        ".csv": Format.CSV,
+        ".feather": Format.ARROW,
+        ".json": Format.JSON,
+        ".parquet": Format.PARQUET,
+        ".txt": Format.TABLE,
+    }
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -43,49 +65,66 @@ def sql(
 ) -> None:
     """Ask the warehouse; the key needs the scope analyst."""
     terminal = Terminal(as_json)
-    form = format_ or (Format.JSON if as_json else _by_name(output))
-    if form is Format.PARQUET and output is None:
-        raise typer.BadParameter("parquet needs --output FILE", param_hint="--format")
+    form = format_ or (Format.JSON if as_json else format_of(output))
+    if form in (Format.PARQUET, Format.ARROW) and output is None:
+        raise typer.BadParameter(f"{form} needs --output FILE", param_hint="--format")
     if statement == "-":
         statement = sys.stdin.read()
     with surroundings.open_client() as client:
         most = limit or (SHOWN_ROWS if form is Format.TABLE else None)
         result = client.warehouse.query(statement, parameters or (), limit=most)
-        _write(result, form, output)
+        told = _write(result, form, output)
+    if output is not None:
+        terminal.note(f"wrote {told}{format_bytes(output.stat().st_size)} of {form} to {output}")
     if result.cut and limit is None:
         terminal.note(f"there are more rows than {most}; --limit or --output FILE shows them")
 
 
-def _by_name(output: Path | None) -> Format:
-    suffix = output.suffix.removeprefix(".").lower() if output else ""
-    return Format(suffix) if suffix in set(Format) else Format.TABLE
+def format_of(output: Path | None) -> Format:
+    """The format that a file is called by; a table where there is none.
+
+    Raises
+    ------
+    typer.BadParameter : the name ends otherwise.
+    """
+    if output is None:
+        return Format.TABLE
+    form = ENDINGS.get(output.suffix.lower())
+    if form is None:
+        raise typer.BadParameter(
+            f"{output.name!r} tells no format; let it end in {', '.join(ENDINGS)}, or say --format {'|'.join(Format)}",
+            param_hint="--output",
+        )
+    return form
 
 
-def _write(result: "QueryResult", form: Format, output: Path | None) -> None:
-    if form is Format.PARQUET:
+def _write(result: "QueryResult", form: Format, output: Path | None) -> str:
+    """Write the answer; how many rows it has, in words, where that is known."""
+    if form in (Format.PARQUET, Format.ARROW):
         assert output is not None
-        result.parquet(str(output))
-        return
+        rows = result.parquet(str(output)) if form is Format.PARQUET else result.arrow_file(str(output))
+        return f"{format_count(rows, 'row')}, "
     with ExitStack() as closing:
         file = closing.enter_context(output.open("wb")) if output else sys.stdout.buffer
         if form is Format.CSV:
             for piece in result.csv():
                 file.write(piece)
-        else:
-            rows = result.rows()
-            file.write(
-                (json.dumps({"rows": rows, "cut": result.cut}) if form is Format.JSON else _table(rows)).encode()
-            )
-            file.write(b"\n")
+            file.flush()
+            return ""
+        found = result.rows()
+        brief = output is None and sys.stdout.isatty()
+        text = json.dumps({"rows": found, "cut": result.cut}) if form is Format.JSON else table_of(found, brief=brief)
+        file.write(text.encode() + b"\n")
         file.flush()
+        return f"{format_count(len(found), 'row')}, "
 
 
-def _table(rows: list[dict[str, Any]]) -> str:
-    """Columns aligned, numbers to the right."""
+def table_of(rows: list[dict[str, Any]], *, brief: bool) -> str:
+    """Columns aligned, numbers to the right; ``brief`` : rounded and shortened, for eyes alone."""
     if not rows:
         return "(no rows)"
     heads = list(rows[0])
-    cells = [heads, *([_cell(row[head]) for head in heads] for row in rows)]
+    cells = [heads, *([_cell(row[head], brief=brief) for head in heads] for row in rows)]
     widths = [max(len(line[column]) for line in cells) for column in range(len(heads))]
     numeric = [all(_is_number(row[head]) for row in rows) for head in heads]
     return "\n".join(
@@ -101,7 +140,10 @@ def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, *, brief: bool) -> str:
     if value is None:
         return ""
-    return " ".join(value.split()) if isinstance(value, str) else json.dumps(value)
+    if brief and isinstance(value, float):
+        return f"{value:.{SHOWN_DIGITS}g}"
+    text = " ".join(value.split()) if isinstance(value, str) else json.dumps(value)
+    return f"{text[: SHOWN_CHARACTERS - 1]}…" if brief and len(text) > SHOWN_CHARACTERS else text

@@ -66,7 +66,7 @@ def prepare_copy_by(
         files = tuple(File(path, size) for path, size in zip(paths, workload.sizes_bytes, strict=True))
         task = mover.task_of_files(line, files)
     elif isinstance(mover, CurlMover):
-        words = ("--fail", "--location", "--create-dirs", "--netrc-optional")
+        words = ("--silent", "--show-error", "--fail", "--location", "--create-dirs", "--netrc-optional")
         sized = zip(jobs, workload.sizes_bytes, strict=True)
         pairs = tuple(
             Pair(str(job.source), job.destination, size, f"output = {quoted(str(job.destination))}")
