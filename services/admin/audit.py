@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
+from services.admin.audit_words import KINDS
 from services.admin.pages import ONE_LINE, page, page_router
 from services.admin.visitors import Operator, Parts
 from tradewind.wire.base import BIGINT_MAX
@@ -11,18 +12,6 @@ from tradewind.wire.base import BIGINT_MAX
 router = page_router("/audit")
 
 PAGE = 100
-KINDS = (
-    "endpoint",
-    "key",
-    "limit",
-    "price",
-    "price_book",
-    "quarantine",
-    "release",
-    "saved_query",
-    "tier",
-    "user",
-)
 
 
 @router.get("")

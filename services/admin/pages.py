@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
-from decimal import Decimal
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -17,7 +16,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from services.admin.audit_words import detail_in_words, done_in_words
 from services.admin.navigation import sections_for
+from services.admin.no_model import no_model
+from services.admin.price_forms import decimal_in_words, price_in_words
 from services.admin.static_files import address_of
 from services.admin.visitors import OwnForm, SentElsewhere, Visit
 from tradewind.errors import (
@@ -100,12 +102,6 @@ def _percent(value: float | None, digits: int = 0) -> str:
     return "–" if value is None else f"{100 * value:.{digits}f} %"
 
 
-def _decimal(number: Decimal) -> str:
-    """All digits that matter, without an exponent."""
-    text = f"{number:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def _origin(name: str) -> str:
     """The origin of an address as people write it, without the port that its scheme has anyway."""
     scheme, _, rest = name.partition("://")
@@ -134,8 +130,12 @@ def _environment() -> Environment:
     environment.filters |= {
         "bps": partial(_known, format_bps),
         "bytes": partial(_known, format_bytes),
+        "no_model": no_model,
         "joules": partial(_known, format_joules),
-        "decimal": _decimal,
+        "action": done_in_words,
+        "decimal": decimal_in_words,
+        "detail": detail_in_words,
+        "price": price_in_words,
         "seconds": partial(_known, format_seconds),
         "count": format_count,
         "date": _date,

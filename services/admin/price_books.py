@@ -1,36 +1,32 @@
 """*Price books*: drafted, edited in a table, compared with the one in force, published."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
 from urllib.parse import quote
 from uuid import UUID
 
 from fastapi import Depends, Form, Query, Request, Response
 
-from services.admin.charts.prices import revenues
-from services.admin.pages import chart, done, page, page_router
+from services.admin.pages import done, page, page_router
 from services.admin.price_forms import PARTS, instant_of, price_of, priced_tiers
+from services.admin.tiers import LinkAsked, shown_link
 from services.admin.visitors import LONGEST_FORM_FIELDS, Parts, Provider, Signed
+from services.admin.what_ifs import TRIED_ON, tried_on_demand
 from services.application.authenticate import Scope
-from services.application.currencies import currencies, minor_digits
+from services.application.currencies import currencies
 from services.application.price_books import BookState, PriceBook, draft_book, publish_book, set_prices
-from services.application.sla_tiers import MAX_OF_LINK, TierOfLink, by_cluster
-from services.application.what_if import WhatIf, what_if
+from services.application.sla_tiers import MAX_OF_LINK, NamedTiers, TierOfLink, by_cluster, named_tiers
 from services.persistence.unit_of_work import UnitOfWork
 from tradewind.pricing import PriceModel
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.units import format_count
-from tradewind.wire.base import Name
+from tradewind.wire.base import BIGINT_MAX, Name
 
 router = page_router("/price-books")
 
 HERE = "/admin/price-books"
-TRIED_ON = timedelta(days=30)
-"""Whose requests a draft is tried on."""
-
-HISTORY = 200
-"""Changes of a book that its page lists."""
+HISTORY = 20
+"""Changes of a book that its page lists at once."""
 
 Version = Annotated[int, Form(ge=1)]
 
@@ -46,18 +42,9 @@ Sent = Annotated[Mapping[str, str], Depends(_sent)]
 class Change(NamedTuple):
     """Tiers whose price differs alike from that in force; ``None`` where they have none."""
 
-    names: Sequence[str]
+    tiers: Sequence[NamedTiers]
     before: PriceModel | None
     after: PriceModel | None
-
-
-class Tried(NamedTuple):
-    """A draft tried on what was asked for lately; ``chart`` : ``None`` where nothing is earned."""
-
-    what_if: WhatIf
-    names: Mapping[UUID, str]
-    chart: str | None
-    same_currency: bool
 
 
 @router.get("")
@@ -95,9 +82,10 @@ def book_page(
     visit: Signed,
     parts: Parts,
     *,
-    link: UUID | None = None,
+    link: LinkAsked = "",
     confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
     basis: EnergyBasis = EnergyBasis.TOTAL,
+    older: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None,
 ) -> Response:
     """One book: its prices by link and cluster, and what it changes."""
     now = parts.clock.now()
@@ -105,12 +93,13 @@ def book_page(
         book = uow.price_books.get(book_id)
         in_force = next((each for each in uow.price_books.all() if each.is_in_force(now)), None)
         links = uow.links.all()
-        shown = next((each for each in links if each.id == link), links[0] if links else None)
         release = uow.releases.current()
+        learned = set() if release is None else set(uow.models.overviews(release))
+        shown = shown_link(links, link, learned)
         tiers = [] if release is None or shown is None else _tiers(uow, release, link_id=shown.id)
-        changes = _changes(uow, release, book, in_force)
-        history = uow.audit.of_book(book_id, limit=HISTORY)
-        tried = _tried(uow, release, book, in_force, now) if book.state(now) is BookState.DRAFT else None
+        changes = _changes(uow, book, in_force)
+        history = uow.audit.of_book(book_id, limit=HISTORY + 1, before=older)
+        tried = tried_on_demand(uow, book, in_force, now) if book.state(now) is BookState.DRAFT else None
     may_change = visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR)
     asked = [each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)]
     return page(
@@ -122,15 +111,16 @@ def book_page(
         editable=may_change and book.state(now) is BookState.DRAFT,
         in_force=in_force,
         links=links,
+        learned=learned,
         shown=shown,
         clusters=by_cluster(asked),
         tiers_of_link=len(tiers),
         changes=changes,
-        history=history,
+        history=history[:HISTORY],
+        older=older,
+        earlier=history[HISTORY - 1].id if len(history) > HISTORY else None,
         tried=tried,
         tried_days=TRIED_ON.days,
-        digits=minor_digits(book.currency),
-        in_force_digits=0 if in_force is None else minor_digits(in_force.currency),
         confidence=confidence,
         confidences=sorted({each.partition.confidence for each in tiers}),
         basis=basis,
@@ -195,34 +185,21 @@ def publish(
     return done(request, HERE, "The book is published; from its date on every recommendation quotes it.")
 
 
-def _tried(uow: UnitOfWork, release: int | None, draft: PriceBook, in_force: PriceBook | None, now: datetime) -> Tried:
-    tried = what_if(uow.quotes.demand(now - TRIED_ON), draft=draft, in_force=in_force)
-    names = _names(uow, release, [each.tier_id for each in tried.tiers])
-    same_currency = in_force is not None and in_force.currency == draft.currency
-    beside = in_force.name if in_force is not None and same_currency else None
-    is_earned = tried.draft.revenue or (same_currency and tried.in_force.revenue)
-    drawn = revenues(tried, names, currency=draft.currency, in_force=beside)
-    return Tried(tried, names, chart(drawn) if is_earned else None, same_currency)
-
-
 def _tiers(uow: UnitOfWork, release: int, *, link_id: UUID) -> Sequence[TierOfLink]:
     return uow.sla_tiers.page(release, limit=MAX_OF_LINK, link_id=link_id)
 
 
 def _names(uow: UnitOfWork, release: int | None, tier_ids: Collection[UUID]) -> Mapping[UUID, str]:
-    return {} if release is None else uow.sla_tiers.names(release, list(tier_ids))
+    return {} if release is None else {each.tier.id: each.name for each in uow.sla_tiers.of(release, tier_ids)}
 
 
-def _changes(uow: UnitOfWork, release: int | None, book: PriceBook, in_force: PriceBook | None) -> Sequence[Change]:
-    """What differs between a book and the one in force; a tier that is in no release any more goes by its id."""
+def _changes(uow: UnitOfWork, book: PriceBook, in_force: PriceBook | None) -> Sequence[Change]:
+    """What differs between a book and the one in force, what few tiers share first."""
     before = {} if in_force is None else in_force.prices
-    differing = {
-        tier_id for tier_id in before.keys() | book.prices.keys() if before.get(tier_id) != book.prices.get(tier_id)
-    }
-    names = _names(uow, release, differing)
-    alike: dict[tuple[PriceModel | None, PriceModel | None], list[str]] = {}
-    for tier_id in differing:
+    alike: dict[tuple[PriceModel | None, PriceModel | None], list[UUID]] = {}
+    for tier_id in before.keys() | book.prices.keys():
         pair = before.get(tier_id), book.prices.get(tier_id)
-        alike.setdefault(pair, []).append(names.get(tier_id, str(tier_id)))
-    changes = [Change(sorted(of_tiers), *pair) for pair, of_tiers in alike.items()]
-    return sorted(changes, key=lambda change: (len(change.names), change.names))
+        if pair[0] != pair[1]:
+            alike.setdefault(pair, []).append(tier_id)
+    by_number = sorted(alike.items(), key=lambda change: (len(change[1]), min(change[1])))
+    return [Change(named_tiers(tier_ids, uow), *pair) for pair, tier_ids in by_number]

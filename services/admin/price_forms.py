@@ -12,6 +12,21 @@ PARTS = ("base", "per_gb", "per_kwh", "margin")
 LONGEST_NUMBER = 40
 
 
+def decimal_in_words(number: Decimal) -> str:
+    """All digits that matter, without an exponent."""
+    text = f"{number:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def price_in_words(price: PriceModel | None, currency: str = "") -> str:
+    """A price as people read it, such as ``0.01 + 0.03/GB + 0.25/kWh EUR, margin 30 %``."""
+    if price is None:
+        return "not priced"
+    base, per_gb, per_kwh = (decimal_in_words(each) for each in (price.base, price.per_gb, price.per_kwh))
+    amounts = f"{base} + {per_gb}/GB + {per_kwh}/kWh {currency}".rstrip()
+    return f"{amounts}, margin {decimal_in_words(100 * price.margin)} %"
+
+
 def price_of(sent: Mapping[str, str], whose: str, *, suffix: str = "") -> PriceModel | None:
     """The price in four fields, ``None`` if all of them are empty.
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import Form, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from services.admin.charts.query import ChartKind, query_chart
+from services.admin.charts.query import Asked, ChartKind, query_chart
 from services.admin.pages import ONE_LINE, STATUS, chart, done, page, page_router
 from services.admin.query_rows import QueryRows, cell
 from services.admin.sql_examples import EXAMPLES
@@ -28,10 +28,12 @@ HERE = "/admin/sql"
 ROWS_SHOWN = (100, 500, 2000)
 MOST_BYTES_SHOWN = 4 * MIB
 LONGEST_SQL = 20_000
+LONGEST_COLUMN = 200
 ENDINGS = {Format.CSV: "csv", Format.ARROW: "arrows", Format.JSON: "json"}
 """``.arrows`` is the registered ending of an Arrow stream."""
 
 Sql = Annotated[str, Form(min_length=1, max_length=LONGEST_SQL, pattern=r"^[^\x00]*$")]
+ColumnName = Annotated[str, Form(max_length=LONGEST_COLUMN)]
 Shown = Annotated[int, Form(ge=1, le=max(ROWS_SHOWN))]
 
 
@@ -66,18 +68,28 @@ def sql_page(
 
 @router.post("/run")
 async def run(
-    request: Request, visit: Analyst, parts: Parts, sql: Sql, *, shown: Shown = ROWS_SHOWN[0], draw: str = Form("")
+    request: Request,
+    visit: Analyst,
+    parts: Parts,
+    sql: Sql,
+    *,
+    shown: Shown = ROWS_SHOWN[0],
+    draw: ColumnName = "",
+    across: ColumnName = "",
+    up: ColumnName = "",
+    apart: ColumnName = "",
 ) -> Response:
     """The rows of a query, as far as they are shown; it is stopped when its visitor leaves."""
     asked = query_warehouse.Query(sql=_plain(sql), format=Format.JSON, limit=min(shown, parts.warehouse.limits.rows))
     query = parts.warehouse.query(visit.visitor.tenant_id, asked)
-    told: dict[str, Any] = {"sql": asked.sql, "shown": shown, "draw": _kind(draw)}
+    wanted = Asked(_kind(draw), across, up, apart)
+    told: dict[str, Any] = {"sql": asked.sql, "shown": shown, "wanted": wanted}
     status = HTTPStatus.OK
     try:
         async with FollowedQuery(query, request.app.state.query_turns, request.receive) as followed:
             rows = QueryRows.of_json(await followed.whole(MOST_BYTES_SHOWN))
-        drawn = query_chart(rows, told["draw"])
-        told |= {"rows": rows, "chart": chart(drawn) if drawn is not None else None}
+        drawn = query_chart(rows, wanted)
+        told |= {"rows": rows, "drawn": drawn, "chart": chart(drawn.options) if drawn is not None else None}
     except ClientLeft:
         return Response(status_code=HTTPStatus.NO_CONTENT)
     except (QueryRefused, TooLarge, Unavailable) as refused:
@@ -134,7 +146,15 @@ def _page(
 ) -> Response:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         saved = uow.saved_queries.all()
-    empty = {"rows": None, "chart": None, "error": None, "place": None, "position": None, "shown": ROWS_SHOWN[0]}
+    empty = {
+        "rows": None,
+        "drawn": None,
+        "chart": None,
+        "error": None,
+        "place": None,
+        "position": None,
+        "shown": ROWS_SHOWN[0],
+    }
     return page(
         request,
         "sql.html",
@@ -149,7 +169,7 @@ def _page(
             "kinds": tuple(ChartKind),
             "rows_shown": ROWS_SHOWN,
             "longest_name": LONGEST_NAME,
-            "draw": ChartKind.AUTO,
+            "wanted": Asked(),
             **empty,
             **told,
         },

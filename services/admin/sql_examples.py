@@ -18,12 +18,13 @@ SELECT t.started_at, l.source, l.destination, l.mover, t.throughput_bps / 1e6 AS
  ORDER BY t.started_at DESC""",
     ),
     Example(
-        "Throughput by concurrency",
+        "Throughput by concurrency, link by link",
         """\
-SELECT t.concurrency, avg(t.throughput_bps) / 1e6 AS mbit_s, count(*) AS transfers
-  FROM transfers t
- WHERE t.status = 'succeeded'
- GROUP BY 1 ORDER BY 1""",
+SELECT l.source || ' → ' || l.destination AS link, t.concurrency AS files_at_once,
+       avg(t.throughput_bps) / 1e6 AS mbit_s, count(*) AS transfers
+  FROM transfers t JOIN links l USING (link_id)
+ WHERE t.status = 'succeeded' AND t.concurrency IS NOT NULL
+ GROUP BY 1, 2 ORDER BY 1, 2""",
     ),
     Example(
         "What a gigabyte takes on each link",

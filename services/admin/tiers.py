@@ -1,5 +1,6 @@
 """*SLA tiers*: what can be promised on a link, what it is called, and at which price."""
 
+from collections.abc import Collection, Sequence
 from typing import Annotated
 from urllib.parse import quote
 from uuid import UUID
@@ -9,8 +10,10 @@ from fastapi import Form, Query, Request, Response
 from services.admin.pages import ONE_LINE, done, page, page_router
 from services.admin.visitors import Parts, Provider, Signed
 from services.application.authenticate import Scope
+from services.application.learned import StoredLink
 from services.application.own_tiers import accept_tiers, rename_tier
 from services.application.sla_tiers import MAX_OF_LINK, by_cluster
+from tradewind.errors import NotFound
 from tradewind.selection import QUANTITY_OF
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis
 from tradewind.wire.base import MAX_NAME_LENGTH
@@ -22,21 +25,27 @@ Shown = Annotated[str, Form(max_length=200, pattern=ONE_LINE)]
 """The query by which the list was looked at."""
 
 
+LinkAsked = Annotated[str, Query(max_length=40, pattern=ONE_LINE)]
+"""The id of a link, perhaps empty."""
+
+
 @router.get("")
 def tiers_page(
     request: Request,
     visit: Signed,
     parts: Parts,
     *,
-    link: UUID | None = None,
+    link: LinkAsked = "",
     confidence: Annotated[float, Query(ge=0, le=1)] = DEFAULT_CONFIDENCE,
     basis: EnergyBasis = EnergyBasis.TOTAL,
 ) -> Response:
     """The tiers of one link, each with its setting, its probability and the price in force."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         links = uow.links.all()
-        shown = next((each for each in links if each.id == link), links[0] if links else None)
         release = uow.releases.current()
+        learned = set() if release is None else set(uow.models.overviews(release))
+        reasons = {} if release is None else uow.models.reasons(release)
+        shown = shown_link(links, link, learned)
         tiers = (
             [] if release is None or shown is None else uow.sla_tiers.page(release, limit=MAX_OF_LINK, link_id=shown.id)
         )
@@ -46,7 +55,9 @@ def tiers_page(
         "tiers.html",
         visit,
         links=links,
+        learned=learned,
         shown=shown,
+        reason=None if shown is None else reasons.get(shown.id),
         book=book,
         clusters=by_cluster(
             each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)
@@ -89,3 +100,18 @@ def accept(request: Request, tier_id: UUID, visit: Provider, parts: Parts, shown
 def back_to(shown: str) -> str:
     """The list of tiers as it was looked at."""
     return f"{HERE}?{quote(shown, safe='=&')}" if shown else HERE
+
+
+def shown_link(links: Sequence[StoredLink], asked: str, learned: Collection[UUID]) -> StoredLink | None:
+    """The link that was asked for, else the first that has tiers, else the first.
+
+    Raises
+    ------
+    NotFound : there is none of that id.
+    """
+    if asked:
+        found = next((each for each in links if str(each.id) == asked.lower()), None)
+        if found is None:
+            raise NotFound("no such link; the page of links lists those that there are")
+        return found
+    return next((each for each in links if each.id in learned), links[0] if links else None)

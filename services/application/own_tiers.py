@@ -16,10 +16,11 @@ from services.application.audit import Audit
 from services.application.jobs import Event, PricesChanged, ReleaseChanged
 from services.application.learned import StoredLeaf, StoredModel, Tier
 from services.application.ports import Clock
+from services.application.sla_tiers import Links, NamedTiersUnitOfWork, named_tiers, path_in_words
 from tradewind.errors import Conflict, InvalidValue, NotFound
 from tradewind.model import LeafModel, LinkModel
 from tradewind.own_cuts import NARROWEST, check_cuts, solved_between
-from tradewind.sla_partitions import Partition, PartitionKey, has_moved, match_partitions
+from tradewind.sla_partitions import Partition, PartitionKey, has_moved, match_partitions, tier_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class PriceBooks(Protocol):
     def knows_tiers(self, tier_ids: Sequence[UUID]) -> bool: ...
 
 
-class TierUnitOfWork(Protocol):
+class TierUnitOfWork(NamedTiersUnitOfWork, Protocol):
     """An open transaction of the tenant whose tiers change."""
 
     @property
@@ -160,10 +161,10 @@ def keep_cuts(
     now_in_force = uow.releases.with_model(model.link_id, model_id, built_on=release, at=clock.now())
     uow.audit.note(
         "tier.cut",
-        f"{key.kind} at {key.confidence:.0%} on {key.energy_basis} energy",
-        link=str(model.link_id),
-        before=[each.partition.upper for each in effect.before[:-1]],
-        after=list(cuts),
+        _in_words(key),
+        link=_path(model.link_id, uow.links),
+        before=[tier_name(each.partition) for each in effect.before],
+        after=[tier_name(each.partition) for each in effect.after],
         release=now_in_force,
     )
     stored = uow.models.of_link(now_in_force, model.link_id)
@@ -186,7 +187,7 @@ def forget_cuts(cluster_id: UUID, key: PartitionKey, *, uow: TierUnitOfWork) -> 
         raise NotFound("no such cluster in the release in force")
     leaf = next(leaf for leaf in model.leaves if leaf.cluster_id == cluster_id)
     uow.own_tiers.forget(model.link_id, key, [each.tier.id for each in tiers_of(leaf, key)])
-    uow.audit.note("tier.cuts_given_up", f"{key.kind} at {key.confidence:.0%}", link=str(model.link_id))
+    uow.audit.note("tier.cuts_given_up", _in_words(key), link=_path(model.link_id, uow.links))
     uow.commit()
 
 
@@ -248,8 +249,9 @@ def rename_tier(tier_id: UUID, name: str | None, *, uow: TierUnitOfWork) -> None
     NotFound : the tenant has no such tier.
     """
     _known(tier_id, uow)
+    before = _named([tier_id], uow)
     uow.own_tiers.rename(tier_id, name)
-    uow.audit.note("tier.renamed", name or "by its range", tier=str(tier_id))
+    uow.audit.note("tier.renamed", before, now=name or "by its range", id=str(tier_id))
     uow.publish(PricesChanged(uow.tenant_id))
     uow.commit()
 
@@ -264,8 +266,20 @@ def accept_tiers(tier_ids: Iterable[UUID], *, uow: TierUnitOfWork) -> None:
     for tier_id in tier_ids:
         _known(tier_id, uow)
         uow.own_tiers.accept(tier_id)
-        uow.audit.note("tier.reviewed", str(tier_id))
+        uow.audit.note("tier.reviewed", _named([tier_id], uow), id=str(tier_id))
     uow.commit()
+
+
+def _in_words(key: PartitionKey) -> str:
+    return f"{key.kind.replace('_', ' ')} at {key.confidence:.0%} on {key.energy_basis} energy"
+
+
+def _path(link_id: UUID, links: Links) -> str:
+    return next(path_in_words(link.key) for link in links.all() if link.id == link_id)
+
+
+def _named(tier_ids: Collection[UUID], uow: TierUnitOfWork) -> str:
+    return "; ".join(each.in_words() for each in named_tiers(tier_ids, uow))
 
 
 def _known(tier_id: UUID, uow: TierUnitOfWork) -> None:

@@ -11,6 +11,7 @@ from services.application.audit import Audit
 from services.application.currencies import check_currency
 from services.application.jobs import Event, PricesChanged
 from services.application.ports import Clock
+from services.application.sla_tiers import NamedTiersUnitOfWork, all_in_words, named_tiers
 from tradewind.errors import Conflict, InvalidValue
 from tradewind.pricing import PriceModel
 from tradewind.sla import EnergyBasis
@@ -62,7 +63,7 @@ class PriceBooks(Protocol):
     def starts_at(self, at: datetime) -> bool: ...
 
 
-class PriceUnitOfWork(Protocol):
+class PriceUnitOfWork(NamedTiersUnitOfWork, Protocol):
     """An open transaction of the tenant whose prices change."""
 
     @property
@@ -109,7 +110,7 @@ def draft_book(
         id=str(book_id),
         currency=currency,
         energy_basis=basis.value,
-        copy_of=None if copy_of is None else str(copy_of),
+        copy_of=None if origin is None else origin.name,
     )
     book = uow.price_books.get(book_id)
     uow.commit()
@@ -138,18 +139,28 @@ def set_prices(
     if not uow.price_books.knows_tiers(list(changed)):
         raise InvalidValue("tier_id", "is no tier of yours; GET /v1/sla-tiers lists them")
     uow.price_books.put(book_id, changed)
-    for tier_id, price in changed.items():
-        uow.audit.note(
-            "price.removed" if price is None else "price.set",
-            book.name,
-            book=str(book_id),
-            tier=str(tier_id),
-            before=price_words(book.prices.get(tier_id)),
-            after=price_words(price),
-        )
+    _note(book, changed, uow)
     after = uow.price_books.get(book_id)
     uow.commit()
     return after
+
+
+def _note(book: PriceBook, changed: Mapping[UUID, PriceModel | None], uow: PriceUnitOfWork) -> None:
+    """An entry for all tiers whose price becomes another one alike."""
+    alike: dict[tuple[PriceModel | None, PriceModel | None], list[UUID]] = {}
+    for tier_id, price in changed.items():
+        alike.setdefault((book.prices.get(tier_id), price), []).append(tier_id)
+    for (before, after), tier_ids in alike.items():
+        uow.audit.note(
+            "price.removed" if after is None else "price.set",
+            book.name,
+            book=str(book.id),
+            tiers=all_in_words(named_tiers(tier_ids, uow)),
+            count=len(tier_ids),
+            tier_ids=[str(each) for each in tier_ids],
+            before=price_words(before),
+            after=price_words(after),
+        )
 
 
 def publish_book(

@@ -34,6 +34,7 @@ def behind(learned: Tenant, parts: Container, client: httpx.Client) -> list[str]
         f"/admin/links/{link.id}",
         f"/admin/clusters/{model.leaves[0].cluster_id}",
         f"/admin/releases/{release}",
+        f"/admin/tiers/{model.leaves[0].cluster_id}/throughput_at_least",
         "/admin/sql?sql=SELECT+1",
     ]
 
@@ -61,6 +62,27 @@ def test_the_answer_and_the_error_of_a_query_pass_axe(provider: Page) -> None:
     assert page.evaluate("document.activeElement.selectionStart") == len("SELECT 1,\n  ")
 
 
+def test_a_query_is_cancelled_and_another_is_drawn_with_a_line_for_each_text(provider: Page) -> None:
+    page = provider
+    to_page(page, "SQL")
+    page.get_by_label("Query").fill("SELECT count(*) FROM generate_series(1, 100000000000)")
+    page.get_by_role("button", name="Run").click(no_wait_after=True)
+    cancel = page.get_by_role("button", name="Cancel")
+    expect(cancel).to_be_visible()
+    expect(page.get_by_role("button", name="Run")).to_be_disabled()
+    cancel.click()
+    expect(cancel).to_be_hidden()
+    expect(page.get_by_label("Query")).to_have_value("SELECT count(*) FROM generate_series(1, 100000000000)")
+    page.get_by_label("Query").fill("SELECT n % 2 || '' AS odd, n / 2 AS half, n FROM generate_series(1, 8) n")
+    page.get_by_role("button", name="Run").click()
+    page.locator("#answer svg").wait_for()
+    expect(page.get_by_label("A line for each")).to_contain_text("by itself: odd")
+    page.get_by_label("Up").select_option("n")
+    page.get_by_role("button", name="Draw anew").click()
+    expect(page.get_by_label("Up")).to_have_value("n")
+    assert offences(page) == []
+
+
 def test_the_page_to_sign_in_passes_axe(page: Page) -> None:
     page.goto("/admin")
     assert offences(page) == []
@@ -80,6 +102,21 @@ def test_no_page_is_wider_than_a_small_screen(provider: Page, behind: list[str])
     page.get_by_text("Menu").press("Enter")
     to_page(page, "Links")
     expect(page.get_by_role("heading", name="Links", exact=True)).to_be_visible()
+
+
+def test_the_bounds_of_tiers_are_edited_on_any_screen_without_scrolling_sideways(provider: Page) -> None:
+    page = provider
+    to_page(page, "SLA tiers")
+    page.get_by_role("link", name="throughput at least").first.click()
+    page.get_by_role("link", name="Split tier 1").click()
+    region = page.locator(".scroll").first
+    for width in (1280, SMALL["width"]):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert region.evaluate("each => each.scrollWidth - each.clientWidth") == 0
+        assert region.get_by_role("textbox").evaluate_all("fields => fields.every(each => each.offsetWidth > 60)")
+    assert offences(page) == []
+    cell = page.locator("tbody tr").first.locator("td").nth(1)
+    assert cell.evaluate("each => getComputedStyle(each, '::before').content") == '"To, Mbit/s"'
 
 
 def test_a_page_is_reached_by_keys_alone(provider: Page) -> None:

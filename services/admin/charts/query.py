@@ -1,11 +1,17 @@
-"""A chart of a query's rows: which columns it takes follows from what they hold."""
+"""A chart of a query's rows: which columns it takes follows from what they hold, unless its visitor has chosen."""
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from services.admin.charts.style import Options, axis, framed, in_unit
-from services.admin.query_rows import Held, QueryRows
+from services.admin.query_rows import Held, QueryRows, cell
 
-MOST_LINES = 5
+MOST_LINES = 6
+"""As many as there are colours."""
+
 MOST_BARS = 60
 
 
@@ -19,61 +25,135 @@ class ChartKind(StrEnum):
     NONE = "none"
 
 
-def query_chart(rows: QueryRows, asked: ChartKind) -> Options | None:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a visitor wants drawn; columns by name, empty where they leave it to us. ``apart`` : a line for each of."""
+
+    kind: ChartKind = ChartKind.AUTO
+    across: str = ""
+    up: str = ""
+    apart: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A chart with the columns that it takes; ``left_out`` : lines that would be too many."""
+
+    options: Options
+    across: str
+    up: Sequence[str]
+    apart: str
+    left_out: int = 0
+
+
+def query_chart(rows: QueryRows, asked: Asked) -> Drawn | None:
     """The chart of these rows; None where no columns suit it.
 
     Lines and points have the first column of times, else of numbers, across; bars the first of text, else the first.
-    Up is every other column of numbers, of the first few.
+    Up is every other column of numbers, of the first few. Where rows of one place across differ by a text, such as a
+    link, there is a line for each of its values instead, of the first column up.
     """
-    kind = _chosen(rows) if asked is ChartKind.AUTO else asked
+    kind = _chosen(rows, asked) if asked.kind is ChartKind.AUTO else asked.kind
     if kind is ChartKind.NONE or len(rows.rows) < 2:
         return None
-    numbers = rows.of(Held.NUMBERS)
-    if kind is ChartKind.BAR:
-        across = next(iter((*rows.of(Held.TEXT), *rows.of(Held.TIMES), *numbers)), None)
-    else:
-        across = next(iter((*rows.of(Held.TIMES), *numbers)), None)
-    up = [place for place in numbers if place != across][:MOST_LINES]
+    across, up = _axes(rows, kind, asked)
     if across is None or not up:
         return None
-    return _bars(rows, across, up) if kind is ChartKind.BAR else _points(rows, across, up, kind)
+    if kind is ChartKind.BAR:
+        return _bars(rows, across, up)
+    apart = _apart(rows, across, asked)
+    return _points(rows, across, up, kind) if apart is None else _points_apart(rows, (across, up[0], apart), kind)
 
 
-def _chosen(rows: QueryRows) -> ChartKind:
-    if rows.of(Held.TIMES):
+def _place(rows: QueryRows, name: str) -> int | None:
+    return next((place for place, column in enumerate(rows.columns) if column.name == name), None) if name else None
+
+
+def _chosen(rows: QueryRows, asked: Asked) -> ChartKind:
+    across = _place(rows, asked.across)
+    held = None if across is None else rows.columns[across].held
+    if held is Held.TIMES or (held is None and rows.of(Held.TIMES)):
         return ChartKind.LINE
-    if rows.of(Held.TEXT):
+    if held is Held.TEXT or (held is None and rows.of(Held.TEXT) and not (asked.apart or _has_lines(rows))):
         return ChartKind.BAR if len(rows.rows) <= MOST_BARS else ChartKind.NONE
-    return ChartKind.SCATTER
+    return ChartKind.LINE if asked.apart or _has_lines(rows) else ChartKind.SCATTER
 
 
-def _bars(rows: QueryRows, across: int, up: list[int]) -> Options:
+def _has_lines(rows: QueryRows) -> bool:
+    """Whether texts come again beside two columns of numbers: a link with each of its settings, say."""
+    texts = rows.of(Held.TEXT)
+    return bool(texts) and len(rows.of(Held.NUMBERS)) >= 2 and len(set(rows.values(texts[0]))) < len(rows.rows)
+
+
+def _axes(rows: QueryRows, kind: ChartKind, asked: Asked) -> tuple[int | None, Sequence[int]]:
+    numbers = rows.of(Held.NUMBERS)
+    across = _place(rows, asked.across)
+    if across is None or (kind is not ChartKind.BAR and rows.columns[across].held is Held.TEXT):
+        first = (*rows.of(Held.TEXT), *rows.of(Held.TIMES)) if kind is ChartKind.BAR else rows.of(Held.TIMES)
+        across = next(iter((*first, *(each for each in numbers if rows.columns[each].name != asked.up))), None)
+    wanted = _place(rows, asked.up)
+    if wanted is not None and wanted in numbers and wanted != across:
+        return across, [wanted]
+    return across, [place for place in numbers if place != across][:MOST_LINES]
+
+
+def _apart(rows: QueryRows, across: int, asked: Asked) -> int | None:
+    """The column by whose values rows of one place across differ: the one asked for, else the first text that does."""
+    wanted = _place(rows, asked.apart)
+    if wanted is not None:
+        return wanted if wanted != across else None
+    repeated = len({row[across] for row in rows.rows}) < len(rows.rows)
+    several = (place for place in rows.of(Held.TEXT) if len(set(map(str, rows.values(place)))) > 1)
+    return next(several, None) if repeated else None
+
+
+def _bars(rows: QueryRows, across: int, up: Sequence[int]) -> Drawn:
     shown = rows.rows[:MOST_BARS]
     names = [str(row[across]) for row in shown]
     series = [{"type": "bar", "name": rows.columns[place].name, "data": [row[place] for row in shown]} for place in up]
-    return _framed(rows, up, series, axis(rows.columns[across].name, values=names))
+    told = [rows.columns[place].name for place in up]
+    options = _framed(told, told[0] if len(told) == 1 else "", series, axis(rows.columns[across].name, values=names))
+    return Drawn(options, rows.columns[across].name, told, "")
 
 
-def _points(rows: QueryRows, across: int, up: list[int], kind: ChartKind) -> Options:
-    column = rows.columns[across]
-    ordered = sorted((row for row in rows.rows if row[across] is not None), key=lambda row: row[across])
-    shape = {"type": "line", "symbolSize": 4} if kind is ChartKind.LINE else {"type": "scatter", "symbolSize": 7}
-    series = [
-        shape | {"name": rows.columns[place].name, "data": [(row[across], row[place]) for row in ordered]}
-        for place in up
-    ]
-    scale = axis(column.name, type="time" if column.held is Held.TIMES else "value", scale=True)
-    return _framed(rows, up, series, scale)
-
-
-def _framed(rows: QueryRows, up: list[int], series: list[Options], across: Options) -> Options:
+def _points(rows: QueryRows, across: int, up: Sequence[int], kind: ChartKind) -> Drawn:
     names = [rows.columns[place].name for place in up]
-    upwards = axis(names[0] if len(names) == 1 else "")
+    series = [_series(rows.rows, across, place, name, kind) for place, name in zip(up, names, strict=True)]
+    options = _framed(names, names[0] if len(names) == 1 else "", series, _scale(rows, across))
+    return Drawn(options, rows.columns[across].name, names, "")
+
+
+def _points_apart(rows: QueryRows, places: tuple[int, int, int], kind: ChartKind) -> Drawn:
+    """A line for each value of the third column, the most frequent ones."""
+    across, up, apart = places
+    told = Counter(cell(row[apart]) for row in rows.rows)
+    names = sorted(name for name, _ in told.most_common(MOST_LINES))
+    series = [_series([row for row in rows.rows if cell(row[apart]) == name], across, up, name, kind) for name in names]
+    options = _framed(names, rows.columns[up].name, series, _scale(rows, across), legend=True)
+    columns = rows.columns
+    return Drawn(options, columns[across].name, [columns[up].name], columns[apart].name, len(told) - len(names))
+
+
+def _series(rows: Sequence[Sequence[Any]], across: int, up: int, name: str, kind: ChartKind) -> Options:
+    ordered = sorted((row for row in rows if row[across] is not None), key=lambda row: row[across])
+    shape = {"type": "line", "symbolSize": 4} if kind is ChartKind.LINE else {"type": "scatter", "symbolSize": 7}
+    return shape | {"name": name, "data": [(row[across], row[up]) for row in ordered]}
+
+
+def _scale(rows: QueryRows, across: int) -> Options:
+    column = rows.columns[across]
+    return axis(column.name, type="time" if column.held is Held.TIMES else "value", scale=True)
+
+
+def _framed(
+    names: Sequence[str], upwards: str, series: Sequence[Options], across: Options, *, legend: bool = False
+) -> Options:
+    named = legend or len(names) > 1
     return framed(
-        legend=names if len(names) > 1 else (),
+        legend=tuple(names) if named else (),
         tooltip={"trigger": "item" if series[0]["type"] == "scatter" else "axis", "valueFormatter": in_unit("")},
-        grid={"left": 80, "right": 24, "top": 44 if len(names) > 1 else 16, "bottom": 56},
+        grid={"left": 80, "right": 24, "top": 44 if named else 16, "bottom": 56},
         xAxis=across,
-        yAxis=upwards | {"nameGap": 60},
-        series=series,
+        yAxis=axis(upwards) | {"nameGap": 60},
+        series=list(series),
     )

@@ -1,4 +1,4 @@
-// Asks before what cannot be undone, and copies secrets; all else is HTML.
+// Asks before what cannot be undone, copies secrets, fits tables to the screen; all else is HTML.
 "use strict";
 
 document.addEventListener(
@@ -54,3 +54,27 @@ window.addEventListener("pageshow", () => {
   wrong.focus();
   wrong.setSelectionRange(at, at + 1);
 });
+
+// A row of a table becomes a card on a small screen, its cells named by their columns; what still scrolls is reached by keys.
+function fitTables() {
+  document.querySelectorAll(".scroll > table:not(.wide)").forEach((table) => {
+    const columns = [...table.querySelectorAll("thead tr:last-child > *")].map((each) => each.textContent.trim());
+    table.classList.toggle("stacks", columns.length > 2);
+    table.querySelectorAll("tbody > tr").forEach((row) => {
+      [...row.cells].forEach((cell, place) => {
+        if (cell.tagName === "TD" && cell.colSpan === 1 && columns[place]) cell.dataset.column = columns[place];
+      });
+    });
+  });
+  document.querySelectorAll(".scroll:not([role])").forEach((region) => {
+    if (region.scrollWidth <= region.clientWidth) return;
+    const heading = region.querySelector("caption") || region.closest("section")?.querySelector("h2") || document.querySelector("h1");
+    region.tabIndex = 0;
+    region.setAttribute("role", "region");
+    region.setAttribute("aria-label", heading ? heading.textContent.trim() : "Table");
+  });
+}
+
+document.addEventListener("DOMContentLoaded", fitTables);
+document.addEventListener("htmx:after:swap", fitTables);
+window.addEventListener("resize", fitTables);

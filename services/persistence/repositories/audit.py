@@ -28,29 +28,28 @@ class AuditLog:
             )
         )
 
-    def of_book(self, book_id: UUID, *, limit: int) -> Sequence[AuditEntry]:
-        """Changes of one price book, the newest first."""
+    def of_book(self, book_id: UUID, *, limit: int, before: int | None = None) -> Sequence[AuditEntry]:
+        """Changes of one price book before an entry, the newest first."""
         told = audit_log.c.detail
         is_of_it = or_(told["id"].astext == str(book_id), told["book"].astext == str(book_id))
-        return self._read(self._newest(limit).where(audit_log.c.action.startswith("price"), is_of_it))
+        return self._read(self._newest(limit, before).where(audit_log.c.action.startswith("price"), is_of_it))
 
     def page(self, *, before: int | None = None, limit: int, about: str | None = None) -> Sequence[AuditEntry]:
         """Entries before one, the newest first; ``about`` : the beginning of their action."""
-        query = self._newest(limit)
-        if before is not None:
-            query = query.where(audit_log.c.id < before)
+        query = self._newest(limit, before)
         if about is not None:
             query = query.where(audit_log.c.action.startswith(about, autoescape=True))
         return self._read(query)
 
-    def _newest(self, limit: int) -> Select[Any]:
-        return (
+    def _newest(self, limit: int, before: int | None) -> Select[Any]:
+        query = (
             select(audit_log, func.coalesce(users.c.login, api_keys.c.name, "service").label("actor"))
             .outerjoin(users, users.c.id == audit_log.c.actor_id)
             .outerjoin(api_keys, api_keys.c.id == audit_log.c.actor_id)
             .order_by(audit_log.c.id.desc())
             .limit(limit)
         )
+        return query if before is None else query.where(audit_log.c.id < before)
 
     def _read(self, query: Select[Any]) -> Sequence[AuditEntry]:
         return [

@@ -154,11 +154,54 @@ def test_a_book_tells_who_changed_what(visitor, learned):
     visitor.submit(f"{here}/prices", version=1, **fields(tier, base="7"))
     other = drafted(visitor)
     text = visitor.get(here).text.partition("<h2>History</h2>")[2]
-    assert "2 changes" in text
     assert "price set" in text
-    assert tier in text
-    assert "1 change," in visitor.get(other).text
+    assert "before: <b>not priced</b>" in text
+    assert "after: <b>7 + 0.02/GB + 0.3/kWh, margin 20 %</b>" in text
+    assert tier not in text
+    assert "price set" not in visitor.get(other).text.partition("<h2>History</h2>")[2]
     assert "<b>loud</b>" not in text
+
+
+def test_one_price_for_many_tiers_is_one_entry_that_says_which(visitor, learned, parts, api):
+    here = drafted(visitor)
+    with learned.parts.store.unit_of_work(learned.id) as uow:
+        (link,) = uow.links.all()
+    told = visitor.submit(f"{here}/together", version=1, link=link.id, **PRICE)
+    assert told.status_code == 303
+    priced = len(books(learned)[here].prices)
+    assert priced > 10
+    with learned.parts.store.unit_of_work(learned.id) as uow:
+        entry, drafting = uow.audit.page(limit=2)
+    assert (entry.action, drafting.action) == ("price.set", "price_book.drafted")
+    assert entry.detail["count"] == len(entry.detail["tier_ids"]) == priced
+    assert entry.detail["tiers"][0].startswith(f"{link.key.source} → {link.key.destination} ({link.key.mover}), ")
+    with signed_in(api, person(parts, learned)) as operator:
+        page = operator.get("/admin/audit?about=price").text
+    assert "prices of tiers</option>" in page
+    assert "saved queries</option>" in page
+    assert " others" in page
+    assert entry.detail["tier_ids"][0] not in page
+
+
+def test_earlier_changes_of_a_book_are_a_page_away(visitor):
+    here = drafted(visitor)
+    tier = tiers_in(visitor.get(here).text)[0]
+    for version in range(1, 22):
+        assert visitor.submit(f"{here}/prices", version=version, **fields(tier, base=str(version))).status_code == 303
+    newest = visitor.get(here).text
+    assert "drafted" not in newest.partition("<h2>History</h2>")[2]
+    older = re.search(r'href="(\?older=\d+)#history"', newest)[1]
+    assert "price book drafted" in visitor.get(f"{here}{older}").text
+
+
+def test_a_link_that_there_is_not_is_said_to_be_none(visitor):
+    here = drafted(visitor)
+    for address in ("/admin/tiers", here):
+        assert visitor.get(f"{address}?link=").status_code == 200
+        for nonsense in ("none", uuid4()):
+            refused = visitor.get(f"{address}?link={nonsense}")
+            assert refused.status_code == 404
+            assert "no such link" in refused.text
 
 
 def test_a_table_of_many_tiers_is_taken_whole(visitor):
