@@ -30,6 +30,7 @@ from benchmarks.report import Value, arguments, write
 from services.application.authenticate import Scope, new_secret
 from services.application.export_logs import folder_of
 from services.application.manage_keys import register_tenant
+from services.application.query_warehouse import QueryLimits
 from services.bootstrap import container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
@@ -41,6 +42,8 @@ from tradewind_agent.client import Client
 
 FULL_ROWS, QUICK_ROWS = 1_000_000, 100_000
 ROUNDS = 3
+PATIENCE_S = 3600.0
+"""What is measured is not stopped, however busy the machine is."""
 DAY = date(2026, 1, 1)
 SQL = "SELECT * FROM warehouse.transfers"
 
@@ -59,7 +62,7 @@ def main(argv: Sequence[str]) -> int:
         with (
             tempfile.TemporaryDirectory() as folder,
             closing(LogReader(database_url)) as logs,
-            api_process(database_url, valkey.url()) as (address, process),
+            api_process(database_url, valkey.url(), query_limits=QueryLimits(seconds=PATIENCE_S)) as (address, process),
             Client(address, secret) as client,
         ):
             assert process.pid is not None
