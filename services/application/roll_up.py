@@ -16,7 +16,7 @@ TRANSACTIONS_A_RUN = 50
 DAYS_A_PAGE = 20
 """So many a page makes anew itself, so that it tells of what came a moment ago; more it leaves to the workers."""
 
-ROWS_A_PAGE = 20_000
+ROWS_A_PAGE = 5_000
 """The days that a page makes anew have no more rows together, which take some tens of milliseconds."""
 
 
