@@ -11,6 +11,7 @@ import typer
 
 from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.copy_by import Around, copy_by
+from tradewind_agent.cli.copy_packed import OFF, run_packed, wish_of
 from tradewind_agent.cli.copy_queue import Queue, copy_queue, queue_of
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.progress import transferring
@@ -120,6 +121,9 @@ def copy(
     mover: Annotated[
         str, typer.Option(help="Who moves the bytes: tradewind, rclone, aria2, curl or globus-url-copy.")
     ] = OWN_MOVER,
+    compress: Annotated[
+        str, typer.Option(metavar="auto|CODEC[:LEVEL]|off", help="Pack files on their way; auto picks and adapts.")
+    ] = OFF,
     meter: options.Meter,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be copied, and how.")] = False,
     quiet: options.Quiet = False,
@@ -129,6 +133,9 @@ def copy(
     from tradewind_agent.retries import BRIEF_RETRIES
 
     terminal, places = Terminal(as_json, quiet), places or []
+    wish = wish_of(compress)
+    if wish is not None and (mover != OWN_MOVER or dry_run or queue is not None):
+        raise typer.BadParameter("goes with none of --mover, --batch and --dry-run", param_hint="--compress")
     if queue is not None:
         _check_alone(places, manifest, mover)
     else:
@@ -137,7 +144,7 @@ def copy(
     with ExitStack() as closing:
         listing = None
         if queue is None and mover == OWN_MOVER:
-            wanted = wanted if dry_run else closing.enter_context(wanted.connecting_early())
+            wanted = wanted if dry_run or wish is not None else closing.enter_context(wanted.connecting_early())
             listing = _listed(places, manifest, wanted)
         client = surroundings.open_client_if_configured(BRIEF_RETRIES)
         if client is not None:
@@ -147,6 +154,8 @@ def copy(
             code = copy_queue(queue, wanted, around, dry_run=dry_run)
         elif listing is None:
             code = copy_by(mover, places, wanted, around, manifest=manifest, dry_run=dry_run)
+        elif wish is not None:
+            code = run_packed(listing, wish, wanted, around)
         else:
             code = _copy_listed(listing, wanted, around, dry_run=dry_run)
     raise typer.Exit(code)

@@ -7,6 +7,7 @@ from tradewind_agent.serve.download import answer_download
 from tradewind_agent.serve.folder import ServedFolder, segments_of
 from tradewind_agent.serve.messages import Refused, Request, Response, json_response
 from tradewind_agent.serve.options import ServeOptions
+from tradewind_agent.serve.packed_upload import packing_offered
 from tradewind_agent.serve.receiver import Receiver
 from tradewind_agent.serve.transfer_meters import TransferMeters
 from tradewind_agent.transfer_naming import TRANSFERS_PATH, transfer_named
@@ -35,7 +36,7 @@ class Application:
         """
         self._authorise(request)
         if request.method == "OPTIONS":
-            return Response(HTTPStatus.NO_CONTENT, [("Allow", self._allowed)])
+            return Response(HTTPStatus.NO_CONTENT, [("Allow", self._allowed), *packing_offered()])
         segments = segments_of(request.target)
         if self._receiver is not None and request.method == "PUT":
             return await self._receiver.answer_put(request, segments)

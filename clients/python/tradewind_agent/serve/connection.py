@@ -12,7 +12,7 @@ from typing import cast
 from tradewind.units import KIB
 from tradewind_agent.serve.body import BodyCutOff, RequestBody
 from tradewind_agent.serve.counters import Counters
-from tradewind_agent.serve.messages import FileSpan, Refused, Request, Response, http_date
+from tradewind_agent.serve.messages import FileSpan, PackedSpan, Refused, Request, Response, http_date
 from tradewind_agent.serve.options import Access, ServeOptions
 from tradewind_agent.serve.outbox import Outbox, PeerGone
 from tradewind_agent.serve.reader import RequestReader
@@ -271,6 +271,8 @@ class Connection(asyncio.Protocol):
         self._outbox.hold(response.head(date=http_date(self._wall_clock()), keep_alive=keep_alive))
         if isinstance(response.body, FileSpan):
             await self._outbox.send_file(response.body)
+        elif isinstance(response.body, PackedSpan):
+            await self._outbox.send_pieces(response.body)
         else:
             self._outbox.hold(response.body)
         # Answers wait for each other only while the next one is certain to follow at once.
@@ -297,7 +299,7 @@ class Connection(asyncio.Protocol):
 
     async def _say_last(self, response: Response) -> None:
         """Answer input that cannot be understood, and close."""
-        if self._gone or isinstance(response.body, FileSpan):
+        if self._gone or not isinstance(response.body, bytes):
             return
         self._outbox.hold(response.head(date=http_date(self._wall_clock()), keep_alive=False) + response.body)
         self._outbox.flush()

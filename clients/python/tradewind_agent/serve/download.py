@@ -8,7 +8,8 @@ from http import HTTPStatus
 
 from tradewind_agent.serve.folder import ServedFolder, is_file, is_folder, path_of
 from tradewind_agent.serve.index import html_index, json_index, list_folder
-from tradewind_agent.serve.messages import FileSpan, Refused, Request, Response, http_date, json_response
+from tradewind_agent.serve.messages import FileSpan, PackedSpan, Refused, Request, Response, http_date, json_response
+from tradewind_agent.serve.packed_download import answer_packed, wants_packing
 from tradewind_agent.serve.ranges import requested_range
 from tradewind_agent.serve.validators import etag_of, range_still_applies, refused_by_condition
 
@@ -26,11 +27,15 @@ async def answer_download(folder: ServedFolder, request: Request, segments: Sequ
         if is_folder(status):
             response = await _answer_folder(folder, request, segments, descriptor)
         else:
-            response = _answer_file(request, segments[-1], descriptor, status)
+            wanted = request, segments[-1], descriptor, status
+            if wants_packing(request, status):  # what is to be packed is sampled first, which takes a while
+                response = await asyncio.to_thread(_answer_file, *wanted)
+            else:
+                response = _answer_file(*wanted)
     except BaseException:
         os.close(descriptor)
         raise
-    if not isinstance(response.body, FileSpan):
+    if not isinstance(response.body, FileSpan | PackedSpan):
         os.close(descriptor)
     return response
 
@@ -47,6 +52,8 @@ def _answer_file(request: Request, name: str, descriptor: int, status: os.stat_r
         return Response(HTTPStatus.NOT_MODIFIED, headers)
     if refused is not None:
         raise Refused(refused, "the file is not the one that the condition names")
+    if wants_packing(request, status):
+        return answer_packed(request, descriptor, status, headers)
     headers.append(("Content-Type", mimetypes.guess_type(name)[0] or "application/octet-stream"))
     wanted = None
     # HEAD: a range is defined for GET alone (RFC 9110, 14.2).

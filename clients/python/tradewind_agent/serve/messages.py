@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http import HTTPStatus
@@ -40,16 +40,36 @@ class FileSpan:
 
 
 @dataclass(slots=True)
+class PackedSpan:
+    """An open file, packed piece by piece as it is sent, so that nobody knows its length before.
+
+    ``sent_bytes`` : of the pieces that have gone.
+    """
+
+    descriptor: int
+    pieces: Generator[bytes]
+    sent_bytes: int = 0
+
+    def close(self) -> None:
+        if self.descriptor >= 0:
+            self.pieces.close()
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+@dataclass(slots=True)
 class Response:
     """Status, fields and body; Content-Length is the body's unless ``content_length`` says otherwise (HEAD)."""
 
     status: int
     headers: list[Header] = field(default_factory=list)
-    body: bytes | FileSpan = b""
+    body: bytes | FileSpan | PackedSpan = b""
     content_length: int | None = None
 
     @property
     def body_bytes(self) -> int:
+        if isinstance(self.body, PackedSpan):
+            return self.body.sent_bytes
         return self.body.count if isinstance(self.body, FileSpan) else len(self.body)
 
     def without_body(self) -> "Response":
@@ -60,14 +80,16 @@ class Response:
 
     def close(self) -> None:
         """Close the file, if the body is one."""
-        if isinstance(self.body, FileSpan):
+        if isinstance(self.body, FileSpan | PackedSpan):
             self.body.close()
 
     def head(self, *, date: str, keep_alive: bool) -> bytes:
         """Status line and header fields, ready to send."""
         lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}", f"Date: {date}", "Server: tradewind"]
         lines += [f"{name}: {value}" for name, value in self.headers]
-        if self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
+        if isinstance(self.body, PackedSpan):
+            lines.append("Transfer-Encoding: chunked")
+        elif self.status not in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
             length = self.body_bytes if self.content_length is None else self.content_length
             lines.append(f"Content-Length: {length}")
         lines.append("Connection: keep-alive" if keep_alive else "Connection: close")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tradewind.units import KIB, MIB
 from tradewind_agent.serve.energy_shares import Account
-from tradewind_agent.serve.messages import FileSpan
+from tradewind_agent.serve.messages import FileSpan, PackedSpan
 
 SENDFILE_FROM_BYTES = 128 * KIB  # below, one read and one write cost less than sendfile's bookkeeping
 SENDFILE_SLICE_BYTES = 4 * MIB  # progress is reported this often
@@ -96,6 +96,30 @@ class Outbox:
             await self._send_by_kernel(span)
         else:
             await self._send_by_copy(span)
+
+    async def send_pieces(self, span: PackedSpan) -> None:
+        """Send pieces in chunks as they are made, after what is held; how long each waits here is what the path takes.
+
+        Raises
+        ------
+        PeerGone
+        """
+        self.flush()
+        while True:
+            making = asyncio.ensure_future(asyncio.to_thread(next, span.pieces, None))
+            try:
+                piece = await asyncio.shield(making)
+            except asyncio.CancelledError:
+                await asyncio.wait([making])  # the file stays open as long as it is read
+                raise
+            if piece is None:
+                break
+            self._on_progress()
+            self._transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            span.sent_bytes += len(piece)
+            self.account.moved_bytes += len(piece)
+            await self.drained()
+        self._transport.write(b"0\r\n\r\n")
 
     async def _send_by_kernel(self, span: FileSpan) -> None:
         loop = asyncio.get_running_loop()

@@ -11,6 +11,7 @@ from tradewind_agent.serve.body import BodyCutOff, RequestBody
 from tradewind_agent.serve.folder import ServedFolder, is_folder, path_of, refusal_of
 from tradewind_agent.serve.messages import Refused, Request, Response, json_response
 from tradewind_agent.serve.options import Limits
+from tradewind_agent.serve.packed_upload import unpacked
 from tradewind_agent.serve.quota import Space, check_free_space
 from tradewind_agent.serve.ranges import declared_part
 from tradewind_agent.serve.unfinished import UnfinishedFile
@@ -38,8 +39,7 @@ class Receiver:
         Refused : 400, 403, 409, 412, 413, 415, 422, 507.
         BodyCutOff : the client went away; what arrived of a part is kept.
         """
-        if request.headers.get("content-encoding", "identity") != "identity":
-            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the bytes of the file themselves, without a coding")
+        request = unpacked(request)
         _check_size(request.body.declared_bytes, self._limits.max_body_bytes)
         if request.headers.get("content-range") is None:
             return await self._take_whole(request, segments)

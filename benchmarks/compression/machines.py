@@ -1,0 +1,147 @@
+"""The choice on machines and files never seen, from measurements of the squash benchmark (five machines, 28 files)."""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import mean, median
+from typing import Any, NamedTuple
+
+from tradewind.compression.advice import Question, advise
+from tradewind.compression.codecs import FACTS, PROBE, Codec, Setting
+from tradewind.compression.history import Case, History, Observation
+from tradewind.compression.model import Line, Speeds, piped_s, raw_s
+from tradewind.units import BITS_PER_BYTE
+
+RATES_MB_PER_S = (0.5, 2.0, 5.0, 20.0)
+SETUP_S = 0.05
+LEAST_FILE_BYTES = 10**6
+"""Smaller files are told apart: their transfers are all start-up."""
+
+FOLDS = 7
+"""Files are left out in groups of four, the one under test among them: the history never has any of the group."""
+
+SHORTEST_S = 1e-6
+_CODECS: Mapping[tuple[str, str], Codec] = {
+    ("zlib", "gzip"): Codec.GZIP,
+    ("bzip2", "bzip2"): Codec.BZIP2,
+    ("lzma", "xz"): Codec.XZ,
+    ("lzo", "lzo1x"): Codec.LZOP,
+    ("zstd", "zstd"): Codec.ZSTD,
+    ("lz4", "lz4f"): Codec.LZ4,
+    ("brotli", "brotli"): Codec.BROTLI,
+}
+_LZOP_LEVEL = {1: 3, 999: 9}
+"""lzop -3 is LZO1X-1, lzop -9 LZO1X-999."""
+
+_ARM = ("odroid", "raspberry")
+
+
+class Measured(NamedTuple):
+    machine: str
+    file: str
+    file_bytes: int
+    made: Mapping[Setting, Speeds]
+
+    @property
+    def case(self) -> Case:
+        architecture = "arm" if self.machine.startswith(_ARM) else "x86-64"
+        return Case(
+            file_bytes=self.file_bytes,
+            kind="file",
+            cpu_class=f"{architecture}/{self.machine}/1",
+            probe=self.made[PROBE],
+        )
+
+    def observations(self) -> Iterator[Observation]:
+        case = self.case
+        return (Observation(case=case, setting=setting, speeds=speeds) for setting, speeds in self.made.items())
+
+
+def read(folder: Path) -> list[Measured]:
+    """All files of all machines that ``folder`` has tables of."""
+    return [each for table in sorted(folder.glob("**/squash_*.csv")) for each in _read(table)]
+
+
+def _read(table: Path) -> Iterator[Measured]:
+    machine = table.stem.removeprefix("squash_")
+    sizes: dict[str, int] = {}
+    made: dict[str, dict[Setting, tuple[int, float, float]]] = {}
+    with table.open(newline="") as lines:
+        for row in csv.DictReader(lines):
+            if row["codec"] == "copy":
+                sizes[row["dataset"]] = int(row["compressed_size"])
+            setting = _setting(row)
+            if setting is not None and row["compressed_size"]:
+                figures = (int(row["compressed_size"]), float(row["compress_wall"]), float(row["decompress_wall"]))
+                made.setdefault(row["dataset"], {})[setting] = figures
+    for file, found in made.items():
+        bits = BITS_PER_BYTE * sizes[file]
+        yield Measured(
+            machine,
+            file,
+            sizes[file],
+            {
+                setting: Speeds(sizes[file] / size, bits / max(pack_s, SHORTEST_S), bits / max(unpack_s, SHORTEST_S))
+                for setting, (size, pack_s, unpack_s) in found.items()
+            },
+        )
+
+
+def _setting(row: Mapping[str, str]) -> Setting | None:
+    codec = _CODECS.get((row["plugin"], row["codec"]))
+    if codec is None:
+        return None
+    level = int(row["level"]) if row["level"] else FACTS[codec].usual
+    if codec is Codec.LZOP:
+        return Setting(codec, _LZOP_LEVEL[level]) if level in _LZOP_LEVEL else None
+    return Setting(codec, level) if FACTS[codec].lowest <= level <= FACTS[codec].highest else None
+
+
+def unseen_machines(
+    measured: Sequence[Measured], *, quick: bool = False
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Regret of the choice on each machine for each file, from a history that has neither; a row a machine and rate.
+
+    Known of the pair is what gzip -1 makes of the file there, as the agent's sample tells it.
+    """
+    rows = []
+    regrets: list[tuple[float, int]] = []
+    for machine in sorted({each.machine for each in measured}):
+        found: dict[float, list[float]] = {rate: [] for rate in RATES_MB_PER_S}
+        for under_test, history in _folds(measured, machine, 1 if quick else FOLDS):
+            for each in under_test:
+                for rate in RATES_MB_PER_S:
+                    found[rate].append(_regret(each, history, Line(BITS_PER_BYTE * 1e6 * rate, SETUP_S)))
+                    regrets.append((found[rate][-1], each.file_bytes))
+        for rate, lost in found.items():
+            case = f"{machine} at {rate:g} MB/s"
+            rows.append({"case": case, "files": len(lost), "regret_median": median(lost), "regret_mean": mean(lost)})
+    large = sorted(regret for regret, size in regrets if size >= LEAST_FILE_BYTES)
+    return rows, {
+        "unseen_machine_regret_median": median(large),
+        "unseen_machine_regret_p90": large[int(0.9 * len(large))],
+        "unseen_machine_regret_all_files_median": median(regret for regret, _ in regrets),
+    }
+
+
+def _folds(measured: Sequence[Measured], machine: str, most: int) -> Iterator[tuple[list[Measured], History]]:
+    files = sorted({each.file for each in measured})
+    for fold in range(most):
+        left_out = set(files[fold::FOLDS])
+        history = History.of(
+            observation
+            for each in measured
+            if each.machine != machine and each.file not in left_out
+            for observation in each.observations()
+        )
+        yield [each for each in measured if each.machine == machine and each.file in left_out], history
+
+
+def _regret(each: Measured, history: History, line: Line) -> float:
+    """Throughput lost against the best of all settings measured, the raw transfer among them."""
+    advice = advise(Question(case=each.case, line=line, settings=sorted(each.made)), history)
+    took_s: dict[Setting | None, float] = {
+        setting: piped_s(each.file_bytes, line, speeds) for setting, speeds in each.made.items()
+    }
+    took_s[None] = raw_s(each.file_bytes, line)
+    return 1 - min(took_s.values()) / took_s[advice.best.setting]

@@ -1,0 +1,192 @@
+"""Download of one file as a packed stream, or in a coding that any web server has; what breaks is fetched again."""
+
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.client import HTTPResponse
+
+from tradewind_agent.compression.codecs import CannotUnpack, available_codecs
+from tradewind_agent.compression.http import LOST, asked, connect, lost, refusal
+from tradewind_agent.compression.naming import (
+    CODECS_HEADER,
+    FROM_HEADER,
+    LINE_HEADER,
+    PACK_HEADER,
+    PACKED_CODING,
+    SIZE_HEADER,
+)
+from tradewind_agent.compression.packing import Work
+from tradewind_agent.compression.unpacking import Unpacker
+from tradewind_agent.compression.wishes import PackedOutcome, Packing
+from tradewind_agent.engine.address import Url
+from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.storage import PartFile, sync_folder
+from tradewind_agent.errors import FileFault, MalformedResponse
+
+READ_BYTES = 256 * 1024
+_OK = 200
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class PackedDownload:
+    """One file; `run` may be called again after a fault, and goes on behind what has come."""
+
+    def __init__(
+        self, job: DownloadJob, packing: Packing, options: EngineOptions, moved: Callable[[int], None]
+    ) -> None:
+        self._job, self._packing, self._options, self._moved = job, packing, options, moved
+        self._url: Url = job.source
+        self._part = PartFile(job.destination)
+        self._plain_bytes = 0
+        self._etag: str | None = None
+        self._wire_bytes = 0
+        self._work = Work()
+
+    def run(self) -> PackedOutcome:
+        """Fetch what is missing and give the file its name.
+
+        Raises
+        ------
+        FileFault : retryable where the rest may be asked for; nothing shows half-way.
+        """
+        with closing(connect(self._url, self._options)) as connection:
+            answer = asked(connection, "GET", self._url, self._headers(), self._options)
+            if answer.status in _REDIRECTS and (place := answer.headers.get("Location")):
+                self._url = self._url.join(place)
+                raise FileFault(f"moved to {self._url}")
+            if answer.status == 412:
+                self.discard()
+                raise FileFault("it changed while it was fetched; begun anew")
+            if answer.status != _OK:
+                raise refusal(answer)
+            size_bytes = self._size(answer)
+            try:
+                for plain in self._plain(answer):
+                    self._part.write(self._plain_bytes, plain)
+                    self._plain_bytes += len(plain)
+                    self._work.plain_bytes += len(plain)
+                    self._moved(len(plain))
+            except LOST as error:
+                raise self._broken(lost(error)) from error
+            except CannotUnpack as damage:
+                raise self._broken(MalformedResponse(str(damage))) from damage
+        if size_bytes is not None and self._plain_bytes != size_bytes:
+            found = self._plain_bytes
+            self.discard()
+            raise MalformedResponse(f"{found} bytes came out of {size_bytes}")
+        self._publish()
+        return PackedOutcome(work=self._work, wire_bytes=self._wire_bytes)
+
+    def discard(self) -> None:
+        """Forget what has come."""
+        self._part.discard()
+        self._plain_bytes, self._etag = 0, None
+
+    def _broken(self, fault: FileFault) -> FileFault:
+        """Only a stream of ours can be gone on with behind its last whole block."""
+        if self._etag is None:
+            self.discard()
+        return fault
+
+    def _headers(self) -> dict[str, str]:
+        wish = self._packing.wish
+        headers = {
+            "Accept": "*/*",
+            "Accept-Encoding": f"{PACKED_CODING}, {_web_codings()}",
+            PACK_HEADER: str(wish),
+            CODECS_HEADER: ",".join(sorted(available_codecs())),
+        }
+        if self._packing.line_bps is not None:
+            headers[LINE_HEADER] = f"{self._packing.line_bps:.0f}"
+        if self._plain_bytes and self._etag is not None:
+            headers |= {FROM_HEADER: str(self._plain_bytes), "If-Match": self._etag}
+        return headers
+
+    def _size(self, answer: HTTPResponse) -> int | None:
+        """Plain bytes that are to come out, where that is known for sure."""
+        told = answer.headers.get(SIZE_HEADER, "")
+        if told.isdecimal():
+            return int(told)
+        if answer.headers.get("Content-Encoding") is None and answer.length is not None:
+            return answer.length
+        return None if self._job.size_trust is SizeTrust.ROUNDED else self._job.size_bytes
+
+    def _plain(self, answer: HTTPResponse) -> Iterator[bytes]:
+        coding = answer.headers.get("Content-Encoding", "identity").strip().lower()
+        if coding == PACKED_CODING:
+            self._etag = answer.headers.get("ETag")
+            return self._of_blocks(answer)
+        self.discard()
+        if coding == "identity":
+            return self._read(answer)
+        return self._of_web_coding(answer, coding)
+
+    def _read(self, answer: HTTPResponse) -> Iterator[bytes]:
+        while data := answer.read1(READ_BYTES):
+            self._wire_bytes += len(data)
+            yield data
+        if answer.length:
+            raise ConnectionResetError("the server closed it before the end")
+
+    def _of_blocks(self, answer: HTTPResponse) -> Iterator[bytes]:
+        unpacker = Unpacker()
+        for data in self._read(answer):
+            for block in unpacker.blocks(data):
+                plain = unpacker.plain(block)
+                self._work.used[block.setting] = self._work.used.get(block.setting, 0) + len(plain)
+                yield plain
+        unpacker.end()
+
+    def _of_web_coding(self, answer: HTTPResponse, coding: str) -> Iterator[bytes]:
+        unpack, ended = _web_unpacker(coding)
+        for data in self._read(answer):
+            try:
+                plain = unpack(data)
+            except Exception as error:  # each library has errors of its own
+                raise CannotUnpack(f"the {coding} of the server is damaged: {error}") from error
+            if plain:
+                yield plain
+        if not ended():
+            raise CannotUnpack(f"the {coding} of the server was cut")
+
+    def _publish(self) -> None:
+        if not self._plain_bytes:
+            self._part.write(0, b"")
+        modified = self._job.modified_at
+        self._part.complete(self._plain_bytes, None if modified is None else modified.timestamp())
+        if self._options.durable:
+            self._part.sync()
+        self._part.name()
+        if self._options.durable:
+            sync_folder(self._job.destination.parent)
+
+
+def _web_codings() -> str:
+    """Codings of web servers that this host can undo."""
+    from importlib.util import find_spec  # noqa: PLC0415
+
+    return "zstd, br, gzip" if find_spec("brotli") is not None else "zstd, gzip"
+
+
+def _web_unpacker(coding: str) -> tuple[Callable[[bytes], bytes], Callable[[], bool]]:
+    """Undoes a stream; and whether it has ended as it should.
+
+    Raises
+    ------
+    MalformedResponse : a coding that was not asked for.
+    """
+    if coding in ("gzip", "x-gzip"):
+        gzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        return gzip.decompress, lambda: gzip.eof
+    if coding == "zstd":
+        import zstandard  # noqa: PLC0415
+
+        zstd = zstandard.ZstdDecompressor().decompressobj()
+        return zstd.decompress, lambda: zstd.eof
+    if coding == "br":
+        import brotli  # noqa: PLC0415
+
+        packed = brotli.Decompressor()
+        return packed.process, packed.is_finished
+    raise MalformedResponse(f"the answer is packed as {coding}, which was not asked for")

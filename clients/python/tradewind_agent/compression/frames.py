@@ -1,0 +1,121 @@
+"""A packed file on the wire: blocks, each packed by itself, then an end that tells the whole.
+
+A block's head is 14 bytes, big-endian: the codec (0: as it is), the level, plain bytes, packed bytes, CRC-32 of what is
+plain; then the packed bytes. The end is a head of codec 255 with no plain bytes, then the SHA-256 of all plain bytes
+before it. So the codec and its level may change from block to block, each block can be written as soon as it has come,
+and a stream that was cut is told from one that has ended.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from tradewind.compression.codecs import FACTS, Codec, Setting
+from tradewind.compression.model import LARGEST_BLOCK_BYTES
+from tradewind_agent.compression.codecs import CannotUnpack
+
+_HEAD = struct.Struct(">BBIII")
+_DIGEST_BYTES = 32
+_MOST_REASON_BYTES = 1000
+_RAW, _FAILED, _END = 0, 254, 255
+_NUMBER = MappingProxyType({codec: number for number, codec in enumerate(Codec, 1)})
+_CODEC = MappingProxyType({number: codec for codec, number in _NUMBER.items()})
+_MOST_PACKED_BYTES = 2 * LARGEST_BLOCK_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """``setting`` : ``None`` of one that is sent as it is."""
+
+    setting: Setting | None
+    plain_bytes: int
+    plain_crc: int
+    packed: bytes
+
+
+def encode_block(block: Block) -> bytes:
+    codec, level = (_RAW, 0) if block.setting is None else (_NUMBER[block.setting.codec], block.setting.level)
+    return _HEAD.pack(codec, level, block.plain_bytes, len(block.packed), block.plain_crc) + block.packed
+
+
+def encode_end(sha256: bytes) -> bytes:
+    return _HEAD.pack(_END, 0, 0, _DIGEST_BYTES, 0) + sha256
+
+
+def encode_failure(reason: str) -> bytes:
+    """What a sender ends with that cannot go on."""
+    told = reason.encode()[:_MOST_REASON_BYTES]
+    return _HEAD.pack(_FAILED, 0, 0, len(told), 0) + told
+
+
+class FrameReader:
+    """Takes a stream as it comes apart in blocks.
+
+    Attributes
+    ----------
+    sha256 : of all plain bytes, once the end was read.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self.sha256: bytes | None = None
+
+    def feed(self, data: bytes) -> Sequence[Block]:
+        """The blocks that are complete with ``data``.
+
+        Raises
+        ------
+        CannotUnpack : this is no such stream, or goes on behind its end.
+        """
+        self._buffer += data
+        blocks = []
+        while (block := self._next()) is not None:
+            blocks.append(block)
+        if self.sha256 is not None and self._buffer:
+            raise CannotUnpack("the packed stream goes on behind its end")
+        return blocks
+
+    def ended(self) -> bytes:
+        """The digest of all plain bytes.
+
+        Raises
+        ------
+        CannotUnpack : the stream was cut.
+        """
+        if self.sha256 is None:
+            raise CannotUnpack("the packed stream was cut before its end")
+        return self.sha256
+
+    def _next(self) -> Block | None:
+        if self.sha256 is not None or len(self._buffer) < _HEAD.size:
+            return None
+        number, level, plain_bytes, packed_bytes, plain_crc = _HEAD.unpack_from(self._buffer)
+        setting = _checked(number, level, plain_bytes, packed_bytes)
+        whole_bytes = _HEAD.size + packed_bytes
+        if len(self._buffer) < whole_bytes:
+            return None
+        packed = bytes(memoryview(self._buffer)[_HEAD.size : whole_bytes])
+        del self._buffer[:whole_bytes]
+        if number == _FAILED:
+            raise CannotUnpack(f"the sender gave up: {packed.decode('utf-8', 'replace')}")
+        if number == _END:
+            self.sha256 = packed
+            return None
+        return Block(setting, plain_bytes, plain_crc, packed)
+
+
+def _checked(number: int, level: int, plain_bytes: int, packed_bytes: int) -> Setting | None:
+    """The setting of a head that makes sense."""
+    if number == _FAILED and plain_bytes == 0 and packed_bytes <= _MOST_REASON_BYTES:
+        return None
+    if number == _END and (plain_bytes, packed_bytes) == (0, _DIGEST_BYTES):
+        return None
+    if not 0 < plain_bytes <= LARGEST_BLOCK_BYTES or packed_bytes > _MOST_PACKED_BYTES:
+        raise CannotUnpack("what came is no packed stream, or is damaged")
+    if number == _RAW and plain_bytes == packed_bytes:
+        return None
+    codec = _CODEC.get(number)
+    if codec is None or not FACTS[codec].lowest <= level <= FACTS[codec].highest:
+        raise CannotUnpack("a packed block is damaged, or of a codec that this version does not know")
+    return Setting(codec, level)

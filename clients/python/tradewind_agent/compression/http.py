@@ -1,0 +1,84 @@
+"""One blocking request at a time, as packing threads make them: TLS, proxies and logins as the engine has them."""
+
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from socket import IPPROTO_TCP, TCP_NODELAY
+
+from tradewind_agent.engine.address import Url
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.errors import ConnectionFault, FileFault, RefusedByServer
+from tradewind_agent.system_errors import in_words
+
+LOST = (OSError, HTTPException)
+"""What a connection raises that broke."""
+
+_MOST_REASON_BYTES = 2000
+_RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+def connect(url: Url, options: EngineOptions) -> HTTPConnection:
+    """An open connection towards the server of ``url``.
+
+    Raises
+    ------
+    ConnectionFault
+    """
+    origin, proxy = url.origin, options.proxies.leading_to(url.origin)
+    first = origin if proxy is None else proxy.origin
+    if origin.secure:
+        connection: HTTPConnection = HTTPSConnection(
+            first.host, first.port, timeout=options.idle_timeout_s, context=options.tls_in_use
+        )
+        if proxy is not None:
+            connection.set_tunnel(origin.host, origin.port, proxy.headers())
+    else:
+        connection = HTTPConnection(first.host, first.port, timeout=options.idle_timeout_s)
+    try:
+        connection.connect()
+    except OSError as error:
+        raise ConnectionFault(f"cannot connect to {first.host}:{first.port}: {in_words(error)}") from error
+    connection.sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+    return connection
+
+
+def begin(connection: HTTPConnection, method: str, url: Url, headers: dict[str, str], options: EngineOptions) -> None:
+    """Send the head of a request; its body, if any, goes by ``connection.send``."""
+    proxy = None if url.origin.secure else options.proxies.leading_to(url.origin)
+    connection.putrequest(method, str(url) if proxy else url.target, skip_accept_encoding=True)
+    told = {"User-Agent": options.user_agent, **options.credentials.headers(url), **headers}
+    for name, value in (told | (proxy.headers() if proxy else {})).items():
+        connection.putheader(name, value)
+    connection.endheaders()
+
+
+def asked(
+    connection: HTTPConnection, method: str, url: Url, headers: dict[str, str], options: EngineOptions
+) -> HTTPResponse:
+    """Ask without a body, and the head of the answer.
+
+    Raises
+    ------
+    ConnectionFault
+    """
+    try:
+        begin(connection, method, url, headers, options)
+        return connection.getresponse()
+    except LOST as error:
+        raise lost(error) from error
+
+
+def lost(error: BaseException) -> ConnectionFault:
+    told = in_words(error) if isinstance(error, OSError) else str(error) or type(error).__name__
+    return ConnectionFault(f"the connection broke: {told}")
+
+
+def refusal(answer: HTTPResponse) -> FileFault:
+    """Why a server has refused, in its own words where it has any."""
+    import json  # noqa: PLC0415 -- hardly ever needed
+
+    text = answer.read(_MOST_REASON_BYTES)
+    try:
+        detail = f": {json.loads(text)['detail']}"
+    except (ValueError, LookupError, TypeError):
+        detail = ""
+    reason = f"the server answered {answer.status} {answer.reason}{detail}"
+    return RefusedByServer(reason, retryable=answer.status in _RETRYABLE)

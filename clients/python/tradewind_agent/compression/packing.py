@@ -1,0 +1,171 @@
+"""A file as a packed stream: blocks are read, packed on all cores while earlier ones are sent, and steered on the way.
+
+Who sends asks for one piece after the other; how long it takes to come back says what the path carries.
+"""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from hashlib import sha256
+from zlib import crc32
+
+from tradewind.compression.codecs import FACTS, Setting
+from tradewind.compression.model import block_bytes
+from tradewind.compression.steering import Packed, Steering
+from tradewind.units import BITS_PER_BYTE
+from tradewind_agent.compression.codecs import pack
+from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
+from tradewind_agent.errors import FileFault
+from tradewind_agent.system_errors import in_words
+
+SHORTEST_S = 1e-6
+LEAST_SEEN_S = 0.02
+"""A piece that left in less went into a buffer: that says nothing of the path."""
+
+
+@dataclass(slots=True)
+class Work:
+    """What packing came to.
+
+    ``pack_s`` : time of all blocks that were packed, summed over cores; ``used`` : plain bytes by setting.
+    """
+
+    plain_bytes: int = 0
+    packed_bytes: int = 0
+    pack_s: float = 0.0
+    used: dict[Setting | None, int] = field(default_factory=dict)
+
+    def compress_bps(self, setting: Setting) -> float:
+        """Plain bits a second of all cores that packed, of a file that was packed with one setting alone."""
+        at_once = cores() if FACTS[setting.codec].side_by_side else 1
+        return BITS_PER_BYTE * self.plain_bytes * at_once / max(self.pack_s, SHORTEST_S)
+
+    @property
+    def main_setting(self) -> Setting | None:
+        """What most bytes were packed with."""
+        return max(self.used, key=lambda setting: self.used[setting]) if self.used else None
+
+
+@dataclass(slots=True)
+class _Made:
+    block: Block
+    pack_s: float
+
+
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class PackedFile:
+    """The stream of an open file, from ``first`` on.
+
+    Parameters
+    ----------
+    steering : decides on each block where ``adapt``; else its setting is that of all blocks.
+    file_bytes : as it was listed: a file that has another size in the end has changed.
+
+    Attributes
+    ----------
+    failure : why the stream was not sent to its end.
+    """
+
+    def __init__(
+        self,
+        descriptor: int,
+        file_bytes: int,
+        steering: Steering,
+        *,
+        first: int = 0,
+        adapt: bool = True,
+        workers: int | None = None,
+        clock_s: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._descriptor, self._file_bytes, self._first = descriptor, file_bytes, first
+        self.steering, self._adapt = steering, adapt
+        self._workers = workers or cores()
+        self._clock_s = clock_s
+        self.work = Work()
+        self.failure: FileFault | None = None
+
+    def pieces(self) -> Generator[bytes]:
+        """Encoded blocks, then the end; a file that cannot be read or changes ends with the reason, see `failure`."""
+        try:
+            yield from self._pieces()
+        except FileFault as fault:
+            self.failure = fault
+        except OSError as error:
+            self.failure = FileFault(f"it cannot be read: {in_words(error)}", retryable=False)
+        if self.failure is not None:
+            yield encode_failure(str(self.failure))
+
+    def _pieces(self) -> Generator[bytes]:
+        digest = sha256()
+        begun = os.fstat(self._descriptor)
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="tradewind-pack") as pool:
+            ahead: deque[Future[_Made]] = deque()
+            try:
+                for plain in self._read(digest.update):
+                    ahead.append(pool.submit(self._pack, plain, self.steering.setting))
+                    if len(ahead) > self._at_once():
+                        yield from self._sent(ahead.popleft().result())
+                while ahead:
+                    yield from self._sent(ahead.popleft().result())
+            finally:
+                for each in ahead:
+                    each.cancel()
+        ended = os.fstat(self._descriptor)
+        if (begun.st_size, begun.st_mtime_ns) != (ended.st_size, ended.st_mtime_ns):
+            raise FileFault("it changed while it was packed; copy it again when it is at rest", retryable=False)
+        yield encode_end(digest.digest())
+
+    def _read(self, told: Callable[[bytes], None]) -> Iterator[bytes]:
+        at_once = block_bytes(self._file_bytes)
+        for offset in range(self._first, self._file_bytes, at_once):
+            plain = os.pread(self._descriptor, min(at_once, self._file_bytes - offset), offset)
+            if len(plain) < min(at_once, self._file_bytes - offset):
+                raise FileFault("it became shorter while it was packed", retryable=False)
+            told(plain)
+            yield plain
+
+    def _at_once(self) -> int:
+        """Blocks ahead of the one that is sent: as many as cores may pack, one where the codec is for one core."""
+        setting = self.steering.setting
+        return 1 if setting is not None and not FACTS[setting.codec].side_by_side else self._workers
+
+    def _pack(self, plain: bytes, setting: Setting | None) -> _Made:
+        if setting is None:
+            return _Made(Block(None, len(plain), crc32(plain), plain), 0.0)
+        begun_s = self._clock_s()
+        packed = pack(plain, setting)
+        took_s = self._clock_s() - begun_s
+        if len(packed) >= len(plain):
+            return _Made(Block(None, len(plain), crc32(plain), plain), took_s)
+        return _Made(Block(setting, len(plain), crc32(plain), packed), took_s)
+
+    def _sent(self, made: _Made) -> Iterator[bytes]:
+        """One block; how long the caller keeps it is how long the path takes for it."""
+        block = made.block
+        piece = encode_block(block)
+        begun_s = self._clock_s()
+        yield piece
+        kept_s = self._clock_s() - begun_s
+        self.work.plain_bytes += block.plain_bytes
+        self.work.packed_bytes += len(piece)
+        self.work.pack_s += made.pack_s
+        self.work.used[block.setting] = self.work.used.get(block.setting, 0) + block.plain_bytes
+        if self._adapt:
+            self.steering = self.steering.seen(self._seen(made, len(piece), kept_s))
+
+    def _seen(self, made: _Made, piece_bytes: int, kept_s: float) -> Packed:
+        setting = made.block.setting
+        side_by_side = setting is not None and FACTS[setting.codec].side_by_side
+        bits = BITS_PER_BYTE * made.block.plain_bytes * (self._workers if side_by_side else 1)
+        return Packed(
+            setting=setting,
+            ratio=made.block.plain_bytes / piece_bytes,
+            compress_bps=bits / made.pack_s if setting is not None and made.pack_s > 0 else None,
+            line_bps=BITS_PER_BYTE * piece_bytes / kept_s if kept_s >= LEAST_SEEN_S else None,
+        )

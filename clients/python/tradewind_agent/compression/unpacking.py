@@ -1,0 +1,56 @@
+"""A packed stream as the plain bytes of a file: blocks are unpacked in the order in which they come."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from zlib import crc32
+
+from tradewind_agent.compression.codecs import CannotUnpack, require, unpack
+from tradewind_agent.compression.frames import Block, FrameReader
+
+
+class Unpacker:
+    """``plain_bytes`` : that came out so far."""
+
+    def __init__(self) -> None:
+        self._reader = FrameReader()
+        self._digest = sha256()
+        self.plain_bytes = 0
+
+    def blocks(self, data: bytes) -> Sequence[Block]:
+        """The blocks that are complete with ``data``, each to be given to `plain` in turn.
+
+        Raises
+        ------
+        CannotUnpack : the stream is damaged.
+        """
+        return self._reader.feed(data)
+
+    def plain(self, block: Block) -> bytes:
+        """The plain bytes of a block.
+
+        Raises
+        ------
+        CannotUnpack : it is damaged.
+        CodecMissing : its codec is not on this host.
+        """
+        if block.setting is None:
+            plain = block.packed
+        else:
+            require(block.setting.codec)
+            plain = unpack(block.packed, block.setting.codec, block.plain_bytes)
+        if crc32(plain) != block.plain_crc:
+            raise CannotUnpack("a block is damaged: its check sum is another")
+        self._digest.update(plain)
+        self.plain_bytes += len(plain)
+        return plain
+
+    def end(self) -> str:
+        """The digest of all plain bytes, in hex, once the stream is over.
+
+        Raises
+        ------
+        CannotUnpack : it was cut, or what came out is not what went in.
+        """
+        if self._reader.ended() != self._digest.digest():
+            raise CannotUnpack("what was unpacked is not what was packed: the sums differ")
+        return self._digest.hexdigest()

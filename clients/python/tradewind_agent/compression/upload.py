@@ -1,0 +1,98 @@
+"""Upload of one file as a packed stream; a broken one goes on where the receiver says."""
+
+import os
+import re
+from collections.abc import Callable
+from contextlib import closing
+from hashlib import sha256
+from http.client import HTTPConnection
+
+from tradewind_agent.compression.http import LOST, asked, begin, connect, lost, refusal
+from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING
+from tradewind_agent.compression.packing import PackedFile
+from tradewind_agent.compression.wishes import PackedOutcome, Packing
+from tradewind_agent.engine.jobs import UploadJob
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.errors import FileFault
+from tradewind_agent.system_errors import in_words
+
+_STORED = frozenset({200, 201, 204})
+_RANGE = re.compile(r"0-(\d+)")
+
+
+def upload_packed(
+    job: UploadJob, packing: Packing, options: EngineOptions, moved: Callable[[int], None]
+) -> PackedOutcome:
+    """Send a file, tried again as the options permit; ``moved`` is told of plain bytes.
+
+    Raises
+    ------
+    FileFault : it cannot be sent; what the receiver has is kept there for another run, and nothing shows half-way.
+    CodecMissing
+    """
+    try:
+        with job.source.open("rb") as source:
+            found = os.fstat(source.fileno())
+            if (found.st_size, found.st_mtime_ns) != (job.size_bytes, job.modified_at_ns):
+                raise FileFault("it has changed since it was listed", retryable=False)
+            return _sent(job, source.fileno(), packing, options, moved)
+    except OSError as error:
+        raise FileFault(f"cannot read {job.source}: {in_words(error)}", retryable=False) from error
+
+
+def _sent(
+    job: UploadJob, descriptor: int, packing: Packing, options: EngineOptions, moved: Callable[[int], None]
+) -> PackedOutcome:
+    with closing(connect(job.destination, options)) as connection:
+        headers = {"Tradewind-Upload": _upload_id(job)}
+        answer = asked(connection, "HEAD", job.destination, headers, options)
+        answer.read()
+        if answer.headers.get("Tradewind-Complete") == "true":
+            return PackedOutcome(skipped=True)
+        is_ours = answer.headers.get("Server", "").startswith("tradewind")
+        if not is_ours or answer.status not in (204, 404):
+            raise refusal(answer) if is_ours else FileFault("the server takes no packed uploads", retryable=False)
+        known = _RANGE.fullmatch(answer.headers.get("Tradewind-Received", "").partition(",")[0])
+        first = int(known[1]) + 1 if known else 0
+        theirs = _codecs_of(job, options, connection)
+        steering = packing.steering(descriptor, theirs)
+        packed = PackedFile(descriptor, job.size_bytes, steering, first=first, adapt=packing.wish.adapts)
+        fields = {
+            "Content-Encoding": PACKED_CODING,
+            "Content-Range": f"bytes {first}-{job.size_bytes - 1}/{job.size_bytes}",
+            "Transfer-Encoding": "chunked",
+            "Tradewind-Upload": _upload_id(job),
+        }
+        broken: BaseException | None = None
+        try:
+            begin(connection, "PUT", job.destination, fields, options)
+            told_bytes = 0
+            for piece in packed.pieces():
+                connection.send(b"%x\r\n%b\r\n" % (len(piece), piece))
+                moved(packed.work.plain_bytes - told_bytes)
+                told_bytes = packed.work.plain_bytes
+            connection.send(b"0\r\n\r\n")
+            moved(packed.work.plain_bytes - told_bytes)
+        except LOST as error:
+            broken = error  # the receiver may have said why before it closed
+        if packed.failure is not None:
+            raise packed.failure
+        try:
+            answer = connection.getresponse()
+        except LOST as error:
+            raise lost(broken or error) from error
+        if answer.status not in _STORED:
+            raise refusal(answer)
+        answer.read()
+        return PackedOutcome(work=packed.work)
+
+
+def _codecs_of(job: UploadJob, options: EngineOptions, connection: HTTPConnection) -> str:
+    answer = asked(connection, "OPTIONS", job.destination, {}, options)
+    answer.read()
+    return answer.headers.get(CODECS_HEADER, "")
+
+
+def _upload_id(job: UploadJob) -> str:
+    """The same for the same source file in every run: name, size and time."""
+    return sha256(f"{job.source.resolve()}\0{job.size_bytes}\0{job.modified_at_ns}\0packed".encode()).hexdigest()[:32]

@@ -1,0 +1,207 @@
+"""Files packed on their way to and from a real server: whole, cut, damaged, changed, and with codecs missing."""
+
+import random
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.agent.command import environment
+from tests.integration.agent.command import run as run_command
+from tests.integration.serving import ask, serving
+from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.steering import Steering
+from tradewind_agent.compression import codecs
+from tradewind_agent.compression.copying import PackedReport, copy_packed
+from tradewind_agent.compression.packing import PackedFile
+from tradewind_agent.compression.planning import Wish
+from tradewind_agent.copy_listing import list_files
+from tradewind_agent.engine.address import Url
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.serve import Server
+
+PLAIN = b"".join(b"%d,%d,%.3f\n" % (row, row * row % 977, (row % 50) / 7) for row in range(60_000))
+PATH_OF_FILE = "/a.csv"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("served")
+    (folder / "a.csv").write_bytes(PLAIN)
+    (folder / "random").write_bytes(random.Random(1).randbytes(600_000))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(root: Path) -> Iterator[Server]:
+    with serving(root, writable=True) as running:
+        yield running
+
+
+def copied(source: str, destination: str, wish: str, **options: Any) -> PackedReport:
+    engine = EngineOptions(durable=False)
+    return copy_packed(list_files([source], destination, options=engine), Wish.parse(wish), engine, **options)
+
+
+def leftovers(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir() if each.name.startswith("."))
+
+
+@pytest.mark.parametrize("wish", ["auto", *sorted(f"{codec}:1" for codec in codecs.available_codecs())])
+def test_a_file_comes_and_goes_packed_and_is_the_same(server: Server, root: Path, tmp_path: Path, wish: str) -> None:
+    down = copied(f"{server.url}a.csv", str(tmp_path / "b.csv"), wish)
+    assert down.succeeded, down.failures
+    assert (tmp_path / "b.csv").read_bytes() == PLAIN
+    assert down.ratio > 1.5
+    name = wish.replace(":", "-")
+    up = copied(str(tmp_path / "b.csv"), f"{server.url}{name}", wish)
+    assert up.succeeded, up.failures
+    assert (root / name).read_bytes() == PLAIN
+    assert up.packed_bytes < up.plain_bytes / 1.5
+    assert leftovers(tmp_path) == []
+
+
+def test_what_does_not_pack_is_sent_raw(server: Server, tmp_path: Path) -> None:
+    report = copied(f"{server.url}random", str(tmp_path / "random"), "auto", line_bps=4e6)
+    assert report.succeeded
+    assert set(report.used) == {None}
+    assert report.packed_bytes < 1.01 * report.plain_bytes
+
+
+def test_a_codec_that_the_receiver_lacks_is_told_before_a_byte(
+    server: Server, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "c.csv").write_bytes(PLAIN)
+    # What is missing here is missing at both ends: they are one process.
+    monkeypatch.setattr(codecs.shutil, "which", lambda _: None)
+    with pytest.raises(codecs.CodecMissing, match="no lzop; install the program lzop"):
+        copied(str(tmp_path / "c.csv"), f"{server.url}c.csv", "lzop")
+    assert not (root / "c.csv").exists()
+
+
+def packed_stream(folder: Path, *, cut: int = 0, damaged: bool = False) -> bytes:
+    source = folder / "source"
+    source.write_bytes(PLAIN)
+    steering = Steering(expected={}, line_bps=None, setting=Setting(Codec.GZIP, 1))
+    with source.open("rb") as opened:
+        stream = bytearray(b"".join(PackedFile(opened.fileno(), len(PLAIN), steering).pieces()))
+    if damaged:
+        stream[len(stream) // 2] ^= 0x40
+    return bytes(stream[: len(stream) - cut])
+
+
+@pytest.mark.parametrize(
+    ("stream", "said"),
+    [({"cut": 10}, "cut before its end"), ({"cut": 30_000}, "cut before its end"), ({"damaged": True}, "damaged")],
+)
+def test_an_upload_that_is_cut_or_damaged_is_refused_and_leaves_no_file(
+    server: Server, root: Path, tmp_path: Path, stream: dict[str, Any], said: str
+) -> None:
+    answer = ask(server.port, "PUT", "/d.csv", packed_stream(tmp_path, **stream), Content_Encoding="tradewind-blocks")
+    assert answer.status == 422
+    assert said in answer.json["detail"]
+    assert not (root / "d.csv").exists()
+
+
+def test_a_stream_that_claims_absurd_sizes_is_refused(server: Server, root: Path) -> None:
+    head = struct.pack(">BBIII", 1, 6, 2**31, 2**31, 0)
+    answer = ask(server.port, "PUT", "/e.csv", head + bytes(100), Content_Encoding="tradewind-blocks")
+    assert answer.status == 422
+    assert not (root / "e.csv").exists()
+
+
+def test_an_upload_goes_on_behind_the_whole_blocks_that_came_before_it_broke(
+    server: Server, root: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "big.csv"
+    source.write_bytes(PLAIN * 3)
+    report = copied(str(source), f"{server.url}f.csv", "gzip:1")
+    assert report.succeeded
+    again = copied(str(source), f"{server.url}f.csv", "gzip:1")
+    assert (again.files_done, again.files_skipped) == (0, 1)
+    assert (root / "f.csv").read_bytes() == PLAIN * 3
+
+
+def test_a_file_that_changes_while_it_is_packed_is_told_and_does_not_show(
+    server: Server, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "growing.csv"
+    source.write_bytes(PLAIN)
+    sent = PackedFile._sent
+
+    def grown(self: PackedFile, made: Any) -> Iterator[bytes]:
+        with source.open("ab") as opened:
+            opened.write(b"more\n")
+        return sent(self, made)
+
+    monkeypatch.setattr(PackedFile, "_sent", grown)
+    report = copied(str(source), f"{server.url}growing.csv", "gzip:1")
+    assert "changed while it was packed" in report.failures[0][1]
+    assert not (root / "growing.csv").exists()
+
+
+class Cutting:
+    """A server that closes each connection after some bytes of its answer, the first times."""
+
+    def __init__(self, behind: Server, times: int, after_bytes: int) -> None:
+        self._behind, self._times, self._after = behind, times, after_bytes
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}/"
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                return
+            with client, socket.create_connection(("127.0.0.1", self._behind.port)) as upstream:
+                request = client.recv(65536)
+                upstream.sendall(request)
+                left = None
+                if b"GET " in request[:4] and self._times:
+                    left, self._times = self._after, self._times - 1
+                while left is None or left > 0:
+                    data = upstream.recv(4096 if left is None else min(left, 4096))
+                    if not data:
+                        break
+                    client.sendall(data)
+                    left = None if left is None else left - len(data)
+                    if left is None and data.endswith(b"0\r\n\r\n"):
+                        break
+
+    def close(self) -> None:
+        self._listening.close()
+
+
+def test_a_download_that_is_cut_goes_on_and_ends_whole(server: Server, root: Path, tmp_path: Path) -> None:
+    cutting = Cutting(server, times=1, after_bytes=150_000)
+    try:
+        engine = EngineOptions(durable=False)
+        listing = list_files([f"{server.url}a.csv"], str(tmp_path / "g.csv"), options=engine)
+        job = replace(listing.jobs[0], source=Url.parse(f"{cutting.url}a.csv"))
+        report = copy_packed(replace(listing, jobs=(job,)), Wish.parse("gzip:1"), engine)
+    finally:
+        cutting.close()
+    assert report.succeeded, report.failures
+    assert (tmp_path / "g.csv").read_bytes() == PLAIN
+
+
+def test_the_command_copies_packed_and_advises(server: Server, tmp_path: Path) -> None:
+    env = environment(tmp_path / "home")
+    done = run_command("copy", "--compress", "zstd:3", "--json", f"{server.url}a.csv", str(tmp_path / "h.csv"), env=env)
+    assert done.code == 0, done.err
+    assert done.document["used"] == {"zstd:3": len(PLAIN)}
+    assert (tmp_path / "h.csv").read_bytes() == PLAIN
+    told = run_command("compress-advise", str(tmp_path / "h.csv"), "--bandwidth", "0.5MB/s", "--json", env=env)
+    assert told.code == 0, told.err
+    assert told.document["best"]["mode"] == "piped"
+    wrong = run_command("copy", "--compress", "zip", f"{server.url}a.csv", str(tmp_path), env=env)
+    assert wrong.code == 2
+    assert "'zip' is unknown" in wrong.err
