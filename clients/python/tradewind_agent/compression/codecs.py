@@ -175,7 +175,7 @@ def _through(command: list[str], data: bytes) -> bytes:
 def _bounded(block: bytes, ended: bool) -> bytes:
     """``block`` of a stream that has ended: one cut short, or longer than announced, has not."""
     if not ended:
-        raise CannotUnpack("a packed block is cut short, or longer than announced")
+        raise CannotUnpack("a packed block is damaged: cut short, or longer than announced")
     return block
 
 
