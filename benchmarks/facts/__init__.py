@@ -1,0 +1,5 @@
+"""The claims of five papers, one by one: what our code computes or measures beside what is printed.
+
+Reading order: `catalogue` (the file of claims), `printed` (numbers as far as they are printed), `finding` (comparisons
+and the verdict that follows from them), one module a paper (its checks by id), `checks` (all of them), `__main__`.
+"""

@@ -1,0 +1,101 @@
+"""Claims of five papers, one by one: our number beside the paper's, what arithmetic contradicts, what is not here.
+
+``--data FOLDER`` holds ``facts.json``: the papers' claims by id, with their numbers; it is no part of the project.
+``--markdown`` writes the table to ``docs/papers.md``. ``--measure`` first makes the transfers of results that have not
+been made, on emulated paths with real TCP, and keeps each in ``benchmarks/records/facts.ndjson``; the next start goes
+on where one was interrupted. That needs root or user namespaces, and nginx.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.facts.catalogue import Fact, read_facts
+from benchmarks.facts.checks import every_check, findings
+from benchmarks.facts.finding import Finding, Verdict
+from benchmarks.facts.measured import FORMS
+from benchmarks.facts.measuring import RECORDS, Bench
+from benchmarks.facts.pages import PAGE, page_of
+from benchmarks.precedence import precedence
+from benchmarks.report import ROOT, Value, arguments, write
+from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
+from benchmarks.wan.runs import RunLog
+from tradewind.errors import TradewindError
+
+CUT_S = 20.0
+SCRATCH = ROOT / "var" / "bench"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Check every claim, print the table and write ``var/bench/facts.json``."""
+    parser = arguments(__doc__.partition("\n")[0])
+    parser.add_argument("--markdown", action="store_true", help="write docs/papers.md too")
+    parser.add_argument("--measure", nargs="*", metavar="ID", help="make the transfers of these results, or of all")
+    parser.add_argument("--cut", type=float, default=CUT_S, metavar="SECONDS", help="of a run; it stands for its bytes")
+    parser.add_argument("--records", type=Path, default=RECORDS, metavar="FILE", help="where transfers are kept")
+    options = parser.parse_args(argv)
+    if len(options.data) != 1:
+        parser.error("--data takes the one folder with facts.json")
+    if unknown := set(options.measure or ()) - set(FORMS):
+        parser.error(f"nothing to measure of {', '.join(sorted(unknown))}; there is of {', '.join(FORMS)}")
+    if options.measure is not None:
+        become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.facts", *argv])
+    started_at = datetime.now(UTC)
+    try:
+        told = _told(options)
+    except TradewindError as error:
+        sys.stderr.write(f"facts: {error}\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("\nfacts: interrupted; the next start goes on from here\n")
+        return 130
+    write(
+        "facts",
+        quick=options.quick,
+        results=[_row(*each) for each in told],
+        summary=_summary(told),
+        started_at=started_at,
+    )
+    if options.markdown:
+        PAGE.write_text(page_of(told, started_at), encoding="utf-8")
+    return 0
+
+
+def _told(options: argparse.Namespace) -> Sequence[tuple[Fact, Finding]]:
+    facts = read_facts(options.data[0])
+    bench = Bench(facts=facts, log=RunLog(options.records), folder=SCRATCH, cut_s=options.cut)
+    if options.measure is not None:
+        require_permission()
+        SCRATCH.mkdir(parents=True, exist_ok=True)
+        with nullcontext(False) if options.quick else precedence() as ahead:
+            asked = options.measure or list(FORMS)
+            replace(bench, ahead=ahead).measure(run for id_ in asked for run in FORMS[id_].runs)
+    return list(findings(facts, every_check(), bench))
+
+
+def _row(fact: Fact, finding: Finding) -> dict[str, Value]:
+    spoken = finding.told
+    row: dict[str, Value] = {"case": fact.id, "place": fact.place, "verdict": finding.verdict.value}
+    if spoken is not None:
+        row |= {"compared": spoken.what, "paper": spoken.paper, "ours": spoken.ours, "deviation": spoken.deviation}
+        row |= {"comparisons": len(finding.comparisons), "agree": sum(each.agrees for each in finding.comparisons)}
+    return row | {"needs": finding.needs or finding.awaits or None}
+
+
+def _summary(told: Sequence[tuple[Fact, Finding]]) -> dict[str, Value]:
+    counts = Counter(finding.verdict for _, finding in told)
+    return {
+        "claims": len(told),
+        **{verdict.value: counts[verdict] for verdict in reversed(Verdict)},
+        "comparisons": sum(len(finding.comparisons) for _, finding in told),
+        "results_measured": sum(fact.kind == "result" and finding.is_measured for fact, finding in told),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,70 @@
+"""Claims of the compressed-transfer paper (003) that its own numbers support or not: tables, bounds, platforms."""
+
+from operator import itemgetter
+
+from benchmarks.facts.catalogue import Fact, Facts
+from benchmarks.facts.finding import By, Comparison, Finding, compared, computed, elsewhere, recomputed
+from benchmarks.facts.printed import printed
+
+PHONES = "its phones and wireless network"
+
+
+def _headlines(fact: Fact) -> list[Comparison]:
+    """The best of each network over sending as it is and over gzip -6."""
+    rows = fact.values["rows"]
+    raw = next(row for row in rows if row[0] == "raw")
+    usual = next(row for row in rows if row[:2] == ["gzip", 6])
+    told = []
+    for index, network in enumerate(("0.5", "5")):
+        best = max(rows, key=itemgetter(3 + index))
+        for name, over in (("best_raw", raw), ("best_gzip6", usual)):
+            ratio = printed(best[3 + index]) / printed(over[3 + index])
+            told.append(
+                recomputed(f"{network} MB/s: best over {name.removeprefix('best_')}", fact.values[name][index], ratio)
+            )
+    return told
+
+
+def uploads(fact: Fact, facts: Facts) -> Finding:
+    """Nothing gets slower on a faster network, nor faster than it carries."""
+    rows = fact.values["rows"]
+    slow, fast = (facts["003-tsc"].values["net_MBps"][n] for n in (0, -1))
+    falls = sum(printed(row[4]).high < printed(row[3]).low for row in rows)
+    over = sum(
+        printed(row[3 + n]).low > printed(row[2]).high * net for row in rows for n, net in ((0, slow), (1, fast))
+    )
+    return compared(
+        *_headlines(fact),
+        computed("codecs that are slower on the faster network", 0, falls, by=By.ARITHMETIC),
+        computed("codecs faster than ratio times network", 0, over, by=By.ARITHMETIC),
+    )
+
+
+def downloads(fact: Fact, _facts: Facts) -> Finding:
+    rows = fact.values["rows"]
+    falls = sum(printed(row[4]).high < printed(row[3]).low for row in rows)
+    return compared(
+        *_headlines(fact), computed("codecs that are slower on the faster network", 0, falls, by=By.ARITHMETIC)
+    )
+
+
+def start_up(fact: Fact, facts: Facts) -> Finding:
+    """What it fitted beside what its two files give, each as far as it is printed."""
+    probe = facts["003-eq6"].values
+    (small, large), (slow, quick) = ([printed(each) for each in probe[name]] for name in ("US", "Th"))
+    rate = (large - small) / (large / quick - small / slow)
+    return elsewhere(
+        PHONES, [recomputed("start-up by its two files, s", fact.values["T_SC_s"], small / slow - small / rate)]
+    )
+
+
+def platform(_fact: Fact, _facts: Facts) -> Finding:
+    return elsewhere(PHONES)
+
+
+CHECKS = {
+    "003-table2": uploads,
+    "003-table3": downloads,
+    "003-tsc": start_up,
+    "003-platform": platform,
+}

@@ -1,0 +1,140 @@
+"""What came of a claim: comparisons, what stands in the way of more of them, and the verdict that follows."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from benchmarks.facts.printed import Range, exact, printed
+
+
+class Verdict(StrEnum):
+    """In the order in which one outweighs the next."""
+
+    CONTRADICTED = "contradicted by arithmetic"
+    DIFFERS = "differs"
+    """Our code or testbed gives something else, and arithmetic does not say who is right."""
+    NOT_MEASURED = "not measured yet"
+    NO_CODE = "no code yet"
+    NOT_HERE = "not reproducible here"
+    REPRODUCED = "reproduced"
+
+
+class By(StrEnum):
+    """Where our number comes from."""
+
+    ARITHMETIC = "arithmetic"
+    """The paper's own other numbers: a difference is an error of the paper."""
+    CODE = "code"
+    TESTBED = "testbed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One number, or one property (1 for yes, 0 for no), of the paper beside ours.
+
+    ``allowed`` : how far they may be apart, in words. ``agrees`` : whether they are within that.
+    """
+
+    what: str
+    paper: float
+    ours: float
+    allowed: str
+    agrees: bool
+    by: By
+
+    @property
+    def deviation(self) -> float | None:
+        """Ours relative to the paper's; ``None`` where that is 0."""
+        return self.ours / self.paper - 1 if self.paper else None
+
+
+def recomputed(what: str, claim: Range | float, ours: Range | float) -> Comparison:
+    """A printed number beside what the paper's own numbers give, each as far as it is printed."""
+    paper, own = claim if isinstance(claim, Range) else printed(claim), exact(ours)
+    return Comparison(
+        what=what,
+        paper=paper.value,
+        ours=own.value,
+        allowed="rounding of what is printed",
+        agrees=paper.meets(own),
+        by=By.ARITHMETIC,
+    )
+
+
+def computed(
+    what: str, paper: float, ours: float, *, relative: float = 0.0, absolute: float = 0.0, by: By = By.CODE
+) -> Comparison:
+    """A number of the paper beside that of our code, within a share of it or an amount."""
+    near = math.fabs(ours - paper) <= max(relative * math.fabs(paper), absolute)
+    allowed = f"{relative:.2g} of it" if relative else f"{absolute:.2g}" if absolute else "none"
+    return Comparison(what=what, paper=paper, ours=ours, allowed=allowed, agrees=near, by=by)
+
+
+def property_of(what: str, holds: bool, *, claimed: bool = True, by: By = By.CODE) -> Comparison:
+    """Something that the paper says (or implies) to hold, beside whether it does."""
+    return Comparison(
+        what=what, paper=float(claimed), ours=float(holds), allowed="none", agrees=claimed == holds, by=by
+    )
+
+
+def measured(what: str, paper: float, ours: float, *, relative: float = 0.0, absolute: float = 0.0) -> Comparison:
+    """A number of the paper beside one of the testbed."""
+    return computed(what, paper, ours, relative=relative, absolute=absolute, by=By.TESTBED)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """``needs`` : what a fuller answer would take that is not here. ``awaits`` : what the project does not have yet.
+
+    ``unmeasured`` : there is a form of the claim that the testbed can run, and it has not.
+    """
+
+    comparisons: tuple[Comparison, ...] = ()
+    needs: str = ""
+    awaits: str = ""
+    unmeasured: bool = False
+
+    @property
+    def verdict(self) -> Verdict:
+        wrong = {each.by for each in self.comparisons if not each.agrees}
+        if By.ARITHMETIC in wrong:
+            return Verdict.CONTRADICTED
+        if wrong:
+            return Verdict.DIFFERS
+        if self.unmeasured:
+            return Verdict.NOT_MEASURED
+        if self.awaits:
+            return Verdict.NO_CODE
+        if self.needs or not self.comparisons:
+            return Verdict.NOT_HERE
+        return Verdict.REPRODUCED
+
+    def with_measured(self, comparisons: Iterable[Comparison]) -> "Finding":
+        """After the testbed has run it: what it takes elsewhere is no longer missing."""
+        return replace(self, comparisons=(*self.comparisons, *comparisons), needs="")
+
+    @property
+    def is_measured(self) -> bool:
+        return any(each.by is By.TESTBED for each in self.comparisons)
+
+    @property
+    def told(self) -> Comparison | None:
+        """The comparison that speaks for the verdict: the first that fails, else the first."""
+        graver = [By.ARITHMETIC, By.CODE, By.TESTBED]
+        failed = sorted((each for each in self.comparisons if not each.agrees), key=lambda each: graver.index(each.by))
+        return next(iter([*failed, *self.comparisons]), None)
+
+
+def compared(*comparisons: Comparison) -> Finding:
+    return Finding(comparisons)
+
+
+def elsewhere(needs: str, comparisons: Iterable[Comparison] = ()) -> Finding:
+    """A claim of hardware or hosts that are not here, beside what arithmetic says of it."""
+    return Finding(tuple(comparisons), needs=needs)
+
+
+def awaiting(what: str, comparisons: Iterable[Comparison] = ()) -> Finding:
+    """A claim of which the project has no code yet."""
+    return Finding(tuple(comparisons), awaits=what)

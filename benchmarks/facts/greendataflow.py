@@ -1,0 +1,226 @@
+"""Claims of the GreenDataFlow paper (001): definitions, agreements, learning and tables."""
+
+from dataclasses import fields
+from math import ceil
+
+import numpy as np
+
+from benchmarks.facts.catalogue import Fact, Facts
+from benchmarks.facts.finding import Comparison, Finding, compared, computed, elsewhere, property_of, recomputed
+from benchmarks.facts.printed import printed
+from tradewind.dataset import DataSet, kind_of
+from tradewind.energy import EnergyReading
+from tradewind.flags import flags_of
+from tradewind.heuristics import parallelism
+from tradewind.learning.clustering import find_tiers
+from tradewind.learning.load import unknown_rate_bps
+from tradewind.learning.micro_clusters import MicroClusters, coordinates
+from tradewind.learning.validation import random_split
+from tradewind.parameters import Parameters
+from tradewind.path import Path
+from tradewind.prior import rate
+from tradewind.transfer import TransferRecord, Usage
+from tradewind.tuning.reference import htee
+from tradewind.units import BITS_PER_BYTE, GB, MBIT
+
+SEED, MB = 11, 10**6
+DATA_BYTES = 10**10
+ROUNDING = 1e-9
+CONFIDENCE = 0.9
+FIELD_OF = {
+    "rtt": (Path, "rtt_s"),
+    "buffer": (Path, "buffer_bytes"),
+    "queuing_delay": (Path, "min_rtt_s"),  # the queue is what a round trip takes beyond the least
+    "loss": (Path, "loss_rate"),
+    "cc": (Parameters, "concurrency"),
+    "p": (Parameters, "parallelism"),
+    "pp": (Parameters, "pipelining"),
+    "cpu_alloc": (Parameters, "cores"),
+    "mem_alloc": (Parameters, "memory_bytes"),
+    "nic_alloc": (Parameters, "nic_bps"),
+    "bytes": (DataSet, "total_bytes"),
+    "files": (DataSet, "file_count"),
+    "u_cpu": (Usage, "cpu"),
+    "u_mem": (Usage, "memory"),
+    "u_nic": (Usage, "nic"),
+    "u_disk": (Usage, "disk"),
+    "energy": (EnergyReading, "total_j"),
+    "data": (TransferRecord, "dataset"),
+    "net": (TransferRecord, "path"),
+    "mu_cpu": (Usage, "cpu"),
+    "mu_mem": (Usage, "memory"),
+    "mu_disk": (Usage, "disk"),
+    "mu_nic": (Usage, "nic"),
+}
+
+
+def _in_a_log_row(names: list[str]) -> Comparison:
+    known = [name for name in names if name in FIELD_OF and _has(*FIELD_OF[name])]
+    return computed("its fields that a row of our log has", len(names), len(known))
+
+
+def _has(kind: type, name: str) -> bool:
+    return name in {each.name for each in fields(kind)}
+
+
+def headlines(fact: Fact, facts: Facts) -> Finding:
+    """What the abstract promises beside what its section V reports."""
+    told = facts["001-res-guc"].values
+    factor = printed(told["minpow_vs_rclone_factor"])
+    return compared(
+        recomputed(
+            "energy saved against the closest rival, %",
+            fact.values["vs_best_energy_pct"],
+            printed(told["minpow_vs_alan_pct"]),
+        ),
+        recomputed("throughput over the closest rival", fact.values["vs_best_thr_X"], printed(told["maxth_vs_alan"])),
+        recomputed("throughput over the baseline", fact.values["vs_base_thr_X"], printed(told["maxth_vs_guc"])),
+        recomputed("energy saved against the baseline, %", fact.values["vs_base_energy_pct"], 100 * (1 - 1 / factor)),
+    )
+
+
+def parameters(_fact: Fact, _facts: Facts) -> Finding:
+    """Without requests ahead each file costs a round trip more: time by our prior less that with many ahead."""
+    rtt_s, data = 0.06, DataSet(file_count=1000, total_bytes=100 * MB)
+    at = rate(Path(bandwidth_bps=1000 * MBIT, rtt_s=rtt_s), data)
+
+    def seconds(concurrency: int, pipelining: int) -> float:
+        setting = Parameters(concurrency=concurrency, parallelism=1, pipelining=pipelining)
+        return BITS_PER_BYTE * data.total_bytes / at(setting)
+
+    idle_s = (seconds(1, 1) - seconds(1, 10**9)) / data.file_count
+    return compared(
+        computed("idle round trips a file without requests ahead", 1, idle_s / rtt_s, relative=1e-5),
+        property_of(
+            "no less than files times round trip over concurrency", seconds(4, 1) >= data.file_count * rtt_s / 4
+        ),
+    )
+
+
+def model_inputs(fact: Fact, _facts: Facts) -> Finding:
+    return compared(_in_a_log_row(fact.values["inputs"]))
+
+
+def log_schema(fact: Fact, _facts: Facts) -> Finding:
+    return compared(_in_a_log_row(fact.values["fields"]))
+
+
+def bandwidth_shares(_fact: Fact, _facts: Facts) -> Finding:
+    """Equation 4: what our residual leaves adds up to the bandwidth wherever it is not below 0."""
+    rng = np.random.default_rng(SEED)
+    bandwidth = np.full(1000, 1e9)
+    actual, known, lost = (rng.uniform(0, 4e8, 1000) for _ in range(3))
+    unknown = unknown_rate_bps(bandwidth, actual, known, lost)
+    left = bandwidth - actual - known - lost
+    summed = actual + known + unknown + lost
+    return compared(
+        computed(
+            "sum of the shares over the bandwidth", 1.0, float(np.mean(summed[left >= 0]) / 1e9), relative=ROUNDING
+        ),
+        computed("residuals below 0", 0, int(np.sum(unknown < 0))),
+    )
+
+
+def tiers(fact: Fact, _facts: Facts) -> Finding:
+    """Each leaf of ours in one data set tier, whatever the order of rows; the first tier is the link itself."""
+    rng = np.random.default_rng(SEED)
+    size = np.exp2(np.concatenate([rng.normal(m, 0.2, 400) for m in (14, 20, 26)]))
+    points = coordinates(size, np.full(1200, 64.0), np.tile([0.1, 0.7], 600))
+    found = [find_tiers(MicroClusters.of_points(each)).leaves for each in (points, points[rng.permutation(1200)])]
+    centres = {(leaf.dataset_tier, leaf.log2_mean_file_bytes, leaf.log2_file_count) for leaf in found[0]}
+    return compared(
+        computed(
+            "tiers below the link",
+            len(fact.values["tiers"]) - 1,
+            len({"dataset_tier", "load_tier"} & {f.name for f in fields(found[0][0])}),
+        ),
+        computed(
+            "data set tiers that share a leaf with another",
+            0,
+            len(centres) - len({leaf.dataset_tier for leaf in found[0]}),
+        ),
+        property_of("the same leaves in another order of rows", found[0] == found[1]),
+    )
+
+
+def accuracy(fact: Fact, _facts: Facts) -> Finding:
+    train, test = random_split(1000, np.random.default_rng(SEED))
+    return elsewhere(
+        "its two weeks of logs, and what it means by accuracy",
+        [
+            computed("share of rows that are learned from", fact.values["train"], float(train.mean())),
+            computed("share of rows held out", fact.values["test"], float(test.mean()), relative=ROUNDING),
+        ],
+    )
+
+
+def sites(fact: Fact, _facts: Facts) -> Finding:
+    """Streams that fill its paths, by our rule and as window over product, if the rates are in Gbit/s."""
+    told = []
+    for name, site in fact.values.items():
+        product = site["bw"] * 1e9 * site["rtt_ms"] / 1e3 / BITS_PER_BYTE
+        bdp = Path(bandwidth_bps=site["bw"] * 1e9, rtt_s=site["rtt_ms"] / 1e3).bdp_bytes or 0.0
+        buffer_bytes = site["buffer_MB"] * MB
+        told.append(
+            computed(
+                f"{name}: streams that fill the path",
+                ceil(product / buffer_bytes),
+                parallelism(bdp, 4 * GB, buffer_bytes),
+            )
+        )
+    return elsewhere("its hosts at IBM and XSEDE", told)
+
+
+def data_sets(fact: Fact, facts: Facts) -> Finding:
+    """Its three classes of files are ours on its path of 10 Gbit/s."""
+    site = facts["001-table1"].values["XSEDE"]
+    bdp = Path(bandwidth_bps=site["bw"] * 1e9, rtt_s=site["rtt_ms"] / 1e3).bdp_bytes or 0.0
+    units = {"MB": MB, "GB": GB}
+    named = {name.split("_")[0]: sum(ends) / 2 * units[name.split("_")[1]] for name, ends in fact.values.items()}
+    right = sum(kind_of(size, bdp).value == name for name, size in named.items())
+    return compared(computed("classes that are ours by their middle", len(named), right))
+
+
+def htee_step(fact: Fact, _facts: Facts) -> Finding:
+    return compared(computed("channels that HTEE adds at a time", fact.values["step"], htee.STEP))
+
+
+def rivals(_fact: Fact, _facts: Facts) -> Finding:
+    return elsewhere("its hosts at IBM and XSEDE, and their RAPL counters")
+
+
+def rclone(fact: Fact, _facts: Facts) -> Finding:
+    """Its default is said to be connections of a single file; the flag of that number counts files at once."""
+    count = fact.values["transfers"]
+    flag = next(
+        each
+        for each in flags_of("rclone", Parameters(concurrency=count)).flags
+        if each.words == ("--transfers", str(count))
+    )
+    return compared(property_of("rclone's four are streams of one file", flag.parameter == "parallelism"))
+
+
+def labels(_fact: Fact, _facts: Facts) -> Finding:
+    return elsewhere("labels of a figure: nothing to compute")
+
+
+def violations(_fact: Fact, _facts: Facts) -> Finding:
+    return elsewhere("its hosts; and it does not say of what the 3 to 6 % are a share")
+
+
+CHECKS = {
+    "001-abstract": headlines,
+    "001-params": parameters,
+    "001-eq3": model_inputs,
+    "001-eq4": bandwidth_shares,
+    "001-step1": log_schema,
+    "001-step3": tiers,
+    "001-step4": accuracy,
+    "001-table1": sites,
+    "001-datasets": data_sets,
+    "001-htee": htee_step,
+    "001-res-guc": rivals,
+    "001-rclone": rclone,
+    "001-fig2-labels": labels,
+    "001-sla-viol": violations,
+}

@@ -1,0 +1,115 @@
+"""Runs of the papers' measurements on the testbed, each kept as soon as it is made."""
+
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from benchmarks.facts.catalogue import Facts
+from benchmarks.facts.grounds import Run, path_of, sizes_of
+from benchmarks.report import ROOT
+from benchmarks.sources import digests
+from benchmarks.testbed import origins
+from benchmarks.testbed.data_sets import write_files
+from benchmarks.testbed.measured_run import measured_run
+from benchmarks.testbed.peers import environment
+from benchmarks.testbed.soundness import complaint
+from benchmarks.testbed.testbed import Testbed
+from benchmarks.wan.runs import Row, RunLog
+from tradewind.errors import TradewindError
+
+RECORDS = ROOT / "benchmarks" / "records" / "facts.ndjson"
+SEED = 1
+_SOURCES = {
+    "facts": (
+        "clients/python/tradewind_agent/engine",
+        "clients/python/tradewind_agent/moving.py",
+        "benchmarks/testbed",
+        "benchmarks/facts/grounds.py",
+        "benchmarks/facts/measuring.py",
+    )
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What there is to measure with. ``cut_s`` : a run that lasts longer is cut and stands for its bytes."""
+
+    facts: Facts
+    log: RunLog
+    folder: Path
+    cut_s: float
+    ahead: bool = False
+
+    def rows(self, runs: Iterable[Run]) -> Mapping[Run, Row]:
+        """Of these runs those that have been made."""
+        digest = digests(_SOURCES)["facts"]
+        found = {run: self.log.find(self.key(run, digest)) for run in runs}
+        return {run: row for run, row in found.items() if row is not None}
+
+    def key(self, run: Run, digest: str) -> str:
+        return f"{run.name}; {path_of(run.path, self.facts)}; {self.cut_s:g} s; {digest}"
+
+    def measure(self, runs: Iterable[Run]) -> None:
+        """Make those that have not been made, with one testbed for all of the same path and files."""
+        done = self.rows(runs := list(dict.fromkeys(runs)))
+        due = sorted((run for run in runs if run not in done), key=lambda run: (run.path, run.files))
+        for (path, files), same in groupby(due, key=lambda run: (run.path, run.files)):
+            self._on_one_testbed(path, files, list(same))
+
+    def _on_one_testbed(self, path: str, files: str, runs: list[Run]) -> None:
+        sizes = sizes_of(files, self.facts, SEED)
+        with tempfile.TemporaryDirectory(dir=self.folder, prefix="facts-") as work:
+            Path(work).chmod(0o755)  # nginx may run as another account
+            served = Path(work) / "served"
+            write_files(served, sizes, SEED)
+            with Testbed(path_of(path, self.facts), seed=SEED) as bed, origins.nginx(bed, served) as url:
+                for run in runs:
+                    self._one(run, bed, url, Path(work), sum(sizes))
+
+    def _one(self, run: Run, bed: Testbed, url: str, work: Path, total_bytes: int) -> None:
+        with tempfile.TemporaryDirectory(dir=work, prefix="run-") as name:
+            got, scratch = Path(name) / "got", Path(name) / "scratch"
+            got.mkdir()
+            scratch.mkdir()
+            command = _command(run, url, got)
+            ran = measured_run(
+                bed,
+                bed.clients[0],
+                command,
+                got,
+                cut_s=self.cut_s,
+                environment=environment(scratch),
+                log=Path(name) / "log",
+            )
+            if not ran.bytes_done or ran.exit_code not in (0, None):
+                raise NothingMoved(f"{run.name} ended with {ran.exit_code}: {(Path(name) / 'log').read_text()[-300:]}")
+        wrong = complaint(ran.path, ran.share, rtt_s=bed.path.rtt_s, ahead=self.ahead and bed.link.is_ahead)
+        row: Row = {
+            "run": run.name,
+            "duration_s": ran.duration_s,
+            "bytes_done": ran.bytes_done,
+            "total_bytes": total_bytes,
+            "cpu_s": ran.cpu_s,
+            "energy_j": ran.modelled_energy_j(),
+            "cut": ran.cut,
+            "disturbed": wrong,
+        }
+        self.log.add(self.key(run, digests(_SOURCES)["facts"]), row)
+        sys.stderr.write(f"  {run.name}: {ran.throughput_bps / 1e6:.1f} Mbit/s{f' ({wrong})' if wrong else ''}\n")
+
+
+class NothingMoved(TradewindError):
+    """A run that failed says nothing of a claim."""
+
+
+def _command(run: Run, url: str, destination: Path) -> list[str]:
+    """Nothing is tuned while it runs."""
+    setting = run.setting
+    command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", url, str(destination), "--json", "--no-tune"]
+    command += ["--base-power", "0s", "--source", "server", "--destination", "client"]
+    for option in ("concurrency", "parallelism", "pipelining"):
+        command += [f"--{option}", str(getattr(setting, option))]
+    return command if setting.io_block_bytes is None else [*command, "--io-block", str(setting.io_block_bytes)]

@@ -1,0 +1,109 @@
+"""Verdicts on the papers' claims: they follow from numbers, and no claim goes without one."""
+
+import json
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from benchmarks.facts.catalogue import Fact, read_facts
+from benchmarks.facts.checks import every_check, findings
+from benchmarks.facts.connections import windows
+from benchmarks.facts.finding import Finding, Verdict, awaiting, compared, computed, elsewhere, measured, recomputed
+from benchmarks.facts.pages import PAGE, page_of
+from benchmarks.facts.printed import closest, printed, readings_of_bytes
+from tradewind.errors import InvalidValue
+
+FINE, WRONG = computed("a model's", 2.0, 2.0), computed("a model's", 2.0, 3.0)
+IMPOSSIBLE = recomputed("a sum", 43.5, printed(47.5))
+
+
+def claim(values, **words) -> Fact:
+    return Fact(
+        **{"id": "x-1", "paper": "004", "place": "p", "kind": "result", "statement": "", **words, "values": values}
+    )
+
+
+def write_claims(folder, *ids):
+    entries = [
+        {"id": each, "paper": "004_x.txt", "loc": "p", "kind": "k", "statement": "", "values": {}} for each in ids
+    ]
+    (folder / "facts.json").write_text(json.dumps({"facts": entries}), encoding="utf-8")
+
+
+def test_what_is_printed_stands_for_all_that_is_rounded_to_it_or_cut_off_there():
+    assert printed(42).low == 41.5
+    assert printed("2.60").high == pytest.approx(2.61)
+    assert printed(16.7).meets(printed(42) / printed(2.6)), "41.6 / 2.5 would be 16.7"
+    assert not printed(18.1).meets(printed(42) / printed(2.6))
+
+
+def test_sizes_are_read_in_decimal_and_in_binary_units_whichever_suits_the_claim():
+    claimed = printed("196") * 1e6
+    assert closest(claimed, [1500 * each for each in readings_of_bytes("128 KB")]).meets(claimed)
+    claimed = printed("1124") * 1e6
+    assert not closest(claimed, [64 * each for each in readings_of_bytes("16.4 MB")]).meets(claimed)
+
+
+@pytest.mark.parametrize(
+    ("finding", "verdict"),
+    [
+        (compared(FINE), Verdict.REPRODUCED),
+        (compared(FINE, WRONG), Verdict.DIFFERS),
+        (compared(FINE, WRONG, IMPOSSIBLE), Verdict.CONTRADICTED),
+        (elsewhere("a phone", [FINE]), Verdict.NOT_HERE),
+        (elsewhere("a phone", [IMPOSSIBLE]), Verdict.CONTRADICTED),
+        (awaiting("a model", [FINE]), Verdict.NO_CODE),
+        (Finding((FINE,), needs="a phone", unmeasured=True), Verdict.NOT_MEASURED),
+        (Finding((FINE, measured("a rate", 10.0, 20.0, relative=0.5))), Verdict.DIFFERS),
+        (Finding(), Verdict.NOT_HERE),
+    ],
+)
+def test_a_verdict_follows_from_the_comparisons(finding, verdict):
+    assert finding.verdict is verdict
+
+
+def test_the_paper_is_asked_when_the_check_runs():
+    told = {"iw": 10, "seg": 1500, "reno_cum": [15000, 45000], "fld_cum": [15000, 60000], "rtts_500kB": [6, 4]}
+    assert windows(claim(told), {}).verdict is Verdict.REPRODUCED
+    assert windows(claim({**told, "rtts_500kB": [6, 5]}), {}).verdict is Verdict.DIFFERS
+
+
+def test_a_number_that_only_the_words_have_is_found_or_missed_aloud():
+    assert claim({}, statement="grew by nearly 135 % or so").number_after("by nearly") == 135
+    with pytest.raises(InvalidValue, match="x-1"):
+        claim({}, statement="grew").number_after("by nearly")
+
+
+def test_a_claim_without_check_and_a_check_without_claim_are_named(tmp_path):
+    write_claims(tmp_path, "a-1", "a-2")
+    checks = {"a-1": lambda _fact, _facts: compared(FINE), "a-3": lambda _fact, _facts: compared(FINE)}
+    with pytest.raises(InvalidValue, match="a-2"):
+        list(findings(read_facts(tmp_path), checks))
+    write_claims(tmp_path, "a-1")
+    with pytest.raises(InvalidValue, match="a-3"):
+        list(findings(read_facts(tmp_path), checks))
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"facts": 3}', '{"facts": [{"id": "a"}]}'])
+def test_a_file_that_holds_no_claims_is_refused(tmp_path, text):
+    (tmp_path / "facts.json").write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidValue, match=r"facts\.json"):
+        read_facts(tmp_path)
+
+
+def test_the_same_id_twice_is_refused(tmp_path):
+    write_claims(tmp_path, "a-1", "a-1")
+    with pytest.raises(InvalidValue, match="twice"):
+        read_facts(tmp_path)
+
+
+def test_the_page_has_each_claim_that_is_checked_and_no_other():
+    ids = re.findall(r"^\| (\d{3}-[\w-]+) \|", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert sorted(ids) == sorted(every_check())
+
+
+def test_a_page_says_what_fails_and_what_is_needed():
+    page = page_of([(claim({}), elsewhere("a phone", [IMPOSSIBLE]))], datetime(2026, 11, 22, tzinfo=UTC))
+    assert "2026-11-22" in page
+    assert re.search(r"x-1 .* contradicted by arithmetic .* \*\*a sum\*\* .* 43\.5 .* 47\.5 .* a phone", page)
