@@ -117,10 +117,8 @@ def test_a_served_folder_sends_by_it(installed, tmp_path):
 
 
 def test_a_folder_is_served_without_it_too_and_the_reason_is_told(tmp_path):
-    with (
-        serving(tmp_path, congestion_control="of_no_kernel") as server,
-        socket.create_connection(("127.0.0.1", server.port)),
-    ):
+    with serving(tmp_path, congestion_control="of_no_kernel") as server:
+        assert [chosen(each) for each in server._listener.sockets] == [DEFAULT.read_text().strip()]
         assert server.refusal == (
             "the kernel refuses of_no_kernel: it has none of this name; `tradewind transport install` brings fld_tcp"
         )
