@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from uuid import uuid4
 
 import httpx
@@ -17,6 +18,7 @@ from services.application.manage_keys import create_key
 from services.bootstrap import Container
 from services.queue.quote_recorder import QUOTES
 from tests.integration.admin.visitors import person, signed_in
+from tests.integration.agent.command import environment, run
 from tests.integration.billing import book_in_force, journalled, logged, outcome, quoted, statement, store, valkey
 from tests.integration.live_transfers import learned
 from tests.stack import Tenant, new_tenant
@@ -220,3 +222,39 @@ def test_the_page_shows_the_statement_and_hands_out_the_file(
     with signed_in(api, person(parts, learned, "analyst")) as analyst:
         assert analyst.get("/admin/usage").status_code == 403
         assert analyst.get("/admin/usage/transfers.csv", params={"month": MONTH}).status_code == 403
+
+
+def test_the_command_tells_statements_as_a_table_as_json_and_their_transfers_as_csv(
+    api: str, customer: Customer, learned: Tenant, tmp_path: Path
+) -> None:
+    logged(customer.client, quoted(customer.client))
+    (line,) = customer.billed()
+    user = environment(tmp_path)
+    assert run("login", api, "--key", learned.key(Scope.PROVIDER), "--unchecked", env=user).code == 0
+    table = run("usage", "--month", MONTH, env=user)
+    assert (table.code, table.err) == (0, "")
+    (told,) = (each for each in table.out.splitlines() if each.startswith(customer.name))
+    assert told.split()[-2:] == [line["payable"], "EUR"]
+    document = run("usage", "--month", MONTH, "--json", env=user).document
+    (mine,) = (each for each in document["statements"] if each["key"] == customer.name)
+    assert mine["billed"] == [line]
+    rows = list(csv.DictReader(run("usage", "--month", MONTH, "--csv", env=user).out.splitlines()))
+    assert [row["amount"] for row in rows if row["key"] == f"'{customer.name}"] == [line["amount"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--month", "2026-13"), 1, "2026-13"),
+        (("--month", "2026-01", "--csv", "--json"), 2, "--csv"),
+        ((), 2, "--month"),
+    ],
+)
+def test_the_command_says_in_a_line_what_is_wrong(
+    api: str, learned: Tenant, tmp_path: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    user = environment(tmp_path)
+    run("login", api, "--key", learned.key(Scope.PROVIDER), "--unchecked", env=user)
+    outcome = run("usage", *arguments, env=user)
+    assert outcome.code == code
+    assert said in outcome.error

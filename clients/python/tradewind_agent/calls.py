@@ -79,7 +79,7 @@ class Calls:
         answer: TypeAdapter[_Answer],
         *,
         body: BaseModel | None = None,
-        params: Mapping[str, int] | None = None,
+        params: Mapping[str, int | str] | None = None,
         repeatable: bool = True,
         timeout_s: float | None = None,
         retries: RetryPolicy | None = None,
@@ -93,7 +93,15 @@ class Calls:
         return self.parse(self.send(method, path, repeatable=repeatable, retries=retries, **options), answer)
 
     @contextmanager
-    def stream(self, method: str, path: str, *, body: BaseModel, timeout_s: float) -> Iterator[httpx.Response]:
+    def stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: BaseModel | None = None,
+        params: Mapping[str, str] | None = None,
+        timeout_s: float,
+    ) -> Iterator[httpx.Response]:
         """An answer to be read piece by piece, asked for once.
 
         Raises
@@ -101,10 +109,12 @@ class Calls:
         ServiceAway : also while the answer is read, where it breaks off.
         """
         timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, LONGEST_CONNECT_S))
-        headers = {"Content-Type": "application/json", "Accept": "*/*"}
-        content = body.model_dump_json(exclude_unset=False).encode()
+        options: dict[str, Any] = {"headers": {"Accept": "*/*"}, "timeout": timeout, "params": params}
+        if body is not None:
+            options["headers"]["Content-Type"] = "application/json"
+            options["content"] = body.model_dump_json(exclude_unset=False).encode()
         try:
-            with self._http.stream(method, path, content=content, headers=headers, timeout=timeout) as response:
+            with self._http.stream(method, path, **options) as response:
                 if response.status_code >= 400:
                     response.read()
                     asked_s = retry_after_s(response.headers.get("Retry-After"), datetime.now(UTC))

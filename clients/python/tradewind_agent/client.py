@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tradewind.wire.connections import ConnectionAnalysis
     from tradewind_agent.compression.service import Compression
     from tradewind_agent.mobile import Mobile
+    from tradewind_agent.usage import Usage
     from tradewind_agent.warehouse import Warehouse
 
 HEARTBEAT_TIMEOUT_S = 3.0
@@ -274,6 +275,13 @@ class Client:
         from tradewind_agent.mobile import Mobile  # noqa: PLC0415 -- a copy does without
 
         return Mobile(self._calls)
+
+    @cached_property
+    def usage(self) -> "Usage":
+        """What customer keys used, and what they pay."""
+        from tradewind_agent.usage import Usage  # noqa: PLC0415 -- a copy does without
+
+        return Usage(self._calls)
 
     # Endpoints and keys
 

@@ -26,6 +26,7 @@ COMMANDS = (
     "transport",
     "meter",
     "sql",
+    "usage",
     "login",
     "doctor",
 )
