@@ -28,7 +28,7 @@ from benchmarks.ingest import api_process
 from benchmarks.processes import Shared, peak_rss_mb
 from benchmarks.report import Value, arguments, write
 from services.application.authenticate import Scope, new_secret
-from services.application.export_logs import folder_of
+from services.application.export_logs import View, folder_of
 from services.application.manage_keys import register_tenant
 from services.application.query_warehouse import QueryLimits
 from services.bootstrap import container
@@ -119,16 +119,19 @@ class Exports:
     def by_us(self, rows: int) -> float:
         """Seconds until file and manifest are there."""
         began = time.perf_counter()
-        written = self._lake.write(self._tenant_id, DAY)
+        written = self._lake.write(View.TRANSFERS, self._tenant_id, DAY)
         seconds = time.perf_counter() - began
         assert written.rows == rows
-        assert pq.ParquetFile(self._folder / folder_of(self._tenant_id, DAY) / PART).metadata.num_rows == rows
+        assert (
+            pq.ParquetFile(self._folder / folder_of(View.TRANSFERS, self._tenant_id, DAY) / PART).metadata.num_rows
+            == rows
+        )
         return seconds
 
     def by_pyarrow(self, rows: int) -> float:
         """The same of the baseline: all rows into memory, then into one file."""
         began = time.perf_counter()
-        with self._logs.day_rows(self._tenant_id, DAY) as batches:
+        with self._logs.day_rows(View.TRANSFERS, self._tenant_id, DAY) as batches:
             table: pa.Table = batches.read_all()
         pq.write_table(
             table, self._folder / "baseline.parquet", compression=COMPRESSION, compression_level=COMPRESSION_LEVEL

@@ -9,7 +9,7 @@ from fastapi import Request, Response
 from services.api.dependencies import AnalystKey, OperatorKey, Parts
 from services.api.problems import problem_of
 from services.api.routing import v1_router
-from services.application.export_logs import folder_of
+from services.application.export_logs import View, folder_of
 from services.application.jobs import ExportLogs
 from services.application.query_warehouse import Format, LoginKind, Query, login_of, revoke_login
 from services.query_stream import MEDIA_TYPES, QueryStream
@@ -95,17 +95,18 @@ def revoke_credentials(parts: Parts, principal: OperatorKey) -> None:
 def read_exports(
     parts: Parts,
     principal: AnalystKey,
+    view: View = View.TRANSFERS,
     limit: Annotated[int, Parameter(ge=1, le=MAX_DAYS)] = 100,
     before: date | None = None,
 ) -> WarehouseExports:
-    """Days of logs that are Parquet files, the newest first; older ones by ``before``."""
+    """Days of a view that are Parquet files, the newest first; older ones by ``before``."""
     today = parts.clock.now().date()
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        found, to_export = uow.log_days.page(limit=limit, before=before), uow.log_days.to_export(today)
+        found, to_export = uow.log_days.page(view, limit=limit, before=before), uow.log_days.to_export(today)
     exports = tuple(
         WarehouseExport(
             day=each.day,
-            folder=folder_of(principal.tenant_id, each.day),
+            folder=folder_of(view, principal.tenant_id, each.day),
             rows=each.file.rows,
             bytes=each.file.bytes,
             sha256=each.file.sha256,

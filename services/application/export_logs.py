@@ -1,4 +1,4 @@
-"""Logs as Parquet, day by day: the days that have changed since they were exported are written anew, as a whole.
+"""Views as Parquet, day by day: the days that have changed since they were exported are written anew, as a whole.
 
 A day is its tenant's file of that day; the database knows of which version of the day it is. A run that is interrupted
 has exported some days; of the one it was at, the file may be newer than what the database knows, and is written again.
@@ -7,6 +7,7 @@ has exported some days; of the one it was at, the file may be newer than what th
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
@@ -15,10 +16,20 @@ from services.application.jobs import ExportLogs
 from services.application.ports import Clock, Transaction
 
 
+class View(StrEnum):
+    """What is exported: the view of the warehouse, which is the folder too."""
+
+    TRANSFERS = "transfers"
+    HEARTBEATS = "heartbeats"
+    """By the day on which their transfer began."""
+    QUOTES = "quotes"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedDay:
     """A day whose rows are not exported as they are."""
 
+    view: View
     day: date
     version: int
 
@@ -36,19 +47,20 @@ class WrittenDay:
 class ExportedDay:
     """What was exported last of a day; ``current``: nothing of it has changed since."""
 
+    view: View
     day: date
     exported_at: datetime
     file: WrittenDay
     current: bool
 
 
-def folder_of(tenant_id: UUID, day: date) -> str:
+def folder_of(view: View, tenant_id: UUID, day: date) -> str:
     """Where the file of a day is, below where exports are: partitioned as Hive, Spark and DuckDB name it."""
-    return f"transfers/tenant={tenant_id}/day={day.isoformat()}"
+    return f"{view}/tenant={tenant_id}/day={day.isoformat()}"
 
 
 class LogDays(Protocol):
-    """Days of one tenant's logs."""
+    """Days of one tenant."""
 
     def next_to_export(self, before: date) -> ChangedDay | None: ...
     def exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None: ...
@@ -64,7 +76,7 @@ class ExportUnitOfWork(Transaction, Protocol):
 class Lake(Protocol):
     """Where files of days are kept."""
 
-    def write(self, tenant_id: UUID, day: date) -> WrittenDay:
+    def write(self, view: View, tenant_id: UUID, day: date) -> WrittenDay:
         """Put the rows that a day has now in the place of what was there, at one stroke.
 
         Raises
@@ -82,17 +94,23 @@ class Export:
     clock: Clock
     reporter: Reporter
 
-    def run(self, job: ExportLogs) -> Sequence[date]:
+    def run(self, job: ExportLogs) -> Sequence[ChangedDay]:
         """Export each changed day in a transaction of its own; which they were."""
-        done: list[date] = []
+        done: list[ChangedDay] = []
         while (written := self._next(job.tenant_id)) is not None:
-            day, file = written
-            done.append(day)
-            fact = LogsExported(tenant_id=job.tenant_id, day=day.isoformat(), rows=file.rows, bytes=file.bytes)
+            changed, file = written
+            done.append(changed)
+            fact = LogsExported(
+                tenant_id=job.tenant_id,
+                view=changed.view,
+                day=changed.day.isoformat(),
+                rows=file.rows,
+                bytes=file.bytes,
+            )
             self.reporter.report(fact)
         return done
 
-    def _next(self, tenant_id: UUID) -> tuple[date, WrittenDay] | None:
+    def _next(self, tenant_id: UUID) -> tuple[ChangedDay, WrittenDay] | None:
         if self.lake is None:
             return None
         now = self.clock.now()
@@ -101,7 +119,7 @@ class Export:
             if changed is None:
                 return None
             # Read after the version is: the rows are those of this version, or newer ones, which have a newer version.
-            written = self.lake.write(tenant_id, changed.day)
+            written = self.lake.write(changed.view, tenant_id, changed.day)
             uow.log_days.exported(changed, written, at=now)
             uow.commit()
-        return changed.day, written
+        return changed, written

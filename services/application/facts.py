@@ -71,9 +71,10 @@ class DaysRolledUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogsExported:
-    """A day of a tenant's logs is in its Parquet file."""
+    """A day of a tenant's view is in its Parquet file."""
 
     tenant_id: UUID
+    view: str
     day: str
     rows: int
     bytes: int

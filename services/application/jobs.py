@@ -36,7 +36,7 @@ class RemoveOldReleases:
 
 @dataclass(frozen=True, slots=True)
 class ExportLogs:
-    """Write the days of a tenant's logs as Parquet that have changed since they were written."""
+    """Write the days of a tenant's views as Parquet that have changed since they were written."""
 
     name: ClassVar[str] = "tradewind.export_logs"
     tenant_id: UUID

@@ -13,7 +13,7 @@ from typing import Protocol
 from uuid import UUID
 
 from services.application.audit import Audit
-from services.application.export_logs import ExportedDay, folder_of
+from services.application.export_logs import ExportedDay, View, folder_of
 from services.application.facts import LogsDropped, LogsKept, Reporter
 from services.application.ports import Clock, Transaction
 from services.application.usage import Month, Used
@@ -44,7 +44,8 @@ class DaysOfMonth:
 
     @property
     def rows(self) -> int:
-        return sum(each.file.rows for each in self.exported)
+        """Of transfers, chunks and wholes."""
+        return sum(each.file.rows for each in self.exported if each.view is View.TRANSFERS)
 
     @property
     def bytes(self) -> int:
@@ -206,4 +207,4 @@ class LogRetention:
             yield f"tenant {tenant_id}: days to be exported: {days.to_export}"
         for each in days.exported:
             if each.current and not exports.holds(tenant_id, each):
-                yield f"{folder_of(tenant_id, each.day)}: the file is not there as it was exported"
+                yield f"{folder_of(each.view, tenant_id, each.day)}: the file is not there as it was exported"

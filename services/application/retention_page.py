@@ -10,11 +10,14 @@ from services.application.usage import Month
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonthOfTenant:
-    """A month of logs: ``rows`` and ``bytes`` of its exported files; ``transfers`` of its rollups."""
+    """A month of logs: days of its views that are, or are to be, a file each.
+
+    ``rows`` of exported transfers, chunks and wholes; ``bytes`` of all exported files; ``transfers`` by its rollups.
+    """
 
     month: Month
-    days: int
-    exported_days: int
+    files: int
+    exported_files: int
     first_to_export: date | None
     transfers: int
     rows: int
@@ -25,7 +28,7 @@ class MonthOfTenant:
 
     @property
     def is_exported(self) -> bool:
-        return self.days == self.exported_days
+        return self.files == self.exported_files
 
 
 class Next(StrEnum):

@@ -24,11 +24,17 @@ class Rollups(Protocol):
     def settle(self, most: int, *, most_rows: int | None = None) -> int: ...
 
 
+class LogDays(Protocol):
+    def settle(self) -> None: ...
+
+
 class RollUpUnitOfWork(Transaction, Protocol):
     """An open transaction of the tenant whose days are made."""
 
     @property
     def rollups(self) -> Rollups: ...
+    @property
+    def log_days(self) -> LogDays: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,10 @@ class RollUp:
     unit_of_work: Callable[[UUID], RollUpUnitOfWork]
 
     def run(self, tenant_id: UUID) -> int:
-        """Make the days of links that are marked; how many."""
+        """Make the days of links that are marked; how many. Days of heartbeats and quotes have nothing to be made."""
+        with self.unit_of_work(tenant_id) as uow:
+            uow.log_days.settle()
+            uow.commit()
         made = 0
         for _ in range(TRANSACTIONS_A_RUN):
             settled = self._settle(tenant_id, DAYS_A_TRANSACTION)

@@ -1,4 +1,4 @@
-"""Logs as Parquet files in a folder or an object store: ``transfers/tenant=…/day=…/part-0.parquet``, and its manifest.
+"""Views as Parquet files in a folder or an object store: ``transfers/tenant=…/day=…/part-0.parquet``, and a manifest.
 
 The partition's columns are in its path alone, as Spark, DuckDB and others expect them. A file takes the place of an
 older one at one stroke: by a rename in a folder, by the end of its upload in an object store. Then its manifest does,
@@ -21,7 +21,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from services.application.export_logs import ExportedDay, WrittenDay, folder_of
+from services.application.export_logs import ExportedDay, View, WrittenDay, folder_of
 from services.persistence.log_reader import LogReader
 from tradewind.errors import Unavailable
 
@@ -119,16 +119,16 @@ class ParquetLake:
         self._storage = storage
         self._logs = logs
 
-    def write(self, tenant_id: UUID, day: date) -> WrittenDay:
+    def write(self, view: View, tenant_id: UUID, day: date) -> WrittenDay:
         """Put the rows that a day has now in the place of what was there; in memory of a few batches.
 
         Raises
         ------
         Unavailable : the database or the storage does not answer.
         """
-        folder = folder_of(tenant_id, day)
+        folder = folder_of(view, tenant_id, day)
         try:
-            with self._storage.replace(f"{folder}/{PART}") as file, self._logs.day_rows(tenant_id, day) as rows:
+            with self._storage.replace(f"{folder}/{PART}") as file, self._logs.day_rows(view, tenant_id, day) as rows:
                 written = write_parquet(rows, file)
             with self._storage.replace(f"{folder}/{MANIFEST}") as file:
                 file.write(manifest(tenant_id, day, written))
@@ -144,7 +144,7 @@ class ParquetLake:
         Unavailable : the storage does not answer.
         """
         try:
-            with self._storage.read(f"{folder_of(tenant_id, exported.day)}/{PART}") as file:
+            with self._storage.read(f"{folder_of(exported.view, tenant_id, exported.day)}/{PART}") as file:
                 return _sha256_of(file) == exported.file.sha256
         except FileNotFoundError:
             return False

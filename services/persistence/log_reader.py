@@ -3,7 +3,7 @@
 For workers: the API does not import this module, whose libraries take 90 MB.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import date, datetime
 from uuid import UUID
@@ -11,6 +11,7 @@ from uuid import UUID
 import adbc_driver_postgresql.dbapi as adbc
 import pyarrow as pa
 
+from services.application.export_logs import View
 from services.application.learned import StoredLink
 from tradewind.errors import Unavailable
 
@@ -42,22 +43,39 @@ _FIT = (
     "destination_base_w",
 )
 
-_IDS = ("id", "link_id", "transfer_id", "batch_id")
-_EXPORTED = tuple(
-    f"{name}::text AS {name}" if name in _IDS else name
-    for name in (
-        "id", "link_id", "transfer_id", "started_at", "ended_at", "duration_s", "received_at", "batch_id", "status",
-        "protocol", "direction", "mover_version", "chunk", "sla", "quote", "bytes_moved", "files_done", "files_failed",
-        "throughput_bps", "retransmitted_bytes", "file_count", "total_bytes", "mean_file_bytes", "min_file_bytes",
-        "max_file_bytes", "sd_file_bytes", "content_type", "bandwidth_bps", "rtt_s", "min_rtt_s", "loss_rate",
-        "buffer_bytes", "concurrency", "parallelism", "pipelining", "io_block_bytes", "cores", "frequency_hz",
-        "memory_bytes", "disk_bps", "nic_bps", "codec", "congestion_control", "usage_cpu", "usage_memory",
-        "usage_disk", "usage_nic", "energy_j",
-        *(f"{end}_{what}" for end in ("source", "destination")
-          for what in ("energy_j", "dynamic_j", "base_w", "tail_j", "energy_method", "energy_quality")),
-    )
+_TRANSFERS = (
+    "id", "link_id", "transfer_id", "started_at", "ended_at", "duration_s", "received_at", "batch_id", "status",
+    "protocol", "direction", "mover_version", "chunk", "sla", "quote", "bytes_moved", "files_done", "files_failed",
+    "throughput_bps", "retransmitted_bytes", "file_count", "total_bytes", "mean_file_bytes", "min_file_bytes",
+    "max_file_bytes", "sd_file_bytes", "content_type", "bandwidth_bps", "rtt_s", "min_rtt_s", "loss_rate",
+    "buffer_bytes", "concurrency", "parallelism", "pipelining", "io_block_bytes", "cores", "frequency_hz",
+    "memory_bytes", "disk_bps", "nic_bps", "codec", "congestion_control", "usage_cpu", "usage_memory",
+    "usage_disk", "usage_nic", "energy_j",
+    *(f"{end}_{what}" for end in ("source", "destination")
+      for what in ("energy_j", "dynamic_j", "base_w", "tail_j", "energy_method", "energy_quality")),
 )  # fmt: skip
-"""Of the view of transfers; its day is in the path of a file."""
+_HEARTBEATS = (
+    "transfer_id", "transfer_started_at", "sequence", "at", "interval_s", "bytes_moved", "throughput_bps",
+    "remaining_bytes", "remaining_files", "rtt_s", "min_rtt_s", "sent_bytes", "retransmitted_bytes", "power_w",
+    "power_method", "power_quality", "usage_cpu", "usage_memory", "usage_disk", "usage_nic", "parameters", "chunks",
+    "decided_chunks", "changed", "kind", "reason", "sla_bank",
+)  # fmt: skip
+_QUOTES = (
+    "transfer_id", "at", "key_id", "link_id", "tier_id", "book_id", "amount", "currency", "energy_basis", "sla",
+    "total_bytes", "throughput_bps", "energy_j",
+)  # fmt: skip
+_AS_TEXT = frozenset(
+    {"id", "link_id", "transfer_id", "batch_id", "key_id", "tier_id", "book_id"}
+    | {"parameters", "chunks", "decided_chunks", "amount"}
+)
+"""Identifiers, JSON, and exact decimals of any size: what readers of Parquet have no one type for."""
+
+_OF_A_DAY: Mapping[View, tuple[tuple[str, ...], str, str]] = {
+    View.TRANSFERS: (_TRANSFERS, "started_at", "started_at, id"),
+    View.HEARTBEATS: (_HEARTBEATS, "transfer_started_at", "transfer_started_at, transfer_id, sequence"),
+    View.QUOTES: (_QUOTES, "at", "at, transfer_id"),
+}
+"""Columns of the view without its day, which is in the path of a file; the time whose day it is; the order of rows."""
 
 
 class LogReader:
@@ -95,13 +113,15 @@ class LogReader:
         chunks = f"{here} AND started_at >= {begins} AND started_at < {begins} + interval '2 months'"
         return self._reading(tenant_id, _each_once(_MOVED, rows, chunks=chunks))
 
-    def day_rows(self, tenant_id: UUID, day: date) -> AbstractContextManager[pa.RecordBatchReader]:
-        """All rows of a day (UTC) with the columns of the warehouse but for the day, in order of start; ids as text."""
+    def day_rows(self, view: View, tenant_id: UUID, day: date) -> AbstractContextManager[pa.RecordBatchReader]:
+        """All rows that a view has of a day (UTC), with its columns but for the day."""
+        columns, began, order = _OF_A_DAY[view]
+        selected = ", ".join(f"{name}::text AS {name}" if name in _AS_TEXT else name for name in columns)
         begins = f"'{day.isoformat()}Z'::timestamptz"
         query = f"""
-            SELECT {", ".join(_EXPORTED)} FROM warehouse.transfers
-             WHERE started_at >= {begins} AND started_at < {begins} + interval '1 day'
-             ORDER BY started_at, id
+            SELECT {selected} FROM warehouse.{view}
+             WHERE {began} >= {begins} AND {began} < {begins} + interval '1 day'
+             ORDER BY {order}
         """  # noqa: S608 - see LogReader
         return self._reading(tenant_id, query)
 

@@ -57,7 +57,7 @@ class WarehouseCredentials(Open):
 
 
 class WarehouseExport(Open):
-    """A day of logs as it was exported last; ``current``: none of its rows has changed since."""
+    """A day of a view as it was exported last; ``current``: none of its rows has changed since."""
 
     day: date
     folder: str
@@ -69,7 +69,7 @@ class WarehouseExport(Open):
 
 
 class WarehouseExports(Open):
-    """Logs as Parquet: where, which days, and how many days are still to be written.
+    """Views as Parquet: where, which days of one of them, and how many days of all are still to be written.
 
     ``place`` : the folder or object store below which the folders of days are; absent where nothing is exported.
     """

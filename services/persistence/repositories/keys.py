@@ -140,8 +140,8 @@ class Registry:
             return list(connection.execute(query).scalars())
 
     def tenants_with_changed_days(self) -> Sequence[UUID]:
-        """Tenants with days whose rollups are to be made anew."""
-        query = text("SELECT * FROM tenants_with_rollup_marks()")
+        """Tenants with days whose rollups are to be made anew, or whose files are."""
+        query = text("SELECT * FROM tenants_with_rollup_marks() UNION SELECT * FROM tenants_with_export_marks()")
         with unavailable_when_away(), self._engine.begin() as connection:
             return list(connection.execute(query).scalars())
 

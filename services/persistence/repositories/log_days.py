@@ -1,4 +1,4 @@
-"""Days of logs: which are to be exported, and what was."""
+"""Days of transfers, heartbeats and quotes: which are to be exported, and what was."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Date, Row, and_, func, select, text, update
 
-from services.application.export_logs import ChangedDay, ExportedDay, WrittenDay
+from services.application.export_logs import ChangedDay, ExportedDay, View, WrittenDay
 from services.persistence.tables import closed_months, log_days
 
 _TAKE_TURN = text("SELECT pg_try_advisory_xact_lock(hashtext('log export'), hashtext(:tenant))")
@@ -19,27 +19,45 @@ _DROPPED = select(closed_months.c.month).where(
 _CHANGED = and_(_DAY.exported_version < _DAY.version, ~_DROPPED.exists())
 
 
+# As days of logs are (see rollups): a mark that is seen was committed with its rows, which the version now stands for.
+_SETTLE = text(
+    """
+    WITH taken AS (DELETE FROM export_marks WHERE tenant_id = :tenant RETURNING view, day)
+    INSERT INTO log_days (tenant_id, view, day, version)
+    SELECT DISTINCT CAST(:tenant AS uuid), view, day, 1 FROM taken ORDER BY view, day
+    ON CONFLICT (tenant_id, view, day) DO UPDATE SET version = log_days.version + 1
+    """
+)
+
+
 class LogDays:
-    """Days of one tenant's logs."""
+    """Days of one tenant."""
 
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
+
+    def settle(self) -> None:
+        """Make new versions of the days whose heartbeats or quotes have changed."""
+        self._connection.execute(_SETTLE, {"tenant": str(self._tenant_id)})
 
     def next_to_export(self, before: date) -> ChangedDay | None:
         """The oldest changed day before that one; none while somebody else exports."""
         if not self._connection.execute(_TAKE_TURN, {"tenant": str(self._tenant_id)}).scalar_one():
             return None
         row = self._connection.execute(
-            select(_DAY.day, _DAY.version).where(_CHANGED, _DAY.day < before).order_by(_DAY.day).limit(1)
+            select(_DAY.view, _DAY.day, _DAY.version)
+            .where(_CHANGED, _DAY.day < before)
+            .order_by(_DAY.day, _DAY.view)
+            .limit(1)
         ).one_or_none()
-        return None if row is None else ChangedDay(day=row.day, version=row.version)
+        return None if row is None else ChangedDay(view=View(row.view), day=row.day, version=row.version)
 
     def exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None:
         """The file holds that version of the day."""
         self._connection.execute(
             update(log_days)
-            .where(_DAY.day == changed.day)
+            .where(_DAY.view == changed.view.value, _DAY.day == changed.day)
             .values(
                 exported_version=changed.version,
                 exported_at=at,
@@ -55,9 +73,10 @@ class LogDays:
             select(func.count()).select_from(log_days).where(_CHANGED, _DAY.day < before)
         ).scalar_one()
 
-    def page(self, *, limit: int, before: date | None = None) -> Sequence[ExportedDay]:
-        """At most ``limit`` exported days before that one, or before none, the newest first."""
-        query = select(log_days).where(_DAY.exported_at.is_not(None)).order_by(_DAY.day.desc()).limit(limit)
+    def page(self, view: View, *, limit: int, before: date | None = None) -> Sequence[ExportedDay]:
+        """At most ``limit`` exported days of a view before that one, or before none, the newest first."""
+        exported = _DAY.view == view.value, _DAY.exported_at.is_not(None)
+        query = select(log_days).where(*exported).order_by(_DAY.day.desc()).limit(limit)
         if before is not None:
             query = query.where(_DAY.day < before)
         return [exported_day(row) for row in self._connection.execute(query)]
@@ -66,6 +85,7 @@ class LogDays:
 def exported_day(row: Row[Any]) -> ExportedDay:
     """A row of ``log_days`` that has a file."""
     return ExportedDay(
+        view=View(row.view),
         day=row.day,
         exported_at=row.exported_at,
         file=WrittenDay(rows=row.rows, bytes=row.bytes, sha256=row.sha256),

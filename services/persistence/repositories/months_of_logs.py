@@ -10,6 +10,7 @@ import psycopg
 from sqlalchemy import Connection, Engine, delete, func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
+from services.application.export_logs import View
 from services.application.retain_logs import DaysOfMonth, StoredMonth
 from services.application.retention_page import MonthOfTenant
 from services.application.usage import Billing, Month, Used
@@ -18,6 +19,7 @@ from services.persistence.repositories.log_days import exported_day
 from services.persistence.tables import (
     closed_months,
     daily_rollups,
+    export_marks,
     log_days,
     rollup_marks,
     sealed_months,
@@ -117,13 +119,14 @@ class MonthSeals:
     def days(self, month: Month) -> DaysOfMonth:
         """What became of its days so far."""
         first, after = first_day(month), first_day(month.after)
-        marked = self._connection.execute(
-            select(func.count(rollup_marks.c.day.distinct())).where(
-                rollup_marks.c.day >= first, rollup_marks.c.day < after
-            )
-        ).scalar_one()
+        marked = sum(
+            self._connection.execute(
+                select(func.count(marks.c.day.distinct())).where(marks.c.day >= first, marks.c.day < after)
+            ).scalar_one()
+            for marks in (rollup_marks, export_marks)
+        )
         rows = self._connection.execute(
-            select(log_days).where(_DAY.day >= first, _DAY.day < after).order_by(_DAY.day)
+            select(log_days).where(_DAY.day >= first, _DAY.day < after).order_by(_DAY.day, _DAY.view)
         ).all()
         return DaysOfMonth(
             marked=marked,
@@ -180,9 +183,9 @@ class MonthSeals:
         days = (
             select(
                 month.label("month"),
-                func.count().label("days"),
-                func.count().filter(current).label("exported_days"),
-                func.coalesce(func.sum(_DAY.rows), 0).label("rows"),
+                func.count().label("files"),
+                func.count().filter(current).label("exported_files"),
+                func.coalesce(func.sum(_DAY.rows).filter(_DAY.view == View.TRANSFERS.value), 0).label("rows"),
                 func.coalesce(func.sum(_DAY.bytes), 0).label("bytes"),
                 func.min(_DAY.day).filter(~current).label("first_to_export"),
             )
@@ -211,8 +214,8 @@ class MonthSeals:
         return [
             MonthOfTenant(
                 month=_month_of(row.month),
-                days=row.days,
-                exported_days=row.exported_days,
+                files=row.files,
+                exported_files=row.exported_files,
                 first_to_export=row.first_to_export,
                 transfers=int(row.transfers),
                 rows=int(row.rows),

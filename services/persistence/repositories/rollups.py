@@ -113,7 +113,7 @@ def _settle(due: str) -> TextClause:
            AND fresh.transfers = 0 AND fresh.ended = 0
     ), changed AS (
         INSERT INTO log_days (tenant_id, day, version) SELECT DISTINCT :tenant ::uuid, day, 1 FROM whole
-        ON CONFLICT (tenant_id, day) DO UPDATE SET version = log_days.version + 1
+        ON CONFLICT (tenant_id, view, day) DO UPDATE SET version = log_days.version + 1
     ), made AS (
         INSERT INTO daily_rollups (tenant_id, day, link_id, {", ".join(_MEASURES)}, rolled_up_at)
         SELECT :tenant, day, link_id, {", ".join(_MEASURES)}, now() FROM fresh WHERE transfers > 0 OR ended > 0

@@ -1,6 +1,6 @@
 """Days of logs and what was exported of them."""
 
-from sqlalchemy import BigInteger, Column, Date, Index, Table, text
+from sqlalchemy import BigInteger, Column, Date, Identity, Index, Table, Text, Uuid, text
 
 from services.persistence.tables.metadata import METADATA, instant, label, tenant_column
 
@@ -8,6 +8,7 @@ log_days = Table(
     "log_days",
     METADATA,
     tenant_column(primary_key=True),
+    Column("view", Text, primary_key=True, server_default="transfers"),
     Column("day", Date, primary_key=True),
     Column("version", BigInteger, nullable=False),
     Column("exported_version", BigInteger, nullable=False, server_default=text("0")),
@@ -16,4 +17,14 @@ log_days = Table(
     Column("bytes", BigInteger),
     label("sha256", nullable=True),
     Index("log_days_to_export_idx", "tenant_id", "day", postgresql_where=text("exported_version < version")),
+)
+
+export_marks = Table(
+    "export_marks",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("tenant_id", Uuid, nullable=False),
+    label("view"),
+    Column("day", Date, nullable=False),
+    Index(None, "tenant_id", "day"),
 )

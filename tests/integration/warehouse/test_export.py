@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import duckdb
 import pyarrow as pa
@@ -16,7 +16,7 @@ import s3fs
 from moto.server import ThreadedMotoServer
 
 from services.application.authenticate import Scope
-from services.application.export_logs import Export, folder_of
+from services.application.export_logs import Export, View, folder_of
 from services.application.facts import Fact, LogsExported
 from services.application.jobs import ExportLogs
 from services.application.roll_up import RollUp
@@ -61,7 +61,7 @@ def exported(tenant: Tenant, logs: LogReader, tmp_path: Path) -> Exporter:
         export = Export(
             tenant.parts.store.unit_of_work, lake, tenant.parts.clock, facts if facts is not None else Facts()
         )
-        return [day.isoformat() for day in export.run(ExportLogs(tenant.id))]
+        return [each.day.isoformat() for each in export.run(ExportLogs(tenant.id))]
 
     return run
 
@@ -133,7 +133,9 @@ def test_columns_have_types_that_spark_reads_and_no_column_of_the_path(
 ) -> None:
     upload(api, tenant, DAYS[0])
     exported()
-    file = pq.ParquetFile(tmp_path / folder_of(tenant.id, datetime.fromisoformat(DAYS[0]).date()) / PART)
+    file = pq.ParquetFile(
+        tmp_path / folder_of(View.TRANSFERS, tenant.id, datetime.fromisoformat(DAYS[0]).date()) / PART
+    )
     schema = file.schema_arrow
     assert {field.type for field in schema} <= SPARK_TYPES
     assert not {"tenant", "day"} & set(schema.names)
@@ -262,7 +264,7 @@ def test_an_object_store_takes_it_too(api: str, tenant: Tenant, exported: Export
     assert exported(storage) == list(DAYS)
     parts = sorted(store.glob("lake/logs/**/*.parquet"))
     assert [path.removeprefix("lake/logs/") for path in parts] == [
-        f"{folder_of(tenant.id, datetime.fromisoformat(day).date())}/{PART}" for day in DAYS
+        f"{folder_of(View.TRANSFERS, tenant.id, datetime.fromisoformat(day).date())}/{PART}" for day in DAYS
     ]
     with store.open(parts[0]) as file:
         assert pq.read_table(file).num_rows == 2
@@ -296,3 +298,55 @@ def test_where_nothing_is_exported_it_is_said(api: str, tenant: Tenant, parts: C
         assert answer.status_code == 409
         assert "TRADEWIND_EXPORT" in answer.json()["detail"]
         assert client.get("/v1/warehouse/exports").json() == {"place": None, "to_export": 0, "exports": []}
+
+
+def test_heartbeats_and_quotes_are_exported_by_the_day_they_are_of(
+    api: str, tenant: Tenant, exported: Exporter, tmp_path: Path
+) -> None:
+    """As their journals store them; a sample that comes later has the day of its transfer written again."""
+    begun = datetime.fromisoformat(f"{DAYS[0]}T23:59:00+00:00")
+    transfer = beaten(tenant, begun, sequence=0)
+    quote(tenant, at=begun)
+    RollUp(tenant.parts.store.unit_of_work).run(tenant.id)
+    assert exported() == [DAYS[0], DAYS[0]]
+    beaten(tenant, begun, sequence=1, transfer=transfer)
+    RollUp(tenant.parts.store.unit_of_work).run(tenant.id)
+    assert exported() == [DAYS[0]]
+    heartbeats, quotes = (
+        pq.read_table(tmp_path / folder_of(view, tenant.id, begun.date()) / PART)
+        for view in (View.HEARTBEATS, View.QUOTES)
+    )
+    assert heartbeats.column("sequence").to_pylist() == [0, 1]
+    assert json.loads(heartbeats.column("parameters")[0].as_py()) == {"concurrency": 4}
+    assert quotes.column("amount").to_pylist() == ["0.125000"]
+    assert {field.type for table in (heartbeats, quotes) for field in table.schema} <= SPARK_TYPES | {pa.bool_()}
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        ours = uow.connection.exec_driver_sql("SELECT amount, day FROM warehouse.quotes").one()
+    assert (str(ours.amount), ours.day) == ("0.125000", begun.date())
+
+
+def beaten(tenant: Tenant, began: datetime, *, sequence: int, transfer: UUID | None = None) -> UUID:
+    """A sample of a transfer, stored; which transfer."""
+    transfer = transfer or uuid4()
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        month = began.date().replace(day=1)
+        uow.connection.exec_driver_sql("SELECT ensure_sample_partitions(%s)", ([month],))
+        uow.connection.exec_driver_sql(
+            "INSERT INTO transfer_samples (tenant_id, transfer_id, transfer_started_at, sequence, at, interval_s,"
+            " bytes_moved, throughput_bps, remaining_bytes, remaining_files, parameters, chunks, decided_chunks,"
+            " changed, kind, reason)"
+            " VALUES (%s, %s, %s, %s, %s, 5, 1, 8, 0, 0, '{\"concurrency\": 4}', '[]', '[]', false, 'hold', '')",
+            (tenant.id, transfer, began, sequence, began + timedelta(minutes=5)),
+        )
+        uow.commit()
+    return transfer
+
+
+def quote(tenant: Tenant, at: datetime) -> None:
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        uow.connection.exec_driver_sql("SELECT ensure_quote_partitions(%s)", ([at.date().replace(day=1)],))
+        uow.connection.exec_driver_sql(
+            "INSERT INTO quotes VALUES (%s, %s, %s, %s, %s, %s, %s, 0.125000, 'EUR', 'total', 'deadline', 1, 8, NULL)",
+            (tenant.id, uuid4(), at, uuid4(), uuid4(), uuid4(), uuid4()),
+        )
+        uow.commit()

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from services.application.authenticate import Scope
-from services.application.export_logs import Export, folder_of
+from services.application.export_logs import Export, View, folder_of
 from services.application.facts import Fact, LogsDropped, LogsKept
 from services.application.jobs import ExportLogs
 from services.application.retain_logs import LogRetention, MonthDue
@@ -29,6 +29,7 @@ from services.bootstrap import Container, container
 from services.persistence.lake import PART, ParquetLake, storage_at
 from services.persistence.log_reader import LogReader
 from tests.integration.admin.visitors import person, signed_in
+from tests.integration.warehouse.test_export import beaten, quote
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant, serving
 from tradewind.errors import Conflict, Unavailable
@@ -79,7 +80,8 @@ class House:
 
     def export(self) -> list[date]:
         parts = self.tenant.parts
-        return list(Export(parts.store.unit_of_work, self.lake, parts.clock, Facts()).run(ExportLogs(self.tenant.id)))
+        export = Export(parts.store.unit_of_work, self.lake, parts.clock, Facts())
+        return [each.day for each in export.run(ExportLogs(self.tenant.id))]
 
     def retention(self, today: str, months: int = 2) -> LogRetention:
         store = self.tenant.parts.store
@@ -87,7 +89,7 @@ class House:
         return LogRetention(store.unit_of_work, store.months_of_logs, self.lake, months, clock, self.facts)
 
     def file(self, day: str) -> Path:
-        return self.folder / folder_of(self.tenant.id, date.fromisoformat(day)) / PART
+        return self.folder / folder_of(View.TRANSFERS, self.tenant.id, date.fromisoformat(day)) / PART
 
     def rollups(self) -> list[dict[str, Any]]:
         return self.rows("SELECT day, transfers, bytes_moved, ended FROM daily_rollups ORDER BY day, link_id")
@@ -176,7 +178,7 @@ def test_what_is_not_exported_stays_and_it_is_said_why(house: House) -> None:
     assert LogsKept in {type(fact) for fact in house.facts}
     house.export()
     house.file("2003-01-04").write_bytes(b"something else")
-    folder = folder_of(house.tenant.id, date(2003, 1, 4))
+    folder = folder_of(View.TRANSFERS, house.tenant.id, date(2003, 1, 4))
     assert obstacles(house.retention("2003-06-20").run()) == {
         "2003-01": [f"{folder}: the file is not there as it was exported"]
     }
@@ -282,6 +284,23 @@ def test_a_transfer_that_was_logged_in_two_months_is_on_one_statement(house: Hou
     assert house.used("2008-02") == expected
 
 
+def test_heartbeats_go_with_their_month_and_quotes_two_months_later(house: House) -> None:
+    began = datetime.fromisoformat("2008-06-03T10:00:00+00:00")
+    house.upload("2008-06-03", "2008-07-03", "2008-08-03")
+    beaten(house.tenant, began, sequence=0)
+    quote(house.tenant, at=began)
+    house.roll_up()
+    assert obstacles(house.retention("2008-09-20").plan())["2008-06"] == [
+        f"tenant {house.tenant.id}: days to be exported: 3"
+    ]
+    house.export()
+    assert dropped(house.retention("2008-09-20").run()) == ["2008-06"]
+    assert house.rows("SELECT FROM transfer_samples") == []
+    assert len(house.rows("SELECT FROM quotes")) == 1
+    assert dropped(house.retention("2008-11-20").run()) == ["2008-07", "2008-08"]
+    assert house.rows("SELECT FROM quotes") == []
+
+
 def test_the_page_shows_what_is_kept_and_what_happens_next(
     database_url: str, redis_url: str, logs: LogReader, tmp_path: Path
 ) -> None:
@@ -293,10 +312,10 @@ def test_the_page_shows_what_is_kept_and_what_happens_next(
         house.upload("2009-01-03", "2009-02-03", "2009-02-04", "2009-09-01")
         with signed_in(api, person(parts, tenant)) as operator:
             told = _section(operator.get("/admin/logs").text)
-            assert "0 of 2 days" in told
+            assert "0 of 2 files" in told
             assert "closed by the next run" in told
             house.retention("2009-12-01").run()
-            assert "dropped once 2 days more are exported" in _section(operator.get("/admin/logs").text)
+            assert "dropped once 2 files more are written" in _section(operator.get("/admin/logs").text)
             house.export()
             house.retention("2009-12-01").run()
             told = _section(operator.get("/admin/logs").text)
