@@ -210,7 +210,7 @@ STORED = """
            1 + n %% 32, 1 + n %% 8, n %% 16, 'succeeded', 1000000 * (n %% 1000 + 1), 10, 0, 2e5 * (n %% 1000 + 1),
            0.3, 0.5, 100 + n %% 500, 35, 'rapl', 'measured'
       FROM (
-          SELECT n, %(day)s::timestamp AT TIME ZONE 'UTC' + n * (interval '1 day' / (%(rows)s + 1)) AS at
+          SELECT n, %(day)s::timestamp AT TIME ZONE 'UTC' + n / (%(rows)s + 1.0) * interval '1 day' AS at
             FROM generate_series(1, %(rows)s) n
       ) spread
 """
