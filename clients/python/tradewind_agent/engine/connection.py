@@ -14,6 +14,7 @@ from tradewind_agent.engine.rate_limit import RateLimit
 from tradewind_agent.engine.receiver_loss import ReceiverLoss
 from tradewind_agent.engine.tcp_info import TcpInfo, sample
 from tradewind_agent.errors import ConnectionFault, FileFault
+from tradewind_agent.transport.choosing import choose
 
 
 class ReceiveBuffer:
@@ -122,6 +123,12 @@ class Connection(asyncio.BufferedProtocol):
         info = sample(sock)
         self._loss.seen(info, self._loop.time())
         return replace(info, lost_bytes=self._loss.lost_bytes(info))
+
+    def send_by(self, congestion_control: str) -> None:
+        """Have this connection send by another congestion control than the system's, where the kernel has it."""
+        sock = self._transport.get_extra_info("socket") if self._transport is not None else None
+        if sock is not None:
+            choose([sock], congestion_control)
 
     def send(self, exchange: Exchange) -> None:
         """Queue a request behind those in flight and write as much as the socket takes."""

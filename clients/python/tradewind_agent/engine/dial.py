@@ -35,8 +35,9 @@ async def dial(
     try:
         async with asyncio.timeout(timeout_s):
             if proxy is None:
-                return await _straight(origin, make, options)
-            return await _through(proxy, origin, make, options)
+                connection = await _straight(origin, make, options)
+            else:
+                connection = await _through(proxy, origin, make, options)
     except TimeoutError:
         raise ConnectionFault(f"no connection to {where} within {timeout_s:g} s") from None
     except ssl.SSLCertVerificationError as error:
@@ -48,6 +49,9 @@ async def dial(
     except OSError as error:
         unknown_name = isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN
         raise ConnectionFault(f"cannot connect to {where}: {in_words(error)}", retryable=not unknown_name) from error
+    if options.congestion_control is not None:
+        connection.send_by(options.congestion_control)
+    return connection
 
 
 async def _straight(origin: Origin, make: Callable[[], Connection], options: EngineOptions) -> Connection:

@@ -40,6 +40,7 @@ class EngineOptions:
     ``rate_bytes_per_s`` : most that is received or sent, all connections together; see `TransferEngine.limit_rate`.
     ``tag`` : names the transfer to a server that meters it.
     ``early`` : sockets of the listing's time, which the transfer's first connections go on with.
+    ``congestion_control`` : that connections send by, such as ``fld_tcp`` for uploads; the system's where refused.
     ``rng`` : source of the jitter between tries.
     """
 
@@ -58,6 +59,7 @@ class EngineOptions:
     rate_bytes_per_s: float | None = None
     tag: TransferTag | None = None
     early: EarlySockets | None = None
+    congestion_control: str | None = None
     rng: random.Random = field(default_factory=random.Random)
 
     def __post_init__(self) -> None:
