@@ -63,6 +63,9 @@ def engine_options(
     ] = False,
     ca_file: Annotated[Path | None, typer.Option(metavar="PEM", help="Authorities to trust.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Accept any certificate.")] = False,
+    congestion_control: Annotated[
+        str | None, typer.Option(metavar="NAME", help="That uploads are sent by, such as fld_tcp; else the system's.")
+    ] = None,
 ) -> "EngineOptions":
     """The engine as this user's environment has it: proxies, netrc and authorities."""
     from tradewind_agent.engine.credentials import Credentials
@@ -81,7 +84,21 @@ def engine_options(
         proxies=Proxies.from_environment(os.environ),
         credentials=Credentials.from_netrc(netrc),
         checksum=checksum,
+        congestion_control=None if congestion_control is None else _usable(congestion_control),
     )
+
+
+def _usable(congestion_control: str) -> str | None:
+    """The name, where the kernel lets this user's sockets go by it; else the reason is told, and nothing chosen."""
+    import socket
+
+    from tradewind_agent.transport.choosing import choose
+
+    with socket.socket() as probe:
+        refusal = choose([probe], congestion_control)
+    if refusal is not None:
+        Terminal().note(f"{refusal}; connections go by the system's")
+    return congestion_control if refusal is None else None
 
 
 def copy_options(
