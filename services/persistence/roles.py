@@ -20,6 +20,9 @@ WRITERS_OF_LARGE_OBJECTS = (
 )  # fmt: skip
 """Functions by which any login can store data, unless they are taken away."""
 
+TEMPORARY_FILES = "4GB"
+"""What one session of an analyst may fill the disk with while it sorts and joins."""
+
 
 def prepare_roles(admin_url: str, *, app_password: str | None = None) -> None:
     """Create the roles where they are missing, and let the owner make tables in this database.
@@ -60,9 +63,32 @@ def _let_nobody_else_in(connection: psycopg.Connection) -> None:
     (superuser,) = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone() or (
         False,
     )
-    if superuser:  # nobody else may; then an analyst who turns off read-only can store large objects
+    if superuser:  # nobody else may; then an analyst can store large objects, hold our locks and fill the disk
         for function in WRITERS_OF_LARGE_OBJECTS:
             connection.execute(sql.SQL("REVOKE EXECUTE ON FUNCTION {} FROM PUBLIC").format(sql.SQL(function)))
+        _keep_locks(connection)
+        _bound_temporary_files(connection, database)
+
+
+def _keep_locks(connection: psycopg.Connection) -> None:
+    """Leave advisory locks to the service: whoever else held one of its own would have everybody wait."""
+    owner, app = sql.Identifier(OWNER), sql.Identifier(APP)
+    functions = connection.execute(
+        "SELECT oid::regprocedure::text FROM pg_proc "
+        "WHERE pronamespace = 'pg_catalog'::regnamespace AND proname ~ '^pg_(try_)?advisory_'"
+    ).fetchall()
+    for (name,) in functions:
+        function = sql.SQL(name)
+        connection.execute(sql.SQL("GRANT EXECUTE ON FUNCTION {} TO {}, {}").format(function, owner, app))
+        connection.execute(sql.SQL("REVOKE EXECUTE ON FUNCTION {} FROM PUBLIC").format(function))
+
+
+def _bound_temporary_files(connection: psycopg.Connection, database: sql.Identifier) -> None:
+    """Of every login but the service's own, since a setting of a role is none of its members'."""
+    limited = sql.SQL("ALTER DATABASE {} SET temp_file_limit = {}")
+    connection.execute(limited.format(database, sql.Literal(TEMPORARY_FILES)))
+    for role in (sql.Identifier(APP), sql.SQL("CURRENT_USER")):
+        connection.execute(sql.SQL("ALTER ROLE {} IN DATABASE {} SET temp_file_limit = -1").format(role, database))
 
 
 def app_url(admin_url: str, *, password: str | None = None) -> str:

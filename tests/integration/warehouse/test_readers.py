@@ -113,6 +113,21 @@ def test_a_reader_writes_nothing_although_it_turns_read_only_off(dsn: str, state
             session.execute(statement)  # type: ignore[call-overload]
 
 
+@pytest.mark.parametrize("call", ["pg_advisory_lock(1)", "pg_try_advisory_xact_lock(1, 2)"])
+def test_a_reader_holds_no_lock_that_the_service_would_wait_for(dsn: str, call: str) -> None:
+    with psycopg.connect(dsn) as session, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        session.execute(f"SELECT {call}")  # type: ignore[call-overload]
+
+
+def test_a_reader_fills_the_disk_no_further_than_it_may(dsn: str, database_url: str) -> None:
+    with psycopg.connect(dsn) as session:
+        assert session.execute("SHOW temp_file_limit").fetchone() == ("4GB",)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            session.execute("SET temp_file_limit = -1")
+    with psycopg.connect(database_url) as session:
+        assert session.execute("SHOW temp_file_limit").fetchone() == ("-1",)
+
+
 def test_a_reader_cannot_set_its_way_to_another_tenant(provider: Tenant, api: str, dsn: str, database_url: str) -> None:
     stranger = new_tenant(provider.parts, database_url)
     other = f"tradewind_reader_{provider.id.hex}"
