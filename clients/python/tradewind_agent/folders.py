@@ -1,7 +1,8 @@
 """Where the agent keeps its files: the XDG base folders, private to the user."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 APPLICATION = "tradewind"
@@ -53,6 +54,23 @@ def replace_durably(path: Path, content: bytes) -> None:
         draft.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+@contextmanager
+def whole_or_not_at_all(path: Path) -> Iterator[Path]:
+    """Where to write what is to be called ``path`` at the end of the block; what goes wrong leaves ``path`` as it was.
+
+    What is no ordinary file, such as a pipe, is written to as it is.
+    """
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:

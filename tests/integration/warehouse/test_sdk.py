@@ -109,6 +109,14 @@ def test_the_command_writes_what_the_file_is_called(user: dict[str, str], tmp_pa
     )
 
 
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_a_refused_query_leaves_the_file_of_an_earlier_one(user: dict[str, str], tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("earlier", encoding="utf-8")
+    assert sql(user, "SELEC 1", "--output", str(tmp_path / name)).code == 1
+    assert (tmp_path / name).read_text(encoding="utf-8") == "earlier"
+    assert list(tmp_path.glob(".*")) == [path for path in tmp_path.glob(".*") if "rows" not in path.name]
+
+
 def test_the_command_ends_with_one_line_when_refused(user: dict[str, str]) -> None:
     done = sql(user, "SELEC 1")
     assert done.code == 1

@@ -14,6 +14,7 @@ import typer
 from tradewind.units import format_bytes, format_count
 from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.terminal import Terminal
+from tradewind_agent.folders import whole_or_not_at_all
 
 if TYPE_CHECKING:
     from tradewind_agent.warehouse import QueryResult
@@ -73,7 +74,7 @@ def sql(
     with surroundings.open_client() as client:
         most = limit or (SHOWN_ROWS if form is Format.TABLE else None)
         result = client.warehouse.query(statement, parameters or (), limit=most)
-        told = _write(result, form, output)
+        told = _written(result, form, output)
     if output is not None:
         terminal.note(f"wrote {told}{format_bytes(output.stat().st_size)} of {form} to {output}")
     if result.cut and limit is None:
@@ -96,6 +97,14 @@ def format_of(output: Path | None) -> Format:
             param_hint="--output",
         )
     return form
+
+
+def _written(result: "QueryResult", form: Format, output: Path | None) -> str:
+    """As `_write`; a file is there at the end alone, so that a refused query empties none."""
+    if output is None:
+        return _write(result, form, None)
+    with whole_or_not_at_all(output) as draft:
+        return _write(result, form, draft)
 
 
 def _write(result: "QueryResult", form: Format, output: Path | None) -> str:
