@@ -1,15 +1,15 @@
 """Bounds of tiers as people read and type them: in Mbit/s, J/GB or W, a pair of fields a tier."""
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from types import MappingProxyType
 from typing import NamedTuple
 
+from services.admin.form_numbers import exact_number
 from tradewind.errors import InvalidValue
 from tradewind.sla import SlaKind
 
 DIGITS = 6
-LONGEST_NUMBER = 30
 
 
 class Scale(NamedTuple):
@@ -66,10 +66,7 @@ def _bound(text: str, exact: Mapping[str, float], scale: Scale) -> float:
     text = text.strip()
     if text in exact:
         return exact[text]
-    try:
-        number = Decimal(text[:LONGEST_NUMBER])
-    except InvalidOperation:
-        raise InvalidValue("bounds", f"{text[:LONGEST_NUMBER]!r} is not a number; write it like 250") from None
-    if not number.is_finite() or not 0 < number < Decimal("1e15"):
-        raise InvalidValue("bounds", f"{text[:LONGEST_NUMBER]} is out of range")
+    number = exact_number("bounds", text, example="250")
+    if not 0 < number < Decimal("1e15"):
+        raise InvalidValue("bounds", f"{text} is out of range")
     return float(number) * scale.size

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from uuid import UUID
 
+from services.admin.form_numbers import LONGEST_NUMBER, exact_number
 from tradewind.errors import InvalidValue
 from tradewind.pricing import PriceModel
 
 PARTS = ("base", "per_gb", "per_kwh", "margin")
-LONGEST_NUMBER = 40
 
 
 def decimal_in_words(number: Decimal) -> str:
@@ -51,10 +51,7 @@ def price_of(sent: Mapping[str, str], whose: str, *, suffix: str = "") -> PriceM
 def _decimal(part: str, text: str) -> Decimal:
     if not text:
         raise InvalidValue(part, "is empty; write 0 where nothing is charged")
-    try:
-        return Decimal(text[:LONGEST_NUMBER])
-    except InvalidOperation:
-        raise InvalidValue(part, f"{text[:LONGEST_NUMBER]!r} is not a number; write it like 0.25") from None
+    return exact_number(part, text, example="0.25")
 
 
 def priced_tiers(sent: Iterable[str]) -> set[UUID]:
@@ -75,6 +72,7 @@ def instant_of(text: str) -> datetime | None:
     if not text.strip():
         return None
     try:
-        return datetime.fromisoformat(text.strip()).replace(tzinfo=UTC)
+        instant = datetime.fromisoformat(text.strip())
     except ValueError:
         raise InvalidValue("effective_from", f"{text[:LONGEST_NUMBER]!r} is no date and time") from None
+    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
