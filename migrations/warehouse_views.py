@@ -128,7 +128,7 @@ HEARTBEATS = View(
         ("changed", "Whether the decision changed anything."),
         ("kind", "Kind of the decision."),
         ("reason", "Why it was taken, in words."),
-        ("sla_bank", "Balance of the SLA: kept so far above (positive) or below what was promised, in its own unit."),
+        ("sla_bank", "bits (rates, deadlines) or J (energy, power): so far ahead of the SLA (positive) or behind."),
     ),
 )
 
@@ -226,7 +226,7 @@ PARTITIONS = View(
         ("kind", "Kind of the SLA."),
         ("confidence", "Probability wanted, 0 to 1."),
         ("energy_basis", "total or dynamic."),
-        ("lower_bound", "Lower bound of what is asked, in the unit of its kind (bit/s, J or W).", "lower"),
+        ("lower_bound", "Lower bound of what is asked, in the unit of its kind (bit/s, J per byte or W).", "lower"),
         ("upper_bound", "Upper bound, in the same unit.", "upper"),
         ("upper_closed", "Whether the upper bound belongs to it.", "closed"),
         ("parameters", "JSON: what is used for it."),
