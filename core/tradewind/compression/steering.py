@@ -18,6 +18,9 @@ GAIN = 0.3
 HYSTERESIS = 0.1
 """Gain in throughput that another setting must promise: below, changing back and forth would cost more."""
 
+LEAST_GAIN = 0.02
+"""Over sending raw, below which packing is not worth the processor's time."""
+
 SURPRISE = 2.0
 """A path that is faster or slower by this factor than believed is believed at once."""
 
@@ -61,12 +64,12 @@ class Steering:
         if self.line_bps is None:
             return self.setting
         best: Setting | None = None
-        best_bps = self.throughput_bps(None)
+        best_bps = raw_bps = (1 + LEAST_GAIN) * self.line_bps
         for setting in self.expected:
             bps = self.throughput_bps(setting)
             if bps > best_bps:
                 best, best_bps = setting, bps
-        if self.throughput_bps(self.setting) <= self.line_bps:
+        if self.throughput_bps(self.setting) <= raw_bps:
             return best  # packing for nothing: there is nothing to lose by leaving it
         return best if best_bps > (1 + HYSTERESIS) * self.throughput_bps(self.setting) else self.setting
 

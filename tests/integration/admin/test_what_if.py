@@ -52,8 +52,8 @@ def test_a_draft_is_tried_on_the_requests_of_the_last_month(
         journalled(parts, store)
         now, same, change = cell(shown(draft), "Revenue")
         assert (now, float(change)) == (same, 0)
-        parts = [float(cell(shown(draft), part)[1]) for part in ("Base and GB", "Energy charged", "Margin")]
-        assert sum(parts) == pytest.approx(float(same), abs=1e-9)
+        amounts = [float(cell(shown(draft), row)[1]) for row in ("Base and GB", "Energy charged", "Margin")]
+        assert sum(amounts) == pytest.approx(float(same), abs=1e-9)
         dearer = PRICE | {"base": "100"}
         provider.put(f"/v1/price-books/{draft['id']}/tiers/{tier}", json=dearer).raise_for_status()
         now, dear, change = cell(shown(draft), "Revenue")

@@ -20,9 +20,11 @@ from tradewind_agent.compression import codecs
 from tradewind_agent.compression.copying import PackedReport, copy_packed
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.planning import Wish
+from tradewind_agent.compression.upload import upload_id
 from tradewind_agent.copy_listing import list_files
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.source import list_uploads
 from tradewind_agent.serve import Server
 
 PLAIN = b"".join(b"%d,%d,%.3f\n" % (row, row * row % 977, (row % 50) / 7) for row in range(60_000))
@@ -115,16 +117,34 @@ def test_a_stream_that_claims_absurd_sizes_is_refused(server: Server, root: Path
     assert not (root / "e.csv").exists()
 
 
-def test_an_upload_goes_on_behind_the_whole_blocks_that_came_before_it_broke(
-    server: Server, root: Path, tmp_path: Path
-) -> None:
+def test_nothing_of_a_damaged_upload_is_kept_by_the_next_one(server: Server, root: Path, tmp_path: Path) -> None:
     source = tmp_path / "big.csv"
-    source.write_bytes(PLAIN * 3)
-    report = copied(str(source), f"{server.url}f.csv", "gzip:1")
-    assert report.succeeded
-    again = copied(str(source), f"{server.url}f.csv", "gzip:1")
-    assert (again.files_done, again.files_skipped) == (0, 1)
-    assert (root / "f.csv").read_bytes() == PLAIN * 3
+    source.write_bytes(PLAIN * 8)
+    steering = Steering(expected={}, line_bps=None, setting=Setting(Codec.GZIP, 1))
+    with source.open("rb") as opened:
+        pieces = list(PackedFile(opened.fileno(), source.stat().st_size, steering).pieces())
+    (job,) = list_uploads([source], Url.parse(f"{server.url}f.csv"))
+    answer = ask(
+        server.port,
+        "PUT",
+        "/f.csv",
+        b"".join([*pieces[:1], *pieces[2:]]),  # one block is lost, and those behind it are whole
+        Content_Encoding="tradewind-blocks",
+        Content_Range=f"bytes 0-{job.size_bytes - 1}/{job.size_bytes}",
+        Tradewind_Upload=upload_id(job),
+    )
+    assert answer.status == 422
+    assert copied(str(source), f"{server.url}f.csv", "gzip:1").files_done == 1
+    assert (root / "f.csv").read_bytes() == source.read_bytes()
+    assert copied(str(source), f"{server.url}f.csv", "gzip:1").files_skipped == 1
+
+
+def test_files_of_no_bytes_go_both_ways(server: Server, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    up = copied(str(tmp_path / "empty"), f"{server.url}nothing", "gzip:1")
+    assert (up.failures, (root / "nothing").read_bytes()) == ([], b"")
+    down = copied(f"{server.url}nothing", str(tmp_path / "back"), "gzip:1")
+    assert (down.failures, (tmp_path / "back").read_bytes()) == ([], b"")
 
 
 def test_a_file_that_changes_while_it_is_packed_is_told_and_does_not_show(

@@ -192,7 +192,14 @@ class _Copy:
             raise FileFault("stopped", retryable=False)
 
     def _file(self, job: Job) -> PackedOutcome | str:
-        """One file, tried again within bounds; why it failed, where it did."""
+        """One file; why it failed, where it did. A defect of one is no reason to lose the others."""
+        try:
+            return self._tried(job)
+        except Exception as defect:  # noqa: BLE001 -- it is told with the file
+            return f"cannot be copied: {defect!r}"
+
+    def _tried(self, job: Job) -> PackedOutcome | str:
+        """One file, tried again within bounds."""
         packing = Packing(wish=self._wish, line_bps=self._line_bps, client=self._client, say=self._say)
         download = PackedDownload(job, packing, self._options, self._moved) if isinstance(job, DownloadJob) else None
         for left in reversed(range(TRIES)):

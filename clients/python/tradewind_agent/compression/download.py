@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.client import HTTPResponse
+from typing import Any
 
 from tradewind_agent.compression.codecs import CannotUnpack, available_codecs
 from tradewind_agent.compression.http import LOST, asked, connect, lost, refusal
@@ -70,7 +71,8 @@ class PackedDownload:
             except LOST as error:
                 raise self._broken(lost(error)) from error
             except CannotUnpack as damage:
-                raise self._broken(MalformedResponse(str(damage))) from damage
+                self.discard()  # there is no telling which bytes are wrong
+                raise MalformedResponse(str(damage)) from damage
         if size_bytes is not None and self._plain_bytes != size_bytes:
             found = self._plain_bytes
             self.discard()
@@ -141,6 +143,8 @@ class PackedDownload:
     def _of_web_coding(self, answer: HTTPResponse, coding: str) -> Iterator[bytes]:
         unpack, ended = _web_unpacker(coding)
         for data in self._read(answer):
+            if ended():
+                raise CannotUnpack(f"the {coding} of the server goes on behind its end")
             try:
                 plain = unpack(data)
             except Exception as error:  # each library has errors of its own
@@ -169,6 +173,18 @@ def _web_codings() -> str:
     return "zstd, br, gzip" if find_spec("brotli") is not None else "zstd, gzip"
 
 
+def _all_of(unpacker: Any) -> Callable[[bytes], bytes]:
+    """Undoes pieces of one stream; a second one behind it would be left out, and is refused."""
+
+    def unpack(data: bytes) -> bytes:
+        plain: bytes = unpacker.decompress(data)
+        if unpacker.unused_data:
+            raise CannotUnpack("it holds more than one stream")
+        return plain
+
+    return unpack
+
+
 def _web_unpacker(coding: str) -> tuple[Callable[[bytes], bytes], Callable[[], bool]]:
     """Undoes a stream; and whether it has ended as it should.
 
@@ -178,12 +194,12 @@ def _web_unpacker(coding: str) -> tuple[Callable[[bytes], bytes], Callable[[], b
     """
     if coding in ("gzip", "x-gzip"):
         gzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        return gzip.decompress, lambda: gzip.eof
+        return _all_of(gzip), lambda: gzip.eof
     if coding == "zstd":
         import zstandard  # noqa: PLC0415
 
         zstd = zstandard.ZstdDecompressor().decompressobj()
-        return zstd.decompress, lambda: zstd.eof
+        return _all_of(zstd), lambda: zstd.eof
     if coding == "br":
         import brotli  # noqa: PLC0415
 

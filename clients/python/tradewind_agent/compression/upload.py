@@ -1,7 +1,6 @@
-"""Upload of one file as a packed stream; a broken one goes on where the receiver says."""
+"""Upload of one file as a packed stream, whole: its end proves all of it, and so no part of another try is kept."""
 
 import os
-import re
 from collections.abc import Callable
 from contextlib import closing
 from hashlib import sha256
@@ -17,7 +16,6 @@ from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import in_words
 
 _STORED = frozenset({200, 201, 204})
-_RANGE = re.compile(r"0-(\d+)")
 
 
 def upload_packed(
@@ -27,14 +25,12 @@ def upload_packed(
 
     Raises
     ------
-    FileFault : it cannot be sent; what the receiver has is kept there for another run, and nothing shows half-way.
+    FileFault : it cannot be sent; nothing shows half-way.
     CodecMissing
     """
     try:
         with job.source.open("rb") as source:
-            found = os.fstat(source.fileno())
-            if (found.st_size, found.st_mtime_ns) != (job.size_bytes, job.modified_at_ns):
-                raise FileFault("it has changed since it was listed", retryable=False)
+            _check_unchanged(job, source.fileno(), "it has changed since it was listed")
             return _sent(job, source.fileno(), packing, options, moved)
     except OSError as error:
         raise FileFault(f"cannot read {job.source}: {in_words(error)}", retryable=False) from error
@@ -44,7 +40,7 @@ def _sent(
     job: UploadJob, descriptor: int, packing: Packing, options: EngineOptions, moved: Callable[[int], None]
 ) -> PackedOutcome:
     with closing(connect(job.destination, options)) as connection:
-        headers = {"Tradewind-Upload": _upload_id(job)}
+        headers = {"Tradewind-Upload": upload_id(job)}
         answer = asked(connection, "HEAD", job.destination, headers, options)
         answer.read()
         if answer.headers.get("Tradewind-Complete") == "true":
@@ -52,16 +48,16 @@ def _sent(
         is_ours = answer.headers.get("Server", "").startswith("tradewind")
         if not is_ours or answer.status not in (204, 404):
             raise refusal(answer) if is_ours else FileFault("the server takes no packed uploads", retryable=False)
-        known = _RANGE.fullmatch(answer.headers.get("Tradewind-Received", "").partition(",")[0])
-        first = int(known[1]) + 1 if known else 0
+        if not job.size_bytes:
+            return _sent_empty(job, connection, options)
         theirs = _codecs_of(job, options, connection)
         steering = packing.steering(descriptor, theirs)
-        packed = PackedFile(descriptor, job.size_bytes, steering, first=first, adapt=packing.wish.adapts)
+        packed = PackedFile(descriptor, job.size_bytes, steering, adapt=packing.wish.adapts)
         fields = {
             "Content-Encoding": PACKED_CODING,
-            "Content-Range": f"bytes {first}-{job.size_bytes - 1}/{job.size_bytes}",
+            "Content-Range": f"bytes 0-{job.size_bytes - 1}/{job.size_bytes}",
             "Transfer-Encoding": "chunked",
-            "Tradewind-Upload": _upload_id(job),
+            "Tradewind-Upload": upload_id(job),
         }
         broken: BaseException | None = None
         try:
@@ -71,6 +67,8 @@ def _sent(
                 connection.send(b"%x\r\n%b\r\n" % (len(piece), piece))
                 moved(packed.work.plain_bytes - told_bytes)
                 told_bytes = packed.work.plain_bytes
+            if packed.failure is None:
+                _check_unchanged(job, descriptor, "it has changed while it was packed")
             connection.send(b"0\r\n\r\n")
             moved(packed.work.plain_bytes - told_bytes)
         except LOST as error:
@@ -87,12 +85,27 @@ def _sent(
         return PackedOutcome(work=packed.work)
 
 
+def _check_unchanged(job: UploadJob, descriptor: int, otherwise: str) -> None:
+    found = os.fstat(descriptor)
+    if (found.st_size, found.st_mtime_ns) != (job.size_bytes, job.modified_at_ns):
+        raise FileFault(otherwise, retryable=False)
+
+
+def _sent_empty(job: UploadJob, connection: HTTPConnection, options: EngineOptions) -> PackedOutcome:
+    """A file of no bytes, of which there is nothing to pack."""
+    answer = asked(connection, "PUT", job.destination, {"Content-Length": "0"}, options)
+    if answer.status not in _STORED:
+        raise refusal(answer)
+    answer.read()
+    return PackedOutcome()
+
+
 def _codecs_of(job: UploadJob, options: EngineOptions, connection: HTTPConnection) -> str:
     answer = asked(connection, "OPTIONS", job.destination, {}, options)
     answer.read()
     return answer.headers.get(CODECS_HEADER, "")
 
 
-def _upload_id(job: UploadJob) -> str:
+def upload_id(job: UploadJob) -> str:
     """The same for the same source file in every run: name, size and time."""
     return sha256(f"{job.source.resolve()}\0{job.size_bytes}\0{job.modified_at_ns}\0packed".encode()).hexdigest()[:32]

@@ -314,7 +314,8 @@ class Connection(asyncio.Protocol):
             return
         while self._pauses > 0:
             self._resume_reading()
-        self._transport.write_eof()
+        with contextlib.suppress(OSError):  # it has gone meanwhile
+            self._transport.write_eof()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LINGER_S):
                 while not (self._gone or self._ended):
