@@ -97,12 +97,12 @@ def plan_batches(jobs: Sequence[QueuedJob], terms: BatchTerms) -> BatchPlan:
     _check(jobs)
     capacity_bps = terms.capacity_bps or max(job.throughput_bps for job in jobs)
     soonest = _soonest(jobs, capacity_bps)
-    kept = frozenset(each.job.name for each in soonest if each.meets_deadline)
+    kept = frozenset(each.job.name for each in soonest[0] if each.meets_deadline)
     orders = (
         sorted(jobs, key=lambda job: (job.ready_s, job.due_s)),
         sorted(jobs, key=lambda job: (job.due_s, job.ready_s)),
     )
-    candidates = [bursts_of(soonest)]
+    candidates = [bursts_of(way) for way in soonest]
     candidates += [found for order in orders if (found := _cheapest(order, terms, capacity_bps, kept)) is not None]
     return evaluated(min(candidates, key=lambda bursts: _cost_j(bursts, terms)), terms)
 
@@ -151,18 +151,17 @@ def _check(jobs: Sequence[QueuedJob]) -> None:
         raise InvalidValue("jobs", f"two are named {twice!r}; give each a name of its own")
 
 
-def _soonest(jobs: Sequence[QueuedJob], capacity_bps: float) -> list[Placed]:
-    """Everything as soon as it is ready, in the way that misses the fewest deadlines.
+def _soonest(jobs: Sequence[QueuedJob], capacity_bps: float) -> list[list[Placed]]:
+    """Everything as soon as it is ready, in the ways that miss the fewest deadlines.
 
     In turn by deadline, or at once; and where both miss one, of few jobs, in turn in every order. Which deadlines can
     be kept at all is a hard problem: of more jobs, those are kept that one of the first two ways keeps.
     """
     ways = [_by_deadline(jobs), shared([(job, job.ready_s) for job in jobs], capacity_bps)]
-    best = min(ways, key=_misses)
-    if _misses(best) and len(jobs) <= _MOST_PERMUTED:
+    if min(map(_misses, ways)) and len(jobs) <= _MOST_PERMUTED:
         ways += [_one_by_one(order) for order in permutations(jobs)]
-        best = min(ways, key=_misses)
-    return best
+    fewest = min(map(_misses, ways))
+    return [way for way in ways if _misses(way) == fewest]
 
 
 def _misses(placed: Sequence[Placed]) -> int:
