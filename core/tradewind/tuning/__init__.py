@@ -3,8 +3,9 @@
 `begin` a transfer, `step` once a tick, `resume` when the state was lost; see `tradewind.tuning.controller`.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tradewind.public_names import loaded_when_used
 
 if TYPE_CHECKING:
     from tradewind.tuning.basis import Basis, ChunkBasis
@@ -28,23 +29,15 @@ __all__ = [
     "step",
 ]
 
-_HOME = {
-    "Basis": "basis",
-    "ChunkBasis": "basis",
-    "ChunkProgress": "sample",
-    "Decision": "decision",
-    "DecisionKind": "decision",
-    "Sample": "sample",
-    "TuningState": "state",
-    "begin": "controller",
-    "opened": "opening",
-    "resume": "controller",
-    "step": "controller",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load public names when they are first used: who only carries samples to a service needs no controller."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+# Who only carries samples to a service needs no controller.
+__getattr__ = loaded_when_used(
+    __name__,
+    {
+        "basis": ("Basis", "ChunkBasis"),
+        "controller": ("begin", "resume", "step"),
+        "decision": ("Decision", "DecisionKind"),
+        "opening": ("opened",),
+        "sample": ("ChunkProgress", "Sample"),
+        "state": ("TuningState",),
+    },
+)

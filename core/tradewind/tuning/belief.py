@@ -74,11 +74,6 @@ class Belief:
     noise: float = FIRST_NOISE**2
     ticks: int = 0
 
-    def gain_of(self, kind: ChunkKind) -> float:
-        """Factor on the table's rate of a chunk, exp(g + d_k)."""
-        own = self.chunks.get(kind)
-        return math.exp(self.path.mean + (own.mean if own else 0.0))
-
     def surprise(self, log_ratio: float, extra_variance: float) -> float:
         """Standardised innovation of ln(measured / expected by the table) of the whole transfer."""
         return self.path.standardised(log_ratio, self.noise + extra_variance)

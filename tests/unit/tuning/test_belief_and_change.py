@@ -22,7 +22,7 @@ def test_a_gain_is_learned_through_noise():
     belief = prior(0.5)
     for _ in range(20):
         belief = belief.learned(math.log(0.6) + rng.gauss(0, 0.05), {}, 0.0)
-    assert belief.gain_of(ChunkKind.WHOLE) == pytest.approx(0.6, rel=0.05)
+    assert math.exp(belief.path.mean) == pytest.approx(0.6, rel=0.05)
 
 
 def test_a_tick_with_slow_start_in_it_counts_for_less():
@@ -35,8 +35,8 @@ def test_chunks_differ_from_the_path_they_share():
     belief = prior(0.5)
     for _ in range(15):
         belief = belief.learned(-0.5, {ChunkKind.SMALL: -0.9, ChunkKind.LARGE: -0.3}, 0.0)
-    assert belief.gain_of(ChunkKind.SMALL) == pytest.approx(math.exp(-0.9), rel=0.1)
-    assert belief.gain_of(ChunkKind.LARGE) == pytest.approx(math.exp(-0.3), rel=0.1)
+    assert math.exp(belief.path.mean + belief.chunks[ChunkKind.SMALL].mean) == pytest.approx(math.exp(-0.9), rel=0.1)
+    assert math.exp(belief.path.mean + belief.chunks[ChunkKind.LARGE].mean) == pytest.approx(math.exp(-0.3), rel=0.1)
 
 
 def test_noise_is_learned_and_a_jump_does_not_pass_for_it():

@@ -4,8 +4,9 @@ Reading order: `engine` (what runs), `pool` → `chunks` → `lane` → `connect
 → `range_read` → `storage` (what becomes of them), `upload` (the other way), `source` (where jobs come from).
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tradewind.public_names import loaded_when_used
 
 if TYPE_CHECKING:
     from tradewind_agent.engine.address import Url
@@ -40,30 +41,19 @@ __all__ = [
     "tls_context",
 ]
 
-_HOME = {
-    "ChunkSnapshot": "progress",
-    "Credentials": "credentials",
-    "DownloadJob": "jobs",
-    "EngineOptions": "options",
-    "FileFailure": "jobs",
-    "PathSample": "path_sample",
-    "Proxies": "proxy",
-    "RetryPolicy": "retry",
-    "SizeTrust": "jobs",
-    "Snapshot": "progress",
-    "TransferEngine": "engine",
-    "TransferResult": "jobs",
-    "UploadJob": "jobs",
-    "Url": "address",
-    "list_downloads": "source",
-    "list_manifest": "source",
-    "list_uploads": "source",
-    "tls_context": "options",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load public names when they are first used: a copy asks for its listing before it needs the whole engine."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+# A copy asks for its listing before it needs the whole engine.
+__getattr__ = loaded_when_used(
+    __name__,
+    {
+        "address": ("Url",),
+        "credentials": ("Credentials",),
+        "engine": ("TransferEngine",),
+        "jobs": ("DownloadJob", "FileFailure", "SizeTrust", "TransferResult", "UploadJob"),
+        "options": ("EngineOptions", "tls_context"),
+        "path_sample": ("PathSample",),
+        "progress": ("ChunkSnapshot", "Snapshot"),
+        "proxy": ("Proxies",),
+        "retry": ("RetryPolicy",),
+        "source": ("list_downloads", "list_manifest", "list_uploads"),
+    },
+)
