@@ -37,7 +37,7 @@ from services.api import (
     warehouse,
 )
 from services.application.query_warehouse import QueryLimits
-from services.bootstrap import Container, container
+from services.bootstrap import Container, SignOn, container
 from services.query_turns import QueryTurns
 from services.settings import Settings
 from tradewind.errors import InvalidValue
@@ -89,6 +89,7 @@ def app_from_environment() -> FastAPI:
         notice=settings.notice,
         export_place=settings.export_place,
         log_months=settings.log_months,
+        sign_on=None if settings.sign_on is None else SignOn.at(*settings.sign_on),
     )
 
 
@@ -101,6 +102,7 @@ def app_for(
     notice: str = "",
     export_place: str | None = None,
     log_months: int | None = None,
+    sign_on: SignOn | None = None,
 ) -> FastAPI:
     """The application with parts of its own, which it closes when it shuts down.
 
@@ -117,6 +119,7 @@ def app_for(
         reader_address=reader_address,
         export_place=export_place,
         log_months=log_months,
+        sign_on=sign_on,
     )
     app = create_app(closing.enter_context(parts), closing)
     app.state.notice = notice

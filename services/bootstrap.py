@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from typing import TYPE_CHECKING
 from uuid import UUID
 
+import httpx
 import redis
 import redis.asyncio
 from structlog.typing import FilteringBoundLogger
@@ -23,6 +25,7 @@ from services.application.log_lines import BodyLimits
 from services.application.ports import Clock
 from services.application.query_warehouse import LoginKind, QueryLimits, StoredLogin, login_of
 from services.application.single_flight import SingleFlight
+from services.application.single_sign_on import Provider, SignOnRules
 from services.application.snapshot import Snapshots
 from services.application.tune_transfer import Tuner
 from services.persistence.store import Store
@@ -33,6 +36,9 @@ from services.queue.quote_recorder import QuoteRecorder
 from services.queue.sessions import RedisSessions
 from services.telemetry import Event, Metrics, logger
 
+if TYPE_CHECKING:
+    from services.oidc import OpenIdProvider
+
 SESSION_PATIENCE_S = 1.0
 """How long a heartbeat waits for a store of sessions that does not answer, before it is answered without."""
 
@@ -42,6 +48,22 @@ class SystemClock:
 
     def now(self) -> datetime:
         return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class SignOn:
+    """Where people may sign in, and what becomes of them here."""
+
+    provider: "OpenIdProvider"
+    rules: SignOnRules
+
+    @classmethod
+    def at(cls, provider: Provider, rules: SignOnRules) -> "SignOn":
+        """As they are set up; nothing is asked yet."""
+        from services.oidc import TIMEOUT_S, OpenIdProvider  # noqa: PLC0415 -- most installations have none
+
+        http = httpx.Client(timeout=TIMEOUT_S, follow_redirects=False)
+        return cls(OpenIdProvider(provider, http, monotonic_s=time.monotonic, now_s=time.time), rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +91,7 @@ class Container:
     body_limits: BodyLimits
     export_place: str | None
     log_months: int | None
+    sign_on: "SignOn | None"
 
 
 @contextmanager
@@ -81,6 +104,7 @@ def container(
     reader_address: str | None = None,
     export_place: str | None = None,
     log_months: int | None = None,
+    sign_on: "SignOn | None" = None,
 ) -> Iterator[Container]:
     """The parts of an API process; connections are opened when first used and closed at the end.
 
@@ -89,6 +113,7 @@ def container(
     database_url : of the application's role.
     export_place : where workers write logs as Parquet; None: nowhere.
     log_months : so many months of logs are kept beside the current one; None: all.
+    sign_on : the OpenID provider at which people may sign in, closed at the end; None: by password alone.
     reader_address : host and port under which analysts reach the database, where these differ from the application's.
     """
     log = logger("api", output=sys.stderr)
@@ -133,7 +158,10 @@ def container(
             body_limits=body_limits or BodyLimits(),
             export_place=export_place,
             log_months=log_months,
+            sign_on=sign_on,
         )
+        if sign_on is not None:
+            sign_on.provider.close()
         dispatcher.close()
         client.close()
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Self, TypeVar
 from urllib.parse import urlsplit
 
+from services.application.single_sign_on import Provider, SignOnRules
+from services.oidc_settings import sign_on_from
 from tradewind.errors import InvalidValue
 
 T = TypeVar("T")
@@ -81,6 +83,10 @@ class Settings:
     """TRADEWIND_EXPORT: where logs are written as Parquet each night: a folder, or the URL of an object store such as
     s3://bucket/folder; None: nowhere. Keys and address of the store are read from AWS_ACCESS_KEY_ID,
     AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL."""
+
+    sign_on: tuple[Provider, SignOnRules] | None = None
+    """TRADEWIND_OIDC_…: the OpenID provider at which people may sign in, see services.oidc_settings; None: by password
+    alone."""
 
     log_months: int | None = None
     """TRADEWIND_LOG_MONTHS: so many whole months of logs are kept beside the current one; older ones are dropped once
@@ -158,6 +164,7 @@ class Settings:
             reader_address=read("TRADEWIND_READER_ADDRESS", _address, None),
             notice=read("TRADEWIND_NOTICE", str, cls.notice),
             export_place=read("TRADEWIND_EXPORT", _place, None),
+            sign_on=sign_on_from(read),
             log_months=read("TRADEWIND_LOG_MONTHS", _integer(1, MAX_LOG_MONTHS), None),
             worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _integer(1, MAX_PORT), None),
             worker_metrics_host=read("TRADEWIND_WORKER_METRICS_HOST", str, cls.worker_metrics_host),

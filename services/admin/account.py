@@ -6,10 +6,11 @@ from typing import Annotated
 from fastapi import Form, Request, Response
 
 from services.admin.pages import ONE_LINE, done, go_to, page, page_router
-from services.admin.visitors import COOKIE, HOME, SIGN_IN, AnyVisit, MaybeVisit, SignInsOf, own_address
+from services.admin.visitors import COOKIE, HOME, SIGN_IN, AnyVisit, MaybeVisit, Parts, SignInsOf, own_address
 from services.application.passwords import MAX_LENGTH, MIN_LENGTH
 from services.application.sign_in import LONGEST_SESSION
 from services.application.users import MAX_LOGIN_LENGTH
+from services.bootstrap import Container
 from tradewind.errors import InvalidValue, Unauthenticated
 
 router = page_router()
@@ -20,29 +21,37 @@ Next = Annotated[str, Form()]
 
 
 @router.get("/sign-in")
-def sign_in_page(request: Request, visit: MaybeVisit, next: str = HOME) -> Response:  # noqa: A002 -- in the address
+def sign_in_page(request: Request, visit: MaybeVisit, parts: Parts, next: str = HOME) -> Response:  # noqa: A002 -- in the address
     """The form to sign in by; who is in already goes on."""
     if visit is not None:
         return go_to(request, own_address(next))
-    return page(request, "sign_in.html", None, next=own_address(next), login="", problem="")
+    return sign_in_form(request, parts, next)
 
 
-@router.post("/sign-in")
-def sign_in(request: Request, sign_ins: SignInsOf, login: Login, password: Password, next: Next = HOME) -> Response:  # noqa: A002
-    """Begin a session."""
-    try:
-        secret = sign_ins.sign_in(login, password)
-    except Unauthenticated as refused:
-        return page(
-            request,
-            "sign_in.html",
-            None,
-            status=HTTPStatus.UNAUTHORIZED,
-            next=own_address(next),
-            login=login,
-            problem=f"{refused}.".capitalize(),
-        )
-    response = go_to(request, own_address(next))
+def sign_in_form(
+    request: Request,
+    parts: Container,
+    next: str,  # noqa: A002
+    *,
+    login: str = "",
+    problem: str = "",
+    status: HTTPStatus = HTTPStatus.OK,
+) -> Response:
+    """The form, with what is wrong with the last attempt."""
+    return page(
+        request,
+        "sign_in.html",
+        None,
+        status=status,
+        next=own_address(next),
+        login=login,
+        problem=f"{problem[:1].upper()}{problem[1:]}." if problem else "",
+        provider=None if parts.sign_on is None else parts.sign_on.provider.provider.name,
+    )
+
+
+def begin_session(request: Request, response: Response, secret: str) -> Response:
+    """Give the browser its session."""
     response.set_cookie(
         COOKIE,
         secret,
@@ -53,6 +62,24 @@ def sign_in(request: Request, sign_ins: SignInsOf, login: Login, password: Passw
         max_age=int(LONGEST_SESSION.total_seconds()),
     )
     return response
+
+
+@router.post("/sign-in")
+def sign_in(
+    request: Request,
+    sign_ins: SignInsOf,
+    parts: Parts,
+    *,
+    login: Login,
+    password: Password,
+    next: Next = HOME,  # noqa: A002
+) -> Response:
+    """Begin a session."""
+    try:
+        secret = sign_ins.sign_in(login, password)
+    except Unauthenticated as refused:
+        return sign_in_form(request, parts, next, login=login, problem=str(refused), status=HTTPStatus.UNAUTHORIZED)
+    return begin_session(request, go_to(request, own_address(next)), secret)
 
 
 @router.post("/sign-out")

@@ -12,6 +12,7 @@ from services.admin import (
     overview,
     price_books,
     releases,
+    sign_on,
     sql,
     static_files,
     tier_cuts,
@@ -24,6 +25,7 @@ from services.admin import (
 PAGES = (
     static_files.router,
     account.router,
+    sign_on.router,
     overview.router,
     transfers.router,
     connections.router,

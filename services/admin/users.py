@@ -15,8 +15,11 @@ from services.application.users import (
     change_roles,
     disable_user,
     enable_user,
+    invite_user,
+    remove_password,
     reset_password,
 )
+from tradewind.errors import Conflict
 
 router = page_router("/users")
 
@@ -29,7 +32,7 @@ def users_page(request: Request, visit: Operator, parts: Parts) -> Response:
     """Everybody of the tenant."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         users = uow.users.all()
-    return page(request, "users.html", visit, users=users, roles=ROLES)
+    return page(request, "users.html", visit, users=users, roles=ROLES, provider=parts.sign_on is not None)
 
 
 @router.post("")
@@ -37,11 +40,16 @@ def add(
     request: Request,
     visit: Operator,
     parts: Parts,
+    *,
     login: Annotated[str, Form(min_length=1, max_length=MAX_LOGIN_LENGTH)],
     roles: Roles,
+    at_provider: Annotated[bool, Form()] = False,
 ) -> Response:
-    """A new person, whose first password is shown this once."""
+    """A new person, whose first password is shown this once; or one without, who signs in at the provider."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        if at_provider:
+            invited = invite_user(login, roles, uow=uow, clock=parts.clock).login
+            return done(request, HERE, f"{invited} is let in who is called so at the provider.")
         user, password = add_user(login, roles, uow=uow, clock=parts.clock)
     return _password_shown(request, visit, user.login, password)
 
@@ -61,6 +69,16 @@ def reset(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Res
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         login = uow.users.get(user_id).login
     return _password_shown(request, visit, login, password)
+
+
+@router.post("/{user_id}/no-password")
+def leave_to_provider(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Response:
+    """No password any more."""
+    if parts.sign_on is None:
+        raise Conflict("no OpenID provider is set up here, and without a password nobody could sign in")
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        remove_password(user_id, uow=uow)
+    return done(request, HERE, "The account has no password any more; its person signs in at the provider.")
 
 
 @router.post("/{user_id}/disable")

@@ -160,6 +160,8 @@ class SignIns:
         InvalidValue : the old one is wrong or not looked at after too many failures, or the new one is not fit.
         """
         user, now = visitor.user, self.clock.now()
+        if user.signs_in_elsewhere:
+            raise InvalidValue("old", "is none: you sign in at the provider")
         if _locked(user, now):
             raise InvalidValue("old", LOCKED)
         if not matches(old, user.password_hash):

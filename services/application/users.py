@@ -33,6 +33,11 @@ class User:
     last_sign_in_at: datetime | None
     disabled_at: datetime | None
 
+    @property
+    def signs_in_elsewhere(self) -> bool:
+        """At the OpenID provider alone: no password opens this account."""
+        return self.password_hash is None
+
 
 class Users(Protocol):
     def add(self, login: str, password_hash: str | None, roles: Sequence[str], *, at: datetime) -> User: ...
@@ -40,7 +45,7 @@ class Users(Protocol):
     def all(self) -> Sequence[User]: ...
     def hold_all(self) -> None: ...
     def set_roles(self, user_id: UUID, roles: Sequence[str]) -> None: ...
-    def set_password(self, user_id: UUID, password_hash: str, *, must_change: bool) -> None: ...
+    def set_password(self, user_id: UUID, password_hash: str | None, *, must_change: bool) -> None: ...
     def set_disabled(self, user_id: UUID, at: datetime | None) -> None: ...
 
 
@@ -73,6 +78,28 @@ def add_user(login: str, roles: Collection[str], *, uow: UserUnitOfWork, clock: 
     uow.audit.note("user.created", user.login, roles=sorted(user.roles))
     uow.commit()
     return user, password
+
+
+def invite_user(login: str, roles: Collection[str], *, uow: UserUnitOfWork, clock: Clock) -> User:
+    """A new person without a password: whoever the OpenID provider calls so is the one, from the first sign-in on.
+
+    Raises
+    ------
+    InvalidValue : no login, or a role that does not exist.
+    Conflict : somebody has this login.
+    """
+    user = uow.users.add(_login(login), None, _roles(roles), at=clock.now())
+    uow.audit.note("user.created", user.login, roles=sorted(user.roles), signs_in="at the provider")
+    uow.commit()
+    return user
+
+
+def remove_password(user_id: UUID, *, uow: UserUnitOfWork) -> None:
+    """Leave a person's sign-in to the OpenID provider, and sign them out everywhere."""
+    uow.users.set_password(user_id, None, must_change=False)
+    uow.user_sessions.end_all(user_id)
+    uow.audit.note("user.password_removed", uow.users.get(user_id).login)
+    uow.commit()
 
 
 def change_roles(user_id: UUID, roles: Collection[str], *, uow: UserUnitOfWork) -> None:

@@ -126,6 +126,13 @@ class Registry:
             row = connection.execute(query, {"login": login}).one_or_none()
         return None if row is None else FoundUser(row.id, row.tenant_id)
 
+    def find_identity(self, issuer: str, subject: str) -> FoundUser | None:
+        """The person known by this identity at a provider."""
+        query = text("SELECT id, tenant_id FROM find_user_identity(:issuer, :subject)")
+        with unavailable_when_away(), self._engine.begin() as connection:
+            row = connection.execute(query, {"issuer": issuer, "subject": subject}).one_or_none()
+        return None if row is None else FoundUser(row.id, row.tenant_id)
+
     def find_session(self, secret_sha256: bytes) -> UUID | None:
         """The tenant of the session with this hash, whether it goes on or not."""
         query = text("SELECT find_user_session(:secret)")

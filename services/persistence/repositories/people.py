@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.users import User
-from services.persistence.tables import user_sessions, users
+from services.persistence.tables import user_identities, user_sessions, users
 from tradewind.errors import Conflict, NotFound
 
 SEEN_EVERY = timedelta(minutes=1)
@@ -66,11 +66,23 @@ class Users:
         """Let nobody else change people of the tenant before this transaction ends."""
         self._connection.execute(select(users.c.id).order_by(users.c.id).with_for_update())
 
+    def link(self, user_id: UUID, issuer: str, subject: str) -> None:
+        """Know the person by an identity at a provider.
+
+        Raises
+        ------
+        Conflict : they are known by another one, or somebody else is by this one.
+        """
+        values = {"user_id": user_id, "tenant_id": self._tenant_id, "issuer": issuer, "subject": subject}
+        linked = self._connection.execute(insert(user_identities).values(**values).on_conflict_do_nothing()).rowcount
+        if not linked:
+            raise Conflict("your account here is of somebody else at the provider")
+
     def set_roles(self, user_id: UUID, roles: Sequence[str]) -> None:
         self._change(user_id, roles=list(roles))
 
-    def set_password(self, user_id: UUID, password_hash: str, *, must_change: bool) -> None:
-        """Give a person another password; what was counted against the old one is forgotten."""
+    def set_password(self, user_id: UUID, password_hash: str | None, *, must_change: bool) -> None:
+        """Give a person another password, or none; what was counted against the old one is forgotten."""
         self._change(
             user_id,
             password_hash=password_hash,

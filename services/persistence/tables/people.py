@@ -11,6 +11,7 @@ from sqlalchemy import (
     LargeBinary,
     Table,
     Text,
+    UniqueConstraint,
     func,
     text,
 )
@@ -47,6 +48,16 @@ user_sessions = Table(
     instant("expires_at"),
     Index(None, "user_id"),
     Index(None, "expires_at"),
+)
+
+user_identities = Table(
+    "user_identities",
+    METADATA,
+    reference("user_id", "users", primary_key=True),
+    tenant_column(),
+    label("issuer"),
+    label("subject"),
+    UniqueConstraint("issuer", "subject"),
 )
 
 audit_log = Table(

@@ -1,0 +1,271 @@
+"""Signing in at a real OpenID provider, which runs beside the test."""
+
+import json
+import re
+import secrets
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from services.application.single_sign_on import Provider, SignOnRules
+from services.bootstrap import Container, SignOn, container
+from services.oidc import OpenIdProvider
+from services.queue.short_memory import PREFIX
+from tests.integration.admin.visitors import Visitor, person, signed_in
+from tests.stack import Tenant, new_tenant, serving
+from tradewind.errors import Unauthenticated
+
+HERE = Path(__file__).with_name("openid")
+PACKAGES = Path(__file__).resolve().parents[3] / "var" / "test-tools" / "openid"
+CALLBACK = "/admin/sign-in/oidc/back"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def issuer_port() -> int:
+    if not (PACKAGES / "node_modules" / "oidc-provider").is_dir():
+        pytest.skip("there is no OpenID provider; run infra/install-test-tools")
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def house(database_url: str, redis_url: str, issuer_port: int) -> Iterator[tuple[Container, Tenant, str]]:
+    """An API at whose provider people sign in, and the tenant they are of."""
+    secret = secrets.token_urlsafe()
+    provider = Provider(
+        issuer=f"http://127.0.0.1:{issuer_port}",
+        client_id="tradewind",
+        client_secret=secret,
+        scope="openid email profile",
+        name="Sign in at work",
+    )
+    with container(database_url=database_url, redis_url=redis_url) as plain:
+        tenant = new_tenant(plain, database_url)
+    rules = SignOnRules(
+        tenant=f"tenant {tenant.id}",
+        tenant_claim=None,
+        login_claim="email",
+        roles_claim="groups",
+        roles={"ops": "operator", "data": "analyst"},
+        makes_people=True,
+    )
+    sign_on = SignOn.at(provider, rules)
+    with container(database_url=database_url, redis_url=redis_url, sign_on=sign_on) as parts:
+        tenant = replace(tenant, parts=parts)
+        with serving(parts) as api, running(issuer_port, f"{api}{CALLBACK}", secret):
+            yield parts, tenant, api
+
+
+class running:  # noqa: N801 - reads as a statement
+    """The provider, in a process of its own."""
+
+    def __init__(self, port: int, callback: str, secret: str) -> None:
+        self._command = ["node", str(HERE / "provider.mjs"), str(PACKAGES), str(port), callback, secret]
+
+    def __enter__(self) -> None:
+        self._process = subprocess.Popen(
+            self._command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == b"ready\n"
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+def at_the_provider(browser: httpx.Client, name: str, path: str = "/admin/sign-in/oidc") -> httpx.URL:
+    """Go to the provider and say who one is; the address that it sends the browser back to."""
+    answer = browser.get(path)
+    for _ in range(12):
+        if "location" in answer.headers:
+            address = answer.url.join(answer.headers["location"])
+            if address.path == CALLBACK:
+                return address
+            answer = browser.get(address)
+            continue
+        prompt = re.search(r'name="prompt" value="(\w+)"', answer.text)
+        assert prompt is not None, answer.text
+        form = re.search(r'action="([^"]+)"', answer.text)
+        assert form is not None
+        answer = browser.post(answer.url.join(form[1]), data={"prompt": prompt[1], "login": name, "password": "x"})
+    raise AssertionError("the provider does not send back")
+
+
+@pytest.fixture
+def browser(house: tuple[Container, Tenant, str]) -> Iterator[Visitor]:
+    with Visitor(base_url=house[2], timeout=60) as opened:
+        yield opened
+
+
+def logins(tenant: Tenant) -> dict[str, frozenset[str]]:
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        return {user.login: user.roles for user in uow.users.all()}
+
+
+def test_somebody_new_comes_in_with_the_roles_of_their_groups(
+    house: tuple[Container, Tenant, str], browser: Visitor
+) -> None:
+    _, tenant, _ = house
+    assert "Sign in at work" in browser.get("/admin/sign-in").text
+    back = at_the_provider(browser, "ada.ops.people", "/admin/sign-in/oidc?next=/admin/users")
+    answer = browser.get(back)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/admin/users")
+    assert "ada@example.org" in browser.get("/admin/users").text
+    assert logins(tenant)["ada@example.org"] == {"operator"}
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        assert [each.action for each in uow.audit.page(limit=2)] == ["user.signed_in", "user.created"]
+    assert browser.get(back).status_code == 401, "what comes back is taken once"
+    assert browser.submit("/admin/sign-out").status_code == 303
+    assert browser.get("/admin/users").headers["location"].startswith("/admin/sign-in")
+
+
+def test_who_comes_again_is_the_same_person(house: tuple[Container, Tenant, str], browser: Visitor) -> None:
+    before = len(logins(house[1]))
+    for _ in range(2):
+        assert browser.get(at_the_provider(browser, "bob.data")).status_code == 303
+    assert len(logins(house[1])) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("eve", "you have no role here"),
+        ("taken.ops", "somebody who has a password"),
+        ("una.ops.unproven", "has not seen that una@example.org is yours"),
+    ],
+)
+def test_who_is_not_to_come_in_is_told_why_and_nothing_changes(
+    house: tuple[Container, Tenant, str], browser: Visitor, name: str, said: str
+) -> None:
+    parts, tenant, _ = house
+    if name.startswith("taken"):
+        local = person(parts, tenant)
+        with parts.store.unit_of_work(tenant.id) as uow:
+            uow.connection.exec_driver_sql(
+                "UPDATE users SET login = 'taken@example.org' WHERE login = %s", (local.login,)
+            )
+            uow.commit()
+    before = logins(tenant)
+    answer = browser.get(at_the_provider(browser, name))
+    assert (answer.status_code, said.lower() in answer.text.lower()) == (401, True)
+    assert logins(tenant) == before
+    assert browser.get("/admin").headers["location"].startswith("/admin/sign-in")
+
+
+def test_an_operator_may_leave_sign_ins_to_the_provider(house: tuple[Container, Tenant, str], browser: Visitor) -> None:
+    """Somebody invited, and somebody whose password is taken away: both come in as who they were."""
+    parts, tenant, api = house
+    local = person(parts, tenant)
+    with parts.store.unit_of_work(tenant.id) as uow:
+        uow.connection.exec_driver_sql("UPDATE users SET login = 'pat@example.org' WHERE login = %s", (local.login,))
+        (known,) = (user.id for user in uow.users.all() if user.login == "pat@example.org")
+        uow.commit()
+    with signed_in(api, person(parts, tenant)) as operator:
+        sent = operator.submit("/admin/users", login="Ian@Example.org", roles="analyst", at_provider="true")
+        assert sent.status_code == 303
+        assert operator.submit(f"/admin/users/{known}/no-password").status_code == 303
+        shown = operator.get("/admin/users").text
+        assert shown.count("signs in at the provider") >= 2
+    assert browser.sign_in(replace(local, login="pat@example.org")).status_code == 401
+    for name in ("ian.data", "pat.ops"):
+        assert browser.get(at_the_provider(browser, name)).status_code == 303
+        account = browser.get("/admin/account").text
+        assert ("You sign in at the provider" in account, "New password" in account) == (True, False)
+        refused = browser.submit(
+            "/admin/account/password", old="a guess", new="a password of theirs", again="a password of theirs"
+        )
+        assert (refused.status_code, "you sign in at the provider" in refused.text) == (422, True)
+        browser.cookies.clear()
+    with parts.store.unit_of_work(tenant.id) as uow:
+        people = {user.login: user for user in uow.users.all()}
+    assert people["pat@example.org"].id == known
+    assert people["pat@example.org"].failed_sign_ins == 0
+    assert people["Ian@Example.org"].last_sign_in_at is not None
+
+
+@pytest.mark.parametrize(
+    ("forged", "said"),
+    [("nonce", "ID token is not valid"), ("browser", "not begun here"), ("verifier", "takes the sign-in back")],
+)
+def test_an_answer_to_another_sign_in_is_refused(
+    house: tuple[Container, Tenant, str], browser: Visitor, forged: str, said: str
+) -> None:
+    parts, tenant, _ = house
+    back, before = at_the_provider(browser, "mallory.ops"), logins(tenant)
+    pending = f"{PREFIX}{back.params['state']}"
+    begun = json.loads(parts.client.get(pending))
+    parts.client.set(pending, json.dumps(begun | {forged: "f" * 64}))
+    answer = browser.get(back)
+    assert (answer.status_code, said in answer.text) == (401, True), answer.text
+    assert "tradewind_session" not in browser.cookies
+    assert logins(tenant) == before
+
+
+@pytest.mark.parametrize(
+    ("client", "ahead_s", "said"), [("tradewind", 7_200, "expired"), ("somebody else", 0, "ID token")]
+)
+def test_a_token_that_is_old_or_for_somebody_else_is_refused(
+    house: tuple[Container, Tenant, str], browser: Visitor, client: str, ahead_s: float, said: str
+) -> None:
+    """The provider's own tokens, looked at later or by another client."""
+    known = house[0].sign_on
+    assert known is not None
+    back = at_the_provider(browser, "mallory.ops")
+    begun = json.loads(house[0].client.get(f"{PREFIX}{back.params['state']}"))
+    asked = known.provider.provider
+    ours = httpx.BasicAuth(asked.client_id, asked.client_secret or "")
+
+    def ask_as_ours(sent: httpx.Request) -> None:
+        next(ours.auth_flow(sent))
+
+    with httpx.Client(event_hooks={"request": [ask_as_ours] if client != asked.client_id else []}) as http:
+        late = OpenIdProvider(
+            replace(asked, client_id=client), http, monotonic_s=time.monotonic, now_s=lambda: time.time() + ahead_s
+        )
+        with pytest.raises(Unauthenticated, match=said):
+            late.finish(
+                back.params["code"],
+                callback=str(back).partition("?")[0],
+                nonce=begun["nonce"],
+                verifier=begun["verifier"],
+            )
+
+
+def test_what_was_not_begun_in_this_browser_is_refused(house: tuple[Container, Tenant, str], browser: Visitor) -> None:
+    back = at_the_provider(browser, "mallory.ops")
+    with Visitor(base_url=house[2], timeout=60) as victim:
+        answer = victim.get(back)
+        assert (answer.status_code, "not begun here" in answer.text) == (401, True)
+        assert "tradewind_session" not in victim.cookies
+    (state,) = parse_qs(urlsplit(str(back)).query)["state"]
+    answer = browser.get(CALLBACK, params={"state": state[::-1], "code": "guessed"})
+    assert (answer.status_code, "not begun here" in answer.text) == (401, True)
+
+
+def test_a_provider_that_is_away_leaves_passwords(
+    database_url: str, redis_url: str, house: tuple[Container, Tenant, str]
+) -> None:
+    _, tenant, _ = house
+    known = house[0].sign_on
+    assert known is not None
+    nobody = replace(known.provider.provider, issuer=f"http://127.0.0.1:{free_port()}")
+    with container(database_url=database_url, redis_url=redis_url, sign_on=SignOn.at(nobody, known.rules)) as parts:
+        somebody = person(parts, replace(tenant, parts=parts))
+        with serving(parts) as api, Visitor(base_url=api, timeout=60) as visitor:
+            answer = visitor.get("/admin/sign-in/oidc")
+            assert (answer.status_code, "does not answer now" in answer.text) == (503, True)
+            assert visitor.sign_in(somebody).status_code == 303
