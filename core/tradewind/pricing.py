@@ -67,13 +67,24 @@ def _check(name: str, value: Decimal, highest: Decimal) -> None:
         raise InvalidValue(name, f"has {-exponent} decimals; prices have {DECIMALS} at most")
 
 
-def energy_cost(model: PriceModel, energy_j: float) -> Decimal:
-    """What the energy of a transfer costs before the margin, not rounded.
+def check_energy_cost(per_kwh: Decimal) -> Decimal:
+    """What a kilowatt-hour costs the provider, in the main unit of a currency, if it can be that.
 
-    Energy above the base power may come out below zero on noise; it then costs nothing.
+    Raises
+    ------
+    InvalidValue : see `PriceModel`.
+    """
+    _check("energy_cost_per_kwh", per_kwh, HIGHEST_PRICE)
+    return per_kwh
+
+
+def amount_of_energy(per_kwh: Decimal, energy_j: float) -> Decimal:
+    """What energy amounts to at so much a kilowatt-hour, not rounded.
+
+    Energy above the base power may come out below zero on noise; it then amounts to nothing.
     """
     kwh = _EXACT.divide(Decimal(max(energy_j, 0.0)), Decimal(JOULES_PER_KWH))
-    return _EXACT.multiply(model.per_kwh, kwh)
+    return _EXACT.multiply(per_kwh, kwh)
 
 
 def amount_of(model: PriceModel, *, moved_bytes: int, energy_j: float | None) -> Decimal | None:
@@ -91,9 +102,14 @@ def amount_of(model: PriceModel, *, moved_bytes: int, energy_j: float | None) ->
     if model.needs_energy:
         if energy_j is None:
             return None
-        cost = _EXACT.add(cost, energy_cost(model, energy_j))
+        cost = _EXACT.add(cost, amount_of_energy(model.per_kwh, energy_j))
     whole = _EXACT.multiply(cost, _EXACT.add(Decimal(1), model.margin))
-    return whole.quantize(_STEP, ROUND_HALF_EVEN, _EXACT)
+    return rounded(whole)
+
+
+def rounded(amount: Decimal) -> Decimal:
+    """An amount with six decimals, half to even."""
+    return amount.quantize(_STEP, ROUND_HALF_EVEN, _EXACT)
 
 
 def payable(amount: Decimal, minor_digits: int) -> Decimal:

@@ -37,6 +37,7 @@ PRICE_BOOKS = """
         name text NOT NULL CHECK (name <> ''),
         currency text NOT NULL CHECK (currency ~ '^[A-Z]{3}$'),
         energy_basis text NOT NULL CHECK (energy_basis IN ('total', 'dynamic')),
+        energy_cost_per_kwh numeric(16, 6) CHECK (energy_cost_per_kwh >= 0),
         version integer NOT NULL DEFAULT 1,
         created_at timestamptz NOT NULL,
         published_at timestamptz,

@@ -1,23 +1,32 @@
 """*Price books*: drafted, edited in a table, compared with the one in force, published."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, NamedTuple
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Annotated
 from urllib.parse import quote
 from uuid import UUID
 
 from fastapi import Depends, Form, Query, Request, Response
 
+from services.admin.form_numbers import exact_number
 from services.admin.pages import done, page, page_router
 from services.admin.price_forms import PARTS, instant_of, price_of, priced_tiers
 from services.admin.tiers import LinkAsked, shown_link
 from services.admin.visitors import LONGEST_FORM_FIELDS, Parts, Provider, Signed
-from services.admin.what_ifs import TRIED_ON, tried_on_demand
+from services.admin.what_ifs import shown as what_if_shown
 from services.application.authenticate import Scope
 from services.application.currencies import currencies
-from services.application.price_books import BookState, PriceBook, draft_book, publish_book, set_prices
-from services.application.sla_tiers import MAX_OF_LINK, NamedTiers, TierOfLink, by_cluster, named_tiers
-from services.persistence.unit_of_work import UnitOfWork
-from tradewind.pricing import PriceModel
+from services.application.price_books import (
+    BookState,
+    draft_book,
+    in_force,
+    publish_book,
+    set_energy_cost,
+    set_prices,
+)
+from services.application.price_changes import changes
+from services.application.sla_tiers import by_cluster, names_of, tiers_of_link
+from services.application.what_if import TRIED_ON, try_on_demand
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.units import format_count
 from tradewind.wire.base import BIGINT_MAX, Name
@@ -37,14 +46,6 @@ async def _sent(request: Request) -> Mapping[str, str]:
 
 
 Sent = Annotated[Mapping[str, str], Depends(_sent)]
-
-
-class Change(NamedTuple):
-    """Tiers whose price differs alike from that in force; ``None`` where they have none."""
-
-    tiers: Sequence[NamedTiers]
-    before: PriceModel | None
-    after: PriceModel | None
 
 
 @router.get("")
@@ -91,15 +92,15 @@ def book_page(
     now = parts.clock.now()
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         book = uow.price_books.get(book_id)
-        in_force = next((each for each in uow.price_books.all() if each.is_in_force(now)), None)
+        beside = in_force(uow.price_books, now)
         links = uow.links.all()
         release = uow.releases.current()
         learned = set() if release is None else set(uow.models.overviews(release))
         shown = shown_link(links, link, learned)
-        tiers = [] if release is None or shown is None else _tiers(uow, release, link_id=shown.id)
-        changes = _changes(uow, book, in_force)
+        tiers = [] if shown is None else tiers_of_link(shown.id, uow)
+        changed = changes(book, beside, uow)
         history = uow.audit.of_book(book_id, limit=HISTORY + 1, before=older)
-        tried = tried_on_demand(uow, book, in_force, now) if book.state(now) is BookState.DRAFT else None
+        tried = try_on_demand(book, beside, now=now, uow=uow) if book.state(now) is BookState.DRAFT else None
     may_change = visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR)
     asked = [each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)]
     return page(
@@ -109,17 +110,17 @@ def book_page(
         book=book,
         state=book.state(now),
         editable=may_change and book.state(now) is BookState.DRAFT,
-        in_force=in_force,
+        in_force=beside,
         links=links,
         learned=learned,
         shown=shown,
         clusters=by_cluster(asked),
         tiers_of_link=len(tiers),
-        changes=changes,
+        changes=changed,
         history=history[:HISTORY],
         older=older,
         earlier=history[HISTORY - 1].id if len(history) > HISTORY else None,
-        tried=tried,
+        tried=None if tried is None else what_if_shown(tried, book, beside),
         tried_days=TRIED_ON.days,
         confidence=confidence,
         confidences=sorted({each.partition.confidence for each in tiers}),
@@ -136,7 +137,7 @@ def price_tiers(
 ) -> Response:
     """Set the prices of a table; a row that is empty is not priced."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        names = _names(uow, uow.releases.current(), priced_tiers(sent))
+        names = names_of(priced_tiers(sent), uow)
         prices = {
             tier_id: price_of(sent, names.get(tier_id, str(tier_id)), suffix=f".{tier_id}")
             for tier_id in priced_tiers(sent)
@@ -160,11 +161,27 @@ def price_together(
     """Set one price for all tiers of a link, or those of one kind."""
     price = price_of(sent, "the price")
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        release = uow.releases.current()
-        tiers = [] if release is None else _tiers(uow, release, link_id=link)
-        chosen = {each.tier.id: price for each in tiers if kind in (None, each.partition.kind)}
+        chosen = {each.tier.id: price for each in tiers_of_link(link, uow) if kind in (None, each.partition.kind)}
         set_prices(book_id, chosen, version=version, uow=uow)
     return done(request, f"{HERE}/{book_id}?link={link}", f"The price of {format_count(len(chosen), 'tier')} is set.")
+
+
+@router.post("/{book_id}/energy-cost")
+def cost_energy(
+    request: Request,
+    book_id: UUID,
+    visit: Provider,
+    parts: Parts,
+    *,
+    version: Version,
+    energy_cost_per_kwh: Annotated[str, Form()] = "",
+) -> Response:
+    """Keep what a kilowatt-hour costs the provider; nothing typed means that it is not known."""
+    typed = energy_cost_per_kwh.strip()
+    per_kwh: Decimal | None = exact_number("energy_cost_per_kwh", typed, example="0.25") if typed else None
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        set_energy_cost(book_id, per_kwh, version=version, uow=uow)
+    return done(request, f"{HERE}/{book_id}#what-if", "The cost of energy is kept.")
 
 
 @router.post("/{book_id}/publish")
@@ -183,23 +200,3 @@ def publish(
         publish_book(book_id, effective_from=begins_at, version=version, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)
     return done(request, HERE, "The book is published; from its date on every recommendation quotes it.")
-
-
-def _tiers(uow: UnitOfWork, release: int, *, link_id: UUID) -> Sequence[TierOfLink]:
-    return uow.sla_tiers.page(release, limit=MAX_OF_LINK, link_id=link_id)
-
-
-def _names(uow: UnitOfWork, release: int | None, tier_ids: Collection[UUID]) -> Mapping[UUID, str]:
-    return {} if release is None else {each.tier.id: each.name for each in uow.sla_tiers.of(release, tier_ids)}
-
-
-def _changes(uow: UnitOfWork, book: PriceBook, in_force: PriceBook | None) -> Sequence[Change]:
-    """What differs between a book and the one in force, what few tiers share first."""
-    before = {} if in_force is None else in_force.prices
-    alike: dict[tuple[PriceModel | None, PriceModel | None], list[UUID]] = {}
-    for tier_id in before.keys() | book.prices.keys():
-        pair = before.get(tier_id), book.prices.get(tier_id)
-        if pair[0] != pair[1]:
-            alike.setdefault(pair, []).append(tier_id)
-    by_number = sorted(alike.items(), key=lambda change: (len(change[1]), min(change[1])))
-    return [Change(named_tiers(tier_ids, uow), *pair) for pair, tier_ids in by_number]

@@ -1,46 +1,49 @@
 """A draft tried on what was asked for lately, as its page shows it: sums rounded once, and parts that make them."""
 
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
-from uuid import UUID
 
 from services.admin.charts.prices import revenues
 from services.admin.money import decimals_for, rounded, rounded_parts
 from services.admin.pages import chart
 from services.application.currencies import minor_digits
 from services.application.price_books import PriceBook
-from services.application.sla_tiers import path_in_words
-from services.application.what_if import Earned, TierWhatIf, WhatIf, what_if
-from services.persistence.unit_of_work import UnitOfWork
+from services.application.what_if import Earned, PlacedTier, TierWhatIf, Tried, WhatIf
 
-TRIED_ON = timedelta(days=30)
-"""Whose requests a draft is tried on."""
-
-OF_EARLIER = "a tier of an earlier release"
+OF_EARLIER = PlacedTier("a tier of an earlier release", "")
 
 
 class Sum(NamedTuple):
-    """A line of the summary; ``in_force``, ``change`` : ``None`` where there is none to show."""
+    """A line of the summary; ``in_force``, ``draft``, ``change`` : ``None`` where there is none to show."""
 
     name: str
     in_force: Decimal | None
-    draft: Decimal
+    draft: Decimal | None
     change: Decimal | None
 
 
+class Money(NamedTuple):
+    """What a book earns of a tier, as it is shown."""
+
+    revenue: Decimal
+    energy_cost: Decimal | None
+
+    @property
+    def margin(self) -> Decimal | None:
+        return None if self.energy_cost is None else self.revenue - self.energy_cost
+
+
 class TierRow(NamedTuple):
-    """Demand of a tier and what is earned of it. ``place`` : its link and cluster, empty for an earlier release."""
+    """Demand of a tier and what is earned of it."""
 
-    name: str
-    place: str
+    tier: PlacedTier
     demand: TierWhatIf
-    in_force: Decimal | None
-    draft: Decimal
+    in_force: Money | None
+    draft: Money
 
 
-class Tried(NamedTuple):
+class Shown(NamedTuple):
     """``digits``, ``in_force_digits`` : decimals that are shown. ``chart`` : ``None`` where nothing is earned."""
 
     what_if: WhatIf
@@ -52,63 +55,71 @@ class Tried(NamedTuple):
     same_currency: bool
 
 
-def tried_on_demand(uow: UnitOfWork, draft: PriceBook, in_force: PriceBook | None, now: datetime) -> Tried:
-    """The draft beside the book in force, on the requests that were quoted in the last days."""
-    tried = what_if(uow.quotes.demand(now - TRIED_ON), draft=draft, in_force=in_force)
+def shown(tried: Tried, draft: PriceBook, in_force: PriceBook | None) -> Shown:
+    """The draft beside the book in force, on the requests of the last days."""
+    told = tried.what_if
     same_currency = in_force is not None and in_force.currency == draft.currency
-    largest = max(tried.draft.revenue, tried.in_force.revenue if same_currency else Decimal(0))
-    digits = decimals_for(largest, minor_digits(draft.currency))
+    digits = decimals_for(
+        max(_largest(told.draft), _largest(told.in_force) if same_currency else Decimal(0)),
+        minor_digits(draft.currency),
+    )
     in_force_digits = digits
     if in_force is not None and not same_currency:
-        in_force_digits = decimals_for(tried.in_force.revenue, minor_digits(in_force.currency))
-    tiers = _tier_rows(uow, tried, digits, None if in_force is None else in_force_digits)
+        in_force_digits = decimals_for(_largest(told.in_force), minor_digits(in_force.currency))
+    named = [tried.tiers.get(each.tier_id, OF_EARLIER) for each in told.tiers]
+    after = _of_tiers([each.draft for each in told.tiers], digits)
+    before: Sequence[Money | None] = [None] * len(after)
+    if in_force is not None:
+        before = _of_tiers([each.in_force for each in told.tiers], in_force_digits)
     beside = in_force.name if in_force is not None and same_currency else None
-    is_earned = bool(tried.draft.revenue or (same_currency and tried.in_force.revenue))
-    names = [(each.name, each.place) for each in tiers]
-    return Tried(
-        tried,
-        _sums(tried, digits, None if in_force is None else in_force_digits, same_currency=same_currency),
-        tiers,
+    is_earned = bool(told.draft.revenue or (same_currency and told.in_force.revenue))
+    return Shown(
+        told,
+        _sums(told, digits, None if in_force is None else in_force_digits, same_currency=same_currency),
+        list(map(TierRow, named, told.tiers, before, after)),
         digits,
         in_force_digits,
-        chart(revenues(tried, names, currency=draft.currency, in_force=beside)) if is_earned else None,
+        chart(revenues(told, named, currency=draft.currency, in_force=beside)) if is_earned else None,
         same_currency,
     )
 
 
-def _sums(tried: WhatIf, digits: int, in_force_digits: int | None, *, same_currency: bool) -> Sequence[Sum]:
-    names = ("Base and GB", "Energy charged", "Margin", "Revenue")
-    after = _parts(tried.draft, digits)
-    before: Sequence[Decimal | None] = [None] * len(names)
+def _largest(earned: Earned) -> Decimal:
+    return max(earned.revenue, earned.energy_cost or Decimal(0))
+
+
+_LINES = ("Base and GB charged", "Energy charged", "Mark-up charged", "Revenue", "Energy cost", "Margin")
+
+
+def _sums(told: WhatIf, digits: int, in_force_digits: int | None, *, same_currency: bool) -> Sequence[Sum]:
+    after = _lines(told.draft, digits)
+    before: Sequence[Decimal | None] = [None] * len(_LINES)
     if in_force_digits is not None:
-        before = _parts(tried.in_force, in_force_digits)
-    changes = [now - was if same_currency and was is not None else None for was, now in zip(before, after, strict=True)]
-    return [Sum(*each) for each in zip(names, before, after, changes, strict=True)]
-
-
-def _parts(earned: Earned, digits: int) -> Sequence[Decimal]:
-    """Base and bytes, energy, margin, and their sum."""
-    of_bytes = earned.revenue - earned.energy_cost - earned.margin
-    parts = rounded_parts([of_bytes, earned.energy_cost, earned.margin], digits)
-    return [*parts, rounded(earned.revenue, digits)]
-
-
-def _tier_rows(uow: UnitOfWork, tried: WhatIf, digits: int, in_force_digits: int | None) -> Sequence[TierRow]:
-    named = _named(uow, [each.tier_id for each in tried.tiers])
-    after = rounded_parts([each.draft.revenue for each in tried.tiers], digits)
-    before: Sequence[Decimal | None] = [None] * len(after)
-    if in_force_digits is not None:
-        before = rounded_parts([each.in_force.revenue for each in tried.tiers], in_force_digits)
-    return [
-        TierRow(*named.get(each.tier_id, (OF_EARLIER, "")), each, was, now)
-        for each, was, now in zip(tried.tiers, before, after, strict=True)
+        before = _lines(told.in_force, in_force_digits)
+    changes = [
+        now - was if same_currency and was is not None and now is not None else None
+        for was, now in zip(before, after, strict=True)
     ]
+    return [Sum(*each) for each in zip(_LINES, before, after, changes, strict=True)]
 
 
-def _named(uow: UnitOfWork, tier_ids: Collection[UUID]) -> Mapping[UUID, tuple[str, str]]:
-    release = uow.releases.current()
-    if release is None:
-        return {}
-    paths = {link.id: path_in_words(link.key) for link in uow.links.all()}
-    tiers = uow.sla_tiers.of(release, tier_ids)
-    return {each.tier.id: (each.name, f"{paths[each.link_id]}, {each.cluster}") for each in tiers}
+def _lines(earned: Earned, digits: int) -> Sequence[Decimal | None]:
+    """The parts of the revenue and it, the cost of the energy, and what that leaves; each as it adds up."""
+    of_bytes = earned.revenue - earned.energy_charged - earned.mark_up
+    parts = rounded_parts([of_bytes, earned.energy_charged, earned.mark_up], digits)
+    whole = Money(rounded(earned.revenue, digits), _rounded_cost(earned, digits))
+    return [*parts, whole.revenue, whole.energy_cost, whole.margin]
+
+
+def _rounded_cost(earned: Earned, digits: int) -> Decimal | None:
+    return None if earned.energy_cost is None else rounded(earned.energy_cost, digits)
+
+
+def _of_tiers(earned: Sequence[Earned], digits: int) -> Sequence[Money]:
+    """Revenue and cost of each tier, rounded so that they make those of all."""
+    known = [each.energy_cost for each in earned if each.energy_cost is not None]
+    costs: Sequence[Decimal | None] = (
+        rounded_parts(known, digits) if len(known) == len(earned) else [None] * len(earned)
+    )
+    revenue = rounded_parts([each.revenue for each in earned], digits)
+    return [Money(*each) for each in zip(revenue, costs, strict=True)]

@@ -9,10 +9,29 @@ from fastapi import Header, Response
 
 from services.api.dependencies import AnyKey, Parts, ProviderKey
 from services.api.routing import v1_router
-from services.application.price_books import PriceBook, draft_book, publish_book, set_prices
+from services.application.price_books import (
+    PriceBook,
+    draft_book,
+    in_force,
+    publish_book,
+    set_energy_cost,
+    set_prices,
+)
+from services.application.what_if import Earned, PlacedTier, TierWhatIf, try_on_demand
 from services.bootstrap import Container
 from tradewind.errors import InvalidValue
-from tradewind.wire.pricing import NewPriceBook, Publication, TierPrice, WirePriceBook, WirePriceModel
+from tradewind.pricing import rounded
+from tradewind.wire.pricing import (
+    BookEarnings,
+    NewPriceBook,
+    PriceBookChange,
+    Publication,
+    TierEarnings,
+    TierPrice,
+    WirePriceBook,
+    WirePriceModel,
+    WireWhatIf,
+)
 
 router = v1_router("/price-books", "prices")
 
@@ -54,6 +73,46 @@ def read_book(book_id: UUID, parts: Parts, principal: AnyKey, response: Response
     """One book with all its prices."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return _tagged(uow.price_books.get(book_id), parts, response)
+
+
+@router.patch("/{book_id}")
+def change_book(
+    book_id: UUID,
+    change: PriceBookChange,
+    parts: Parts,
+    principal: ProviderKey,
+    *,
+    response: Response,
+    if_match: IfMatch = None,
+) -> WirePriceBook:
+    """Keep with a draft what energy costs the provider; no price changes by it."""
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        book = set_energy_cost(book_id, change.energy_cost_per_kwh, version=_version(if_match), uow=uow)
+    return _tagged(book, parts, response)
+
+
+@router.get("/{book_id}/what-if")
+def try_book(book_id: UUID, parts: Parts, principal: ProviderKey) -> WireWhatIf:
+    """What a book would have earned of the requests of the last thirty days, beside the book in force."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        now = parts.clock.now()
+        book, beside = uow.price_books.get(book_id), in_force(uow.price_books, now)
+        tried = try_on_demand(book, beside, now=now, uow=uow)
+    return WireWhatIf(
+        book_id=book.id,
+        currency=book.currency,
+        energy_basis=book.energy_basis,
+        energy_cost_per_kwh=book.energy_cost_per_kwh,
+        in_force_book_id=None if beside is None else beside.id,
+        in_force_currency=None if beside is None else beside.currency,
+        since=tried.since,
+        requests=tried.what_if.requests,
+        book=_earnings(tried.what_if.draft),
+        in_force=None if beside is None else _earnings(tried.what_if.in_force),
+        tiers=tuple(
+            _of_tier(each, tried.tiers.get(each.tier_id), has_book=beside is not None) for each in tried.what_if.tiers
+        ),
+    )
 
 
 @router.put("/{book_id}/tiers/{tier_id}")
@@ -131,6 +190,7 @@ def _wire(book: PriceBook, parts: Container) -> WirePriceBook:
         name=book.name,
         currency=book.currency,
         energy_basis=book.energy_basis,
+        energy_cost_per_kwh=book.energy_cost_per_kwh,
         state=book.state(now),
         in_force=book.is_in_force(now),
         version=book.version,
@@ -148,4 +208,28 @@ def _wire(book: PriceBook, parts: Container) -> WirePriceBook:
             )
             for tier_id, price in sorted(book.prices.items())
         ),
+    )
+
+
+def _of_tier(demand: TierWhatIf, tier: PlacedTier | None, *, has_book: bool) -> TierEarnings:
+    return TierEarnings(
+        tier_id=demand.tier_id,
+        name=None if tier is None else tier.name,
+        place=None if tier is None else tier.place,
+        requests=demand.requests,
+        total_bytes=demand.total_bytes,
+        book=_earnings(demand.draft),
+        in_force=_earnings(demand.in_force) if has_book else None,
+    )
+
+
+def _earnings(earned: Earned) -> BookEarnings:
+    return BookEarnings(
+        revenue=rounded(earned.revenue),
+        energy_charged=rounded(earned.energy_charged),
+        mark_up=rounded(earned.mark_up),
+        energy_cost=None if earned.energy_cost is None else rounded(earned.energy_cost),
+        margin=None if earned.margin is None else rounded(earned.margin),
+        unpriced=earned.unpriced,
+        energy_unknown=earned.energy_unknown,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
@@ -13,7 +14,7 @@ from services.application.jobs import Event, PricesChanged
 from services.application.ports import Clock
 from services.application.sla_tiers import NamedTiersUnitOfWork, all_in_words, named_tiers
 from tradewind.errors import Conflict, InvalidValue
-from tradewind.pricing import PriceModel
+from tradewind.pricing import PriceModel, check_energy_cost
 from tradewind.sla import EnergyBasis
 
 
@@ -29,6 +30,7 @@ class PriceBook:
     """Prices by tier in one currency on one energy basis.
 
     ``version`` rises with each change. ``effective_until`` is where the next published book begins.
+    ``energy_cost_per_kwh`` is what energy costs the provider, in the book's currency; no customer is told it.
     """
 
     id: UUID
@@ -41,6 +43,7 @@ class PriceBook:
     effective_from: datetime | None
     effective_until: datetime | None
     prices: Mapping[UUID, PriceModel]
+    energy_cost_per_kwh: Decimal | None = None
 
     def state(self, now: datetime) -> BookState:
         if self.published_at is None:
@@ -55,10 +58,12 @@ class PriceBook:
 
 class PriceBooks(Protocol):
     def add(self, name: str, currency: str, energy_basis: EnergyBasis, at: datetime) -> UUID: ...
+    def all(self) -> Sequence[PriceBook]: ...
     def get(self, book_id: UUID) -> PriceBook: ...
     def claim(self, book_id: UUID) -> PriceBook: ...
     def knows_tiers(self, tier_ids: Sequence[UUID]) -> bool: ...
     def put(self, book_id: UUID, prices: Mapping[UUID, PriceModel | None]) -> None: ...
+    def set_energy_cost(self, book_id: UUID, per_kwh: Decimal | None) -> None: ...
     def publish(self, book_id: UUID, *, effective_from: datetime, at: datetime) -> None: ...
     def starts_at(self, at: datetime) -> bool: ...
 
@@ -104,6 +109,8 @@ def draft_book(
     book_id = uow.price_books.add(name, check_currency(currency), basis, clock.now())
     if origin is not None:
         uow.price_books.put(book_id, origin.prices)
+        if origin.energy_cost_per_kwh is not None:
+            uow.price_books.set_energy_cost(book_id, origin.energy_cost_per_kwh)
     uow.audit.note(
         "price_book.drafted",
         name,
@@ -161,6 +168,45 @@ def _note(book: PriceBook, changed: Mapping[UUID, PriceModel | None], uow: Price
             before=price_words(before),
             after=price_words(after),
         )
+
+
+def set_energy_cost(book_id: UUID, per_kwh: Decimal | None, *, version: int | None, uow: PriceUnitOfWork) -> PriceBook:
+    """Keep with a draft what a kilowatt-hour costs the provider, or forget it; margins are told by it.
+
+    Parameters
+    ----------
+    per_kwh : in the main unit of the book's currency.
+    version : as for `set_prices`.
+
+    Raises
+    ------
+    NotFound : the tenant has no such book.
+    InvalidValue : it is no cost.
+    Conflict : the book is published, or somebody else changed it.
+    """
+    book = _claimed_draft(book_id, version, uow)
+    if per_kwh == book.energy_cost_per_kwh:
+        return book
+    uow.price_books.set_energy_cost(book_id, None if per_kwh is None else check_energy_cost(per_kwh))
+    uow.audit.note(
+        "price_book.energy_cost_set",
+        book.name,
+        id=str(book_id),
+        before=_cost_words(book.energy_cost_per_kwh, book.currency),
+        after=_cost_words(per_kwh, book.currency),
+    )
+    after = uow.price_books.get(book_id)
+    uow.commit()
+    return after
+
+
+def _cost_words(per_kwh: Decimal | None, currency: str) -> str:
+    return "not known" if per_kwh is None else f"{per_kwh:f} {currency}/kWh"
+
+
+def in_force(books: PriceBooks, now: datetime) -> PriceBook | None:
+    """The book that is quoted from now."""
+    return next((book for book in books.all() if book.is_in_force(now)), None)
 
 
 def publish_book(

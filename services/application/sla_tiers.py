@@ -41,6 +41,7 @@ class TierOfLink:
 
 class SlaTiers(Protocol):
     def of(self, release_id: int, tier_ids: Collection[UUID]) -> Sequence[TierOfLink]: ...
+    def page(self, release_id: int, *, limit: int, link_id: UUID | None = None) -> Sequence[TierOfLink]: ...
 
 
 class Releases(Protocol):
@@ -60,6 +61,18 @@ class NamedTiersUnitOfWork(Protocol):
     def releases(self) -> Releases: ...
     @property
     def links(self) -> Links: ...
+
+
+def tiers_of_link(link_id: UUID, uow: NamedTiersUnitOfWork) -> Sequence[TierOfLink]:
+    """All tiers of a link in the release in force."""
+    release = uow.releases.current()
+    return [] if release is None else uow.sla_tiers.page(release, limit=MAX_OF_LINK, link_id=link_id)
+
+
+def names_of(tier_ids: Collection[UUID], uow: NamedTiersUnitOfWork) -> Mapping[UUID, str]:
+    """What tiers of the release in force are called."""
+    release = uow.releases.current()
+    return {} if release is None else {each.tier.id: each.name for each in uow.sla_tiers.of(release, tier_ids)}
 
 
 def by_cluster(tiers: Iterable[TierOfLink]) -> Mapping[UUID, Sequence[TierOfLink]]:

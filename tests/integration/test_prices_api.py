@@ -87,6 +87,30 @@ def test_what_no_price_can_be_is_refused_by_its_name(provider: httpx.Client, tie
     assert provider.get(f"/v1/price-books/{book['id']}").json() == book
 
 
+def test_what_energy_costs_is_kept_exactly_with_a_draft_and_its_copies(provider: httpx.Client, tier: str) -> None:
+    book = priced(provider, tier)
+    here = f"/v1/price-books/{book['id']}"
+    kept = provider.patch(here, json={"energy_cost_per_kwh": "0.180001"}, headers={"If-Match": '"2"'})
+    assert (kept.json()["energy_cost_per_kwh"], kept.headers["etag"]) == ("0.180001", '"3"')
+    assert kept.json()["prices"] == book["prices"]
+    copy = drafted(provider, currency=None, copy_of=book["id"])
+    assert copy["energy_cost_per_kwh"] == "0.180001"
+    assert "meanwhile" in reason(
+        provider.patch(here, json={"energy_cost_per_kwh": "1"}, headers={"If-Match": '"2"'}), 409
+    )
+    assert provider.patch(here, json={"energy_cost_per_kwh": None}).json()["energy_cost_per_kwh"] is None
+    published(provider, book).raise_for_status()
+    assert "never changes" in reason(provider.patch(here, json={"energy_cost_per_kwh": "1"}), 409)
+
+
+@pytest.mark.parametrize("value", ["-0.01", "", "1e30", "0.1234567", "NaN", "cheap"])
+def test_what_energy_cannot_cost_is_refused(provider: httpx.Client, value: str) -> None:
+    book = drafted(provider)
+    refused = provider.patch(f"/v1/price-books/{book['id']}", json={"energy_cost_per_kwh": value})
+    assert "energy_cost_per_kwh" in reason(refused)
+    assert provider.get(f"/v1/price-books/{book['id']}").json() == book
+
+
 @pytest.mark.parametrize("currency", ["DEM", "eur", "EURO", "", "XXX", None])
 def test_no_book_is_in_what_is_no_currency(provider: httpx.Client, currency: str | None) -> None:
     before = len(provider.get("/v1/price-books").json())
@@ -183,6 +207,8 @@ def test_another_tenants_book_is_not_there(api: str, learned: Tenant, provider: 
             stranger.get(here),
             stranger.put(f"{here}/tiers/{tier}", json=PRICE),
             stranger.post(f"{here}/publish"),
+            stranger.patch(here, json={"energy_cost_per_kwh": "1"}),
+            stranger.get(f"{here}/what-if"),
             stranger.post("/v1/price-books", json={"name": "Mine", "copy_of": book["id"]}),
         ):
             assert "no such price book" in reason(answer, 404)
@@ -204,6 +230,8 @@ def test_only_providers_change_prices(
             client.put(f"{here}/tiers/{tier}", json=PRICE),
             client.delete(f"{here}/tiers/{tier}"),
             client.post(f"{here}/publish"),
+            client.patch(here, json={"energy_cost_per_kwh": "1"}),
+            client.get(f"{here}/what-if"),
         ):
             assert answer.status_code == 403
         assert client.get(here).json() == book

@@ -41,18 +41,43 @@ def book(prices: dict[UUID, PriceModel], currency: str = "EUR") -> PriceBook:
     )
 
 
-def test_revenue_is_energy_bytes_and_base_with_the_margin_on_top() -> None:
+def test_revenue_is_energy_bytes_and_base_with_the_mark_up_on_top() -> None:
     told = earned(DEMAND, MODEL, EnergyBasis.TOTAL)
-    assert told.energy_cost == Decimal("0.5")  # 2 kWh
-    assert told.margin == Decimal("0.65")  # of 3 for transfers, 3 for 6 GB, 0.5 for energy
+    assert told.energy_charged == Decimal("0.5")  # 2 kWh
+    assert told.mark_up == Decimal("0.65")  # of 3 for transfers, 3 for 6 GB, 0.5 for energy
     assert told.revenue == Decimal("7.15")
+
+
+def test_margin_is_what_is_left_of_the_revenue_when_the_energy_is_paid() -> None:
+    told = earned(DEMAND, MODEL, EnergyBasis.TOTAL, Decimal("0.18"))
+    assert told.energy_cost == Decimal("0.36")  # 2 kWh, whatever the book charges for them
+    assert told.margin == Decimal("6.79")
+    free = earned(DEMAND, PriceModel(per_gb=Decimal("0.01")), EnergyBasis.TOTAL, Decimal("0.18"))
+    assert (free.revenue, free.margin) == (Decimal("0.08"), Decimal("-0.28"))
+    assert free.energy_unknown == 1  # priced, and its energy is not in the cost
+    assert earned(DEMAND, MODEL, EnergyBasis.TOTAL).margin is None
+
+
+def test_energy_on_another_basis_than_the_books_is_not_taken_for_its_cost() -> None:
+    told = earned(DEMAND, PriceModel(base=Decimal(1)), EnergyBasis.DYNAMIC, Decimal("0.18"))
+    assert (told.revenue, told.energy_cost, told.energy_unknown) == (4, 0, 4)
+
+
+def test_both_books_of_one_currency_are_told_the_drafts_cost_of_energy() -> None:
+    now, draft = book({TIER: MODEL}), replace(book({TIER: MODEL}), energy_cost_per_kwh=Decimal("0.18"))
+    told = what_if([DEMAND], draft=draft, in_force=now)
+    assert (told.in_force.energy_cost, told.draft.energy_cost) == (Decimal("0.36"), Decimal("0.36"))
+    dollars = replace(now, currency="USD")
+    assert what_if([DEMAND], draft=draft, in_force=dollars).in_force.margin is None
+    dollars = replace(dollars, energy_cost_per_kwh=Decimal("0.2"))
+    assert what_if([DEMAND], draft=draft, in_force=dollars).in_force.energy_cost == Decimal("0.4")
 
 
 def test_energy_that_is_charged_and_not_known_is_not_priced() -> None:
     assert earned(DEMAND, MODEL, EnergyBasis.TOTAL).unpriced == 1
-    assert earned(DEMAND, MODEL, EnergyBasis.DYNAMIC) == replace(NOTHING, unpriced=4)
+    assert earned(DEMAND, MODEL, EnergyBasis.DYNAMIC) == replace(NOTHING, unpriced=4, energy_cost=None)
     assert earned(DEMAND, PriceModel(base=Decimal(1)), EnergyBasis.DYNAMIC).revenue == 4
-    assert earned(DEMAND, None, EnergyBasis.TOTAL) == replace(NOTHING, unpriced=4)
+    assert earned(DEMAND, None, EnergyBasis.TOTAL, Decimal(1)) == replace(NOTHING, unpriced=4)
 
 
 def test_two_books_stand_side_by_side_and_the_tier_that_earns_most_comes_first() -> None:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field
@@ -38,6 +38,12 @@ class NewPriceBook(Strict):
     copy_of: UUID | None = None
 
 
+class PriceBookChange(Strict):
+    """What energy costs the provider: a kilowatt-hour, in the book's currency; ``null`` : not known any more."""
+
+    energy_cost_per_kwh: Amount | None
+
+
 class Publication(Strict):
     """From when on the prices hold; now if absent."""
 
@@ -59,6 +65,7 @@ class WirePriceBook(Open):
     name: str
     currency: str
     energy_basis: EnergyBasis
+    energy_cost_per_kwh: Decimal | None = None
     state: str
     in_force: bool
     version: int
@@ -67,6 +74,54 @@ class WirePriceBook(Open):
     effective_from: datetime | None = None
     effective_until: datetime | None = None
     prices: tuple[TierPrice, ...]
+
+
+class BookEarnings(Open):
+    """What a book earns of some requests, in its currency, each amount rounded by itself to six decimals.
+
+    ``margin`` is ``revenue`` less ``energy_cost``, both absent where the provider has not said what a kWh costs.
+    ``energy_unknown`` : requests priced whose energy is not known on the book's basis: their cost is missing.
+    """
+
+    revenue: Decimal
+    energy_charged: Decimal
+    mark_up: Decimal
+    energy_cost: Decimal | None
+    margin: Decimal | None
+    unpriced: int
+    energy_unknown: int
+
+
+class TierEarnings(Open):
+    """Demand of a tier, and what is earned of it; ``name``, ``place`` : absent for one of an earlier release."""
+
+    tier_id: UUID
+    name: str | None
+    place: str | None
+    requests: int
+    total_bytes: int
+    book: BookEarnings
+    in_force: BookEarnings | None
+
+
+class WireWhatIf(Open):
+    """The requests since a time, replayed at the prices of a book and of the one in force, if there is one.
+
+    ``energy_source`` : energy is what the models predicted for the requests, on the ``energy_basis`` of each book.
+    """
+
+    book_id: UUID
+    currency: str
+    energy_basis: EnergyBasis
+    energy_source: Literal["modelled"] = "modelled"
+    energy_cost_per_kwh: Decimal | None
+    in_force_book_id: UUID | None
+    in_force_currency: str | None
+    since: datetime
+    requests: int
+    book: BookEarnings
+    in_force: BookEarnings | None
+    tiers: tuple[TierEarnings, ...]
 
 
 class TierPriceInForce(Open):

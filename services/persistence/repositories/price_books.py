@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -123,6 +124,14 @@ class PriceBooks:
             update(price_books).where(price_books.c.id == book_id).values(version=price_books.c.version + 1)
         )
 
+    def set_energy_cost(self, book_id: UUID, per_kwh: Decimal | None) -> None:
+        """Keep what a kilowatt-hour costs the provider; the book's version rises."""
+        self._connection.execute(
+            update(price_books)
+            .where(price_books.c.id == book_id)
+            .values(version=price_books.c.version + 1, energy_cost_per_kwh=per_kwh)
+        )
+
     def publish(self, book_id: UUID, *, effective_from: datetime, at: datetime) -> None:
         self._connection.execute(
             update(price_books)
@@ -148,6 +157,7 @@ def _book(row: Row[Any], held: Mapping[UUID, PriceModel]) -> PriceBook:
         name=row.name,
         currency=row.currency,
         energy_basis=EnergyBasis(row.energy_basis),
+        energy_cost_per_kwh=row.energy_cost_per_kwh,
         version=row.version,
         created_at=row.created_at,
         published_at=row.published_at,

@@ -6,9 +6,9 @@ from sqlalchemy.dialects.postgresql import DOUBLE_PRECISION
 from services.persistence.tables.metadata import METADATA, instant, label, own_id, quantity, reference, tenant_column
 
 
-def _price(name: str) -> Column[object]:
+def _price(name: str, *, nullable: bool = False) -> Column[object]:
     """Main units of the book's currency, exact."""
-    return Column(name, Numeric(16, 6), nullable=False)
+    return Column(name, Numeric(16, 6), nullable=nullable)
 
 
 # A draft until published_at is set; from then on no row of a book changes. One ends where the next one begins.
@@ -20,6 +20,7 @@ price_books = Table(
     label("name"),
     label("currency"),
     label("energy_basis"),
+    _price("energy_cost_per_kwh", nullable=True),
     Column("version", Integer, nullable=False, server_default=text("1")),
     instant("created_at"),
     instant("published_at", nullable=True),

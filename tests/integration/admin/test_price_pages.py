@@ -64,6 +64,15 @@ def test_what_no_price_can_be_is_refused_and_nothing_changes(visitor, learned, p
     assert books(learned)[here].prices == {}
 
 
+@pytest.mark.parametrize("cost", ["-1", "1e30", "0.1234567", "NaN", "0.2 EUR"])
+def test_what_energy_cannot_cost_is_refused_and_nothing_changes(visitor, learned, cost):
+    here = drafted(visitor)
+    refused = visitor.submit(f"{here}/energy-cost", version=1, energy_cost_per_kwh=cost)
+    assert refused.status_code == 422
+    assert "energy cost per kwh" in refused.text or "energy_cost_per_kwh" in refused.text
+    assert books(learned)[here].version == 1
+
+
 def test_two_people_who_edit_one_book_do_not_overwrite_each_other(visitor, learned, parts, api):
     here = drafted(visitor)
     tier = tiers_in(visitor.get(here).text)[0]

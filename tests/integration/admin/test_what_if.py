@@ -1,13 +1,16 @@
 """A draft's page tries it on what was asked for lately."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from decimal import Decimal
 
 import httpx
 import pytest
 import redis
 
 from services.application.authenticate import Scope
+from services.application.what_if import Demand
 from services.bootstrap import Container
 from services.embedded.valkey import EmbeddedValkey
 from tests.integration.admin.visitors import person, signed_in
@@ -26,9 +29,14 @@ def valkey() -> Iterator[EmbeddedValkey]:
         yield server
 
 
+def demands(parts: Container, tenant: Tenant) -> Sequence[Demand]:
+    with parts.store.unit_of_work(tenant.id) as uow:
+        return uow.quotes.demand(parts.clock.now() - timedelta(days=1))
+
+
 def cell(text: str, row: str) -> list[str]:
     """The cells of a row of the summary."""
-    found = re.search(rf'<th scope="row">{row}</th>(.*?)</tr>', text, re.DOTALL)
+    found = re.search(rf'<th scope="row">{row}(?: <small>[^<]*</small>)?</th>(.*?)</tr>', text, re.DOTALL)
     assert found is not None, text
     return [re.sub("<.*?>", "", each).strip() for each in re.findall(r"<td.*?</td>", found[1], re.DOTALL)]
 
@@ -52,8 +60,21 @@ def test_a_draft_is_tried_on_the_requests_of_the_last_month(
         journalled(parts, store)
         now, same, change = cell(shown(draft), "Revenue")
         assert (now, float(change)) == (same, 0)
-        amounts = [float(cell(shown(draft), row)[1]) for row in ("Base and GB", "Energy charged", "Margin")]
+        parts_of_it = ("Base and GB charged", "Energy charged", "Mark-up charged")
+        amounts = [float(cell(shown(draft), row)[1]) for row in parts_of_it]
         assert sum(amounts) == pytest.approx(float(same), abs=1e-9)
+        assert cell(shown(draft), "Margin")[:2] == ["–", "–"]
+        here = f"/admin/price-books/{draft['id']}"
+        asked = {"version": draft["version"], "energy_cost_per_kwh": "36000"}
+        assert visitor.submit(f"{here}/energy-cost", **asked).status_code == 303
+        (what_if_energy_j,) = [demand.energy_j for demand in demands(parts, learned)]
+        cost, margin = (float(cell(shown(draft), row)[1]) for row in ("Energy cost", "Margin"))
+        assert cost == pytest.approx(what_if_energy_j / 100, abs=0.006)
+        assert margin == pytest.approx(float(cell(shown(draft), "Revenue")[1]) - cost, abs=1e-9)
+        told = provider.get(f"/v1/price-books/{draft['id']}/what-if").json()
+        assert Decimal(told["book"]["energy_cost"]) == round(Decimal(what_if_energy_j) / 100, 6)
+        assert (told["energy_source"], told["energy_basis"]) == ("modelled", "total")
+        assert [each["tier_id"] for each in told["tiers"]] == [tier]
         dearer = PRICE | {"base": "100"}
         provider.put(f"/v1/price-books/{draft['id']}/tiers/{tier}", json=dearer).raise_for_status()
         now, dear, change = cell(shown(draft), "Revenue")
