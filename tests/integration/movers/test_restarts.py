@@ -169,7 +169,8 @@ def same_files(folder, other):
 
 
 def test_globus_url_copy_is_started_anew_with_more_files_at_once(drive, grid, large, tmp_path):
-    line = ("globus-url-copy", "-cd", "-r", f"{grid.url(large)}/", f"file://{tmp_path}/to/")
+    slow = ("-bs", "4096")  # with its usual blocks the whole may be over before it is looked at twice
+    line = ("globus-url-copy", *slow, "-cd", "-r", f"{grid.url(large)}/", f"file://{tmp_path}/to/")
     service = Widening(recommending(2, mean_bps=1e9).answers)
     service.streams = 2
     run = Run(drive, line, grid.port, service, copy=GRID)
