@@ -1,8 +1,8 @@
 """Fill a running service with the sample: ``python -m benchmarks.sample.fill ADDRESS FOLDER DAYS``.
 
 It goes the way of any other data: logs are uploaded, workers learn and publish, ends of tuned transfers are told as
-agents tell them. Prices and quotes alone are put in the past (`benchmarks.sample.prices`). What is there already stays
-as it is.
+agents tell them. Prices and quotes are put in the past (`benchmarks.sample.prices`), what was expected of tuned
+transfers beside them (`benchmarks.sample.expectations`). What is there already stays as it is.
 """
 
 import json
@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 
 from benchmarks.sample import rows
+from benchmarks.sample.expectations import Offered, tell_expectations
 from benchmarks.sample.prices import price_and_quote
 from tradewind.errors import TradewindError
 
@@ -57,14 +58,13 @@ def fill(service: httpx.Client, folder: Path, shift: timedelta) -> None:
     if not _asked(service, "GET", "/v1/limits"):
         _asked(service, "PUT", "/v1/limits", json=CAP)
     if not _asked(service, "GET", "/v1/transfers"):
-        for completion in rows.completions(shift):
-            _tell(service, completion)
+        tell_expectations(folder, [_tell(service, completion) for completion in rows.completions(shift)])
     links = len(_asked(service, "GET", "/v1/links"))
     _say(f"ready: {len(logs)} rows of {links} links, release {release} in force, prices published")
 
 
-def _tell(service: httpx.Client, completion: dict[str, Any]) -> None:
-    """The end of a transfer, under the id and for the price that the service offers for the same enquiry."""
+def _tell(service: httpx.Client, completion: dict[str, Any]) -> Offered:
+    """The end of a transfer, under the id and for the price that the service offers for the same enquiry; the offer."""
     enquiry = rows.enquiry(completion)
     offered = _asked(service, "POST", "/v1/recommend", json=enquiry)
     price = offered["sla"].get("price")
@@ -73,6 +73,7 @@ def _tell(service: httpx.Client, completion: dict[str, Any]) -> None:
         "records": [each | {"transfer_id": offered["transfer_id"]} | quote for each in completion["records"]]
     }
     _asked(service, "POST", f"/v1/transfers/{offered['transfer_id']}/complete", json=told)
+    return Offered(enquiry, offered)
 
 
 def _key(address: str, kept_in: Path) -> str | None:

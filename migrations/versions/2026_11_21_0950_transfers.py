@@ -38,6 +38,7 @@ TRANSFERS = """
         mover text NOT NULL,
         sla text,
         enquiry jsonb,
+        expected jsonb,
         file_count bigint NOT NULL,
         total_bytes bigint NOT NULL,
         last_heartbeat_at timestamptz,
@@ -49,6 +50,8 @@ TRANSFERS = """
         ended_at timestamptz,
         status text,
         energy_j double precision,
+        duration_s double precision,
+        energy jsonb,
         agreement_kept boolean,
         PRIMARY KEY (tenant_id, id),
         CHECK ((ended_at IS NULL) = (status IS NULL))

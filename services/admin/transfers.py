@@ -1,18 +1,20 @@
 """*Transfers*: live and past ones, and of each what was measured, what was decided, and why."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import Query, Request, Response
 
-from services.admin.charts.timeline import timeline
+from services.admin.agreements import outcome_of, target_bps
+from services.admin.charts.timeline import Level, timeline
 from services.admin.events import following
 from services.admin.pages import ONE_LINE, chart, fragment, page, page_router
 from services.admin.visitors import Parts, Signed, SignInsOf
-from services.persistence.unit_of_work import UnitOfWork
+from services.application.transfer_journal import Journalled
+from tradewind.units import MBIT
 from tradewind.wire.base import MAX_NAME_LENGTH
-from tradewind.wire.transfers import TransferSample, TransferState, TransferSummary
+from tradewind.wire.transfers import TransferState, TransferSummary
 
 router = page_router("/transfers")
 
@@ -74,34 +76,43 @@ def live(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> 
 
 @router.get("/{transfer_id}/live")
 def live_transfer(request: Request, transfer_id: UUID, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> Response:
-    """The timeline of one transfer, again with every tick."""
+    """A transfer's figures and timeline, again with every tick."""
 
     def told() -> str:
-        with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-            transfer, _ = uow.journal.get(transfer_id, now=parts.clock.now())
-            samples = _newest_samples(uow, transfer)
-        drawn = chart(timeline(samples))
-        return fragment("timeline.html", transfer=transfer, samples=samples, timeline=drawn, now=parts.clock.now())
+        return fragment("timeline.html", **_shown(parts, visit, transfer_id), now=parts.clock.now())
 
     return following(request, visit, sign_ins, told)
 
 
 @router.get("/{transfer_id}")
 def transfer_page(request: Request, transfer_id: UUID, visit: Signed, parts: Parts) -> Response:
-    """A transfer's timeline."""
+    """What was expected of a transfer, what it reached, and its timeline."""
+    return page(request, "transfer.html", visit, **_shown(parts, visit, transfer_id))
+
+
+def _shown(parts: Parts, visit: Signed, transfer_id: UUID) -> dict[str, Any]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        transfer, enquiry = uow.journal.get(transfer_id, now=parts.clock.now())
-        samples = _newest_samples(uow, transfer)
-    return page(
-        request,
-        "transfer.html",
-        visit,
-        transfer=transfer,
-        enquiry=enquiry,
-        samples=samples,
-        timeline=chart(timeline(samples)),
-    )
+        known = uow.journal.get(transfer_id, now=parts.clock.now())
+        after = max(-1, known.summary.journalled_sequence - MOST_SAMPLES)
+        samples = uow.journal.samples(known.summary, after=after, limit=MOST_SAMPLES)
+    return {
+        "transfer": known.summary,
+        "enquiry": known.enquiry,
+        "expected": known.expected,
+        "outcome": outcome_of(known),
+        "samples": samples,
+        "timeline": chart(timeline(samples, _levels(known))),
+        "has_power": any(each.power_w is not None for each in samples),
+    }
 
 
-def _newest_samples(uow: UnitOfWork, transfer: TransferSummary) -> Sequence[TransferSample]:
-    return uow.journal.samples(transfer, after=max(-1, transfer.journalled_sequence - MOST_SAMPLES), limit=MOST_SAMPLES)
+def _levels(known: Journalled) -> Sequence[Level]:
+    """Of throughput: what was expected, then what was agreed."""
+    found, target = [], target_bps(known)
+    if known.expected is not None:
+        rate = known.expected.predicted.throughput_bps
+        band = (rate.low / MBIT, rate.high / MBIT)
+        found.append(Level(name="expected", value=rate.mean / MBIT, band=band))
+    if target is not None:
+        found.append(Level(name="agreed", value=target / MBIT, is_target=True))
+    return found

@@ -14,15 +14,16 @@ from services.api.direct_route import DirectRoute
 from services.api.recommend import enquiry_of, offer_for, snapshot_for
 from services.api.routing import v1_router
 from services.application.authenticate import Principal
+from services.application.enquiry import Offer
 from services.application.tune_transfer import Answer, Opening
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container
 from tradewind.recommendation import whole_setting
-from tradewind.tuning import opened
+from tradewind.tuning import Basis, opened
 from tradewind.wire.base import BIGINT_MAX, Name
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
-from tradewind.wire.recommendations import RecommendRequest, WireTable
-from tradewind.wire.transfers import TransferState, TransferSummary, TransferTimeline
+from tradewind.wire.recommendations import RecommendRequest, WireInterval, WirePrediction, WireTable
+from tradewind.wire.transfers import Expected, TransferState, TransferSummary, TransferTimeline
 
 USUAL_PAGE, LARGEST_PAGE = 50, 200
 USUAL_SAMPLES, MOST_SAMPLES = 500, 5_000
@@ -65,9 +66,16 @@ def read_transfer(
 ) -> TransferTimeline:
     """A transfer with its samples and decisions; those after the last of an answer are the next page."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        transfer, enquiry = uow.journal.get(transfer_id, now=parts.clock.now())
-        samples = uow.journal.samples(transfer, after=after, limit=limit)
-    return TransferTimeline(transfer=transfer, enquiry=enquiry, samples=tuple(samples))
+        known = uow.journal.get(transfer_id, now=parts.clock.now())
+        samples = uow.journal.samples(known.summary, after=after, limit=limit)
+    return TransferTimeline(
+        transfer=known.summary,
+        enquiry=known.enquiry,
+        expected=known.expected,
+        duration_s=known.duration_s,
+        energy=known.energy,
+        samples=tuple(samples),
+    )
 
 
 @live_router.post("/{transfer_id}/heartbeats", response_model=HeartbeatAnswer)
@@ -99,7 +107,30 @@ async def _opening(parts: Container, principal: Principal, asked: RecommendReque
         caps=enquiry.caps,
         rate_limit_bps=enquiry.rate_limit_bps,
     )
-    return Opening(basis=basis, link=enquiry.link, enquiry=asked.model_dump_json(exclude_none=True).encode())
+    return Opening(
+        basis=basis,
+        link=enquiry.link,
+        enquiry=asked.model_dump_json(exclude_none=True).encode(),
+        expected=expectation(offer, basis).model_dump_json(exclude_none=True).encode(),
+    )
+
+
+def expectation(offer: Offer, basis: Basis) -> Expected:
+    """What is kept of an offer beside the transfer that it begins."""
+    made = offer.recommendation
+    predicted = made.predicted
+    return Expected(
+        predicted=WirePrediction(
+            throughput_bps=WireInterval.of(predicted.throughput_bps),
+            energy_j=None if predicted.energy_j is None else WireInterval.of(predicted.energy_j),
+            power_w=None if predicted.power_w is None else WireInterval.of(predicted.power_w),
+        ),
+        probability=made.sla.probability,
+        target_bps=None if made.sla.agreement.fraction is None else basis.target,
+        source=made.source,
+        release=made.release,
+        rationale=made.rationale,
+    )
 
 
 def _rendered(answer: Answer) -> bytes:

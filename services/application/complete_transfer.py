@@ -128,16 +128,21 @@ def _link_of(whole: WireRecord, uow: CompletionUnitOfWork) -> UUID:
 
 
 def _end(whole: WireRecord, now: datetime, agreement: Sla | None, link_id: UUID | None) -> TransferEnd:
-    outcome, metered = whole.outcome, [each.total_j for each in whole.energy]
+    outcome = whole.outcome
     return TransferEnd(
         at=now,
         status=outcome.status,
         bytes_moved=outcome.bytes_moved,
         throughput_bps=outcome.throughput_bps,
-        energy_j=sum(metered) if metered else None,
+        duration_s=_duration_s(whole),
+        energy=whole.energy,
         agreement_kept=None if agreement is None else _kept(agreement, whole),
         link_id=link_id,
     )
+
+
+def _duration_s(whole: WireRecord) -> float:
+    return (whole.ended_at - whole.started_at).total_seconds()
 
 
 def _kept(agreement: Sla, whole: WireRecord) -> bool | None:
@@ -150,6 +155,6 @@ def _kept(agreement: Sla, whole: WireRecord) -> bool | None:
     return kept(
         agreement,
         throughput_bps=whole.outcome.throughput_bps,
-        duration_s=(whole.ended_at - whole.started_at).total_seconds(),
+        duration_s=_duration_s(whole),
         energy=[EnergyReading(**dict(each)) for each in whole.energy],
     )

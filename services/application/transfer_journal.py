@@ -1,16 +1,17 @@
 """The journal of transfers: what heartbeats and ends tell of them, on its way to be stored for good."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 from uuid import UUID
 
 from tradewind.sla import Sla
 from tradewind.transfer import LinkKey, Status
 from tradewind.wire.heartbeats import SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
-from tradewind.wire.records import WireRecord
+from tradewind.wire.records import WireEnergy, WireRecord
+from tradewind.wire.transfers import Expected, TransferSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ class TransferNews:
 
     ``started_at`` : kept where nothing was known of it before. ``heard_at`` : of its last heartbeat by the service's
     clock, ``silent_at`` : when it counts as silent unless another one comes; both ``None`` where the heartbeats come
-    late. ``beats`` : one a sequence number.
+    late. ``beats`` : one a sequence number. ``expected`` : as it began, kept where nothing was known of it before.
     """
 
     transfer_id: UUID
@@ -60,11 +61,12 @@ class TransferNews:
     heard_at: datetime | None
     silent_at: datetime | None
     beats: Mapping[int, SpooledHeartbeat]
+    expected: Expected | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferEnd:
-    """How a transfer ended: bytes in all, the mean rate, and the energy of the ends that were metered.
+    """How a transfer ended: bytes in all, the mean rate, its duration, and the energy of the ends that were metered.
 
     ``agreement_kept`` : ``None`` where nothing was agreed, or what was measured cannot tell. ``link_id`` of its
     record, ``None`` where that was refused.
@@ -74,9 +76,25 @@ class TransferEnd:
     status: Status
     bytes_moved: int
     throughput_bps: float
-    energy_j: float | None = None
+    duration_s: float
+    energy: Sequence[WireEnergy] = ()
     agreement_kept: bool | None = None
     link_id: UUID | None = None
+
+    @property
+    def energy_j(self) -> float | None:
+        """Of the ends that were metered together."""
+        return sum(each.total_j for each in self.energy) if self.energy else None
+
+
+class Journalled(NamedTuple):
+    """What is stored of one transfer beside its samples; ``duration_s`` and ``energy`` once it has ended."""
+
+    summary: TransferSummary
+    enquiry: dict[str, Any] | None
+    expected: Expected | None
+    duration_s: float | None
+    energy: tuple[WireEnergy, ...]
 
 
 class TransferJournal(Protocol):

@@ -40,7 +40,7 @@ def test_a_transfer_appears_and_its_timeline_grows_while_people_look(
     for sequence in range(2, 6):
         transfer.beat(sequence, 20e6 if sequence > 3 else 80e6)
     journal.run()
-    expect(page.get_by_role("row").nth(1).get_by_role("cell").first).to_have_text("5")
+    expect(page.get_by_role("table").last.get_by_role("row").nth(1).get_by_role("cell").first).to_have_text("5")
     drawn = json.loads(page.locator("[data-chart]").get_attribute("data-chart"))
     assert drawn["series"][0]["data"] == [[5.0, 80.0], [10.0, 80.0], [15.0, 80.0], [20.0, 20.0], [25.0, 20.0]]
     expect(page.locator(".chart svg")).to_be_visible()

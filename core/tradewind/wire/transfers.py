@@ -6,10 +6,12 @@ from typing import Any
 from uuid import UUID
 
 from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind.recommendation import AnswerSource
 from tradewind.transfer import Status
 from tradewind.wire.base import Open
 from tradewind.wire.heartbeats import ChunkDecision, ChunkSample
-from tradewind.wire.records import WireParameters, WireUsage
+from tradewind.wire.recommendations import WirePrediction
+from tradewind.wire.records import WireEnergy, WireParameters, WireUsage
 
 
 class TransferState(StrEnum):
@@ -51,6 +53,20 @@ class TransferSummary(Open):
     agreement_kept: bool | None = None
 
 
+class Expected(Open):
+    """What the service expected of a transfer as it began.
+
+    ``probability`` : of keeping what was agreed. ``target_bps`` : what a share of the certifiable maximum came to.
+    """
+
+    predicted: WirePrediction
+    probability: float
+    target_bps: float | None = None
+    source: AnswerSource
+    release: int | None = None
+    rationale: str
+
+
 class SampleDecision(Open):
     """What was decided on a sample, and why; ``chunks`` are the parameters from then on."""
 
@@ -85,8 +101,15 @@ class TransferSample(Open):
 
 
 class TransferTimeline(Open):
-    """A transfer, the enquiry that its recommendation answered, and samples in the order of their sequence."""
+    """A transfer, the enquiry that its recommendation answered, and samples in the order of their sequence.
+
+    ``expected`` : absent where no heartbeat has told of its begin. ``duration_s``, ``energy`` : as its record tells
+    them, once it has ended; one reading an end that was metered.
+    """
 
     transfer: TransferSummary
     enquiry: dict[str, Any] | None = None
+    expected: Expected | None = None
+    duration_s: float | None = None
+    energy: tuple[WireEnergy, ...] = ()
     samples: tuple[TransferSample, ...]

@@ -1,14 +1,15 @@
 """A transfer over time: throughput and round trip of each tick, streams in force, and where something was decided."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 from services.admin.charts.style import COLOURS, LINE, Options, in_unit
 from tradewind.units import MBIT
 from tradewind.wire.transfers import TransferSample
 
-THROUGHPUT, STREAMS, ROUND_TRIP = "throughput, Mbit/s", "streams", "round trip, ms"
-PANELS = (THROUGHPUT, STREAMS, ROUND_TRIP)
+THROUGHPUT, STREAMS, ROUND_TRIP, AGENT_POWER = "throughput, Mbit/s", "streams", "round trip, ms", "power here, W"
+"""Power is that of the host where the agent runs: what is expected is of all hosts that the logs meter."""
 
 
 def streams(sample: TransferSample) -> int:
@@ -16,8 +17,23 @@ def streams(sample: TransferSample) -> int:
     return sum((each.parameters.concurrency or 1) * (each.parameters.parallelism or 1) for each in sample.chunks)
 
 
-def timeline(samples: Sequence[TransferSample]) -> Options:
-    """Three panels over the seconds since the first heartbeat; a mark stands where parameters were changed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A line across the throughput: what was expected with its interval, or what was agreed; Mbit/s."""
+
+    name: str
+    value: float
+    band: tuple[float, float] | None = None
+    is_target: bool = False
+
+
+def timeline(samples: Sequence[TransferSample], levels: Sequence[Level] = ()) -> Options:
+    """Panels over the seconds since the first heartbeat; a mark stands where parameters were changed.
+
+    Parameters
+    ----------
+    levels : lines across the throughput.
+    """
     if not samples:
         return {}
     at_s = list(accumulate(each.interval_s for each in samples))  # clocks of agents may jump
@@ -25,33 +41,47 @@ def timeline(samples: Sequence[TransferSample]) -> Options:
     changes = [
         {"xAxis": x, "name": each.decision.kind} for x, each in zip(at_s, samples, strict=True) if each.decision.changed
     ]
-    lines = {
+    lines: dict[str, list[tuple[float, float]]] = {
         THROUGHPUT: [(x, each.throughput_bps / MBIT) for x, each in ticks],
         STREAMS: [(x, streams(each)) for x, each in zip(at_s, samples, strict=True)],
         ROUND_TRIP: [(x, 1e3 * each.rtt_s) for x, each in ticks if each.rtt_s is not None],
+        AGENT_POWER: [(x, each.power_w) for x, each in ticks if each.power_w is not None],
     }
+    across = {THROUGHPUT: levels}
+    panels = [name for name in lines if name != AGENT_POWER or lines[name]]
+    places = _PLACES[: len(panels)]
     return {
         "animation": False,
         "textStyle": {"fontFamily": "sans-serif"},
         "tooltip": {"trigger": "axis", "valueFormatter": in_unit("")},
         "axisPointer": {"link": [{"xAxisIndex": "all"}]},
-        "grid": [{"left": 70, "right": 24, "top": top, "height": height} for top, height in _PLACES],
-        "xAxis": [_time(number, last=number == len(PANELS) - 1) for number in range(len(PANELS))],
-        "yAxis": [
-            {"type": "value", "gridIndex": number, "name": name, "nameLocation": "middle", "nameGap": 48, "min": 0,
-             "splitNumber": 3, "splitLine": {"lineStyle": {"color": LINE}}}
-            for number, name in enumerate(PANELS)
-        ],
+        "grid": [{"left": 70, "right": 24, "top": top, "height": height} for top, height in places],
+        "xAxis": [_time(number, last=number == len(panels) - 1) for number in range(len(panels))],
+        "yAxis": [_up(number, name, lines[name], across.get(name, ())) for number, name in enumerate(panels)],
         "series": [
-            {"type": "line", "name": name, "data": line, "xAxisIndex": number, "yAxisIndex": number,
+            {"type": "line", "name": name, "data": lines[name], "xAxisIndex": number, "yAxisIndex": number,
              "symbolSize": 5, "step": "end" if name == STREAMS else False, "itemStyle": {"color": COLOURS[number]},
-             "markLine": _marks(changes) if name == THROUGHPUT else {}}
-            for number, (name, line) in enumerate(lines.items())
+             "markLine": _marks(changes if name == THROUGHPUT else [], across.get(name, ())),
+             "markArea": _bands(across.get(name, ()))}
+            for number, name in enumerate(panels)
         ],
     }  # fmt: skip
 
 
-_PLACES = ((16, 170), (220, 90), (344, 90))
+_PLACES = ((16, 170), (220, 90), (344, 90), (468, 90))
+_EXPECTED, _TARGET = COLOURS[2], COLOURS[4]
+_ROOM = 1.08
+"""Of the axis above the highest value."""
+
+
+def _up(number: int, name: str, line: Sequence[tuple[float, float]], levels: Sequence[Level]) -> Options:
+    """An axis that reaches the lines across its panel, too."""
+    highest = max(
+        [y for _, y in line] + [max(each.value, (each.band or (0.0, 0.0))[1]) for each in levels], default=0.0
+    )
+    reach = {"max": float(f"{_ROOM * highest:.2g}")} if levels and highest > 0 else {}
+    return {"type": "value", "gridIndex": number, "name": name, "nameLocation": "middle", "nameGap": 48, "min": 0,
+            "splitNumber": 3, "splitLine": {"lineStyle": {"color": LINE}}, **reach}  # fmt: skip
 
 
 def _time(number: int, *, last: bool) -> Options:
@@ -61,8 +91,26 @@ def _time(number: int, *, last: bool) -> Options:
     )
 
 
-def _marks(changes: Sequence[Options]) -> Options:
+def _marks(changes: Sequence[Options], levels: Sequence[Level]) -> Options:
+    """Upright where parameters were changed, level with their names what was expected and agreed."""
+    across = [_level(each) for each in levels]
     return {
-        "symbol": "none", "silent": True, "data": list(changes), "label": {"show": False},
+        "symbol": "none", "silent": True, "data": [*changes, *across], "label": {"show": False},
         "lineStyle": {"color": COLOURS[1], "type": "dashed", "opacity": 0.7},
     }  # fmt: skip
+
+
+def _level(level: Level) -> Options:
+    colour = _TARGET if level.is_target else _EXPECTED
+    position = "insideStartBottom" if level.is_target else "insideEndTop"  # apart where the two are close
+    return {
+        "yAxis": level.value, "name": level.name,
+        "label": {"show": True, "formatter": level.name, "position": position, "color": colour},
+        "lineStyle": {"color": colour, "type": "solid", "opacity": 1, "width": 1.5},
+    }  # fmt: skip
+
+
+def _bands(levels: Sequence[Level]) -> Options:
+    """The interval of what was expected."""
+    bands = [[{"yAxis": each.band[0]}, {"yAxis": each.band[1]}] for each in levels if each.band is not None]
+    return {"silent": True, "data": bands, "itemStyle": {"color": _EXPECTED, "opacity": 0.1}}

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.transfer_journal import TransferEnd, TransferNews
+from services.application.transfer_journal import Journalled, TransferEnd, TransferNews
 from services.persistence.repositories.months_of_logs import ClosedMonths
 from services.persistence.tables import transfer_samples, transfers
 from tradewind.errors import NotFound
@@ -16,7 +16,8 @@ from tradewind.sla import Sla
 from tradewind.transfer import Status
 from tradewind.wire.heartbeats import SpooledHeartbeat
 from tradewind.wire.recommendations import WireSla
-from tradewind.wire.transfers import SampleDecision, TransferSample, TransferState, TransferSummary
+from tradewind.wire.records import WireEnergy
+from tradewind.wire.transfers import Expected, SampleDecision, TransferSample, TransferState, TransferSummary
 
 _MONTHS_WITHOUT_PARTITION = text(
     "SELECT month FROM unnest(CAST(:months AS date[])) AS month"
@@ -75,6 +76,7 @@ class TransferJournal:
             set_={
                 "sla": func.coalesce(told.sla, new.sla),
                 "enquiry": func.coalesce(told.enquiry, new.enquiry),
+                "expected": func.coalesce(told.expected, new.expected),
                 "last_heartbeat_at": func.greatest(told.last_heartbeat_at, new.last_heartbeat_at),
                 "silent_at": case((is_heard_last, new.silent_at), else_=told.silent_at),
                 "sequence": case((is_news, new.sequence), else_=told.sequence),
@@ -137,6 +139,8 @@ class TransferJournal:
                 bytes_moved=end.bytes_moved,
                 throughput_bps=end.throughput_bps,
                 energy_j=end.energy_j,
+                duration_s=end.duration_s,
+                energy=[each.model_dump(mode="json", exclude_none=True) for each in end.energy],
                 agreement_kept=end.agreement_kept,
                 **({} if end.link_id is None else {"link_id": end.link_id}),
             )
@@ -179,8 +183,8 @@ class TransferJournal:
         rows = self._connection.execute(select(transfers).where(*wanted).order_by(*newest).limit(limit))
         return [_summary(row, now) for row in rows]
 
-    def get(self, transfer_id: UUID, *, now: datetime) -> tuple[TransferSummary, dict[str, Any] | None]:
-        """The transfer and its enquiry.
+    def get(self, transfer_id: UUID, *, now: datetime) -> Journalled:
+        """What is stored of the transfer.
 
         Raises
         ------
@@ -189,7 +193,13 @@ class TransferJournal:
         row = self._connection.execute(select(transfers).where(transfers.c.id == transfer_id)).one_or_none()
         if row is None:
             raise NotFound("no such transfer")
-        return _summary(row, now), row.enquiry
+        return Journalled(
+            summary=_summary(row, now),
+            enquiry=row.enquiry,
+            expected=None if row.expected is None else Expected.model_validate(row.expected),
+            duration_s=row.duration_s,
+            energy=tuple(WireEnergy.model_validate(each) for each in row.energy or ()),
+        )
 
     def samples(self, transfer: TransferSummary, *, after: int, limit: int) -> Sequence[TransferSample]:
         """At most ``limit`` samples with a sequence above ``after``, in their order."""
@@ -218,6 +228,7 @@ class TransferJournal:
             "mover": workload.link.mover,
             "sla": workload.sla,
             "enquiry": workload.enquiry and workload.enquiry.model_dump(mode="json", exclude_none=True),
+            "expected": news.expected and news.expected.model_dump(mode="json", exclude_none=True),
             "file_count": workload.file_count,
             "total_bytes": workload.total_bytes,
             "last_heartbeat_at": news.heard_at,

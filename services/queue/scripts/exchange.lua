@@ -8,7 +8,7 @@
 -- ARGV  1 known, 2 sequence, 3 state, 4 enquiry, 5 heartbeat, 6 decision, 7 session ttl s, 8 journal bytes,
 --       9 tenant, 10 transfer, 11 weight, 12 wanted files, 13 wanted streams, 14 used files, 15 used streams,
 --       16 silent after ms, 17 '1' where the heartbeat does not hold the enquiry, 18 longest gap of the watch ms,
---       19 for how long others may come back ms, 20… cap of files and cap of streams of each scope, '' for none
+--       19 for how long others may come back ms, 20 what is expected of the transfer, '' once told, 21… cap of files and cap of streams of each scope, '' for none
 -- Gives {'ended'}, or {'overtaken', state, journalled, files, streams} with the share of the session that stands, or
 -- {'stored', '', journalled, files, streams}; files and streams are '' where no cap is set.
 
@@ -86,7 +86,7 @@ local granted = {false, false}
 for i = 4, #KEYS do
   local others = members(KEYS[i])
   for what = 1, 2 do
-    local cap = ARGV[19 + 2 * (i - 4) + what]
+    local cap = ARGV[20 + 2 * (i - 4) + what]
     if cap ~= '' then
       local free = tonumber(cap)
       local all = {mine}
@@ -120,6 +120,10 @@ local told = {'tenant', ARGV[9], 'transfer', transfer, 'sequence', ARGV[2], 'hea
 if ARGV[17] == '1' then
   told[#told + 1] = 'enquiry'
   told[#told + 1] = ARGV[4]
+end
+if ARGV[20] ~= '' then
+  told[#told + 1] = 'expected'
+  told[#told + 1] = ARGV[20]
 end
 redis.call('XADD', journal, '*', unpack(told))
 local length = redis.call('XLEN', journal)

@@ -1,0 +1,57 @@
+"""What was expected of the sample's tuned transfers: as if the first heartbeat of each had come to this service.
+
+They are told by their ends alone, which carry nothing of it, so this goes past the API into the sample's own database.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from services.application.transfer_journal import TransferNews, Workload
+from services.bootstrap import container
+from services.embedded.postgres import EmbeddedPostgres
+from services.embedded.valkey import EmbeddedValkey
+from services.persistence.roles import APP
+from services.prepare import FIRST_TENANT
+from tradewind.wire.recommendations import RecommendRequest
+from tradewind.wire.transfers import Expected
+
+
+class Offered(NamedTuple):
+    """An enquiry, and the recommendation that answered it, as JSON."""
+
+    enquiry: dict[str, Any]
+    answer: dict[str, Any]
+
+
+def tell_expectations(folder: Path, offers: Sequence[Offered]) -> None:
+    """Keep each offer beside the transfer of its id, which is known already.
+
+    Parameters
+    ----------
+    folder : of the running service's data.
+    """
+    with (
+        EmbeddedPostgres(folder / "postgres", tcp=True) as postgres,
+        EmbeddedValkey(folder / "valkey") as valkey,
+        container(database_url=postgres.url(APP), redis_url=valkey.url()) as parts,
+    ):
+        tenant_id = parts.store.registry.find_tenant(FIRST_TENANT)
+        assert tenant_id is not None, "the service has made it"
+        with parts.store.unit_of_work(tenant_id) as uow:
+            uow.journal.note([_news(each, parts.clock.now()) for each in offers])
+            uow.commit()
+
+
+def _news(offer: Offered, now: datetime) -> TransferNews:
+    return TransferNews(
+        transfer_id=UUID(offer.answer["transfer_id"]),
+        workload=Workload.asked(RecommendRequest.model_validate(offer.enquiry)),
+        started_at=now,
+        heard_at=None,
+        silent_at=None,
+        beats={},
+        expected=Expected.model_validate({**offer.answer, "probability": offer.answer["sla"]["probability"]}),
+    )

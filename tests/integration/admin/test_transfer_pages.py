@@ -1,0 +1,103 @@
+"""A transfer's page: what was expected at its begin, what was agreed, what it reached, each as it is stored."""
+
+import json
+import re
+
+import psycopg
+import pytest
+import redis
+
+from services.queue.sessions import JOURNAL
+from tests.integration.admin.test_overview import end
+from tests.integration.admin.visitors import person, signed_in
+from tests.integration.live_transfers import Transfer, client, learned
+from tests.integration.test_journal import Journal
+from tradewind.units import format_bps
+
+__all__ = ["client", "learned"]
+
+
+@pytest.fixture
+def journal(parts, redis_url):
+    with redis.Redis.from_url(redis_url) as store:
+        store.delete(JOURNAL)
+        yield Journal(parts, store)
+
+
+@pytest.fixture
+def analyst(parts, api, learned):
+    with signed_in(api, person(parts, learned, "analyst")) as visitor:
+        yield visitor
+
+
+def figures(text):
+    """Rows of the table of quantities, by name: agreed, expected, interval, reached."""
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', text)
+    return {name: re.findall(r"<td>(?:<strong>)?(.*?)(?:</strong>)?</td>", cells) for name, cells in rows}
+
+
+def test_what_was_expected_and_agreed_stands_beside_what_was_reached(analyst, client, journal):
+    ended = end(client, {"kind": "throughput_at_least", "target": 100e6}, energy_j=300)
+    journal.run()
+    told = client.get(f"/v1/transfers/{ended['transfer_id']}").json()
+    predicted = told["expected"]["predicted"]["throughput_bps"]
+    assert 0 < predicted["low"] < predicted["mean"] <= predicted["high"]
+    text = analyst.get(f"/admin/transfers/{ended['transfer_id']}").text
+    rows = figures(text)
+    agreed, expected, interval, reached = rows["Throughput"]
+    assert (agreed, reached) == ("at least 100 Mbit/s", "200 Mbit/s")
+    assert expected == format_bps(predicted["mean"])
+    assert interval == f"{format_bps(predicted['low'])} to {format_bps(predicted['high'])}"
+    assert rows["Duration"][3] == "40 s"
+    assert rows["Energy, total"][3] == "300 J (source and destination)"
+    assert rows["Power, total"][3] == "7.5 W"
+    assert "Agreed on at least 100 Mbit/s; reached 200 Mbit/s." in text
+    assert re.search(r'class="badge good">kept<', text)
+    drawn = json.loads(re.search(r"data-chart=\"([^\"]+)\"", text)[1].replace("&#34;", '"'))
+    levels = {each["name"]: each["yAxis"] for each in drawn["series"][0]["markLine"]["data"] if "yAxis" in each}
+    assert levels == {"expected": predicted["mean"] / 1e6, "agreed": 100.0}
+
+
+def test_a_row_that_is_changed_changes_the_page_of_its_transfer(analyst, client, journal, admin_database_url):
+    ended = end(client, {"kind": "deadline", "target": 41}, energy_j=300)
+    journal.run()
+    with psycopg.connect(admin_database_url) as admin:
+        admin.execute(
+            """
+            UPDATE transfers SET throughput_bps = 3e6, duration_s = 50, agreement_kept = false,
+                   energy = '[{"host": "source", "total_j": 77, "method": "rapl", "quality": "measured"}]',
+                   expected = jsonb_set(expected, '{predicted,throughput_bps,mean}', '12e6')
+             WHERE id = %s
+            """,
+            [ended["transfer_id"]],
+        )
+    text = analyst.get(f"/admin/transfers/{ended['transfer_id']}").text
+    rows = figures(text)
+    assert rows["Throughput"][1] == "12 Mbit/s"
+    assert rows["Throughput"][3] == "3 Mbit/s"
+    assert rows["Energy, total"][3] == "77 J (source)"
+    assert "source: 77 J in all (measured, rapl)" in text
+    assert "Agreed on within 41 s; reached 50 s." in text
+    assert re.search(r'class="badge bad">missed<', text)
+
+
+def test_why_an_agreement_is_not_judged_is_told(analyst, client):
+    def why(sla, **ended):
+        known = end(client, sla, **ended)
+        return re.search(r"</h2>\s*<p>(.*?)</p>", analyst.get(f"/admin/transfers/{known['transfer_id']}").text)[1]
+
+    assert "neither end was metered" in why({"kind": "energy_at_most", "target": 500})
+    assert "no target that could be missed" in why({"kind": "max_throughput"})
+    assert "cancelled" in why({"kind": "deadline", "target": 900}, status="cancelled")
+    assert "failed" in why({"kind": "deadline", "target": 900}, status="failed")
+
+
+def test_what_was_expected_is_that_of_the_first_heartbeat(client, journal, parts, learned):
+    transfer = Transfer(client)
+    transfer.beat(0)
+    transfer.beat(1)
+    assert journal.run().stored == 2
+    expected = client.get(f"/v1/transfers/{transfer.id}").json()["expected"]
+    recommended = transfer.recommended
+    assert expected["predicted"]["throughput_bps"] == pytest.approx(recommended["predicted"]["throughput_bps"])
+    assert (expected["source"], expected["release"]) == (recommended["source"], recommended["release"])
