@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 
+from benchmarks.command import told
 from benchmarks.demo import beside, changing_path, stack
 from benchmarks.demo.comparison import Run, common_ends, compared
 from benchmarks.demo.course import Course
@@ -49,18 +50,15 @@ FOLDER = ROOT / "var" / "demo"
 
 
 def main() -> int:
+    return told("demo", _run)
+
+
+def _run() -> int:
     began = time.monotonic()
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
-    try:
-        with ExitStack() as running:
-            report = Demo(running).run()
-    except TradewindError as error:
-        sys.stderr.write(f"demo: {error}\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("\ndemo: interrupted\n")
-        return 130
+    with ExitStack() as running:
+        report = Demo(running).run()
     (FOLDER / "report.json").write_text(json.dumps(report, indent=2) + "\n")
     say(f"\n{FOLDER / 'report.json'} written after {time.monotonic() - began:.0f} s")
     return 0

@@ -13,8 +13,10 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
+from benchmarks.command import told
 from benchmarks.facts.catalogue import Fact, read_facts
 from benchmarks.facts.checks import every_check, findings
 from benchmarks.facts.finding import Finding, Verdict
@@ -25,7 +27,6 @@ from benchmarks.precedence import precedence
 from benchmarks.report import ROOT, Value, arguments, write
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.wan.runs import RunLog
-from tradewind.errors import TradewindError
 
 CUT_S = 20.0
 SCRATCH = ROOT / "var" / "bench"
@@ -45,28 +46,25 @@ def main(argv: Sequence[str]) -> int:
         parser.error(f"nothing to measure of {', '.join(sorted(unknown))}; there is of {', '.join(FORMS)}")
     if options.measure is not None:
         become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.facts", *argv])
+    return told("facts", partial(_run, options), goes_on=True)
+
+
+def _run(options: argparse.Namespace) -> int:
     started_at = datetime.now(UTC)
-    try:
-        told = _told(options)
-    except TradewindError as error:
-        sys.stderr.write(f"facts: {error}\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("\nfacts: interrupted; the next start goes on from here\n")
-        return 130
+    findings = _findings(options)
     write(
         "facts",
         quick=options.quick,
-        results=[_row(*each) for each in told],
-        summary=_summary(told),
+        results=[_row(*each) for each in findings],
+        summary=_summary(findings),
         started_at=started_at,
     )
     if options.markdown:
-        PAGE.write_text(page_of(told, started_at), encoding="utf-8")
+        PAGE.write_text(page_of(findings, started_at), encoding="utf-8")
     return 0
 
 
-def _told(options: argparse.Namespace) -> Sequence[tuple[Fact, Finding]]:
+def _findings(options: argparse.Namespace) -> Sequence[tuple[Fact, Finding]]:
     facts = read_facts(options.data[0])
     bench = Bench(facts=facts, log=RunLog(options.records), folder=SCRATCH, cut_s=options.cut)
     if options.measure is not None:

@@ -11,14 +11,11 @@ from dataclasses import dataclass
 from benchmarks.facts.catalogue import Fact, Facts
 from benchmarks.facts.finding import By, Comparison, measured, property_of
 from benchmarks.facts.grounds import CHAMELEON, FAR, FRANKFURT, NEAR, SYDNEY, Run, run_of
+from benchmarks.mobile.pricing import as_published, split_of
 from benchmarks.wan.runs import Row
-from tradewind.mobile.catalogue import shipped_catalogue
-from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, TransferWork, modelled_split
 from tradewind.units import GB, throughput_bps
 
 RATIO, POINTS = 0.5, 15.0
-DEVICE, CORES, SLOWER = "galaxy-s5", 4, 4.0
-"""A core of a phone of 2014 takes four times as long as one here: an assumption."""
 CC, P = (1, 2, 4, 8, 16, 32), (1, 2, 4, 8)
 GRID = [(cc, p) for cc in (1, 4, 8, 16) for p in (1, 4, 8)]
 PIPELINED = 32
@@ -41,10 +38,7 @@ def _mbps(row: Row) -> float:
 
 def _phone_j(row: Row, radio: str = "wifi") -> float:
     """Dynamic energy of a phone per 100 MB, as the mobile paper tells it; modelled."""
-    device = shipped_catalogue().device(DEVICE)
-    busy = min(1.0, SLOWER * row["cpu_s"] / (CORES * row["duration_s"]))
-    work = TransferWork(duration_s=row["duration_s"], received_bytes=row["bytes_done"], utilisation={"cpu": busy})
-    return modelled_split(device, device.radio(radio), work).per(PAPER_UNIT_BYTES, row["bytes_done"]).dynamic_j
+    return split_of(row, as_published(radio)).dynamic_j
 
 
 def _client_j(row: Row) -> float:

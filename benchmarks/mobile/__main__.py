@@ -15,6 +15,7 @@ from functools import partial
 from math import isfinite
 from pathlib import Path
 
+from benchmarks.command import told
 from benchmarks.mobile.cells import (
     CUT_S,
     DATA_SETS,
@@ -34,7 +35,6 @@ from benchmarks.precedence import precedence
 from benchmarks.report import ROOT, Value, arguments, write
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.wan.runs import Row, RunLog
-from tradewind.errors import TradewindError
 from tradewind.units import throughput_bps
 
 VAR = ROOT / "var" / "bench"
@@ -45,14 +45,7 @@ def main(argv: Sequence[str]) -> int:
     """Measure, price, print the lessons and write ``var/bench/mobile.json``."""
     options = _parser().parse_args(argv)
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.mobile", *argv])
-    try:
-        return _run(options)
-    except TradewindError as error:
-        sys.stderr.write(f"mobile: {error}\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("\nmobile: interrupted; the next start goes on from here\n")
-        return 130
+    return told("mobile", partial(_run, options), goes_on=True)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -104,17 +97,17 @@ def _measured(options: argparse.Namespace, *, ahead: bool) -> tuple[Mapping[str,
 
 
 def _result(row: Row, radio: str) -> dict[str, Value]:
-    split = split_of(row, as_published(radio))
-    told: dict[str, Value] = {
+    shown: dict[str, Value] = {
         "case": f"{row['ground']} cc {row['concurrency']} p {row['parallelism']}",
         "radio": radio,
         "mbps": throughput_bps(row["bytes_done"], row["duration_s"]) / 1e6,
         "cut": row["cut"],
         "disturbed": row["disturbed"] is not None,
     }
-    if split is not None:
-        told |= {"base_j": split.base_j, "dynamic_j": split.dynamic_j, "tail_j": split.tail_j}
-    return told
+    if row["bytes_done"]:
+        split = split_of(row, as_published(radio))
+        shown |= {"base_j": split.base_j, "dynamic_j": split.dynamic_j, "tail_j": split.tail_j}
+    return shown
 
 
 def _summary(grounds: Mapping[str, Sequence[Row]], blocks: Sequence[Row]) -> dict[str, Value]:

@@ -51,11 +51,9 @@ def varied(radio: str, factor: float) -> Iterator[Constants]:
     yield Constants("tail", factor, device, replace(own, tail_w=own.tail_w.scaled(factor)))
 
 
-def split_of(row: Row, constants: Constants) -> EnergySplit | None:
-    """The split per 100 MB; ``None`` where nothing was moved."""
+def split_of(row: Row, constants: Constants) -> EnergySplit:
+    """The split per 100 MB of a run that has moved something."""
     moved_bytes = row["bytes_done"]
-    if not moved_bytes:
-        return None
     busy = min(1.0, SLOWER * row["cpu_s"] / (PHONE_CORES * row["duration_s"]))
     work = TransferWork(duration_s=row["duration_s"], received_bytes=moved_bytes, utilisation={"cpu": busy})
     ran = modelled_split(constants.device, constants.radio, work, screen_on=True).per(PAPER_UNIT_BYTES, moved_bytes)
@@ -65,8 +63,10 @@ def split_of(row: Row, constants: Constants) -> EnergySplit | None:
 
 def energy_j(row: Row, constants: Constants) -> float:
     """Base, dynamic and tail together, per 100 MB; infinite where nothing was moved."""
+    if not row["bytes_done"]:
+        return inf
     split = split_of(row, constants)
-    return inf if split is None else split.total_j + split.tail_j
+    return split.total_j + split.tail_j
 
 
 def tail_saving(rows: Sequence[Row], constants: Constants) -> float:

@@ -13,10 +13,11 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from benchmarks.command import told
 from benchmarks.report import Value, table
 from benchmarks.testbed import calibration
 from benchmarks.testbed.emulator import LinkControl
@@ -27,7 +28,7 @@ from benchmarks.testbed.permissions import become_root_of_a_user_namespace, requ
 from benchmarks.testbed.schedule import Step, scheduled
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.testbed.traces import read_traces, replayed
-from tradewind.errors import InvalidValue, NotFound, TradewindError
+from tradewind.errors import InvalidValue, NotFound
 from tradewind.units import parse_bps, parse_bytes, parse_seconds
 
 UP = "up"
@@ -37,18 +38,9 @@ _POLL_S = 0.05
 
 def main(argv: Sequence[str]) -> int:
     if not argv or argv[0].startswith("-"):
-        return _told(lambda: calibration.main(argv))
+        return told("testbed", lambda: calibration.main(argv))
     options = _parser().parse_args(argv)
-    return _told(lambda: options.run(options))
-
-
-def _told(work: Callable[[], int]) -> int:
-    """Run it; what goes wrong is one line."""
-    try:
-        return work()
-    except TradewindError as error:
-        sys.stderr.write(f"testbed: {error}\n")
-        return 1
+    return told("testbed", lambda: options.run(options))
 
 
 def up(options: argparse.Namespace) -> int:

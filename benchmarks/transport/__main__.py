@@ -4,13 +4,16 @@ FLD_TCP is installed for the run where it is not, and removed afterwards. Needs 
 the testbed need: root, a kernel with BTF, clang and bpftool; and Chromium.
 """
 
+import argparse
 import statistics
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
+from benchmarks.command import told
 from benchmarks.precedence import precedence
 from benchmarks.report import Value, arguments, write
 from benchmarks.testbed.permissions import require_permission
@@ -29,7 +32,6 @@ from benchmarks.transport.cases import (
 )
 from benchmarks.transport.measuring import Row, conditions, count_rounds, long_flow, short_flows
 from benchmarks.transport.pages import load_pages, sizes_of_har, typical_sizes
-from tradewind.errors import TradewindError
 from tradewind_agent.transport import installation
 from tradewind_agent.transport.parameters import Parameters
 
@@ -49,18 +51,17 @@ def main(argv: Sequence[str]) -> int:
         "--case", nargs="+", help="only short flows of these", choices=[each.name for each in SHORT_FLOWS]
     )
     parser.add_argument("--har", type=Path, help="replay the sizes of its first page; else a page like the paper's")
-    options = parser.parse_args(argv)
+    return told("transport", partial(_run, parser.parse_args(argv)))
+
+
+def _run(options: argparse.Namespace) -> int:
     started_at = datetime.now(UTC)
-    try:
-        require_permission()
-        with fld_tcp_installed(), nullcontext() if options.quick else precedence():
-            rows = list(_rows(quick=options.quick, wanted=options.case))
-            if options.case is None:
-                sizes = typical_sizes(options.seed) if options.har is None else sizes_of_har(options.har.read_bytes())
-                rows += _pages(sizes, quick=options.quick, seed=options.seed)
-    except TradewindError as error:
-        sys.stderr.write(f"transport: {error}\n")
-        return 1
+    require_permission()
+    with fld_tcp_installed(), nullcontext() if options.quick else precedence():
+        rows = list(_rows(quick=options.quick, wanted=options.case))
+        if options.case is None:
+            sizes = typical_sizes(options.seed) if options.har is None else sizes_of_har(options.har.read_bytes())
+            rows += _pages(sizes, quick=options.quick, seed=options.seed)
     write("transport", quick=options.quick, results=rows, summary=summary(rows), started_at=started_at)
     return 0
 

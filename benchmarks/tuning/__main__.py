@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from benchmarks.command import told
 from benchmarks.precedence import precedence
 from benchmarks.report import ROOT, arguments, table, write
 from benchmarks.sources import digests
@@ -25,7 +26,7 @@ from benchmarks.tuning.summary import compared, result, summary, timeline
 from benchmarks.tuning.transfers import yard
 from benchmarks.tuning.tuners import OURS, VARIANTS
 from benchmarks.wan.runs import Row, RunLog
-from tradewind.errors import InvalidValue, TradewindError
+from tradewind.errors import InvalidValue
 
 RECORDS = ROOT / "benchmarks" / "records"
 VAR = ROOT / "var" / "bench"
@@ -55,14 +56,7 @@ def main(argv: Sequence[str]) -> int:
     """Measure the cells asked for, print all that are finished and write ``var/bench/tuning.json``."""
     options = _parser().parse_args(argv)
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.tuning", *argv])
-    try:
-        return _run(options)
-    except TradewindError as error:
-        sys.stderr.write(f"tuning: {error}\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("\ntuning: interrupted; the next start goes on from here\n")
-        return 130
+    return told("tuning", partial(_run, options), goes_on=True)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -12,8 +12,10 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
+from benchmarks.command import told
 from benchmarks.precedence import precedence
 from benchmarks.report import ROOT, arguments, write
 from benchmarks.testbed.data_sets import TUNED_S, SizeLists, draw_sizes, needed_bytes, read_size_lists
@@ -29,7 +31,7 @@ from benchmarks.wan.knowledge import Knowledge
 from benchmarks.wan.peers_alone import run_peers
 from benchmarks.wan.runs import Row, RunLog, hashes, hashes_of_rules
 from benchmarks.wan.summary import missing, result, summary
-from tradewind.errors import InvalidValue, TradewindError
+from tradewind.errors import InvalidValue
 
 RECORDS = ROOT / "benchmarks" / "records" / "wan.ndjson"
 VAR = ROOT / "var" / "bench"
@@ -43,14 +45,7 @@ def main(argv: Sequence[str]) -> int:
     """Measure the cells asked for, print all that are finished and write ``var/bench/wan.json``."""
     options = _parser().parse_args(argv)
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.wan", *argv])
-    try:
-        return _run(options)
-    except TradewindError as error:
-        sys.stderr.write(f"wan: {error}\n")
-        return 1
-    except KeyboardInterrupt:
-        sys.stderr.write("\nwan: interrupted; the next start goes on from here\n")
-        return 130
+    return told("wan", partial(_run, options), goes_on=True)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,0 +1,20 @@
+"""How a benchmark's command ends: what goes wrong is one line, an interrupt is no traceback."""
+
+import sys
+from collections.abc import Callable
+
+from tradewind.errors import TradewindError
+
+FAILED, INTERRUPTED = 1, 130
+
+
+def told(name: str, work: Callable[[], int], *, goes_on: bool = False) -> int:
+    """Exit code of ``work``; ``goes_on`` : what an interrupted run has measured is kept for the next."""
+    try:
+        return work()
+    except TradewindError as error:
+        sys.stderr.write(f"{name}: {error}\n")
+        return FAILED
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\n{name}: interrupted{'; the next start goes on from here' if goes_on else ''}\n")
+        return INTERRUPTED
