@@ -289,7 +289,7 @@ DAILY_ROLLUPS = View(
 
 QUOTES = View(
     "quotes",
-    "Facts: one row a recommendation while a price book was in force; transfers.transfer_id tells what became of it.",
+    "Facts: one row a recommendation in a tier, quoted or not; transfers.transfer_id tells what became of it.",
     "public.quotes",
     (
         ("transfer_id", "The transfer that it was offered for; transfers.transfer_id is the same."),
@@ -298,10 +298,10 @@ QUOTES = View(
         ("key_id", "The key that asked."),
         ("link_id", _OF_LINK),
         ("tier_id", "The tier; see partitions.tier_id."),
-        ("book_id", "The price book in force; see prices.book_id."),
-        ("amount", "Price offered, in the currency; NULL: the book has none for the tier."),
-        ("currency", "Of the amount, by ISO 4217."),
-        ("energy_basis", "Energy that the price is about: total or dynamic."),
+        ("book_id", "The price book in force; see prices.book_id. NULL: there was none."),
+        ("amount", "Price offered, in the currency; NULL: the book has none for the tier, or there was no book."),
+        ("currency", "Of the amount, by ISO 4217; NULL: there was no book."),
+        ("energy_basis", "Energy that the price is about, without a book the agreement: total or dynamic."),
         ("sla", "Kind of the SLA asked for."),
         ("total_bytes", "bytes: of the data set."),
         ("throughput_bps", "bit/s: predicted mean."),

@@ -1,4 +1,4 @@
-"""What was quoted, and whose key a batch of logs came by: what bills are made of."""
+"""What was asked for and quoted, and whose key a batch of logs came by: what bills are made of."""
 
 from alembic import op
 
@@ -35,14 +35,16 @@ QUOTES = """
         key_id uuid NOT NULL,
         link_id uuid NOT NULL,
         tier_id uuid NOT NULL,
-        book_id uuid NOT NULL,
+        book_id uuid,
         amount numeric CHECK (amount >= 0),
-        currency text NOT NULL,
+        currency text,
         energy_basis text NOT NULL,
         sla text NOT NULL,
         total_bytes bigint NOT NULL,
         throughput_bps double precision NOT NULL,
         energy_j double precision,
-        PRIMARY KEY (tenant_id, transfer_id, at)
+        PRIMARY KEY (tenant_id, transfer_id, at),
+        CHECK ((book_id IS NULL) = (currency IS NULL)),
+        CHECK (amount IS NULL OR book_id IS NOT NULL)
     ) PARTITION BY RANGE (at)
 """

@@ -35,10 +35,9 @@ async def recommend_parameters(asked: WholeRecommendRequest, parts: Parts, princ
     """Parameters for each chunk of a data set, what to expect of them, and a table to go on tuning with alone."""
     enquiry = enquiry_of(asked, weight=principal.weight)
     offer = await offer_for(enquiry, parts, principal.tenant_id)
-    if offer.quote is not None:
-        quote = StoredQuote.of(offer, enquiry, key_id=principal.key_id, at=parts.clock.now())
-        if quote is not None:
-            parts.quotes.note(principal.tenant_id, quote)
+    asked_for = StoredQuote.of(offer, enquiry, key_id=principal.key_id, at=parts.clock.now())
+    if asked_for is not None:
+        parts.quotes.note(principal.tenant_id, asked_for)
     parts.metrics.recommended[offer.recommendation.source].inc()
     body = rendered(offer)
     if asked.compression is not None:

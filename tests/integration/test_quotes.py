@@ -19,9 +19,10 @@ from services.application.stream_journal import Run
 from services.bootstrap import Container
 from services.queue.quote_recorder import QUOTES, QuoteRecorder
 from tests.conditions import eventually
-from tests.integration.billing import book_in_force, journalled, quoted, store, valkey
+from tests.integration.billing import PRICE, book_in_force, journalled, logged, quoted, statement, store, valkey
 from tests.integration.live_transfers import learned
 from tests.stack import Tenant
+from tradewind.pricing import PriceModel, amount_of
 from tradewind.sla import EnergyBasis, SlaKind
 
 __all__ = ["learned", "store", "valkey"]
@@ -55,13 +56,25 @@ def some_quote(number: int) -> StoredQuote:
     )
 
 
-def test_without_a_book_in_force_nothing_is_written(
-    api: str, learned: Tenant, store: redis.Redis, parts: Container
+def test_the_first_draft_is_tried_on_what_was_asked_for_before_any_book_and_charged_to_nobody(
+    provider: httpx.Client, learned: Tenant, store: redis.Redis, parts: Container
 ) -> None:
-    with learned.client(api, Scope.AGENT) as agent:
-        assert quoted(agent)["sla"]["price"] is None
-    asyncio.run(parts.quotes.write())
-    assert store.xlen(QUOTES) == 0
+    made = quoted(provider)
+    assert made["sla"]["price"] is None
+    journalled(parts, store)
+    (row,) = stored(learned, made["transfer_id"])
+    assert (row["amount"], row["book_id"], row["currency"]) == (None, None, None)
+    draft = provider.post("/v1/price-books", json={"name": "First", "currency": "EUR"}).json()
+    tier, here = made["sla"]["tier_id"], f"/v1/price-books/{draft['id']}"
+    provider.put(f"{here}/tiers/{tier}", json=PRICE).raise_for_status()
+    told = provider.get(f"{here}/what-if").json()
+    model = PriceModel(**{part: Decimal(value) for part, value in PRICE.items()})
+    energy_j = made["predicted"]["energy_j"]["mean"]
+    assert Decimal(told["book"]["revenue"]) == amount_of(model, moved_bytes=30_000_000, energy_j=energy_j)
+    assert (told["requests"], told["in_force"]) == (1, None)
+    logged(provider, transfer_id=made["transfer_id"])
+    (key,) = statement(provider)
+    assert (key["billed"], [each["reason"] for each in key["unbilled"]]) == ([], ["not_quoted"])
 
 
 def test_what_was_quoted_is_stored_as_it_was_answered(

@@ -41,7 +41,7 @@ class Quotes:
             self._ensure_months(missing)
         self._connection.execute(
             insert(quotes).on_conflict_do_nothing(),
-            [{"tenant_id": self._tenant_id, **each.model_dump()} for each in told],
+            [{"tenant_id": self._tenant_id, **each._asdict()} for each in told],
         )
 
     def demand(self, since: datetime) -> Sequence[Demand]:

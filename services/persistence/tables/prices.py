@@ -40,16 +40,18 @@ prices = Table(
     _price("margin"),
 )
 
-# Partitioned by month of at. No foreign keys: quotes outlive the releases that they were made of.
+# Partitioned by month of at. Without a book: asked for while none was in force.
+# No foreign keys: quotes outlive the releases that they were made of.
 quotes = Table(
     "quotes",
     METADATA,
     Column("tenant_id", Uuid, primary_key=True),
     Column("transfer_id", Uuid, primary_key=True),
     Column("at", instant("at").type, primary_key=True),
-    *(Column(name, Uuid, nullable=False) for name in ("key_id", "link_id", "tier_id", "book_id")),
+    *(Column(name, Uuid, nullable=False) for name in ("key_id", "link_id", "tier_id")),
+    Column("book_id", Uuid),
     Column("amount", Numeric),
-    label("currency"),
+    label("currency", nullable=True),
     label("energy_basis"),
     label("sla"),
     Column("total_bytes", BigInteger, nullable=False),
