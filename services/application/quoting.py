@@ -13,6 +13,7 @@ from tradewind.pricing import Price, amount_of
 from tradewind.sla import Sla
 
 NOT_PRICED = "; not priced: the price book in force has no price for this tier"
+NO_TIER = "; not priced: its cluster has no tier for such an agreement, which could have a price"
 NO_ENERGY = "; not priced: the price book charges energy, and that of this transfer is not known"
 
 
@@ -30,7 +31,7 @@ class Quoted(NamedTuple):
 
 def quoted(
     book: PublishedBook,
-    tier_id: UUID,
+    tier_id: UUID | None,
     predicted: Prediction,
     *,
     chunks: Sequence[Chunk],
@@ -39,7 +40,9 @@ def quoted(
     sla: Sla,
     room_bps: float,
 ) -> Quoted:
-    """The price of a transfer in a tier."""
+    """The price of a transfer in a tier, ``None`` where it is in none."""
+    if tier_id is None:
+        return Quoted(book, None, None, NO_TIER)
     if book.energy_basis is not sla.energy_basis:
         predicted = _on_basis_of(book, chunks=chunks, solutions=solutions, dataset=dataset, sla=sla, room_bps=room_bps)
     energy_j = None if predicted.energy_j is None else predicted.energy_j.mean

@@ -27,6 +27,7 @@ from services.application.fresh_path import path_told, recommend_unseen
 from services.application.quoting import Quoted, quoted
 from services.application.served_model import ServedLeaf, ServedModel
 from services.application.snapshot import Snapshot
+from services.application.tier_of_answer import tier_of, weightiest
 from tradewind.dataset import Chunk
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import Path
@@ -74,9 +75,10 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
     leaves = [snapshot.shelf.under(leaf, load).limited_to(enquiry.rate_limit_bps) for leaf, _ in nearest]
     octaves = max((away for _, away in nearest), default=0.0)
     ceiling_bps = path.at_most(enquiry.rate_limit_bps).bandwidth_bps
-    solutions = _solve(enquiry, chunks, leaves, ceiling_bps or math.inf) if octaves <= MAX_OCTAVES else None
-    if solutions is None:
+    solved = _solve(enquiry, chunks, leaves, ceiling_bps or math.inf) if octaves <= MAX_OCTAVES else None
+    if solved is None:
         return replace(enquiry, path=path, load=load.share)
+    solutions, agreed = solved
     plan = tuple(map(planned, chunks, solutions))
     room_bps = min(_ceiling_bps(model, path, load), enquiry.rate_limit_bps or math.inf)
     predicted = together(chunks, solutions, enquiry.dataset, enquiry.sla, room_bps)
@@ -86,7 +88,18 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
     sla = SlaAnswer(agreement=enquiry.sla, probability=probability, feasible=feasible)
     quote = None
     if feasible:
-        sla, quote = _in_its_tier(sla, snapshot, enquiry, chunks, solutions, predicted=predicted, room_bps=room_bps)
+        most = weightiest(chunks)
+        tier = tier_of(agreed[most], leaves[most], solutions, enquiry.dataset)
+        sla, quote = _in_tier(
+            sla,
+            tier,
+            snapshot,
+            enquiry=enquiry,
+            chunks=chunks,
+            solutions=solutions,
+            predicted=predicted,
+            room_bps=room_bps,
+        )
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
         plan=plan,
@@ -113,26 +126,27 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
     return Offer(recommendation, tables, quote, indexed.link_id)
 
 
-def _in_its_tier(
+def _in_tier(
     sla: SlaAnswer,
+    tier: Solution | None,
     snapshot: Snapshot,
+    *,
     enquiry: Enquiry,
     chunks: Sequence[Chunk],
     solutions: Sequence[Solution],
-    *,
     predicted: Prediction,
     room_bps: float,
 ) -> tuple[SlaAnswer, Quoted | None]:
-    """The answer with its tier, that of the weightiest chunk, and what the book in force says of it."""
-    weightiest = _weightiest(chunks, solutions)
-    tier_id, names = weightiest.tier_id, snapshot.index.tier_names
-    called = weightiest.tier if tier_id is None else names.get(tier_id, weightiest.tier)
-    sla = sla._replace(tier_id=tier_id, tier=called)
-    if snapshot.book is None or weightiest.tier_id is None:
+    """The answer with its tier, and what the book in force says of it."""
+    tier_id = None
+    if tier is not None and tier.tier_id is not None:
+        tier_id = tier.tier_id
+        sla = sla._replace(tier_id=tier_id, tier=snapshot.index.tier_names.get(tier_id, tier.tier))
+    if snapshot.book is None:
         return sla, None
     quote = quoted(
         snapshot.book,
-        weightiest.tier_id,
+        tier_id,
         predicted,
         chunks=chunks,
         solutions=solutions,
@@ -141,12 +155,6 @@ def _in_its_tier(
         room_bps=room_bps,
     )
     return sla._replace(price=quote.price), quote
-
-
-def _weightiest(chunks: Sequence[Chunk], solutions: Sequence[Solution]) -> Solution:
-    """The solution of the chunk with the most bytes."""
-    sizes = [chunk.dataset.total_bytes for chunk in chunks]
-    return solutions[sizes.index(max(sizes))]
 
 
 def _ceiling_bps(model: ServedModel, path: Path, load: AssumedLoad) -> float:
@@ -159,8 +167,8 @@ def _ceiling_bps(model: ServedModel, path: Path, load: AssumedLoad) -> float:
 
 def _solve(
     enquiry: Enquiry, chunks: Sequence[Chunk], leaves: Sequence[ServedLeaf], ceiling_bps: float
-) -> list[Solution] | None:
-    """A solution for each chunk; where their sum exceeds the caps, each is solved again on its share of them.
+) -> tuple[list[Solution], list[Sla]] | None:
+    """A solution for each chunk, and what each goes by; where the sum exceeds the caps, each has its share of them.
 
     ``None`` where the leaves cannot tell: no power in their logs, or caps below every setting seen.
     """
@@ -171,10 +179,10 @@ def _solve(
     agreed = [_agreed(enquiry.sla, leaf, ceiling_bps, share) for leaf, share in zip(leaves, shares, strict=True)]
     caps = enquiry.caps
     solutions = _solve_within(agreed, chunks, leaves, [caps] * len(chunks))
-    if solutions is None or caps is NO_CAPS or within_together(solutions, caps):
-        return solutions
-    parts = [caps.part(share, len(chunks)) for share in shares]
-    return _solve_within(agreed, chunks, leaves, parts)
+    if solutions is not None and caps is not NO_CAPS and not within_together(solutions, caps):
+        parts = [caps.part(share, len(chunks)) for share in shares]
+        solutions = _solve_within(agreed, chunks, leaves, parts)
+    return None if solutions is None else (solutions, [sla for sla, _ in agreed])
 
 
 def _agreed(sla: Sla, leaf: ServedLeaf, ceiling_bps: float, share: float) -> tuple[Sla, float]:
@@ -200,8 +208,6 @@ def _solve_within(
         if solution is None or (permitted is not NO_CAPS and not permitted.allow(solution.setting.parameters)):
             part = share_of(sla, share, leaf.model.table.base_power_w)
             solution = solve(leaf.table, chunk, part, permitted)
-            if solution is not None and solution.feasible and permitted is NO_CAPS and leaf.usual is not None:
-                solution = _in_tier(solution, _solved_beforehand(key, chunk, leaf.usual, sla, share))
         if solution is None:
             return None
         solutions.append(solution)
@@ -216,11 +222,6 @@ def _solved_beforehand(key: PartitionKey, chunk: Chunk, leaf: ServedLeaf, sla: S
         dataset_bytes=chunk.dataset.total_bytes,
         part_of_target=target_share(sla, share, leaf.model.table.base_power_w),
     )
-
-
-def _in_tier(solution: Solution, usual: Solution | None) -> Solution:
-    """What was solved anew for another load than usual, in the tier that serves the same target at the usual one."""
-    return solution if usual is None else replace(solution, tier_id=usual.tier_id, tier=usual.tier)
 
 
 def _rationale(

@@ -49,9 +49,9 @@ class ServedPartition(Solution):
 class ServedLeaf:
     """A leaf ready to answer under one load, its median unless shifted; what is asked for is made once and kept.
 
-    ``compact`` is the compact table at the median; ``usual`` is the leaf at its median, ``None`` for that leaf itself.
-    ``ceiling_bps`` is what the path carries; ``is_limited`` where a user permits less: nothing solved beforehand
-    holds then.
+    ``compact`` is the compact table at the median; ``usual`` is the leaf at its median, as its provider sees it,
+    ``None`` for that leaf itself. ``ceiling_bps`` is what the path carries; ``is_limited`` where a user permits less:
+    nothing solved beforehand holds then.
     """
 
     model: LeafModel
@@ -77,7 +77,7 @@ class ServedLeaf:
         """The leaf for a user who permits no more than this rate; itself where it is above what the path carries."""
         if rate_bps is None or rate_bps >= self.ceiling_bps:
             return self
-        return replace(self, ceiling_bps=rate_bps, is_limited=True)
+        return replace(self, ceiling_bps=rate_bps, is_limited=True, usual=self.usual or self)
 
     @cached_property
     def table(self) -> SettingTable:
