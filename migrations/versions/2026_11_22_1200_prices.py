@@ -1,4 +1,4 @@
-"""Price books and the prices of tiers in them; what is published can be changed by nobody."""
+"""Price books and the prices of tiers in them; what has come into force can be changed by nobody."""
 
 from alembic import op
 
@@ -14,12 +14,13 @@ def upgrade() -> None:
     op.execute(PRICE_BOOKS)
     op.execute("CREATE UNIQUE INDEX price_books_effective_key ON price_books (tenant_id, effective_from)")
     op.execute(PRICES)
-    protect("price_books", grants="SELECT, INSERT, UPDATE")
+    protect("price_books")
     protect("prices")
     op.execute(
         "CREATE POLICY drafts_change ON price_books AS RESTRICTIVE FOR UPDATE "
-        "USING (published_at IS NULL) WITH CHECK (true)"
+        "USING (published_at IS NULL OR effective_from > now()) WITH CHECK (true)"
     )
+    op.execute("CREATE POLICY drafts_go ON price_books AS RESTRICTIVE FOR DELETE USING (published_at IS NULL)")
     for command, clauses in (("INSERT", ("WITH CHECK",)), ("UPDATE", ("USING", "WITH CHECK")), ("DELETE", ("USING",))):
         held = " ".join(f"{clause} ({OF_A_DRAFT})" for clause in clauses)
         op.execute(f"CREATE POLICY drafts_{command.lower()} ON prices AS RESTRICTIVE FOR {command} {held}")

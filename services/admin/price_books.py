@@ -26,6 +26,7 @@ from services.application.price_books import (
 )
 from services.application.price_changes import changes
 from services.application.sla_tiers import by_cluster, names_of, tiers_of_link
+from services.application.take_back_prices import delete_draft, withdraw_book
 from services.application.what_if import TRIED_ON, try_on_demand
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.units import format_count
@@ -110,6 +111,7 @@ def book_page(
         book=book,
         state=book.state(now),
         editable=may_change and book.state(now) is BookState.DRAFT,
+        waiting=may_change and book.effective_from is not None and book.effective_from > now,
         in_force=beside,
         links=links,
         learned=learned,
@@ -200,3 +202,20 @@ def publish(
         publish_book(book_id, effective_from=begins_at, version=version, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)
     return done(request, HERE, "The book is published; from its date on every recommendation quotes it.")
+
+
+@router.post("/{book_id}/withdraw")
+def withdraw(request: Request, book_id: UUID, visit: Provider, parts: Parts, *, version: Version) -> Response:
+    """Make a draft again of a book whose date has not come."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        withdraw_book(book_id, version=version, uow=uow, clock=parts.clock)
+    parts.snapshots.forget(visit.visitor.tenant_id)
+    return done(request, f"{HERE}/{book_id}", "The book is withdrawn: it is a draft again.")
+
+
+@router.post("/{book_id}/delete")
+def delete(request: Request, book_id: UUID, visit: Provider, parts: Parts, *, version: Version) -> Response:
+    """Delete a draft with its prices."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        delete_draft(book_id, version=version, uow=uow)
+    return done(request, HERE, "The draft is deleted.")

@@ -17,6 +17,7 @@ from services.application.price_books import (
     set_energy_cost,
     set_prices,
 )
+from services.application.take_back_prices import delete_draft, withdraw_book
 from services.application.what_if import Earned, PlacedTier, TierWhatIf, try_on_demand
 from services.bootstrap import Container
 from tradewind.errors import InvalidValue
@@ -89,6 +90,13 @@ def change_book(
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         book = set_energy_cost(book_id, change.energy_cost_per_kwh, version=_version(if_match), uow=uow)
     return _tagged(book, parts, response)
+
+
+@router.delete("/{book_id}", status_code=204)
+def delete_book(book_id: UUID, parts: Parts, principal: ProviderKey, *, if_match: IfMatch = None) -> None:
+    """Delete a draft with its prices."""
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        delete_draft(book_id, version=_version(if_match), uow=uow)
 
 
 @router.get("/{book_id}/what-if")
@@ -164,6 +172,17 @@ def publish(
         book = publish_book(
             book_id, effective_from=effective_from, version=_version(if_match), uow=uow, clock=parts.clock
         )
+    parts.snapshots.forget(principal.tenant_id)
+    return _tagged(book, parts, response)
+
+
+@router.post("/{book_id}/withdraw")
+def withdraw(
+    book_id: UUID, parts: Parts, principal: ProviderKey, *, response: Response, if_match: IfMatch = None
+) -> WirePriceBook:
+    """Make a draft again of a published book whose date has not come; until a minute before it."""
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        book = withdraw_book(book_id, version=_version(if_match), uow=uow, clock=parts.clock)
     parts.snapshots.forget(principal.tenant_id)
     return _tagged(book, parts, response)
 

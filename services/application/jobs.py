@@ -67,7 +67,7 @@ class LimitsChanged:
 
 @dataclass(frozen=True, slots=True)
 class PricesChanged:
-    """A price book of the tenant was published: snapshots in memory are to be replaced."""
+    """A price book of the tenant was published or withdrawn: snapshots in memory are to be replaced."""
 
     tenant_id: UUID
 

@@ -65,6 +65,8 @@ class PriceBooks(Protocol):
     def put(self, book_id: UUID, prices: Mapping[UUID, PriceModel | None]) -> None: ...
     def set_energy_cost(self, book_id: UUID, per_kwh: Decimal | None) -> None: ...
     def publish(self, book_id: UUID, *, effective_from: datetime, at: datetime) -> None: ...
+    def withdraw(self, book_id: UUID) -> None: ...
+    def delete(self, book_id: UUID) -> None: ...
     def starts_at(self, at: datetime) -> bool: ...
 
 
@@ -139,7 +141,7 @@ def set_prices(
     InvalidValue : the tenant has none of these tiers.
     Conflict : the book is published, or somebody else changed it.
     """
-    book = _claimed_draft(book_id, version, uow)
+    book = claimed_draft(book_id, version, uow)
     changed = {tier_id: price for tier_id, price in prices.items() if price != book.prices.get(tier_id)}
     if not changed:
         return book
@@ -184,7 +186,7 @@ def set_energy_cost(book_id: UUID, per_kwh: Decimal | None, *, version: int | No
     InvalidValue : it is no cost.
     Conflict : the book is published, or somebody else changed it.
     """
-    book = _claimed_draft(book_id, version, uow)
+    book = claimed_draft(book_id, version, uow)
     if per_kwh == book.energy_cost_per_kwh:
         return book
     uow.price_books.set_energy_cost(book_id, None if per_kwh is None else check_energy_cost(per_kwh))
@@ -221,7 +223,7 @@ def publish_book(
     Conflict : it is published, somebody else changed it, or another book begins at the same time.
     """
     now = clock.now()
-    book = _claimed_draft(book_id, version, uow)
+    book = claimed_draft(book_id, version, uow)
     if not book.prices:
         raise InvalidValue("prices", "the book prices no tier; set the price of one before publishing it")
     begins_at = now if effective_from is None else effective_from
@@ -237,15 +239,27 @@ def publish_book(
     return published
 
 
-def _claimed_draft(book_id: UUID, version: int | None, uow: PriceUnitOfWork) -> PriceBook:
+def claimed_draft(book_id: UUID, version: int | None, uow: PriceUnitOfWork) -> PriceBook:
+    """The draft, kept from others until the transaction ends.
+
+    Raises
+    ------
+    NotFound : the tenant has no such book.
+    Conflict : it is published, or not at this version any more.
+    """
     book = uow.price_books.claim(book_id)
     if book.published_at is not None:
         raise Conflict("the book is published and never changes; draft a copy of it")
+    check_version(book, version)
+    return book
+
+
+def check_version(book: PriceBook, version: int | None) -> None:
+    """Refuse a change that was made on another version; ``None`` is made on any."""
     if version is not None and version != book.version:
         raise Conflict(
             f"somebody changed the book meanwhile: it is at version {book.version}, not {version}; look again"
         )
-    return book
 
 
 def price_words(price: PriceModel | None) -> Mapping[str, str] | None:

@@ -173,6 +173,47 @@ def test_a_published_book_never_changes(provider: httpx.Client, tier: str, learn
     assert provider.get(here).json()["prices"] == stands["prices"]
 
 
+def test_a_book_is_withdrawn_until_its_date_comes_and_the_one_before_it_goes_on(
+    provider: httpx.Client, tier: str, learned: Tenant
+) -> None:
+    first, second = priced(provider, tier), priced(provider, tier)
+    published(provider, first).raise_for_status()
+    here = f"/v1/price-books/{second['id']}"
+    assert "nothing to withdraw" in reason(provider.post(f"{here}/withdraw"), 409)
+    before = provider.get(here).json()
+    stands = published(provider, second, datetime.now(UTC) + timedelta(days=400)).json()
+    assert "meanwhile" in reason(provider.post(f"{here}/withdraw", headers={"If-Match": '"1"'}), 409)
+    assert provider.get(here).json() == stands
+    withdrawn = provider.post(f"{here}/withdraw", headers={"If-Match": f'"{stands["version"]}"'}).json()
+    assert withdrawn == before | {"version": stands["version"] + 1}
+    assert provider.get(f"/v1/price-books/{first['id']}").json()["effective_until"] != stands["effective_from"]
+    with learned.parts.store.unit_of_work(learned.id) as uow:
+        (entry,) = uow.audit.page(limit=1, about="price")
+    assert (entry.action, entry.subject) == ("price_book.withdrawn", "Winter")
+    assert "is in force" in reason(provider.post(f"/v1/price-books/{first['id']}/withdraw"), 409)
+    published(provider, second, datetime.now(UTC) + timedelta(seconds=50)).raise_for_status()
+    assert "within a minute" in reason(provider.post(f"{here}/withdraw"), 409)
+
+
+def test_a_draft_is_deleted_with_its_prices_and_nothing_else_is(
+    provider: httpx.Client, tier: str, learned: Tenant, database_url: str
+) -> None:
+    book, other = priced(provider, tier), priced(provider, tier)
+    here = f"/v1/price-books/{book['id']}"
+    assert "meanwhile" in reason(provider.delete(here, headers={"If-Match": '"1"'}), 409)
+    assert provider.delete(here, headers={"If-Match": f'"{book["version"]}"'}).status_code == 204
+    assert provider.get(here).status_code == provider.delete(here).status_code == 404
+    with learned.parts.store.unit_of_work(learned.id) as uow:
+        (entry,) = uow.audit.page(limit=1, about="price")
+    assert (entry.action, entry.detail["prices"]) == ("price_book.deleted", "1 tier")
+    published(provider, other, datetime.now(UTC) + timedelta(days=401)).raise_for_status()
+    assert "never changes" in reason(provider.delete(f"/v1/price-books/{other['id']}"), 409)
+    with psycopg.connect(database_url) as connection:
+        connection.execute("SELECT set_config('tradewind.tenant', %s, true)", [str(learned.id)])
+        assert connection.execute("DELETE FROM price_books WHERE id = %s", [other["id"]]).rowcount == 0
+        assert connection.execute("SELECT FROM prices WHERE book_id = %s", [book["id"]]).rowcount == 0
+
+
 def test_of_two_people_who_edit_one_book_the_second_is_told(provider: httpx.Client, tier: str) -> None:
     book = drafted(provider)
     here = f"/v1/price-books/{book['id']}"
@@ -209,6 +250,8 @@ def test_another_tenants_book_is_not_there(api: str, learned: Tenant, provider: 
             stranger.post(f"{here}/publish"),
             stranger.patch(here, json={"energy_cost_per_kwh": "1"}),
             stranger.get(f"{here}/what-if"),
+            stranger.delete(here),
+            stranger.post(f"{here}/withdraw"),
             stranger.post("/v1/price-books", json={"name": "Mine", "copy_of": book["id"]}),
         ):
             assert "no such price book" in reason(answer, 404)
@@ -232,6 +275,8 @@ def test_only_providers_change_prices(
             client.post(f"{here}/publish"),
             client.patch(here, json={"energy_cost_per_kwh": "1"}),
             client.get(f"{here}/what-if"),
+            client.delete(here),
+            client.post(f"{here}/withdraw"),
         ):
             assert answer.status_code == 403
         assert client.get(here).json() == book

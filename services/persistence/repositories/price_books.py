@@ -139,6 +139,18 @@ class PriceBooks:
             .values(version=price_books.c.version + 1, published_at=at, effective_from=effective_from)
         )
 
+    def withdraw(self, book_id: UUID) -> None:
+        """Make it a draft; the database refuses it once the book is in force."""
+        self._connection.execute(
+            update(price_books)
+            .where(price_books.c.id == book_id)
+            .values(version=price_books.c.version + 1, published_at=None, effective_from=None)
+        )
+
+    def delete(self, book_id: UUID) -> None:
+        """Remove a draft with its prices."""
+        self._connection.execute(delete(price_books).where(price_books.c.id == book_id))
+
     def starts_at(self, at: datetime) -> bool:
         """Whether a published book begins at exactly this time."""
         found = self._connection.execute(select(price_books.c.id).where(price_books.c.effective_from == at))

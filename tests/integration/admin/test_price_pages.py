@@ -112,6 +112,26 @@ def test_a_book_is_published_from_a_later_date_on_but_not_from_the_past(visitor,
     assert books(learned)[here].effective_from == at.replace(tzinfo=UTC)
 
 
+def test_a_book_is_withdrawn_before_its_date_and_its_draft_deleted(visitor, learned, parts, api):
+    here = drafted(visitor, name="Taken back")
+    tier = tiers_in(visitor.get(here).text)[0]
+    visitor.submit(f"{here}/prices", version=1, **fields(tier))
+    at = (datetime.now(UTC) + timedelta(days=50)).replace(second=0, microsecond=0, tzinfo=None)
+    visitor.submit(f"{here}/publish", version=2, effective_from=at.isoformat())
+    assert "Withdraw the book" in visitor.get(here).text
+    with signed_in(api, person(parts, learned, "analyst")) as analyst:
+        assert "Withdraw the book" not in analyst.get(here).text
+        assert analyst.submit(f"{here}/withdraw", version=3).status_code == 403
+        assert analyst.submit(f"{here}/delete", version=3).status_code == 403
+    assert visitor.submit(f"{here}/withdraw", version=2).status_code == 409
+    assert visitor.submit(f"{here}/withdraw", version=3).status_code == 303
+    assert "price book withdrawn" in visitor.get(here).text
+    refused = visitor.submit(f"{here}/delete", version=3)
+    assert "meanwhile" in refused.text
+    assert visitor.submit(f"{here}/delete", version=4).status_code == 303
+    assert here not in books(learned)
+
+
 def test_an_analyst_reads_prices_and_changes_none(visitor, learned, parts, api):
     here = drafted(visitor)
     with signed_in(api, person(parts, learned, "analyst")) as analyst:
