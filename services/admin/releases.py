@@ -2,13 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import Path, Query, Request, Response
+from fastapi import Form, Path, Query, Request, Response
 
+from services.admin.bounds_forms import SCALES
 from services.admin.pages import done, page, page_router
 from services.admin.visitors import Operator, Parts, Signed
 from services.application.authenticate import Scope
-from services.application.manage_releases import roll_back
+from services.application.compare_releases import compared
+from services.application.manage_releases import publish_anyway, roll_back
 from tradewind.wire.base import BIGINT_MAX
+from tradewind.wire.releases import LONGEST_REASON, Reason, TierBounds, TierChange
 
 router = page_router("/releases")
 
@@ -43,7 +46,7 @@ def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: 
         current = uow.releases.current()
         links = uow.links.all()
         known = uow.models.overviews(release_id)
-        in_force = uow.models.overviews(current) if current is not None else {}
+        comparison = None if release.current else compared(release_id, uow=uow)
         verdicts = uow.models.verdicts(release_id)
         reasons = uow.models.reasons(release_id)
     return page(
@@ -54,11 +57,24 @@ def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: 
         current=current,
         links=links,
         known=known,
-        in_force=in_force,
+        comparison=comparison,
+        link_names={link.id: f"{link.key.source} → {link.key.destination}" for link in links},
+        bounds=_bounds,
+        longest_reason=LONGEST_REASON,
         verdicts=verdicts,
         reasons=reasons,
         manages=visit.visitor.may(Scope.OPERATOR),
     )
+
+
+@router.post("/{release_id}/publish")
+def publish_release(
+    request: Request, release_id: ReleaseId, reason: Annotated[Reason, Form()], visit: Operator, parts: Parts
+) -> Response:
+    """Put a release in force that was rejected or rolled back."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        publish_anyway(release_id, reason=reason, uow=uow, clock=parts.clock)
+    return done(request, HERE, f"Release {release_id} is in force; every process answers from it within a second.")
 
 
 @router.post("/{release_id}/rollback")
@@ -67,3 +83,13 @@ def roll_back_release(request: Request, release_id: ReleaseId, visit: Operator, 
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         current = roll_back(release_id, uow=uow)
     return done(request, HERE, f"Release {current} is in force; every process answers from it within a second.")
+
+
+def _bounds(tier: TierChange, bounds: TierBounds | None) -> str:
+    """A range in words; of a kind without one, that it is there."""
+    if bounds is None:
+        return "–"
+    scale = SCALES.get(tier.kind)
+    if scale is None:
+        return "there"
+    return f"{bounds.lower / scale.size:.4g} to {bounds.upper / scale.size:.4g} {scale.unit}"

@@ -8,10 +8,10 @@ from fastapi import Query
 from services.api.dependencies import AnyKey, OperatorKey, Parts
 from services.api.references import ReleaseId
 from services.api.routing import v1_router
-from services.application.learned import StoredRelease
-from services.application.manage_releases import roll_back
+from services.application.compare_releases import compared, told
+from services.application.manage_releases import publish_anyway, roll_back
 from tradewind.wire.base import BIGINT_MAX
-from tradewind.wire.inventory import Release
+from tradewind.wire.releases import PublishRelease, Release, ReleaseComparison
 
 USUAL_PAGE, LARGEST_PAGE = 50, 200
 
@@ -27,13 +27,13 @@ def list_releases(
 ) -> Sequence[Release]:
     """Releases, the newest first; those before the last of an answer are the next page."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [_wire(each) for each in uow.releases.page(before=before, limit=limit)]
+        return [told(each) for each in uow.releases.page(before=before, limit=limit)]
 
 
 @router.get("/{release_id}")
 def read_release(release_id: ReleaseId, parts: Parts, principal: AnyKey) -> Release:
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return _wire(uow.releases.get(release_id))
+        return told(uow.releases.get(release_id))
 
 
 @router.post("/{release_id}/rollback")
@@ -45,17 +45,20 @@ def roll_back_release(release_id: ReleaseId, parts: Parts, principal: OperatorKe
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         current = roll_back(release_id, uow=uow)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return _wire(uow.releases.get(current))
+        return told(uow.releases.get(current))
 
 
-def _wire(release: StoredRelease) -> Release:
-    return Release(
-        id=release.id,
-        state=release.state,
-        created_at=release.created_at,
-        published_at=release.published_at,
-        links=release.links,
-        clusters=release.clusters,
-        gate=release.gate,
-        current=release.current,
-    )
+@router.get("/{release_id}/comparison")
+def compare_release(release_id: ReleaseId, parts: Parts, principal: AnyKey) -> ReleaseComparison:
+    """What putting a release in force would change: links, their accuracy and regret, and the tiers that move."""
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        return compared(release_id, uow=uow)
+
+
+@router.post("/{release_id}/publish")
+def publish_release(release_id: ReleaseId, asked: PublishRelease, parts: Parts, principal: OperatorKey) -> Release:
+    """Put a release in force that was rejected or rolled back; the reason goes into the log of changes."""
+    with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
+        publish_anyway(release_id, reason=asked.reason, uow=uow, clock=parts.clock)
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        return told(uow.releases.get(release_id))

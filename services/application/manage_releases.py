@@ -1,14 +1,18 @@
-"""Put an earlier release in force again: at one stroke, with a notice to every process."""
+"""Put a release in force, an earlier one or one that was put aside: at one stroke, with a notice to every process."""
 
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
 from services.application.audit import Audit
 from services.application.jobs import Event, ReleaseChanged
+from services.application.ports import Clock
 
 
 class Releases(Protocol):
+    def current(self) -> int | None: ...
     def roll_back(self, release_id: int) -> int: ...
+    def publish_anyway(self, release_id: int, at: datetime) -> None: ...
 
 
 class ReleaseUnitOfWork(Protocol):
@@ -37,3 +41,18 @@ def roll_back(release_id: int, *, uow: ReleaseUnitOfWork) -> int:
     uow.publish(ReleaseChanged(uow.tenant_id, current))
     uow.commit()
     return current
+
+
+def publish_anyway(release_id: int, *, reason: str, uow: ReleaseUnitOfWork, clock: Clock) -> None:
+    """Put a release in force that was rejected or rolled back; the log of changes keeps why.
+
+    Raises
+    ------
+    NotFound : the tenant has no such release.
+    Conflict : it is in force already, is still being built, or only a way back leads to it.
+    """
+    before = uow.releases.current()
+    uow.releases.publish_anyway(release_id, clock.now())
+    uow.audit.note("release.published", f"release {release_id}", instead_of=before, reason=reason)
+    uow.publish(ReleaseChanged(uow.tenant_id, release_id))
+    uow.commit()

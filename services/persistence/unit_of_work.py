@@ -35,6 +35,7 @@ from services.persistence.repositories.page_loads import PageLoads
 from services.persistence.repositories.people import Users, UserSessions
 from services.persistence.repositories.price_books import PriceBooks
 from services.persistence.repositories.quotes import Quotes
+from services.persistence.repositories.release_differences import ReleaseDifferences
 from services.persistence.repositories.release_work import ReleaseWork
 from services.persistence.repositories.releases import Releases
 from services.persistence.repositories.rollups import Rollups
@@ -124,6 +125,10 @@ class UnitOfWork:
     @cached_property
     def month_seals(self) -> MonthSeals:
         return MonthSeals(self.connection, self.tenant_id)
+
+    @cached_property
+    def release_differences(self) -> ReleaseDifferences:
+        return ReleaseDifferences(self.connection)
 
     @cached_property
     def rollups(self) -> Rollups:

@@ -17,7 +17,7 @@ from tests.conditions import eventually
 from tests.open_folders import open_folder
 from tradewind.parameters import Parameters
 from tradewind.transfer import TransferRecord
-from tradewind.wire.inventory import Release
+from tradewind.wire.releases import Release
 from tradewind_agent.client import Client
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copying import copy_files

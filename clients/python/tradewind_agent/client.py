@@ -26,7 +26,6 @@ from tradewind.wire.inventory import (
     Link,
     NewEndpoint,
     NewKey,
-    Release,
     Surface,
 )
 from tradewind.wire.logs import ALREADY_STORED, BatchReceipt
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from tradewind.wire.connections import ConnectionAnalysis
     from tradewind_agent.compression.service import Compression
     from tradewind_agent.mobile import Mobile
+    from tradewind_agent.releases import Releases
     from tradewind_agent.usage import Usage
     from tradewind_agent.warehouse import Warehouse
 
@@ -245,15 +245,12 @@ class Client:
     def surface(self, cluster_id: UUID) -> Surface:
         return self._calls.call("GET", f"/v1/clusters/{cluster_id}/surface", TypeAdapter(Surface))
 
-    def releases(self, *, before: int | None = None, limit: int | None = None) -> tuple[Release, ...]:
-        """A page of releases, the newest first; the id of its last one is the ``before`` of the next page."""
-        asked = {"before": before, "limit": limit}
-        given = {name: value for name, value in asked.items() if value is not None}
-        return self._calls.call("GET", "/v1/releases", TypeAdapter(tuple[Release, ...]), params=given)
+    @cached_property
+    def releases(self) -> "Releases":
+        """Releases, and putting one in force."""
+        from tradewind_agent.releases import Releases  # noqa: PLC0415 -- a copy does without
 
-    def rollback(self, release_id: int) -> Release:
-        """Return to ``release_id``, or from it to its parent when it is the one in force; the release now in force."""
-        return self._calls.call("POST", f"/v1/releases/{release_id}/rollback", TypeAdapter(Release), repeatable=False)
+        return Releases(self._calls)
 
     @cached_property
     def warehouse(self) -> "Warehouse":

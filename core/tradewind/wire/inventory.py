@@ -1,4 +1,4 @@
-"""Endpoints, keys, links, clusters, surfaces and releases: what a tenant owns and what was learned from it."""
+"""Endpoints, keys, links, clusters and surfaces: what a tenant owns and what was learned from it."""
 
 from datetime import datetime
 from typing import Annotated, Any
@@ -157,14 +157,3 @@ class Surface(Open):
     certified: tuple[bool, ...]
     observed: tuple[dict[str, float], ...]
     partitions: tuple[SlaPartition, ...]
-
-
-class Release(Open):
-    id: int
-    state: str
-    created_at: datetime
-    published_at: datetime | None
-    links: int
-    clusters: int
-    gate: dict[str, Any]
-    current: bool

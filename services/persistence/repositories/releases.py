@@ -15,6 +15,12 @@ from services.persistence.tables import clusters, current_releases, links, relea
 from tradewind.errors import Conflict, NotFound
 
 _UNKNOWN = "no such release: there never was one, or it is too old to be kept"
+PUT_ASIDE = ("rejected", "rolled_back")
+_WHY_NOT = {
+    "published": "this release is in force already",
+    "superseded": "this release was in force before: roll back to it",
+    "building": "this release is still being built; it is put in force once all its links are fitted",
+}
 _IS_KEPT = releases.c.state != "expired"
 
 
@@ -127,15 +133,35 @@ class Releases:
         if release_id != current and release.state != "superseded":
             raise Conflict(f"release {release_id} is {release.state}")
         self._set_state(
-            and_(
-                releases.c.id > target,
-                or_(releases.c.id == current, releases.c.state == "superseded"),
-            ),
+            or_(releases.c.id == current, and_(releases.c.id > target, releases.c.state == "superseded")),
             "rolled_back",
         )
         self._set_state(releases.c.id == target, "published")
         self._make_current(target)
         return int(target)
+
+    def publish_anyway(self, release_id: int, at: datetime) -> None:
+        """Make a release current that was rejected or rolled back; the way back leads to the one in force until now.
+
+        Raises
+        ------
+        NotFound : the tenant has no such release.
+        Conflict : it is in force, superseded, or still being built.
+        """
+        current = self._lock_current()
+        release = self._lock_known(release_id)
+        if release.state not in PUT_ASIDE:
+            raise Conflict(_WHY_NOT.get(release.state, f"release {release_id} is {release.state}"))
+        if ReleaseWork(self._connection, self._tenant_id).pending(release_id):
+            raise Conflict(f"release {release_id} has links that were never fitted")
+        if current is not None:
+            self._set_state(releases.c.id == current, "superseded")
+        self._connection.execute(
+            update(releases)
+            .where(releases.c.id == release_id)
+            .values(state="published", published_at=at, parent_id=current)
+        )
+        self._make_current(release_id)
 
     def get(self, release_id: int) -> StoredRelease:
         """The release.

@@ -5,8 +5,11 @@ import re
 
 import pytest
 
+from services.application.authenticate import Scope
 from services.application.limits import LimitScope
+from tests.integration import test_releases as releases
 from tests.integration.admin.visitors import person, signed_in
+from tests.integration.agent.command import environment, run
 from tests.integration.live_transfers import DESTINATION, Transfer, client, learned
 from tests.integration.refreshes import Refreshes
 from tests.records import record
@@ -121,6 +124,43 @@ def test_a_release_is_judged_and_rolled_back(parts, api, learned, logs):
         assert "rolled back" in operator.get("/admin/releases").text
         assert operator.submit(f"/admin/releases/{newest}/rollback").status_code == 409
         assert operator.get("/admin/releases/999999").status_code == 404
+
+
+def test_a_release_that_was_rolled_back_is_compared_and_put_in_force_with_a_reason(parts, api, tenant, tmp_path):
+    row = record(destination="omega")
+    upload(api, tenant, row)
+    before = releases.refresh(tenant)
+    upload(api, tenant, record(1, destination="omega"), record(2, destination="sigma"))
+    after = releases.refresh(tenant)
+    here = f"/admin/releases/{after}"
+    user = environment(tmp_path, TRADEWIND_URL=api, TRADEWIND_KEY=tenant.secret)
+    why = {"reason": "its tiers are what customers were promised"}
+    with signed_in(api, person(parts, tenant)) as operator, tenant.client(api, Scope.OPERATOR) as client:
+        assert operator.submit(f"{here}/publish", **why).status_code == 409
+        assert operator.submit(f"{here}/rollback").status_code == 303
+        told = client.get(f"/v1/releases/{after}/comparison").json()
+        assert (told["in_force"], told["same"]) == (before, 0)
+        assert {each["destination"]: each["change"] for each in told["links"]} == {
+            "omega": "changed",
+            "sigma": "gained",
+        }
+        text = " ".join(operator.get(here).text.split())
+        assert "change the model of 1 link, bring one to 1 link and take it from 0 links" in text
+        assert f"{told['tiers_gained']} come and {told['tiers_lost']} go" in text
+        by_command = run("releases", "compare", str(after), "--json", env=user)
+        assert by_command.document == told
+        for reason in ("", "  ", "no", "x" * 501, "a\nb"):
+            assert operator.submit(f"{here}/publish", reason=reason).status_code == 422
+        assert releases.current(tenant) == before
+        assert operator.submit(f"{here}/publish", **why).status_code == 303
+        assert releases.current(tenant) == after
+        audit = operator.get("/admin/audit?about=release").text
+        assert why["reason"] in audit
+        assert client.post(f"/v1/releases/{after}/rollback").json()["id"] == before
+        assert run("releases", "publish", str(after), "--reason", why["reason"], "--json", env=user).document["current"]
+        assert client.post(f"/v1/releases/{before}/publish", json=why).status_code == 409
+    with signed_in(api, person(parts, tenant, "provider")) as other:
+        assert other.submit(f"{here}/publish", **why).status_code == 403
 
 
 @pytest.mark.parametrize("scope", LimitScope)

@@ -125,12 +125,12 @@ def test_a_path_without_history_gets_a_plan_that_says_so(client):
 
 
 def test_what_is_not_there_is_said(client, tenant):
-    assert client.releases() == ()
+    assert client.releases.page() == ()
     for call in (client.batch, client.clusters, client.surface):
         with pytest.raises(UnknownThing):
             call(tenant.id)
     with pytest.raises(UnknownThing):
-        client.rollback(1)
+        client.releases.roll_back(1)
 
 
 def test_the_service_tells_the_time(client):

@@ -40,7 +40,6 @@ def test_the_public_surface_is_this():
         "clusters",
         "surface",
         "releases",
-        "rollback",
         "warehouse",
         "compression",
         "mobile",
@@ -177,7 +176,7 @@ def test_a_new_key_is_asked_for_again_only_when_the_first_request_cannot_have_ar
 def test_each_problem_is_an_exception_of_its_kind_with_one_line(status, kind):
     service = answering(problem(status, detail="two\nlines", errors=[{"field": "row", "reason": "a\nb"}]))
     with service.client(NO_RETRIES) as client, pytest.raises(kind) as raised:
-        client.releases()
+        client.releases.page()
     assert "\n" not in str(raised.value)
     assert isinstance(raised.value, TradewindError)
 
@@ -185,8 +184,8 @@ def test_each_problem_is_an_exception_of_its_kind_with_one_line(status, kind):
 def test_a_page_of_releases_is_asked_for_by_what_comes_before_it():
     service = answering(httpx.Response(200, json=[]))
     with service.client() as client:
-        client.releases()
-        client.releases(before=17, limit=5)
+        client.releases.page()
+        client.releases.page(before=17, limit=5)
     assert [request.url.query for request in service.requests] == [b"", b"before=17&limit=5"]
 
 
@@ -195,14 +194,14 @@ def test_a_problem_tells_the_first_field_and_reason():
     service = answering(problem(422, title="Nothing valid", detail="none of the 2 rows is valid", errors=wrong))
     told = r"\(422\): none of the 2 rows is valid; first id: is missing"
     with service.client() as client, pytest.raises(RequestRefused, match=told) as raised:
-        client.releases()
+        client.releases.page()
     assert raised.value.field == "id"
 
 
 def test_a_detail_that_names_the_field_is_not_repeated():
     service = answering(problem(422, detail="sla: unknown", errors=[{"field": "sla", "reason": "unknown"}]))
     with service.client() as client, pytest.raises(RequestRefused, match=r"\(422\): sla: unknown$"):
-        client.releases()
+        client.releases.page()
 
 
 def test_an_answer_that_is_no_json_or_of_another_shape_is_told_as_such():

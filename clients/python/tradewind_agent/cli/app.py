@@ -27,6 +27,7 @@ COMMANDS = (
     "meter",
     "sql",
     "usage",
+    "releases",
     "login",
     "doctor",
 )

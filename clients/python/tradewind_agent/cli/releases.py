@@ -1,0 +1,109 @@
+"""``tradewind releases``: what was learned and published, compared with what is in force, and the way back."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tradewind_agent.cli import options, surroundings
+from tradewind_agent.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from tradewind.wire.releases import LinkChange, LinkFigures, ReleaseComparison
+
+NONE = "–"
+HEADS = ("Release", "State", "Made", "Links", "Clusters")
+COMPARED = ("Link", "With", "Change", "Clusters", "Accuracy", "90 % holds", "Regret", "Tiers")
+
+Number = Annotated[int, typer.Argument(metavar="RELEASE", min=1, help="Its number.")]
+
+
+def register(app: typer.Typer) -> None:
+    releases = typer.Typer(help="Releases: list and compare them, put one in force, or go back.", no_args_is_help=True)
+    releases.command("list")(listed)
+    releases.command()(compare)
+    releases.command()(publish)
+    releases.command()(rollback)
+    app.add_typer(releases, name="releases")
+
+
+def listed(*, as_json: options.Json = False) -> None:
+    """The newest releases; the one in force is marked."""
+    terminal = Terminal(as_json)
+    with surroundings.open_client() as client:
+        found = client.releases.page()
+    document = {"releases": [each.model_dump(mode="json") for each in found]}
+    if not found and not as_json:
+        terminal.result("no release yet; workers make one a few minutes after the first logs have come", document)
+        return
+    rows = [
+        (
+            str(each.id),
+            "in force" if each.current else each.state.replace("_", " "),
+            f"{each.created_at:%Y-%m-%d %H:%M}",
+            str(each.links),
+            str(each.clusters),
+        )
+        for each in found
+    ]
+    terminal.table(HEADS, rows, document)
+
+
+def compare(release: Number, *, as_json: options.Json = False) -> None:
+    """What putting a release in force would change: links, how well each model does, and tiers that move."""
+    terminal = Terminal(as_json)
+    with surroundings.open_client() as client:
+        found = client.releases.compare(release)
+    if found.links or as_json:
+        terminal.table(COMPARED, list(_lines(found)), found.model_dump(mode="json"))
+    if not as_json:
+        terminal.note(_summary(found))
+
+
+def publish(
+    release: Number,
+    *,
+    reason: Annotated[str, typer.Option(help="Why, for the log of changes.")],
+    as_json: options.Json = False,
+) -> None:
+    """Put a release in force that was rejected or rolled back; the key needs the scope operator."""
+    with surroundings.open_client() as client:
+        now = client.releases.publish(release, reason)
+    Terminal(as_json).result(f"release {now.id} is in force", now.model_dump(mode="json"))
+
+
+def rollback(release: Number, *, as_json: options.Json = False) -> None:
+    """Return to an earlier release, or from the one in force to the one before; needs the scope operator."""
+    with surroundings.open_client() as client:
+        now = client.releases.roll_back(release)
+    Terminal(as_json).result(f"release {now.id} is in force", now.model_dump(mode="json"))
+
+
+def _lines(found: "ReleaseComparison") -> Iterator[Sequence[str]]:
+    for each in found.links:
+        yield (
+            f"{each.source} → {each.destination}",
+            each.mover,
+            each.change,
+            *(_both(each, name) for name in ("clusters", "accuracy", "coverage90", "regret", "tiers")),
+        )
+
+
+def _both(link: "LinkChange", name: str) -> str:
+    return f"{_told(link.before, name)} → {_told(link.after, name)}"
+
+
+def _told(figures: "LinkFigures | None", name: str) -> str:
+    value = None if figures is None else getattr(figures, name)
+    if value is None:
+        return NONE
+    return str(value) if isinstance(value, int) else f"{value:.1%}"
+
+
+def _summary(found: "ReleaseComparison") -> str:
+    beside = "nothing in force" if found.in_force is None else f"release {found.in_force} in force"
+    moved = found.tiers_changed - found.tiers_gained - found.tiers_lost
+    return (
+        f"release {found.release.id} beside {beside}: {len(found.links)} links differ, {found.same} are the same; "
+        f"{moved} tiers move, {found.tiers_gained} come, {found.tiers_lost} go"
+    )

@@ -1,0 +1,105 @@
+"""``/v1/releases``: what was published, how one compares with the one in force, and putting one in force."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import Field, StringConstraints
+
+from tradewind.sla import EnergyBasis, SlaKind
+from tradewind.wire.base import Open, Strict
+
+LONGEST_REASON = 500
+
+Reason = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=3, max_length=LONGEST_REASON, pattern=r"^[^\x00-\x1f]+$"),
+]
+
+
+class Release(Open):
+    id: int
+    state: str
+    created_at: datetime
+    published_at: datetime | None
+    links: int
+    clusters: int
+    gate: dict[str, Any]
+    current: bool
+
+
+class PublishRelease(Strict):
+    """``reason`` : why it is put in force against the gate, for the log of changes."""
+
+    reason: Reason
+
+
+class Change(StrEnum):
+    """What becomes of something if the release is put in force."""
+
+    GAINED = "gained"
+    LOST = "lost"
+    CHANGED = "changed"
+
+
+class LinkFigures(Open):
+    """Of a link's model: means over its clusters, ``accuracy`` and ``coverage90`` by held-out rows.
+
+    ``coverage90`` : share of rows within the 90 % band. ``regret`` : share of throughput or energy that serving a tier
+    by one setting gives up, a mean over its tiers.
+    """
+
+    clusters: int
+    accuracy: float | None
+    coverage90: float | None
+    regret: float | None
+    tiers: int
+
+
+class LinkChange(Open):
+    """A link whose model is another one; ``before`` in the release in force, ``after`` in the one that is compared."""
+
+    link_id: UUID
+    source: str
+    destination: str
+    network: str | None
+    mover: str
+    change: Change
+    before: LinkFigures | None
+    after: LinkFigures | None
+
+
+class TierBounds(Open):
+    lower: float
+    upper: float
+
+
+class TierChange(Open):
+    """A tier that is there in one of the two alone, or whose bounds move; bit/s, J a byte or W by kind."""
+
+    tier_id: UUID
+    link_id: UUID
+    name: str | None
+    kind: SlaKind
+    confidence: float
+    energy_basis: EnergyBasis
+    change: Change
+    before: TierBounds | None
+    after: TierBounds | None
+
+
+class ReleaseComparison(Open):
+    """A release beside the one in force. ``same`` : links whose model is the same in both.
+
+    ``tiers`` : those that move most of ``tiers_changed``; ``tiers_gained``, ``tiers_lost`` are counted among these.
+    """
+
+    release: Release
+    in_force: int | None
+    same: int
+    links: tuple[LinkChange, ...]
+    tiers_changed: int
+    tiers_gained: int
+    tiers_lost: int
+    tiers: tuple[TierChange, ...] = Field(description="Those that move most.")
