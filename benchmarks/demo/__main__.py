@@ -153,7 +153,7 @@ class Demo:
         """Wait for the release that the workers make of the logs."""
         began = time.monotonic()
         while time.monotonic() - began < RELEASE_PATIENCE_S:
-            current = [release for release in self._client.releases() if release.current]
+            current = [release for release in self._client.releases.page() if release.current]
             if current:
                 release = current[0]
                 passed = format_count(int(release.gate.get("passed", 0)), "path")

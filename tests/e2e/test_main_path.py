@@ -87,7 +87,7 @@ def history(running: dict[str, Any], source: str, turn: int) -> list[TransferRec
 
 
 def newer_release(client: Client, than: int) -> Release | None:
-    return next((each for each in client.releases() if each.current and each.id > than), None)
+    return next((each for each in client.releases.page() if each.current and each.id > than), None)
 
 
 def test_history_becomes_a_release_and_its_recommendation_is_used_by_a_real_transfer(running: dict[str, Any]) -> None:
@@ -95,7 +95,7 @@ def test_history_becomes_a_release_and_its_recommendation_is_used_by_a_real_tran
     source = f"http://127.0.0.1:{running['port']}/pages/"
     uploaded = 0
     for turn in range(MOST_TURNS):  # on a busy machine little history may be too noisy to hold on held-out rows
-        before = max((each.id for each in client.releases()), default=0)
+        before = max((each.id for each in client.releases.page()), default=0)
         uploaded += client.upload_logs(history(running, source, turn)).accepted
         release = eventually(lambda before=before: newer_release(client, before), patience_s=60)
         (link,) = client.links()
