@@ -46,7 +46,7 @@ class ConnectionFigures:
 
     origin: str
     encrypted: bool
-    version: HttpVersion
+    http_version: HttpVersion
     inferred: bool
     objects: int
     wire_bytes: int
@@ -194,7 +194,7 @@ def _figures(connection: Connection, path_rtt_s: float | None) -> ConnectionFigu
     return ConnectionFigures(
         origin=connection.origin,
         encrypted=connection.encrypted,
-        version=connection.version,
+        http_version=connection.version,
         inferred=connection.inferred,
         objects=len(connection.objects),
         wire_bytes=connection.wire_bytes,

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 from uuid import UUID
 
+from pydantic import BaseModel
+
 from tradewind.connections.advice import Advice, FlowLengths, advise, flow_lengths
-from tradewind.connections.analysis import ConnectionFigures, PageAnalysis, analyse
+from tradewind.connections.analysis import PageAnalysis, analyse
 from tradewind.connections.har import Har, page_loads
 from tradewind.connections.rounds import Sender
 from tradewind.path import Path
@@ -14,6 +16,7 @@ from tradewind.wire.base import Open
 
 AdviceName = Literal["keep_alive", "http_2", "connections_per_host", "initial_window", "fld_tcp"]
 EncryptionName = Literal["encrypted", "plain", "mixed"]
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 class PageConnection(Open):
@@ -35,23 +38,6 @@ class PageConnection(Open):
     first_object_bytes: int | None
     first_object_rtts: int | None
 
-    @classmethod
-    def of(cls, figures: ConnectionFigures) -> Self:
-        return cls(
-            origin=figures.origin,
-            encrypted=figures.encrypted,
-            http_version=figures.version.value,
-            inferred=figures.inferred,
-            objects=figures.objects,
-            wire_bytes=figures.wire_bytes,
-            opened_s=figures.opened_s,
-            duration_s=figures.duration_s,
-            receiving_s=figures.receiving_s,
-            rtt_s=figures.rtt_s,
-            first_object_bytes=figures.first_object_bytes,
-            first_object_rtts=figures.first_object_rtts,
-        )
-
 
 class ConnectionAdvice(Open):
     """A change at one server, with the time that the page would wait less for it by the round model."""
@@ -64,18 +50,6 @@ class ConnectionAdvice(Open):
     saved_s: float
     saved_rtts: float
 
-    @classmethod
-    def of(cls, advice: Advice) -> Self:
-        return cls(
-            kind=advice.kind.value,
-            origin=advice.origin,
-            text=advice.text,
-            proposed=advice.proposed,
-            waiting_s=advice.waiting_s,
-            saved_s=advice.saved_s,
-            saved_rtts=advice.saved_rtts,
-        )
-
 
 class ConnectionLengths(Open):
     """How many connections fit in an initial window, are short (up to 2 MB), and are longer."""
@@ -84,9 +58,10 @@ class ConnectionLengths(Open):
     short: int
     long: int
 
-    @classmethod
-    def of(cls, lengths: FlowLengths) -> Self:
-        return cls(first_window=lengths.first_window, short=lengths.short, long=lengths.long)
+
+def _told(model: type[ModelT], value: object) -> ModelT:
+    """The fields of a value of the core, which have the same names there."""
+    return model.model_validate(value, from_attributes=True)
 
 
 class AnalysedPage(Open):
@@ -139,9 +114,9 @@ class AnalysedPage(Open):
             unsized=analysis.unsized,
             caches={kind.value: count for kind, count in analysis.caches.items()},
             left_out={reason.value: count for reason, count in analysis.left_out.items()},
-            lengths=ConnectionLengths.of(lengths),
-            connections=[PageConnection.of(each) for each in analysis.connections],
-            advice=[ConnectionAdvice.of(each) for each in advice],
+            lengths=_told(ConnectionLengths, lengths),
+            connections=[_told(PageConnection, each) for each in analysis.connections],
+            advice=[_told(ConnectionAdvice, each) for each in advice],
         )
 
 
