@@ -84,7 +84,9 @@ def app_from_environment() -> FastAPI:
     return app_for(
         database_url=settings.database_url,
         redis_url=settings.redis_url,
-        query_limits=QueryLimits(rows=settings.query_rows, seconds=settings.query_seconds),
+        query_limits=QueryLimits(
+            rows=settings.query_rows, seconds=settings.query_seconds, answer_bytes=settings.query_bytes
+        ),
         reader_address=settings.reader_address,
         notice=settings.notice,
         export_place=settings.export_place,
@@ -150,7 +152,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     app = _described_app(lifespan)
     app.state.container = parts
     app.state.notice = ""
-    app.state.query_turns = QueryTurns(parts.warehouse.limits.at_once)
+    app.state.query_turns = QueryTurns(parts.warehouse.limits)
     problems.install(app)
     app.add_middleware(middleware.BodyLimit)
     app.add_middleware(middleware.Measured, metrics=parts.metrics)

@@ -1,14 +1,16 @@
 """Queries of a process: few at a time, in threads of their own, stopped in the database when their client leaves."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
+from uuid import UUID
 
 from starlette.types import Receive
 
-from services.application.query_warehouse import QueryRun
+from services.application.query_warehouse import QueryLimits, QueryRun
 from tradewind.errors import TooLarge, Unavailable
 from tradewind.units import format_bytes
 
@@ -18,26 +20,35 @@ class ClientLeft(Exception):
 
 
 class QueryTurns:
-    """The threads that run the queries of a process: few, and none of those that answer other requests."""
+    """The threads that run the queries of a process: few, and none of those that answer other requests.
 
-    def __init__(self, at_once: int) -> None:
-        self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="query")
-        self._free = at_once
-        self.at_once = at_once
+    A tenant has some of the turns. Half of all are kept for tenants that have none, so that the long queries of a few
+    leave the others one each.
+    """
 
-    def take(self) -> None:
+    def __init__(self, limits: QueryLimits) -> None:
+        self._threads = ThreadPoolExecutor(limits.in_all, thread_name_prefix="query")
+        self._running: Counter[UUID] = Counter()
+        self._at_once, self._in_all = limits.at_once, limits.in_all
+
+    def take(self, tenant_id: UUID) -> None:
         """Take a turn, to be given back.
 
         Raises
         ------
-        Unavailable : all are taken.
+        Unavailable : the tenant has its turns already, or too many others have theirs.
         """
-        if not self._free:
-            raise Unavailable(f"{self.at_once} queries are running already; try again")
-        self._free -= 1
+        own, running = self._running[tenant_id], self._running.total()
+        if own >= self._at_once:
+            raise Unavailable(f"{own} queries are running already; try again")
+        if running >= (self._in_all // 2 if own else self._in_all):
+            raise Unavailable("too many queries are running already, of others too; try again")
+        self._running[tenant_id] += 1
 
-    def give_back(self) -> None:
-        self._free += 1
+    def give_back(self, tenant_id: UUID) -> None:
+        self._running[tenant_id] -= 1
+        if not self._running[tenant_id]:
+            del self._running[tenant_id]
 
     def next_of(self, chunks: Iterator[bytes]) -> asyncio.Future[bytes | None]:
         return asyncio.get_running_loop().run_in_executor(self._threads, next, chunks, None)
@@ -51,7 +62,7 @@ class FollowedQuery:
 
     Parameters
     ----------
-    turns : of the process; one is taken for the context.
+    turns : of the process; one of the tenant is taken for the context.
     receive : what the client sends; its body is read already.
     """
 
@@ -65,9 +76,9 @@ class FollowedQuery:
 
         Raises
         ------
-        Unavailable : all turns are taken.
+        Unavailable : there is no turn.
         """
-        self._turns.take()
+        self._turns.take(self._query.tenant_id)
         self._chunks = self._query.chunks()
         self._leaving = asyncio.create_task(_gone(self._receive))
         return self
@@ -77,7 +88,7 @@ class FollowedQuery:
     ) -> None:
         self._leaving.cancel()
         await asyncio.shield(asyncio.to_thread(self._chunks.close))  # type: ignore[attr-defined]  # a generator's
-        self._turns.give_back()
+        self._turns.give_back(self._query.tenant_id)
 
     async def next(self) -> bytes | None:
         """The next piece; None after the last.

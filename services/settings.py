@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from services.application.single_sign_on import Provider, SignOnRules
 from services.oidc_settings import sign_on_from
 from tradewind.errors import InvalidValue
+from tradewind.units import GIB
 
 T = TypeVar("T")
 
@@ -17,6 +18,7 @@ MAX_PORT = 65_535
 MAX_WORKERS = 256
 MAX_KEPT_RELEASES = 10_000
 MAX_QUERY_ROWS = 10**12
+MAX_QUERY_BYTES = 10**15
 MAX_LOG_MONTHS = 1_200
 
 
@@ -68,6 +70,9 @@ class Settings:
 
     query_rows: int = 10_000_000
     """TRADEWIND_QUERY_ROWS: a query of the warehouse that has more is refused."""
+
+    query_bytes: int = 8 * GIB
+    """TRADEWIND_QUERY_BYTES: one whose answer has more is refused or broken off."""
 
     query_seconds: float = 120.0
     """TRADEWIND_QUERY_SECONDS: one that takes longer is stopped."""
@@ -160,6 +165,7 @@ class Settings:
             refresh_interval_s=read("TRADEWIND_REFRESH_INTERVAL_S", _seconds(0.0), cls.refresh_interval_s),
             sweep_interval_s=read("TRADEWIND_SWEEP_INTERVAL_S", _seconds(1.0), cls.sweep_interval_s),
             query_rows=read("TRADEWIND_QUERY_ROWS", _integer(1, MAX_QUERY_ROWS), cls.query_rows),
+            query_bytes=read("TRADEWIND_QUERY_BYTES", _integer(1, MAX_QUERY_BYTES), cls.query_bytes),
             query_seconds=read("TRADEWIND_QUERY_SECONDS", _seconds(0.1), cls.query_seconds),
             reader_address=read("TRADEWIND_READER_ADDRESS", _address, None),
             notice=read("TRADEWIND_NOTICE", str, cls.notice),

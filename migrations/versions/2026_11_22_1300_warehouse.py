@@ -20,6 +20,7 @@ def upgrade() -> None:
     for view in VIEWS:
         for statement in statements(view):
             op.execute(statement)
+    op.execute(ROW_TOO_LARGE)
     op.execute(WAREHOUSE_LOGINS)
     protect("warehouse_logins")
     op.execute(OPEN_LOGIN)
@@ -51,6 +52,17 @@ CLOSE_OLD_POLICIES = f"""
     END
     $$
 """  # noqa: S608 - names of roles
+
+# The type is that of the value in whose place it is called.
+ROW_TOO_LARGE = """
+    CREATE FUNCTION warehouse.row_too_large(bytes bigint, most bigint, of_type anyelement) RETURNS anyelement
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    BEGIN
+        RAISE EXCEPTION 'a row has % bytes, more than the % that are sent; ask for less of it, such as left(…, 1000)',
+            bytes, most USING ERRCODE = 'program_limit_exceeded';
+    END
+    $$
+"""
 
 WAREHOUSE_LOGINS = """
     CREATE TABLE warehouse_logins (

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from services.application.audit import Actor, Audit
 from services.application.ports import Clock
+from tradewind.units import GIB, MIB
 
 PASSWORD_BYTES = 24
 
@@ -43,8 +44,14 @@ class QueryLimits:
 
     rows: int = 10_000_000
     seconds: float = 120.0
+    row_bytes: int = 16 * MIB
+    """Of one row as it is sent. Rows are whole in memory, some times over."""
+    answer_bytes: int = 8 * GIB
+    """Of all rows together."""
     at_once: int = 4
-    """Queries that one process runs at a time; others are told to come again."""
+    """Queries of one tenant that one process runs at a time; others are told to come again."""
+    in_all: int = 8
+    """Queries of all tenants; half of the turns are for tenants that have none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +69,10 @@ class Query:
 
 class QueryRun(Protocol):
     """A query on its way. ``chunks`` is run by one thread, ``cancel`` may be called by another."""
+
+    @property
+    def tenant_id(self) -> UUID:
+        """Whose query it is."""
 
     def chunks(self) -> Iterator[bytes]:
         """The answer, piece by piece, in flat memory.

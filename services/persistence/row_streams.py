@@ -1,22 +1,27 @@
-"""The rows of a statement as bytes of a format, one at a time through PostgreSQL's COPY: memory stays flat.
+"""The rows of a statement as bytes of a format, one at a time through PostgreSQL's COPY: memory stays flat, since rows
+that are too large are refused in the database.
 
 Each asks for one row more than it may send, and so knows whether there were more: ``cut``.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import psycopg
 from psycopg import sql
 
 from services.application.query_warehouse import Format
+from services.persistence.row_sizes import Column, sized_lines, sized_rows
 from tradewind.errors import QueryRefused, Unavailable
 from tradewind.units import KIB, MIB
 
 CHUNK_BYTES = 256 * KIB
 ARROW_BATCH_BYTES = 4 * MIB
 CANCEL_PATIENCE_S = 5.0
+ROW_TOO_LARGE = "bytes, more than the"
+"""Words of `warehouse.row_too_large`."""
 CUT = b"tradewind.cut"
 """Metadata of the last, empty batch of an Arrow stream that ends although there are more rows."""
 
@@ -31,13 +36,23 @@ class RowStream(Protocol):
     def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """What is sent: rows of ``statement``, whose ``columns`` are these, up to so many and of so many bytes each."""
+
+    statement: str
+    columns: Sequence[Column]
+    limit: int
+    most_bytes: int
+
+
 class _Copied:
     """What CSV and JSON have in common: the connection that prepared the statement also copies."""
 
-    def __init__(self, connection: psycopg.Connection, statement: str, limit: int) -> None:
+    def __init__(self, connection: psycopg.Connection, rows: Rows) -> None:
         self._connection = connection
-        self._statement = statement
-        self._limit = limit
+        self._rows = rows
+        self._limit = rows.limit
         self.cut = False
 
     def cancel(self) -> None:
@@ -46,8 +61,8 @@ class _Copied:
     def close(self) -> None:
         """The connection is its owner's to close."""
 
-    def _copy(self, selected: str, options: str) -> psycopg.sql.Composed:
-        query = f"SELECT {selected} FROM (\n{self._statement}\n) AS tradewind_row LIMIT {self._limit + 1}"  # noqa: S608 - the analyst's own, by the analyst's rights
+    def _copy(self, sized: str, options: str) -> psycopg.sql.Composed:
+        query = f"SELECT * FROM (\n{sized}\n) AS tradewind_row LIMIT {self._limit + 1}"  # noqa: S608 - the analyst's own, by the analyst's rights
         return sql.SQL("COPY ({}) TO STDOUT WITH ({})").format(sql.SQL(query), sql.SQL(options))
 
 
@@ -56,7 +71,9 @@ class CsvRows(_Copied):
 
     def chunks(self) -> Iterator[bytes]:
         held, size = [], 0
-        with self._connection.cursor() as cursor, cursor.copy(self._copy("*", "FORMAT csv, HEADER")) as copy:
+        rows = self._rows
+        statement = self._copy(sized_rows(rows.statement, rows.columns, rows.most_bytes), "FORMAT csv, HEADER")
+        with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             for number, line in enumerate(copy):  # number 0 is the header
                 if number > self._limit:
                     self.cut = True
@@ -74,7 +91,7 @@ class JsonRows(_Copied):
 
     def chunks(self) -> Iterator[bytes]:
         held, size, count = ['{"rows":['], 0, 0
-        statement = self._copy("row_to_json(tradewind_row.*)", "FORMAT text")
+        statement = self._copy(sized_lines(self._rows.statement, self._rows.most_bytes), "FORMAT text")
         with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             for (row,) in copy.rows():
                 if count == self._limit:
@@ -91,16 +108,17 @@ class JsonRows(_Copied):
 
 
 class ArrowRows:
-    """An Arrow IPC stream. The columnar driver has a connection of its own, by the same login."""
+    """An Arrow IPC stream. The columnar driver has a connection of its own, by the same login, instead of this one."""
 
-    def __init__(self, connection: psycopg.Connection, statement: str, limit: int) -> None:
+    def __init__(self, connection: psycopg.Connection, rows: Rows) -> None:
         # Here and not above: a process that never answers in Arrow does without 90 MB of libraries.
         import adbc_driver_postgresql.dbapi as adbc  # noqa: PLC0415
 
         self._errors: Any = adbc
         self._url = _url_of(connection)
-        self._statement = statement
-        self._limit = limit
+        connection.close()  # a login has few
+        self._rows = rows
+        self._limit = rows.limit
         self.cut = False
         try:
             self._connection = adbc.connect(self._url, autocommit=True)
@@ -119,7 +137,8 @@ class ArrowRows:
     def chunks(self) -> Iterator[bytes]:
         import pyarrow as pa  # noqa: PLC0415
 
-        query = f"SELECT * FROM (\n{self._statement}\n) AS tradewind_row LIMIT {self._limit + 1}"  # noqa: S608 - see _Copied
+        sized = sized_rows(self._rows.statement, self._rows.columns, self._rows.most_bytes)
+        query = f"SELECT * FROM (\n{sized}\n) AS tradewind_row LIMIT {self._limit + 1}"  # noqa: S608 - see _Copied
         try:
             self._cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(ARROW_BATCH_BYTES)})
             self._cursor.execute(query)
@@ -178,6 +197,8 @@ def _as_psycopg(error: Exception) -> Exception:
     message = _server_message(str(error))
     if "canceling statement" in message:
         sqlstate = "57014"
+    if ROW_TOO_LARGE in message:
+        sqlstate = "54000"
     try:
         kind = psycopg.errors.lookup(sqlstate) if sqlstate else None
     except KeyError:
@@ -190,7 +211,7 @@ def _server_message(text: str) -> str:
     return text.rpartition("ERROR: ")[2].strip().partition("\n")[0] or text
 
 
-ROW_STREAMS: Mapping[Format, Callable[[psycopg.Connection, str, int], RowStream]] = {
+ROW_STREAMS: Mapping[Format, Callable[[psycopg.Connection, Rows], RowStream]] = {
     Format.CSV: CsvRows,
     Format.JSON: JsonRows,
     Format.ARROW: ArrowRows,

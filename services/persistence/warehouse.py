@@ -42,7 +42,9 @@ class Warehouse:
         def login(anew: bool) -> StoredLogin:
             return self._login(tenant_id, anew)
 
-        return WarehouseQuery(query, database_url=self._database_url, login=login, limits=self.limits)
+        return WarehouseQuery(
+            query, tenant_id=tenant_id, database_url=self._database_url, login=login, limits=self.limits
+        )
 
     def schema(self) -> Sequence[SchemaView]:
         """The views by name; columns in their own order."""

@@ -8,9 +8,11 @@ and the types of its parameters. Then COPY sends the rows, which takes no parame
 literals of these types.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from urllib.parse import quote
+from uuid import UUID
 
 import psycopg
 from psycopg import pq
@@ -22,9 +24,11 @@ from services.application.query_warehouse import (
     StoredLogin,
 )
 from services.persistence.roles import login_url
-from services.persistence.row_streams import ROW_STREAMS, RowStream
+from services.persistence.row_sizes import Column
+from services.persistence.row_streams import ROW_STREAMS, Rows, RowStream
 from services.persistence.sql_text import SqlText
 from tradewind.errors import QueryRefused, TooLarge, Unavailable
+from tradewind.units import format_bytes
 
 CONNECT_PATIENCE_S = 5
 CANCEL_PATIENCE_S = 5.0
@@ -33,6 +37,9 @@ _HINTS = {
     "42P01": "; GET /v1/warehouse/schema lists what there is",
     "25006": "; the warehouse is read-only",
 }
+
+_LOGIN_REFUSED = re.compile(r'password authentication failed|role ".*" (does not exist|is not permitted to log in)')
+"""By its words: libpq keeps PostgreSQL's code of what ended a connection that was never made to itself."""
 
 GetLogin = Callable[[bool], StoredLogin]
 """The login to connect as; made anew if asked to."""
@@ -46,7 +53,10 @@ class WarehouseQuery:
     database_url : of the database, for any role.
     """
 
-    def __init__(self, query: Query, *, database_url: str, login: GetLogin, limits: QueryLimits) -> None:
+    def __init__(
+        self, query: Query, *, tenant_id: UUID, database_url: str, login: GetLogin, limits: QueryLimits
+    ) -> None:
+        self.tenant_id = tenant_id
         self._query = query
         self._database_url = database_url
         self._login = login
@@ -64,15 +74,27 @@ class WarehouseQuery:
         rows = min(query.limit or limits.rows, limits.rows)
         with self._failures_told(), self._connected() as connection:
             self._cancellable_by(lambda: connection.cancel_safe(timeout=CANCEL_PATIENCE_S))
-            statement = _bound(connection, query.sql, query.parameters)
-            stream: RowStream = ROW_STREAMS[query.format](connection, statement, rows)
+            statement, columns = _bound(connection, query.sql, query.parameters)
+            asked = Rows(statement=statement, columns=columns, limit=rows, most_bytes=limits.row_bytes)
+            stream: RowStream = ROW_STREAMS[query.format](connection, asked)
             self._cancellable_by(stream.cancel)
             try:
-                yield from stream.chunks()
+                yield from self._within(stream.chunks())
             finally:
                 stream.close()
         if stream.cut and query.limit != rows:
             raise TooLarge(f"the query has more than {rows} rows, the limit; aggregate, or ask for fewer with limit")
+
+    def _within(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """The answer as far as it may go."""
+        sent = 0
+        for chunk in chunks:
+            sent += len(chunk)
+            if sent > self._limits.answer_bytes:
+                self.cancel()
+                most = format_bytes(self._limits.answer_bytes)
+                raise TooLarge(f"the answer has more than {most}, the limit; ask for fewer columns or rows")
+            yield chunk
 
     def _cancellable_by(self, cancel: Callable[[], None]) -> None:
         self._cancel = cancel
@@ -83,7 +105,9 @@ class WarehouseQuery:
     def _connected(self) -> Iterator[psycopg.Connection]:
         try:
             connection = self._connect(self._login(False))
-        except psycopg.OperationalError:  # perhaps the database does not know the login
+        except psycopg.OperationalError as refused:
+            if not _LOGIN_REFUSED.search(str(refused)):
+                raise  # another password would not help, and take the login from the queries that run
             connection = self._connect(self._login(True))
         try:
             yield connection
@@ -114,6 +138,8 @@ class WarehouseQuery:
                 "only rows can be asked for: one SELECT, VALUES, TABLE or WITH that changes nothing",
                 sqlstate=wrong.sqlstate,
             ) from wrong
+        except psycopg.errors.ProgramLimitExceeded as large:
+            raise TooLarge(large.diag.message_primary or str(large)) from large
         except psycopg.OperationalError as away:
             if away.sqlstate is None or away.sqlstate.startswith(("08", "53300", "57P")):
                 raise Unavailable("the database does not answer now, or is asked too much; try again") from away
@@ -131,9 +157,9 @@ def _refusal(error: psycopg.Error, position: int | None = None) -> QueryRefused:
     )
 
 
-def _bound(connection: psycopg.Connection, sql: str, parameters: Sequence[Parameter]) -> str:
-    """The statement with its parameters as literals, once the server has parsed it as it was written."""
-    types = _parameter_types(connection, sql)
+def _bound(connection: psycopg.Connection, sql: str, parameters: Sequence[Parameter]) -> tuple[str, Sequence[Column]]:
+    """The statement with its parameters as literals, once the server has parsed it as it was written; its columns."""
+    types, columns = _described(connection, sql)
     text_ = SqlText(sql)
     if len(types) != len(parameters):
         raise QueryRefused(f"the statement has {len(types)} parameters ($1, …), but {len(parameters)} were given")
@@ -145,11 +171,11 @@ def _bound(connection: psycopg.Connection, sql: str, parameters: Sequence[Parame
     for number, (value, name) in enumerate(zip(parameters, names, strict=True), start=1):
         escaped = "NULL" if value is None else escaping.escape_literal(_text_of(value).encode()).decode()
         literals[number] = f"CAST({escaped} AS {name})"
-    return text_.filled(literals)
+    return text_.filled(literals), columns
 
 
-def _parameter_types(connection: psycopg.Connection, sql: str) -> Sequence[int]:
-    """Prepare the statement: the types of its parameters.
+def _described(connection: psycopg.Connection, sql: str) -> tuple[Sequence[int], Sequence[Column]]:
+    """Prepare the statement: the types of its parameters, and its columns.
 
     Raises
     ------
@@ -167,7 +193,12 @@ def _parameter_types(connection: psycopg.Connection, sql: str) -> Sequence[int]:
             raise _refusal(error, int(position) if position else None) from error
     if described.nfields == 0:
         raise QueryRefused("this statement has no rows; ask with SELECT, VALUES, TABLE or WITH")
-    return [described.param_type(index) for index in range(described.nparams)]
+    encoding = connection.info.encoding
+    columns = [
+        Column((described.fname(index) or b"").decode(encoding), described.ftype(index))
+        for index in range(described.nfields)
+    ]
+    return [described.param_type(index) for index in range(described.nparams)], columns
 
 
 def _type_names(connection: psycopg.Connection, types: Sequence[int]) -> Sequence[str]:

@@ -1,0 +1,84 @@
+"""Statements that refuse a row of too many bytes in the database, before it is sent.
+
+A client cannot: libpq takes a row whole before anybody sees how long it is, three times over, and one value may have
+1 GB. The database knows the length of a text without reading it. Values of other kinds are written out once more where
+they might be long: a numeric of eight bytes may have 150,000 digits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from psycopg import sql
+
+TEXTS = frozenset({25, 1042, 1043})
+"""text, char(n), varchar: their octet_length is in their head. By number, as in pg_type."""
+
+BYTES = 17
+"""bytea: two digits a byte where it is written out."""
+
+BOUNDED = frozenset(
+    {16, 18, 19, 20, 21, 23, 26, 28, 29, 650, 700, 701, 774, 790, 829, 869}
+    | {1082, 1083, 1114, 1184, 1186, 1266, 2278, 2950, 3220}
+)
+"""Numbers, times, names, addresses, ids: of a few bytes."""
+
+LONGEST_PER_BYTE = 18_750
+"""Characters that a byte of a value may stand for: of a numeric with an exponent at its limit, alone or in an array."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One of a statement's answer; ``type`` : its number in pg_type."""
+
+    name: str
+    type: int
+
+
+def sized_rows(statement: str, columns: Sequence[Column], most_bytes: int) -> str:
+    """The statement with the same columns, which fails at a row of more than ``most_bytes``."""
+    names = [f"c{number}" for number in range(1, len(columns) + 1)]
+    long = [(name, column.type) for name, column in zip(names, columns, strict=True) if column.type not in BOUNDED]
+    if not long:
+        return statement
+    # Where none has more than its share, all together have no more than all: the sum is seldom needed, and costs more.
+    share = most_bytes // len(long)
+    suspect = " OR ".join(_beyond(name, kind, share) for name, kind in long)
+    size = " + ".join(["0::bigint", *(f"coalesce({_length(name, kind)}, 0)" for name, kind in long)])
+    carrier = long[0][0]
+    checked = f"CASE WHEN {suspect} THEN {_checked(size, carrier, most_bytes)} ELSE {carrier} END"
+    selected = ", ".join(
+        f"{checked if name == carrier else name} AS {sql.Identifier(column.name).as_string(None)}"
+        for name, column in zip(names, columns, strict=True)
+    )
+    return f"SELECT {selected} FROM ({_fenced('*', statement)}) AS sized ({', '.join(names)})"  # noqa: S608 - see row_streams
+
+
+def sized_lines(statement: str, most_bytes: int) -> str:
+    """The statement's rows as JSON, one column ``line``, which fails at one of more than ``most_bytes``."""
+    fenced = _fenced("row_to_json(tradewind_row.*) AS line", statement)
+    return f"SELECT {_checked('pg_column_size(line)', 'line', most_bytes)} AS line FROM ({fenced}) AS sized"  # noqa: S608
+
+
+def _fenced(selected: str, statement: str) -> str:
+    """Without OFFSET the planner would put the statement's own expressions in each place where they are looked at."""
+    return f"SELECT {selected} FROM (\n{statement}\n) AS tradewind_row OFFSET 0"  # noqa: S608
+
+
+def _checked(size: str, value: str, most_bytes: int) -> str:
+    # Among what is selected, not in a condition: below one, LIMIT no longer shortens a sort.
+    return (
+        f"CASE WHEN {size} <= {most_bytes} THEN {value} ELSE warehouse.row_too_large({size}, {most_bytes}, {value}) END"
+    )
+
+
+def _beyond(name: str, kind: int, share: int) -> str:
+    longer = f"{_length(name, kind)} > {share}"
+    if kind in TEXTS or kind == BYTES:
+        return longer
+    return f"(pg_column_size({name}) > {share // LONGEST_PER_BYTE} AND {longer})"
+
+
+def _length(name: str, kind: int) -> str:
+    if kind in TEXTS:
+        return f"octet_length({name})"
+    return f"2 * octet_length({name})" if kind == BYTES else f"octet_length({name}::text)"
