@@ -2,7 +2,8 @@
 
 Each case × tuner × repeat is a cell: the project's own engine over an emulated path, driven by one tuner. Finished
 cells are kept in ``benchmarks/records/tuning.ndjson`` (quick ones in ``var/bench``) with digests of what they measured:
-an interrupted run goes on where it was. Needs root (or user namespaces) and nginx.
+an interrupted run goes on where it was. All tuners' first repeats come first: a whole table after three hours, then
+what the controller's own spread is. Needs root (or user namespaces) and nginx.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from tradewind.errors import InvalidValue
 
 RECORDS = ROOT / "benchmarks" / "records"
 VAR = ROOT / "var" / "bench"
-REPEATS = 3
+REPEATS, VARIANT_REPEATS = 3, 1
 ORACLE_TICKS, QUICK_ORACLE_TICKS = 6, 3
 QUICK_VARIANT, QUICK_AGREEMENT_VARIANT = "falcon", "slaee"
 
@@ -63,7 +64,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = arguments(__doc__.partition("\n")[0])
     parser.add_argument("--case", choices=[case.name for case in ALL_CASES], nargs="+", help="only these")
     parser.add_argument("--tuner", choices=[OURS, *VARIANTS], nargs="+", help="only these")
-    parser.add_argument("--repeats", type=int, default=REPEATS, help="interleaved, of every cell; one when quick")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="of the controller's cells; one when quick")
+    parser.add_argument("--variant-repeats", type=int, default=VARIANT_REPEATS, help="of every other tuner's cells")
     parser.add_argument("--report", action="store_true", help="measure nothing, only print what is finished")
     parser.add_argument("--timelines", action="store_true", help="print ours tick by tick")
     parser.add_argument("--scratch", type=Path, default=VAR, help="where files are served from and received")
@@ -133,6 +135,7 @@ class _Cells:
             for case in cases
             if options.case is None or case.name in options.case
             for tuner in self._tuners(case)
+            if tuner == OURS or repeat < options.variant_repeats
             if options.tuner is None or tuner in options.tuner
         ]
 
