@@ -225,9 +225,13 @@ LOGS = """
 
 ENDS = """
     INSERT INTO transfers (tenant_id, id, started_at, source, destination, network, mover, sla, file_count, total_bytes,
-        sequence, journalled_sequence, bytes_moved, throughput_bps, ended_at, status, energy_j, agreement_kept, link_id)
+        sequence, journalled_sequence, bytes_moved, throughput_bps, ended_at, status, energy_j, energy, agreement_kept,
+        link_id)
     SELECT g.tenant_id, g.transfer_id, g.started_at, s.name, d.name, l.network, l.mover, 'deadline', g.file_count,
            g.total_bytes, 8, 8, g.bytes_moved, g.throughput_bps, g.ended_at, g.status, g.source_energy_j,
+           CASE WHEN g.source_energy_j IS NULL THEN '[]'
+                ELSE jsonb_build_array(jsonb_build_object('host', 'source', 'total_j', g.source_energy_j,
+                    'method', g.source_energy_method, 'quality', g.source_energy_quality)) END,
            g.total_bytes %% 11 <> 0, g.link_id
       FROM transfer_logs g JOIN links l ON l.id = g.link_id
       JOIN endpoints s ON s.id = l.source_id JOIN endpoints d ON d.id = l.destination_id

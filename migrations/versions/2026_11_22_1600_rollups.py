@@ -84,6 +84,15 @@ DAILY_ROLLUPS = """
         tuned_s double precision NOT NULL,
         tuned_energy_j double precision NOT NULL,
         tuned_metered_bytes bigint NOT NULL,
+        metered_source bigint NOT NULL,
+        metered_destination bigint NOT NULL,
+        metered_both bigint NOT NULL,
+        tuned_source_j double precision NOT NULL,
+        tuned_source_bytes bigint NOT NULL,
+        tuned_destination_j double precision NOT NULL,
+        tuned_destination_bytes bigint NOT NULL,
+        tuned_both_j double precision NOT NULL,
+        tuned_both_bytes bigint NOT NULL,
         rolled_up_at timestamptz NOT NULL,
         PRIMARY KEY (tenant_id, day, link_id)
     )
@@ -134,7 +143,7 @@ MARK_TRANSFER = """
     $$
 """
 
-_COUNTED = "link_id, started_at, ended_at, status, bytes_moved, throughput_bps, energy_j, agreement_kept"
+_COUNTED = "link_id, started_at, ended_at, status, bytes_moved, throughput_bps, energy_j, energy, agreement_kept"
 
 
 def _of(row: str) -> str:

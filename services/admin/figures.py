@@ -45,5 +45,10 @@ def figures(uow: UnitOfWork, release: int | None, now: datetime, link_id: UUID |
 
 def _gains(uow: UnitOfWork, release: int, tuned: Sequence[Tuned]) -> Sequence[Gain]:
     """Of each link that has a model: what was reached beside what its lowest setting is expected to reach."""
-    lowest = uow.models.lowest_settings(release, [each.link_id for each in tuned])
-    return [Gain(tuned=each, untuned=untuned(lowest[each.link_id])) for each in tuned if each.link_id in lowest]
+    link_ids = [each.link_id for each in tuned]
+    lowest, metered = uow.models.lowest_settings(release, link_ids), uow.outcomes.metered(link_ids)
+    return [
+        Gain(tuned=each, untuned=untuned(lowest[each.link_id], metered[each.link_id]))
+        for each in tuned
+        if each.link_id in lowest
+    ]

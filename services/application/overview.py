@@ -1,13 +1,41 @@
 """What an overview tells: agreements kept, what was moved, and how much faster and thriftier than untuned."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
 from tradewind.cluster import Leaf
+from tradewind.energy import Host
 from tradewind.units import BITS_PER_BYTE
+
+USUAL_SHARE = 0.95
+"""Of a link's metered logs that meter the same ends: then so do most logs of each cluster, which its power is of."""
+
+
+class MeteredEnds(StrEnum):
+    """Which ends of a transfer were metered. Energy of one end and of both are different quantities."""
+
+    SOURCE = "source"
+    DESTINATION = "destination"
+    BOTH = "both"
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        return tuple(Host) if self is MeteredEnds.BOTH else (Host(self.value),)
+
+    @property
+    def in_words(self) -> str:
+        return "both ends" if self is MeteredEnds.BOTH else f"the {self.value} alone"
+
+
+def usual_ends(metered: Mapping[MeteredEnds, int]) -> MeteredEnds | None:
+    """The ends that nearly all of a link's metered logs meter; ``None`` where there are no such, or no logs."""
+    total = sum(metered.values())
+    return next((ends for ends, rows in metered.items() if total and rows >= USUAL_SHARE * total), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +76,14 @@ class Day:
 class Tuned:
     """What tuned transfers of a link reached together.
 
-    ``throughput_bps`` : their bytes over their time. ``j_per_byte`` : of those whose energy was metered.
+    ``throughput_bps`` : their bytes over their time. ``j_per_byte`` : of those that were metered, by the ends.
     """
 
     link_id: UUID
     transfers: int
     bytes_moved: int
     throughput_bps: float
-    j_per_byte: float | None
+    j_per_byte: Mapping[MeteredEnds, float]
 
 
 class LowestSetting(NamedTuple):
@@ -70,10 +98,14 @@ class LowestSetting(NamedTuple):
 
 
 class Untuned(NamedTuple):
-    """What the model of a link expects of its lowest setting, over the data sets that it has seen."""
+    """What the model of a link expects of its lowest setting, over the data sets that it has seen.
+
+    ``ends`` : those whose energy it tells, ``None`` where its logs meter now these, now those.
+    """
 
     throughput_bps: float
     j_per_byte: float | None
+    ends: MeteredEnds | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,16 +121,43 @@ class Gain:
 
     @property
     def energy_saved(self) -> float | None:
-        """Share of the untuned energy that was not taken."""
-        if self.tuned.j_per_byte is None or not self.untuned.j_per_byte:
+        """Share of the untuned energy that was not taken, of the same ends; ``None`` where that cannot be compared."""
+        if self.not_comparable or self.untuned.ends is None or not self.untuned.j_per_byte:
             return None
-        return 1 - self.tuned.j_per_byte / self.untuned.j_per_byte
+        return 1 - self.tuned.j_per_byte[self.untuned.ends] / self.untuned.j_per_byte
+
+    @property
+    def not_comparable(self) -> str:
+        """Why energy is not compared; empty where it is."""
+        tuned = self.tuned.j_per_byte
+        if not tuned:
+            return "no tuned transfer was metered"
+        if not self.untuned.j_per_byte:
+            return "the model knows no energy"
+        if self.untuned.ends is None:
+            return "its logs do not all meter the same ends"
+        if self.untuned.ends not in tuned:
+            told = " or ".join(ends.in_words for ends in tuned)
+            return f"its logs meter {self.untuned.ends.in_words}, tuned transfers {told}"
+        return ""
+
+    @property
+    def tuned_energy(self) -> tuple[MeteredEnds, float] | None:
+        """J a byte of tuned transfers: of the ends that are compared, else of some that were metered."""
+        tuned, ends = self.tuned.j_per_byte, self.untuned.ends
+        if ends is not None and ends in tuned:
+            return ends, tuned[ends]
+        return next(iter(tuned.items()), None)
 
 
-def untuned(clusters: Sequence[LowestSetting]) -> Untuned:
+def untuned(clusters: Sequence[LowestSetting], metered: Mapping[MeteredEnds, int] = MappingProxyType({})) -> Untuned:
     """The lowest setting of a link, each of its clusters, one or more, weighted with the bytes that it has seen.
 
     Rates and energies are medians of the surfaces, at the clusters' median load.
+
+    Parameters
+    ----------
+    metered : how many of the link's logs were metered at which ends.
     """
     sizes = [
         each.leaf.row_count * 2 ** (each.leaf.log2_mean_file_bytes + each.leaf.log2_file_count) for each in clusters
@@ -106,7 +165,7 @@ def untuned(clusters: Sequence[LowestSetting]) -> Untuned:
     time_s = sum(
         BITS_PER_BYTE * size / math.exp(each.log_throughput_mean) for size, each in zip(sizes, clusters, strict=True)
     )
-    return Untuned(BITS_PER_BYTE * sum(sizes) / time_s, _energy_of(clusters, sizes))
+    return Untuned(BITS_PER_BYTE * sum(sizes) / time_s, _energy_of(clusters, sizes), usual_ends(metered))
 
 
 def _energy_of(clusters: Sequence[LowestSetting], sizes: Sequence[float]) -> float | None:

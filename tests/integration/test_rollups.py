@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
+from services.application.overview import MeteredEnds
 from services.application.retry_rows import retry_row
 from services.application.roll_up import DAYS_A_TRANSACTION, RollUp
 from services.persistence.tables.transfers import NO_LINK
@@ -70,6 +71,24 @@ def test_energy_that_was_measured_is_told_apart_from_what_a_model_says(api: str,
     roll_up(tenant)
     (row,) = rollups(tenant).values()
     assert (row["measured_energy_j"], row["modelled_energy_j"], row["metered_bytes"]) == (600, 70, 2 * GB)
+
+
+def test_energy_is_summed_by_the_ends_that_were_metered(api: str, tenant: Tenant) -> None:
+    def energy(*ends: str) -> list[dict[str, Any]]:
+        return [{"host": each, "total_j": 100.0, "method": "rapl", "quality": "measured"} for each in ends]
+
+    metered = [energy("source", "destination"), energy("source"), energy("source"), energy("destination"), []]
+    with tenant.client(api) as client:
+        for each in metered:
+            known = moved("2026-03-01", transfer_id=str(uuid4()), energy=each)
+            told = client.post(f"/v1/transfers/{known['transfer_id']}/complete", json={"records": [known]})
+            assert told.status_code == 200
+    roll_up(tenant)
+    (row,) = rollups(tenant).values()
+    assert [row[f"metered_{ends}"] for ends in MeteredEnds] == [2, 1, 1]
+    assert [row[f"tuned_{ends}_j"] for ends in MeteredEnds] == [200, 100, 200]
+    assert [row[f"tuned_{ends}_bytes"] for ends in MeteredEnds] == [2 * GB, GB, GB]
+    assert row["tuned_energy_j"] == 500
 
 
 def test_logs_that_come_late_make_their_own_day_anew_and_no_other(api: str, tenant: Tenant) -> None:

@@ -1,12 +1,12 @@
 """What was moved and how transfers ended, summed up for pages from the daily rollups."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select, true
 
-from services.application.overview import AgreementsKept, Day, Tuned
+from services.application.overview import AgreementsKept, Day, MeteredEnds, Tuned
 from services.persistence.tables import daily_rollups, transfers
 from tradewind.units import BITS_PER_BYTE
 
@@ -61,14 +61,19 @@ class Outcomes:
 
     def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[Tuned]:
         """What transfers of the service reached that succeeded, by link, those that moved most first."""
-        moved, metered = func.sum(_DAILY.tuned_bytes), func.sum(_DAILY.tuned_metered_bytes)
+        moved = func.sum(_DAILY.tuned_bytes)
         rows = self._connection.execute(
             select(
                 _DAILY.link_id,
                 func.sum(_DAILY.tuned_transfers).label("transfers"),
                 moved.label("bytes_moved"),
                 func.sum(_DAILY.tuned_s).label("time_s"),
-                (func.sum(_DAILY.tuned_energy_j) / func.nullif(metered, 0)).label("j_per_byte"),
+                *(
+                    (
+                        func.sum(_DAILY[f"tuned_{ends}_j"]) / func.nullif(func.sum(_DAILY[f"tuned_{ends}_bytes"]), 0)
+                    ).label(ends)
+                    for ends in MeteredEnds
+                ),
             )
             .where(_wanted(since, link_id), _DAILY.tuned_transfers > 0)
             .group_by(_DAILY.link_id)
@@ -81,10 +86,19 @@ class Outcomes:
                 transfers=int(row.transfers),
                 bytes_moved=int(row.bytes_moved),
                 throughput_bps=BITS_PER_BYTE * float(row.bytes_moved) / row.time_s,
-                j_per_byte=None if row.j_per_byte is None else float(row.j_per_byte),
+                j_per_byte={ends: float(getattr(row, ends)) for ends in MeteredEnds if getattr(row, ends) is not None},
             )
             for row in rows
         ]
+
+    def metered(self, link_ids: Collection[UUID]) -> Mapping[UUID, Mapping[MeteredEnds, int]]:
+        """Of each link, over all days: how many logs were metered at which ends."""
+        rows = self._connection.execute(
+            select(_DAILY.link_id, *(func.sum(_DAILY[f"metered_{ends}"]).label(ends) for ends in MeteredEnds))
+            .where(_DAILY.link_id.in_(link_ids))
+            .group_by(_DAILY.link_id)
+        )
+        return {row.link_id: {ends: int(getattr(row, ends)) for ends in MeteredEnds} for row in rows}
 
 
 def _wanted(since: date, link_id: UUID | None) -> ColumnElement[bool]:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, TextClause, text
 
+from services.application.overview import MeteredEnds
 from services.persistence.tables.transfers import NO_LINK
 
 MOST_BYTES = 2**63 - 1
@@ -30,6 +31,19 @@ def _energy(quality: str) -> str:
     return " + ".join(ends)
 
 
+def _logged_of(ends: MeteredEnds) -> str:
+    """Of a log: these ends were metered, and no other."""
+    return " AND ".join(
+        f"{end}_energy_j IS {'NOT ' if end in ends.hosts else ''}NULL" for end in ("source", "destination")
+    )
+
+
+def _told_of(ends: MeteredEnds) -> str:
+    """Of a transfer that ended: these ends were metered, and no other."""
+    readings = " AND ".join(f"""energy @> '[{{"host": "{end}"}}]'""" for end in ends.hosts)
+    return f"jsonb_array_length(energy) = {len(ends.hosts)} AND {readings}"
+
+
 _LOGGED: Mapping[str, str] = {
     "transfers": "count(*)",
     "succeeded": "count(*) FILTER (WHERE status = 'succeeded')",
@@ -38,6 +52,7 @@ _LOGGED: Mapping[str, str] = {
     "measured_energy_j": _energy("= 'measured'"),
     "modelled_energy_j": _energy("<> 'measured'"),
     "metered_bytes": _bytes("source_energy_j IS NOT NULL OR destination_energy_j IS NOT NULL"),
+    **{f"metered_{ends}": f"count(*) FILTER (WHERE {_logged_of(ends)})" for ends in MeteredEnds},
 }
 _GAINED = f"status = 'succeeded' AND throughput_bps > 0 AND bytes_moved > 0 AND link_id <> '{NO_LINK}'"
 _ENDED: Mapping[str, str] = {
@@ -49,6 +64,8 @@ _ENDED: Mapping[str, str] = {
     "tuned_s": _sum("8.0 * bytes_moved / throughput_bps", _GAINED),
     "tuned_energy_j": _sum("energy_j", _GAINED),
     "tuned_metered_bytes": _bytes(f"{_GAINED} AND energy_j IS NOT NULL"),
+    **{f"tuned_{ends}_j": _sum("energy_j", f"{_GAINED} AND {_told_of(ends)}") for ends in MeteredEnds},
+    **{f"tuned_{ends}_bytes": _bytes(f"{_GAINED} AND {_told_of(ends)}") for ends in MeteredEnds},
 }
 _MEASURES = (*_LOGGED, *_ENDED)
 

@@ -2,6 +2,7 @@
 
 from sqlalchemy import BigInteger, Column, Date, Identity, Index, Table, Uuid
 
+from services.application.overview import MeteredEnds
 from services.persistence.tables.metadata import METADATA, instant, quantity, tenant_column
 
 
@@ -30,6 +31,12 @@ daily_rollups = Table(
     quantity("tuned_s", nullable=False),
     quantity("tuned_energy_j", nullable=False),
     _count("tuned_metered_bytes"),
+    *(_count(f"metered_{ends}") for ends in MeteredEnds),
+    *(
+        column
+        for ends in MeteredEnds
+        for column in (quantity(f"tuned_{ends}_j", nullable=False), _count(f"tuned_{ends}_bytes"))
+    ),
     instant("rolled_up_at"),
     Index("daily_rollups_link_id_day_idx", "link_id", "day"),
 )
