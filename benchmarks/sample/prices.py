@@ -7,6 +7,7 @@ database, through the same use cases. Keys, book and notice say that it is sampl
 import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from itertools import cycle
@@ -17,10 +18,9 @@ from uuid import UUID
 from services.api.recommend import enquiry_of
 from services.application.answering import answer
 from services.application.authenticate import Scope, new_secret
-from services.application.jobs import PricesChanged
 from services.application.journal_quotes import StoredQuote
 from services.application.manage_keys import create_key
-from services.application.price_books import draft_book, set_prices
+from services.application.price_books import draft_book, publish_book, set_prices
 from services.bootstrap import Container, container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
@@ -72,7 +72,7 @@ def price_and_quote(folder: Path, logged: Sequence[dict[str, Any]]) -> tuple[int
         tenant_id = parts.store.registry.find_tenant(FIRST_TENANT)
         assert tenant_id is not None, "the service has made it"
         begins_at = min(datetime.fromisoformat(row["started_at"]) for row in logged)
-        priced = _publish(parts, tenant_id, begins_at)
+        priced = _publish(parts, tenant_id, Standing(begins_at))
         with closing(asyncio.new_event_loop()) as loop:
             quotes = loop.run_until_complete(_quotes(parts, tenant_id, logged))
         with parts.store.unit_of_work(tenant_id) as uow:
@@ -81,14 +81,22 @@ def price_and_quote(folder: Path, logged: Sequence[dict[str, Any]]) -> tuple[int
     return priced, len(quotes)
 
 
-def _publish(parts: Container, tenant_id: UUID, begins_at: datetime) -> int:
+@dataclass(frozen=True)
+class Standing:
+    """A clock that stands still: no book begins in the past, but the sample's was published then."""
+
+    at: datetime
+
+    def now(self) -> datetime:
+        return self.at
+
+
+def _publish(parts: Container, tenant_id: UUID, clock: Standing) -> int:
     with parts.store.unit_of_work(tenant_id) as uow:
         release = uow.releases.current()
         assert release is not None, "it was waited for"
         tiers = uow.sla_tiers.page(release, limit=MOST_TIERS)
-        book = draft_book(
-            BOOK, currency=CURRENCY, energy_basis=EnergyBasis.TOTAL, copy_of=None, uow=uow, clock=parts.clock
-        )
+        book = draft_book(BOOK, currency=CURRENCY, energy_basis=EnergyBasis.TOTAL, copy_of=None, uow=uow, clock=clock)
     prices = {
         each.tier.id: PRICES.get(each.partition.kind, OTHER_PRICE)
         for each in tiers
@@ -97,10 +105,7 @@ def _publish(parts: Container, tenant_id: UUID, begins_at: datetime) -> int:
     with parts.store.unit_of_work(tenant_id) as uow:
         set_prices(book.id, prices, version=None, uow=uow)
     with parts.store.unit_of_work(tenant_id) as uow:
-        uow.price_books.publish(book.id, effective_from=begins_at, at=begins_at)
-        uow.audit.note("price_book.published", BOOK, id=str(book.id), effective_from=begins_at.isoformat())
-        uow.publish(PricesChanged(tenant_id))
-        uow.commit()
+        publish_book(book.id, effective_from=None, version=None, uow=uow, clock=clock)
     return len(prices)
 
 
