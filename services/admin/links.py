@@ -9,13 +9,12 @@ from fastapi import Query, Request, Response
 from services.admin.charts.days import moved
 from services.admin.charts.pareto import pareto
 from services.admin.charts.surface import AXIS_NAMES, Cut, Shown, heat, slices, solid
-from services.admin.figures import figures
 from services.admin.pages import WITH_SHADERS, chart, page, page_router
 from services.admin.visitors import Parts, Signed
-from services.application.learned import LastFit, StoredLeaf, StoredModel
+from services.application.cluster_in_force import cluster_in_force
+from services.application.figures import figures
+from services.application.learned import LastFit
 from services.application.roll_up import RollUp
-from services.persistence.unit_of_work import UnitOfWork
-from tradewind.errors import NotFound
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis
 from tradewind.sla_partitions import Partition, tier_name
 
@@ -75,7 +74,7 @@ def cluster_page(
 ) -> Response:
     """A cluster's surface, its slices with the data points, the trade-off and the tiers on it."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        release, model, leaf = _found(uow, cluster_id)
+        release, model, leaf = cluster_in_force(cluster_id, uow)
         link = uow.links.get(model.link_id)
     metered = leaf.model.table.knows_power
     if not metered:
@@ -111,14 +110,6 @@ def cluster_page(
     )
     response.headers.update(WITH_SHADERS)
     return response
-
-
-def _found(uow: UnitOfWork, cluster_id: UUID) -> tuple[int, StoredModel, StoredLeaf]:
-    release = uow.releases.current()
-    model = None if release is None else uow.models.with_cluster(release, cluster_id)
-    if release is None or model is None:
-        raise NotFound("this cluster is not in the release in force; a newer one may have taken its place")
-    return release, model, next(leaf for leaf in model.leaves if leaf.cluster_id == cluster_id)
 
 
 def _numbers(request: Request) -> dict[str, float]:

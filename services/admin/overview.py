@@ -6,9 +6,9 @@ from fastapi import Request, Response
 
 from services.admin.charts.days import moved
 from services.admin.events import following
-from services.admin.figures import figures
 from services.admin.pages import chart, fragment, page, page_router
 from services.admin.visitors import Parts, Signed, SignInsOf
+from services.application.figures import figures
 from services.application.roll_up import RollUp
 from tradewind.wire.transfers import TransferState, TransferSummary
 

@@ -11,9 +11,9 @@ from services.admin.bounds_forms import SCALES, cuts_between, told
 from services.admin.pages import done, page, page_router
 from services.admin.tiers import HERE
 from services.admin.visitors import Parts, Provider
-from services.application.learned import StoredLeaf, StoredModel
+from services.application.cluster_in_force import cluster_in_force
+from services.application.learned import StoredLeaf
 from services.application.own_tiers import CutTier, Effect, effect_of, forget_cuts, keep_cuts, tiers_of
-from services.persistence.unit_of_work import UnitOfWork
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.own_cuts import MOST_PARTS
 from tradewind.prediction import predict
@@ -57,7 +57,7 @@ def cuts_page(
     """The tiers as they are, and as the bounds in the address would make them."""
     key = _key(kind, confidence, basis)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        model, leaf = _found(uow, cluster_id)
+        _, model, leaf = cluster_in_force(cluster_id, uow)
         link = uow.links.get(model.link_id)
         names = uow.own_tiers.names()
     known, scale = _known(leaf, key), SCALES[kind]
@@ -102,7 +102,7 @@ def keep(
     """Keep other bounds."""
     key = _key(kind, confidence, basis)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        _, leaf = _found(uow, cluster_id)
+        leaf = cluster_in_force(cluster_id, uow).leaf
         cuts = cuts_between(lower, upper, known=_known(leaf, key), scale=SCALES[kind])
         now = keep_cuts(cluster_id, key, cuts, version=version, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)
@@ -133,14 +133,6 @@ def _key(kind: SlaKind, confidence: float, basis: EnergyBasis) -> PartitionKey:
     if confidence not in CONFIDENCES:
         raise InvalidValue("confidence", f"is none of {', '.join(map(str, CONFIDENCES))}")
     return PartitionKey(kind, confidence, basis)
-
-
-def _found(uow: UnitOfWork, cluster_id: UUID) -> tuple[StoredModel, StoredLeaf]:
-    release = uow.releases.current()
-    model = None if release is None else uow.models.with_cluster(release, cluster_id)
-    if model is None:
-        raise NotFound("no such cluster in the release in force; its link may have been fitted again")
-    return model, next(leaf for leaf in model.leaves if leaf.cluster_id == cluster_id)
 
 
 def _known(leaf: StoredLeaf, key: PartitionKey) -> Sequence[float]:

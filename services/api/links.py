@@ -7,8 +7,8 @@ from uuid import UUID
 
 from services.api.dependencies import AnyKey, Parts
 from services.api.routing import v1_router
-from services.application.learned import ModelOverview, StoredLeaf, StoredLink, StoredModel
-from tradewind.errors import NotFound
+from services.application.cluster_in_force import cluster_in_force
+from services.application.learned import ModelOverview, StoredLeaf, StoredLink
 from tradewind.model import LeafModel
 from tradewind.sla_partitions import Partition
 from tradewind.wire.inventory import Cluster, FitVerdict, Link, SlaPartition, Surface
@@ -47,15 +47,8 @@ def list_clusters(link_id: UUID, parts: Parts, principal: AnyKey) -> Sequence[Cl
 def read_surface(cluster_id: UUID, parts: Parts, principal: AnyKey) -> Surface:
     """The lattice of a cluster of the current release, what was observed, and its SLA partitions."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        release = uow.releases.current()
-        model = uow.models.with_cluster(release, cluster_id) if release is not None else None
-    if release is None or model is None:
-        raise NotFound("no such cluster in the current release")
-    return _surface(_leaf(model, cluster_id), release)
-
-
-def _leaf(model: StoredModel, cluster_id: UUID) -> StoredLeaf:
-    return next(leaf for leaf in model.leaves if leaf.cluster_id == cluster_id)
+        found = cluster_in_force(cluster_id, uow)
+    return _surface(found.leaf, found.release)
 
 
 def _link(

@@ -13,6 +13,7 @@ from typing import Protocol
 from uuid import UUID, uuid4
 
 from services.application.audit import Audit
+from services.application.cluster_in_force import cluster_in_force
 from services.application.jobs import Event, PricesChanged, ReleaseChanged
 from services.application.learned import StoredLeaf, StoredModel, Tier
 from services.application.ports import Clock
@@ -181,11 +182,7 @@ def forget_cuts(cluster_id: UUID, key: PartitionKey, *, uow: TierUnitOfWork) -> 
     ------
     NotFound : the release in force has no such cluster.
     """
-    release = uow.releases.current()
-    model = None if release is None else uow.models.with_cluster(release, cluster_id)
-    if model is None:
-        raise NotFound("no such cluster in the release in force")
-    leaf = next(leaf for leaf in model.leaves if leaf.cluster_id == cluster_id)
+    _, model, leaf = cluster_in_force(cluster_id, uow)
     uow.own_tiers.forget(model.link_id, key, [each.tier.id for each in tiers_of(leaf, key)])
     uow.audit.note("tier.cuts_given_up", _in_words(key), link=_path(model.link_id, uow.links))
     uow.commit()

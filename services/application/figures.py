@@ -1,18 +1,45 @@
 """What pages tell of the last days: what was moved, agreements kept, tuned beside untuned; of all links or of one."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from typing import Protocol
 from uuid import UUID
 
-from services.application.overview import AgreementsKept, Day, Gain, Tuned, untuned
+from services.application.overview import AgreementsKept, Day, Gain, LowestSetting, Tuned, untuned
 from services.application.roll_up import DAYS_A_PAGE
-from services.persistence.unit_of_work import UnitOfWork
 
 SINCE = timedelta(days=30)
 LINKS_COMPARED = 8
 MOST_COUNTED = 10 * DAYS_A_PAGE
 """Days of links that wait to be added up: more are told as so many."""
+
+
+class Outcomes(Protocol):
+    def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[Tuned]: ...
+    def agreements(self, since: date, link_id: UUID | None = None) -> AgreementsKept: ...
+    def days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]: ...
+
+
+class Rollups(Protocol):
+    def waiting(self, most: int) -> int: ...
+
+
+class Models(Protocol):
+    def lowest_settings(
+        self, release_id: int, link_ids: Collection[UUID]
+    ) -> Mapping[UUID, Sequence[LowestSetting]]: ...
+
+
+class FiguresUnitOfWork(Protocol):
+    """An open transaction of the tenant whose transfers they are."""
+
+    @property
+    def outcomes(self) -> Outcomes: ...
+    @property
+    def rollups(self) -> Rollups: ...
+    @property
+    def models(self) -> Models: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +57,7 @@ class Figures:
         return self.waiting == MOST_COUNTED
 
 
-def figures(uow: UnitOfWork, release: int | None, now: datetime, link_id: UUID | None = None) -> Figures:
+def figures(uow: FiguresUnitOfWork, release: int | None, now: datetime, link_id: UUID | None = None) -> Figures:
     """Of the rollups as they are: whoever shows them has made those that changed a moment ago."""
     since = (now - SINCE).date()
     tuned = uow.outcomes.tuned(since, limit=LINKS_COMPARED, link_id=link_id)
@@ -43,7 +70,7 @@ def figures(uow: UnitOfWork, release: int | None, now: datetime, link_id: UUID |
     )
 
 
-def _gains(uow: UnitOfWork, release: int, tuned: Sequence[Tuned]) -> Sequence[Gain]:
+def _gains(uow: FiguresUnitOfWork, release: int, tuned: Sequence[Tuned]) -> Sequence[Gain]:
     """Of each link that has a model: what was reached beside what its lowest setting is expected to reach."""
     link_ids = [each.link_id for each in tuned]
     lowest, metered = uow.models.lowest_settings(release, link_ids), uow.outcomes.metered(link_ids)

@@ -1,0 +1,44 @@
+"""A cluster of the release in force, with the model that it belongs to."""
+
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from services.application.learned import StoredLeaf, StoredModel
+from tradewind.errors import NotFound
+
+
+class Releases(Protocol):
+    def current(self) -> int | None: ...
+
+
+class Models(Protocol):
+    def with_cluster(self, release_id: int, cluster_id: UUID) -> StoredModel | None: ...
+
+
+class ClusterUnitOfWork(Protocol):
+    """An open transaction of the tenant whose clusters they are."""
+
+    @property
+    def releases(self) -> Releases: ...
+    @property
+    def models(self) -> Models: ...
+
+
+class ClusterInForce(NamedTuple):
+    release: int
+    model: StoredModel
+    leaf: StoredLeaf
+
+
+def cluster_in_force(cluster_id: UUID, uow: ClusterUnitOfWork) -> ClusterInForce:
+    """One cluster.
+
+    Raises
+    ------
+    NotFound : the release in force has none of this id.
+    """
+    release = uow.releases.current()
+    model = None if release is None else uow.models.with_cluster(release, cluster_id)
+    if release is None or model is None:
+        raise NotFound("no such cluster in the release in force; its link may have been fitted again")
+    return ClusterInForce(release, model, next(leaf for leaf in model.leaves if leaf.cluster_id == cluster_id))
