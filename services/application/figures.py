@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
-from services.application.overview import AgreementsKept, Day, Gain, LowestSetting, Tuned, untuned
+from services.application.overview import AgreementsKept, Day, Gain, LowestSetting, MeteredEnds, Tuned, untuned
 from services.application.roll_up import DAYS_A_PAGE
 
 SINCE = timedelta(days=30)
@@ -19,6 +19,7 @@ class Outcomes(Protocol):
     def tuned(self, since: date, *, limit: int, link_id: UUID | None = None) -> Sequence[Tuned]: ...
     def agreements(self, since: date, link_id: UUID | None = None) -> AgreementsKept: ...
     def days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]: ...
+    def metered(self, link_ids: Collection[UUID]) -> Mapping[UUID, Mapping[MeteredEnds, int]]: ...
 
 
 class Rollups(Protocol):
