@@ -9,11 +9,10 @@ from fastapi import Request, Response
 from services.api.dependencies import AnalystKey, OperatorKey, Parts
 from services.api.problems import problem_of
 from services.api.routing import v1_router
-from services.application.export_logs import View, folder_of
-from services.application.jobs import ExportLogs
+from services.application.export_logs import View, ask_for_export, folder_of
 from services.application.query_warehouse import Format, LoginKind, Query, login_of, revoke_login
 from services.query_stream import MEDIA_TYPES, QueryStream
-from tradewind.errors import Conflict, NotFound
+from tradewind.errors import NotFound
 from tradewind.wire.warehouse import (
     QueryRequest,
     WarehouseColumn,
@@ -121,11 +120,6 @@ def read_exports(
 @router.post("/exports", status_code=202)
 def export_now(parts: Parts, principal: OperatorKey) -> WarehouseExports:
     """Export the days that have changed now, as it is done each night; ``to_export`` of GET tells how far it is."""
-    if parts.export_place is None:
-        raise Conflict("nothing is exported here; set TRADEWIND_EXPORT to a folder or an object store")
-    today = parts.clock.now().date()
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        to_export = uow.log_days.to_export(today)
-        uow.publish(ExportLogs(principal.tenant_id))
-        uow.commit()
+        to_export = ask_for_export(parts.export_place, uow=uow, clock=parts.clock)
     return WarehouseExports(place=parts.export_place, to_export=to_export, exports=())

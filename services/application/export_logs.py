@@ -12,8 +12,9 @@ from typing import Protocol
 from uuid import UUID
 
 from services.application.facts import LogsExported, Reporter
-from services.application.jobs import ExportLogs
+from services.application.jobs import Event, ExportLogs
 from services.application.ports import Clock, Transaction
+from tradewind.errors import Conflict
 
 
 class View(StrEnum):
@@ -83,6 +84,36 @@ class Lake(Protocol):
         ------
         Unavailable : the database or the storage does not answer.
         """
+
+
+class DaysToExport(Protocol):
+    def to_export(self, before: date) -> int: ...
+
+
+class AskingUnitOfWork(Protocol):
+    """An open transaction of the tenant whose logs are to be exported now."""
+
+    @property
+    def tenant_id(self) -> UUID: ...
+    @property
+    def log_days(self) -> DaysToExport: ...
+    def publish(self, event: Event) -> None: ...
+    def commit(self) -> None: ...
+
+
+def ask_for_export(place: str | None, *, uow: AskingUnitOfWork, clock: Clock) -> int:
+    """Have the days that have changed exported now, as it is done each night; how many there are.
+
+    Raises
+    ------
+    Conflict : there is no place for them.
+    """
+    if place is None:
+        raise Conflict("nothing is exported here; set TRADEWIND_EXPORT to a folder or an object store")
+    to_export = uow.log_days.to_export(clock.now().date())
+    uow.publish(ExportLogs(uow.tenant_id))
+    uow.commit()
+    return to_export
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from services.application.audit import Audit
@@ -11,7 +11,10 @@ from services.application.ingest_logs import IngestReceipt, IngestUnitOfWork, Lo
 from services.application.log_lines import BodyLimits, Encoding, UploadedBody
 from services.application.log_rows import RejectedRow
 from services.application.ports import Clock
-from tradewind.errors import InvalidValue
+from tradewind.errors import InvalidValue, NotFound
+
+MOST_RETRIED = 5_000
+"""Rows at once: as many are stored in a second or two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +38,27 @@ class RefusedFor:
     newest: int
 
 
+class Refusal(NamedTuple):
+    """What rows were refused for."""
+
+    field: str
+    reason: str
+
+
+class Retried(NamedTuple):
+    """Rows that left the quarantine, those that are refused again, and those of the same reason that are left."""
+
+    stored: int
+    refused: int
+    left: int
+
+
 class Quarantine(Protocol):
     def add(self, rows: Sequence[RejectedRow], *, batch_id: UUID) -> None: ...
     def get(self, row_id: int) -> QuarantinedRow: ...
-    def remove(self, row_id: int) -> None: ...
+    def oldest(self, refused_for: Refusal, *, limit: int) -> Sequence[QuarantinedRow]: ...
+    def count(self, refused_for: Refusal | None = None) -> int: ...
+    def remove(self, *row_ids: int) -> None: ...
 
 
 class RetryUnitOfWork(IngestUnitOfWork, Protocol):
@@ -72,6 +92,37 @@ def retry_row(row_id: int, mended: str, *, uow: RetryUnitOfWork, clock: Clock) -
     uow.audit.note("quarantine.mended", f"row {refused.row}", field=refused.field, reason=refused.reason)
     uow.commit()
     return receipt
+
+
+def retry_all(refused_for: Refusal, *, uow: RetryUnitOfWork, clock: Clock) -> Retried:
+    """Try rows of one reason again as they are, the oldest first; what is refused again is back in the quarantine.
+
+    Raises
+    ------
+    NotFound : no row was refused for that and kept whole.
+    InvalidValue : every one of them is refused again; they stay as they were.
+    """
+    rows = uow.quarantine.oldest(refused_for, limit=MOST_RETRIED)
+    if not rows:
+        raise NotFound("no row waits in the quarantine for this reason")
+    lines = b"".join(f"{' '.join((each.raw or '').splitlines())}\n".encode() for each in rows)
+    body = UploadedBody(BytesIO(lines), Encoding.IDENTITY, BodyLimits())
+    receipt = store_batch(LogBatch(tenant_id=uow.tenant_id, idempotency_key=None, body=body), uow=uow, clock=clock)
+    if receipt.nothing_valid:
+        rejection = receipt.rejections[0]
+        raise InvalidValue(rejection.field, f"{rejection.reason}: so all {len(rows)} rows are refused again")
+    uow.quarantine.remove(*(each.id for each in rows))
+    refused = receipt.rejected - receipt.already_stored
+    retried = Retried(len(rows) - refused, refused, uow.quarantine.count(refused_for) - refused)
+    uow.audit.note(
+        "quarantine.retried",
+        f"{len(rows)} rows",
+        field=refused_for.field,
+        reason=refused_for.reason,
+        stored=retried.stored,
+    )
+    uow.commit()
+    return retried
 
 
 def dismiss_row(row_id: int, *, uow: RetryUnitOfWork) -> None:

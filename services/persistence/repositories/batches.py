@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.application.ingest_logs import IngestReceipt
 from services.application.log_rows import RejectedRow
-from services.application.retry_rows import QuarantinedRow, RefusedFor
+from services.application.retry_rows import QuarantinedRow, Refusal, RefusedFor
 from services.persistence.tables import batches, log_quarantine
 from tradewind.errors import NotFound
 from tradewind.wire.logs import ALREADY_STORED, Rejection
@@ -123,9 +123,11 @@ class Quarantine:
             ],
         )
 
-    def count(self) -> int:
-        """Rows that wait to be mended or dismissed."""
-        return self._connection.execute(select(func.count()).select_from(log_quarantine).where(_MENDABLE)).scalar_one()
+    def count(self, refused_for: Refusal | None = None) -> int:
+        """Rows that wait to be mended or dismissed; of one reason where that is named."""
+        return self._connection.execute(
+            select(func.count()).select_from(log_quarantine).where(_MENDABLE, *_for(refused_for))
+        ).scalar_one()
 
     def by_reason(self, *, limit: int) -> Sequence[RefusedFor]:
         """What most rows were refused for, with the newest of them."""
@@ -143,9 +145,17 @@ class Quarantine:
         )
         return [RefusedFor(field=row.field, reason=row.reason, rows=row.rows, newest=row.newest) for row in rows]
 
-    def page(self, *, limit: int, before: int | None = None, batch_id: UUID | None = None) -> Sequence[QuarantinedRow]:
+    def page(
+        self,
+        *,
+        limit: int,
+        before: int | None = None,
+        batch_id: UUID | None = None,
+        refused_for: Refusal | None = None,
+    ) -> Sequence[QuarantinedRow]:
         """At most ``limit`` rows older than the row ``before``, or than none, the newest first."""
-        query = select(log_quarantine).where(_MENDABLE).order_by(log_quarantine.c.id.desc()).limit(limit)
+        wanted = select(log_quarantine).where(_MENDABLE, *_for(refused_for))
+        query = wanted.order_by(log_quarantine.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(log_quarantine.c.id < before)
         if batch_id is not None:
@@ -165,8 +175,25 @@ class Quarantine:
             raise NotFound("this row is no longer in the quarantine")
         return _quarantined(row)
 
-    def remove(self, row_id: int) -> None:
-        self._connection.execute(delete(log_quarantine).where(log_quarantine.c.id == row_id))
+    def oldest(self, refused_for: Refusal, *, limit: int) -> Sequence[QuarantinedRow]:
+        """At most ``limit`` rows of one reason that were kept whole, held until the end of the transaction."""
+        query = (
+            select(log_quarantine)
+            .where(_MENDABLE, *_for(refused_for), log_quarantine.c.raw.is_not(None))
+            .order_by(log_quarantine.c.id)
+            .limit(limit)
+            .with_for_update()
+        )
+        return [_quarantined(row) for row in self._connection.execute(query)]
+
+    def remove(self, *row_ids: int) -> None:
+        self._connection.execute(delete(log_quarantine).where(log_quarantine.c.id.in_(row_ids)))
+
+
+def _for(refused_for: Refusal | None) -> tuple[Any, ...]:
+    if refused_for is None:
+        return ()
+    return log_quarantine.c.field == refused_for.field, log_quarantine.c.reason == refused_for.reason
 
 
 def _quarantined(row: Row[Any]) -> QuarantinedRow:

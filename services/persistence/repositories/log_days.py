@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Date, Row, and_, func, select, text, update
 
 from services.application.export_logs import ChangedDay, ExportedDay, View, WrittenDay
+from services.application.long_work import Progress
 from services.persistence.tables import closed_months, log_days
 
 _TAKE_TURN = text("SELECT pg_try_advisory_xact_lock(hashtext('log export'), hashtext(:tenant))")
@@ -72,6 +73,15 @@ class LogDays:
         return self._connection.execute(
             select(func.count()).select_from(log_days).where(_CHANGED, _DAY.day < before)
         ).scalar_one()
+
+    def progress(self, before: date) -> Progress:
+        """How many days before that one are exported as they are, and how many there are."""
+        row = self._connection.execute(
+            select(func.count().label("total"), func.count().filter(_CHANGED).label("left"))
+            .select_from(log_days)
+            .where(_DAY.day < before)
+        ).one()
+        return Progress(row.total - row.left, row.total)
 
     def page(self, view: View, *, limit: int, before: date | None = None) -> Sequence[ExportedDay]:
         """At most ``limit`` exported days of a view before that one, or before none, the newest first."""

@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.application.gate import Verdict
 from services.application.learned import ClaimedLink
+from services.application.long_work import Progress
 from services.persistence.tables import current_releases, links, release_endpoints, release_links, releases
 
 
@@ -101,6 +102,17 @@ class ReleaseWork:
             .scalars()
             .all()
         )
+
+    def progress(self, release_id: int) -> Progress:
+        """How many links of the work list are fitted or refused, and how many are on it."""
+        fitted = release_links.c.finished_at.is_not(None)
+        row = self._connection.execute(
+            select(
+                func.count().filter(fitted).label("done"),
+                func.count().filter(or_(fitted, release_links.c.state == "pending")).label("total"),
+            ).where(release_links.c.release_id == release_id)
+        ).one()
+        return Progress(row.done, row.total)
 
     def last_activity(self, release_id: int) -> datetime:
         """When the release was begun, or a link of it begun or finished, whichever is the latest."""

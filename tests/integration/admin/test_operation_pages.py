@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 
 import pytest
 
@@ -60,6 +61,53 @@ def test_a_row_is_mended_and_stored(parts, api, tenant, operator):
         assert uow.audit.page(limit=1)[0].action == "quarantine.mended"
     again = operator.submit(f"/admin/logs/quarantine/{row.id}/retry", raw=mended)
     assert again.status_code == 404
+
+
+def test_rows_of_one_reason_are_found_and_tried_again_together(parts, api, tenant, operator):
+    nameless, backwards = record() | {"source": ""}, record(7) | {"ended_at": "2020-01-01T00:00:00Z"}
+    upload(api, tenant, nameless, backwards, record())
+    by_field = {each.field: each for each in quarantined(parts, tenant)}
+    wanted = by_field["source"]
+    address = re.search(r'href="(/admin/logs/quarantine\?field=source[^"]*)"', operator.get("/admin/logs").text)[1]
+    text = operator.get(unescape(address)).text
+    assert "<strong>1 row</strong> refused for" in text
+    assert text.count("<textarea") == 1
+    of_reason = {"field": wanted.field, "reason": wanted.reason}
+    still = operator.submit("/admin/logs/quarantine/retry-all", **of_reason)
+    assert still.status_code == 422
+    assert "so all 1 rows are refused again" in still.text
+    assert len(quarantined(parts, tenant)) == 2
+    with parts.store.unit_of_work(tenant.id) as uow:  # mended, as a row that a newer service understands is
+        mended = json.dumps(nameless | {"source": "site A"})
+        uow.connection.exec_driver_sql(
+            "UPDATE log_quarantine SET raw = %(raw)s WHERE id = %(id)s", {"raw": mended, "id": wanted.id}
+        )
+        uow.commit()
+    assert operator.submit("/admin/logs/quarantine/retry-all", **of_reason).status_code == 303
+    assert [each.field for each in quarantined(parts, tenant)] == [
+        by_field[next(f for f in by_field if f != "source")].field
+    ]
+    assert operator.submit("/admin/logs/quarantine/retry-all", **of_reason).status_code == 404
+    with parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.audit.page(limit=1)[0].action == "quarantine.retried"
+
+
+def test_long_work_tells_how_far_it_is(parts, api, tenant, operator):
+    upload(api, tenant, record())
+    with parts.store.unit_of_work(tenant.id) as uow:
+        uow.release_work.begin(parts.clock.now())
+        uow.commit()
+    page = operator.get("/admin/logs").text
+    assert '<progress max="1" value="0" aria-label="Fits">' in page
+    assert "0 of 1 link" in page
+    with operator.stream("GET", "/admin/logs/work/live") as told:
+        assert "0 of 1 link" in next(line for line in told.iter_lines() if "progress" in line)
+    exports = operator.get("/admin/logs/exports").text
+    assert "TRADEWIND_EXPORT" in exports
+    assert operator.submit("/admin/logs/exports").status_code == 409
+    with signed_in(api, person(parts, tenant, "analyst")) as other:
+        assert other.get("/admin/logs/exports").status_code == 403
+        assert other.submit("/admin/logs/exports").status_code == 403
 
 
 @pytest.mark.parametrize("raw", ["not json", "{}\n{}", "[]", '{"id": 5}'])
