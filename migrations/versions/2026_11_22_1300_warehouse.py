@@ -23,21 +23,34 @@ def upgrade() -> None:
     op.execute(ROW_TOO_LARGE)
     op.execute(WAREHOUSE_LOGINS)
     protect("warehouse_logins")
-    op.execute(OPEN_LOGIN)
-    publish_function("open_warehouse_login(text, text)")
-    op.execute(CLOSE_LOGIN)
-    publish_function("close_warehouse_login(text)")
+    op.execute(PERSONAL_LOGINS)
+    protect("personal_logins")
+    for function in (MAKE_READER, DROP_READER, OPEN_LOGIN, CLOSE_LOGIN, OPEN_PERSONAL, CLOSE_PERSONAL):
+        op.execute(function)
+    for signature in OWNERS_OWN:
+        op.execute(f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC")
+    for signature in PUBLISHED:
+        publish_function(signature)
 
 
 def downgrade() -> None:
-    op.execute("DROP FUNCTION close_warehouse_login(text)")
-    op.execute("DROP FUNCTION open_warehouse_login(text, text)")
-    op.execute("DROP TABLE warehouse_logins")
+    for signature in (*PUBLISHED, *OWNERS_OWN):
+        op.execute(f"DROP FUNCTION {signature}")
+    for table in ("personal_logins", "warehouse_logins"):
+        op.execute(f"DROP TABLE {table}")
     op.execute("DROP SCHEMA warehouse CASCADE")
     for table in READ_TABLES:
         op.execute(f"DROP POLICY reader_tenant ON {table}")
         op.execute(f"REVOKE SELECT ON {table} FROM {READER}")  # noqa: S608 - names
 
+
+OWNERS_OWN = ("make_warehouse_reader(text, integer, text)", "drop_warehouse_reader(text)")
+PUBLISHED = (
+    "open_warehouse_login(text, text)",
+    "close_warehouse_login(text)",
+    "open_personal_login(uuid, text)",
+    "close_personal_login(uuid)",
+)
 
 # Where the schema is older than the readers: a policy for everybody would let a reader name another tenant.
 CLOSE_OLD_POLICIES = f"""
@@ -74,8 +87,51 @@ WAREHOUSE_LOGINS = """
     )
 """
 
+PERSONAL_LOGINS = """
+    CREATE TABLE personal_logins (
+        user_id uuid PRIMARY KEY REFERENCES users ON DELETE CASCADE,
+        tenant_id uuid NOT NULL REFERENCES tenants ON DELETE CASCADE,
+        name text NOT NULL,
+        created_at timestamptz NOT NULL
+    )
+"""
+
 # A login's tenant is in its name, see let_readers. It may be there already, in a database that was copied.
-OPEN_LOGIN = f"""
+MAKE_READER = f"""
+    CREATE FUNCTION make_warehouse_reader(login text, connections integer, new_password text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+    BEGIN
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = login) THEN
+            EXECUTE format('CREATE ROLE %I', login);
+        END IF;
+        EXECUTE format('ALTER ROLE %I LOGIN CONNECTION LIMIT %s PASSWORD %L', login, connections, new_password);
+        EXECUTE format('GRANT {READER} TO %I WITH INHERIT TRUE, SET FALSE', login);
+        EXECUTE format('ALTER ROLE %I SET default_transaction_read_only = on', login);
+        EXECUTE format('ALTER ROLE %I SET statement_timeout = %L', login, '5min');
+        EXECUTE format('ALTER ROLE %I SET idle_in_transaction_session_timeout = %L', login, '10min');
+        EXECUTE format('ALTER ROLE %I SET search_path = warehouse', login);
+        EXECUTE format('ALTER ROLE %I SET timezone = %L', login, 'UTC');
+    END
+    $$
+"""
+
+DROP_READER = """
+    CREATE FUNCTION drop_warehouse_reader(login text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+    BEGIN
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = login) THEN
+            RETURN;
+        END IF;
+        EXECUTE format('ALTER ROLE %I NOLOGIN', login);
+        EXECUTE format('GRANT %I TO CURRENT_USER WITH INHERIT TRUE, SET FALSE', login);  -- to end its sessions
+        PERFORM pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = login;
+        EXECUTE format('DROP ROLE %I', login);
+    END
+    $$
+"""
+
+# The service asks by a login for four queries of a tenant at a time in each process: five processes have enough.
+OPEN_LOGIN = """
     CREATE FUNCTION open_warehouse_login(kind text, new_password text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
     DECLARE
@@ -85,17 +141,7 @@ OPEN_LOGIN = f"""
         IF tenant IS NULL OR kind NOT IN ('reader', 'query') THEN
             RAISE EXCEPTION 'no login % without a tenant', kind USING ERRCODE = 'invalid_parameter_value';
         END IF;
-        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = login) THEN
-            EXECUTE format('CREATE ROLE %I', login);
-        END IF;
-        EXECUTE format('ALTER ROLE %I LOGIN CONNECTION LIMIT %s PASSWORD %L',
-                       login, CASE kind WHEN 'reader' THEN 5 ELSE 20 END, new_password);
-        EXECUTE format('GRANT {READER} TO %I WITH INHERIT TRUE, SET FALSE', login);
-        EXECUTE format('ALTER ROLE %I SET default_transaction_read_only = on', login);
-        EXECUTE format('ALTER ROLE %I SET statement_timeout = %L', login, '5min');
-        EXECUTE format('ALTER ROLE %I SET idle_in_transaction_session_timeout = %L', login, '10min');
-        EXECUTE format('ALTER ROLE %I SET search_path = warehouse', login);
-        EXECUTE format('ALTER ROLE %I SET timezone = %L', login, 'UTC');
+        PERFORM make_warehouse_reader(login, CASE kind WHEN 'reader' THEN 5 ELSE 20 END, new_password);
         RETURN login;
     END
     $$
@@ -106,16 +152,42 @@ CLOSE_LOGIN = """
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
     DECLARE
         tenant constant uuid := nullif(current_setting('tradewind.tenant', true), '')::uuid;
-        login constant text := 'tradewind_' || kind || '_' || replace(tenant::text, '-', '');
     BEGIN
-        IF tenant IS NULL OR kind NOT IN ('reader', 'query')
-           OR NOT EXISTS (SELECT FROM pg_roles WHERE rolname = login) THEN
-            RETURN;
+        IF tenant IS NOT NULL AND kind IN ('reader', 'query') THEN
+            PERFORM drop_warehouse_reader('tradewind_' || kind || '_' || replace(tenant::text, '-', ''));
         END IF;
-        EXECUTE format('ALTER ROLE %I NOLOGIN', login);
-        EXECUTE format('GRANT %I TO CURRENT_USER WITH INHERIT TRUE, SET FALSE', login);  -- to end its sessions
-        PERFORM pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = login;
-        EXECUTE format('DROP ROLE %I', login);
+    END
+    $$
+"""
+
+# A name has 63 characters, too few for two ids: of the person's there is the beginning.
+OPEN_PERSONAL = """
+    CREATE FUNCTION open_personal_login(person uuid, new_password text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+    DECLARE
+        tenant constant uuid := nullif(current_setting('tradewind.tenant', true), '')::uuid;
+        login constant text := 'tradewind_person_' || replace(tenant::text, '-', '')
+                               || '_' || left(replace(person::text, '-', ''), 12);
+    BEGIN
+        IF NOT EXISTS (SELECT FROM users WHERE id = person AND tenant_id = tenant) THEN
+            RAISE EXCEPTION 'no login of nobody' USING ERRCODE = 'invalid_parameter_value';
+        END IF;
+        PERFORM make_warehouse_reader(login, 5, new_password);
+        RETURN login;
+    END
+    $$
+"""
+
+CLOSE_PERSONAL = """
+    CREATE FUNCTION close_personal_login(person uuid) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+    DECLARE
+        tenant constant uuid := nullif(current_setting('tradewind.tenant', true), '')::uuid;
+    BEGIN
+        IF tenant IS NOT NULL THEN
+            PERFORM drop_warehouse_reader('tradewind_person_' || replace(tenant::text, '-', '')
+                                          || '_' || left(replace(person::text, '-', ''), 12));
+        END IF;
     END
     $$
 """

@@ -6,10 +6,22 @@ from typing import Annotated
 from fastapi import Form, Request, Response
 
 from services.admin.pages import ONE_LINE, done, go_to, page, page_router
-from services.admin.visitors import COOKIE, HOME, SIGN_IN, AnyVisit, MaybeVisit, Parts, SignInsOf, own_address
+from services.admin.visitors import (
+    COOKIE,
+    HOME,
+    PASSWORD,
+    SIGN_IN,
+    Analyst,
+    AnyVisit,
+    MaybeVisit,
+    Parts,
+    SignInsOf,
+    own_address,
+)
 from services.application.passwords import MAX_LENGTH, MIN_LENGTH
+from services.application.personal_logins import make_personal_login, revoke_personal_login
 from services.application.sign_in import LONGEST_SESSION
-from services.application.users import MAX_LOGIN_LENGTH
+from services.application.users import MAX_LOGIN_LENGTH, READING_ROLES
 from services.bootstrap import Container
 from tradewind.errors import InvalidValue, Unauthenticated
 
@@ -92,9 +104,38 @@ def sign_out(request: Request, visit: AnyVisit, sign_ins: SignInsOf) -> Response
 
 
 @router.get("/account")
-def account_page(request: Request, visit: AnyVisit) -> Response:
+def account_page(request: Request, visit: AnyVisit, parts: Parts) -> Response:
     """One's own account."""
-    return page(request, "account.html", visit, min_length=MIN_LENGTH)
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        login = uow.warehouse_logins.personal(visit.visitor.user.id)
+    reads = visit.visitor.may(*READING_ROLES)
+    return page(request, "account.html", visit, min_length=MIN_LENGTH, reads=reads, database_login=login)
+
+
+@router.post("/account/database-login")
+def make_database_login(request: Request, visit: Analyst, parts: Parts) -> Response:
+    """A login of one's own for psql and notebooks, shown this once; the one before is gone."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        login = make_personal_login(visit.visitor, uow=uow, clock=parts.clock)
+    return page(
+        request,
+        "secret.html",
+        visit,
+        status=HTTPStatus.CREATED,
+        title="Your database login",
+        secret=parts.warehouse.address_for(login),
+        explanation="For psql, Jupyter, Grafana or Superset: it reads the views of the warehouse, and writes nothing. "
+        "It is shown this once and kept nowhere; whoever has it reads as you.",
+        back=PASSWORD,
+    )
+
+
+@router.post("/account/database-login/revoke")
+def revoke_database_login(request: Request, visit: Analyst, parts: Parts) -> Response:
+    """No such login any more."""
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        revoke_personal_login(visit.visitor, uow=uow)
+    return done(request, PASSWORD, "Your database login is revoked, and its sessions have ended.")
 
 
 @router.post("/account/password")

@@ -17,7 +17,7 @@ from services.application.audit import SERVICE, Actor, Audit
 from services.application.authenticate import sha256_of
 from services.application.ports import Clock
 from services.application.sign_in import LONGEST_SESSION, SESSION_BYTES, FoundUser
-from services.application.users import MAX_LOGIN_LENGTH, User
+from services.application.users import MAX_LOGIN_LENGTH, READING_ROLES, PersonalLogins, User, withdraw_login
 from tradewind.errors import Conflict, Unauthenticated
 
 EVERYBODY = "*"
@@ -84,6 +84,8 @@ class SignOnUnitOfWork(Protocol):
     @property
     def user_sessions(self) -> Sessions: ...
     @property
+    def warehouse_logins(self) -> PersonalLogins: ...
+    @property
     def audit(self) -> Audit: ...
     def commit(self) -> None: ...
 
@@ -121,6 +123,8 @@ class SingleSignOn:
             if user.roles != frozenset(roles):
                 uow.users.set_roles(user.id, roles)
                 uow.audit.note("user.roles_changed", user.login, before=sorted(user.roles), after=roles, by="oidc")
+                if not set(roles) & set(READING_ROLES):
+                    withdraw_login(user, uow=uow)
             uow.users.note_sign_in(user.id, now)
             uow.user_sessions.begin(sha256_of(secret), user.id, at=now, expires_at=now + LONGEST_SESSION)
             uow.audit.note("user.signed_in", user.login, by="oidc", issuer=identity.issuer, identity=identity.subject)

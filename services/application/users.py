@@ -15,6 +15,9 @@ from tradewind.errors import Conflict, InvalidValue
 ROLES = (Scope.PROVIDER, Scope.ANALYST, Scope.OPERATOR)
 """What people may be; what each may do is what a key of that scope may."""
 
+READING_ROLES = (Scope.ANALYST, Scope.OPERATOR)
+"""Who may read the warehouse, and have a login to the database for it."""
+
 MAX_LOGIN_LENGTH = 200
 
 
@@ -53,6 +56,17 @@ class Sessions(Protocol):
     def end_all(self, user_id: UUID) -> None: ...
 
 
+class PersonalLogins(Protocol):
+    def close_personal(self, user_id: UUID) -> bool: ...
+
+
+class WithdrawalUnitOfWork(Protocol):
+    @property
+    def warehouse_logins(self) -> PersonalLogins: ...
+    @property
+    def audit(self) -> Audit: ...
+
+
 class UserUnitOfWork(Protocol):
     """An open transaction of the tenant whose people are managed."""
 
@@ -60,6 +74,8 @@ class UserUnitOfWork(Protocol):
     def users(self) -> Users: ...
     @property
     def user_sessions(self) -> Sessions: ...
+    @property
+    def warehouse_logins(self) -> PersonalLogins: ...
     @property
     def audit(self) -> Audit: ...
     def commit(self) -> None: ...
@@ -102,6 +118,14 @@ def remove_password(user_id: UUID, *, uow: UserUnitOfWork) -> None:
     uow.commit()
 
 
+def withdraw_login(user: User, *, uow: WithdrawalUnitOfWork) -> bool:
+    """Take a person's login to the database away, with its sessions; whether there was one. The caller commits."""
+    if not uow.warehouse_logins.close_personal(user.id):
+        return False
+    uow.audit.note("warehouse_login.revoked", user.login)
+    return True
+
+
 def change_roles(user_id: UUID, roles: Collection[str], *, uow: UserUnitOfWork) -> None:
     """Let a person do other things from now on.
 
@@ -115,6 +139,8 @@ def change_roles(user_id: UUID, roles: Collection[str], *, uow: UserUnitOfWork) 
     uow.users.set_roles(user_id, wanted)
     _check_operators(uow)
     uow.audit.note("user.roles_changed", user.login, before=sorted(user.roles), after=wanted)
+    if not set(wanted) & set(READING_ROLES):
+        withdraw_login(user, uow=uow)
     uow.commit()
 
 
@@ -129,7 +155,9 @@ def disable_user(user_id: UUID, *, uow: UserUnitOfWork, clock: Clock) -> None:
     uow.users.set_disabled(user_id, clock.now())
     uow.user_sessions.end_all(user_id)
     _check_operators(uow)
-    uow.audit.note("user.disabled", uow.users.get(user_id).login)
+    user = uow.users.get(user_id)
+    uow.audit.note("user.disabled", user.login)
+    withdraw_login(user, uow=uow)
     uow.commit()
 
 

@@ -1,4 +1,4 @@
-"""Logins by which a tenant's rows are read: one for its people's own tools, one for the service's queries."""
+"""Logins by which a tenant's rows are read: for its dashboards, for the service's queries, and one for each person."""
 
 from datetime import datetime
 from uuid import UUID
@@ -6,8 +6,9 @@ from uuid import UUID
 from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.dialects.postgresql import insert
 
+from services.application.personal_logins import PersonalLogin
 from services.application.query_warehouse import LoginKind, StoredLogin
-from services.persistence.tables import warehouse_logins
+from services.persistence.tables import personal_logins, warehouse_logins
 
 
 class WarehouseLogins:
@@ -38,6 +39,28 @@ class WarehouseLogins:
         """Remove the login and end its sessions; whether there was one."""
         removed = self._connection.execute(delete(warehouse_logins).where(warehouse_logins.c.kind == kind.value))
         self._connection.execute(select(func.close_warehouse_login(kind.value)))
+        return bool(removed.rowcount)
+
+    def personal(self, user_id: UUID) -> PersonalLogin | None:
+        """A person's own login, if they have one."""
+        found = self._connection.execute(
+            select(personal_logins.c.name, personal_logins.c.created_at).where(personal_logins.c.user_id == user_id)
+        ).first()
+        return found and PersonalLogin(found.name, found.created_at)
+
+    def open_personal(self, user_id: UUID, password: str, *, at: datetime) -> StoredLogin:
+        """Make a person's own login; the password is kept by the database alone, as a hash."""
+        name = self._connection.execute(select(func.open_personal_login(user_id, password))).scalar_one()
+        self._connection.execute(
+            insert(personal_logins).values(user_id=user_id, tenant_id=self._tenant_id, name=name, created_at=at)
+        )
+        return StoredLogin(name, password, at)
+
+    def close_personal(self, user_id: UUID) -> bool:
+        """Remove a person's own login and end its sessions; whether there was one."""
+        removed = self._connection.execute(delete(personal_logins).where(personal_logins.c.user_id == user_id))
+        if removed.rowcount:
+            self._connection.execute(select(func.close_personal_login(user_id)))
         return bool(removed.rowcount)
 
     def _name(self, kind: LoginKind) -> str:

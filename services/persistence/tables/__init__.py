@@ -24,7 +24,7 @@ from services.persistence.tables.retention import closed_months, sealed_months, 
 from services.persistence.tables.rollups import daily_rollups, rollup_marks
 from services.persistence.tables.tenancy import api_keys, tenants
 from services.persistence.tables.transfers import transfer_samples, transfers
-from services.persistence.tables.warehouse import saved_queries, warehouse_logins
+from services.persistence.tables.warehouse import personal_logins, saved_queries, warehouse_logins
 
 __all__ = [
     "METADATA",
@@ -50,6 +50,7 @@ __all__ = [
     "own_cuts",
     "page_connections",
     "page_loads",
+    "personal_logins",
     "price_books",
     "prices",
     "quotes",

@@ -1,4 +1,4 @@
-"""Logins of the warehouse, which the database makes and whose passwords are kept to be shown again; saved queries."""
+"""Logins of the warehouse, which the database makes: a tenant's have passwords that are shown again; saved queries."""
 
 from sqlalchemy import Column, Index, Table, Text, UniqueConstraint
 
@@ -10,6 +10,15 @@ warehouse_logins = Table(
     tenant_column(primary_key=True),
     Column("kind", Text, primary_key=True),
     label("password"),
+    instant("created_at"),
+)
+
+personal_logins = Table(
+    "personal_logins",
+    METADATA,
+    reference("user_id", "users", primary_key=True),
+    tenant_column(),
+    label("name"),
     instant("created_at"),
 )
 

@@ -1,0 +1,76 @@
+"""A person's own login to the database, for psql and notebooks: shown once, and gone with the person or the role."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
+
+from services.application.audit import Audit
+from services.application.ports import Clock
+from services.application.query_warehouse import PASSWORD_BYTES, StoredLogin
+from services.application.sign_in import Visitor
+from services.application.users import READING_ROLES, User, withdraw_login
+from tradewind.errors import NotFound, NotPermitted
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalLogin:
+    """What is known of it later; its password is not."""
+
+    name: str
+    created_at: datetime
+
+
+class Users(Protocol):
+    def get(self, user_id: UUID) -> User: ...
+    def hold_all(self) -> None: ...
+
+
+class Logins(Protocol):
+    def personal(self, user_id: UUID) -> PersonalLogin | None: ...
+    def open_personal(self, user_id: UUID, password: str, *, at: datetime) -> StoredLogin: ...
+    def close_personal(self, user_id: UUID) -> bool: ...
+
+
+class PersonalLoginUnitOfWork(Protocol):
+    """An open transaction of the tenant that the person is of."""
+
+    @property
+    def users(self) -> Users: ...
+    @property
+    def warehouse_logins(self) -> Logins: ...
+    @property
+    def audit(self) -> Audit: ...
+    def commit(self) -> None: ...
+
+
+def make_personal_login(visitor: Visitor, *, uow: PersonalLoginUnitOfWork, clock: Clock) -> StoredLogin:
+    """A login for oneself, with a password that is kept nowhere; the one before opens nothing any more.
+
+    Raises
+    ------
+    NotPermitted : the person has no role that reads the warehouse, or not any more.
+    """
+    visitor.require(*READING_ROLES)
+    uow.users.hold_all()  # whoever takes the role away meanwhile finds the login, or is found
+    user = uow.users.get(visitor.user.id)
+    if user.disabled_at is not None or user.roles.isdisjoint(READING_ROLES):
+        raise NotPermitted(f"this needs the role {' or '.join(READING_ROLES)}")
+    replaced = uow.warehouse_logins.close_personal(user.id)
+    login = uow.warehouse_logins.open_personal(user.id, secrets.token_urlsafe(PASSWORD_BYTES), at=clock.now())
+    uow.audit.note(f"warehouse_login.{'replaced' if replaced else 'created'}", login.name, of=user.login)
+    uow.commit()
+    return login
+
+
+def revoke_personal_login(visitor: Visitor, *, uow: PersonalLoginUnitOfWork) -> None:
+    """Take one's own login away and end its sessions.
+
+    Raises
+    ------
+    NotFound : there is none.
+    """
+    if not withdraw_login(visitor.user, uow=uow):
+        raise NotFound("you have no login to the database")
+    uow.commit()
