@@ -151,7 +151,7 @@ def test_a_guess_sent_before_the_lock_is_of_no_use_after_it(parts, clock, operat
 def test_a_session_ends(sign_ins, clock, operator, ahead):
     secret = sign_ins.sign_in(operator.login, PASSWORD)
     assert sign_ins.visitor(secret).user.login == operator.login
-    clock.ahead = ahead - timedelta(seconds=1) if ahead is LONGEST_IDLE else timedelta()
+    clock.ahead = ahead - timedelta(minutes=1) if ahead is LONGEST_IDLE else timedelta()
     assert sign_ins.visitor(secret) is not None
     clock.ahead += ahead + timedelta(seconds=1)
     assert sign_ins.visitor(secret) is None
