@@ -1,5 +1,6 @@
 """Where the records of a copy go: on disk first, from there to the service when there is one."""
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,8 @@ from uuid import UUID
 from tradewind.transfer import TransferRecord
 from tradewind.wire.heartbeats import SpooledHeartbeat
 from tradewind.wire.records import WireRecord
-from tradewind_agent.errors import ServiceAway, ServiceProblem
+from tradewind_agent.errors import ServiceAway, ServiceProblem, SpoolFailed
+from tradewind_agent.observation_spool import ObservationSpool
 from tradewind_agent.spool import Spool
 from tradewind_agent.transfer_spool import TransferSpool
 
@@ -32,6 +34,10 @@ class Logbook:
     @property
     def transfers(self) -> TransferSpool:
         return TransferSpool(self.spool)
+
+    @property
+    def observations(self) -> ObservationSpool:
+        return ObservationSpool(self.spool.folder)
 
     def keep(self, records: Sequence[TransferRecord], ticks: Sequence[SpooledHeartbeat] | None = None) -> str:
         """Log ``records``; what became of them, as the end of a sentence about the log.
@@ -69,6 +75,8 @@ class Logbook:
             logs = self.spool.drain(client, keep_going=keep_going)
         except (ServiceAway, ServiceProblem) as failure:
             return f"spooled: {failure}"
+        with contextlib.suppress(ServiceAway, ServiceProblem, SpoolFailed):  # they wait for the next time
+            self.observations.drain(client, keep_going=keep_going)
         if logs.refused:
             return f"refused: {logs.refused[-1]}"
         but = f", but {completions.refused[-1]}" if completions.refused else ""

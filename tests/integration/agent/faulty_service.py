@@ -28,6 +28,7 @@ class FaultyService:
         self.faults: deque[object] = deque()
         self.batches: dict[str, bytes] = {}
         self.refused_rows: set[int] = set()
+        self.observations: list[object] = []
         self.uploads = 0
         self.arrived = threading.Condition()
         self.url = ""
@@ -73,6 +74,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif isinstance(fault, tuple):
             status, headers = fault
             self._answer(status, {"title": "fault", "status": status, "detail": "as told"}, headers)
+        elif self.path == "/v1/compression/observations":
+            self.service.observations += json.loads(body)["observations"]
+            self._answer(200, {"kept": len(self.service.observations)}, {})
         elif self.path != "/v1/logs":
             self._answer(404, {"title": "Not found", "status": 404, "detail": "not here"}, {})
         else:

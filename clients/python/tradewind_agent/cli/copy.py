@@ -11,7 +11,7 @@ import typer
 
 from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.copy_by import Around, copy_by
-from tradewind_agent.cli.copy_packed import OFF, run_packed, wish_of
+from tradewind_agent.cli.copy_packed import OFF, check_heeded, run_packed, wish_of
 from tradewind_agent.cli.copy_queue import Queue, copy_queue, queue_of
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.progress import transferring
@@ -153,6 +153,8 @@ def copy(
     wish = wish_of(compress)
     if wish is not None and (mover != OWN_MOVER or dry_run or queue is not None):
         raise typer.BadParameter("goes with none of --mover, --batch and --dry-run", param_hint="--compress")
+    if wish is not None:
+        check_heeded(wish, wanted)
     if queue is not None:
         _check_alone(places, manifest, mover)
     else:

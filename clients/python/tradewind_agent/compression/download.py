@@ -21,12 +21,18 @@ from tradewind_agent.compression.unpacking import Unpacker
 from tradewind_agent.compression.wishes import PackedOutcome, Packing
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
+from tradewind_agent.engine.local_copy import LocalState, is_here, look_at
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.storage import PartFile, sync_folder
-from tradewind_agent.errors import FileFault, MalformedResponse
+from tradewind_agent.engine.publishing import Publication, publish_together, sha256_of
+from tradewind_agent.engine.ranges import RangeSet
+from tradewind_agent.engine.storage import Identity, PartFile
+from tradewind_agent.errors import FileFault, MalformedResponse, StorageFailed
 
 READ_BYTES = 256 * 1024
-_OK = 200
+_NOTED_EVERY_BYTES = 64 * 1024 * 1024
+"""What a crash costs at most: so much is synced and noted at a time."""
+
+_OK, _CHANGED = 200, 412
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -39,10 +45,28 @@ class PackedDownload:
         self._job, self._packing, self._options, self._moved = job, packing, options, moved
         self._url: Url = job.source
         self._part = PartFile(job.destination)
-        self._plain_bytes = 0
+        self._plain_bytes = self._noted_bytes = 0
+        self._identity = Identity()
         self._etag: str | None = None
+        self._digest = job.sha256
         self._wire_bytes = 0
         self._work = Work()
+        self._local = self._look()
+
+    def _look(self) -> LocalState | None:
+        """What is here already: the file, or blocks of it that an earlier run has left."""
+        trusted = self._job.size_trust is not SizeTrust.ROUNDED
+        listed = Identity(self._job.size_bytes if trusted else None, self._job.etag)
+        state, received, identity = look_at(self._job, listed, self._part)
+        beginning = next(iter(received), None)
+        # Only a strong ETag names the version of which the rest is asked for; a file's last block is asked for again,
+        # because there is no asking for nothing.
+        is_named = identity.etag is not None and identity.validator == identity.etag
+        if is_named and beginning is not None and beginning.first == 0:
+            whole = identity.size_bytes is not None and received.covers(identity.size_bytes)
+            self._plain_bytes = beginning.last if whole else beginning.last + 1
+            self._identity, self._etag = identity, identity.etag
+        return state
 
     def run(self) -> PackedOutcome:
         """Fetch what is missing and give the file its name.
@@ -50,29 +74,31 @@ class PackedDownload:
         Raises
         ------
         FileFault : retryable where the rest may be asked for; nothing shows half-way.
+        StorageFailed : no file can be written.
         """
+        if self._local is LocalState.CURRENT:
+            return PackedOutcome(skipped=True)
+        try:
+            return self._run()
+        finally:
+            self._leave()
+
+    def _run(self) -> PackedOutcome:
         with closing(connect(self._url, self._options)) as connection:
             answer = asked(connection, "GET", self._url, self._headers(), self._options)
             if answer.status in _REDIRECTS and (place := answer.headers.get("Location")):
                 self._url = self._url.join(place)
                 raise FileFault(f"moved to {self._url}")
-            if answer.status == 412:
+            if answer.status == _CHANGED:
                 self.discard()
                 raise FileFault("it changed while it was fetched; begun anew")
             if answer.status != _OK:
                 raise refusal(answer)
-            size_bytes = self._size(answer)
-            try:
-                for plain in self._plain(answer):
-                    self._part.write(self._plain_bytes, plain)
-                    self._plain_bytes += len(plain)
-                    self._work.plain_bytes += len(plain)
-                    self._moved(len(plain))
-            except LOST as error:
-                raise self._broken(lost(error)) from error
-            except CannotUnpack as damage:
-                self.discard()  # there is no telling which bytes are wrong
-                raise MalformedResponse(str(damage)) from damage
+            self._identity = self._told(answer)
+            if self._local is LocalState.PRESENT and is_here(self._job, self._identity):
+                return PackedOutcome(skipped=True)
+            self._receive(answer)
+        size_bytes = self._identity.size_bytes
         if size_bytes is not None and self._plain_bytes != size_bytes:
             found = self._plain_bytes
             self.discard()
@@ -80,10 +106,36 @@ class PackedDownload:
         self._publish()
         return PackedOutcome(work=self._work, wire_bytes=self._wire_bytes)
 
+    def _receive(self, answer: HTTPResponse) -> None:
+        try:
+            for plain in self._plain(answer):
+                self._part.write(self._plain_bytes, plain)
+                self._plain_bytes += len(plain)
+                self._work.plain_bytes += len(plain)
+                self._moved(len(plain))
+                if self._plain_bytes - self._noted_bytes >= _NOTED_EVERY_BYTES and self._etag is not None:
+                    self._part.checkpoint(self._identity, self._received())
+                    self._noted_bytes = self._plain_bytes
+        except LOST as error:
+            raise self._broken(lost(error)) from error
+        except CannotUnpack as damage:
+            self.discard()  # there is no telling which bytes are wrong
+            raise MalformedResponse(str(damage)) from damage
+
+    def _received(self) -> RangeSet:
+        return RangeSet([(0, self._plain_bytes - 1)])
+
+    def _leave(self) -> None:
+        """Close the part; whole blocks of a version that can be named are kept for the next try, or the next run."""
+        keep = self._received() if self._etag is not None else RangeSet()
+        self._part.leave(self._identity, keep)
+        if not keep and self._wire_bytes:
+            self._part.discard()
+
     def discard(self) -> None:
         """Forget what has come."""
         self._part.discard()
-        self._plain_bytes, self._etag = 0, None
+        self._plain_bytes, self._noted_bytes, self._etag = 0, 0, None
 
     def _broken(self, fault: FileFault) -> FileFault:
         """Only a stream of ours can be gone on with behind its last whole block."""
@@ -99,25 +151,43 @@ class PackedDownload:
             PACK_HEADER: str(wish),
             CODECS_HEADER: ",".join(sorted(available_codecs())),
         }
+        if self._options.checksum:
+            headers["Want-Repr-Digest"] = "sha-256=10"
         if self._packing.line_bps is not None:
             headers[LINE_HEADER] = f"{self._packing.line_bps:.0f}"
         if self._plain_bytes and self._etag is not None:
             headers |= {FROM_HEADER: str(self._plain_bytes), "If-Match": self._etag}
         return headers
 
-    def _size(self, answer: HTTPResponse) -> int | None:
-        """Plain bytes that are to come out, where that is known for sure."""
-        told = answer.headers.get(SIZE_HEADER, "")
+    def _told(self, answer: HTTPResponse) -> Identity:
+        """Which version of the file comes, and how many plain bytes are to come out where that is known for sure.
+
+        Raises
+        ------
+        FileFault : it is not the file that a manifest demands.
+        """
+        told, size_bytes = answer.headers.get(SIZE_HEADER, ""), None
         if told.isdecimal():
-            return int(told)
-        if answer.headers.get("Content-Encoding") is None and answer.length is not None:
-            return answer.length
-        return None if self._job.size_trust is SizeTrust.ROUNDED else self._job.size_bytes
+            size_bytes = int(told)
+        elif answer.headers.get("Content-Encoding") is None and answer.length is not None:
+            size_bytes = answer.length
+        if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
+            reason = f"the server has {size_bytes} bytes, the manifest says {self._job.size_bytes}"
+            raise FileFault(reason, retryable=False)
+        if size_bytes is None and self._job.size_trust is not SizeTrust.ROUNDED:
+            size_bytes = self._job.size_bytes
+        if self._options.checksum and self._job.sha256 is None:
+            self._digest = sha256_of(answer.headers.get("Repr-Digest", ""))
+        return Identity(size_bytes, answer.headers.get("ETag"), answer.headers.get("Last-Modified"))
 
     def _plain(self, answer: HTTPResponse) -> Iterator[bytes]:
         coding = answer.headers.get("Content-Encoding", "identity").strip().lower()
+        if coding != "identity":
+            self._digest = self._job.sha256  # the answer's own sum is one of what is packed
         if coding == PACKED_CODING:
-            self._etag = answer.headers.get("ETag")
+            if not self._plain_bytes:
+                self.discard()
+            self._etag = self._identity.etag
             return self._of_blocks(answer)
         self.discard()
         if coding == "identity":
@@ -155,15 +225,22 @@ class PackedDownload:
             raise CannotUnpack(f"the {coding} of the server was cut")
 
     def _publish(self) -> None:
+        """As the engine does: its sum compared where there is one to compare with, and its name durable.
+
+        Raises
+        ------
+        FileFault, StorageFailed
+        """
         if not self._plain_bytes:
             self._part.write(0, b"")
-        modified = self._job.modified_at
-        self._part.complete(self._plain_bytes, None if modified is None else modified.timestamp())
-        if self._options.durable:
-            self._part.sync()
-        self._part.name()
-        if self._options.durable:
-            sync_folder(self._job.destination.parent)
+        identity = Identity(self._plain_bytes, self._identity.etag, self._identity.last_modified)
+        publication = Publication(self._part, identity, self._digest)
+        (fault,) = publish_together([publication], durable=self._options.durable)
+        if isinstance(fault, StorageFailed):
+            raise fault
+        self._etag = None  # there is nothing more to keep
+        if fault is not None:
+            raise fault
 
 
 def _web_codings() -> str:

@@ -37,6 +37,10 @@ def connect(url: Url, options: EngineOptions) -> HTTPConnection:
     except OSError as error:
         raise ConnectionFault(f"cannot connect to {first.host}:{first.port}: {in_words(error)}") from error
     connection.sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+    if options.congestion_control is not None:
+        from tradewind_agent.transport.choosing import choose  # noqa: PLC0415 -- few wish for it
+
+        choose([connection.sock], options.congestion_control)
     return connection
 
 
@@ -45,6 +49,8 @@ def begin(connection: HTTPConnection, method: str, url: Url, headers: dict[str, 
     proxy = None if url.origin.secure else options.proxies.leading_to(url.origin)
     connection.putrequest(method, str(url) if proxy else url.target, skip_accept_encoding=True)
     told = {"User-Agent": options.user_agent, **options.credentials.headers(url), **headers}
+    if options.tag is not None:
+        told |= options.tag.headers(url)
     for name, value in (told | (proxy.headers() if proxy else {})).items():
         connection.putheader(name, value)
     connection.endheaders()

@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedOutcome:
-    """``work`` : what packing came to here; ``wire_bytes`` : received, of a download. ``raw`` : nothing was packed."""
+    """``work`` : what packing came to here; ``wire_bytes`` : received, of a download."""
 
     work: Work = field(default_factory=Work)
     wire_bytes: int = 0
     skipped: bool = False
-    sample: Sample | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,0 +1,66 @@
+"""What came of a packed copy: files, bytes before and after packing, and what they were packed with."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
+
+from tradewind.compression.codecs import Setting
+from tradewind.units import format_bytes
+from tradewind_agent.compression.planning import RAW
+
+if TYPE_CHECKING:
+    from tradewind.wire.compression import WireObservation
+    from tradewind_agent.errors import AgentError
+
+
+@dataclass(slots=True, kw_only=True)
+class PackedReport:
+    """What came of a packed copy.
+
+    ``plain_bytes``, ``packed_bytes`` : of the files that are done, and what went over the path for them.
+    ``moved_bytes`` : plain bytes that went over the path, of files that were not finished, too.
+    ``used`` : plain bytes by setting; ``None`` of those that were sent as they are.
+    ``stopped`` : what ended all of it early, such as a full disk; ``cancelled`` : the user.
+    """
+
+    transfer_id: UUID = field(default_factory=uuid4)
+    files_done: int = 0
+    files_skipped: int = 0
+    plain_bytes: int = 0
+    packed_bytes: int = 0
+    moved_bytes: int = 0
+    duration_s: float = 0.0
+    used: dict[Setting | None, int] = field(default_factory=dict)
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    observations: "list[WireObservation]" = field(default_factory=list)
+    stopped: "AgentError | None" = None
+    cancelled: bool = False
+
+    @property
+    def succeeded(self) -> bool:
+        return not self.failures and not self.cancelled and self.stopped is None
+
+    @property
+    def ratio(self) -> float:
+        return self.plain_bytes / self.packed_bytes if self.packed_bytes else 1.0
+
+    @property
+    def codec(self) -> str | None:
+        """What most bytes were packed with, as records tell it; ``None`` where nobody has told."""
+        return _named(max(self.used, key=lambda each: self.used[each])) if self.used else None
+
+    def line(self) -> str:
+        """The part of the closing line that a plain copy has not."""
+        used = ", ".join(_named(each) for each in sorted(self.used, key=lambda each: -self.used[each]))
+        return f"{format_bytes(self.packed_bytes)} on the wire ({self.ratio:.2f} to 1, packed with {used or 'nothing'})"
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "packed_bytes": self.packed_bytes,
+            "ratio": self.ratio,
+            "used": {_named(setting): plain_bytes for setting, plain_bytes in self.used.items()},
+        }
+
+
+def _named(setting: Setting | None) -> str:
+    return RAW if setting is None else str(setting)

@@ -1,0 +1,71 @@
+"""Packed copies are logged, metered and refused like any other copy."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.agent.command import environment, run
+from tests.integration.agent.faulty_service import faulty_service
+from tests.integration.serving import serving
+from tradewind.wire.records import parse_row
+from tradewind_agent.client import Client
+from tradewind_agent.logbook import Logbook
+from tradewind_agent.retries import NO_RETRIES
+from tradewind_agent.serve import Server
+from tradewind_agent.spool import Spool
+
+PLAIN = b"".join(b"%d,%d,%.3f\n" % (row, row * row % 977, (row % 50) / 7) for row in range(30_000))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder: Path = tmp_path_factory.mktemp("served")
+    (folder / "a.csv").write_bytes(PLAIN)
+    with serving(folder, writable=True) as running:
+        yield running
+
+
+def test_a_packed_copy_leaves_a_record_with_its_codec_and_energy(server: Server, tmp_path: Path) -> None:
+    env = environment(tmp_path, TRADEWIND_SPOOL=str(tmp_path / "spool"))
+    ends = ("--source", "alpha", "--destination", "beta", "--network", "wan", "--bandwidth", "1Gbps")
+    done = run(
+        *("copy", "--compress", "zstd:3", "--concurrency", "1", *ends, "--json"),
+        *(f"{server.url}a.csv", str(tmp_path / "a.csv")),
+        env=env,
+    )
+    assert done.code == 0, done.err
+    (segment,) = (tmp_path / "spool").glob("*.ndjson")
+    (row,) = segment.read_bytes().splitlines()
+    record = parse_row(row).to_record()
+    assert (record.source, record.destination, record.network) == ("alpha", "beta", "wan")
+    assert record.mover.name == "tradewind-packed"
+    assert (record.parameters.codec, record.parameters.concurrency) == ("zstd:3", 1)
+    assert record.outcome.bytes_moved == len(PLAIN)
+    assert record.energy
+    assert done.document["used"] == {"zstd:3": len(PLAIN)}
+    assert done.document["log"] == "spooled until `tradewind login`"
+
+
+@pytest.mark.parametrize("option", [("--sla", "deadline=2h"), ("--limit-rate", "5Mbps"), ("--no-tune",)])
+def test_an_option_that_a_packed_copy_cannot_honour_is_refused_by_name(tmp_path: Path, option: tuple[str, ...]) -> None:
+    done = run("copy", "--compress", "auto", *option, "http://127.0.0.1:9/a", str(tmp_path), env=environment(tmp_path))
+    assert done.code == 2
+    assert option[0] in done.err
+
+
+def test_what_codecs_made_of_files_waits_for_the_service_like_logs(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_bytes(PLAIN)
+    spool = tmp_path / "spool"
+    env = environment(tmp_path, TRADEWIND_SPOOL=str(spool))
+    done = run("copy", "--compress", "gzip:1", str(tmp_path / "b.csv"), f"{server.url}b.csv", env=env)
+    assert done.code == 0, done.err
+    logbook = Logbook(spool=Spool(spool, warn=print))
+    (kept,) = logbook.observations.waiting()
+    (seen,) = json.loads(kept.read_bytes())["observations"]
+    assert (seen["codec"], seen["level"], seen["file_bytes"]) == ("gzip", 1, len(PLAIN))
+    with faulty_service() as service, Client(service.url, "key", retries=NO_RETRIES) as client:
+        logbook.observations.drain(client)
+        assert service.observations == [seen]
+    assert logbook.observations.waiting() == ()

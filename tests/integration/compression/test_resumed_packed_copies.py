@@ -1,0 +1,74 @@
+"""Packed downloads that end early: what is kept for the next run, and what is not tried any more."""
+
+import errno
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.compression.test_packed_copies import leftovers
+from tests.integration.serving import serving
+from tradewind_agent.compression.copying import PackedCopy, copy_packed
+from tradewind_agent.compression.planning import Wish
+from tradewind_agent.copy_listing import Listing, list_files
+from tradewind_agent.engine import storage
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.serve import Server
+
+OPTIONS = EngineOptions(durable=False)
+DIGITS = "".join(random.Random(2).choices("0123456789\n", k=6_000_000)).encode()
+FILES = 6
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder: Path = tmp_path_factory.mktemp("served")
+    (folder / "large").write_bytes(DIGITS)
+    (folder / "many").mkdir()
+    for number in range(FILES):
+        (folder / "many" / str(number)).write_bytes(DIGITS[: 100_000 + number])
+    with serving(folder) as running:
+        yield running
+
+
+def listed(server: Server, name: str, to: Path) -> Listing:
+    return list_files([f"{server.url}{name}"], str(to), options=OPTIONS)
+
+
+def opened_in(folder: Path, descriptor: Path) -> bool:
+    try:
+        return folder in descriptor.readlink().parents
+    except FileNotFoundError:  # somebody else's, closed meanwhile
+        return False
+
+
+def test_a_download_that_was_stopped_goes_on_in_the_next_run(server: Server, tmp_path: Path) -> None:
+    listing = listed(server, "large", tmp_path / "large")
+    first = PackedCopy(listing, Wish.parse("gzip:1"), OPTIONS, on_moved=lambda *_: first.stop())
+    stopped = first.run()
+    assert stopped.cancelled
+    assert 0 < stopped.moved_bytes < len(DIGITS)
+    assert not (tmp_path / "large").exists()
+    again = copy_packed(listing, Wish.parse("gzip:1"), OPTIONS)
+    assert again.succeeded, again.failures
+    assert again.moved_bytes == len(DIGITS) - stopped.moved_bytes
+    assert (tmp_path / "large").read_bytes() == DIGITS
+    assert leftovers(tmp_path) == []
+    assert copy_packed(listing, Wish.parse("gzip:1"), OPTIONS).files_skipped == 1
+
+
+def test_a_disk_that_is_full_ends_the_whole_copy_and_leaves_nothing_open(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    listing = listed(server, "many/", tmp_path)
+    monkeypatch.setattr(storage.os, "pwrite", full)
+    report = copy_packed(listing, Wish.parse("gzip:1"), OPTIONS)
+    assert "no space is left" in str(report.stopped)
+    assert (report.files_done, report.failures) == (0, [])
+    assert not [each for each in Path("/proc/self/fd").iterdir() if opened_in(tmp_path, each)]
