@@ -17,6 +17,7 @@ from tradewind_agent.calls import Calls
 from tradewind_agent.errors import LibraryMissing
 
 CUT = b"tradewind.cut"
+ROW_LIMIT = "Tradewind-Row-Limit"
 """Metadata of the last batch of an Arrow stream that ends although there are more rows."""
 
 ANSWER_TIMEOUT_S = 600.0
@@ -46,9 +47,24 @@ class QueryResult:
         return found
 
     def csv(self) -> Iterator[bytes]:
-        """The rows as CSV under a line of names, piece by piece."""
-        with self._answer("csv") as response:
-            yield from response.iter_bytes()
+        """The rows as CSV under a line of names, piece by piece; ``cut`` is known after the last of them.
+
+        CSV has no place to say that there are more rows, so one more is asked for than is told. Where the service
+        permits no more than ``limit``, as many rows as that count as cut.
+        """
+        self.cut = False
+        limit = self._request.limit
+        if limit is None:  # more than the service permits is an error
+            with self._answer("csv") as response:
+                yield from response.iter_bytes()
+            return
+        first = FirstRecords(limit + 1)
+        with self._answer("csv", limit=limit + 1) as response:
+            permitted = int(response.headers.get(ROW_LIMIT, limit + 1))
+            for piece in response.iter_bytes():
+                if kept := first.of(piece):
+                    yield kept
+        self.cut = first.more or first.records > permitted
 
     def arrow(self) -> Any:
         """A ``pyarrow.Table``."""
@@ -89,9 +105,43 @@ class QueryResult:
         parquet.write_table(table, path, compression="zstd")
         return int(table.num_rows)
 
-    def _answer(self, form: QueryFormat) -> AbstractContextManager[httpx.Response]:
-        body = self._request.model_copy(update={"format": form})
+    def _answer(self, form: QueryFormat, **changed: Any) -> AbstractContextManager[httpx.Response]:
+        body = self._request.model_copy(update={"format": form, **changed})
         return self._calls.stream("POST", "/v1/warehouse/query", body=body, timeout_s=ANSWER_TIMEOUT_S)
+
+
+class FirstRecords:
+    """The first records of a CSV that comes in pieces, its line of names among them.
+
+    ``records`` : how many have come; ``more`` : whether something came behind those that are wanted.
+    """
+
+    def __init__(self, wanted: int) -> None:
+        self._wanted = wanted
+        self._quoted = False
+        self.records = 0
+        self.more = False
+
+    def of(self, piece: bytes) -> bytes:
+        """What of a piece belongs to them."""
+        position = 0
+        for number, part in enumerate(piece.split(b'"')):  # a doubled quote ends the field and begins it again
+            if number:
+                self._quoted = not self._quoted
+                position += 1
+            ends = 0 if self._quoted else part.count(b"\n")
+            if self.records + ends >= self._wanted:
+                return self._last_of(piece, position)
+            self.records += ends
+            position += len(part)
+        return piece
+
+    def _last_of(self, piece: bytes, position: int) -> bytes:
+        while self.records < self._wanted:
+            position = piece.index(b"\n", position) + 1
+            self.records += 1
+        self.more |= position < len(piece)
+        return piece[:position]
 
 
 class Warehouse:

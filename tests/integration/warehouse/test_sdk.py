@@ -62,8 +62,10 @@ def test_a_cut_answer_says_so(client: Client) -> None:
     result = client.warehouse.query("SELECT generate_series(1, 9)", limit=4)
     assert (result.arrow().num_rows, result.cut) == (4, True)
     assert (len(result.rows()), result.cut) == (4, True)
+    assert (b"".join(result.csv()).count(b"\n"), result.cut) == (1 + 4, True)
     whole = client.warehouse.query("SELECT generate_series(1, 4)", limit=4)
     assert (whole.arrow().num_rows, whole.cut) == (4, False)
+    assert (b"".join(whole.csv()).count(b"\n"), whole.cut) == (1 + 4, False)
 
 
 def test_a_refusal_says_what_postgresql_said(client: Client) -> None:
