@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from services.application.transfer_journal import TransferNews, Workload
+from services.application.transfer_journal import Begun, TransferNews, Workload
 from services.bootstrap import container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
@@ -53,5 +53,7 @@ def _news(offer: Offered, now: datetime) -> TransferNews:
         heard_at=None,
         silent_at=None,
         beats={},
-        expected=Expected.model_validate({**offer.answer, "probability": offer.answer["sla"]["probability"]}),
+        begun=Begun(
+            expected=Expected.model_validate({**offer.answer, "probability": offer.answer["sla"]["probability"]})
+        ),
     )

@@ -39,6 +39,7 @@ TRANSFERS = """
         sla text,
         enquiry jsonb,
         expected jsonb,
+        key_id uuid,
         file_count bigint NOT NULL,
         total_bytes bigint NOT NULL,
         last_heartbeat_at timestamptz,

@@ -1,6 +1,7 @@
 """*Overview*: what goes on, how agreements were kept, and what tuning has gained."""
 
-from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
 
 from fastapi import Request, Response
 
@@ -10,11 +11,14 @@ from services.admin.pages import chart, fragment, page, page_router
 from services.admin.visitors import Parts, Signed, SignInsOf
 from services.application.figures import figures
 from services.application.roll_up import RollUp
-from tradewind.wire.transfers import TransferState, TransferSummary
+from services.application.transfer_journal import Wanted
+from services.persistence.unit_of_work import UnitOfWork
+from tradewind.wire.transfers import TransferState
 
 router = page_router()
 
-LIVE_SHOWN = 50
+LIVE_SHOWN = 10
+"""The others are on the page of transfers."""
 
 
 @router.get("")
@@ -23,8 +27,7 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
     now = parts.clock.now()
     RollUp(parts.store.unit_of_work).for_page(visit.visitor.tenant_id)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        live = uow.journal.page(now=now, limit=LIVE_SHOWN, state=TransferState.LIVE)
-        live_count = uow.outcomes.live(now)
+        live = _live(uow, now)
         current = uow.releases.current()
         release = None if current is None else uow.releases.get(current)
         links = {link.id: link for link in uow.links.all()}
@@ -33,8 +36,7 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
         request,
         "overview.html",
         visit,
-        transfers=live,
-        live_count=live_count,
+        **live,
         release=release,
         links=links,
         figures=told,
@@ -44,13 +46,20 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
 
 @router.get("/live")
 def live_rows(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf) -> Response:
-    """Rows of the live transfers, again whenever they have changed."""
-
-    def live() -> Sequence[TransferSummary]:
-        with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-            return uow.journal.page(now=parts.clock.now(), limit=LIVE_SHOWN, state=TransferState.LIVE)
+    """How many transfers are live and the newest of them, again whenever that has changed."""
 
     def told() -> str:
-        return fragment("transfer_rows.html", transfers=live(), now=parts.clock.now())
+        now = parts.clock.now()
+        with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+            live = _live(uow, now)
+        return fragment("live_transfers.html", **live, now=now)
 
     return following(request, visit, sign_ins, told)
+
+
+def _live(uow: UnitOfWork, now: datetime) -> dict[str, Any]:
+    wanted = Wanted(state=TransferState.LIVE)
+    return {
+        "transfers": uow.journal.page(now=now, limit=LIVE_SHOWN, wanted=wanted),
+        "live_count": uow.outcomes.live(now),
+    }

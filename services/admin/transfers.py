@@ -1,19 +1,25 @@
 """*Transfers*: live and past ones, and of each what was measured, what was decided, and why."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Annotated, Any, Self
+from urllib.parse import urlencode
 from uuid import UUID
 
 from fastapi import Query, Request, Response
+from pydantic import BeforeValidator, Field, model_validator
 
 from services.admin.agreements import outcome_of, target_bps
 from services.admin.charts.timeline import Level, timeline
 from services.admin.events import following
 from services.admin.pages import ONE_LINE, chart, fragment, page, page_router
 from services.admin.visitors import Parts, Signed, SignInsOf
-from services.application.transfer_journal import Journalled
+from services.application.transfer_journal import Journalled, Wanted
+from tradewind.errors import InvalidValue
+from tradewind.sla import SlaKind
 from tradewind.units import MBIT
-from tradewind.wire.base import MAX_NAME_LENGTH
+from tradewind.wire.base import MAX_NAME_LENGTH, Strict
+from tradewind.wire.inventory import Key
 from tradewind.wire.transfers import TransferState, TransferSummary
 
 router = page_router("/transfers")
@@ -22,7 +28,61 @@ PAGE = 50
 MOST_SAMPLES = 2_000
 """Of the newest, on one page."""
 
-Place = Annotated[str, Query(max_length=MAX_NAME_LENGTH, pattern=ONE_LINE)]
+Line = Annotated[str, Field(max_length=MAX_NAME_LENGTH, pattern=ONE_LINE)]
+Empty = BeforeValidator(lambda sent: sent or None)
+"""A field of a form that nobody has filled in."""
+
+
+class Asked(Strict):
+    """What the list is narrowed by. Days are whole ones, of UTC."""
+
+    state: Annotated[TransferState | None, Empty] = None
+    source: Annotated[Line | None, Empty] = None
+    destination: Annotated[Line | None, Empty] = None
+    sla: Annotated[SlaKind | None, Empty] = None
+    key: Annotated[Line | None, Empty] = None
+    since: Annotated[date | None, Empty] = None
+    until: Annotated[date | None, Empty] = None
+    before: UUID | None = None
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.since and self.until and self.until < self.since:
+            raise InvalidValue("until", f"is before since, {self.since}")
+        return self
+
+    def wanted(self, keys: Sequence[Key]) -> Wanted:
+        """The same for the store.
+
+        Raises
+        ------
+        InvalidValue : no key has that name.
+        """
+        return Wanted(
+            state=self.state,
+            source=self.source,
+            destination=self.destination,
+            sla=self.sla,
+            key_ids=_named(keys, self.key) if self.key else None,
+            since=_begin_of(self.since) if self.since else None,
+            until=_begin_of(self.until) + timedelta(days=1) if self.until else None,
+        )
+
+    def address(self, **changed: object) -> str:
+        """Of the list with the same question, and what is changed of it."""
+        asked = {name: value for name, value in {**dict(self), **changed}.items() if value}
+        return f"?{urlencode(asked)}"
+
+
+def _named(keys: Sequence[Key], name: str) -> tuple[UUID, ...]:
+    found = tuple(key.id for key in keys if key.name == name)
+    if not found:
+        raise InvalidValue("key", f"there is no key {name}")
+    return found
+
+
+def _begin_of(day: date) -> datetime:
+    return datetime.combine(day, time(), tzinfo=UTC)
 
 
 @router.get("")
@@ -31,32 +91,24 @@ def transfers_page(
     visit: Signed,
     parts: Parts,
     *,
-    state: Annotated[str, Query(max_length=10)] = "",
-    source: Place = "",
-    destination: Place = "",
-    before: UUID | None = None,
+    asked: Annotated[Asked, Query()],
 ) -> Response:
     """Transfers, the newest first; without a question the list follows what goes on."""
-    asked = TransferState(state) if state in set(TransferState) else None
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        found = uow.journal.page(
-            now=parts.clock.now(),
-            limit=PAGE + 1,
-            before=before,
-            state=asked,
-            source=source or None,
-            destination=destination or None,
-        )
+        keys = sorted(uow.keys.all(), key=lambda key: key.name.casefold())
+        found = uow.journal.page(now=parts.clock.now(), limit=PAGE + 1, before=asked.before, wanted=asked.wanted(keys))
     more = found[PAGE - 1].transfer_id if len(found) > PAGE else None
     return page(
         request,
         "transfers.html",
         visit,
         transfers=found[:PAGE],
-        more=more,
+        more=more and asked.address(before=more),
         states=tuple(TransferState),
-        asked={"state": state, "source": source, "destination": destination},
-        follows=before is None and not (state or source or destination),
+        kinds=tuple(SlaKind),
+        key_names=list(dict.fromkeys(key.name for key in keys)),
+        asked=asked,
+        follows=asked == Asked(),
     )
 
 

@@ -15,12 +15,14 @@ from services.api.recommend import enquiry_of, offer_for, snapshot_for
 from services.api.routing import v1_router
 from services.application.authenticate import Principal
 from services.application.enquiry import Offer
+from services.application.transfer_journal import Begun, Wanted
 from services.application.tune_transfer import Answer, Opening
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container
 from tradewind.recommendation import whole_setting
+from tradewind.sla import SlaKind
 from tradewind.tuning import Basis, opened
-from tradewind.wire.base import BIGINT_MAX, Name
+from tradewind.wire.base import BIGINT_MAX, Instant, Name
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind.wire.recommendations import RecommendRequest, WireInterval, WirePrediction, WireTable
 from tradewind.wire.transfers import Expected, TransferState, TransferSummary, TransferTimeline
@@ -29,6 +31,8 @@ USUAL_PAGE, LARGEST_PAGE = 50, 200
 USUAL_SAMPLES, MOST_SAMPLES = 500, 5_000
 
 Before = Annotated[UUID | None, Query(description="Only transfers that started before this one.")]
+Since = Annotated[Instant | None, Query(description="Only transfers that began at that time or later.")]
+Until = Annotated[Instant | None, Query(description="Only transfers that began before that time.")]
 PageSize = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Transfers in the answer at most.")]
 After = Annotated[int, Query(ge=-1, le=BIGINT_MAX, description="Only samples after this sequence.")]
 SampleCount = Annotated[int, Query(ge=0, le=MOST_SAMPLES, description="Samples in the answer at most.")]
@@ -45,6 +49,9 @@ def list_transfers(
     state: TransferState | None = None,
     source: Name | None = None,
     destination: Name | None = None,
+    sla: SlaKind | None = None,
+    since: Since = None,
+    until: Until = None,
     before: Before = None,
     limit: PageSize = USUAL_PAGE,
 ) -> Sequence[TransferSummary]:
@@ -54,9 +61,7 @@ def list_transfers(
             now=parts.clock.now(),
             limit=limit,
             before=before,
-            state=state,
-            source=source,
-            destination=destination,
+            wanted=Wanted(state=state, source=source, destination=destination, sla=sla, since=since, until=until),
         )
 
 
@@ -111,7 +116,9 @@ async def _opening(parts: Container, principal: Principal, asked: RecommendReque
         basis=basis,
         link=enquiry.link,
         enquiry=asked.model_dump_json(exclude_none=True).encode(),
-        expected=expectation(offer, basis).model_dump_json(exclude_none=True).encode(),
+        begun=Begun(expected=expectation(offer, basis), key_id=principal.key_id)
+        .model_dump_json(exclude_none=True)
+        .encode(),
     )
 
 

@@ -12,13 +12,12 @@ from pydantic import ValidationError
 from services.application.ports import Clock, Transaction
 from services.application.silence import silent_after_s
 from services.application.stream_journal import Entry, StreamJournal
-from services.application.transfer_journal import TransferJournal, TransferNews, Workload
+from services.application.transfer_journal import Begun, TransferJournal, TransferNews, Workload
 from services.application.tuning_sessions import TransferKey
 from tradewind.errors import InvalidValue
 from tradewind.wire.base import reason_of
 from tradewind.wire.heartbeats import Heartbeat, SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
-from tradewind.wire.transfers import Expected
 
 OLDEST_BELIEVED = timedelta(days=30)
 """A stream whose entries are older, or from the future, has no clock that is worth anything."""
@@ -33,13 +32,13 @@ class JournalUnitOfWork(Transaction, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A heartbeat with its decision, of the transfer that its enquiry began; the first one tells what is expected."""
+    """A heartbeat with its decision, of the transfer that its enquiry began; the first one tells of its begin."""
 
     entry: Entry
     key: TransferKey
     workload: Workload
     beat: SpooledHeartbeat
-    expected: Expected | None
+    begun: Begun | None
 
     @property
     def tenant_id(self) -> UUID:
@@ -85,7 +84,7 @@ def _news(transfer_id: UUID, told: Sequence[Answered], now: datetime) -> Transfe
         heard_at=heard_at,
         silent_at=heard_at + timedelta(seconds=silent_after_s(last.beat.heartbeat.interval_s)),
         beats={each.beat.heartbeat.sequence: each.beat for each in told},
-        expected=next((each.expected for each in told if each.expected is not None), None),
+        begun=next((each.begun for each in told if each.begun is not None), None),
     )
 
 
@@ -107,8 +106,8 @@ def read(entry: Entry) -> Answered:
         decision["chunks"] = [{"chunk": kind, "parameters": known} for kind, _, known in decision["chunks"]]
         beat = SpooledHeartbeat(heartbeat=Heartbeat.model_validate_json(fields["heartbeat"]), **decision)
         enquiry = beat.heartbeat.enquiry or RecommendRequest.model_validate_json(fields["enquiry"])
-        expected = Expected.model_validate_json(fields["expected"]) if "expected" in fields else None
-        return Answered(entry, key, Workload.asked(enquiry), beat, expected)
+        begun = Begun.model_validate_json(fields["begun"]) if "begun" in fields else None
+        return Answered(entry, key, Workload.asked(enquiry), beat, begun)
     except ValidationError as invalid:
         raise reason_of(invalid.errors(include_url=False, include_context=False)[0]) from None
     except KeyError as missing:

@@ -6,12 +6,13 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol, Self
 from uuid import UUID
 
-from tradewind.sla import Sla
+from tradewind.sla import Sla, SlaKind
 from tradewind.transfer import LinkKey, Status
+from tradewind.wire.base import Open
 from tradewind.wire.heartbeats import SpooledHeartbeat
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.records import WireEnergy, WireRecord
-from tradewind.wire.transfers import Expected, TransferSummary
+from tradewind.wire.transfers import Expected, TransferState, TransferSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +47,20 @@ class Workload:
         )
 
 
+class Begun(Open):
+    """What the first heartbeat of a transfer brings along: what is expected of it, and the key of its agent."""
+
+    expected: Expected
+    key_id: UUID | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransferNews:
     """New of one transfer.
 
     ``started_at`` : kept where nothing was known of it before. ``heard_at`` : of its last heartbeat by the service's
     clock, ``silent_at`` : when it counts as silent unless another one comes; both ``None`` where the heartbeats come
-    late. ``beats`` : one a sequence number. ``expected`` : as it began, kept where nothing was known of it before.
+    late. ``beats`` : one a sequence number. ``begun`` : of its begin, kept where nothing was known of it before.
     """
 
     transfer_id: UUID
@@ -61,7 +69,7 @@ class TransferNews:
     heard_at: datetime | None
     silent_at: datetime | None
     beats: Mapping[int, SpooledHeartbeat]
-    expected: Expected | None = None
+    begun: Begun | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +103,22 @@ class Journalled(NamedTuple):
     expected: Expected | None
     duration_s: float | None
     energy: tuple[WireEnergy, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which transfers are looked for; ``None`` : any. ``since`` (included) to ``until`` (not) they began."""
+
+    state: TransferState | None = None
+    source: str | None = None
+    destination: str | None = None
+    sla: SlaKind | None = None
+    key_ids: Collection[UUID] | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+ANY = Wanted()
 
 
 class TransferJournal(Protocol):

@@ -49,12 +49,12 @@ GROWTH = 2
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a transfer is tuned on, the link whose limits it falls under, its enquiry and what is expected, as JSON."""
+    """What a transfer is tuned on, the link whose limits it falls under, its enquiry and what its begin tells, JSON."""
 
     basis: Basis
     link: LinkKey
     enquiry: bytes
-    expected: bytes = b""
+    begun: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class _Told:
 
 @dataclass(slots=True)
 class _Live:
-    """A transfer in memory: ``basis`` is the opening's under the share granted now; ``expectation`` is to be told."""
+    """A transfer in memory: ``basis`` is the opening's under the share granted now; ``begun`` is to be told."""
 
     opening: Opening
     basis: Basis
@@ -88,7 +88,7 @@ class _Live:
     known: int = -1
     share: Share = UNLIMITED
     journalled: int = -1
-    expectation: bytes = b""
+    begun: bytes = b""
 
     def grant(self, share: Share) -> None:
         if share != self.share:
@@ -164,7 +164,7 @@ class Tuner:
             enquiry = await self._remembered_enquiry(key)
         opening = await open_(enquiry)
         state = begin(opening.basis) if sample.sequence == 0 else resume(opening.basis, sample)
-        return _Live(opening, opening.basis, state, expectation=opening.expected)
+        return _Live(opening, opening.basis, state, begun=opening.begun)
 
     async def _remembered_enquiry(self, key: TransferKey) -> RecommendRequest:
         try:
@@ -207,7 +207,7 @@ class Tuner:
         except SessionsAway:  # goes on with what the process knows; nothing new is journalled
             return Exchanged(outcome=Outcome.STORED, journalled_sequence=live.journalled, share=live.share)
         if exchanged.outcome is Outcome.STORED:
-            live.expectation = b""
+            live.begun = b""
         return exchanged
 
     @staticmethod
@@ -252,7 +252,7 @@ def _tick(live: _Live, told: _Told, state: TuningState, claims: tuple[Claim, ...
         weight=told.weight,
         silent_after_s=silent_after_s(sample.interval_s),
         tells_enquiry=told.beat.enquiry is not None,
-        expected=live.expectation,
+        begun=live.begun,
     )
 
 

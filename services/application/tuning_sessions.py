@@ -43,8 +43,8 @@ class Tick:
     """A heartbeat with what was decided on it.
 
     ``known`` : sequence of the state that the decision was computed from, −1 for none. ``state``, ``enquiry``,
-    ``heartbeat``, ``decision`` : JSON; ``tells_enquiry`` where the heartbeat holds the enquiry, too. ``expected`` :
-    what is expected of the transfer, JSON, empty once that has been told. ``used``, ``wanted`` : files and streams in
+    ``heartbeat``, ``decision`` : JSON; ``tells_enquiry`` where the heartbeat holds the enquiry, too. ``begun`` :
+    what is told with its first heartbeat, JSON, empty once that is done. ``used``, ``wanted`` : files and streams in
     force, and those that the next tick may ask for. ``silent_after_s`` : without a heartbeat for so long the share goes
     to others.
     """
@@ -61,7 +61,7 @@ class Tick:
     weight: float
     silent_after_s: float
     tells_enquiry: bool = False
-    expected: bytes = b""
+    begun: bytes = b""
 
 
 class Outcome(StrEnum):

@@ -144,8 +144,7 @@ class UnitOfWork:
 
     @cached_property
     def batches(self) -> Batches:
-        key_id = self._actor.id if self._actor.kind is ActorKind.KEY else None
-        return Batches(self.connection, self.tenant_id, key_id)
+        return Batches(self.connection, self.tenant_id, self._key_id)
 
     @cached_property
     def quarantine(self) -> Quarantine:
@@ -240,7 +239,12 @@ class UnitOfWork:
     @cached_property
     def journal(self) -> TransferJournal:
         ensure_months = partial(self._ensure_months, "ensure_sample_partitions")
-        return TransferJournal(self.connection, self.tenant_id, self.closed_months, ensure_months)
+        return TransferJournal(self.connection, self.tenant_id, self.closed_months, ensure_months, self._key_id)
+
+    @property
+    def _key_id(self) -> UUID | None:
+        """The key that acts, where a program does."""
+        return self._actor.id if self._actor.kind is ActorKind.KEY else None
 
     def _ensure_months(self, function: str, months: Collection[date]) -> None:
         with self._apart.begin() as connection:

@@ -70,7 +70,7 @@ class RedisSessions:
             "" if tick.tells_enquiry else "1",
             _LONGEST_GAP_MS,
             _COMING_BACK_MS,
-            tick.expected,
+            tick.begun,
             *caps,
         ]
         try:

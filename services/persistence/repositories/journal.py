@@ -1,6 +1,6 @@
 """Transfers and their samples, as heartbeats and ends bring them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 from uuid import UUID
@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.transfer_journal import Journalled, TransferEnd, TransferNews
+from services.application.transfer_journal import ANY, Journalled, TransferEnd, TransferNews, Wanted
 from services.persistence.repositories.months_of_logs import ClosedMonths
 from services.persistence.tables import transfer_samples, transfers
 from tradewind.errors import NotFound
@@ -49,6 +49,7 @@ class TransferJournal:
     ----------
     closed : months that take no more samples either.
     ensure_months : makes the partitions of samples of these months, in a transaction of its own.
+    key_id : of the agent that tells of transfers itself, ``None`` for a worker, who has it from their first heartbeat.
     """
 
     def __init__(
@@ -57,11 +58,13 @@ class TransferJournal:
         tenant_id: UUID,
         closed: ClosedMonths,
         ensure_months: Callable[[Collection[date]], None],
+        key_id: UUID | None = None,
     ) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
         self._closed = closed
         self._ensure_months = ensure_months
+        self._key_id = key_id
 
     def note(self, news: Collection[TransferNews]) -> None:
         """Make transfers known, or bring them up to date; their rows are held until the end of the transaction."""
@@ -77,6 +80,7 @@ class TransferJournal:
                 "sla": func.coalesce(told.sla, new.sla),
                 "enquiry": func.coalesce(told.enquiry, new.enquiry),
                 "expected": func.coalesce(told.expected, new.expected),
+                "key_id": func.coalesce(told.key_id, new.key_id),
                 "last_heartbeat_at": func.greatest(told.last_heartbeat_at, new.last_heartbeat_at),
                 "silent_at": case((is_heard_last, new.silent_at), else_=told.silent_at),
                 "sequence": case((is_news, new.sequence), else_=told.sequence),
@@ -167,20 +171,14 @@ class TransferJournal:
         now: datetime,
         limit: int,
         before: UUID | None = None,
-        state: TransferState | None = None,
-        source: str | None = None,
-        destination: str | None = None,
+        wanted: Wanted = ANY,
     ) -> Sequence[TransferSummary]:
         """At most ``limit`` transfers that started before the transfer ``before``, or before none, the newest first."""
         place = tuple_(transfers.c.started_at, transfers.c.id)
-        wanted = [
-            *([] if before is None else [place < _place_of(before)]),
-            *([] if source is None else [transfers.c.source == source]),
-            *([] if destination is None else [transfers.c.destination == destination]),
-            *([] if state is None else [_is_in(state, now)]),
-        ]
+        older = () if before is None else (place < _place_of(before),)
         newest = transfers.c.started_at.desc(), transfers.c.id.desc()
-        rows = self._connection.execute(select(transfers).where(*wanted).order_by(*newest).limit(limit))
+        found = select(transfers).where(*older, *_conditions(wanted, now)).order_by(*newest).limit(limit)
+        rows = self._connection.execute(found)
         return [_summary(row, now) for row in rows]
 
     def get(self, transfer_id: UUID, *, now: datetime) -> Journalled:
@@ -228,7 +226,8 @@ class TransferJournal:
             "mover": workload.link.mover,
             "sla": workload.sla,
             "enquiry": workload.enquiry and workload.enquiry.model_dump(mode="json", exclude_none=True),
-            "expected": news.expected and news.expected.model_dump(mode="json", exclude_none=True),
+            "expected": news.begun and news.begun.expected.model_dump(mode="json", exclude_none=True),
+            "key_id": news.begun.key_id if news.begun else self._key_id,
             "file_count": workload.file_count,
             "total_bytes": workload.total_bytes,
             "last_heartbeat_at": news.heard_at,
@@ -264,6 +263,21 @@ class TransferJournal:
 
 def _place_of(transfer_id: UUID) -> Any:
     return select(transfers.c.started_at, transfers.c.id).where(transfers.c.id == transfer_id).scalar_subquery()
+
+
+def _conditions(wanted: Wanted, now: datetime) -> Iterator[Any]:
+    known = transfers.c
+    for name in ("source", "destination", "sla"):
+        if (value := getattr(wanted, name)) is not None:
+            yield known[name] == value
+    if wanted.key_ids is not None:
+        yield known.key_id.in_(wanted.key_ids)
+    if wanted.since is not None:
+        yield known.started_at >= wanted.since
+    if wanted.until is not None:
+        yield known.started_at < wanted.until
+    if wanted.state is not None:
+        yield _is_in(wanted.state, now)
 
 
 def _is_in(state: TransferState, now: datetime) -> Any:

@@ -34,6 +34,7 @@ transfers = Table(
     label("sla", nullable=True),
     _json("enquiry", nullable=True),
     _json("expected", nullable=True),
+    Column("key_id", Uuid),
     _count("file_count"),
     _count("total_bytes"),
     instant("last_heartbeat_at", nullable=True),

@@ -8,7 +8,7 @@
 -- ARGV  1 known, 2 sequence, 3 state, 4 enquiry, 5 heartbeat, 6 decision, 7 session ttl s, 8 journal bytes,
 --       9 tenant, 10 transfer, 11 weight, 12 wanted files, 13 wanted streams, 14 used files, 15 used streams,
 --       16 silent after ms, 17 '1' where the heartbeat does not hold the enquiry, 18 longest gap of the watch ms,
---       19 for how long others may come back ms, 20 what is expected of the transfer, '' once told, 21… cap of files and cap of streams of each scope, '' for none
+--       19 for how long others may come back ms, 20 what is told of its begin, '' once that is done, 21… cap of files and cap of streams of each scope, '' for none
 -- Gives {'ended'}, or {'overtaken', state, journalled, files, streams} with the share of the session that stands, or
 -- {'stored', '', journalled, files, streams}; files and streams are '' where no cap is set.
 
@@ -122,7 +122,7 @@ if ARGV[17] == '1' then
   told[#told + 1] = ARGV[4]
 end
 if ARGV[20] ~= '' then
-  told[#told + 1] = 'expected'
+  told[#told + 1] = 'begun'
   told[#told + 1] = ARGV[20]
 end
 redis.call('XADD', journal, '*', unpack(told))

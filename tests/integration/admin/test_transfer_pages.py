@@ -2,11 +2,13 @@
 
 import json
 import re
+from datetime import UTC, datetime
 
 import psycopg
 import pytest
 import redis
 
+from services.admin.transfers import Asked
 from services.queue.sessions import JOURNAL
 from tests.integration.admin.test_overview import end
 from tests.integration.admin.visitors import person, signed_in
@@ -101,3 +103,58 @@ def test_what_was_expected_is_that_of_the_first_heartbeat(client, journal, parts
     recommended = transfer.recommended
     assert expected["predicted"]["throughput_bps"] == pytest.approx(recommended["predicted"]["throughput_bps"])
     assert (expected["source"], expected["release"]) == (recommended["source"], recommended["release"])
+
+
+def listed(text):
+    return re.findall(r'<a href="/admin/transfers/([0-9a-f-]{36})">', text)
+
+
+def test_a_list_is_narrowed_by_agreement_key_place_and_day(analyst, client, journal, learned):
+    ended = end(client, {"kind": "deadline", "target": 900})
+    begun = Transfer(client, sla={"kind": "min_energy"})
+    begun.beat(0)
+    journal.run()
+    (newest, *_) = client.get("/v1/transfers", params={"sla": "min_energy"}).json()
+    assert newest["transfer_id"] == begun.id
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    for question, there in (
+        ("sla=min_energy", {begun.id}),
+        ("sla=deadline&state=ended", {ended["transfer_id"]}),
+        ("key=test&state=live&sla=min_energy&source=&until=", {begun.id}),
+        (f"since={today}&sla=min_energy&destination=amber", {begun.id}),
+        ("until=2001-01-01", set()),
+        ("destination=nowhere", set()),
+    ):
+        answer = analyst.get(f"/admin/transfers?{question}")
+        assert answer.status_code == 200, answer.text
+        assert there <= set(listed(answer.text)), question
+        assert there or "No transfer is like that" in answer.text
+    for question, field in (
+        ("state=planet", "state"),
+        ("sla=planet", "sla"),
+        ("since=soon", "since"),
+        ("key=nobody", "key"),
+        ("since=2026-02-02&until=2026-02-01", "until"),
+        ("planet=3", "planet"),
+    ):
+        refused = analyst.get(f"/admin/transfers?{question}")
+        assert refused.status_code == 422
+        assert re.search(rf"\b{field}: ", refused.text), refused.text
+
+
+def test_older_transfers_are_asked_for_with_the_same_question():
+    assert Asked(source="a b", state="live").address(before="x") == "?state=live&source=a+b&before=x"
+
+
+def test_how_many_transfers_are_live_is_followed(analyst, client, journal):
+    def count(lines):
+        line = next(each for each in lines if 'id="live-count"' in each)
+        return int(re.search(r'id="live-count">(\d+)<', line)[1])
+
+    assert 'hx-sse:connect="/admin/live"' in analyst.get("/admin").text
+    with analyst.stream("GET", "/admin/live") as told:
+        lines = told.iter_lines()
+        before = count(lines)
+        Transfer(client).beat(0)
+        journal.run()
+        assert count(lines) == before + 1
