@@ -5,7 +5,7 @@ Arrow table: ours through HTTP, the baseline straight from the database. The exp
 with manifest and checksums; the baseline is pyarrow writing the same rows with the same compression, told twice:
 `export_ratio` is to pyarrow that reads them from the same database too, as an export must, `export_ratio_to_writing` to
 pyarrow that has them in memory and writes alone. All four run in turn, and a ratio is the median of the rounds'. Memory
-is the high-water mark of the API's process: after a query of one row, of a tenth of the rows, of all of them, and at the
+is the high-water mark of the API's process: after a query of one row, of a tenth of the rows, of all rows, and at the
 end. What other programs took of the machine meanwhile is told beside it.
 """
 

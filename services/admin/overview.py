@@ -8,11 +8,11 @@ from fastapi import Request, Response
 from services.admin.charts.days import moved
 from services.admin.events import following
 from services.admin.pages import chart, fragment, page, page_router
-from services.admin.visitors import Parts, Signed, SignInsOf
+from services.admin.visitors import Parts, Signed, SignInsOf, Visit
 from services.application.figures import figures
 from services.application.roll_up import RollUp
 from services.application.transfer_journal import Wanted
-from services.persistence.unit_of_work import UnitOfWork
+from services.bootstrap import Container
 from tradewind.wire.transfers import TransferState
 
 router = page_router()
@@ -27,7 +27,6 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
     now = parts.clock.now()
     RollUp(parts.store.unit_of_work).for_page(visit.visitor.tenant_id)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        live = _live(uow, now)
         current = uow.releases.current()
         release = None if current is None else uow.releases.get(current)
         links = {link.id: link for link in uow.links.all()}
@@ -36,7 +35,7 @@ def overview_page(request: Request, visit: Signed, parts: Parts) -> Response:
         request,
         "overview.html",
         visit,
-        **live,
+        **_live(parts, visit, now),
         release=release,
         links=links,
         figures=told,
@@ -50,16 +49,14 @@ def live_rows(request: Request, visit: Signed, parts: Parts, sign_ins: SignInsOf
 
     def told() -> str:
         now = parts.clock.now()
-        with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-            live = _live(uow, now)
-        return fragment("live_transfers.html", **live, now=now)
+        return fragment("live_transfers.html", **_live(parts, visit, now), now=now)
 
     return following(request, visit, sign_ins, told)
 
 
-def _live(uow: UnitOfWork, now: datetime) -> dict[str, Any]:
-    wanted = Wanted(state=TransferState.LIVE)
-    return {
-        "transfers": uow.journal.page(now=now, limit=LIVE_SHOWN, wanted=wanted),
-        "live_count": uow.outcomes.live(now),
-    }
+def _live(parts: Container, visit: Visit, now: datetime) -> dict[str, Any]:
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        return {
+            "transfers": uow.journal.page(now=now, limit=LIVE_SHOWN, wanted=Wanted(state=TransferState.LIVE)),
+            "live_count": uow.outcomes.live(now),
+        }
