@@ -46,7 +46,7 @@ TITLE = "Tradewind"
 VERSION = "1.0"
 COLLECTIONS = (20_000, 20, 50)
 """How many objects are made between two looks for cycles, and how many looks at the young make one at older ones. An
-answer leaves none; at Python's own 700 a busy process spent a twentieth of its time on looking, up to 0.05 s at once."""
+answer leaves none; at Python's own 700 a busy process spent a twentieth of its time looking, up to 0.05 s at once."""
 
 NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False)
 """Of the framework's own, which asks for its configuration with each request; `middleware.Measured` counts."""
