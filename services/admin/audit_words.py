@@ -20,7 +20,9 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "price": "prices of tiers",
         "tier": "SLA tiers",
         "release": "releases",
+        "logs": "logs and their retention",
         "quarantine": "rows in quarantine",
+        "device_profile": "device profiles",
         "saved_query": "saved queries",
         "warehouse_login": "warehouse logins",
     }
