@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 from starlette.types import Lifespan
 
+from services.admin.events import SEATS
 from services.admin.routers import PAGES
 from services.api import (
     batching,
@@ -157,6 +158,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     app = _described_app(lifespan)
     app.state.container = parts
     app.state.notice = ""
+    app.state.page_seats = asyncio.Semaphore(SEATS)
     app.state.query_turns = QueryTurns(parts.warehouse.limits)
     problems.install(app)
     app.add_middleware(middleware.BodyLimit)

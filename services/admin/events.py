@@ -17,12 +17,10 @@ LOOKS = 300
 """After so many a stream ends, and the browser asks for the next one."""
 
 SEATS = 50
-"""Streams at once of a process: each look asks the database."""
+"""Streams at once of a process, whose application keeps them as ``page_seats``: each look asks the database."""
 
 FULL = "retry: 30000\nevent: full\n\n"
 """Told where there is no seat: the page stays as it was loaded, and asks again after so many milliseconds."""
-
-_seats = Semaphore(SEATS)
 
 
 def following(request: Request, visit: Visit, sign_ins: SignIns, look: Callable[[], str]) -> Response:
@@ -36,7 +34,9 @@ def following(request: Request, visit: Visit, sign_ins: SignIns, look: Callable[
         return look() if sign_ins.visitor(visit.secret, looks_by_itself=True) is not None else None
 
     return StreamingResponse(
-        _seated(_changes(request, seen), _seats), media_type="text/event-stream", headers=dict(HEADERS)
+        _seated(_changes(request, seen), request.app.state.page_seats),
+        media_type="text/event-stream",
+        headers=dict(HEADERS),
     )
 
 
