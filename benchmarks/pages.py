@@ -27,7 +27,7 @@ from benchmarks.pipeline import Unsent
 from benchmarks.processes import Shared
 from benchmarks.report import Value, arguments, write
 from benchmarks.server_time import Service, Took
-from services.application.passwords import hashed
+from services.application.passwords import Passwords
 from services.application.roll_up import RollUp
 from services.application.users import ROLES
 from services.bootstrap import SystemClock
@@ -139,9 +139,10 @@ def _p95(values: Sequence[float]) -> float:
 def signed_in(address: str, store: Store, tenant_id: UUID) -> Iterator[httpx.Client]:
     """A browser's session of a new provider."""
     login = f"benchmark {uuid4().hex}"
+    kept = Passwords().hashed(PASSWORD)
     with store.unit_of_work(tenant_id) as uow:
-        user = uow.users.add(login, hashed(PASSWORD), ROLES, at=SystemClock().now())
-        uow.users.set_password(user.id, hashed(PASSWORD), must_change=False)
+        user = uow.users.add(login, kept, ROLES, at=SystemClock().now())
+        uow.users.set_password(user.id, kept, must_change=False)
         uow.commit()
     with httpx.Client(base_url=address, timeout=300) as visitor:
         answer = visitor.post("/admin/sign-in", data={"login": login, "password": PASSWORD})

@@ -22,6 +22,7 @@ from services.application.compression import Histories
 from services.application.jobs import KeyChanged, LimitsChanged, Notice, PricesChanged, ReleaseChanged
 from services.application.live_shares import LiveShares
 from services.application.log_lines import BodyLimits
+from services.application.passwords import Passwords
 from services.application.ports import Clock
 from services.application.query_warehouse import LoginKind, QueryLimits, StoredLogin, login_of
 from services.application.single_flight import SingleFlight
@@ -92,6 +93,7 @@ class Container:
     export_place: str | None
     log_months: int | None
     sign_on: "SignOn | None"
+    passwords: Passwords
 
 
 @contextmanager
@@ -159,6 +161,7 @@ def container(
             export_place=export_place,
             log_months=log_months,
             sign_on=sign_on,
+            passwords=Passwords(),
         )
         if sign_on is not None:
             sign_on.provider.close()

@@ -2,7 +2,8 @@
 
     python -m services.prepare database     needs TRADEWIND_ADMIN_DATABASE_URL; run it before each new version serves
     python -m services.prepare key          prints a new key; its tenant is made if there is none of that name
-    python -m services.prepare login        prints the first password of a person, new or not, with every role
+    python -m services.prepare login        prints a password for one sign-in: of a new person with every role, or of
+                                            one who is there, keeps their roles, and is enabled again
 
 Each may be run again: `database` does what is missing, `key` makes one key more, `login` lets somebody in again.
 """
@@ -18,7 +19,7 @@ from uuid import uuid4
 
 from services.application.authenticate import Scope, new_secret
 from services.application.manage_keys import create_key, register_tenant
-from services.application.users import ROLES, add_user, reset_password
+from services.application.users import ROLES, add_user, let_in_again
 from services.bootstrap import Container, container
 from services.persistence.store import prepare_database
 from services.settings import Settings
@@ -75,7 +76,9 @@ def new_key(parts: Container, *, tenant: str, name: str, scopes: Sequence[Scope]
 
 
 def new_login(parts: Container, *, tenant: str, login: str) -> str:
-    """The password for one sign-in of a person with every role, who is made if there is none of that login.
+    """The password for one sign-in of a person, who is made with every role if there is none of that login.
+
+    Whoever is there already keeps their roles, and is let in again.
 
     Raises
     ------
@@ -88,8 +91,8 @@ def new_login(parts: Container, *, tenant: str, login: str) -> str:
     found = parts.store.registry.find_user(login)
     with parts.store.unit_of_work(tenant_id) as uow:
         if found is not None and found.tenant_id == tenant_id:
-            return reset_password(found.id, uow=uow)
-        return add_user(login, ROLES, uow=uow, clock=parts.clock)[1]
+            return let_in_again(found.id, passwords=parts.passwords, uow=uow)
+        return add_user(login, ROLES, passwords=parts.passwords, uow=uow, clock=parts.clock)[1]
 
 
 def _prepare_database(settings: Settings) -> None:
@@ -133,7 +136,7 @@ def _parser() -> argparse.ArgumentParser:
         "login", help="print a password for one sign-in to the pages, which is shown this once"
     )
     login.add_argument("--tenant", default=FIRST_TENANT, help="of the person (%(default)s)")
-    login.add_argument("--login", default=FIRST_LOGIN, help="made with every role if there is none (%(default)s)")
+    login.add_argument("--login", default=FIRST_LOGIN, help="a new one has every role (%(default)s)")
     return parser
 
 

@@ -50,7 +50,7 @@ def add(
         if at_provider:
             invited = invite_user(login, roles, uow=uow, clock=parts.clock).login
             return done(request, HERE, f"{invited} is let in who is called so at the provider.")
-        user, password = add_user(login, roles, uow=uow, clock=parts.clock)
+        user, password = add_user(login, roles, passwords=parts.passwords, uow=uow, clock=parts.clock)
     return _password_shown(request, visit, user.login, password)
 
 
@@ -65,7 +65,7 @@ def set_roles(request: Request, user_id: UUID, visit: Operator, parts: Parts, ro
 def reset(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Response:
     """Another first password, shown this once."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        password = reset_password(user_id, uow=uow)
+        password = reset_password(user_id, passwords=parts.passwords, uow=uow)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         login = uow.users.get(user_id).login
     return _password_shown(request, visit, login, password)

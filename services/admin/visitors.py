@@ -40,7 +40,11 @@ Parts = Annotated[Container, Depends(_container)]
 
 def _sign_ins(parts: Parts) -> SignIns:
     return SignIns(
-        parts.store.registry.find_user, parts.store.registry.find_session, parts.store.unit_of_work, parts.clock
+        parts.store.registry.find_user,
+        parts.store.registry.find_session,
+        parts.store.unit_of_work,
+        parts.clock,
+        parts.passwords,
     )
 
 

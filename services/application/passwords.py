@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cached_property
 from threading import BoundedSemaphore
 
 from pwdlib import PasswordHash
@@ -19,56 +19,53 @@ MOST_WAITING = 8
 
 INITIAL_BYTES = 15
 
-_turns = BoundedSemaphore(AT_ONCE)
-_places = BoundedSemaphore(AT_ONCE + MOST_WAITING)
 
+class Passwords:
+    """Hashes passwords, and knows them again: a few at once of the process that has it."""
 
-@contextmanager
-def _turn() -> Iterator[None]:
-    if not _places.acquire(blocking=False):
-        raise Unavailable("many sign in at this moment; try again in a few seconds")
-    try:
-        with _turns:
-            yield
-    finally:
-        _places.release()
+    def __init__(self) -> None:
+        self._hasher = PasswordHash.recommended()
+        self._turns = BoundedSemaphore(AT_ONCE)
+        self._places = BoundedSemaphore(AT_ONCE + MOST_WAITING)
 
+    def hashed(self, password: str) -> str:
+        """The hash to keep.
 
-@cache
-def _hasher() -> PasswordHash:
-    return PasswordHash.recommended()
+        Raises
+        ------
+        InvalidValue : too short, or longer than anybody types.
+        Unavailable : too many wait for theirs.
+        """
+        if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
+            raise InvalidValue("password", f"must have {MIN_LENGTH} to {MAX_LENGTH} characters")
+        with self._turn():
+            return self._hasher.hash(password)
 
+    def matches(self, password: str, kept: str | None) -> bool:
+        """Whether it is the password of this hash; takes as long where there is none, so that time tells nothing.
 
-def hashed(password: str) -> str:
-    """The hash to keep.
+        Raises
+        ------
+        Unavailable : too many wait for theirs.
+        """
+        if len(password) > MAX_LENGTH:
+            return False
+        with self._turn():
+            return self._hasher.verify(password, kept or self._of_nobody) and kept is not None
 
-    Raises
-    ------
-    InvalidValue : too short, or longer than anybody types.
-    Unavailable : too many wait for theirs.
-    """
-    if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
-        raise InvalidValue("password", f"must have {MIN_LENGTH} to {MAX_LENGTH} characters")
-    with _turn():
-        return _hasher().hash(password)
+    @cached_property
+    def _of_nobody(self) -> str:
+        return self._hasher.hash(initial_password())
 
-
-def matches(password: str, kept: str | None) -> bool:
-    """Whether it is the password of this hash; takes as long where there is none, so that time tells nothing.
-
-    Raises
-    ------
-    Unavailable : too many wait for theirs.
-    """
-    if len(password) > MAX_LENGTH:
-        return False
-    with _turn():
-        return _hasher().verify(password, kept or _of_nobody()) and kept is not None
-
-
-@cache
-def _of_nobody() -> str:
-    return _hasher().hash(secrets.token_urlsafe(INITIAL_BYTES))
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._places.acquire(blocking=False):
+            raise Unavailable("many sign in at this moment; try again in a few seconds")
+        try:
+            with self._turns:
+                yield
+        finally:
+            self._places.release()
 
 
 def initial_password() -> str:

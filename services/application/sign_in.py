@@ -12,7 +12,7 @@ from uuid import UUID
 
 from services.application.audit import SERVICE, Actor, ActorKind, Audit
 from services.application.authenticate import Scope, sha256_of
-from services.application.passwords import hashed, matches
+from services.application.passwords import Passwords
 from services.application.ports import Clock
 from services.application.users import User
 from tradewind.errors import InvalidValue, NotPermitted, Unauthenticated
@@ -105,6 +105,7 @@ class SignIns:
     find_session: Callable[[bytes], UUID | None]
     open_: Open
     clock: Clock
+    passwords: Passwords
 
     def sign_in(self, login: str, password: str) -> str:
         """Begin a session; its secret.
@@ -117,7 +118,7 @@ class SignIns:
         user = self._user(found) if found is not None else None
         now = self.clock.now()
         known = user.password_hash if user is not None else None
-        right = matches(password, known)
+        right = self.passwords.matches(password, known)
         if found is None or user is None:
             raise Unauthenticated(REFUSED)
         if user.disabled_at is not None or _locked(user, now):
@@ -164,12 +165,12 @@ class SignIns:
             raise InvalidValue("old", "is none: you sign in at the provider")
         if _locked(user, now):
             raise InvalidValue("old", LOCKED)
-        if not matches(old, user.password_hash):
+        if not self.passwords.matches(old, user.password_hash):
             self._failed(FoundUser(user.id, visitor.tenant_id), user, now)
             raise InvalidValue("old", "is not your password")
         if old == new:
             raise InvalidValue("password", "must be another one than before")
-        kept = hashed(new)
+        kept = self.passwords.hashed(new)
         with self.open_(visitor.tenant_id, visitor.actor) as uow:
             if not _unchanged(user, uow.users.get(user.id)):
                 raise InvalidValue("old", LOCKED)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from services.application.audit import Audit
 from services.application.authenticate import Scope
-from services.application.passwords import hashed, initial_password
+from services.application.passwords import Passwords, initial_password
 from services.application.ports import Clock
 from tradewind.errors import Conflict, InvalidValue
 
@@ -81,7 +81,9 @@ class UserUnitOfWork(Protocol):
     def commit(self) -> None: ...
 
 
-def add_user(login: str, roles: Collection[str], *, uow: UserUnitOfWork, clock: Clock) -> tuple[User, str]:
+def add_user(
+    login: str, roles: Collection[str], *, passwords: Passwords, uow: UserUnitOfWork, clock: Clock
+) -> tuple[User, str]:
     """A new person, and the password of the first sign-in, which is kept nowhere.
 
     Raises
@@ -90,7 +92,7 @@ def add_user(login: str, roles: Collection[str], *, uow: UserUnitOfWork, clock: 
     Conflict : somebody has this login.
     """
     password = initial_password()
-    user = uow.users.add(_login(login), hashed(password), _roles(roles), at=clock.now())
+    user = uow.users.add(_login(login), passwords.hashed(password), _roles(roles), at=clock.now())
     uow.audit.note("user.created", user.login, roles=sorted(user.roles))
     uow.commit()
     return user, password
@@ -168,10 +170,19 @@ def enable_user(user_id: UUID, *, uow: UserUnitOfWork) -> None:
     uow.commit()
 
 
-def reset_password(user_id: UUID, *, uow: UserUnitOfWork) -> str:
+def let_in_again(user_id: UUID, *, passwords: Passwords, uow: UserUnitOfWork) -> str:
+    """As `reset_password`, also where the person is disabled."""
+    user = uow.users.get(user_id)
+    if user.disabled_at is not None:
+        uow.users.set_disabled(user_id, None)
+        uow.audit.note("user.enabled", user.login)
+    return reset_password(user_id, passwords=passwords, uow=uow)
+
+
+def reset_password(user_id: UUID, *, passwords: Passwords, uow: UserUnitOfWork) -> str:
     """Give a person a new password for one sign-in, and sign them out everywhere."""
     password = initial_password()
-    uow.users.set_password(user_id, hashed(password), must_change=True)
+    uow.users.set_password(user_id, passwords.hashed(password), must_change=True)
     uow.user_sessions.end_all(user_id)
     uow.audit.note("user.password_reset", uow.users.get(user_id).login)
     uow.commit()

@@ -91,7 +91,7 @@ def login(parts: Container, database_url: str) -> tuple[str, str]:
     tenant = new_tenant(parts, database_url)
     login = f"olive-{tenant.id}"
     with parts.store.unit_of_work(tenant.id) as uow:
-        return login, add_user(login, ROLES, uow=uow, clock=parts.clock)[1]
+        return login, add_user(login, ROLES, passwords=parts.passwords, uow=uow, clock=parts.clock)[1]
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def provider(page: Page, parts: Container, learned: Tenant) -> Page:
     """The page of somebody of a tenant with a release, signed in."""
     login = f"pat-{uuid4()}"
     with parts.store.unit_of_work(learned.id) as uow:
-        first = add_user(login, ROLES, uow=uow, clock=parts.clock)[1]
+        first = add_user(login, ROLES, passwords=parts.passwords, uow=uow, clock=parts.clock)[1]
     sign_in(page, login, first)
     choose_password(page, first)
     return page

@@ -136,6 +136,6 @@ def test_logs_go_from_the_command_line_to_the_page(
 def _signed_in(page: Page, parts: Container, tenant: Tenant) -> None:
     login = f"wendy-{uuid4()}"
     with parts.store.unit_of_work(tenant.id) as uow:
-        first = add_user(login, ROLES, uow=uow, clock=parts.clock)[1]
+        first = add_user(login, ROLES, passwords=parts.passwords, uow=uow, clock=parts.clock)[1]
     sign_in(page, login, first)
     choose_password(page, first)

@@ -3,20 +3,21 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
-from services.application.passwords import AT_ONCE, MOST_WAITING, hashed, matches
+from services.application.passwords import AT_ONCE, MOST_WAITING, Passwords
 from tradewind.errors import Unavailable
 
 CROWD = 10 * (AT_ONCE + MOST_WAITING)
 
 
 def test_a_crowd_is_refused_before_it_takes_every_thread():
-    kept = hashed("a password of my own")
+    passwords = Passwords()
+    kept = passwords.hashed("a password of my own")
     together = Barrier(CROWD)
 
     def guess(_: int) -> bool | None:
         together.wait()
         try:
-            return matches("a password of my own", kept)
+            return passwords.matches("a password of my own", kept)
         except Unavailable:
             return None
 
@@ -24,4 +25,4 @@ def test_a_crowd_is_refused_before_it_takes_every_thread():
         answers = list(threads.map(guess, range(CROWD)))
     assert set(answers) == {True, None}
     assert answers.count(True) >= AT_ONCE + MOST_WAITING
-    assert matches("a password of my own", kept)
+    assert passwords.matches("a password of my own", kept)

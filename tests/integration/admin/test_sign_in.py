@@ -8,7 +8,7 @@ from threading import Barrier
 import pytest
 
 from services.application.authenticate import sha256_of
-from services.application.passwords import hashed
+from services.application.passwords import Passwords
 from services.application.sign_in import FAILURES_BEFORE_LOCK, LONGEST_IDLE, LONGEST_LOCK, LONGEST_SESSION, SignIns
 from services.application.users import add_user, disable_user
 from tests.integration.admin.visitors import PASSWORD, Visitor, person, signed_in
@@ -34,7 +34,7 @@ def clock(parts):
 @pytest.fixture
 def sign_ins(parts, clock):
     registry = parts.store.registry
-    return SignIns(registry.find_user, registry.find_session, parts.store.unit_of_work, clock)
+    return SignIns(registry.find_user, registry.find_session, parts.store.unit_of_work, clock, parts.passwords)
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_a_guess_sent_before_the_lock_is_of_no_use_after_it(parts, clock, operat
             yield uow
 
     with pytest.raises(Unauthenticated):
-        SignIns(registry.find_user, registry.find_session, locked_by_others_meanwhile, clock).sign_in(
+        SignIns(registry.find_user, registry.find_session, locked_by_others_meanwhile, clock, parts.passwords).sign_in(
             operator.login, PASSWORD
         )
 
@@ -291,13 +291,13 @@ def test_changing_a_password_ends_the_other_sessions(api, operator):
 
 def test_logins_are_one_persons_whatever_the_tenant_and_the_case(parts, database_url, operator):
     with parts.store.unit_of_work(new_tenant(parts, database_url).id) as uow, pytest.raises(Conflict):
-        add_user(operator.login.upper(), ["analyst"], uow=uow, clock=parts.clock)
+        add_user(operator.login.upper(), ["analyst"], passwords=parts.passwords, uow=uow, clock=parts.clock)
 
 
 @pytest.mark.parametrize("password", ["short", "x" * 201])
 def test_a_password_is_neither_short_nor_endless(password):
     with pytest.raises(InvalidValue):
-        hashed(password)
+        Passwords().hashed(password)
 
 
 def test_what_is_changed_by_a_key_is_in_the_log_with_its_name(parts, api, tenant):

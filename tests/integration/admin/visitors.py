@@ -8,13 +8,13 @@ from uuid import uuid4
 
 import httpx
 
-from services.application.passwords import hashed
+from services.application.passwords import Passwords
 from services.application.users import ROLES
 from services.bootstrap import Container
 from tests.stack import Tenant
 
 PASSWORD = "a password of my own"
-HASH = hashed(PASSWORD)
+HASH = Passwords().hashed(PASSWORD)
 
 
 @dataclass(frozen=True)

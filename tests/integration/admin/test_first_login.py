@@ -1,0 +1,47 @@
+"""The first person, whom `./run serve` makes, and how the host lets somebody in again."""
+
+import re
+
+from services.application.authenticate import Scope
+from services.application.users import disable_user
+from services.prepare import FIRST_TENANT, new_key, new_login
+from services.serve import first_login
+from tests.integration.admin.visitors import PASSWORD, Person, Visitor, person
+
+
+def test_the_first_password_opens_nothing_but_the_choice_of_another(parts, api, tenant, tmp_path):
+    new_key(parts, tenant=FIRST_TENANT, name="this machine", scopes=tuple(Scope))
+    kept = tmp_path / "password"
+    told = first_login(parts, kept)
+    login, first = re.fullmatch(r"(\w+), password (\S+) \(to be changed at once\)", told).groups()
+    assert (kept.read_text().strip(), kept.stat().st_mode & 0o777) == (first, 0o600)
+    assert first_login(parts, kept) == told, "until it is changed it is told again"
+    with Visitor(base_url=api, timeout=60) as visitor:
+        assert visitor.sign_in(Person(login, tenant), first).status_code == 303
+        for page in ("/admin", "/admin/keys", "/admin/users", "/admin/sql", "/admin/transfers/live"):
+            assert visitor.get(page).headers["location"] == "/admin/account"
+        assert visitor.submit("/admin/keys", name="mine", scopes="agent").headers["location"] == "/admin/account"
+        assert visitor.submit("/admin/account/database-login").headers["location"] == "/admin/account"
+        same = visitor.submit("/admin/account/password", old=first, new=first, again=first)
+        assert (same.status_code, "another one than before" in same.text) == (422, True)
+        assert visitor.submit("/admin/account/password", old=first, new=PASSWORD, again=PASSWORD).status_code == 303
+        assert visitor.get("/admin/keys").status_code == 200
+    assert "with the password chosen" in first_login(parts, kept)
+    assert not kept.exists()
+    with Visitor(base_url=api, timeout=60) as visitor:
+        assert visitor.sign_in(Person(login, tenant), first).status_code == 401
+
+
+def test_who_is_let_in_again_keeps_their_roles(parts, api, tenant):
+    analyst = person(parts, tenant, "analyst")
+    person(parts, tenant)  # somebody must stay an operator
+    found = parts.store.registry.find_user(analyst.login)
+    with parts.store.unit_of_work(tenant.id) as uow:
+        disable_user(found.id, uow=uow, clock=parts.clock)
+    password = new_login(parts, tenant=f"tenant {tenant.id}", login=analyst.login)
+    with parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.users.get(found.id).roles == {"analyst"}
+        noted = [entry.action for entry in uow.audit.page(limit=3)]
+    assert noted == ["user.password_reset", "user.enabled", "user.disabled"]
+    with Visitor(base_url=api, timeout=60) as visitor:
+        assert visitor.sign_in(analyst, password).status_code == 303
