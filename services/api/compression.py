@@ -22,7 +22,7 @@ async def advise_compression(asked: AdviceRequest, parts: Parts, principal: AnyK
 def add_observations(told: NewObservations, parts: Parts, principal: AgentKey) -> ObservationsReceipt:
     """What codecs made of files that were transferred; the same one sent again is stored once."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        kept = keep_observations(told.observations, uow=uow)
+        kept = keep_observations(told.observations, uow=uow, clock=parts.clock)
     parts.histories.forget(principal.tenant_id)
     return ObservationsReceipt(kept=kept)
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from services.application.ports import Transaction
+from services.application.ports import Clock, Transaction
 from tradewind.compression.advice import Advice, advise
 from tradewind.compression.history import History, Observation
 from tradewind.compression.model import Speeds
@@ -19,6 +19,9 @@ FRESH_S = 60.0
 
 MOST_TENANTS = 1000
 """Histories in memory at once."""
+
+MOST_OF_A_TENANT = 5000
+"""Observations that are kept of all keys together, the newest: what machines are called is any text."""
 
 KEPT_OF_A_KEY = 40
 """Newest observations of a setting, kind, size and machine that are kept: twice what an estimate remembers."""
@@ -33,7 +36,10 @@ class SeenObservation:
 
 class CompressionHistory(Protocol):
     def add(self, seen: Sequence[SeenObservation]) -> int:
-        """Keep those that are not known, drop what is beyond ``KEPT_OF_A_KEY`` of their keys; how many are new."""
+        """Keep those that are not known; how many were new.
+
+        What is beyond ``KEPT_OF_A_KEY`` of their keys is dropped, and beyond ``MOST_OF_A_TENANT`` of all.
+        """
 
     def all(self) -> Sequence[Observation]:
         """In order of time."""
@@ -44,14 +50,19 @@ class CompressionUnitOfWork(Transaction, Protocol):
     def compression(self) -> CompressionHistory: ...
 
 
-def keep_observations(told: Sequence[WireObservation], *, uow: CompressionUnitOfWork) -> int:
+def keep_observations(told: Sequence[WireObservation], *, uow: CompressionUnitOfWork, clock: Clock) -> int:
     """Store what transfers have seen, each once; how many were new.
+
+    None was seen later than it has come, whatever its sender's clock says: it would count as the newest for ever.
 
     Raises
     ------
     InvalidValue : a level that its codec does not have.
     """
-    seen = [SeenObservation(id=each.id, seen_at=each.seen_at, observation=each.to_observation()) for each in told]
+    now = clock.now()
+    seen = [
+        SeenObservation(id=each.id, seen_at=min(each.seen_at, now), observation=each.to_observation()) for each in told
+    ]
     kept = uow.compression.add(seen)
     uow.commit()
     return kept

@@ -120,3 +120,24 @@ def test_one_recommendation_carries_the_advice_where_it_is_asked_for(agent: http
     assert "compression" not in without
     assert whole["compression"]["best"] == advice(agent)["best"]
     assert whole["parameters"] == without["parameters"]
+
+
+def test_an_observation_of_tomorrow_counts_as_one_of_now(agent: httpx.Client, admin_database_url: str) -> None:
+    told = seen("bzip2", 9, 5.0, 1e8, seen_at=(datetime.now(UTC) + timedelta(days=365)).isoformat())
+    add(agent, told)
+    with psycopg.connect(admin_database_url) as admin:
+        row = admin.execute("SELECT seen_at FROM compression_observations WHERE id = %s", (told["id"],)).fetchone()
+    assert row is not None
+    assert row[0] <= datetime.now(UTC)
+
+
+def test_no_number_of_machines_makes_a_history_grow_without_end(
+    agent: httpx.Client, tenant: Tenant, admin_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.persistence.repositories.compression.MOST_OF_A_TENANT", 6)
+    add(agent, *(seen("zstd", 3, 5.0, 1e8, cpu_class=f"x86_64/machine-{number}/2") for number in range(10)))
+    with psycopg.connect(admin_database_url) as admin:
+        found = admin.execute(
+            "SELECT count(*) FROM compression_observations WHERE tenant_id = %s", (tenant.id,)
+        ).fetchone()
+    assert found == (6,)

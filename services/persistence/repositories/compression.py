@@ -6,7 +6,7 @@ from uuid import UUID
 from sqlalchemy import Connection, delete, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.compression import KEPT_OF_A_KEY, SeenObservation
+from services.application.compression import KEPT_OF_A_KEY, MOST_OF_A_TENANT, SeenObservation
 from services.persistence.tables import compression_observations as table
 from tradewind.compression.codecs import Codec, Setting
 from tradewind.compression.content import size_bin
@@ -24,7 +24,7 @@ class CompressionObservations:
         self._tenant_id = tenant_id
 
     def add(self, seen: Sequence[SeenObservation]) -> int:
-        """Keep those that are not known, drop what is beyond ``KEPT_OF_A_KEY`` of their keys; how many are new."""
+        """Keep those that are not known; how many were new. The oldest are dropped, of their keys and of all."""
         rows = [self._row(each) for each in seen]
         added = self._connection.execute(
             insert(table).on_conflict_do_nothing(index_elements=["tenant_id", "id"]).returning(table.c.id), rows
@@ -35,6 +35,8 @@ class CompressionObservations:
         self._connection.execute(
             delete(table).where(table.c.id.in_(select(ranked.c.id).where(ranked.c.rank > KEPT_OF_A_KEY)))
         )
+        surplus = select(table.c.id).order_by(table.c.seen_at.desc(), table.c.id).offset(MOST_OF_A_TENANT)
+        self._connection.execute(delete(table).where(table.c.id.in_(surplus)))
         return len(added)
 
     def all(self) -> Sequence[Observation]:

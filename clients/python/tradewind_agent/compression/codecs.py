@@ -7,13 +7,18 @@ packed side by side, as those programs do.
 
 import shutil
 import subprocess
+import tempfile
+import threading
 from collections.abc import Callable
 from importlib.util import find_spec
 
 from tradewind.compression.codecs import Codec, Setting
+from tradewind.units import MIB
 from tradewind_agent.errors import AgentError
 
 _LZOP_TIMEOUT_S = 300.0
+_MOST_XZ_BYTES = 128 * MIB
+"""Above what xz -9 takes to unpack: a stream that wants more is none of ours."""
 
 
 class CannotUnpack(AgentError):
@@ -33,6 +38,11 @@ def available_codecs() -> frozenset[Codec]:
     if shutil.which("lzop") is None:
         found.discard(Codec.LZOP)
     return frozenset(found)
+
+
+def codecs_of_both(theirs: str) -> frozenset[Codec]:
+    """Those of this host that the other end has told, with commas between them; unknown names are passed over."""
+    return available_codecs() & frozenset(Codec(name) for name in theirs.split(",") if name in set(Codec))
 
 
 def require(codec: Codec) -> None:
@@ -111,7 +121,7 @@ def _xz(block: bytes, level: int) -> bytes:
 def _unxz(packed: bytes, plain_bytes: int) -> bytes:
     import lzma  # noqa: PLC0415
 
-    unpacker = lzma.LZMADecompressor()
+    unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MOST_XZ_BYTES)
     return _bounded(unpacker.decompress(packed, plain_bytes + 1), unpacker.eof)
 
 
@@ -149,27 +159,50 @@ def _brotli(block: bytes, level: int) -> bytes:
     return bytes(brotli.compress(block, quality=level))
 
 
-def _unbrotli(packed: bytes, _: int) -> bytes:
+def _unbrotli(packed: bytes, plain_bytes: int) -> bytes:
     import brotli  # noqa: PLC0415
 
     unpacker = brotli.Decompressor()
-    return _bounded(bytes(unpacker.process(packed)), unpacker.is_finished())
+    # Its bound is one of buffers, so that a little more may come.
+    block = bytearray(unpacker.process(packed, output_buffer_limit=plain_bytes + 1))
+    while not unpacker.is_finished() and len(block) <= plain_bytes:
+        more = unpacker.process(b"", output_buffer_limit=plain_bytes + 1)
+        if not more:
+            break
+        block += more
+    return _bounded(bytes(block), unpacker.is_finished())
 
 
 def _lzop(block: bytes, level: int) -> bytes:
-    return _through(["lzop", f"-{level}", "-c"], block)
+    return _through_lzop([f"-{level}"], block, 2 * len(block) + MIB)
 
 
-def _unlzop(packed: bytes, _: int) -> bytes:
-    return _through(["lzop", "-d", "-c"], packed)
+def _unlzop(packed: bytes, plain_bytes: int) -> bytes:
+    return _through_lzop(["-d"], packed, plain_bytes)
 
 
-def _through(command: list[str], data: bytes) -> bytes:
-    ran = subprocess.run(command, input=data, capture_output=True, timeout=_LZOP_TIMEOUT_S, check=False)
-    if ran.returncode:
-        said = ran.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise CannotUnpack(f"{command[0]} failed: {said[-1] if said else f'exit code {ran.returncode}'}")
-    return ran.stdout
+def _through_lzop(options: list[str], data: bytes, most_bytes: int) -> bytes:
+    """What lzop makes of ``data``; it is ended once it has made more than ``most_bytes``."""
+    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as said:
+        source.write(data)
+        source.seek(0)
+        with subprocess.Popen(["lzop", *options, "-c"], stdin=source, stdout=subprocess.PIPE, stderr=said) as ran:
+            assert ran.stdout is not None
+            in_time = threading.Timer(_LZOP_TIMEOUT_S, ran.kill)
+            in_time.start()
+            try:
+                made = ran.stdout.read(most_bytes + 1)
+                if len(made) > most_bytes:
+                    ran.kill()
+                    raise CannotUnpack("a block of lzop is longer than announced")
+                code = ran.wait()
+            finally:
+                in_time.cancel()
+        if code:
+            said.seek(0)
+            lines = said.read().decode("utf-8", "replace").strip().splitlines()
+            raise CannotUnpack(f"lzop failed: {lines[-1] if lines else f'exit code {code}'}")
+    return made
 
 
 def _bounded(block: bytes, ended: bool) -> bytes:

@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from hashlib import sha256
 from zlib import crc32
@@ -17,6 +18,7 @@ from tradewind.compression.model import block_bytes
 from tradewind.compression.steering import Packed, Steering
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.compression.codecs import pack
+from tradewind_agent.compression.cores import usable_cores
 from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import in_words
@@ -40,7 +42,7 @@ class Work:
 
     def compress_bps(self, setting: Setting) -> float:
         """Plain bits a second of all cores that packed, of a file that was packed with one setting alone."""
-        at_once = cores() if FACTS[setting.codec].side_by_side else 1
+        at_once = usable_cores() if FACTS[setting.codec].side_by_side else 1
         return BITS_PER_BYTE * self.plain_bytes * at_once / max(self.pack_s, SHORTEST_S)
 
     @property
@@ -55,10 +57,6 @@ class _Made:
     pack_s: float
 
 
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class PackedFile:
     """The stream of an open file, from ``first`` on.
 
@@ -66,6 +64,7 @@ class PackedFile:
     ----------
     steering : decides on each block where ``adapt``; else its setting is that of all blocks.
     file_bytes : as it was listed: a file that has another size in the end has changed.
+    pool : of threads that pack, shared with other files; by default one of its own.
 
     Attributes
     ----------
@@ -80,12 +79,13 @@ class PackedFile:
         *,
         first: int = 0,
         adapt: bool = True,
-        workers: int | None = None,
+        pool: ThreadPoolExecutor | None = None,
         clock_s: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._descriptor, self._file_bytes, self._first = descriptor, file_bytes, first
         self.steering, self._adapt = steering, adapt
-        self._workers = workers or cores()
+        self._pool = pool
+        self._workers = usable_cores()
         self._clock_s = clock_s
         self.work = Work()
         self.failure: FileFault | None = None
@@ -104,7 +104,7 @@ class PackedFile:
     def _pieces(self) -> Generator[bytes]:
         digest = sha256()
         begun = os.fstat(self._descriptor)
-        with ThreadPoolExecutor(self._workers, thread_name_prefix="tradewind-pack") as pool:
+        with self._threads() as pool:
             ahead: deque[Future[_Made]] = deque()
             try:
                 for plain in self._read(digest.update):
@@ -120,6 +120,11 @@ class PackedFile:
         if (begun.st_size, begun.st_mtime_ns) != (ended.st_size, ended.st_mtime_ns):
             raise FileFault("it changed while it was packed; copy it again when it is at rest", retryable=False)
         yield encode_end(digest.digest())
+
+    def _threads(self) -> AbstractContextManager[ThreadPoolExecutor]:
+        if self._pool is not None:
+            return nullcontext(self._pool)
+        return ThreadPoolExecutor(self._workers, thread_name_prefix="tradewind-pack")
 
     def _read(self, told: Callable[[bytes], None]) -> Iterator[bytes]:
         at_once = block_bytes(self._file_bytes)

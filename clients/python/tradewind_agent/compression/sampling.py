@@ -18,6 +18,7 @@ from tradewind.compression.content import (
 from tradewind.compression.model import Speeds
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.compression.codecs import pack, unpack
+from tradewind_agent.compression.cores import usable_cores
 
 SHORTEST_S = 1e-6
 """Resolution below which a duration says nothing of a speed."""
@@ -78,8 +79,7 @@ def measured(blocks: Sequence[bytes], setting: Setting, clock_s: Callable[[], fl
 
 def cpu_class() -> str:
     """How histories call this machine: architecture, model, cores that this process may use."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return f"{_word(platform.machine())}/{_word(_model())}/{cores}"
+    return f"{_word(platform.machine())}/{_word(_model())}/{usable_cores()}"
 
 
 def _model() -> str:

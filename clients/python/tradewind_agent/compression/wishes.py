@@ -4,11 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tradewind.compression.codecs import Codec
 from tradewind.compression.model import Line
 from tradewind.compression.steering import Steering
 from tradewind_agent.compression.asking import answered, request_for
-from tradewind_agent.compression.codecs import available_codecs
+from tradewind_agent.compression.codecs import codecs_of_both
 from tradewind_agent.compression.packing import Work
 from tradewind_agent.compression.planning import USUAL_LINE_BPS, Wish, steered
 from tradewind_agent.compression.sampling import Sample, sample_descriptor
@@ -43,7 +42,7 @@ class Packing:
         ------
         CodecMissing
         """
-        codecs = available_codecs() & frozenset(Codec(name) for name in theirs.split(",") if name in set(Codec))
+        codecs = codecs_of_both(theirs)
         sample = self.sample = sample_descriptor(descriptor)
         advice = None
         if self.wish.adapts and self.client is not None:

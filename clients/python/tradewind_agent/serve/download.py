@@ -3,18 +3,22 @@
 import asyncio
 import mimetypes
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from http import HTTPStatus
 
 from tradewind_agent.serve.folder import ServedFolder, is_file, is_folder, path_of
 from tradewind_agent.serve.index import html_index, json_index, list_folder
 from tradewind_agent.serve.messages import FileSpan, PackedSpan, Refused, Request, Response, http_date, json_response
 from tradewind_agent.serve.packed_download import answer_packed, wants_packing
+from tradewind_agent.serve.packing_turns import PackingTurns
 from tradewind_agent.serve.ranges import requested_range
 from tradewind_agent.serve.validators import etag_of, range_still_applies, refused_by_condition
 
 
-async def answer_download(folder: ServedFolder, request: Request, segments: Sequence[str]) -> Response:
+async def answer_download(
+    folder: ServedFolder, request: Request, segments: Sequence[str], turns: PackingTurns
+) -> Response:
     """The file or index at ``segments``; for HEAD the caller drops the body.
 
     Raises
@@ -27,9 +31,9 @@ async def answer_download(folder: ServedFolder, request: Request, segments: Sequ
         if is_folder(status):
             response = await _answer_folder(folder, request, segments, descriptor)
         else:
-            wanted = request, segments[-1], descriptor, status
+            wanted = request, segments[-1], descriptor, status, turns
             if wants_packing(request, status):  # what is to be packed is sampled first, which takes a while
-                response = await asyncio.to_thread(_answer_file, *wanted)
+                response = await _in_thread(partial(_answer_file, *wanted))
             else:
                 response = _answer_file(*wanted)
     except BaseException:
@@ -40,7 +44,19 @@ async def answer_download(folder: ServedFolder, request: Request, segments: Sequ
     return response
 
 
-def _answer_file(request: Request, name: str, descriptor: int, status: os.stat_result) -> Response:
+async def _in_thread(answer: Callable[[], Response]) -> Response:
+    """What ``answer`` makes; the file stays open as long as it is read, and a turn that was taken is given back."""
+    making = asyncio.ensure_future(asyncio.to_thread(answer))
+    try:
+        return await asyncio.shield(making)
+    except asyncio.CancelledError:
+        await asyncio.wait([making])
+        if making.exception() is None and isinstance(span := making.result().body, PackedSpan):
+            span.on_close()
+        raise
+
+
+def _answer_file(request: Request, name: str, descriptor: int, status: os.stat_result, turns: PackingTurns) -> Response:
     if not is_file(status):
         raise Refused(HTTPStatus.FORBIDDEN, "not a regular file")
     if request.target.partition("?")[0].endswith("/"):
@@ -52,8 +68,8 @@ def _answer_file(request: Request, name: str, descriptor: int, status: os.stat_r
         return Response(HTTPStatus.NOT_MODIFIED, headers)
     if refused is not None:
         raise Refused(refused, "the file is not the one that the condition names")
-    if wants_packing(request, status):
-        return answer_packed(request, descriptor, status, headers)
+    if wants_packing(request, status) and turns.take():
+        return answer_packed(request, descriptor, status, headers, turns)
     headers.append(("Content-Type", mimetypes.guess_type(name)[0] or "application/octet-stream"))
     wanted = None
     # HEAD: a range is defined for GET alone (RFC 9110, 14.2).

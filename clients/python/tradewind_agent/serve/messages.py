@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http import HTTPStatus
@@ -43,18 +43,21 @@ class FileSpan:
 class PackedSpan:
     """An open file, packed piece by piece as it is sent, so that nobody knows its length before.
 
-    ``sent_bytes`` : of the pieces that have gone.
+    ``on_close`` : called once, when nothing more is packed. ``sent_bytes`` : of the pieces that have gone.
     """
 
     descriptor: int
     pieces: Generator[bytes]
+    on_close: Callable[[], None]
     sent_bytes: int = 0
 
     def close(self) -> None:
+        """Waits for nothing: blocks that are being packed belong to threads that go on without it."""
         if self.descriptor >= 0:
             self.pieces.close()
             os.close(self.descriptor)
             self.descriptor = -1
+            self.on_close()
 
 
 @dataclass(slots=True)

@@ -17,6 +17,7 @@ class Limits:
     max_connections : more are answered 503 and closed.
     max_head_bytes : request line and header fields together; beyond it 431.
     max_queued_requests : pipelined requests held per connection before reading pauses.
+    max_packed_downloads : packed at once, all on the same threads, one a core; others go as they are.
     max_body_bytes : one request's body; None for any. Beyond it 413.
     max_file_bytes : size of an uploaded file, in parts or whole; None for any. Beyond it 413.
     quota_bytes : what the served folder may hold once an upload is finished; None for any. Beyond it 507.
@@ -30,6 +31,7 @@ class Limits:
     max_connections: int = 1024
     max_head_bytes: int = 16 * KIB
     max_queued_requests: int = 256
+    max_packed_downloads: int = 4
     max_body_bytes: int | None = None
     max_file_bytes: int | None = None
     quota_bytes: int | None = None

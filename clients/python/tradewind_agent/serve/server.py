@@ -95,6 +95,7 @@ class Server:
         await self._listener.wait_closed()
         if self._meters is not None:
             await self._meters.close()
+        self._application.close()
         self._uploads.close()
         self._folder.close()
 

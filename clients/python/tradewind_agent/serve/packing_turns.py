@@ -1,0 +1,36 @@
+"""How many downloads a server packs at once, and the cores that they share."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import BoundedSemaphore, Lock
+
+
+class PackingTurns:
+    """``most`` downloads at once; one that finds no turn goes as it is, which costs this host next to nothing."""
+
+    def __init__(self, most: int) -> None:
+        self._free = BoundedSemaphore(most) if most else None
+        self._making = Lock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def take(self) -> bool:
+        """Whether there is a turn; then `give_back` follows."""
+        return self._free is not None and self._free.acquire(blocking=False)
+
+    def give_back(self) -> None:
+        assert self._free is not None
+        self._free.release()
+
+    @property
+    def pool(self) -> ThreadPoolExecutor:
+        """A thread a core, for the blocks of all downloads together; made when the first is packed."""
+        from tradewind_agent.compression.cores import usable_cores  # noqa: PLC0415 -- loaded with the first, see above
+
+        with self._making:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(usable_cores(), thread_name_prefix="tradewind-pack")
+            return self._pool
+
+    def close(self) -> None:
+        with self._making:
+            if self._pool is not None:
+                self._pool.shutdown(wait=False, cancel_futures=True)

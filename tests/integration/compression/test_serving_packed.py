@@ -1,0 +1,74 @@
+"""What packed streams may cost the end that serves or receives them."""
+
+import tracemalloc
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.conditions import eventually
+from tests.integration.serving import Wire, serving
+from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.steering import Steering
+from tradewind.units import MIB
+from tradewind_agent.compression import codecs
+from tradewind_agent.compression.packing import PackedFile
+from tradewind_agent.serve import Server
+from tradewind_agent.serve.options import Limits
+
+PLAIN = b"".join(b"%d,%d\n" % (row, row * row % 977) for row in range(1_000_000))
+PACKED = {"Accept_Encoding": "tradewind-blocks", "Tradewind_Codecs": "gzip", "Tradewind_Pack": "gzip:9"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder: Path = tmp_path_factory.mktemp("served")
+    (folder / "a.csv").write_bytes(PLAIN)
+    with serving(folder, limits=Limits(max_packed_downloads=1)) as running:
+        yield running
+
+
+def begins_packed(wire: Wire) -> bool:
+    wire.send("GET", "/a.csv", **PACKED)
+    answer = wire.receive(bodiless=True)
+    assert answer.status == 200
+    return answer.headers.get("content-encoding") == "tradewind-blocks"
+
+
+def test_a_server_packs_so_many_downloads_at_once_and_sends_others_as_they_are(server: Server) -> None:
+    with Wire(server.port) as first, Wire(server.port) as second:
+        assert begins_packed(first)
+        assert not begins_packed(second)
+
+    def once_more() -> bool:
+        with Wire(server.port) as third:
+            return begins_packed(third)
+
+    eventually(once_more)  # who has left gives its turn back
+
+
+def test_ending_a_packed_stream_waits_for_no_block_of_it(tmp_path: Path) -> None:
+    source = tmp_path / "a.csv"
+    source.write_bytes(PLAIN)
+    steering = Steering(expected={}, line_bps=None, setting=Setting(Codec.GZIP, 1))
+    with ThreadPoolExecutor(1) as pool, source.open("rb") as opened:
+        pieces = PackedFile(opened.fileno(), len(PLAIN), steering, pool=pool).pieces()
+        next(pieces)
+        pieces.close()
+        assert pool.submit(lambda: "goes on").result() == "goes on"
+
+
+@pytest.mark.parametrize("codec", [Codec.BROTLI, Codec.LZOP, Codec.XZ, Codec.ZSTD])
+def test_a_block_that_claims_less_than_it_holds_is_not_unpacked_to_its_end(codec: Codec) -> None:
+    if codec not in codecs.available_codecs():
+        pytest.skip(f"this host has no {codec}")
+    bomb = codecs.pack(bytes(48 * MIB), Setting(codec, 1))
+    tracemalloc.start()
+    try:
+        with pytest.raises(codecs.CannotUnpack):
+            codecs.unpack(bomb, codec, 100_000)
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 4 * MIB
