@@ -12,6 +12,7 @@ from playwright.sync_api import (
     Page,
     Request,
     Response,
+    expect,
     sync_playwright,
 )
 
@@ -44,6 +45,8 @@ FLAGS = (
 )
 REFUSED = "Failed to load resource"  # a form that was refused; pages and their parts are watched by their answers
 PASSWORD = "a password of my own"
+PATIENCE_MS = 30_000
+"""What is expected is waited for as long as Playwright waits for a page."""
 
 
 @pytest.fixture(scope="module")  # not longer: while it is open, nothing else in this process can run an event loop
@@ -51,6 +54,7 @@ def browser() -> Iterator[Browser]:
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("there is no chromium; as root: infra/install-test-tools")
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=program, args=FLAGS)
         yield chromium

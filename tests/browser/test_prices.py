@@ -1,16 +1,26 @@
-"""A provider's story: from the tiers of a link to a price that an agent's recommendation quotes."""
+"""A provider's story: from a link and its tiers to the amount that an agent's recommendation quotes."""
 
 import os
+import re
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import Page, expect
+import redis
+from playwright.sync_api import Dialog, Page, expect
 
 from services.application.authenticate import Scope
+from services.bootstrap import Container
+from services.queue.quote_recorder import QUOTES
 from tests.browser.conftest import to_page
+from tests.integration.billing import journalled
 from tests.integration.live_transfers import ENQUIRY
 from tests.stack import Tenant
 
-SEEN = {"dataset": {"file_count": 300, "total_bytes": 30_000_000}}
+SEEN = ENQUIRY | {"dataset": {"file_count": 300, "total_bytes": 30_000_000}}
+PRICE = {"Base": "0.10", "per GB": "0.02", "per kWh": "0.30", "Margin": "0.2"}
+JOULES_PER_KWH = 3_600_000
+SHOWN_DECIMALS = 4  # four digits of an amount of twelve cents
 
 
 def kept(page: Page, name: str) -> None:
@@ -20,44 +30,120 @@ def kept(page: Page, name: str) -> None:
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
 
-def test_a_price_goes_from_a_draft_to_an_agents_quote(provider: Page, api: str, learned: Tenant) -> None:
+def told(page: Page, what: str) -> None:
+    expect(page.get_by_role("status")).to_contain_text(what)
+
+
+def kwh_of(made: dict[str, Any]) -> Decimal:
+    return Decimal(made["predicted"]["energy_j"]["mean"]) / JOULES_PER_KWH
+
+
+def amount(made: dict[str, Any]) -> Decimal:
+    """What `PRICE` makes of a request of 0.03 GB, by hand."""
+    cost = Decimal("0.10") + Decimal("0.02") * Decimal("0.03") + Decimal("0.30") * kwh_of(made)
+    return cost * Decimal("1.2")
+
+
+def test_a_price_goes_from_a_link_to_the_amount_that_an_agent_is_quoted(
+    provider: Page, api: str, learned: Tenant, parts: Container, redis_url: str
+) -> None:
     page = provider
-    page.get_by_role("link", name="SLA tiers").click()
-    expect(page.get_by_role("row").filter(has_text="max throughput")).not_to_have_count(0)
-    kept(page, "tiers")
-    page.get_by_role("link", name="throughput at least").first.click()
-    page.get_by_role("link", name="Split tier 1").click()
-    expect(page.get_by_role("heading", name="As it would be")).to_be_visible()
-    kept(page, "tier-cuts")
-    page.get_by_role("button", name="Keep these tiers").click()
-    expect(page.get_by_role("status")).to_contain_text("cut so from now on")
-    to_page(page, "Price books")
-    page.get_by_label("Name").fill("Winter")
-    page.get_by_role("button", name="Make the draft").click()
-    together = page.locator("section.card").filter(has_text="One price for many tiers")
-    for name, value in (("Base", "0.10"), ("per GB", "0.02"), ("per kWh", "0.30"), ("Margin", "0.2")):
-        together.get_by_label(name).fill(value)
-    together.get_by_role("button", name="Set all").click()
-    expect(page.get_by_role("status")).to_contain_text("is set")
-    first = page.locator("table input[name^='base.']").first
-    first.fill("-5")
-    page.get_by_role("button", name="Set the prices of cluster 1").click()
-    assert first.evaluate("field => field.validationMessage") != ""
-    first.fill("0.5")
-    page.get_by_role("button", name="Set the prices of cluster 1").click()
-    expect(page.get_by_role("status")).to_contain_text("prices are set")
-    kept(page, "draft")
-    expect(page.get_by_role("cell", name="0.5 + 0.02/GB")).to_have_count(1)
-    page.on("dialog", lambda dialog: dialog.accept())
-    page.get_by_role("button", name="Publish").click()
-    expect(page.get_by_role("row").filter(has_text="Winter")).to_contain_text("in force")
-    kept(page, "books")
+    with learned.client(api, Scope.AGENT) as agent, redis.Redis.from_url(redis_url) as store:
+        store.delete(QUOTES)
+        asked = agent.post("/v1/recommend", json=SEEN).json()
+        assert asked["sla"]["price"] is None
+        journalled(parts, store)
+        tiers_are_changed(page, asked["sla"]["tier_id"])
+        draft_is_priced(page)
+        draft_is_tried(page, asked)
+        draft_is_published(page)
+        quoted = agent.post("/v1/recommend", json=SEEN).json()
+    price = quoted["sla"]["price"]
+    assert price["amount"] == str(amount(quoted).quantize(Decimal("0.000001")))
+    assert (price["currency"], price["basis"], quoted["sla"]["tier"]) == ("EUR", "total", "Gold")
+    assert page.url.endswith(f"/admin/price-books/{price['book_id']}")
     to_page(page, "Usage")
     expect(page.get_by_role("heading", name="Usage")).to_be_visible()
     kept(page, "usage")
     page.set_viewport_size({"width": 420, "height": 900})
     kept(page, "usage-narrow")
-    with learned.client(api, Scope.AGENT) as agent:
-        price = agent.post("/v1/recommend", json=ENQUIRY | SEEN).json()["sla"]["price"]
-    assert price["currency"] == "EUR"
-    assert float(price["amount"]) > 0.12
+
+
+def tiers_are_changed(page: Page, tier_id: str) -> None:
+    """One is renamed; the bounds of others are looked at, left as they are, and then split."""
+    to_page(page, "Links")
+    page.get_by_role("table").get_by_role("link").first.click()
+    expect(page.get_by_role("link", name="Surface and tiers").first).to_be_visible()
+    to_page(page, "SLA tiers")
+    form = page.locator(f"form[action='/admin/tiers/{tier_id}/name']")
+    form.locator("xpath=..").locator("summary").click()
+    form.get_by_role("textbox").fill("Gold")
+    form.get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("rowheader", name="Gold")).to_be_visible()
+    kept(page, "tiers")
+    page.get_by_role("link", name="throughput at least").first.click()
+    tiers = page.get_by_role("button", name="Keep these tiers")
+    expect(tiers).to_be_hidden()
+    page.get_by_role("link", name="Split tier 1").click()
+    expect(page.get_by_role("heading", name="As it would be")).to_be_visible()
+    kept(page, "tier-cuts")
+    page.get_by_role("link", name="Leave them as they are").click()
+    expect(page.get_by_role("heading", name="As it is")).to_be_visible()
+    expect(tiers).to_be_hidden()
+    page.get_by_role("link", name="Split tier 1").click()
+    tiers.click()
+    told(page, "cut so from now on")
+
+
+def draft_is_priced(page: Page) -> None:
+    """One price for all tiers, another for the first one."""
+    to_page(page, "Price books")
+    page.get_by_label("Name").fill("Winter")
+    page.get_by_role("button", name="Make the draft").click()
+    together = page.locator("section.card").filter(has_text="One price for many tiers")
+    for name, value in PRICE.items():
+        together.get_by_label(name).fill(value)
+    together.get_by_role("button", name="Set all").click()
+    told(page, "is set")
+    row = page.get_by_role("row").filter(has_text="throughput at least").first
+    base = row.locator("input[name^='base.']")
+    base.fill("-5")
+    page.get_by_role("button", name="Set the prices of cluster 1").click()
+    assert base.evaluate("field => field.validationMessage") != ""
+    base.fill("0.5")
+    page.get_by_role("button", name="Set the prices of cluster 1").click()
+    told(page, "prices are set")
+    expect(page.get_by_role("cell", name="0.5 + 0.02/GB")).to_have_count(1)
+
+
+def draft_is_tried(page: Page, asked: dict[str, Any]) -> None:
+    """What was asked for before any book was there, at the draft's prices and the provider's cost of energy."""
+    page.get_by_label("What a kWh costs you, EUR").fill("360")
+    page.get_by_role("button", name="Keep the cost of energy").click()
+    told(page, "cost of energy is kept")
+    kept(page, "draft")
+    revenue, cost = round(amount(asked), SHOWN_DECIMALS), round(360 * kwh_of(asked), SHOWN_DECIMALS)
+    summary = page.locator("#what-if")
+    for name, shown in (("Revenue", revenue), ("Energy cost", cost), ("Margin", revenue - cost)):
+        row = summary.get_by_role("row").filter(has=page.get_by_role("rowheader", name=re.compile(f"^{name}")))
+        expect(row.get_by_role("cell").first).to_have_text(f"{shown}")
+
+
+def draft_is_published(page: Page) -> None:
+    """Not when the question is cancelled, and then for good."""
+
+    def cancelled(dialog: Dialog) -> None:
+        dialog.dismiss()
+
+    publish = page.get_by_role("button", name="Publish")
+    page.once("dialog", cancelled)
+    publish.click()
+    expect(publish).to_be_visible()
+    page.once("dialog", lambda dialog: dialog.accept())
+    publish.click()
+    row = page.get_by_role("row").filter(has_text="Winter")
+    expect(row).to_contain_text("in force")
+    kept(page, "books")
+    row.get_by_role("link", name="Winter").click()
+    expect(page.locator("p.lead").first).to_contain_text("in force")
+    expect(publish).to_be_hidden()
