@@ -9,6 +9,7 @@ from fastapi import Header, Response
 
 from services.api.dependencies import AnyKey, Parts, ProviderKey
 from services.api.routing import v1_router
+from services.application.authenticate import Principal, Scope
 from services.application.price_books import (
     PriceBook,
     draft_book,
@@ -51,7 +52,7 @@ _TAG = re.compile(rf'(?:W/)?(?P<quote>"?)(?P<version>\d{{1,{_LARGEST_VERSION_DIG
 def list_books(parts: Parts, principal: AnyKey) -> Sequence[WirePriceBook]:
     """All books, the newest first."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [_wire(book, parts) for book in uow.price_books.all()]
+        return [_wire(book, parts, principal) for book in uow.price_books.all()]
 
 
 @router.post("", status_code=201)
@@ -66,14 +67,14 @@ def add_book(new: NewPriceBook, parts: Parts, principal: ProviderKey, response: 
             uow=uow,
             clock=parts.clock,
         )
-    return _tagged(book, parts, response)
+    return _tagged(book, parts, principal, response)
 
 
 @router.get("/{book_id}")
 def read_book(book_id: UUID, parts: Parts, principal: AnyKey, response: Response) -> WirePriceBook:
     """One book with all its prices."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return _tagged(uow.price_books.get(book_id), parts, response)
+        return _tagged(uow.price_books.get(book_id), parts, principal, response)
 
 
 @router.patch("/{book_id}")
@@ -89,7 +90,7 @@ def change_book(
     """Keep with a draft what energy costs the provider; no price changes by it."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         book = set_energy_cost(book_id, change.energy_cost_per_kwh, version=_version(if_match), uow=uow)
-    return _tagged(book, parts, response)
+    return _tagged(book, parts, principal, response)
 
 
 @router.delete("/{book_id}", status_code=204)
@@ -137,7 +138,7 @@ def set_price(
     """Set the price of a tier in a draft."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         book = set_prices(book_id, {tier_id: price.to_model()}, version=_version(if_match), uow=uow)
-    return _tagged(book, parts, response)
+    return _tagged(book, parts, principal, response)
 
 
 @router.delete("/{book_id}/tiers/{tier_id}")
@@ -153,7 +154,7 @@ def remove_price(
     """Take the price of a tier out of a draft; a tier that is not priced is not quoted."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         book = set_prices(book_id, {tier_id: None}, version=_version(if_match), uow=uow)
-    return _tagged(book, parts, response)
+    return _tagged(book, parts, principal, response)
 
 
 @router.post("/{book_id}/publish")
@@ -173,7 +174,7 @@ def publish(
             book_id, effective_from=effective_from, version=_version(if_match), uow=uow, clock=parts.clock
         )
     parts.snapshots.forget(principal.tenant_id)
-    return _tagged(book, parts, response)
+    return _tagged(book, parts, principal, response)
 
 
 @router.post("/{book_id}/withdraw")
@@ -184,7 +185,7 @@ def withdraw(
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         book = withdraw_book(book_id, version=_version(if_match), uow=uow, clock=parts.clock)
     parts.snapshots.forget(principal.tenant_id)
-    return _tagged(book, parts, response)
+    return _tagged(book, parts, principal, response)
 
 
 def _version(if_match: str | None) -> int | None:
@@ -197,19 +198,21 @@ def _version(if_match: str | None) -> int | None:
     return int(match["version"])
 
 
-def _tagged(book: PriceBook, parts: Container, response: Response) -> WirePriceBook:
+def _tagged(book: PriceBook, parts: Container, principal: Principal, response: Response) -> WirePriceBook:
     response.headers["ETag"] = f'"{book.version}"'
-    return _wire(book, parts)
+    return _wire(book, parts, principal)
 
 
-def _wire(book: PriceBook, parts: Container) -> WirePriceBook:
+def _wire(book: PriceBook, parts: Container, principal: Principal) -> WirePriceBook:
+    """The book; what energy costs the provider is not told to keys of customers."""
     now = parts.clock.now()
+    is_of_provider = bool(principal.scopes & {Scope.PROVIDER, Scope.OPERATOR})
     return WirePriceBook(
         id=book.id,
         name=book.name,
         currency=book.currency,
         energy_basis=book.energy_basis,
-        energy_cost_per_kwh=book.energy_cost_per_kwh,
+        energy_cost_per_kwh=book.energy_cost_per_kwh if is_of_provider else None,
         state=book.state(now),
         in_force=book.is_in_force(now),
         version=book.version,

@@ -87,7 +87,9 @@ def test_what_no_price_can_be_is_refused_by_its_name(provider: httpx.Client, tie
     assert provider.get(f"/v1/price-books/{book['id']}").json() == book
 
 
-def test_what_energy_costs_is_kept_exactly_with_a_draft_and_its_copies(provider: httpx.Client, tier: str) -> None:
+def test_what_energy_costs_is_kept_exactly_with_a_draft_and_its_copies(
+    api: str, learned: Tenant, provider: httpx.Client, tier: str
+) -> None:
     book = priced(provider, tier)
     here = f"/v1/price-books/{book['id']}"
     kept = provider.patch(here, json={"energy_cost_per_kwh": "0.180001"}, headers={"If-Match": '"2"'})
@@ -95,6 +97,9 @@ def test_what_energy_costs_is_kept_exactly_with_a_draft_and_its_copies(provider:
     assert kept.json()["prices"] == book["prices"]
     copy = drafted(provider, currency=None, copy_of=book["id"])
     assert copy["energy_cost_per_kwh"] == "0.180001"
+    with learned.client(api, Scope.AGENT) as customer:
+        assert customer.get(here).json()["energy_cost_per_kwh"] is None
+        assert {each["energy_cost_per_kwh"] for each in customer.get("/v1/price-books").json()} == {None}
     assert "meanwhile" in reason(
         provider.patch(here, json={"energy_cost_per_kwh": "1"}, headers={"If-Match": '"2"'}), 409
     )

@@ -59,7 +59,10 @@ class TierPrice(Open):
 
 
 class WirePriceBook(Open):
-    """``state`` is draft, published or superseded. ``version`` rises with each change; it is the ``ETag`` too."""
+    """``state`` is draft, published or superseded. ``version`` rises with each change; it is the ``ETag`` too.
+
+    ``energy_cost_per_kwh`` : what energy costs the provider; absent where not known, and for keys of customers.
+    """
 
     id: UUID
     name: str
