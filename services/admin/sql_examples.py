@@ -23,7 +23,7 @@ SELECT t.started_at, l.source, l.destination, l.mover, t.throughput_bps / 1e6 AS
 SELECT l.source || ' → ' || l.destination AS link, t.concurrency AS files_at_once,
        avg(t.throughput_bps) / 1e6 AS mbit_s, count(*) AS transfers
   FROM transfers t JOIN links l USING (link_id)
- WHERE t.status = 'succeeded' AND t.concurrency IS NOT NULL
+ WHERE t.status = 'succeeded' AND t.concurrency IS NOT NULL AND (t.chunk IS NULL OR t.chunk = 'whole')
  GROUP BY 1, 2 ORDER BY 1, 2""",
     ),
     Example(

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tradewind.wire.connections import ConnectionAnalysis
     from tradewind_agent.compression.service import Compression
     from tradewind_agent.mobile import Mobile
+    from tradewind_agent.prices import Prices
     from tradewind_agent.releases import Releases
     from tradewind_agent.usage import Usage
     from tradewind_agent.warehouse import Warehouse
@@ -279,6 +280,13 @@ class Client:
         from tradewind_agent.usage import Usage  # noqa: PLC0415 -- a copy does without
 
         return Usage(self._calls)
+
+    @cached_property
+    def prices(self) -> "Prices":
+        """Price books, and what they would have earned."""
+        from tradewind_agent.prices import Prices  # noqa: PLC0415 -- a copy does without
+
+        return Prices(self._calls)
 
     # Endpoints and keys
 

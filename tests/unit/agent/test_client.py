@@ -44,6 +44,7 @@ def test_the_public_surface_is_this():
         "compression",
         "mobile",
         "usage",
+        "prices",
         "endpoints",
         "create_endpoint",
         "change_endpoint",
