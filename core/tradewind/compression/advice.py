@@ -55,10 +55,14 @@ class Band(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One way to send the file and what to expect of it; ``energy_j`` is modelled, above idle, of both ends."""
+    """One way to send the file and what to expect of it; ``energy_j`` is modelled, above idle, of both ends.
+
+    ``speeds`` : what the setting is expected to make of the content; ``None`` of the raw one.
+    """
 
     mode: Mode
     setting: Setting | None
+    speeds: Speeds | None
     ratio: float
     duration_s: float
     throughput_bps: Band
@@ -113,6 +117,7 @@ def _raw(question: Question) -> Option:
     return Option(
         mode=Mode.RAW,
         setting=None,
+        speeds=None,
         ratio=1.0,
         duration_s=took_s,
         throughput_bps=Band(rate_bps, rate_bps, rate_bps),
@@ -133,6 +138,7 @@ def _option(question: Question, setting: Setting, expected: Expected, mode: Mode
     return Option(
         mode=mode,
         setting=setting,
+        speeds=means,
         ratio=means.ratio,
         duration_s=took_s,
         throughput_bps=Band(mean, low, high),

@@ -1,10 +1,14 @@
 """Which setting the next block is packed with, as the path and the content change on the way.
 
 A pure step for each block. What a block came to corrects the expectations of all settings alike: content that packs
-worse than its sample does so with every codec, and a machine that is busy with other work is slow for all. The rate of
-the path is what left the sender while it had something to send.
+worse than its sample does so with every codec, and a machine that is busy with other work is slow for all. Ratios are
+corrected by an exponent, ratio^e: of content without order e is 0, and every codec leaves it as it is. The rate of the
+path is what left the sender while it had something to send.
+
+While blocks go as they are, a little of each is packed to look whether the content has changed.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -25,8 +29,16 @@ SURPRISE = 2.0
 """A path that is faster or slower by this factor than believed is believed at once."""
 
 
+TELLING_RATIO = 1.05
+"""A setting that is expected to pack less tells nothing of the content."""
+
+MOST_EXPONENT = 3.0
+OTHER_CONTENT = 0.5
+"""An exponent that is off by more is that of other content, and is believed at once."""
+
+
 class Packed(NamedTuple):
-    """What a block came to; ``setting`` is ``None`` of one that was sent raw.
+    """What a block came to; ``setting`` : that it, or a little of it, was tried with, whatever was sent then.
 
     ``compress_bps`` : plain bits a second of all cores that pack; ``line_bps`` : ``None`` where it was not seen.
     """
@@ -44,7 +56,7 @@ class Steering:
     expected: Mapping[Setting, Speeds]
     line_bps: float | None
     setting: Setting | None
-    ratio_factor: float = 1.0
+    ratio_exponent: float = 1.0
     speed_factor: float = 1.0
 
     def seen(self, block: Packed) -> "Steering":
@@ -53,7 +65,9 @@ class Steering:
         learned = replace(self, line_bps=line_bps)
         its = None if block.setting is None else self.expected.get(block.setting)
         if its is not None:
-            learned = replace(learned, ratio_factor=_drawn(self.ratio_factor, block.ratio / its.ratio))
+            if its.ratio > TELLING_RATIO:
+                exponent = min(max(math.log(block.ratio), 0.0) / math.log(its.ratio), MOST_EXPONENT)
+                learned = replace(learned, ratio_exponent=_turned(self.ratio_exponent, exponent))
             if block.compress_bps is not None:
                 factor = _drawn(self.speed_factor, block.compress_bps / its.compress_bps)
                 learned = replace(learned, speed_factor=factor)
@@ -73,18 +87,28 @@ class Steering:
             return best  # packing for nothing: there is nothing to lose by leaving it
         return best if best_bps > (1 + HYSTERESIS) * self.throughput_bps(self.setting) else self.setting
 
+    @property
+    def trial(self) -> Setting | None:
+        """The quickest of those that tell whether content packs; ``None`` where none does."""
+        telling = [setting for setting, its in self.expected.items() if its.ratio > TELLING_RATIO]
+        return max(telling, key=lambda setting: self.expected[setting].compress_bps, default=None)
+
     def throughput_bps(self, setting: Setting | None) -> float:
         """Plain bits a second in a full pipe: those of its slowest stage."""
         line_bps = self.line_bps or 0.0
         if setting is None or setting not in self.expected:
             return line_bps
         its = self.expected[setting]
-        ratio = max(its.ratio * self.ratio_factor, 1.0)
+        ratio = math.exp(self.ratio_exponent * math.log(max(its.ratio, 1.0)))
         return min(ratio * line_bps, its.compress_bps * self.speed_factor, its.decompress_bps)
 
 
 def _drawn(old: float, new: float) -> float:
     return old + GAIN * (new - old)
+
+
+def _turned(old: float, new: float) -> float:
+    return new if abs(new - old) > OTHER_CONTENT else _drawn(old, new)
 
 
 def _believed(old: float | None, new: float | None) -> float | None:

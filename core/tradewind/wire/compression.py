@@ -113,15 +113,27 @@ class WireBand(Open):
 
 
 class WireOption(Open):
-    """One way to send the file; ``codec`` and ``level`` are absent of the raw one. Energy is modelled, above idle."""
+    """One way to send the file. ``codec``, ``level`` and the codec's own speeds are absent of the raw one.
+
+    Energy is modelled, above idle.
+    """
 
     mode: Mode
     codec: Codec | None = None
     level: int | None = None
     ratio: float
+    compress_bps: float | None = None
+    decompress_bps: float | None = None
     duration_s: float
     throughput_bps: WireBand
     energy_j: NonNegative
+
+    @property
+    def expected(self) -> tuple[Setting, Speeds] | None:
+        """What is expected of a codec; ``None`` of the raw option, or of a service that does not tell."""
+        if self.codec is None or self.level is None or self.compress_bps is None or self.decompress_bps is None:
+            return None
+        return Setting(self.codec, self.level), Speeds(self.ratio, self.compress_bps, self.decompress_bps)
 
     @classmethod
     def of(cls, option: Option) -> Self:
@@ -131,6 +143,8 @@ class WireOption(Open):
             codec=None if option.setting is None else option.setting.codec,
             level=None if option.setting is None else option.setting.level,
             ratio=option.ratio,
+            compress_bps=None if option.speeds is None else option.speeds.compress_bps,
+            decompress_bps=None if option.speeds is None else option.speeds.decompress_bps,
             duration_s=option.duration_s,
             throughput_bps=WireBand(mean=band.mean, low=band.low, high=band.high),
             energy_j=option.energy_j,

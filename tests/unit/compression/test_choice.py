@@ -1,6 +1,8 @@
 """What history tells, and the choice before and on the way."""
 
 import random
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,11 @@ from tradewind.compression.model import Line, Mode, Speeds
 from tradewind.compression.prior import packaged_history, usual_probe
 from tradewind.compression.steering import Packed, Steering
 from tradewind.errors import InvalidValue
+from tradewind.wire.compression import AdviceAnswer
+from tradewind_agent.compression.asking import request_for
+from tradewind_agent.compression.packing import PackedFile
+from tradewind_agent.compression.planning import Wish, steered
+from tradewind_agent.compression.sampling import sample_file
 
 PROBE = Speeds(4.0, 400e6, 1600e6)
 XZ, ZSTD, GZIP = Setting(Codec.XZ, 0), Setting(Codec.ZSTD, 3), Setting(Codec.GZIP, 1)
@@ -161,3 +168,37 @@ def test_content_that_stops_packing_makes_it_raw() -> None:
 def test_a_setting_is_not_left_for_a_small_gain() -> None:
     steered = steering(XZ, 15)  # xz 80 Mbit/s, zstd 75
     assert steered.seen(Packed(XZ, 8.0, 80e6, 16.5e6)).setting == XZ
+
+
+def packed_with(content: bytes, steered: Steering, folder: Path) -> PackedFile:
+    source = folder / "source"
+    source.write_bytes(content)
+    with source.open("rb") as opened:
+        file = PackedFile(opened.fileno(), len(content), steered)
+        assert sum(1 for _ in file.pieces()) > 1
+    return file
+
+
+def test_a_file_whose_sample_was_random_is_packed_once_its_content_is(tmp_path: Path) -> None:
+    raw = replace(steering(None, 4), ratio_exponent=0.0)
+    file = packed_with(random.Random(1).randbytes(1_000_000) + b"to be or not to be " * 500_000, raw, tmp_path)
+    packed_bytes = sum(plain for setting, plain in file.work.used.items() if setting is not None)
+    assert packed_bytes > file.work.plain_bytes / 3
+
+
+def test_a_setting_that_makes_blocks_no_smaller_is_left(tmp_path: Path) -> None:
+    file = packed_with(random.Random(1).randbytes(6_000_000), steering(ZSTD, 4), tmp_path)
+    assert file.steering.setting is None
+    assert file.steering.ratio_exponent < 0.2
+
+
+def test_what_the_service_expects_is_what_steering_begins_with(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(b"to be or not to be " * 10_000)
+    sample = sample_file(source)
+    asked = request_for(sample, Line(4e6), frozenset({Codec.GZIP, Codec.ZSTD}))
+    history = History.of([seen(GZIP, 4.0, 400), seen(ZSTD, 5.0, 1600)])
+    advice = AdviceAnswer.of(advise(asked.to_question(usual_probe(Kind.TEXT)), history), sampled=True, source="tests")
+    steered_by = steered(Wish.parse("auto"), sample, 4e6, frozenset(Codec), advice=advice)
+    assert set(steered_by.expected) == {GZIP, ZSTD}
+    assert steered_by.expected[ZSTD].ratio == pytest.approx(advice.best.ratio)

@@ -16,12 +16,16 @@ from zlib import crc32
 from tradewind.compression.codecs import FACTS, Setting
 from tradewind.compression.model import block_bytes
 from tradewind.compression.steering import Packed, Steering
-from tradewind.units import BITS_PER_BYTE
+from tradewind.units import BITS_PER_BYTE, KIB
 from tradewind_agent.compression.codecs import pack
 from tradewind_agent.compression.cores import usable_cores
 from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import in_words
+
+LOOKED_SHARE = 64
+LEAST_LOOKED_BYTES = 16 * KIB
+"""Of a block that goes as it is, so much is packed to look: a hundredth of the time that all of it would take."""
 
 SHORTEST_S = 1e-6
 LEAST_SEEN_S = 0.02
@@ -53,8 +57,12 @@ class Work:
 
 @dataclass(slots=True)
 class _Made:
+    """``tried``, ``ratio``, ``pack_s`` : of what was packed, whatever is sent; 1 to 1 where it became no smaller."""
+
     block: Block
-    pack_s: float
+    tried: Setting | None = None
+    ratio: float = 1.0
+    pack_s: float = 0.0
 
 
 class PackedFile:
@@ -141,14 +149,25 @@ class PackedFile:
         return 1 if setting is not None and not FACTS[setting.codec].side_by_side else self._workers
 
     def _pack(self, plain: bytes, setting: Setting | None) -> _Made:
+        raw = Block(None, len(plain), crc32(plain), plain)
         if setting is None:
-            return _Made(Block(None, len(plain), crc32(plain), plain), 0.0)
+            return self._looked_at(raw)
         begun_s = self._clock_s()
         packed = pack(plain, setting)
         took_s = self._clock_s() - begun_s
         if len(packed) >= len(plain):
-            return _Made(Block(None, len(plain), crc32(plain), plain), took_s)
-        return _Made(Block(setting, len(plain), crc32(plain), packed), took_s)
+            return _Made(raw, setting, 1.0, took_s)
+        return _Made(Block(setting, raw.plain_bytes, raw.plain_crc, packed), setting, len(plain) / len(packed), took_s)
+
+    def _looked_at(self, raw: Block) -> _Made:
+        """A block that goes as it is, a little from its middle packed to see whether it should."""
+        trial = self.steering.trial if self._adapt else None
+        if trial is None:
+            return _Made(raw)
+        looked_bytes = max(raw.plain_bytes // LOOKED_SHARE, LEAST_LOOKED_BYTES)
+        first = max((raw.plain_bytes - looked_bytes) // 2, 0)
+        little = raw.packed[first : first + looked_bytes]
+        return _Made(raw, trial, max(len(little) / len(pack(little, trial)), 1.0))
 
     def _sent(self, made: _Made) -> Iterator[bytes]:
         """One block; how long the caller keeps it is how long the path takes for it."""
@@ -165,12 +184,11 @@ class PackedFile:
             self.steering = self.steering.seen(self._seen(made, len(piece), kept_s))
 
     def _seen(self, made: _Made, piece_bytes: int, kept_s: float) -> Packed:
-        setting = made.block.setting
-        side_by_side = setting is not None and FACTS[setting.codec].side_by_side
+        side_by_side = made.tried is not None and FACTS[made.tried.codec].side_by_side
         bits = BITS_PER_BYTE * made.block.plain_bytes * (self._workers if side_by_side else 1)
         return Packed(
-            setting=setting,
-            ratio=made.block.plain_bytes / piece_bytes,
-            compress_bps=bits / made.pack_s if setting is not None and made.pack_s > 0 else None,
+            setting=made.tried,
+            ratio=made.ratio,
+            compress_bps=bits / made.pack_s if made.pack_s > 0 else None,
             line_bps=BITS_PER_BYTE * piece_bytes / kept_s if kept_s >= LEAST_SEEN_S else None,
         )

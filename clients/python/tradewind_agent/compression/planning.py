@@ -1,13 +1,13 @@
 """What a file is to be packed with: as the user says, or as a sample of it and history advise."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from tradewind.compression.advice import Question, advise
 from tradewind.compression.codecs import Codec, Setting, candidates, parse_setting
-from tradewind.compression.history import Case, History
-from tradewind.compression.model import Line, Speeds
+from tradewind.compression.content import Kind
+from tradewind.compression.history import Case
+from tradewind.compression.model import Line
 from tradewind.compression.steering import Steering
 from tradewind_agent.compression.codecs import CodecMissing
 from tradewind_agent.compression.sampling import Sample, cpu_class
@@ -65,7 +65,6 @@ def steered(
     line_bps: float | None,
     codecs: frozenset[Codec],
     *,
-    history: History | None = None,
     advice: "AdviceAnswer | None" = None,
 ) -> Steering:
     """The setting to begin with, and what the others are expected to make of the content.
@@ -73,37 +72,42 @@ def steered(
     Parameters
     ----------
     codecs : that both ends have.
-    advice : of the service, where it was asked: its expectations then count.
+    advice : of the service, where it was asked: its expectations are what steering begins with.
 
     Raises
     ------
     CodecMissing : one end lacks the codec that was asked for.
     """
+    from tradewind.compression.prior import packaged_history, usual_probe  # noqa: PLC0415 -- built when it is needed
+
     if wish.as_is:
         return Steering(expected={}, line_bps=line_bps, setting=None)
     if wish.setting is not None:
         if wish.setting.codec not in codecs:
             raise CodecMissing(f"one end has no {wish.setting.codec}; both have {', '.join(sorted(codecs)) or 'none'}")
         return Steering(expected={}, line_bps=line_bps, setting=wish.setting)
-    if history is None:
-        from tradewind.compression.prior import packaged_history  # noqa: PLC0415 -- built when it is needed
-
-        history = packaged_history()
     case = case_of(sample)
-    question = Question(
-        case=case,
-        line=Line(line_bps or USUAL_LINE_BPS),
-        settings=candidates(codecs),
-        content=sample.content,
-    )
-    chosen = advise(question, history)
-    expected: Mapping[Setting, Speeds] = {
-        option.setting: found.speeds
-        for option in chosen.options
-        if option.setting is not None and (found := history.expected(option.setting, case)) is not None
-    }
-    begin = chosen.best.setting
-    if advice is not None:
-        best = advice.best
+    if advice is None:
+        question = Question(
+            case=case,
+            line=Line(line_bps or USUAL_LINE_BPS),
+            settings=candidates(codecs),
+            content=sample.content,
+        )
+        advised = advise(question, packaged_history())
+        begin, hardly_packs = advised.best.setting, advised.incompressible
+        expected = {each.setting: each.speeds for each in advised.options if each.setting and each.speeds}
+    else:
+        best, hardly_packs = advice.best, advice.incompressible
         begin = None if best.codec is None or best.level is None else Setting(best.codec, best.level)
-    return Steering(expected=expected, line_bps=line_bps, setting=begin)
+        expected = dict(each.expected for each in advice.options if each.expected is not None)
+    if hardly_packs or not expected:
+        # What was looked at may be the one part without order: the rest is expected to be as usual once it packs.
+        usual = replace(case, kind=Kind.TEXT, probe=usual_probe(Kind.TEXT))
+        expected = {
+            setting: found.speeds
+            for setting in candidates(codecs)
+            if (found := packaged_history().expected(setting, usual)) is not None
+        }
+    exponent = 0.0 if hardly_packs else 1.0
+    return Steering(expected=expected, line_bps=line_bps, setting=begin, ratio_exponent=exponent)
