@@ -49,6 +49,8 @@ def test_a_short_gap_is_bridged_and_said():
         ("t,w\n0,1\n1,2\n0.5,2\n", "sample 3: time goes back by 0.5 s"),
         ("t,w\n" + "".join(f"{n / 10},1\n" for n in range(20)) + "60,1\n", "a gap of 58.1 s"),
         ("t,w\n0,1,5\n0,1,2\n", "decimal commas between commas"),
+        ("t,w\n0,1\n\n0,1,1,5\n0,2,2\n", "row 4 has 4 columns, not 2: decimal commas"),
+        ("t;w\n0;1\n1;2;3\n", "row 3 has 3 columns, not 2"),
         ("0,1,2\n1,1,3\n", "3 columns without names"),
         ("t,w\n0,1\n0.1\n", "row 3 has 1 column"),
         ("t,w\n0,1\n0.1,high\n", "row 3: 'high' is no power"),

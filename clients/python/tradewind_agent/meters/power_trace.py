@@ -44,7 +44,7 @@ class PowerTrace:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """``decimal`` : what parts whole numbers from their fractions."""
+    """``decimal`` : what parts whole numbers from their fractions; ``columns`` : of the first row."""
 
     delimiter: str
     decimal: str
@@ -52,6 +52,7 @@ class _Form:
     power_column: int
     watts: float
     header: bool
+    columns: int
 
 
 def read_power_trace(text: str) -> PowerTrace:
@@ -61,12 +62,16 @@ def read_power_trace(text: str) -> PowerTrace:
     ------
     InvalidTrace : no samples, a row that is no time and power, time that goes back, a gap that is too long.
     """
-    lines = [line for line in text.removeprefix("\ufeff").splitlines() if line.strip()]
-    if not lines:
+    numbered = [
+        (number, line) for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1) if line.strip()
+    ]
+    if not numbered:
         raise InvalidTrace("trace", "is empty")
+    lines = [line for _, line in numbered]
     form = _form_of(lines)
     rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=form.delimiter))
-    samples = [_sample(row, number, form) for number, row in enumerate(rows, start=1) if number > form.header]
+    body = list(zip((number for number, _ in numbered), rows, strict=False))[form.header :]
+    samples = [_sample(row, number, form) for number, row in body]
     notes: list[str] = []
     merged = _without_duplicates(samples, notes)
     if len(merged) < 2:
@@ -83,16 +88,13 @@ def _form_of(lines: Sequence[str]) -> _Form:
     cells = [cell.strip().strip('"').lower() for cell in first.split(delimiter)]
     header = not any(_is_number(cell.replace(",", ".")) for cell in cells)
     decimal = "," if delimiter != "," else "."
-    body = lines[1:] if header else lines
-    if delimiter == "," and body and body[0].count(",") > len(cells) - 1 + (not header):
-        raise InvalidTrace("trace", "has decimal commas between commas; part the columns by semicolons")
     if not header:
         if delimiter == "," and len(cells) > 2:
             raise InvalidTrace(
                 "trace",
                 f"has {len(cells)} columns without names; name them, or part them by semicolons for decimal commas",
             )
-        return _Form(delimiter, decimal, 0, 1, 1.0, header=False)
+        return _Form(delimiter, decimal, 0, 1, 1.0, header=False, columns=len(cells))
     names = [
         cell.replace(" ", "_").replace("[", "").replace("]", "").replace("(", "").replace(")", "") for cell in cells
     ]
@@ -100,7 +102,8 @@ def _form_of(lines: Sequence[str]) -> _Form:
     power = next((name for name in _POWER_NAMES if name in names), None)
     if time_column is None or power is None:
         raise InvalidTrace("trace", f"names no time or no power among {', '.join(cells)}; call them time_s and power_w")
-    return _Form(delimiter, decimal, time_column, names.index(power), _POWER_NAMES[power], header=True)
+    watts = _POWER_NAMES[power]
+    return _Form(delimiter, decimal, time_column, names.index(power), watts, header=True, columns=len(cells))
 
 
 def _is_number(text: str) -> bool:
@@ -114,6 +117,9 @@ def _is_number(text: str) -> bool:
 def _sample(row: Sequence[str], number: int, form: _Form) -> tuple[float, float]:
     if len(row) <= max(form.time_column, form.power_column):
         raise InvalidTrace("trace", f"row {number} has {format_count(len(row), 'column')}: it was cut short?")
+    if any(cell.strip() for cell in row[form.columns :]):
+        why = "decimal commas between commas? part the columns by semicolons" if form.delimiter == "," else "damaged?"
+        raise InvalidTrace("trace", f"row {number} has {len(row)} columns, not {form.columns}: {why}")
     at_s = _time_s(row[form.time_column].strip(), number, form)
     text = row[form.power_column].strip()
     try:
