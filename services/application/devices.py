@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from services.application.audit import Audit
-from services.application.ports import Clock
+from services.application.ports import Clock, Transaction
 from tradewind.errors import Conflict, NotFound
 from tradewind.mobile.batching import BatchPlan, plan_batches
 from tradewind.mobile.catalogue import Catalogue
@@ -42,14 +42,13 @@ class DeviceProfiles(Protocol):
     def remove(self, name: str) -> bool: ...
 
 
-class DeviceUnitOfWork(Protocol):
-    """An open transaction of the tenant whose profiles are read or changed."""
+class DeviceUnitOfWork(Transaction, Protocol):
+    """Of the tenant whose profiles are read or changed."""
 
     @property
     def device_profiles(self) -> DeviceProfiles: ...
     @property
     def audit(self) -> Audit: ...
-    def commit(self) -> None: ...
 
 
 def known_devices(shipped: Catalogue, *, uow: DeviceUnitOfWork) -> Sequence[KnownDevice]:

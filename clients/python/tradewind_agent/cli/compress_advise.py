@@ -36,9 +36,10 @@ def compress_advise(
     as_json: options.Json = False,
 ) -> None:
     """Advise a codec, a level and a mode for a file on a path, from a sample of it and from history."""
+    from tradewind.compression.model import Line
     from tradewind.units import parse_seconds
     from tradewind_agent.compression.asking import advice_on
-    from tradewind_agent.compression.path import known_line, probed_line
+    from tradewind_agent.compression.path import probed_line
 
     terminal = Terminal(as_json)
     rate_bps = options.bandwidth_bps(bandwidth)
@@ -48,7 +49,7 @@ def compress_advise(
         line = probed_line(to)
     else:
         assert rate_bps is not None
-        line = known_line(rate_bps, options.read("--setup", parse_seconds, setup))
+        line = Line(rate_bps, options.read("--setup", parse_seconds, setup))
     if file.stat().st_size == 0:
         raise typer.BadParameter("is empty", param_hint="FILE")
     client = surroundings.open_client_if_configured()

@@ -20,11 +20,6 @@ _WRONG_SUM = "0" * 64
 _DIGEST_DIFFERS = 422
 
 
-def known_line(rate_bps: float, setup_s: float) -> Line:
-    """What the user knows of the path."""
-    return Line(rate_bps, setup_s)
-
-
 def probed_line(url: str, clock_s: Callable[[], float] = time.perf_counter) -> Line:
     """The path to a `serve-files`, from uploads of bytes that do not pack and are named by a wrong sum: none is kept.
 

@@ -18,15 +18,13 @@ from tradewind_agent.meters.power_trace import PowerTrace
 class Calibration:
     """Models of one host. Errors are mean absolute errors of unseen steps over the mean power.
 
-    ``idle_w``, ``component_w`` : fine-grained. ``cpu_knots`` : the CPU-only model, power by load, straight in between;
-    ``cpu_form`` : its form. ``source`` : who measured.
+    ``idle_w``, ``component_w`` : fine-grained. ``cpu_form`` : of the CPU-only model. ``source`` : who measured.
     """
 
     idle_w: float
     component_w: Mapping[str, float]
     fine_error: float
     cpu_form: str
-    cpu_knots: tuple[tuple[float, float], ...]
     cpu_error: float
     steps: int
     method: str
@@ -65,7 +63,6 @@ def calibrate(steps: Sequence[LadderStep], *, method: EnergyMethod, source: str)
         component_w=fine.model.component_w,
         fine_error=fine.error,
         cpu_form=str(cpu.model.form),
-        cpu_knots=cpu.model.knots,
         cpu_error=cpu.error,
         steps=len(samples),
         method=str(method),
