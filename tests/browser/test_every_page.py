@@ -1,14 +1,21 @@
 """Every page that the navigation names, and those behind them: accessible, without errors, on small screens too."""
 
+import json
+from urllib.parse import urlencode
+
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from services.application.price_books import draft_book
 from services.bootstrap import Container
 from tests.browser.accessibility import offences
 from tests.browser.conftest import to_page
-from tests.integration.live_transfers import Transfer, client
+from tests.integration.admin.test_overview import end
+from tests.integration.live_transfers import DESTINATION, client
+from tests.records import record
 from tests.stack import Tenant
+from tradewind.sla import EnergyBasis
 
 __all__ = ["client"]
 
@@ -24,13 +31,26 @@ def addresses(page: Page) -> list[str]:
 @pytest.fixture
 def behind(learned: Tenant, parts: Container, client: httpx.Client) -> list[str]:
     """Pages of one thing each."""
-    transfer = Transfer(client)
-    transfer.beat(0)
+    transfer = end(client, {"kind": "deadline", "target": 41}, energy_j=300)["transfer_id"]
+    rows = [record(destination="elsewhere"), record(1) | {"source": ""}]
+    client.post("/v1/logs", content="\n".join(map(json.dumps, rows))).raise_for_status()
     with parts.store.unit_of_work(learned.id) as uow:
         release = uow.releases.current()
-        (link,) = uow.links.all()
+        link = next(each for each in uow.links.all() if each.key.destination == DESTINATION)
         model = uow.models.of_link(release, link.id)
+        (refused, *_) = uow.quarantine.page(limit=1)
+    with parts.store.unit_of_work(learned.id) as uow:
+        book = draft_book(
+            "Spring", currency="EUR", energy_basis=EnergyBasis.TOTAL, copy_of=None, uow=uow, clock=parts.clock
+        )
     return [
+        f"/admin/transfers/{transfer}",
+        "/admin/transfers?state=ended&sla=deadline",
+        "/admin/transfers?source=nowhere",
+        "/admin/logs/quarantine",
+        f"/admin/logs/quarantine?{urlencode({'field': refused.field, 'reason': refused.reason})}",
+        "/admin/logs/exports",
+        f"/admin/price-books/{book.id}",
         f"/admin/links/{link.id}",
         f"/admin/clusters/{model.leaves[0].cluster_id}",
         f"/admin/releases/{release}",
@@ -46,6 +66,18 @@ def test_every_page_passes_axe(provider: Page, behind: list[str]) -> None:
         page.goto(address)
         found += offences(page)
     assert found == []
+
+
+def test_the_secret_of_a_new_key_is_shown_once_on_a_page_that_passes_axe(provider: Page) -> None:
+    page = provider
+    to_page(page, "API keys")
+    page.get_by_label("Name").fill("for a mover")
+    page.get_by_label("agent").check()
+    page.get_by_role("button", name="Make").click()
+    secret = page.locator(".secret").inner_text()
+    assert offences(page) == []
+    page.goto("/admin/keys")
+    assert secret not in page.content()
 
 
 def test_the_answer_and_the_error_of_a_query_pass_axe(provider: Page) -> None:

@@ -1,8 +1,10 @@
 """What was learned, as people look at it: links, a link's clusters, a cluster's surface with its data."""
 
 import json
+import math
 from uuid import uuid4
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from services.bootstrap import Container
@@ -27,8 +29,17 @@ def test_from_all_links_to_a_surface_that_shows_what_the_api_tells(provider: Pag
     with learned.client(api) as client:
         told = client.get(f"/v1/clusters/{cluster_id}/surface").json()
     series = {each["type"]: each for each in options(page, "Throughput by")["series"]}
-    assert len(series["scatter3D"]["data"]) <= len(told["observed"])
-    assert len(series["surface"]["data"]) == len(told["axes"]["concurrency"]) * len(told["axes"]["parallelism"])
+    measured = [
+        (each["concurrency"], each["parallelism"], math.exp(each["log_throughput_mean"]) / 1e6)
+        for each in told["observed"]
+    ]
+    drawn = series["scatter3D"]["data"]
+    assert drawn, "there are logs at this cut"
+    assert all(any(point == pytest.approx(each, rel=1e-6) for each in measured) for point in map(tuple, drawn))
+    axes = told["axes"]
+    assert {tuple(point[:2]) for point in series["surface"]["data"]} == {
+        (across, along) for across in axes["concurrency"] for along in axes["parallelism"]
+    }
     shown = page.get_by_role("row").filter(has_text="throughput at least")
     at_90 = [
         each
@@ -54,4 +65,4 @@ def test_a_cluster_that_is_no_longer_in_force_is_told_so(parts: Container, api: 
     with signed_in(api, person(parts, learned)) as visitor:
         answer = visitor.get(f"/admin/clusters/{uuid4()}")
     assert answer.status_code == 404
-    assert "is not in the release in force" in answer.text
+    assert "no such cluster in the release in force" in answer.text

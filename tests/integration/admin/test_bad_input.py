@@ -1,5 +1,7 @@
 """What no form of a page sends: refused with its field, or not found, and nothing is changed."""
 
+import re
+
 import pytest
 
 from tests.integration.admin.visitors import Visitor, person, signed_in
@@ -24,10 +26,18 @@ def operator(parts, api, tenant):
         ("/admin/logs/quarantine/99999999999999999999/dismiss", {}, "row_id"),
     ],
 )
-def test_a_form_is_refused_by_its_field(operator, address, fields, field):
+def test_a_form_is_refused_by_its_field_and_nothing_is_changed(parts, tenant, operator, address, fields, field):
+    before = everything(parts, tenant)
     answer = operator.submit(address, **fields)
     assert answer.status_code == 422
-    assert field in answer.text
+    assert re.search(rf'role="alert">{field}(\.\d+)?: ', answer.text), answer.text
+    assert everything(parts, tenant) == before
+
+
+def everything(parts, tenant):
+    """What these forms could change, and the log of changes, which tells of any other."""
+    with parts.store.unit_of_work(tenant.id) as uow:
+        return uow.keys.all(), uow.limits.all(), uow.users.all(), uow.quarantine.count(), uow.audit.page(limit=50)
 
 
 @pytest.mark.parametrize("address", ["/admin/transfers?source=%00", "/admin/audit?about=%00"])

@@ -4,6 +4,7 @@ import json
 import re
 from html import unescape
 
+import psycopg
 import pytest
 
 from services.application.authenticate import Scope
@@ -43,6 +44,26 @@ def test_batches_and_refused_rows_are_counted_as_they_are_stored(parts, api, ten
     assert "1 row in the quarantine" in page
     cells = [re.sub(r"<[^>]+>|\s", "", cell) for cell in re.findall(r'<td class="number">(.*?)</td>', page, re.DOTALL)]
     assert cells == ["1", "1", "1", "0", "1", "0", "1"]  # by reason; then of each batch, the newest first
+
+
+def test_rows_that_are_changed_change_the_numbers_of_logs_releases_and_links(parts, api, tenant, admin_database_url):
+    upload(api, tenant, record(destination="omega"))
+    release = releases.refresh(tenant)
+    with parts.store.unit_of_work(tenant.id) as uow:
+        (link,) = uow.links.all()
+    with signed_in(api, person(parts, tenant)) as visitor:
+        pages = ("/admin/logs", f"/admin/releases/{release}", f"/admin/links/{link.id}")
+        before = [visitor.get(each).text for each in pages]
+        with psycopg.connect(admin_database_url) as admin:
+            whose = [tenant.id]
+            admin.execute("UPDATE batches SET accepted = 77123 WHERE tenant_id = %s", whose)
+            changed = """UPDATE release_links SET verdict = verdict || '{"accuracy": 0.4321}' WHERE release_id = %s"""
+            admin.execute(changed, [release])
+            admin.execute("UPDATE links SET rows = 65432 WHERE id = %s", [link.id])
+        after = [visitor.get(each).text for each in pages]
+    for number, old, new in zip(("77\u202f123", "43 %", "65\u202f432"), before, after, strict=True):
+        assert number not in old
+        assert number in new
 
 
 def test_a_row_is_mended_and_stored(parts, api, tenant, operator):
@@ -193,7 +214,7 @@ def test_a_release_that_was_rolled_back_is_compared_and_put_in_force_with_a_reas
             "sigma": "gained",
         }
         text = " ".join(operator.get(here).text.split())
-        assert "change the model of 1 link, bring one to 1 link and take it from 0 links" in text
+        assert "change the model of 1 link, add 1 link and lose 0" in text
         assert f"{told['tiers_gained']} come and {told['tiers_lost']} go" in text
         by_command = run("releases", "compare", str(after), "--json", env=user)
         assert by_command.document == told

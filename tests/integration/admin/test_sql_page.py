@@ -208,10 +208,16 @@ def test_a_saved_query_is_its_tenants_to_read_and_its_authors_to_change(analyst,
         ({"sql": "x" * 20_001, "name": "a"}, "sql"),
     ],
 )
-def test_a_query_that_cannot_be_kept_is_refused_by_its_field(analyst, fields, field):
+def test_a_query_that_cannot_be_kept_is_refused_by_its_field(analyst, parts, provider, fields, field):
+    def kept():
+        with parts.store.unit_of_work(provider.id) as uow:
+            return uow.saved_queries.all()
+
+    before = kept()
     answer = analyst.submit(f"{HERE}/save", **fields)
     assert answer.status_code == 422
-    assert field in answer.text
+    assert f'role="alert">{field}: ' in answer.text
+    assert kept() == before
 
 
 def test_those_who_are_no_analysts_are_refused(parts, api, provider):

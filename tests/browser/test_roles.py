@@ -1,0 +1,56 @@
+"""People with one role alone: what the menu offers them, and what they are refused."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from services.admin.navigation import SECTIONS
+from services.bootstrap import Container
+from tests.browser.accessibility import offences
+from tests.browser.conftest import sign_in
+from tests.integration.admin.visitors import PASSWORD, person
+from tests.stack import Tenant
+
+FOR_ALL = (
+    "Overview", "Transfers", "Web connections", "Links", "Releases", "Devices", "SLA tiers", "Price books",
+)  # fmt: skip
+MENUS = {"analyst": {*FOR_ALL, "SQL"}, "provider": {*FOR_ALL, "Usage", "Limits"}}
+FORBIDDEN = 403
+
+
+@pytest.fixture(params=MENUS)
+def role(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def page(role: str, browser: Browser, api: str, parts: Container, learned: Tenant) -> Iterator[Page]:
+    """Of somebody with this role alone; refusals are what is looked for."""
+    with browser.new_context(base_url=api, viewport={"width": 1280, "height": 900}) as context:
+        page = context.new_page()
+        sign_in(page, person(parts, learned, role).login, PASSWORD)
+        page.get_by_role("heading", name="Overview").wait_for()
+        yield page
+
+
+def test_the_menu_offers_what_the_role_may_open_and_the_rest_is_refused(page: Page, role: str) -> None:
+    offered = {each.inner_text() for each in page.locator(".side nav a").all()}
+    assert offered == MENUS[role]
+    for entry in (entry for section in SECTIONS for entry in section.entries):
+        answer = page.goto(entry.address)
+        assert answer is not None
+        if entry.name in offered:
+            assert answer.ok, entry
+        else:
+            assert answer.status == FORBIDDEN, entry
+            assert "this needs the role" in page.get_by_role("alert").inner_text()
+            assert offences(page) == []
+
+
+def test_what_changes_things_for_others_is_not_offered(page: Page, learned: Tenant, parts: Container) -> None:
+    with parts.store.unit_of_work(learned.id) as uow:
+        release = uow.releases.current()
+    for address in ("/admin/releases", f"/admin/releases/{release}"):
+        page.goto(address)
+        assert page.locator("main").get_by_role("button").count() == 0
