@@ -160,14 +160,14 @@ CLOSE_LOGIN = """
     $$
 """
 
-# A name has 63 characters, too few for two ids: of the person's there is the beginning.
+# A name has 63 characters, too few for two ids: of the person's there is the end, which tells no time.
 OPEN_PERSONAL = """
     CREATE FUNCTION open_personal_login(person uuid, new_password text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
     DECLARE
         tenant constant uuid := nullif(current_setting('tradewind.tenant', true), '')::uuid;
         login constant text := 'tradewind_person_' || replace(tenant::text, '-', '')
-                               || '_' || left(replace(person::text, '-', ''), 12);
+                               || '_' || right(person::text, 12);
     BEGIN
         IF NOT EXISTS (SELECT FROM users WHERE id = person AND tenant_id = tenant) THEN
             RAISE EXCEPTION 'no login of nobody' USING ERRCODE = 'invalid_parameter_value';
@@ -186,7 +186,7 @@ CLOSE_PERSONAL = """
     BEGIN
         IF tenant IS NOT NULL THEN
             PERFORM drop_warehouse_reader('tradewind_person_' || replace(tenant::text, '-', '')
-                                          || '_' || left(replace(person::text, '-', ''), 12));
+                                          || '_' || right(person::text, 12));
         END IF;
     END
     $$
