@@ -87,7 +87,7 @@ def test_what_a_browser_recorded_is_what_was_served(recorded, name, version, enc
     page = recorded[name].analysed()
     assert page.objects == len(SIZES) + 1
     assert page.encryption is encryption
-    assert {each.version for each in page.connections} == {version}
+    assert {each.http_version for each in page.connections} == {version}
     assert page.wire_bytes == pytest.approx(sum(SIZES.values()), rel=0.05)
     assert page.caches == {"hit": len(SIZES) + 1}
     assert page.load_told
