@@ -3,6 +3,7 @@
 import asyncio
 
 from tradewind_agent.engine.engine import TransferEngine
+from tradewind_agent.engine.patient_loop import running_patient_loop
 
 LOOK_INTERVAL_S = 0.5
 
@@ -21,12 +22,15 @@ class LoadedPath:
         self._rtts_s: list[float] = []
 
     async def watch(self, engine: TransferEngine) -> None:
-        """Go on looking until cancelled."""
+        """Go on looking until cancelled; the running loop is as patient as the path permits."""
+        patient_loop = running_patient_loop()
         while True:
             await asyncio.sleep(LOOK_INTERVAL_S)
-            rtt_s = engine.path().rtt_s
-            if rtt_s is not None:
-                self._rtts_s.append(rtt_s)
+            path = engine.path()
+            if patient_loop is not None:
+                patient_loop.suit(path.min_rtt_s)
+            if path.rtt_s is not None:
+                self._rtts_s.append(path.rtt_s)
 
     @property
     def rtt_s(self) -> float | None:

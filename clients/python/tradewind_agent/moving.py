@@ -16,6 +16,7 @@ from tradewind.transfer import Usage
 from tradewind_agent.engine.engine import TransferEngine
 from tradewind_agent.engine.jobs import Job, TransferResult
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.engine.patient_loop import PatientLoop
 from tradewind_agent.engine.progress import Snapshot
 from tradewind_agent.loaded_path import LoadedPath
 from tradewind_agent.metering import HostMeter
@@ -101,7 +102,8 @@ def move(
         movement = await running(jobs, engine, session)
         return movement if other is None else await _with_other_end(movement, other)
 
-    return asyncio.run(moving())
+    with asyncio.Runner(loop_factory=PatientLoop) as runner:
+        return runner.run(moving())
 
 
 async def _other_end(

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from tradewind_agent.engine.http1 import Request, ResponseHead, ResponseReader
+from tradewind_agent.engine.patient_loop import running_patient_loop
 from tradewind_agent.engine.rate_limit import RateLimit
 from tradewind_agent.engine.receiver_loss import ReceiverLoss
 from tradewind_agent.engine.tcp_info import TcpInfo, sample
@@ -89,6 +90,7 @@ class Connection(asyncio.BufferedProtocol):
         self._rate_limit = rate_limit
         self._idle_timeout_s = idle_timeout_s
         self._loop = asyncio.get_running_loop()
+        self._patient_loop = running_patient_loop()
         self._reader = ResponseReader(self)
         self._transport: asyncio.Transport | None = None
         self._in_flight: deque[Exchange] = deque()
@@ -174,6 +176,8 @@ class Connection(asyncio.BufferedProtocol):
             self._reader.feed(self.buffer.view[:nbytes])
         except FileFault as fault:
             self.abort(fault)
+        if self._patient_loop is not None and nbytes >= self.buffer.size_bytes:
+            self._patient_loop.hurry()
         self._rate_limit.take(nbytes)
         if self._rate_limit.exhausted and self._transport is not None:
             self._transport.pause_reading()
