@@ -15,7 +15,6 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 PATIENCE_S = 300
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_to_its_end(path: Path, sample: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEWIND_URL", sample.address)
