@@ -62,6 +62,23 @@ def customer(api: str, learned: Tenant, provider: httpx.Client) -> Iterator[Cust
         yield Customer(name, client, provider)
 
 
+def test_a_row_that_is_changed_changes_the_page_of_usage(
+    api: str, customer: Customer, learned: Tenant, admin_database_url: str
+) -> None:
+    made = quoted(customer.client)
+    logged(customer.client, made)
+    with signed_in(api, person(learned.parts, learned, "provider")) as visitor:
+        before = visitor.get("/admin/usage", params={"month": MONTH}).text
+        with psycopg.connect(admin_database_url) as admin:
+            changed = admin.execute(
+                "UPDATE transfer_logs SET bytes_moved = 8123e9 WHERE transfer_id = %s", [made["transfer_id"]]
+            ).rowcount
+        after = visitor.get("/admin/usage", params={"month": MONTH}).text
+    assert changed == 1
+    assert "8.12 TB" not in before
+    assert "8.12 TB" in after
+
+
 def test_what_succeeded_is_billed_as_it_was_quoted_and_rounded_once(customer: Customer) -> None:
     made = [quoted(customer.client) for _ in range(3)]
     for each in made:
