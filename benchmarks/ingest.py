@@ -33,8 +33,7 @@ from benchmarks.workload import ndjson_lines
 from services.app import app_for
 from services.application.authenticate import Scope, new_secret
 from services.application.manage_keys import register_tenant
-from services.application.query_warehouse import QueryLimits
-from services.bootstrap import container
+from services.bootstrap import Options, container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.bulk_copy import COLUMN_LIST, record_values
@@ -210,13 +209,13 @@ def copy_rows(admin: psycopg.Connection, rows: Iterable[tuple[object, ...]]) -> 
 
 @contextmanager
 def api_process(
-    database_url: str, redis_url: str, *, query_limits: QueryLimits | None = None
+    database_url: str, redis_url: str, *, options: Options | None = None
 ) -> Iterator[tuple[str, SpawnProcess]]:
     """The API in a process of its own, as it is served."""
     context = multiprocessing.get_context("spawn")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        process = context.Process(target=serve, args=(database_url, redis_url, query_limits, listening))
+        process = context.Process(target=serve, args=(database_url, redis_url, options, listening))
         process.start()
         try:
             await_ready(address)
@@ -226,8 +225,8 @@ def api_process(
             process.join()
 
 
-def serve(database_url: str, redis_url: str, query_limits: QueryLimits | None, listening: socket.socket) -> None:
-    app = app_for(database_url=database_url, redis_url=redis_url, query_limits=query_limits)
+def serve(database_url: str, redis_url: str, options: Options | None, listening: socket.socket) -> None:
+    app = app_for(database_url=database_url, redis_url=redis_url, options=options)
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
 
 

@@ -38,7 +38,7 @@ from services.api import (
     warehouse,
 )
 from services.application.query_warehouse import QueryLimits
-from services.bootstrap import Container, SignOn, container
+from services.bootstrap import Container, Options, SignOn, container
 from services.query_turns import QueryTurns
 from services.settings import Settings
 from tradewind.errors import InvalidValue
@@ -89,47 +89,27 @@ def app_from_environment() -> FastAPI:
     return app_for(
         database_url=settings.database_url,
         redis_url=settings.redis_url,
-        query_limits=QueryLimits(
-            rows=settings.query_rows, seconds=settings.query_seconds, answer_bytes=settings.query_bytes
+        options=Options(
+            query_limits=QueryLimits(
+                rows=settings.query_rows, seconds=settings.query_seconds, answer_bytes=settings.query_bytes
+            ),
+            reader_address=settings.reader_address,
+            export_place=settings.export_place,
+            log_months=settings.log_months,
+            sign_on=None if settings.sign_on is None else SignOn.at(*settings.sign_on),
+            notice=settings.notice,
         ),
-        reader_address=settings.reader_address,
-        notice=settings.notice,
-        export_place=settings.export_place,
-        log_months=settings.log_months,
-        sign_on=None if settings.sign_on is None else SignOn.at(*settings.sign_on),
     )
 
 
-def app_for(
-    *,
-    database_url: str,
-    redis_url: str,
-    query_limits: QueryLimits | None = None,
-    reader_address: str | None = None,
-    notice: str = "",
-    export_place: str | None = None,
-    log_months: int | None = None,
-    sign_on: SignOn | None = None,
-) -> FastAPI:
+def app_for(*, database_url: str, redis_url: str, options: Options | None = None) -> FastAPI:
     """The application with parts of its own, which it closes when it shuts down.
 
-    Parameters
-    ----------
-    database_url : of the application's role, with the schema in place.
-    notice : at the head of every page.
+    ``database_url`` : of the application's role, with the schema in place.
     """
     closing = ExitStack()
-    parts = container(
-        database_url=database_url,
-        redis_url=redis_url,
-        query_limits=query_limits,
-        reader_address=reader_address,
-        export_place=export_place,
-        log_months=log_months,
-        sign_on=sign_on,
-    )
+    parts = container(database_url=database_url, redis_url=redis_url, options=options)
     app = create_app(closing.enter_context(parts), closing)
-    app.state.notice = notice
     gc.freeze()  # what is there now stays: the collector need not look at it again and again
     gc.set_threshold(*COLLECTIONS)
     return app
@@ -157,7 +137,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
 
     app = _described_app(lifespan)
     app.state.container = parts
-    app.state.notice = ""
+    app.state.notice = parts.options.notice
     app.state.page_seats = asyncio.Semaphore(SEATS)
     app.state.query_turns = QueryTurns(parts.warehouse.limits)
     problems.install(app)

@@ -4,8 +4,8 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -68,6 +68,27 @@ class SignOn:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Options:
+    """What an operator may choose of an API process.
+
+    Attributes
+    ----------
+    reader_address : host and port under which analysts reach the database, where these differ from the application's.
+    export_place : where workers write logs as Parquet; None: nowhere.
+    log_months : so many months of logs are kept beside the current one; None: all.
+    sign_on : the OpenID provider at which people may sign in; None: by password alone.
+    notice : at the head of every page.
+    """
+
+    query_limits: QueryLimits = field(default_factory=QueryLimits)
+    reader_address: str | None = None
+    export_place: str | None = None
+    log_months: int | None = None
+    sign_on: SignOn | None = None
+    notice: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Container:
     """What an API process works with."""
 
@@ -90,56 +111,41 @@ class Container:
     metrics: Metrics
     log: FilteringBoundLogger
     body_limits: BodyLimits
-    export_place: str | None
-    log_months: int | None
-    sign_on: "SignOn | None"
     passwords: Passwords
+    options: Options
 
 
 @contextmanager
-def container(
-    *,
-    database_url: str,
-    redis_url: str,
-    body_limits: BodyLimits | None = None,
-    query_limits: QueryLimits | None = None,
-    reader_address: str | None = None,
-    export_place: str | None = None,
-    log_months: int | None = None,
-    sign_on: "SignOn | None" = None,
-) -> Iterator[Container]:
+def container(*, database_url: str, redis_url: str, options: Options | None = None) -> Iterator[Container]:
     """The parts of an API process; connections are opened when first used and closed at the end.
 
-    Parameters
-    ----------
-    database_url : of the application's role.
-    export_place : where workers write logs as Parquet; None: nowhere.
-    log_months : so many months of logs are kept beside the current one; None: all.
-    sign_on : the OpenID provider at which people may sign in, closed at the end; None: by password alone.
-    reader_address : host and port under which analysts reach the database, where these differ from the application's.
+    ``database_url`` : of the application's role. The provider at which people sign in is closed with the rest.
     """
+    options = options or Options()
     log = logger("api", output=sys.stderr)
-    celery = job_publisher(redis_url)
     client = redis.Redis.from_url(
         redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S, health_check_interval=30
     )
     session_client = redis.asyncio.Redis.from_url(
         redis_url, socket_timeout=SESSION_PATIENCE_S, socket_connect_timeout=SESSION_PATIENCE_S
     )
-    dispatcher = Dispatcher(celery, client, log)
-    with Store(database_url, dispatcher) as store:
+    with ExitStack() as closing:
+        closing.callback(client.close)
+        dispatcher = Dispatcher(job_publisher(redis_url), client, log)
+        closing.callback(dispatcher.close)
+        if options.sign_on is not None:
+            closing.callback(options.sign_on.provider.close)
+        store = closing.enter_context(Store(database_url, dispatcher))
         keyring = Keyring(store.registry.find_key, time.monotonic)
-
         snapshots = Snapshots(store.index, store.model, time.monotonic)
-
         sessions = RedisSessions(session_client)
         yield Container(
             store=store,
             warehouse=Warehouse(
                 database_url,
                 login=_query_login(store),
-                limits=query_limits or QueryLimits(),
-                reader_address=reader_address,
+                limits=options.query_limits,
+                reader_address=options.reader_address,
             ),
             keyring=keyring,
             snapshots=snapshots,
@@ -157,16 +163,10 @@ def container(
             clock=SystemClock(),
             metrics=Metrics.create(),
             log=log,
-            body_limits=body_limits or BodyLimits(),
-            export_place=export_place,
-            log_months=log_months,
-            sign_on=sign_on,
+            body_limits=BodyLimits(),
             passwords=Passwords(),
+            options=options,
         )
-        if sign_on is not None:
-            sign_on.provider.close()
-        dispatcher.close()
-        client.close()
 
 
 def _tell_failed_look(log: FilteringBoundLogger, error: Exception) -> None:

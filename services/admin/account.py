@@ -58,7 +58,7 @@ def sign_in_form(
         next=own_address(next),
         login=login,
         problem=f"{problem[:1].upper()}{problem[1:]}." if problem else "",
-        provider=None if parts.sign_on is None else parts.sign_on.provider.provider.name,
+        provider=None if parts.options.sign_on is None else parts.options.sign_on.provider.provider.name,
     )
 
 

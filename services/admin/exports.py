@@ -28,7 +28,7 @@ def exports_page(
         request,
         "exports.html",
         visit,
-        place=parts.export_place,
+        place=parts.options.export_place,
         work=[_work(visit, parts)],
         view=view,
         views=tuple(View),
@@ -47,11 +47,11 @@ def live_work(request: Request, visit: Operator, parts: Parts, sign_ins: SignIns
 def start(request: Request, visit: Operator, parts: Parts) -> Response:
     """Have the days that have changed written now."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        to_export = ask_for_export(parts.export_place, uow=uow, clock=parts.clock)
+        to_export = ask_for_export(parts.options.export_place, uow=uow, clock=parts.clock)
     said = f"The export has begun: {to_export} to write." if to_export else "Every day that is over is written already."
     return done(request, HERE, said)
 
 
 def _work(visit: Visit, parts: Parts) -> LongWork:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        return export_work(uow, now=parts.clock.now(), is_exporting=parts.export_place is not None)
+        return export_work(uow, now=parts.clock.now(), is_exporting=parts.options.export_place is not None)

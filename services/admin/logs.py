@@ -30,7 +30,7 @@ RowId = Annotated[int, Path(ge=1, le=BIGINT_MAX)]
 @router.get("")
 def logs_page(request: Request, visit: Operator, parts: Parts, before: UUID | None = None) -> Response:
     """Batches, the newest first, and what rows were refused for."""
-    now, kept = parts.clock.now(), parts.log_months
+    now, kept = parts.clock.now(), parts.options.log_months
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         months = uow.month_seals.page() if before is None else []
         batches = uow.batches.page(limit=PAGE + 1, before=before)
@@ -49,7 +49,7 @@ def logs_page(request: Request, visit: Operator, parts: Parts, before: UUID | No
         work=work,
         months=[(each, next_of(each, now=now, months=kept), kept and due_from(each.month, kept)) for each in months],
         kept=kept,
-        export_place=parts.export_place,
+        export_place=parts.options.export_place,
     )
 
 
@@ -61,8 +61,8 @@ def live_work(request: Request, visit: Operator, parts: Parts, sign_ins: SignIns
 
 def _work(visit: Visit, parts: Parts) -> Sequence[LongWork]:
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        is_exporting = parts.export_place is not None
-        return long_work(uow, now=parts.clock.now(), is_exporting=is_exporting, months=parts.log_months)
+        is_exporting = parts.options.export_place is not None
+        return long_work(uow, now=parts.clock.now(), is_exporting=is_exporting, months=parts.options.log_months)
 
 
 @router.get("/quarantine")

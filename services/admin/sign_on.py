@@ -66,9 +66,9 @@ def come_back(request: Request, parts: Parts, state: Text = "", code: Text = "",
 
 
 def _configured(parts: Container) -> SignOn:
-    if parts.sign_on is None:
+    if parts.options.sign_on is None:
         raise NotFound("no OpenID provider is set up here")
-    return parts.sign_on
+    return parts.options.sign_on
 
 
 def _callback(request: Request) -> str:

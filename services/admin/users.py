@@ -32,7 +32,7 @@ def users_page(request: Request, visit: Operator, parts: Parts) -> Response:
     """Everybody of the tenant."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         users = uow.users.all()
-    return page(request, "users.html", visit, users=users, roles=ROLES, provider=parts.sign_on is not None)
+    return page(request, "users.html", visit, users=users, roles=ROLES, provider=parts.options.sign_on is not None)
 
 
 @router.post("")
@@ -74,7 +74,7 @@ def reset(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Res
 @router.post("/{user_id}/no-password")
 def leave_to_provider(request: Request, user_id: UUID, visit: Operator, parts: Parts) -> Response:
     """No password any more."""
-    if parts.sign_on is None:
+    if parts.options.sign_on is None:
         raise Conflict("no OpenID provider is set up here, and without a password nobody could sign in")
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         remove_password(user_id, uow=uow)

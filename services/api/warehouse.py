@@ -114,12 +114,12 @@ def read_exports(
         )
         for each in found
     )
-    return WarehouseExports(place=parts.export_place, to_export=to_export, exports=exports)
+    return WarehouseExports(place=parts.options.export_place, to_export=to_export, exports=exports)
 
 
 @router.post("/exports", status_code=202)
 def export_now(parts: Parts, principal: OperatorKey) -> WarehouseExports:
     """Export the days that have changed now, as it is done each night; ``to_export`` of GET tells how far it is."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        to_export = ask_for_export(parts.export_place, uow=uow, clock=parts.clock)
-    return WarehouseExports(place=parts.export_place, to_export=to_export, exports=())
+        to_export = ask_for_export(parts.options.export_place, uow=uow, clock=parts.clock)
+    return WarehouseExports(place=parts.options.export_place, to_export=to_export, exports=())

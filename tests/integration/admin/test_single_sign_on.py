@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from services.application.single_sign_on import Provider, SignOnRules
-from services.bootstrap import Container, SignOn, container
+from services.bootstrap import Container, Options, SignOn, container
 from services.oidc import OpenIdProvider
 from services.queue.short_memory import PREFIX
 from tests.integration.admin.visitors import Visitor, person, signed_in
@@ -61,7 +61,7 @@ def house(database_url: str, redis_url: str, issuer_port: int) -> Iterator[tuple
         makes_people=True,
     )
     sign_on = SignOn.at(provider, rules)
-    with container(database_url=database_url, redis_url=redis_url, sign_on=sign_on) as parts:
+    with container(database_url=database_url, redis_url=redis_url, options=Options(sign_on=sign_on)) as parts:
         tenant = replace(tenant, parts=parts)
         with serving(parts) as api, running(issuer_port, f"{api}{CALLBACK}", secret):
             yield parts, tenant, api
@@ -222,7 +222,7 @@ def test_a_token_that_is_old_or_for_somebody_else_is_refused(
     house: tuple[Container, Tenant, str], browser: Visitor, client: str, ahead_s: float, said: str
 ) -> None:
     """The provider's own tokens, looked at later or by another client."""
-    known = house[0].sign_on
+    known = house[0].options.sign_on
     assert known is not None
     back = at_the_provider(browser, "mallory.ops")
     begun = json.loads(house[0].client.get(f"{PREFIX}{back.params['state']}"))
@@ -260,10 +260,12 @@ def test_a_provider_that_is_away_leaves_passwords(
     database_url: str, redis_url: str, house: tuple[Container, Tenant, str]
 ) -> None:
     _, tenant, _ = house
-    known = house[0].sign_on
+    known = house[0].options.sign_on
     assert known is not None
     nobody = replace(known.provider.provider, issuer=f"http://127.0.0.1:{free_port()}")
-    with container(database_url=database_url, redis_url=redis_url, sign_on=SignOn.at(nobody, known.rules)) as parts:
+    with container(
+        database_url=database_url, redis_url=redis_url, options=Options(sign_on=SignOn.at(nobody, known.rules))
+    ) as parts:
         somebody = person(parts, replace(tenant, parts=parts))
         with serving(parts) as api, Visitor(base_url=api, timeout=60) as visitor:
             answer = visitor.get("/admin/sign-in/oidc")

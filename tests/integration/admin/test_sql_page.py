@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from services.application.query_warehouse import QueryLimits
-from services.bootstrap import Container, container
+from services.bootstrap import Container, Options, container
 from tests.conditions import eventually
 from tests.integration.admin.visitors import Visitor, person, signed_in
 from tests.integration.limited_queries import api, parts, provider
@@ -141,7 +141,10 @@ def test_a_query_ends_in_the_database_when_its_visitor_leaves(
     parts, database_url, redis_url, provider, admin_database_url
 ):
     limits = QueryLimits(rows=10, seconds=200.0)
-    with container(database_url=database_url, redis_url=redis_url, query_limits=limits) as built, serving(built) as url:
+    with (
+        container(database_url=database_url, redis_url=redis_url, options=Options(query_limits=limits)) as built,
+        serving(built) as url,
+    ):
         with signed_in(url, person(parts, provider, "analyst")) as visitor, ThreadPoolExecutor(1) as aside:
             token = visitor.token
             fields = {"sql": "SELECT pg_sleep(199) AS abandoned_by_a_page", "form_token": token}

@@ -20,7 +20,7 @@ from services.application.export_logs import Export, View, folder_of
 from services.application.facts import Fact, LogsExported
 from services.application.jobs import ExportLogs
 from services.application.roll_up import RollUp
-from services.bootstrap import Container, container
+from services.bootstrap import Container, Options, container
 from services.persistence.lake import MANIFEST, PART, ParquetLake, Storage, storage_at
 from services.persistence.log_reader import LogReader
 from tests.records import ndjson, record
@@ -271,7 +271,9 @@ def test_an_object_store_takes_it_too(api: str, tenant: Tenant, exported: Export
 
 
 def test_exports_are_listed_and_asked_for(database_url: str, redis_url: str, logs: LogReader, tmp_path: Path) -> None:
-    with container(database_url=database_url, redis_url=redis_url, export_place=str(tmp_path)) as parts:
+    with container(
+        database_url=database_url, redis_url=redis_url, options=Options(export_place=str(tmp_path))
+    ) as parts:
         tenant = new_tenant(parts, database_url)
         with serving(parts) as api, tenant.client(api, Scope.OPERATOR) as client:
             upload(api, tenant, *DAYS)
@@ -292,7 +294,7 @@ def test_exports_are_listed_and_asked_for(database_url: str, redis_url: str, log
 
 
 def test_where_nothing_is_exported_it_is_said(api: str, tenant: Tenant, parts: Container) -> None:
-    assert parts.export_place is None
+    assert parts.options.export_place is None
     with tenant.client(api, Scope.OPERATOR) as client:
         answer = client.post("/v1/warehouse/exports")
         assert answer.status_code == 409

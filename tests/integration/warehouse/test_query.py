@@ -12,7 +12,7 @@ import pytest
 
 from services.application.authenticate import Scope
 from services.application.query_warehouse import Format, Query, QueryLimits
-from services.bootstrap import Container, container
+from services.bootstrap import Container, Options, container
 from tests.conditions import eventually
 from tests.integration.limited_queries import api, parts, provider
 from tests.stack import Tenant, new_tenant, serving
@@ -26,7 +26,10 @@ LIMITS = QueryLimits(rows=1_000, seconds=2.0, at_once=2)
 def patient(database_url: str, redis_url: str) -> Iterator[str]:
     """An API on the same data that lets queries run for long."""
     limits = QueryLimits(rows=10**7, seconds=200.0)
-    with container(database_url=database_url, redis_url=redis_url, query_limits=limits) as built, serving(built) as url:
+    with (
+        container(database_url=database_url, redis_url=redis_url, options=Options(query_limits=limits)) as built,
+        serving(built) as url,
+    ):
         yield url
 
 

@@ -21,7 +21,7 @@ from services.application.export_logs import View, folder_of
 from services.application.facts import LogsDropped, LogsKept
 from services.application.retain_logs import MonthDue
 from services.application.usage import Month
-from services.bootstrap import Container, container
+from services.bootstrap import Container, Options, container
 from services.persistence.lake import ParquetLake, storage_at
 from services.persistence.log_reader import LogReader
 from tests.integration.admin.visitors import person, signed_in
@@ -234,7 +234,7 @@ def test_the_page_shows_what_is_kept_and_what_happens_next(
     database_url: str, redis_url: str, logs: LogReader, tmp_path: Path
 ) -> None:
     with container(
-        database_url=database_url, redis_url=redis_url, export_place=str(tmp_path), log_months=2
+        database_url=database_url, redis_url=redis_url, options=Options(export_place=str(tmp_path), log_months=2)
     ) as parts, serving(parts) as api:  # fmt: skip
         tenant = new_tenant(parts, database_url)
         house = House(tenant, api, tmp_path, ParquetLake(storage_at(str(tmp_path)), logs), Facts())
