@@ -64,15 +64,33 @@ def take_all(page: Page) -> None:
     page.get_by_role("row").filter(has_text="sample-ocean").get_by_role("link").first.click()
     page.get_by_role("link", name=CLUSTER).last.click()
     _kept(page, "cluster")
-    _kept(page, "tiers", "/admin/tiers")
+    for name in ("links", "transfers", "tiers", "usage", "logs"):
+        _kept(page, name, f"/admin/{name}")
     page.goto("/admin/price-books")
     page.get_by_role("link", name="Sample prices").first.click()
     _kept(page, "price-book")
+    page.goto("/admin/price-books")
+    page.get_by_role("button", name="Draft a copy of Sample prices").click()
+    _dearer(page)
+    page.locator("#what-if").screenshot(path=FOLDER / "what-if.png")
     page.goto("/admin/sql")
     page.get_by_label("Query").fill(QUERY)
     page.get_by_role("button", name="Run").click()
     page.locator("#answer").wait_for()
     _kept(page, "sql")
+
+
+def _dearer(page: Page) -> None:
+    """Another base price for all tiers of the link shown, and what a kWh costs the provider."""
+    together = page.locator("form").filter(has=page.get_by_role("button", name="Set all"))
+    for label, price in (("Base", "0.02"), ("per GB", "0.030"), ("per kWh", "0.25"), ("Margin (share)", "0.30")):
+        together.get_by_label(label).fill(price)
+    with page.expect_navigation():
+        together.get_by_role("button", name="Set all").click()
+    page.get_by_label("What a kWh costs you").fill("0.18")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Keep the cost of energy").click()
+    page.wait_for_timeout(DRAWN_MS)
 
 
 def _sign_in(page: Page, password: str) -> None:
