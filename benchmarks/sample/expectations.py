@@ -9,12 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from benchmarks.sample.behind import behind_the_service
 from services.application.transfer_journal import Begun, TransferNews, Workload
-from services.bootstrap import container
-from services.embedded.postgres import EmbeddedPostgres
-from services.embedded.valkey import EmbeddedValkey
-from services.persistence.roles import APP
-from services.prepare import FIRST_TENANT
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.transfers import Expected
 
@@ -33,16 +29,9 @@ def tell_expectations(folder: Path, offers: Sequence[Offered]) -> None:
     ----------
     folder : of the running service's data.
     """
-    with (
-        EmbeddedPostgres(folder / "postgres", tcp=True) as postgres,
-        EmbeddedValkey(folder / "valkey") as valkey,
-        container(database_url=postgres.url(APP), redis_url=valkey.url()) as parts,
-    ):
-        tenant_id = parts.store.registry.find_tenant(FIRST_TENANT)
-        assert tenant_id is not None, "the service has made it"
-        with parts.store.unit_of_work(tenant_id) as uow:
-            uow.journal.note([_news(each, parts.clock.now()) for each in offers])
-            uow.commit()
+    with behind_the_service(folder) as (parts, tenant_id), parts.store.unit_of_work(tenant_id) as uow:
+        uow.journal.note([_news(each, parts.clock.now()) for each in offers])
+        uow.commit()
 
 
 def _news(offer: Offered, now: datetime) -> TransferNews:

@@ -15,17 +15,14 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from benchmarks.sample.behind import behind_the_service
 from services.api.recommend import enquiry_of
 from services.application.answering import answer
 from services.application.authenticate import Scope, new_secret
 from services.application.journal_quotes import StoredQuote
 from services.application.manage_keys import create_key
 from services.application.price_books import draft_book, publish_book, set_prices
-from services.bootstrap import Container, container
-from services.embedded.postgres import EmbeddedPostgres
-from services.embedded.valkey import EmbeddedValkey
-from services.persistence.roles import APP
-from services.prepare import FIRST_TENANT
+from services.bootstrap import Container
 from tradewind.pricing import PriceModel
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.wire.inventory import NewKey
@@ -64,13 +61,7 @@ def price_and_quote(folder: Path, logged: Sequence[dict[str, Any]]) -> tuple[int
     ----------
     folder : of the running service's data.
     """
-    with (
-        EmbeddedPostgres(folder / "postgres", tcp=True) as postgres,
-        EmbeddedValkey(folder / "valkey") as valkey,
-        container(database_url=postgres.url(APP), redis_url=valkey.url()) as parts,
-    ):
-        tenant_id = parts.store.registry.find_tenant(FIRST_TENANT)
-        assert tenant_id is not None, "the service has made it"
+    with behind_the_service(folder) as (parts, tenant_id):
         begins_at = min(datetime.fromisoformat(row["started_at"]) for row in logged)
         priced = _publish(parts, tenant_id, Standing(begins_at))
         with closing(asyncio.new_event_loop()) as loop:

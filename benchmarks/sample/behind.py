@@ -1,0 +1,25 @@
+"""Behind the sample's service: its parts on its own databases, for what no call of the API can tell in the past."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import UUID
+
+from services.bootstrap import Container, container
+from services.embedded.postgres import EmbeddedPostgres
+from services.embedded.valkey import EmbeddedValkey
+from services.persistence.roles import APP
+from services.prepare import FIRST_TENANT
+
+
+@contextmanager
+def behind_the_service(folder: Path) -> Iterator[tuple[Container, UUID]]:
+    """The parts and the only tenant of the service that runs on the data in ``folder``."""
+    with (
+        EmbeddedPostgres(folder / "postgres", tcp=True) as postgres,
+        EmbeddedValkey(folder / "valkey") as valkey,
+        container(database_url=postgres.url(APP), redis_url=valkey.url()) as parts,
+    ):
+        tenant_id = parts.store.registry.find_tenant(FIRST_TENANT)
+        assert tenant_id is not None, "the service has made it"
+        yield parts, tenant_id
