@@ -45,6 +45,10 @@ class Rows:
     limit: int
     most_bytes: int
 
+    def first_of(self, sized: str) -> str:
+        """As many rows of ``sized`` as are sent, and one more."""
+        return f"SELECT * FROM (\n{sized}\n) AS tradewind_row LIMIT {self.limit + 1}"  # noqa: S608 - the analyst's own, by the analyst's rights
+
 
 class _Copied:
     """What CSV and JSON have in common: the connection that prepared the statement also copies."""
@@ -62,8 +66,8 @@ class _Copied:
         """The connection is its owner's to close."""
 
     def _copy(self, sized: str, options: str) -> psycopg.sql.Composed:
-        query = f"SELECT * FROM (\n{sized}\n) AS tradewind_row LIMIT {self._limit + 1}"  # noqa: S608 - the analyst's own, by the analyst's rights
-        return sql.SQL("COPY ({}) TO STDOUT WITH ({})").format(sql.SQL(query), sql.SQL(options))
+        query = sql.SQL(self._rows.first_of(sized))
+        return sql.SQL("COPY ({}) TO STDOUT WITH ({})").format(query, sql.SQL(options))
 
 
 class CsvRows(_Copied):
@@ -138,10 +142,9 @@ class ArrowRows:
         import pyarrow as pa  # noqa: PLC0415
 
         sized = sized_rows(self._rows.statement, self._rows.columns, self._rows.most_bytes)
-        query = f"SELECT * FROM (\n{sized}\n) AS tradewind_row LIMIT {self._limit + 1}"  # noqa: S608 - see _Copied
         try:
             self._cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(ARROW_BATCH_BYTES)})
-            self._cursor.execute(query)
+            self._cursor.execute(self._rows.first_of(sized))
             reader = self._cursor.fetch_record_batch()
             sink = _Sink()
             with pa.ipc.new_stream(sink, reader.schema) as writer:

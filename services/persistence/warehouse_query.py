@@ -82,7 +82,7 @@ class WarehouseQuery:
                 yield from self._within(stream.chunks())
             finally:
                 stream.close()
-        if stream.cut and query.limit != rows:
+        if stream.cut and query.limit is None:
             raise TooLarge(f"the query has more than {rows} rows, the limit; aggregate, or ask for fewer with limit")
 
     def _within(self, chunks: Iterator[bytes]) -> Iterator[bytes]:

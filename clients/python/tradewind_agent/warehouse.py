@@ -17,8 +17,9 @@ from tradewind_agent.calls import Calls
 from tradewind_agent.errors import LibraryMissing
 
 CUT = b"tradewind.cut"
-ROW_LIMIT = "Tradewind-Row-Limit"
 """Metadata of the last batch of an Arrow stream that ends although there are more rows."""
+ROW_LIMIT = "Tradewind-Row-Limit"
+"""Header: how many rows the answer may have."""
 
 ANSWER_TIMEOUT_S = 600.0
 """Longer than the service lets a query run: it tells of its own limit."""
