@@ -1,22 +1,24 @@
 """The text of one statement of an analyst: where its parameters are, and where it ends.
 
-Only as much of PostgreSQL's lexical structure as tells these apart from strings, names and comments. The server has
-parsed the statement before this is relied on.
+Only as much of PostgreSQL's lexical structure (its scan.l) as tells these apart from strings, names and comments. The
+server has parsed the statement before, and is asked afterwards whether it reads it likewise: see `bound_statement`.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 
-# Alternatives in the order in which they must be tried; a string with escapes may go on after a line break.
+# Alternatives in the order in which they must be tried. A string with escapes goes on after a line break, before and
+# after which comments to the end of a line may stand. Bytes above 127 are letters of a name, whatever they mean.
 _TOKENS = re.compile(
     r"""
-      --[^\n]*
-    | [eE]'(?:[^'\\]|\\.|'')*'(?:\s*\n\s*'(?:[^'\\]|\\.|'')*')*
+      --[^\n\r]*
+    | [eE]'(?:[^'\\]|\\.|'')*'
+      (?:(?:[ \t\f\v]|--[^\n\r]*+)*+[\n\r](?:[ \t\n\r\f\v]|--[^\n\r]*+[\n\r])*+'(?:[^'\\]|\\.|'')*')*
     | '(?:[^']|'')*'
     | "(?:[^"]|"")*"
-    | \$(?P<tag>(?:[^\W\d]\w*)?)\$.*?\$(?P=tag)\$
-    | [^\W\d][\w$]*
-    | \$(?P<parameter>\d+)
+    | \$(?P<tag>(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)?)\$.*?\$(?P=tag)\$
+    | [A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*
+    | \$(?P<parameter>[0-9]+)
     | (?P<comment>/\*)
     | (?P<end>;)
     """,
@@ -31,6 +33,7 @@ class SqlText:
     Attributes
     ----------
     parameters : numbers of its ``$n``.
+    places : how many ``$n`` there are.
     """
 
     def __init__(self, sql: str) -> None:
@@ -49,11 +52,23 @@ class SqlText:
                 self._pieces += (sql[begin : found.start()], int(found["parameter"]))
                 begin = at
         self._pieces.append(sql[begin:])
-        self.parameters = frozenset(piece for piece in self._pieces if isinstance(piece, int))
+        numbers = [piece for piece in self._pieces if isinstance(piece, int)]
+        self.parameters = frozenset(numbers)
+        self.places = len(numbers)
 
-    def filled(self, literals: Mapping[int, str]) -> str:
-        """The statement with ``literals`` in place of its parameters, and without the semicolon at its end."""
-        return "".join(f" {literals[piece]} " if isinstance(piece, int) else piece for piece in self._pieces)
+    def filled(self, value: Callable[[int, int], str]) -> str:
+        """The statement with ``value(place, number)`` instead of each parameter, and without the semicolon at its end.
+
+        Places are counted from 1.
+        """
+        text, place = [], 0
+        for piece in self._pieces:
+            if isinstance(piece, int):
+                place += 1
+                text.append(f" {value(place, piece)} ")
+            else:
+                text.append(piece)
+        return "".join(text)
 
 
 def _end_of_comment(sql: str, at: int) -> int:
