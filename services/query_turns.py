@@ -11,7 +11,7 @@ from uuid import UUID
 from starlette.types import Receive
 
 from services.application.query_warehouse import QueryLimits, QueryRun
-from tradewind.errors import TooLarge, Unavailable
+from tradewind.errors import QueryRefused, TooLarge, Unavailable
 from tradewind.units import format_bytes
 
 
@@ -30,6 +30,7 @@ class QueryTurns:
         self._threads = ThreadPoolExecutor(limits.in_all, thread_name_prefix="query")
         self._running: Counter[UUID] = Counter()
         self._at_once, self._in_all = limits.at_once, limits.in_all
+        self.limits = limits
 
     def take(self, tenant_id: UUID) -> None:
         """Take a turn, to be given back.
@@ -58,7 +59,9 @@ class QueryTurns:
 
 
 class FollowedQuery:
-    """A query that has its turn, for as long as the context lasts and its client waits.
+    """A query that has its turn, for as long as the context lasts and its client waits and takes the answer.
+
+    What takes longer than the limit within the context is stopped, be it the client, which would keep the turn.
 
     Parameters
     ----------
@@ -78,7 +81,10 @@ class FollowedQuery:
         ------
         Unavailable : there is no turn.
         """
+        limits = self._turns.limits
         self._turns.take(self._query.tenant_id)
+        self._time = asyncio.timeout(limits.seconds + limits.taking_seconds)
+        await self._time.__aenter__()
         self._chunks = self._query.chunks()
         self._leaving = asyncio.create_task(_gone(self._receive))
         return self
@@ -86,9 +92,21 @@ class FollowedQuery:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._leaving.cancel()
-        await asyncio.shield(asyncio.to_thread(self._chunks.close))  # type: ignore[attr-defined]  # a generator's
-        self._turns.give_back(self._query.tenant_id)
+        """End.
+
+        Raises
+        ------
+        QueryRefused : the time is over.
+        """
+        try:
+            await self._time.__aexit__(kind, error, trace)
+        except TimeoutError as late:
+            limit_s = self._turns.limits.seconds
+            raise QueryRefused(f"the query was stopped: its answer was not taken in {limit_s:g} s, the limit") from late
+        finally:
+            self._leaving.cancel()
+            await asyncio.shield(asyncio.to_thread(self._chunks.close))  # type: ignore[attr-defined]  # a generator's
+            self._turns.give_back(self._query.tenant_id)
 
     async def next(self) -> bytes | None:
         """The next piece; None after the last.

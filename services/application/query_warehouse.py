@@ -44,6 +44,8 @@ class QueryLimits:
 
     rows: int = 10_000_000
     seconds: float = 120.0
+    taking_seconds: float = 10.0
+    """After these, for a client to take what is on its way: the database measures no time while it waits to send."""
     row_bytes: int = 16 * MIB
     """Of one row as it is sent. Rows are whole in memory, some times over."""
     answer_bytes: int = 8 * GIB

@@ -2,7 +2,9 @@
 
 import csv
 import io
+import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import psycopg
@@ -11,6 +13,7 @@ import pytest
 from services.application.authenticate import Scope
 from services.application.query_warehouse import QueryLimits
 from services.persistence.bound_statement import bound
+from tests.conditions import eventually
 from tests.integration.limited_queries import api, parts, provider
 from tests.stack import Tenant
 from tradewind.errors import QueryRefused
@@ -20,7 +23,7 @@ from tradewind_agent.errors import BodyTooLarge, RequestRefused
 
 __all__ = ["api", "parts", "provider"]
 
-LIMITS = QueryLimits(rows=1_000, seconds=2.0, row_bytes=MIB, at_once=2)
+LIMITS = QueryLimits(rows=1_000, seconds=2.0, taking_seconds=0.5, row_bytes=MIB, at_once=2)
 CONTINUED = "SELECT $1::text AS a, E'a' -- c\n '\\' , $1 z' AS b"
 """PostgreSQL sees one string from ``E`` to ``z'``: a comment may stand where a string goes on."""
 LIKE_THESE = {
@@ -114,3 +117,20 @@ def test_the_size_of_a_row_is_told_whatever_its_columns_are_called(client: Clien
     name = ") AS sized -- ' \\ $1 %s"
     with pytest.raises(BodyTooLarge, match="more than the 1048576"):
         answer(client, f"""SELECT repeat('x', 20000000) AS "{name}" """, format_)
+
+
+def test_a_client_that_reads_nothing_is_left(
+    provider: Tenant, api: str, client: Client, admin_database_url: str
+) -> None:
+    asked = {"sql": "SELECT repeat('unread', 20000) FROM generate_series(1, 1000)", "format": "csv"}
+    with provider.client(api) as http, ExitStack() as opened:
+        request = http.build_request("POST", "/v1/warehouse/query", json=asked)
+        fields = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+        for _ in range(LIMITS.at_once):
+            stalled = opened.enter_context(socket.create_connection((request.url.host, request.url.port)))
+            stalled.sendall(f"POST {request.url.path} HTTP/1.1\r\n{fields}\r\n".encode() + request.read())
+            assert stalled.recv(1)  # the answer has begun
+        admin = opened.enter_context(psycopg.connect(admin_database_url, autocommit=True))
+        running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%unread%' AND pid <> pg_backend_pid()"
+        eventually(lambda: admin.execute(running).fetchone() == (0,))
+        eventually(lambda: http.post("/v1/warehouse/query", json={"sql": "SELECT 1"}).status_code == 200)
