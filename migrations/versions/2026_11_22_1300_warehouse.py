@@ -25,7 +25,7 @@ def upgrade() -> None:
     protect("warehouse_logins")
     op.execute(PERSONAL_LOGINS)
     protect("personal_logins")
-    for function in (MAKE_READER, DROP_READER, OPEN_LOGIN, CLOSE_LOGIN, OPEN_PERSONAL, CLOSE_PERSONAL):
+    for function in (MAKE_READER, DROP_READER, OPEN_LOGIN, CLOSE_LOGIN, OPEN_PERSONAL, EXTEND_PERSONAL, CLOSE_PERSONAL):
         op.execute(function)
     for signature in OWNERS_OWN:
         op.execute(f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC")
@@ -48,7 +48,8 @@ OWNERS_OWN = ("make_warehouse_reader(text, integer, text)", "drop_warehouse_read
 PUBLISHED = (
     "open_warehouse_login(text, text)",
     "close_warehouse_login(text)",
-    "open_personal_login(uuid, text)",
+    "open_personal_login(uuid, text, timestamptz)",
+    "extend_personal_login(uuid, timestamptz)",
     "close_personal_login(uuid)",
 )
 
@@ -92,7 +93,8 @@ PERSONAL_LOGINS = """
         user_id uuid PRIMARY KEY REFERENCES users ON DELETE CASCADE,
         tenant_id uuid NOT NULL REFERENCES tenants ON DELETE CASCADE,
         name text NOT NULL,
-        created_at timestamptz NOT NULL
+        created_at timestamptz NOT NULL,
+        valid_until timestamptz
     )
 """
 
@@ -162,7 +164,7 @@ CLOSE_LOGIN = """
 
 # A name has 63 characters, too few for two ids: of the person's there is the end, which tells no time.
 OPEN_PERSONAL = """
-    CREATE FUNCTION open_personal_login(person uuid, new_password text) RETURNS text
+    CREATE FUNCTION open_personal_login(person uuid, new_password text, until timestamptz) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
     DECLARE
         tenant constant uuid := nullif(current_setting('tradewind.tenant', true), '')::uuid;
@@ -173,7 +175,23 @@ OPEN_PERSONAL = """
             RAISE EXCEPTION 'no login of nobody' USING ERRCODE = 'invalid_parameter_value';
         END IF;
         PERFORM make_warehouse_reader(login, 5, new_password);
+        EXECUTE format('ALTER ROLE %I VALID UNTIL %L', login, coalesce(until, 'infinity'));
         RETURN login;
+    END
+    $$
+"""
+
+EXTEND_PERSONAL = """
+    CREATE FUNCTION extend_personal_login(person uuid, until timestamptz) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+    DECLARE
+        tenant constant uuid := nullif(current_setting('tradewind.tenant', true), '')::uuid;
+        login constant text := 'tradewind_person_' || replace(tenant::text, '-', '')
+                               || '_' || right(person::text, 12);
+    BEGIN
+        IF EXISTS (SELECT FROM pg_roles WHERE rolname = login) THEN
+            EXECUTE format('ALTER ROLE %I VALID UNTIL %L', login, until);
+        END IF;
     END
     $$
 """

@@ -9,7 +9,7 @@ from uuid import UUID
 from services.application.audit import Audit
 from services.application.ports import Clock
 from services.application.query_warehouse import PASSWORD_BYTES, StoredLogin
-from services.application.sign_in import Visitor
+from services.application.sign_in import LONGEST_SESSION, Visitor
 from services.application.users import READING_ROLES, User, withdraw_login
 from tradewind.errors import NotFound, NotPermitted
 
@@ -20,6 +20,7 @@ class PersonalLogin:
 
     name: str
     created_at: datetime
+    valid_until: datetime | None
 
 
 class Users(Protocol):
@@ -29,7 +30,9 @@ class Users(Protocol):
 
 class Logins(Protocol):
     def personal(self, user_id: UUID) -> PersonalLogin | None: ...
-    def open_personal(self, user_id: UUID, password: str, *, at: datetime) -> StoredLogin: ...
+    def open_personal(
+        self, user_id: UUID, password: str, *, at: datetime, until: datetime | None
+    ) -> StoredLogin: ...
     def close_personal(self, user_id: UUID) -> bool: ...
 
 
@@ -48,6 +51,9 @@ class PersonalLoginUnitOfWork(Protocol):
 def make_personal_login(visitor: Visitor, *, uow: PersonalLoginUnitOfWork, clock: Clock) -> StoredLogin:
     """A login for oneself, with a password that is kept nowhere; the one before opens nothing any more.
 
+    Whoever signs in at the provider alone has it as long as a session from the last sign-in on: who is taken out there
+    is told of to nobody here.
+
     Raises
     ------
     NotPermitted : the person has no role that reads the warehouse, or not any more.
@@ -58,7 +64,10 @@ def make_personal_login(visitor: Visitor, *, uow: PersonalLoginUnitOfWork, clock
     if user.disabled_at is not None or user.roles.isdisjoint(READING_ROLES):
         raise NotPermitted(f"this needs the role {' or '.join(READING_ROLES)}")
     replaced = uow.warehouse_logins.close_personal(user.id)
-    login = uow.warehouse_logins.open_personal(user.id, secrets.token_urlsafe(PASSWORD_BYTES), at=clock.now())
+    now, until = clock.now(), None
+    if user.signs_in_elsewhere:
+        until = (user.last_sign_in_at or now) + LONGEST_SESSION
+    login = uow.warehouse_logins.open_personal(user.id, secrets.token_urlsafe(PASSWORD_BYTES), at=now, until=until)
     uow.audit.note(f"warehouse_login.{'replaced' if replaced else 'created'}", login.name, of=user.login)
     uow.commit()
     return login

@@ -2,7 +2,8 @@
 
 A person is known by issuer and subject, which never change and are nobody else's. The first sign-in makes the person,
 or takes over an account that an operator has made for it without a password; an account with one is never taken over,
-because at many providers people choose their names themselves. Roles are those of the provider, at each sign-in anew.
+because at many providers people choose their names themselves. Roles are those of the provider, at each sign-in anew;
+whom it no longer lets in has no session left here, and no login to the database.
 """
 
 import secrets
@@ -17,7 +18,7 @@ from services.application.audit import SERVICE, Actor, Audit
 from services.application.authenticate import sha256_of
 from services.application.ports import Clock
 from services.application.sign_in import LONGEST_SESSION, SESSION_BYTES, FoundUser
-from services.application.users import MAX_LOGIN_LENGTH, READING_ROLES, PersonalLogins, User, withdraw_login
+from services.application.users import MAX_LOGIN_LENGTH, PersonalLogins, RoleHolders, User, put_roles, shut_out
 from tradewind.errors import Conflict, Unauthenticated
 
 EVERYBODY = "*"
@@ -63,10 +64,8 @@ class Identity:
     claims: Mapping[str, Any]
 
 
-class Users(Protocol):
+class Users(RoleHolders, Protocol):
     def add(self, login: str, password_hash: str | None, roles: Sequence[str], *, at: datetime) -> User: ...
-    def get(self, user_id: UUID) -> User: ...
-    def set_roles(self, user_id: UUID, roles: Sequence[str]) -> None: ...
     def note_sign_in(self, user_id: UUID, at: datetime) -> None: ...
     def link(self, user_id: UUID, issuer: str, subject: str) -> None:
         """Know the person by this identity; ``Conflict`` if they are known by another one already."""
@@ -74,6 +73,11 @@ class Users(Protocol):
 
 class Sessions(Protocol):
     def begin(self, secret_sha256: bytes, user_id: UUID, *, at: datetime, expires_at: datetime) -> None: ...
+    def end_all(self, user_id: UUID) -> None: ...
+
+
+class Logins(PersonalLogins, Protocol):
+    def extend_personal(self, user_id: UUID, *, until: datetime) -> None: ...
 
 
 class SignOnUnitOfWork(Protocol):
@@ -84,7 +88,7 @@ class SignOnUnitOfWork(Protocol):
     @property
     def user_sessions(self) -> Sessions: ...
     @property
-    def warehouse_logins(self) -> PersonalLogins: ...
+    def warehouse_logins(self) -> Logins: ...
     @property
     def audit(self) -> Audit: ...
     def commit(self) -> None: ...
@@ -109,27 +113,54 @@ class SingleSignOn:
 
         Raises
         ------
-        Unauthenticated : the person is not to come in; why, in words for themselves.
+        Unauthenticated : the person is not to come in; why, in words for themselves. Somebody who is known is shut out.
         """
-        tenant_id, roles = self._tenant(identity), self._roles(identity)
         found = self.find_identity(identity.issuer, identity.subject)
+        try:
+            return self._begin(identity, found)
+        except Unauthenticated as refused:
+            if found is not None:
+                self._shut_out(found, str(refused))
+            raise
+
+    def _begin(self, identity: Identity, found: FoundUser | None) -> str:
+        tenant_id, roles = self._tenant(identity), self._roles(identity)
         if found is not None and found.tenant_id != tenant_id:
             raise Unauthenticated("your account here is of another tenant; ask an operator")
         now, secret = self.clock.now(), secrets.token_urlsafe(SESSION_BYTES)
         with self.open_(tenant_id, SERVICE) as uow:
+            uow.users.hold_all()
             user = uow.users.get(found.id) if found is not None else self._linked(identity, roles, uow, tenant_id)
             if user.disabled_at is not None:
                 raise Unauthenticated("your account here is disabled; ask an operator")
             if user.roles != frozenset(roles):
-                uow.users.set_roles(user.id, roles)
-                uow.audit.note("user.roles_changed", user.login, before=sorted(user.roles), after=roles, by="oidc")
-                if not set(roles) & set(READING_ROLES):
-                    withdraw_login(user, uow=uow)
+                self._put_roles(user, roles, uow)
+            until = now + LONGEST_SESSION
             uow.users.note_sign_in(user.id, now)
-            uow.user_sessions.begin(sha256_of(secret), user.id, at=now, expires_at=now + LONGEST_SESSION)
+            uow.user_sessions.begin(sha256_of(secret), user.id, at=now, expires_at=until)
+            if user.signs_in_elsewhere:
+                uow.warehouse_logins.extend_personal(user.id, until=until)
             uow.audit.note("user.signed_in", user.login, by="oidc", issuer=identity.issuer, identity=identity.subject)
             uow.commit()
         return secret
+
+    def _put_roles(self, user: User, roles: Sequence[str], uow: SignOnUnitOfWork) -> None:
+        try:
+            put_roles(user.id, roles, uow=uow, by="oidc")
+        except Conflict as last:
+            raise Unauthenticated(
+                "your groups make you an operator no more, and you are the last one here; "
+                "let somebody sign in first whose groups do"
+            ) from last
+
+    def _shut_out(self, found: FoundUser, reason: str) -> None:
+        """What an earlier sign-in has opened is closed, and not only when its time is over."""
+        with self.open_(found.tenant_id, SERVICE) as uow:
+            uow.users.hold_all()
+            user = uow.users.get(found.id)
+            uow.audit.note("user.refused", user.login, by="oidc", reason=reason)
+            shut_out(user, uow=uow)
+            uow.commit()
 
     def _linked(self, identity: Identity, roles: Sequence[str], uow: SignOnUnitOfWork, tenant_id: UUID) -> User:
         """The account of somebody who has not been here before, known by the identity from now on."""

@@ -42,12 +42,15 @@ class User:
         return self.password_hash is None
 
 
-class Users(Protocol):
-    def add(self, login: str, password_hash: str | None, roles: Sequence[str], *, at: datetime) -> User: ...
+class RoleHolders(Protocol):
     def get(self, user_id: UUID) -> User: ...
     def all(self) -> Sequence[User]: ...
     def hold_all(self) -> None: ...
     def set_roles(self, user_id: UUID, roles: Sequence[str]) -> None: ...
+
+
+class Users(RoleHolders, Protocol):
+    def add(self, login: str, password_hash: str | None, roles: Sequence[str], *, at: datetime) -> User: ...
     def set_password(self, user_id: UUID, password_hash: str | None, *, must_change: bool) -> None: ...
     def set_disabled(self, user_id: UUID, at: datetime | None) -> None: ...
 
@@ -65,6 +68,16 @@ class WithdrawalUnitOfWork(Protocol):
     def warehouse_logins(self) -> PersonalLogins: ...
     @property
     def audit(self) -> Audit: ...
+
+
+class ShutOutUnitOfWork(WithdrawalUnitOfWork, Protocol):
+    @property
+    def user_sessions(self) -> Sessions: ...
+
+
+class RoleUnitOfWork(WithdrawalUnitOfWork, Protocol):
+    @property
+    def users(self) -> RoleHolders: ...
 
 
 class UserUnitOfWork(Protocol):
@@ -113,10 +126,12 @@ def invite_user(login: str, roles: Collection[str], *, uow: UserUnitOfWork, cloc
 
 
 def remove_password(user_id: UUID, *, uow: UserUnitOfWork) -> None:
-    """Leave a person's sign-in to the OpenID provider, and sign them out everywhere."""
+    """Leave a person's sign-in to the OpenID provider, and sign them out everywhere, the database included."""
+    uow.users.hold_all()  # who makes a login to the database meanwhile is waited for
     uow.users.set_password(user_id, None, must_change=False)
-    uow.user_sessions.end_all(user_id)
-    uow.audit.note("user.password_removed", uow.users.get(user_id).login)
+    user = uow.users.get(user_id)
+    uow.audit.note("user.password_removed", user.login)
+    shut_out(user, uow=uow)
     uow.commit()
 
 
@@ -128,6 +143,12 @@ def withdraw_login(user: User, *, uow: WithdrawalUnitOfWork) -> bool:
     return True
 
 
+def shut_out(user: User, *, uow: ShutOutUnitOfWork) -> None:
+    """End a person's sessions and take their login to the database away. The caller commits."""
+    uow.user_sessions.end_all(user.id)
+    withdraw_login(user, uow=uow)
+
+
 def change_roles(user_id: UUID, roles: Collection[str], *, uow: UserUnitOfWork) -> None:
     """Let a person do other things from now on.
 
@@ -135,15 +156,29 @@ def change_roles(user_id: UUID, roles: Collection[str], *, uow: UserUnitOfWork) 
     ------
     Conflict : nobody would be left who manages people.
     """
-    wanted = _roles(roles)
+    put_roles(user_id, _roles(roles), uow=uow)
+    uow.commit()
+
+
+def put_roles(user_id: UUID, wanted: Sequence[str], *, uow: RoleUnitOfWork, **told: str) -> None:
+    """Give a person these roles and no other, and take what only the others allowed. The caller commits.
+
+    Parameters
+    ----------
+    told : what the log of changes tells beside the roles.
+
+    Raises
+    ------
+    Conflict : nobody would be left who manages people.
+    """
     uow.users.hold_all()  # two operators must not take each other's roles at once
     user = uow.users.get(user_id)
     uow.users.set_roles(user_id, wanted)
-    _check_operators(uow)
-    uow.audit.note("user.roles_changed", user.login, before=sorted(user.roles), after=wanted)
+    if Scope.OPERATOR in user.roles:
+        _check_operators(uow)
+    uow.audit.note("user.roles_changed", user.login, before=sorted(user.roles), after=wanted, **told)
     if not set(wanted) & set(READING_ROLES):
         withdraw_login(user, uow=uow)
-    uow.commit()
 
 
 def disable_user(user_id: UUID, *, uow: UserUnitOfWork, clock: Clock) -> None:
@@ -155,11 +190,10 @@ def disable_user(user_id: UUID, *, uow: UserUnitOfWork, clock: Clock) -> None:
     """
     uow.users.hold_all()
     uow.users.set_disabled(user_id, clock.now())
-    uow.user_sessions.end_all(user_id)
     _check_operators(uow)
     user = uow.users.get(user_id)
     uow.audit.note("user.disabled", user.login)
-    withdraw_login(user, uow=uow)
+    shut_out(user, uow=uow)
     uow.commit()
 
 
@@ -180,16 +214,19 @@ def let_in_again(user_id: UUID, *, passwords: Passwords, uow: UserUnitOfWork) ->
 
 
 def reset_password(user_id: UUID, *, passwords: Passwords, uow: UserUnitOfWork) -> str:
-    """Give a person a new password for one sign-in, and sign them out everywhere."""
+    """Give a person a new password for one sign-in, and sign them out everywhere, the database included."""
     password = initial_password()
-    uow.users.set_password(user_id, passwords.hashed(password), must_change=True)
-    uow.user_sessions.end_all(user_id)
-    uow.audit.note("user.password_reset", uow.users.get(user_id).login)
+    hashed = passwords.hashed(password)
+    uow.users.hold_all()  # who makes a login to the database meanwhile is waited for
+    uow.users.set_password(user_id, hashed, must_change=True)
+    user = uow.users.get(user_id)
+    uow.audit.note("user.password_reset", user.login)
+    shut_out(user, uow=uow)
     uow.commit()
     return password
 
 
-def _check_operators(uow: UserUnitOfWork) -> None:
+def _check_operators(uow: RoleUnitOfWork) -> None:
     if not any(Scope.OPERATOR in user.roles and user.disabled_at is None for user in uow.users.all()):
         raise Conflict("at least one person must stay an operator, for nobody else can manage people")
 

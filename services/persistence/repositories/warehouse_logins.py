@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.personal_logins import PersonalLogin
@@ -43,18 +43,26 @@ class WarehouseLogins:
 
     def personal(self, user_id: UUID) -> PersonalLogin | None:
         """A person's own login, if they have one."""
-        found = self._connection.execute(
-            select(personal_logins.c.name, personal_logins.c.created_at).where(personal_logins.c.user_id == user_id)
-        ).first()
-        return found and PersonalLogin(found.name, found.created_at)
+        found = self._connection.execute(select(personal_logins).where(personal_logins.c.user_id == user_id)).first()
+        return None if found is None else PersonalLogin(found.name, found.created_at, found.valid_until)
 
-    def open_personal(self, user_id: UUID, password: str, *, at: datetime) -> StoredLogin:
-        """Make a person's own login; the password is kept by the database alone, as a hash."""
-        name = self._connection.execute(select(func.open_personal_login(user_id, password))).scalar_one()
+    def open_personal(self, user_id: UUID, password: str, *, at: datetime, until: datetime | None) -> StoredLogin:
+        """Make a person's own login; the password is kept by the database alone, as a hash, and opens nothing later."""
+        name = self._connection.execute(select(func.open_personal_login(user_id, password, until))).scalar_one()
         self._connection.execute(
-            insert(personal_logins).values(user_id=user_id, tenant_id=self._tenant_id, name=name, created_at=at)
+            insert(personal_logins).values(
+                user_id=user_id, tenant_id=self._tenant_id, name=name, created_at=at, valid_until=until
+            )
         )
         return StoredLogin(name, password, at)
+
+    def extend_personal(self, user_id: UUID, *, until: datetime) -> None:
+        """Let a person's own login, if there is one, open sessions until another time."""
+        changed = self._connection.execute(
+            update(personal_logins).where(personal_logins.c.user_id == user_id).values(valid_until=until)
+        )
+        if changed.rowcount:
+            self._connection.execute(select(func.extend_personal_login(user_id, until)))
 
     def close_personal(self, user_id: UUID) -> bool:
         """Remove a person's own login and end its sessions; whether there was one."""

@@ -20,6 +20,7 @@ personal_logins = Table(
     tenant_column(),
     label("name"),
     instant("created_at"),
+    instant("valid_until", nullable=True),
 )
 
 saved_queries = Table(
