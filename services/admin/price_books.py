@@ -17,6 +17,7 @@ from services.admin.what_ifs import shown as what_if_shown
 from services.application.authenticate import Scope
 from services.application.currencies import currencies
 from services.application.price_books import (
+    ENERGY_COST_SET,
     BookState,
     draft_book,
     in_force,
@@ -91,6 +92,7 @@ def book_page(
 ) -> Response:
     """One book: its prices by link and cluster, and what it changes."""
     now = parts.clock.now()
+    may_change = visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR)
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         book = uow.price_books.get(book_id)
         beside = in_force(uow.price_books, now)
@@ -100,9 +102,12 @@ def book_page(
         shown = shown_link(links, link, learned)
         tiers = [] if shown is None else tiers_of_link(shown.id, uow)
         changed = changes(book, beside, uow)
-        history = uow.audit.of_book(book_id, limit=HISTORY + 1, before=older)
-        tried = try_on_demand(book, beside, now=now, uow=uow) if book.state(now) is BookState.DRAFT else None
-    may_change = visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR)
+        history = uow.audit.of_book(
+            book_id, limit=HISTORY + 1, before=older, but=() if may_change else (ENERGY_COST_SET,)
+        )
+        # What energy costs and what is left are the provider's own matter, as in the API.
+        is_tried = may_change and book.state(now) is BookState.DRAFT
+        tried = try_on_demand(book, beside, now=now, uow=uow) if is_tried else None
     asked = [each for each in tiers if (each.partition.confidence, each.partition.energy_basis) == (confidence, basis)]
     return page(
         request,

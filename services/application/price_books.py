@@ -17,6 +17,9 @@ from tradewind.errors import Conflict, InvalidValue
 from tradewind.pricing import PriceModel, check_energy_cost
 from tradewind.sla import EnergyBasis
 
+ENERGY_COST_SET = "price_book.energy_cost_set"
+"""The entry of the log of changes that tells what energy costs the provider: for providers and operators alone."""
+
 
 class BookState(StrEnum):
     DRAFT = "draft"
@@ -191,7 +194,7 @@ def set_energy_cost(book_id: UUID, per_kwh: Decimal | None, *, version: int | No
         return book
     uow.price_books.set_energy_cost(book_id, None if per_kwh is None else check_energy_cost(per_kwh))
     uow.audit.note(
-        "price_book.energy_cost_set",
+        ENERGY_COST_SET,
         book.name,
         id=str(book_id),
         before=_cost_words(book.energy_cost_per_kwh, book.currency),

@@ -28,11 +28,14 @@ class AuditLog:
             )
         )
 
-    def of_book(self, book_id: UUID, *, limit: int, before: int | None = None) -> Sequence[AuditEntry]:
-        """Changes of one price book before an entry, the newest first."""
+    def of_book(
+        self, book_id: UUID, *, limit: int, before: int | None = None, but: Sequence[str] = ()
+    ) -> Sequence[AuditEntry]:
+        """Changes of one price book before an entry, the newest first; ``but`` : actions that are left out."""
         told = audit_log.c.detail
         is_of_it = or_(told["id"].astext == str(book_id), told["book"].astext == str(book_id))
-        return self._read(self._newest(limit, before).where(audit_log.c.action.startswith("price"), is_of_it))
+        action = audit_log.c.action
+        return self._read(self._newest(limit, before).where(action.startswith("price"), action.not_in(but), is_of_it))
 
     def page(self, *, before: int | None = None, limit: int, about: str | None = None) -> Sequence[AuditEntry]:
         """Entries before one, the newest first; ``about`` : the beginning of their action."""

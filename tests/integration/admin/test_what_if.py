@@ -87,6 +87,24 @@ def test_a_draft_is_tried_on_the_requests_of_the_last_month(
         assert cell(shown(draft), "Requests not priced") == ["0", "2", "+2"]
 
 
+def test_the_cost_of_energy_and_what_it_leaves_are_for_those_who_set_prices(
+    api: str, learned: Tenant, parts: Container
+) -> None:
+    with (
+        learned.client(api, Scope.PROVIDER) as provider,
+        signed_in(api, person(parts, learned, "provider")) as visitor,
+        signed_in(api, person(parts, learned, "analyst")) as analyst,
+    ):
+        draft = provider.post("/v1/price-books", json={"name": "Autumn", "currency": "EUR"}).json()
+        here = f"/admin/price-books/{draft['id']}"
+        visitor.submit(f"{here}/energy-cost", version=draft["version"], energy_cost_per_kwh="0.7654")
+        told = ("0.7654", "energy cost set", 'id="what-if"')
+        assert [each in visitor.get(here).text for each in told] == [True] * 3
+        shown = analyst.get(here)
+        assert (shown.status_code, [each in shown.text for each in told]) == (200, [False] * 3)
+        assert "price book drafted" in shown.text
+
+
 def test_other_currencies_stand_side_by_side_without_a_difference(api: str, learned: Tenant, parts: Container) -> None:
     with (
         learned.client(api, Scope.PROVIDER, Scope.AGENT) as provider,
