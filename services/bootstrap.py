@@ -23,6 +23,7 @@ from services.application.jobs import KeyChanged, LimitsChanged, Notice, PricesC
 from services.application.live_shares import LiveShares
 from services.application.log_lines import BodyLimits
 from services.application.passwords import Passwords
+from services.application.pending_sign_ins import ShortMemory
 from services.application.ports import Clock
 from services.application.query_warehouse import LoginKind, QueryLimits, StoredLogin, login_of
 from services.application.single_flight import SingleFlight
@@ -35,6 +36,7 @@ from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
 from services.queue.notices import NoticeListener
 from services.queue.quote_recorder import QuoteRecorder
 from services.queue.sessions import RedisSessions
+from services.queue.short_memory import RedisMemory
 from services.telemetry import Event, Metrics, logger
 
 if TYPE_CHECKING:
@@ -112,6 +114,7 @@ class Container:
     log: FilteringBoundLogger
     body_limits: BodyLimits
     passwords: Passwords
+    pending_sign_ins: ShortMemory
     options: Options
 
 
@@ -165,6 +168,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             log=log,
             body_limits=BodyLimits(),
             passwords=Passwords(),
+            pending_sign_ins=RedisMemory(client),
             options=options,
         )
 

@@ -11,7 +11,6 @@ from services.admin.visitors import HOME, Parts, own_address
 from services.application.pending_sign_ins import KEPT_S, PendingSignIn, keep, take
 from services.application.single_sign_on import SingleSignOn
 from services.bootstrap import Container, SignOn
-from services.queue.short_memory import RedisMemory
 from tradewind.errors import NotFound, Unauthenticated, Unavailable
 
 router = page_router("/sign-in/oidc")
@@ -30,7 +29,7 @@ def begin(request: Request, parts: Parts, next: str = HOME) -> Response:  # noqa
     try:
         begun = sign_on.provider.begin(_callback(request))
         pending = PendingSignIn(nonce=begun.nonce, verifier=begun.verifier, next=own_address(next))
-        browser = keep(pending, begun.state, RedisMemory(parts.client))
+        browser = keep(pending, begun.state, parts.pending_sign_ins)
     except Unavailable as away:
         return sign_in_form(request, parts, next, problem=str(away), status=HTTPStatus.SERVICE_UNAVAILABLE)
     response = go_to(request, begun.address)
@@ -52,7 +51,7 @@ def come_back(request: Request, parts: Parts, state: Text = "", code: Text = "",
     """Begin a session of whoever the provider says it is; nothing is changed where that is not to be believed."""
     sign_on, next_page = _configured(parts), HOME
     try:
-        pending = take(state, request.cookies.get(COOKIE, ""), RedisMemory(parts.client))
+        pending = take(state, request.cookies.get(COOKIE, ""), parts.pending_sign_ins)
         next_page = pending.next
         secret = _signed_in(request, parts, sign_on, pending, code="" if error else code)
     except (Unauthenticated, Unavailable) as refused:
