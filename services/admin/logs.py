@@ -11,6 +11,7 @@ from fastapi import Form, Path, Query, Request, Response
 from services.admin.events import following
 from services.admin.pages import done, fragment, page, page_router
 from services.admin.visitors import Operator, Parts, SignInsOf, Visit
+from services.application.log_rows import RAW_KEPT_BYTES
 from services.application.long_work import LongWork, long_work
 from services.application.retention_page import due_from, next_of
 from services.application.retry_rows import MOST_RETRIED, Refusal, dismiss_row, retry_all, retry_row
@@ -93,6 +94,7 @@ def quarantine_page(
         query=partial(_query, asked),
         matching=matching,
         most_retried=MOST_RETRIED,
+        longest_kept=RAW_KEPT_BYTES,
     )
 
 

@@ -15,7 +15,10 @@ from tradewind.wire.logs import ALREADY_STORED
 from tradewind.wire.records import RATE_TOLERANCE, WirePath, WireRecord, parse_row
 
 RAW_KEPT_BYTES = 64 * KIB
-"""Of a rejected line, for the quarantine."""
+"""Of the longest line that is kept in the quarantine: one that is cut can never be tried again as it was."""
+
+NUL = b"\x00"
+"""PostgreSQL's text holds none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,12 @@ class AcceptedRow(NamedTuple):
 
 
 class RejectedRow(NamedTuple):
+    """``raw`` : the line as it came; ``None`` where it is too long to keep, or no text that can be stored unchanged."""
+
     row: int
     field: str
     reason: str
-    raw: bytes | None
+    raw: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +172,16 @@ class Block:
         return AcceptedRow(line.number, record, tally.link)
 
     def _reject(self, line: Line, wrong: InvalidValue) -> None:
-        self.rejected.append(RejectedRow(line.number, wrong.field, wrong.reason, line.content[:RAW_KEPT_BYTES]))
+        self.rejected.append(RejectedRow(line.number, wrong.field, wrong.reason, _kept_whole(line)))
+
+
+def _kept_whole(line: Line) -> str | None:
+    if line.too_long or len(line.content) > RAW_KEPT_BYTES or NUL in line.content:
+        return None
+    try:
+        return line.content.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _link_names(record: WireRecord) -> LinkNames:

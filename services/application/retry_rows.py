@@ -19,7 +19,7 @@ MOST_RETRIED = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuarantinedRow:
-    """A refused row; ``raw`` is absent where the line was too long to keep."""
+    """A refused row; ``raw`` is absent where the line was too long to keep, or is no UTF-8 text."""
 
     id: int
     row: int
@@ -46,7 +46,7 @@ class Refusal(NamedTuple):
 
 
 class Retried(NamedTuple):
-    """Rows that left the quarantine, those that are refused again, and those of the same reason that are left."""
+    """Rows that left the quarantine, those that are refused again, and those of the same reason that were not tried."""
 
     stored: int
     refused: int
@@ -79,7 +79,7 @@ def retry_row(row_id: int, mended: str, *, uow: RetryUnitOfWork, clock: Clock) -
     InvalidValue : it is still refused, and stays as it was; or there is more than one row.
     """
     refused = uow.quarantine.get(row_id)
-    lines = [line for line in mended.splitlines() if line.strip()]
+    lines = [line for line in mended.split("\n") if line.strip()]
     if len(lines) != 1:
         raise InvalidValue("row", "must be one JSON object on one line")
     body = UploadedBody(BytesIO(lines[0].encode() + b"\n"), Encoding.IDENTITY, BodyLimits())
@@ -104,8 +104,9 @@ def retry_all(refused_for: Refusal, *, uow: RetryUnitOfWork, clock: Clock) -> Re
     """
     rows = uow.quarantine.oldest(refused_for, limit=MOST_RETRIED)
     if not rows:
-        raise NotFound("no row waits in the quarantine for this reason")
-    lines = b"".join(f"{' '.join((each.raw or '').splitlines())}\n".encode() for each in rows)
+        raise NotFound("no row waits in the quarantine for this reason whose line was kept whole")
+    left = uow.quarantine.count(refused_for) - len(rows)
+    lines = b"".join(f"{each.raw}\n".encode() for each in rows)
     body = UploadedBody(BytesIO(lines), Encoding.IDENTITY, BodyLimits())
     receipt = store_batch(LogBatch(tenant_id=uow.tenant_id, idempotency_key=None, body=body), uow=uow, clock=clock)
     if receipt.nothing_valid:
@@ -113,7 +114,7 @@ def retry_all(refused_for: Refusal, *, uow: RetryUnitOfWork, clock: Clock) -> Re
         raise InvalidValue(rejection.field, f"{rejection.reason}: so all {len(rows)} rows are refused again")
     uow.quarantine.remove(*(each.id for each in rows))
     refused = receipt.rejected - receipt.already_stored
-    retried = Retried(len(rows) - refused, refused, uow.quarantine.count(refused_for) - refused)
+    retried = Retried(len(rows) - refused, refused, left)
     uow.audit.note(
         "quarantine.retried",
         f"{len(rows)} rows",

@@ -117,7 +117,7 @@ class Quarantine:
                     "row": each.row,
                     "field": _storable(each.field),
                     "reason": _storable(each.reason),
-                    "raw": None if each.raw is None else _storable(each.raw.decode(errors="replace")),
+                    "raw": each.raw,
                 }
                 for each in rows
             ],

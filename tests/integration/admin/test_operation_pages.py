@@ -9,6 +9,8 @@ import pytest
 
 from services.application.authenticate import Scope
 from services.application.limits import LimitScope
+from services.application.log_rows import RAW_KEPT_BYTES
+from services.application.retry_rows import Refusal, retry_all
 from tests.integration import test_releases as releases
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.agent.command import environment, run
@@ -111,6 +113,42 @@ def test_rows_of_one_reason_are_found_and_tried_again_together(parts, api, tenan
     assert operator.submit("/admin/logs/quarantine/retry-all", **of_reason).status_code == 404
     with parts.store.unit_of_work(tenant.id) as uow:
         assert uow.audit.page(limit=1)[0].action == "quarantine.retried"
+
+
+def test_rows_that_are_refused_again_for_another_reason_are_not_subtracted_from_those_left(
+    parts, api, tenant, operator
+):
+    nameless = [record(number) | {"source": ""} for number in range(3)]
+    upload(api, tenant, *nameless, record(4))
+    rows = sorted(quarantined(parts, tenant), key=lambda each: each.id)
+    with parts.store.unit_of_work(tenant.id) as uow:
+        for row, changed in zip(rows, ({}, {"destination": ""}, {"destination": ""}), strict=True):
+            uow.connection.exec_driver_sql(
+                "UPDATE log_quarantine SET raw = %(raw)s WHERE id = %(id)s",
+                {"raw": json.dumps(nameless[row.row - 1] | {"source": "site A"} | changed), "id": row.id},
+            )
+        uow.commit()
+    with parts.store.unit_of_work(tenant.id) as uow:
+        retried = retry_all(Refusal(rows[0].field, rows[0].reason), uow=uow, clock=parts.clock)
+    assert retried == (1, 2, 0)
+
+
+def test_a_line_is_tried_again_as_it_came_or_not_at_all(parts, api, tenant, operator):
+    separated = record(destination="") | {"source": "a\u2028b"}
+    of_latin_1 = json.dumps(record(1) | {"source": "caf\u00e9"}, ensure_ascii=False).encode("latin-1")
+    of_nul = json.dumps(record(2)).replace("alpha", "al\x00pha").encode()
+    long = json.dumps(record(3) | {"source": "", "note": "x" * RAW_KEPT_BYTES}).encode()
+    first, good = json.dumps(separated, ensure_ascii=False).encode(), json.dumps(record(4)).encode()
+    lines = [first, of_latin_1, of_nul, long, good]
+    with tenant.client(api) as agent:
+        agent.post("/v1/logs", content=b"\n".join(lines)).raise_for_status()
+    kept = {each.row: each for each in quarantined(parts, tenant)}
+    assert {row: each.raw is not None for row, each in kept.items()} == {1: True, 2: False, 3: False, 4: False}
+    assert operator.get("/admin/logs/quarantine").text.count("The line was not kept") == 3
+    mended = kept[1].raw.replace('"destination": ""', '"destination": "omega"')
+    assert operator.submit(f"/admin/logs/quarantine/{kept[1].id}/retry", raw=mended).status_code == 303
+    with parts.store.unit_of_work(tenant.id) as uow:
+        assert separated["source"] in {link.key.source for link in uow.links.all()}
 
 
 def test_long_work_tells_how_far_it_is(parts, api, tenant, operator):
