@@ -100,7 +100,7 @@ def cluster_page(
         solid=chart(solid(cut)),
         heat=chart(heat(cut)),
         slices=chart(slices(cut)),
-        pareto=chart(pareto(leaf.model, confidence)) if metered else None,
+        pareto=chart(pareto(leaf.model, confidence, basis)) if metered else None,
         tiers=tiers,
         confidence=confidence,
         basis=basis,

@@ -7,19 +7,19 @@ from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
 from tradewind.model import LeafModel
 from tradewind.prediction import PredictedSetting
 from tradewind.sla import EnergyBasis, SlaKind
-from tradewind.sla_partitions import Partition, tier_name
+from tradewind.sla_partitions import tier_name
 from tradewind.units import BITS_PER_BYTE, GB, MBIT
 
 Point = tuple[float, float]
 TIER_KINDS = (SlaKind.THROUGHPUT_AT_LEAST, SlaKind.ENERGY_AT_MOST)
 
 
-def place(setting: PredictedSetting) -> Point | None:
-    """Median throughput, Mbit/s, and the energy of a gigabyte at it, J; ``None`` without power."""
+def place(setting: PredictedSetting, idle_w: float = 0.0) -> Point | None:
+    """Median throughput, Mbit/s, and the energy of a gigabyte at it, J; ``None`` without power above ``idle_w``."""
     if setting.log_power_mean is None:
         return None
-    rate_bps = math.exp(setting.log_throughput_mean)
-    return rate_bps / MBIT, math.exp(setting.log_power_mean) * BITS_PER_BYTE * GB / rate_bps
+    rate_bps, power_w = math.exp(setting.log_throughput_mean), math.exp(setting.log_power_mean) - idle_w
+    return (rate_bps / MBIT, power_w * BITS_PER_BYTE * GB / rate_bps) if power_w > 0 else None
 
 
 def front(points: Sequence[Point]) -> list[Point]:
@@ -31,10 +31,12 @@ def front(points: Sequence[Point]) -> list[Point]:
     return kept[::-1]
 
 
-def pareto(leaf: LeafModel, confidence: float) -> Options:
-    """The trade-off of a cluster with its SLA partitions at a confidence."""
-    certified = [point for each in leaf.table.settings if each.certified and (point := place(each)) is not None]
-    tiers = [each for each in leaf.partitions if _is_shown(each, confidence)]
+def pareto(leaf: LeafModel, confidence: float, basis: EnergyBasis) -> Options:
+    """The trade-off of a cluster with its SLA partitions at a confidence and on a basis of energy."""
+    is_dynamic = basis is EnergyBasis.DYNAMIC
+    idle_w = (leaf.table.base_power_w or 0.0) if is_dynamic else 0.0
+    certified = [point for each in leaf.table.settings if each.certified and (point := place(each, idle_w)) is not None]
+    tiers = [each for each in leaf.partitions if each.confidence == confidence and each.energy_basis is basis]
     series: list[Options] = [
         {"type": "scatter", "name": "certified settings", "data": certified, "symbolSize": 6,
          "itemStyle": {"color": COLOURS[5], "opacity": 0.45}},
@@ -45,7 +47,7 @@ def pareto(leaf: LeafModel, confidence: float) -> Options:
         marked = [
             {"name": tier_name(each), "value": point}
             for each in tiers
-            if each.kind is kind and (point := place(each.setting)) is not None
+            if each.kind is kind and (point := place(each.setting, idle_w)) is not None
         ]
         series.append({
             "type": "scatter", "name": f"tiers: {kind.replace('_', ' ')}", "data": marked, "symbolSize": 13,
@@ -56,10 +58,6 @@ def pareto(leaf: LeafModel, confidence: float) -> Options:
         legend=[each["name"] for each in series],
         tooltip={"trigger": "item", "valueFormatter": in_unit("")},
         xAxis=axis("throughput, Mbit/s", type="log"),
-        yAxis=axis("energy, J/GB", type="log"),
+        yAxis=axis("energy above idle, J/GB" if idle_w else "energy, J/GB", type="log"),
         series=series,
     )
-
-
-def _is_shown(partition: Partition, confidence: float) -> bool:
-    return partition.confidence == confidence and partition.energy_basis is EnergyBasis.TOTAL
