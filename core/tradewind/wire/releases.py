@@ -30,7 +30,7 @@ class Release(Open):
 
 
 class PublishRelease(Strict):
-    """``reason`` : why it is put in force against the gate, for the log of changes."""
+    """``reason`` : why it is put in force though it was put aside or rolled back, for the log of changes."""
 
     reason: Reason
 
