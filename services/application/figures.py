@@ -6,13 +6,11 @@ from datetime import date, datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
+from services.application.long_work import MOST_WAITING
 from services.application.overview import AgreementsKept, Day, Gain, LowestSetting, MeteredEnds, Tuned, untuned
-from services.application.roll_up import DAYS_A_PAGE
 
 SINCE = timedelta(days=30)
 LINKS_COMPARED = 8
-MOST_COUNTED = 10 * DAYS_A_PAGE
-"""Days of links that wait to be added up: more are told as so many."""
 
 
 class Outcomes(Protocol):
@@ -55,7 +53,7 @@ class Figures:
 
     @property
     def more(self) -> bool:
-        return self.waiting == MOST_COUNTED
+        return self.waiting == MOST_WAITING
 
 
 def figures(uow: FiguresUnitOfWork, release: int | None, now: datetime, link_id: UUID | None = None) -> Figures:
@@ -67,7 +65,7 @@ def figures(uow: FiguresUnitOfWork, release: int | None, now: datetime, link_id:
         agreements=uow.outcomes.agreements(since, link_id),
         days=uow.outcomes.days(since, link_id),
         gains=[] if release is None else _gains(uow, release, tuned),
-        waiting=uow.rollups.waiting(MOST_COUNTED),
+        waiting=uow.rollups.waiting(MOST_WAITING),
     )
 
 

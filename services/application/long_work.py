@@ -6,9 +6,10 @@ from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
 from services.application.retention_page import MonthOfTenant, Next, next_of
+from tradewind.units import format_count
 
-MOST_WAITING = 10_000
-"""Days of links that wait to be added up are counted so far."""
+MOST_WAITING = 200
+"""Days of links that wait to be added up are counted so far: more are told as so many."""
 
 
 class Progress(NamedTuple):
@@ -18,10 +19,13 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LongWork:
-    """``unit`` : of what is counted, in the singular. ``left`` : what is to come, in words."""
+    """``unit`` : of what is counted, in the singular. ``left`` : what is to come, in words.
+
+    ``done`` : of ``total``, since this run began; ``None`` where no run counts what it does, and ``total`` is to come.
+    """
 
     name: str
-    done: int
+    done: int | None
     total: int
     unit: str
     left: str
@@ -69,7 +73,7 @@ def long_work(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool, months:
 
 
 def export_work(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool) -> LongWork:
-    """Days of transfers, heartbeats and quotes that are over: a file each."""
+    """Days of transfers, heartbeats and quotes that are over, a file each: those written today beside those left."""
     done, total = uow.log_days.progress(now.date())
     if not is_exporting:
         return LongWork(name="Exports", done=0, total=0, unit="file", left="no place for them is set")
@@ -79,7 +83,9 @@ def export_work(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool) -> Lo
         done=done,
         total=total,
         unit="file",
-        left="written by the next run, each night or when asked" if left else "every day that is over is written",
+        left=f"{format_count(left, 'file')} to write, each night or when asked"
+        if left
+        else "every day that is over is written",
     )
 
 
@@ -96,8 +102,8 @@ def _fits(uow: WorkUnitOfWork) -> LongWork:
 def _sums(uow: WorkUnitOfWork) -> LongWork:
     waiting = uow.rollups.waiting(MOST_WAITING)
     more = "or more " if waiting == MOST_WAITING else ""
-    left = f"{waiting} {more}days of links wait to be added up" if waiting else "every row is counted"
-    return LongWork(name="Daily sums", done=0, total=waiting, unit="day", left=left)
+    left = f"{waiting} {more}days of links wait to be added up, the oldest first" if waiting else "every row is counted"
+    return LongWork(name="Daily sums", done=None, total=waiting, unit="day", left=left)
 
 
 def _months(uow: WorkUnitOfWork, now: datetime, months: int | None) -> LongWork:

@@ -1,7 +1,7 @@
 """Days of transfers, heartbeats and quotes: which are to be exported, and what was."""
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 from typing import Any
 from uuid import UUID
 
@@ -75,13 +75,14 @@ class LogDays:
         ).scalar_one()
 
     def progress(self, before: date) -> Progress:
-        """How many days before that one are exported as they are, and how many there are."""
+        """How many days before that one (UTC) were written on it, and those with what is left."""
+        written = and_(_DAY.exported_at >= datetime.combine(before, time(), tzinfo=UTC), ~_CHANGED)
         row = self._connection.execute(
-            select(func.count().label("total"), func.count().filter(_CHANGED).label("left"))
+            select(func.count().filter(written).label("done"), func.count().filter(_CHANGED).label("left"))
             .select_from(log_days)
             .where(_DAY.day < before)
         ).one()
-        return Progress(row.total - row.left, row.total)
+        return Progress(row.done, row.done + row.left)
 
     def page(self, view: View, *, limit: int, before: date | None = None) -> Sequence[ExportedDay]:
         """At most ``limit`` exported days of a view before that one, or before none, the newest first."""
