@@ -278,6 +278,7 @@ DAILY_ROLLUPS = View(
         ("ended", "Transfers of the service that ended, known by heartbeats or recommendations."),
         ("kept", "Those of them that kept what was agreed on."),
         ("missed", "Those that missed it; of the others nothing was agreed or could be measured."),
+        ("unpromised", "Those judged against what was asked for, but could not be promised: neither kept nor missed."),
         ("tuned_transfers", "Transfers of the service that succeeded."),
         ("tuned_bytes", "bytes: moved by those."),
         ("tuned_s", "s: their bytes over their throughput; tuned_bytes * 8 / tuned_s is their mean throughput."),

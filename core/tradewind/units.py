@@ -142,6 +142,14 @@ def format_seconds(value: float) -> str:
     return f"{value:g} s"
 
 
+def format_measured_seconds(value: float) -> str:
+    """A duration that was measured, to three digits: ``40 s``, from two minutes on ``3.2 min``, ``1.5 h``."""
+    minutes, hours = value / _DURATION_S["min"], value / _DURATION_S["h"]
+    if minutes < 2:
+        return f"{value:.3g} s"
+    return f"{minutes:.3g} min" if hours < 2 else f"{hours:.3g} h"
+
+
 def format_count(number: int, one: str, several: str | None = None) -> str:
     """A number with its noun, such as ``1 row``, ``2 rows``; ``several`` where that is not ``one`` with an s."""
     return f"{number} {one if number == 1 else several or one + 's'}"

@@ -79,6 +79,7 @@ DAILY_ROLLUPS = """
         ended bigint NOT NULL,
         kept bigint NOT NULL,
         missed bigint NOT NULL,
+        unpromised bigint NOT NULL,
         tuned_transfers bigint NOT NULL,
         tuned_bytes bigint NOT NULL,
         tuned_s double precision NOT NULL,
@@ -143,7 +144,9 @@ MARK_TRANSFER = """
     $$
 """
 
-_COUNTED = "link_id, started_at, ended_at, status, bytes_moved, throughput_bps, energy_j, energy, agreement_kept"
+_COUNTED = (
+    "link_id, started_at, ended_at, status, bytes_moved, throughput_bps, energy_j, energy, agreement_kept, expected"
+)
 
 
 def _of(row: str) -> str:

@@ -5,16 +5,13 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from services.application.transfer_journal import Journalled
-from tradewind.agreement import told
-from tradewind.energy import Host
+from tradewind.agreement import Metered, Unjudged, metered, target_bps, told, unjudged
+from tradewind.energy import EnergyReading
 from tradewind.sla import EnergyBasis, Sla, SlaKind
 from tradewind.transfer import Status
-from tradewind.units import BITS_PER_BYTE, format_bps, format_joules
+from tradewind.units import BITS_PER_BYTE, format_bps, format_joules, format_measured_seconds
 from tradewind.wire.recommendations import WireInterval, WireSla
 from tradewind.wire.transfers import Expected, TransferState, TransferSummary
-
-LONG_S = 120.0
-"""Durations from here on are told in minutes, and from 60 times as much in hours."""
 
 NONE = "–"
 
@@ -38,7 +35,10 @@ class Row(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """``verdict`` : kept, missed or empty; ``why`` : in a sentence. ``readings`` : of each end that was metered."""
+    """``verdict`` : kept or missed; reached or not reached what could not be promised; or empty.
+
+    ``why`` : in a sentence. ``readings`` : of each end that was metered.
+    """
 
     agreement: str
     verdict: str
@@ -52,28 +52,25 @@ def agreement_of(known: Journalled) -> Sla | None:
     return None if known.enquiry is None else WireSla.model_validate(known.enquiry["sla"]).to_sla()
 
 
-def target_bps(known: Journalled) -> float | None:
+def agreed_bps(known: Journalled) -> float | None:
     """The mean throughput that the agreement needs, of those that are about throughput or time."""
     agreement = agreement_of(known)
     if agreement is None:
         return None
-    if agreement.fraction is not None:
-        return None if known.expected is None else known.expected.target_bps
-    if agreement.kind is SlaKind.DEADLINE and agreement.target:
-        return BITS_PER_BYTE * known.summary.total_bytes / agreement.target
-    return agreement.target if agreement.kind is SlaKind.THROUGHPUT_AT_LEAST else None
+    share_bps = None if known.expected is None else known.expected.target_bps
+    return target_bps(agreement, total_bytes=known.summary.total_bytes, share_bps=share_bps)
 
 
 def outcome_of(known: Journalled) -> Outcome:
     """All that a page tells of a transfer beside its samples."""
     agreement, transfer = agreement_of(known), known.summary
     basis = EnergyBasis.TOTAL if agreement is None else agreement.energy_basis
-    energy_j = _energy_j(known, basis)
+    energy = metered(_readings(known), basis)
     return Outcome(
         agreement=_in_words(agreement, known),
-        verdict={True: "kept", False: "missed", None: ""}[transfer.agreement_kept],
-        why=_why(agreement, known, energy_j),
-        rows=_rows(agreement, known, basis, energy_j),
+        verdict=_verdict(transfer),
+        why=_why(agreement, known, energy),
+        rows=_rows(agreement, known, basis, energy),
         readings=tuple(
             f"{each.host}: {format_joules(each.total_j)} in all"
             + ("" if each.dynamic_j is None else f", {format_joules(each.dynamic_j)} above idle")
@@ -86,7 +83,18 @@ def outcome_of(known: Journalled) -> Outcome:
 def _in_words(agreement: Sla | None, known: Journalled) -> str:
     if agreement is None:
         return known.summary.sla.replace("_", " ") if known.summary.sla else "nothing"
-    return f"{_wanted(agreement, known.expected)}, with a probability of {agreement.confidence:.0%}"
+    wanted, expected = _wanted(agreement, known.expected), known.expected
+    if expected is not None and expected.feasible is False:
+        return f"{wanted}; could not be promised ({expected.probability:.0%})"
+    return f"{wanted}, with a probability of {agreement.confidence:.0%}"
+
+
+def _verdict(transfer: TransferSummary) -> str:
+    if transfer.agreement_kept is None:
+        return ""
+    if transfer.agreement_promised is False:
+        return "reached" if transfer.agreement_kept else "not reached"
+    return "kept" if transfer.agreement_kept else "missed"
 
 
 def _wanted(agreement: Sla, expected: Expected | None) -> str:
@@ -105,57 +113,68 @@ def _of_basis(basis: EnergyBasis) -> str:
     return "above idle" if basis is EnergyBasis.DYNAMIC else "total"
 
 
-def _why(agreement: Sla | None, known: Journalled, energy_j: float | None) -> str:
+def _why(agreement: Sla | None, known: Journalled, energy: Metered) -> str:
     transfer = known.summary
     if agreement is None:
         return "No recommendation was asked for it, so nothing was agreed."
-    wanted = _wanted(agreement, known.expected)
+    agreed = _agreed(agreement, known)
     if transfer.state is not TransferState.ENDED:
-        return f"Agreed on {wanted}. Whether it is kept is told by its end."
+        return f"{agreed}. Whether it is kept is told by its end."
     if transfer.agreement_kept is not None:
         if transfer.status is Status.FAILED:
-            return f"The transfer failed, which keeps no target. Agreed on {wanted}."
-        return f"Agreed on {wanted}; reached {_deciding(agreement, known, energy_j)}."
-    return _not_judged(agreement, known, wanted)
+            return f"The transfer failed, which keeps no target. {agreed}."
+        return f"{agreed}; reached {_deciding(agreement, known, energy)}."
+    return _not_judged(agreement, known, agreed)
 
 
-def _not_judged(agreement: Sla, known: Journalled, wanted: str) -> str:
-    transfer = known.summary
-    if transfer.status is Status.CANCELLED:
-        return f"Agreed on {wanted}; the transfer was cancelled, which tells nothing of it."
-    if agreement.fraction is not None:
-        return f"Agreed on {wanted}. That is a share of what the service expected itself, so it is not judged."
-    if agreement.target is None:
-        return f"Asked for {wanted}: there is no target that could be missed."
-    hosts = [each.host for each in known.energy]
-    if not hosts:
-        return f"Agreed on {wanted}, but neither end was metered, so it cannot be judged."
-    if len(hosts) < len(Host):
-        return f"Agreed on {wanted}. The {hosts[0]} alone was metered and stayed below; of both ends nobody can tell."
-    return f"Agreed on {wanted}, but energy above idle was not told by both ends, so it cannot be judged."
+def _agreed(agreement: Sla, known: Journalled) -> str:
+    wanted = _wanted(agreement, known.expected)
+    if known.expected is not None and known.expected.feasible is False:
+        return f"Asked for {wanted}, which could not be promised ({known.expected.probability:.0%})"
+    return f"Agreed on {wanted}"
 
 
-def _deciding(agreement: Sla, known: Journalled, energy_j: float | None) -> str:
+def _not_judged(agreement: Sla, known: Journalled, agreed: str) -> str:
+    readings = _readings(known)
+    match unjudged(agreement, readings, cancelled=known.summary.status is Status.CANCELLED):
+        case Unjudged.CANCELLED:
+            return f"{agreed}; the transfer was cancelled, which tells nothing of it."
+        case Unjudged.SHARE:
+            return f"{agreed}. That is a share of what the service expected itself, so it is not judged."
+        case Unjudged.NO_TARGET:
+            return f"Asked for {_wanted(agreement, known.expected)}: there is no target that could be missed."
+        case Unjudged.NOT_METERED:
+            return f"{agreed}, but neither end was metered, so it cannot be judged."
+        case Unjudged.ONE_END:
+            return f"{agreed}. The {readings[0].host} alone was metered and stayed below; of both ends nobody can tell."
+        case Unjudged.NO_BASE_POWER:
+            return f"{agreed}, but energy above idle was not told by both ends, so it cannot be judged."
+
+
+def _deciding(agreement: Sla, known: Journalled, energy: Metered) -> str:
     """The quantity that the agreement is about, as it was reached."""
     match agreement.kind:
         case SlaKind.DEADLINE:
             return _seconds(known.duration_s)
         case SlaKind.ENERGY_AT_MOST:
-            return NONE if energy_j is None else format_joules(energy_j)
+            return _of_ends(energy.joules, format_joules, energy)
         case SlaKind.POWER_AT_MOST:
-            return _watts(_power_w(energy_j, known.duration_s))
+            return _of_ends(energy.power_w(known.duration_s), _watts, energy)
         case _:
             return _bps(known.summary.throughput_bps)
 
 
-def _rows(agreement: Sla | None, known: Journalled, basis: EnergyBasis, energy_j: float | None) -> tuple[Row, ...]:
+def _of_ends(value: float | None, write: Callable[[float], str], energy: Metered) -> str:
+    """With the ends that it is of: those of one end and of both are different quantities."""
+    return NONE if value is None else f"{write(value)} ({' and '.join(energy.hosts)})"
+
+
+def _rows(agreement: Sla | None, known: Journalled, basis: EnergyBasis, energy: Metered) -> tuple[Row, ...]:
     transfer, expected = known.summary, known.expected
     predicted = None if expected is None else expected.predicted
     rate = None if predicted is None else predicted.throughput_bps
     kind = None if agreement is None else agreement.kind
     agreed = NONE if agreement is None else _wanted(agreement, expected)
-    ends = " and ".join(each.host for each in known.energy)
-    of_ends = f" ({ends})" if ends else ""
 
     def of(*kinds: SlaKind) -> str:
         return agreed if kind in kinds else NONE
@@ -166,10 +185,10 @@ def _rows(agreement: Sla | None, known: Journalled, basis: EnergyBasis, energy_j
         Row("Duration", of(SlaKind.DEADLINE), *_told(_duration(transfer, rate), _seconds), _seconds(known.duration_s)),
         Row(f"Energy, {_of_basis(basis)}", of(SlaKind.ENERGY_AT_MOST, SlaKind.MIN_ENERGY, SlaKind.ENERGY_EFFICIENCY),
             *_told(None if predicted is None else predicted.energy_j, format_joules),
-            NONE if energy_j is None else format_joules(energy_j) + of_ends),
+            _of_ends(energy.joules, format_joules, energy)),
         Row(f"Power, {_of_basis(basis)}", of(SlaKind.POWER_AT_MOST),
             *_told(None if predicted is None else predicted.power_w, _watts),
-            _watts(_power_w(energy_j, known.duration_s))),
+            _of_ends(energy.power_w(known.duration_s), _watts, energy)),
     )  # fmt: skip
 
 
@@ -193,28 +212,17 @@ def _reached_rate(transfer: TransferSummary) -> str:
     return f"{_bps(transfer.throughput_bps)} in the last tick"
 
 
-def _energy_j(known: Journalled, basis: EnergyBasis) -> float | None:
-    """Of the ends that told it on this basis together."""
-    told_j = [each.dynamic_j if basis is EnergyBasis.DYNAMIC else each.total_j for each in known.energy]
-    joules = [each for each in told_j if each is not None]
-    return sum(joules) if joules else None
-
-
-def _power_w(energy_j: float | None, duration_s: float | None) -> float | None:
-    return None if energy_j is None or not duration_s else energy_j / duration_s
+def _readings(known: Journalled) -> list[EnergyReading]:
+    return [EnergyReading(**dict(each)) for each in known.energy]
 
 
 def _bps(value: float | None) -> str:
     return NONE if value is None else format_bps(value)
 
 
-def _watts(value: float | None) -> str:
-    return NONE if value is None else f"{value:.3g} W"
+def _watts(value: float) -> str:
+    return f"{value:.3g} W"
 
 
 def _seconds(value: float | None) -> str:
-    if value is None:
-        return NONE
-    if value < LONG_S:
-        return f"{value:.3g} s"
-    return f"{value / 60:.3g} min" if value < 60 * LONG_S else f"{value / 3600:.3g} h"
+    return NONE if value is None else format_measured_seconds(value)

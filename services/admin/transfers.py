@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import Query, Request, Response
 from pydantic import BeforeValidator, Field, model_validator
 
-from services.admin.agreements import outcome_of, target_bps
+from services.admin.agreements import agreed_bps, outcome_of
 from services.admin.charts.timeline import Level, timeline
 from services.admin.events import following
 from services.admin.pages import ONE_LINE, chart, fragment, page, page_router
@@ -160,7 +160,7 @@ def _shown(parts: Parts, visit: Signed, transfer_id: UUID) -> dict[str, Any]:
 
 def _levels(known: Journalled) -> Sequence[Level]:
     """Of throughput: what was expected, then what was agreed."""
-    found, target = [], target_bps(known)
+    found, target = [], agreed_bps(known)
     if known.expected is not None:
         rate = known.expected.predicted.throughput_bps
         band = (rate.low / MBIT, rate.high / MBIT)

@@ -133,6 +133,7 @@ def expectation(offer: Offer, basis: Basis) -> Expected:
             power_w=None if predicted.power_w is None else WireInterval.of(predicted.power_w),
         ),
         probability=made.sla.probability,
+        feasible=made.sla.feasible,
         target_bps=None if made.sla.agreement.fraction is None else basis.target,
         source=made.source,
         release=made.release,

@@ -40,10 +40,14 @@ def usual_ends(metered: Mapping[MeteredEnds, int]) -> MeteredEnds | None:
 
 @dataclass(frozen=True, slots=True)
 class AgreementsKept:
-    """Of the transfers that ended: targets kept and missed; ``open_`` had none, or were not metered enough to tell."""
+    """Of the transfers that ended: targets kept and missed; ``open_`` had none, or were not metered enough to tell.
+
+    ``unpromised`` : asked for a target that could not be promised, so that it was no agreement.
+    """
 
     kept: int
     missed: int
+    unpromised: int
     open_: int
 
     @property

@@ -134,7 +134,7 @@ def _order(used: Used) -> tuple[bool, str, str, str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsedTransfer:
-    """One logged transfer of a month, as a list of them has it; ``kept`` : whether its agreement was, if known."""
+    """One logged transfer of a month, as a list of them has it; ``kept`` : whether what was promised was, if known."""
 
     key_id: UUID | None
     key: str | None

@@ -83,5 +83,5 @@ def test_energy_is_compared_where_the_same_ends_were_metered(logs, of_tuned, sav
 
 
 def test_a_share_is_of_what_could_be_judged():
-    assert AgreementsKept(3, 1, 10).share == 0.75
-    assert AgreementsKept(0, 0, 10).share is None
+    assert AgreementsKept(3, 1, 2, 10).share == 0.75
+    assert AgreementsKept(0, 0, 2, 10).share is None

@@ -30,6 +30,7 @@ class TransferSummary(Open):
     ``sequence`` : of the last heartbeat, −1 for none; ``journalled_sequence`` : up to which all are stored.
     ``throughput_bps`` : of the last tick, or the mean once it has ended. ``status`` : once it has ended.
     ``energy_j`` : of the ends that were metered, once it has ended. ``agreement_kept`` : of an agreement with a target.
+    ``agreement_promised`` : whether the service could promise at its begin what was asked for, where it was asked.
     """
 
     transfer_id: UUID
@@ -51,16 +52,19 @@ class TransferSummary(Open):
     throughput_bps: float | None = None
     energy_j: float | None = None
     agreement_kept: bool | None = None
+    agreement_promised: bool | None = None
 
 
 class Expected(Open):
     """What the service expected of a transfer as it began.
 
-    ``probability`` : of keeping what was agreed. ``target_bps`` : what a share of the certifiable maximum came to.
+    ``probability`` : of keeping what was asked for. ``feasible`` : whether that could be promised.
+    ``target_bps`` : what a share of the certifiable maximum came to.
     """
 
     predicted: WirePrediction
     probability: float
+    feasible: bool | None = None
     target_bps: float | None = None
     source: AnswerSource
     release: int | None = None

@@ -299,8 +299,10 @@ def _state(row: Row[Any], now: datetime) -> TransferState:
 
 
 def _summary(row: Row[Any], now: datetime) -> TransferSummary:
-    plain = {name: getattr(row, name) for name in TransferSummary.model_fields.keys() - {"transfer_id", "state"}}
-    return TransferSummary(transfer_id=row.id, state=_state(row, now), **plain)
+    made = {"transfer_id", "state", "agreement_promised"}
+    plain = {name: getattr(row, name) for name in TransferSummary.model_fields.keys() - made}
+    promised = None if row.expected is None else row.expected.get("feasible")
+    return TransferSummary(transfer_id=row.id, state=_state(row, now), agreement_promised=promised, **plain)
 
 
 _SAME_IN_A_HEARTBEAT = (

@@ -26,11 +26,11 @@ class Outcomes:
 
     def agreements(self, since: date, link_id: UUID | None = None) -> AgreementsKept:
         """Agreements of the transfers that began on that day or later, and ended."""
-        ended, kept, missed = (func.coalesce(func.sum(each), 0) for each in (_DAILY.ended, _DAILY.kept, _DAILY.missed))
-        row = self._connection.execute(
-            select(ended.label("ended"), kept.label("kept"), missed.label("missed")).where(_wanted(since, link_id))
-        ).one()
-        return AgreementsKept(int(row.kept), int(row.missed), int(row.ended - row.kept - row.missed))
+        counted = (_DAILY.ended, _DAILY.kept, _DAILY.missed, _DAILY.unpromised)
+        sums = (func.coalesce(func.sum(each), 0) for each in counted)
+        row = self._connection.execute(select(*sums).where(_wanted(since, link_id))).one()
+        ended, kept, missed, unpromised = map(int, row)
+        return AgreementsKept(kept, missed, unpromised, ended - kept - missed - unpromised)
 
     def days(self, since: date, link_id: UUID | None = None) -> Sequence[Day]:
         """What was recorded, by day, in order; days without a transfer are left out."""

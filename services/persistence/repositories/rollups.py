@@ -55,10 +55,12 @@ _LOGGED: Mapping[str, str] = {
     **{f"metered_{ends}": f"count(*) FILTER (WHERE {_logged_of(ends)})" for ends in MeteredEnds},
 }
 _GAINED = f"status = 'succeeded' AND throughput_bps > 0 AND bytes_moved > 0 AND link_id <> '{NO_LINK}'"
+_PROMISED = "((expected ->> 'feasible') IS DISTINCT FROM 'false')"
 _ENDED: Mapping[str, str] = {
     "ended": "count(*)",
-    "kept": "count(*) FILTER (WHERE agreement_kept)",
-    "missed": "count(*) FILTER (WHERE NOT agreement_kept)",
+    "kept": f"count(*) FILTER (WHERE agreement_kept AND {_PROMISED})",
+    "missed": f"count(*) FILTER (WHERE NOT agreement_kept AND {_PROMISED})",
+    "unpromised": f"count(*) FILTER (WHERE agreement_kept IS NOT NULL AND NOT {_PROMISED})",
     "tuned_transfers": f"count(*) FILTER (WHERE {_GAINED})",
     "tuned_bytes": _bytes(_GAINED),
     "tuned_s": _sum("8.0 * bytes_moved / throughput_bps", _GAINED),

@@ -52,7 +52,7 @@ _LOGGED = """
                o.transfer_id IS NULL AS from_log_alone, once.quote IS NOT NULL AS carries,
                coalesce(o.amount, told.amount) AS amount, coalesce(o.currency, told.currency) AS currency,
                coalesce(o.energy_basis, told.energy_basis) AS energy_basis, coalesce(o.book_id, told.id) AS book_id,
-               t.agreement_kept AS kept
+               CASE WHEN (t.expected ->> 'feasible') IS DISTINCT FROM 'false' THEN t.agreement_kept END AS kept
           FROM once
           JOIN batches b ON b.id = once.batch_id
           LEFT JOIN offered o ON o.transfer_id = once.transfer_id

@@ -26,6 +26,7 @@ daily_rollups = Table(
     _count("ended"),
     _count("kept"),
     _count("missed"),
+    _count("unpromised"),
     _count("tuned_transfers"),
     _count("tuned_bytes"),
     quantity("tuned_s", nullable=False),

@@ -2,7 +2,7 @@
 
 import json
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
@@ -38,9 +38,12 @@ def figures(text):
     return {name: re.findall(r"<td>(?:<strong>)?(.*?)(?:</strong>)?</td>", cells) for name, cells in rows}
 
 
-def test_what_was_expected_and_agreed_stands_beside_what_was_reached(analyst, client, journal):
+def test_what_was_expected_and_agreed_stands_beside_what_was_reached(analyst, client, journal, admin_database_url):
     ended = end(client, {"kind": "throughput_at_least", "target": 100e6}, energy_j=300)
     journal.run()
+    with psycopg.connect(admin_database_url) as admin:  # a model of so few logs promises nothing
+        promised = """UPDATE transfers SET expected = expected || '{"feasible": true}' WHERE id = %s"""
+        admin.execute(promised, [ended["transfer_id"]])
     told = client.get(f"/v1/transfers/{ended['transfer_id']}").json()
     predicted = told["expected"]["predicted"]["throughput_bps"]
     assert 0 < predicted["low"] < predicted["mean"] <= predicted["high"]
@@ -52,7 +55,7 @@ def test_what_was_expected_and_agreed_stands_beside_what_was_reached(analyst, cl
     assert interval == f"{format_bps(predicted['low'])} to {format_bps(predicted['high'])}"
     assert rows["Duration"][3] == "40 s"
     assert rows["Energy, total"][3] == "300 J (source and destination)"
-    assert rows["Power, total"][3] == "7.5 W"
+    assert rows["Power, total"][3] == "7.5 W (source and destination)"
     assert "Agreed on at least 100 Mbit/s; reached 200 Mbit/s." in text
     assert re.search(r'class="badge good">kept<', text)
     drawn = json.loads(re.search(r"data-chart=\"([^\"]+)\"", text)[1].replace("&#34;", '"'))
@@ -68,7 +71,7 @@ def test_a_row_that_is_changed_changes_the_page_of_its_transfer(analyst, client,
             """
             UPDATE transfers SET throughput_bps = 3e6, duration_s = 50, agreement_kept = false,
                    energy = '[{"host": "source", "total_j": 77, "method": "rapl", "quality": "measured"}]',
-                   expected = jsonb_set(expected, '{predicted,throughput_bps,mean}', '12e6')
+                   expected = jsonb_set(expected, '{predicted,throughput_bps,mean}', '12e6') || '{"feasible": true}'
              WHERE id = %s
             """,
             [ended["transfer_id"]],
@@ -81,6 +84,32 @@ def test_a_row_that_is_changed_changes_the_page_of_its_transfer(analyst, client,
     assert "source: 77 J in all (measured, rapl)" in text
     assert "Agreed on within 41 s; reached 50 s." in text
     assert re.search(r'class="badge bad">missed<', text)
+
+
+def test_what_could_not_be_promised_is_no_agreement(analyst, client, journal, admin_database_url, parts, learned):
+    def agreements():
+        with parts.store.unit_of_work(learned.id) as uow:
+            uow.rollups.settle(1_000)
+            found = uow.outcomes.agreements(datetime.now(UTC).date() - timedelta(days=2))
+            uow.commit()
+            return found
+
+    ended = end(client, {"kind": "deadline", "target": 39}, energy_j=300)
+    journal.run()
+    with psycopg.connect(admin_database_url) as admin:
+        changed = "UPDATE transfers SET expected = expected || %s WHERE id = %s"
+        admin.execute(changed, ['{"feasible": true}', ended["transfer_id"]])
+        admin.commit()
+        before = agreements()
+        admin.execute(changed, ['{"feasible": false, "probability": 0.46}', ended["transfer_id"]])
+        admin.commit()
+    after = agreements()
+    assert (after.missed, after.unpromised) == (before.missed - 1, before.unpromised + 1)
+    text = analyst.get(f"/admin/transfers/{ended['transfer_id']}").text
+    assert "within 39 s; could not be promised (46%)" in text
+    assert "Asked for within 39 s, which could not be promised (46%); reached 40 s." in text
+    assert "Agreed on" not in text
+    assert "asked for, not promised" in analyst.get("/admin").text
 
 
 def test_why_an_agreement_is_not_judged_is_told(analyst, client):
