@@ -8,7 +8,7 @@ from fastapi.responses import StreamingResponse
 from services.admin.pages import HEADERS, page, page_router
 from services.admin.visitors import Parts, Provider
 from services.application.currencies import minor_digits
-from services.application.usage import Month, statements, usage_csv
+from services.application.usage import Month, csv_name, statements, usage_csv
 
 router = page_router("/usage")
 
@@ -45,5 +45,5 @@ def usage_file(visit: Provider, parts: Parts, asked: Asked) -> Response:
     """The transfers of a month one by one."""
     month = Month.parse(asked)
     lines = usage_csv(month, parts.store.unit_of_work(visit.visitor.tenant_id))
-    name = f"attachment; filename=usage-{month}.csv"
+    name = f"attachment; filename={csv_name(month)}"
     return StreamingResponse(lines, media_type="text/csv", headers={**HEADERS, "Content-Disposition": name})

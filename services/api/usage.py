@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from services.api.dependencies import Parts, ProviderKey
 from services.api.routing import v1_router
-from services.application.usage import Month, Statement, Used, statements, usage_csv
+from services.application.usage import Month, Statement, Used, csv_name, statements, usage_csv
 from tradewind.wire.billing import BilledUsage, UnbilledUsage, UsageStatement
 
 router = v1_router("/usage-statements", "prices")
@@ -36,7 +36,7 @@ def list_statements(
     asked = Month.parse(month)
     if form is Form.CSV:
         lines = usage_csv(asked, parts.store.unit_of_work(principal.tenant_id))
-        name = f"attachment; filename=usage-{asked}.csv"
+        name = f"attachment; filename={csv_name(asked)}"
         return StreamingResponse(lines, media_type="text/csv", headers={"Content-Disposition": name})
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return [_wire(each, asked) for each in statements(uow.usage.sums(asked))]

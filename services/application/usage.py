@@ -173,6 +173,11 @@ class UsageUnitOfWork(Transaction, Protocol):
     def usage(self) -> UsageOfMonth: ...
 
 
+def csv_name(month: Month) -> str:
+    """What the file with the transfers of a month is called."""
+    return f"usage-{month}.csv"
+
+
 def usage_csv(month: Month, uow: UsageUnitOfWork) -> Iterator[str]:
     """The transfers of a month as lines of CSV, their header first; they are read from the store as they are taken.
 
