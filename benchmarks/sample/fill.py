@@ -60,7 +60,7 @@ def fill(service: httpx.Client, folder: Path, shift: timedelta) -> None:
     if not _asked(service, "GET", "/v1/transfers"):
         tell_expectations(folder, [_tell(service, completion) for completion in rows.completions(shift)])
     links = len(_asked(service, "GET", "/v1/links"))
-    _say(f"ready: {len(logs)} rows of {links} links, release {release} in force, prices published")
+    _say(f"ready: {len(logs)} recorded transfers over {links} links, release {release} in force, prices published")
 
 
 def _tell(service: httpx.Client, completion: dict[str, Any]) -> Offered:

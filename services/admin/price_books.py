@@ -29,6 +29,7 @@ from services.application.price_changes import changes
 from services.application.sla_tiers import by_cluster, names_of, tiers_of_link
 from services.application.take_back_prices import delete_draft, withdraw_book
 from services.application.what_if import TRIED_ON, try_on_demand
+from tradewind.errors import InvalidValue
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.units import format_count
 from tradewind.wire.base import BIGINT_MAX, Name
@@ -167,6 +168,8 @@ def price_together(
 ) -> Response:
     """Set one price for all tiers of a link, or those of one kind."""
     price = price_of(sent, "the price")
+    if price is None:
+        raise InvalidValue("the price", "is empty; tiers lose theirs in the table of their cluster, one by one")
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         chosen = {each.tier.id: price for each in tiers_of_link(link, uow) if kind in (None, each.partition.kind)}
         set_prices(book_id, chosen, version=version, uow=uow)

@@ -10,8 +10,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import httpx
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
+from tradewind.wire.base import reason_of
 from tradewind.wire.warehouse import Parameter, QueryFormat, QueryRequest, WarehouseCredentials, WarehouseSchema
 from tradewind_agent.calls import Calls
 from tradewind_agent.errors import LibraryMissing
@@ -157,8 +158,16 @@ class Warehouse:
         Parameters
         ----------
         limit : the answer ends after so many rows. Without one, more than the service's limit is an error.
+
+        Raises
+        ------
+        InvalidValue : the statement is empty or too long, or a value cannot be sent.
         """
-        return QueryResult(self._calls, QueryRequest(sql=sql, parameters=tuple(parameters), limit=limit))
+        try:
+            asked = QueryRequest(sql=sql, parameters=tuple(parameters), limit=limit)
+        except ValidationError as wrong:
+            raise reason_of(wrong.errors()[0]) from None
+        return QueryResult(self._calls, asked)
 
     def schema(self) -> WarehouseSchema:
         """The views, with the meaning and unit of each column."""

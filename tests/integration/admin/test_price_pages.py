@@ -89,6 +89,9 @@ def test_what_a_draft_changes_is_shown_beside_what_is_in_force(visitor, learned)
     with learned.parts.store.unit_of_work(learned.id) as uow:
         (link,) = uow.links.all()
     assert visitor.submit(f"{first}/together", version=1, link=link.id, **PRICE).status_code == 303
+    emptied = visitor.submit(f"{first}/together", version=2, link=link.id, **dict.fromkeys(PRICE, ""))
+    assert (emptied.status_code, "the price: is empty" in emptied.text) == (422, True)
+    assert books(learned)[first].prices
     assert visitor.submit(f"{first}/publish", version=books(learned)[first].version).status_code == 303
     assert books(learned)[first].is_in_force(learned.parts.clock.now())
     assert "0.1 + 0.02/GB + 0.3/kWh EUR, margin 20 %" in visitor.get("/admin/tiers").text

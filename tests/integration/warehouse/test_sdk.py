@@ -126,6 +126,13 @@ def test_the_command_ends_with_one_line_when_refused(user: dict[str, str]) -> No
     assert sql(user, "SELECT 1", "--format", "parquet").code == 2
 
 
+def test_an_empty_statement_is_refused_in_one_line(user: dict[str, str]) -> None:
+    done = sql(user, "")
+    assert done.code == 2
+    (line,) = done.error.splitlines()
+    assert line.endswith("sql: string should have at least 1 character")
+
+
 def test_rows_come_as_data_frames_of_both_kinds(client: Client) -> None:
     result = client.warehouse.query(BIG, [1e6])
     table, by_pandas, by_polars = result.arrow(), result.pandas(), result.polars()
