@@ -1,5 +1,10 @@
-"""The notebooks run from their first cell to their last, against a service with the sample in it."""
+"""The notebooks run from their first cell to their last, against a service with the sample in it.
 
+Each has a key with the scopes that it asks for in its first cell, and no other.
+"""
+
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
@@ -15,10 +20,18 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 PATIENCE_S = 300
 
 
+def scopes_told(notebook: nbformat.NotebookNode) -> Sequence[str]:
+    told = re.search(r"`TRADEWIND_KEY` \(scopes? ([^)]+)\)", notebook.cells[0].source)
+    assert told is not None, "the notebook does not tell which scopes its key needs"
+    return re.findall(r"`(\w+)`", told[1])
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_to_its_end(path: Path, sample: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEWIND_URL", sample.address)
-    monkeypatch.setenv("TRADEWIND_KEY", sample.key)
-    monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     notebook = nbformat.read(path, as_version=4)
+    with sample.client() as client:
+        made = client.post("/v1/keys", json={"name": path.stem, "scopes": scopes_told(notebook)}).raise_for_status()
+    monkeypatch.setenv("TRADEWIND_KEY", made.json()["secret"])
+    monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     NotebookClient(notebook, timeout=PATIENCE_S, resources={"metadata": {"path": str(ROOT)}}).execute()
