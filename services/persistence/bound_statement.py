@@ -13,7 +13,7 @@ import psycopg
 from psycopg import pq
 
 from services.application.query_warehouse import Parameter
-from services.persistence.row_sizes import Column
+from services.persistence.row_sizes import Column, named_apart
 from services.persistence.sql_text import SqlText
 from tradewind.errors import QueryRefused
 
@@ -38,7 +38,8 @@ class _Described:
 
 
 def bound(connection: psycopg.Connection, sql: str, parameters: Sequence[Parameter]) -> tuple[str, Sequence[Column]]:
-    """The statement with its parameters as literals and without a semicolon at its end, and its columns.
+    """The statement with its parameters as literals and without a semicolon at its end, and its columns by
+    names of their own.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def bound(connection: psycopg.Connection, sql: str, parameters: Sequence[Paramet
         told = _described(connection, filled)
         if told.parameter_types or told.column_types != asked.column_types:
             raise QueryRefused(_UNCLEAR)
-    return filled, asked.columns
+    return filled, named_apart(asked.columns)
 
 
 def _confirm_places(connection: psycopg.Connection, text: SqlText, types: Sequence[int], names: Sequence[str]) -> None:

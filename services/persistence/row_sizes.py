@@ -22,6 +22,9 @@ BOUNDED = frozenset(
 )
 """Numbers, times, names, addresses, ids: of a few bytes."""
 
+LONGEST_NAME_BYTES = 63
+"""Beyond these PostgreSQL cuts a name off."""
+
 LONGEST_PER_BYTE = 18_750
 """Characters that a byte of a value may stand for: of a numeric with an exponent at its limit, alone or in an array."""
 
@@ -32,6 +35,26 @@ class Column:
 
     name: str
     type: int
+
+
+def named_apart(columns: Sequence[Column]) -> Sequence[Column]:
+    """Each column under a name of its own: JSON would lose one of two, a Parquet file with both cannot be read."""
+    named: list[Column] = []
+    taken: set[str] = set()
+    for column in columns:
+        name, number = column.name, 1
+        while name in taken:
+            number += 1
+            ending = f"_{number}"
+            name = column.name.encode()[: LONGEST_NAME_BYTES - len(ending)].decode(errors="ignore") + ending
+        taken.add(name)
+        named.append(Column(name, column.type))
+    return named
+
+
+def names_of(columns: Sequence[Column]) -> str:
+    """As an alias tells them."""
+    return ", ".join(sql.Identifier(column.name).as_string(None) for column in columns)
 
 
 def sized_rows(statement: str, columns: Sequence[Column], most_bytes: int) -> str:
@@ -50,18 +73,18 @@ def sized_rows(statement: str, columns: Sequence[Column], most_bytes: int) -> st
         f"{checked if name == carrier else name} AS {sql.Identifier(column.name).as_string(None)}"
         for name, column in zip(names, columns, strict=True)
     )
-    return f"SELECT {selected} FROM ({_fenced('*', statement)}) AS sized ({', '.join(names)})"  # noqa: S608 - see row_streams
+    return f"SELECT {selected} FROM ({_fenced('*', statement, ', '.join(names))}) AS sized"  # noqa: S608 - see row_streams
 
 
-def sized_lines(statement: str, most_bytes: int) -> str:
+def sized_lines(statement: str, columns: Sequence[Column], most_bytes: int) -> str:
     """The statement's rows as JSON, one column ``line``, which fails at one of more than ``most_bytes``."""
-    fenced = _fenced("row_to_json(tradewind_row.*) AS line", statement)
+    fenced = _fenced("row_to_json(tradewind_row.*) AS line", statement, names_of(columns))
     return f"SELECT {_checked('pg_column_size(line)', 'line', most_bytes)} AS line FROM ({fenced}) AS sized"  # noqa: S608
 
 
-def _fenced(selected: str, statement: str) -> str:
+def _fenced(selected: str, statement: str, names: str) -> str:
     """Without OFFSET the planner would put the statement's own expressions in each place where they are looked at."""
-    return f"SELECT {selected} FROM (\n{statement}\n) AS tradewind_row OFFSET 0"  # noqa: S608
+    return f"SELECT {selected} FROM (\n{statement}\n) AS tradewind_row ({names}) OFFSET 0"  # noqa: S608
 
 
 def _checked(size: str, value: str, most_bytes: int) -> str:

@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 
 from services.application.query_warehouse import Format
-from services.persistence.row_sizes import Column, sized_lines, sized_rows
+from services.persistence.row_sizes import Column, names_of, sized_lines, sized_rows
 from tradewind.errors import QueryRefused, Unavailable
 from tradewind.units import KIB, MIB
 
@@ -45,9 +45,9 @@ class Rows:
     limit: int
     most_bytes: int
 
-    def first_of(self, sized: str) -> str:
-        """As many rows of ``sized`` as are sent, and one more."""
-        return f"SELECT * FROM (\n{sized}\n) AS tradewind_row LIMIT {self.limit + 1}"  # noqa: S608 - the analyst's own, by the analyst's rights
+    def first_of(self, sized: str, names: str) -> str:
+        """As many rows of ``sized`` as are sent, and one more, their columns under these names."""
+        return f"SELECT * FROM (\n{sized}\n) AS tradewind_row ({names}) LIMIT {self.limit + 1}"  # noqa: S608 - the analyst's own, by the analyst's rights
 
 
 class _Copied:
@@ -65,8 +65,8 @@ class _Copied:
     def close(self) -> None:
         """The connection is its owner's to close."""
 
-    def _copy(self, sized: str, options: str) -> psycopg.sql.Composed:
-        query = sql.SQL(self._rows.first_of(sized))
+    def _copy(self, sized: str, names: str, options: str) -> psycopg.sql.Composed:
+        query = sql.SQL(self._rows.first_of(sized, names))
         return sql.SQL("COPY ({}) TO STDOUT WITH ({})").format(query, sql.SQL(options))
 
 
@@ -76,7 +76,8 @@ class CsvRows(_Copied):
     def chunks(self) -> Iterator[bytes]:
         held, size = [], 0
         rows = self._rows
-        statement = self._copy(sized_rows(rows.statement, rows.columns, rows.most_bytes), "FORMAT csv, HEADER")
+        sized = sized_rows(rows.statement, rows.columns, rows.most_bytes)
+        statement = self._copy(sized, names_of(rows.columns), "FORMAT csv, HEADER")
         with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             for number, line in enumerate(copy):  # number 0 is the header
                 if number > self._limit:
@@ -95,7 +96,8 @@ class JsonRows(_Copied):
 
     def chunks(self) -> Iterator[bytes]:
         held, size, count = ['{"rows":['], 0, 0
-        statement = self._copy(sized_lines(self._rows.statement, self._rows.most_bytes), "FORMAT text")
+        rows = self._rows
+        statement = self._copy(sized_lines(rows.statement, rows.columns, rows.most_bytes), "line", "FORMAT text")
         with self._connection.cursor() as cursor, cursor.copy(statement) as copy:
             for (row,) in copy.rows():
                 if count == self._limit:
@@ -144,7 +146,7 @@ class ArrowRows:
         sized = sized_rows(self._rows.statement, self._rows.columns, self._rows.most_bytes)
         try:
             self._cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(ARROW_BATCH_BYTES)})
-            self._cursor.execute(self._rows.first_of(sized))
+            self._cursor.execute(self._rows.first_of(sized, names_of(self._rows.columns)))
             reader = self._cursor.fetch_record_batch()
             sink = _Sink()
             with pa.ipc.new_stream(sink, reader.schema) as writer:

@@ -186,6 +186,20 @@ def test_what_may_not_be_asked_is_refused_in_postgresqls_words(
     assert rows(ask(analyst, "SELECT count(*) FROM transfers")) == [{"count": 5}]
 
 
+LONG = "n" * 63
+TWICE = f"""SELECT count(*), count(*) + 1, 3 AS count_2, 'x' AS {LONG}, 5 AS {LONG} FROM transfers"""
+NAMES = ["count", "?column?", "count_2", LONG, f"{LONG[:61]}_2"]
+
+
+def test_columns_of_one_name_are_told_apart_in_every_format(analyst: httpx.Client) -> None:
+    assert list(rows(ask(analyst, TWICE))[0].items()) == list(zip(NAMES, [5, 6, 3, "x", 5], strict=True))
+    header, line = ask(analyst, TWICE, format="csv").text.splitlines()
+    assert (header.split(","), line) == (NAMES, "5,6,3,x,5")
+    with pa.ipc.open_stream(ask(analyst, TWICE, format="arrow").content) as stream:
+        assert stream.schema.names == NAMES
+    assert rows(ask(analyst, "SELECT 1 AS a, 2 AS a, 3 AS a_2")) == [{"a": 1, "a_2": 2, "a_2_2": 3}]
+
+
 def test_an_error_names_its_place_in_the_text_as_it_was_written(analyst: httpx.Client) -> None:
     problem = ask(analyst, "SELECT 1,\n  missing\nFROM transfers").json()
     assert (problem["sqlstate"], problem["position"]) == ("42703", 13)
