@@ -224,8 +224,10 @@ def _refused(request: Request, error: TradewindError) -> Response:
         response = page(request, "refused.html", None, status=status, error=error)
         response.headers["HX-Retarget"] = "#refused"
         response.headers["HX-Reswap"] = "innerHTML show:top"
+        response.headers["HX-Push-Url"] = "false"  # the form's own address is no page to load again
         return response
-    return page(request, "refused_page.html", None, status=status, error=error, title=status.phrase)
+    sent = request.method == "POST"
+    return page(request, "refused_page.html", None, status=status, error=error, title=status.phrase, sent=sent)
 
 
 def page_router(below: str = "") -> APIRouter:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import redis
-from playwright.sync_api import Dialog, Page, expect
+from playwright.sync_api import Dialog, Locator, Page, expect
 
 from services.application.authenticate import Scope
 from services.bootstrap import Container
@@ -113,7 +113,20 @@ def draft_is_priced(page: Page) -> None:
     base.fill("0.5")
     page.get_by_role("button", name="Set the prices of cluster 1").click()
     told(page, "prices are set")
+    a_refusal_takes_the_place_of_what_was_said_before(page, base)
     expect(page.get_by_role("cell", name="0.5 + 0.02/GB")).to_have_count(1)
+
+
+def a_refusal_takes_the_place_of_what_was_said_before(page: Page, base: Locator) -> None:
+    """What was typed stays, and the page can be loaded again."""
+    here = page.url
+    base.fill("")
+    page.get_by_role("button", name="Set the prices of cluster 1").click()
+    expect(page.get_by_role("alert")).to_contain_text("base: is empty")
+    expect(page.get_by_text("The prices are set")).to_have_count(0)
+    assert (base.input_value(), page.url) == ("", here)
+    page.reload()
+    expect(base).to_have_value("0.5")
 
 
 def draft_is_tried(page: Page, asked: dict[str, Any]) -> None:
