@@ -52,7 +52,7 @@ def test_a_price_goes_from_a_link_to_the_amount_that_an_agent_is_quoted(
         store.delete(QUOTES)
         asked = agent.post("/v1/recommend", json=SEEN).json()
         assert asked["sla"]["price"] is None
-        journalled(parts, store)
+        journalled(parts, store, asked)
         tiers_are_changed(page, asked["sla"]["tier_id"])
         draft_is_priced(page)
         draft_is_tried(page, asked)

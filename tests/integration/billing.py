@@ -58,10 +58,14 @@ def quoted(client: httpx.Client, **changes: Any) -> dict[str, Any]:
     return made
 
 
-def journalled(parts: Container, store: redis.Redis, *, entries: int = 1) -> Run:
-    """Have a worker store the quotes that wait, once so many entries are there."""
+def journalled(parts: Container, store: redis.Redis, *made: dict[str, Any], entries: int = 1) -> Run:
+    """Have a worker store the quotes that wait, once so many entries are there, and those of these offers among them.
+
+    What a test before asked for may come late: quotes are gathered for a moment before they are written.
+    """
     dropped: list[tuple[Entry, str]] = []
     eventually(lambda: store.xlen(QUOTES) >= entries)
+    eventually(lambda: all(each["transfer_id"] in str(store.xrange(QUOTES)) for each in made))
     stream = JournalStream(store, QUOTES, left_behind_after_s=0.0)
     run = QuoteJournal(stream, lambda entry, why: dropped.append((entry, why)), parts.store.unit_of_work).run()
     assert run.dropped == len(dropped)

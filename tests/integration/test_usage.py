@@ -139,7 +139,7 @@ def test_what_the_journal_has_counts_whatever_a_log_claims(
     customer: Customer, parts: Container, store: redis.Redis
 ) -> None:
     cheaper, silent = quoted(customer.client), quoted(customer.client)
-    journalled(parts, store)
+    journalled(parts, store, cheaper, silent)
     for made, quote in ((cheaper, "0.000001 EUR total " + cheaper["sla"]["price"]["book_id"]), (silent, None)):
         logged(customer.client, made, quote=quote)
     (line,) = customer.billed()
@@ -159,7 +159,7 @@ def test_who_was_offered_the_price_pays_though_another_key_brings_the_log(
     customer: Customer, api: str, learned: Tenant, parts: Container, store: redis.Redis
 ) -> None:
     made = quoted(customer.client)
-    journalled(parts, store)
+    journalled(parts, store, made)
     with learned.client(api, Scope.AGENT) as collector:
         logged(collector, made)
     assert [line["transfers"] for line in customer.billed()] == [1]

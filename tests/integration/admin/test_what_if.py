@@ -56,8 +56,9 @@ def test_a_draft_is_tried_on_the_requests_of_the_last_month(
 
         draft = provider.post("/v1/price-books", json={"name": "Spring", "copy_of": first["id"]}).json()
         assert "No request of the last 30 days" in shown(draft)
-        tier = quoted(provider)["sla"]["tier_id"]
-        journalled(parts, store)
+        made = quoted(provider)
+        tier = made["sla"]["tier_id"]
+        journalled(parts, store, made)
         now, same, change = cell(shown(draft), "Revenue")
         assert (now, float(change)) == (same, 0)
         parts_of_it = ("Base and GB charged", "Energy charged", "Mark-up charged")
@@ -80,8 +81,7 @@ def test_a_draft_is_tried_on_the_requests_of_the_last_month(
         now, dear, change = cell(shown(draft), "Revenue")
         assert float(dear) == pytest.approx(float(now) + 1.2 * 99.9, abs=0.011)
         assert float(change) == pytest.approx(float(dear) - float(now), abs=1e-9)
-        quoted(provider)
-        journalled(parts, store)
+        journalled(parts, store, quoted(provider))
         assert float(cell(shown(draft), "Revenue")[1]) == pytest.approx(2 * float(dear), abs=0.011)
         provider.delete(f"/v1/price-books/{draft['id']}/tiers/{tier}").raise_for_status()
         assert cell(shown(draft), "Requests not priced") == ["0", "2", "+2"]
