@@ -54,7 +54,7 @@ def test_rows_are_shown_as_the_api_answers_them(analyst):
 
 
 def test_two_columns_of_one_name_stay_two(analyst):
-    assert cells(run(analyst, "SELECT 1 AS a, 2 AS a")) == [["a", "a"], ["1", "2"]]
+    assert cells(run(analyst, "SELECT 1 AS a, 2 AS a")) == [["a", "a_2"], ["1", "2"]]
 
 
 def test_views_columns_and_limits_are_told(analyst):
