@@ -25,7 +25,7 @@ def upgrade() -> None:
     protect("warehouse_logins")
     op.execute(PERSONAL_LOGINS)
     protect("personal_logins")
-    for function in (MAKE_READER, DROP_READER, OPEN_LOGIN, CLOSE_LOGIN, OPEN_PERSONAL, EXTEND_PERSONAL, CLOSE_PERSONAL):
+    for function in FUNCTIONS:
         op.execute(function)
     for signature in OWNERS_OWN:
         op.execute(f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC")
@@ -44,7 +44,7 @@ def downgrade() -> None:
         op.execute(f"REVOKE SELECT ON {table} FROM {READER}")  # noqa: S608 - names
 
 
-OWNERS_OWN = ("make_warehouse_reader(text, integer, text)", "drop_warehouse_reader(text)")
+OWNERS_OWN = ("personal_login(uuid, uuid)", "make_warehouse_reader(text, integer, text)", "drop_warehouse_reader(text)")
 PUBLISHED = (
     "open_warehouse_login(text, text)",
     "close_warehouse_login(text)",
@@ -163,13 +163,19 @@ CLOSE_LOGIN = """
 """
 
 # A name has 63 characters, too few for two ids: of the person's there is the end, which tells no time.
+PERSONAL_LOGIN = """
+    CREATE FUNCTION personal_login(tenant uuid, person uuid) RETURNS text
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+        SELECT 'tradewind_person_' || replace(tenant::text, '-', '') || '_' || right(person::text, 12)
+    $$
+"""
+
 OPEN_PERSONAL = """
     CREATE FUNCTION open_personal_login(person uuid, new_password text, until timestamptz) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
     DECLARE
         tenant constant uuid := nullif(current_setting('tradewind.tenant', true), '')::uuid;
-        login constant text := 'tradewind_person_' || replace(tenant::text, '-', '')
-                               || '_' || right(person::text, 12);
+        login constant text := personal_login(tenant, person);
     BEGIN
         IF NOT EXISTS (SELECT FROM users WHERE id = person AND tenant_id = tenant) THEN
             RAISE EXCEPTION 'no login of nobody' USING ERRCODE = 'invalid_parameter_value';
@@ -186,8 +192,7 @@ EXTEND_PERSONAL = """
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
     DECLARE
         tenant constant uuid := nullif(current_setting('tradewind.tenant', true), '')::uuid;
-        login constant text := 'tradewind_person_' || replace(tenant::text, '-', '')
-                               || '_' || right(person::text, 12);
+        login constant text := personal_login(tenant, person);
     BEGIN
         IF EXISTS (SELECT FROM pg_roles WHERE rolname = login) THEN
             EXECUTE format('ALTER ROLE %I VALID UNTIL %L', login, until);
@@ -203,9 +208,13 @@ CLOSE_PERSONAL = """
         tenant constant uuid := nullif(current_setting('tradewind.tenant', true), '')::uuid;
     BEGIN
         IF tenant IS NOT NULL THEN
-            PERFORM drop_warehouse_reader('tradewind_person_' || replace(tenant::text, '-', '')
-                                          || '_' || right(person::text, 12));
+            PERFORM drop_warehouse_reader(personal_login(tenant, person));
         END IF;
     END
     $$
 """
+
+FUNCTIONS = (
+    *(MAKE_READER, DROP_READER, OPEN_LOGIN, CLOSE_LOGIN),
+    *(PERSONAL_LOGIN, OPEN_PERSONAL, EXTEND_PERSONAL, CLOSE_PERSONAL),
+)

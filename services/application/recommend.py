@@ -6,6 +6,7 @@ No I/O: the snapshot and the maker of ids are arguments.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 from services.application.assumed_load import AssumedLoad
@@ -24,6 +25,7 @@ from services.application.chunk_choice import (
 )
 from services.application.enquiry import Enquiry, Offer
 from services.application.fresh_path import path_told, recommend_unseen
+from services.application.price_list import PublishedBook
 from services.application.quoting import Quoted, quoted
 from services.application.served_model import ServedLeaf, ServedModel
 from services.application.snapshot import Snapshot
@@ -31,7 +33,6 @@ from services.application.tier_of_answer import tier_of, weightiest
 from tradewind.dataset import Chunk
 from tradewind.parameters import NO_CAPS, Caps
 from tradewind.path import Path
-from tradewind.prediction import Prediction
 from tradewind.recommendation import AnswerSource, ChunkPlan, Recommendation, SlaAnswer
 from tradewind.sla import Sla
 from tradewind.sla_partitions import PartitionKey, serving
@@ -59,16 +60,12 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
     ------
     NotInMemory : the link's model has to be fetched first.
     """
-    permitted = snapshot.permitted(enquiry.link, enquiry.weight)
-    if permitted is not None:
+    if (permitted := snapshot.permitted(enquiry.link, enquiry.weight)) is not None:
         enquiry = enquiry.within(*permitted)
-    indexed = snapshot.indexed(enquiry.link)
-    if indexed is None:
+    if (indexed := snapshot.indexed(enquiry.link)) is None:
         return enquiry
     model = snapshot.model(indexed)
-    path = enquiry.path.completed_by(model.path)
-    if path.bdp_bytes is None:
-        path = path_told(path, enquiry.link, snapshot)
+    path = _path_of(enquiry, model, snapshot)
     load = model.load(enquiry.load)
     chunks = enquiry.chunks(path)
     nearest = [model.nearest(chunk.dataset, load.share) for chunk in chunks]
@@ -90,16 +87,8 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
     if feasible:
         most = weightiest(chunks)
         tier = tier_of(agreed[most], leaves[most], solutions, enquiry.dataset)
-        sla, quote = _in_tier(
-            sla,
-            tier,
-            snapshot,
-            enquiry=enquiry,
-            chunks=chunks,
-            solutions=solutions,
-            predicted=predicted,
-            room_bps=room_bps,
-        )
+        priced = partial(quoted, chunks=chunks, solutions=solutions, dataset=enquiry.dataset, sla=enquiry.sla)
+        sla, quote = _in_tier(sla, tier, snapshot, partial(priced, predicted=predicted, room_bps=room_bps))
     recommendation = Recommendation(
         transfer_id=new_transfer_id(),
         plan=plan,
@@ -126,34 +115,23 @@ def recommend_seen(enquiry: Enquiry, snapshot: Snapshot, new_transfer_id: Callab
     return Offer(recommendation, tables, quote, indexed.link_id)
 
 
+def _path_of(enquiry: Enquiry, model: ServedModel, snapshot: Snapshot) -> Path:
+    """As asked for, completed by what was learned of it or else told of its link."""
+    path = enquiry.path.completed_by(model.path)
+    return path if path.bdp_bytes is not None else path_told(path, enquiry.link, snapshot)
+
+
 def _in_tier(
-    sla: SlaAnswer,
-    tier: Solution | None,
-    snapshot: Snapshot,
-    *,
-    enquiry: Enquiry,
-    chunks: Sequence[Chunk],
-    solutions: Sequence[Solution],
-    predicted: Prediction,
-    room_bps: float,
+    sla: SlaAnswer, tier: Solution | None, snapshot: Snapshot, priced: Callable[[PublishedBook, UUID | None], Quoted]
 ) -> tuple[SlaAnswer, Quoted | None]:
-    """The answer with its tier, and what the book in force says of it."""
+    """The answer with its tier, and what the book in force says of it; ``priced`` : the transfer by a book and tier."""
     tier_id = None
     if tier is not None and tier.tier_id is not None:
         tier_id = tier.tier_id
         sla = sla._replace(tier_id=tier_id, tier=snapshot.index.tier_names.get(tier_id, tier.tier))
     if snapshot.book is None:
         return sla, None
-    quote = quoted(
-        snapshot.book,
-        tier_id,
-        predicted,
-        chunks=chunks,
-        solutions=solutions,
-        dataset=enquiry.dataset,
-        sla=enquiry.sla,
-        room_bps=room_bps,
-    )
+    quote = priced(snapshot.book, tier_id)
     return sla._replace(price=quote.price), quote
 
 
