@@ -8,8 +8,8 @@ import pytest
 
 from tests.integration.engine.fetching import CONTENT, SMALL, copies, reason_of_failure
 from tests.integration.engine.rough_server import RoughServer, gated, plain, silent, status
-from tests.integration.engine.transfers import digests, jobs_for, options, plan, until
-from tradewind_agent.engine import TransferEngine, TransferResult
+from tests.integration.engine.transfers import QUICK, digests, jobs_for, options, plan, until
+from tradewind_agent.engine import RetryPolicy, TransferEngine, TransferResult
 
 
 def test_a_silent_server_is_left_after_the_idle_timeout_and_asked_again(tmp_path: Path):
@@ -85,7 +85,9 @@ def test_a_short_outage_fails_no_file(tmp_path: Path):
 
         names = [f"f{number}" for number in range(60)]
         async with RoughServer(dict.fromkeys((f"/{name}" for name in names), answer)) as server:
-            return await TransferEngine(plan(8, 1, 1), options()).run(jobs_for(server.url, names, tmp_path))
+            as_shipped = replace(QUICK, most_tries=RetryPolicy().most_tries)
+            engine = TransferEngine(plan(8, 1, 1), options(retry=as_shipped))
+            return await engine.run(jobs_for(server.url, names, tmp_path))
 
     assert asyncio.run(story()).failures == ()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
@@ -17,24 +17,19 @@ from moto.server import ThreadedMotoServer
 
 from services.application.authenticate import Scope
 from services.application.export_logs import Export, View, folder_of
-from services.application.facts import Fact, LogsExported
+from services.application.facts import LogsExported
 from services.application.jobs import ExportLogs
 from services.application.roll_up import RollUp
 from services.bootstrap import Container, Options, container
 from services.persistence.lake import MANIFEST, PART, ParquetLake, Storage, storage_at
 from services.persistence.log_reader import LogReader
+from tests.integration.warehouse.house import Facts
+from tests.integration.warehouse.other_facts import beaten, quote
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant, serving
 from tradewind.errors import Unavailable
 
 DAYS = ("2026-03-01", "2026-03-02")
-
-
-class Facts(list[Fact]):
-    """What was reported."""
-
-    def report(self, fact: Fact) -> None:
-        self.append(fact)
 
 
 def upload(api: str, tenant: Tenant, *days: str) -> None:
@@ -325,30 +320,3 @@ def test_heartbeats_and_quotes_are_exported_by_the_day_they_are_of(
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         ours = uow.connection.exec_driver_sql("SELECT amount, day FROM warehouse.quotes").one()
     assert (str(ours.amount), ours.day) == ("0.125000", begun.date())
-
-
-def beaten(tenant: Tenant, began: datetime, *, sequence: int, transfer: UUID | None = None) -> UUID:
-    """A sample of a transfer, stored; which transfer."""
-    transfer = transfer or uuid4()
-    with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        month = began.date().replace(day=1)
-        uow.connection.exec_driver_sql("SELECT ensure_sample_partitions(%s)", ([month],))
-        uow.connection.exec_driver_sql(
-            "INSERT INTO transfer_samples (tenant_id, transfer_id, transfer_started_at, sequence, at, interval_s,"
-            " bytes_moved, throughput_bps, remaining_bytes, remaining_files, parameters, chunks, decided_chunks,"
-            " changed, kind, reason)"
-            " VALUES (%s, %s, %s, %s, %s, 5, 1, 8, 0, 0, '{\"concurrency\": 4}', '[]', '[]', false, 'hold', '')",
-            (tenant.id, transfer, began, sequence, began + timedelta(minutes=5)),
-        )
-        uow.commit()
-    return transfer
-
-
-def quote(tenant: Tenant, at: datetime) -> None:
-    with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        uow.connection.exec_driver_sql("SELECT ensure_quote_partitions(%s)", ([at.date().replace(day=1)],))
-        uow.connection.exec_driver_sql(
-            "INSERT INTO quotes VALUES (%s, %s, %s, %s, %s, %s, %s, 0.125000, 'EUR', 'total', 'deadline', 1, 8, NULL)",
-            (tenant.id, uuid4(), at, uuid4(), uuid4(), uuid4(), uuid4()),
-        )
-        uow.commit()

@@ -26,7 +26,7 @@ from services.persistence.lake import ParquetLake, storage_at
 from services.persistence.log_reader import LogReader
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.warehouse.house import Facts, House
-from tests.integration.warehouse.test_export import beaten, quote
+from tests.integration.warehouse.other_facts import beaten, quote
 from tests.stack import Tenant, new_tenant, serving
 from tradewind.errors import Conflict, Unavailable
 from workers.retain import main
