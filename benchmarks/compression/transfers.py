@@ -107,9 +107,10 @@ def _cell(source: Path, rate: float, line: Line, url: str, candidates: Sequence[
         report = copy_packed(listing, wish, OPTIONS, on_outcome=outcomes.append)
         assert report.succeeded, report.failures
         cell.took_s[setting] = report.duration_s
-        work = outcomes[0].work
-        if setting is not None and work.used.get(setting):
-            speeds = Speeds(report.ratio, work.compress_bps(setting), measured(sample.blocks, setting).decompress_bps)
+        effort = None if setting is None else outcomes[0].work.efforts.get(setting)
+        if setting is not None and effort is not None:
+            compress_bps = effort.compress_bps * cell.case.cores_for(setting)
+            speeds = Speeds(effort.ratio, compress_bps, measured(sample.blocks, setting).decompress_bps)
             cell.seen.append(Observation(case=cell.case, setting=setting, speeds=speeds))
     return cell
 

@@ -7,7 +7,13 @@ from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.routing import v1_router
 from services.application.compression import compression_advice, keep_observations
 from services.bootstrap import Container
-from tradewind.wire.compression import AdviceAnswer, AdviceRequest, NewObservations, ObservationsReceipt
+from tradewind.wire.compression import (
+    AdviceAnswer,
+    AdviceRequest,
+    FileClassRequest,
+    NewObservations,
+    ObservationsReceipt,
+)
 
 router = v1_router("/compression", "compression")
 
@@ -27,10 +33,12 @@ def add_observations(told: NewObservations, parts: Parts, principal: AgentKey) -
     return ObservationsReceipt(kept=kept)
 
 
-async def advice_for(asked: AdviceRequest, parts: Container, tenant_id: UUID) -> AdviceAnswer:
+async def advice_for(
+    asked: AdviceRequest | FileClassRequest, parts: Container, tenant_id: UUID, recommended_bps: float = 0.0
+) -> AdviceAnswer:
     """The advice, after the tenant's history was read where it is not at hand."""
     held = parts.histories.held(tenant_id)
     if held is None:
         held = await parts.lookups.run(("compression", tenant_id), partial(parts.histories.load, tenant_id))
-    given = compression_advice(asked, *held)
+    given = compression_advice(asked, *held, recommended_bps)
     return AdviceAnswer.of(given.advice, sampled=given.sampled, source=given.source)

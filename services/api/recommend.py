@@ -13,6 +13,7 @@ from services.api.dependencies import AgentKey, Parts
 from services.api.direct_route import DirectRoute
 from services.api.routing import v1_router
 from services.application.answering import answer, snapshot_of
+from services.application.compression import reached_by
 from services.application.enquiry import Enquiry, Offer
 from services.application.journal_quotes import StoredQuote
 from services.application.snapshot import Snapshot
@@ -24,7 +25,7 @@ from tradewind.prediction import Interval, Prediction
 from tradewind.pricing import Price
 from tradewind.recommendation import SlaAnswer, whole_setting
 from tradewind.transfer import LinkKey
-from tradewind.wire.compression import AdviceAnswer, WholeRecommendRequest, WholeRecommendResponse
+from tradewind.wire.compression import WholeRecommendRequest, WholeRecommendResponse
 from tradewind.wire.recommendations import RecommendRequest
 
 router = v1_router("", "recommend", DirectRoute)
@@ -42,13 +43,17 @@ async def recommend_parameters(asked: WholeRecommendRequest, parts: Parts, princ
     body = rendered(offer)
     if asked.compression is not None:
         advice = await advice_for(asked.compression, parts, principal.tenant_id)
-        body = with_compression(body, advice)
+        body = with_more(body, b"compression", advice.model_dump_json().encode())
+    if asked.file_classes:
+        reached_bps = reached_by(offer.recommendation, enquiry.path)
+        advices = [await advice_for(each, parts, principal.tenant_id, reached_bps) for each in asked.file_classes]
+        body = with_more(body, b"file_classes", b"[%b]" % b",".join(a.model_dump_json().encode() for a in advices))
     return Response(body, media_type="application/json")
 
 
-def with_compression(body: bytes, advice: AdviceAnswer) -> bytes:
-    """The answer with its advice on codecs, behind what is there already: nobody else pays for it."""
-    return b'%b,"compression":%b}' % (body[:-1], advice.model_dump_json().encode())
+def with_more(body: bytes, name: bytes, told: bytes) -> bytes:
+    """The answer with advice on codecs, behind what is there already: nobody else pays for it."""
+    return b'%b,"%b":%b}' % (body[:-1], name, told)
 
 
 async def offer_for(enquiry: Enquiry, parts: Container, tenant_id: UUID) -> Offer:

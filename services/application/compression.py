@@ -8,11 +8,13 @@ from typing import Protocol
 from uuid import UUID
 
 from services.application.ports import Clock, Transaction
-from tradewind.compression.advice import Advice, advise
+from tradewind.compression.advice import Advice, advise, believed_bps
 from tradewind.compression.history import History, Observation
 from tradewind.compression.model import Speeds
 from tradewind.compression.prior import packaged_history, usual_probe
-from tradewind.wire.compression import AdviceRequest, WireObservation
+from tradewind.path import Path
+from tradewind.recommendation import AnswerSource, Recommendation
+from tradewind.wire.compression import AdviceRequest, FileClassRequest, WireObservation
 
 FRESH_S = 60.0
 """For how long a tenant's history is answered from memory before it is read anew."""
@@ -115,10 +117,25 @@ class AdviceGiven:
     source: str
 
 
-def compression_advice(asked: AdviceRequest, history: History, own_count: int) -> AdviceGiven:
-    """Advice from the tenant's history, where it has none from the packaged one."""
+def reached_by(recommendation: Recommendation, path: Path) -> float:
+    """What the setting that is recommended reaches with files as they are, bit/s, as far as that is believed."""
+    known = recommendation.source is not AnswerSource.HEURISTIC or path.bandwidth_bps is not None
+    return believed_bps(recommendation.predicted.throughput_bps.mean, path_is_known=known)
+
+
+def compression_advice(
+    asked: AdviceRequest | FileClassRequest, history: History, own_count: int, recommended_bps: float = 0.0
+) -> AdviceGiven:
+    """Advice from the tenant's history, where it has none from the packaged one.
+
+    ``recommended_bps`` : what a recommendation is expected to reach, for files of a class.
+    """
     usual: Speeds = usual_probe(asked.kind)
-    advice = advise(asked.to_question(usual), history)
+    if isinstance(asked, FileClassRequest):
+        question = asked.to_question(usual, recommended_bps)
+    else:
+        question = asked.to_question(usual)
+    advice = advise(question, history)
     sampled = asked.probe is not None
     of = f"{own_count} transfers of this tenant" if own_count else "the packaged measurements"
     return AdviceGiven(advice, sampled, f"a sample of the file and {of}" if sampled else of)

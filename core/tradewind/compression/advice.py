@@ -18,6 +18,10 @@ CAUTION_SD = 0.5
 LEAST_GAIN = 0.02
 """Packing is advised where it promises this much more throughput than sending raw: less is lost in noise."""
 
+USUAL_LINE_BPS = 50e6
+"""Believed of a path of which nothing is known, until the first blocks tell: the choice it leads to can be mended on
+the way, where that of a fast path, to pack nothing, cannot."""
+
 DEFAULT_CPU_W, DEFAULT_NETWORK_W = 10.0, 2.0
 """Assumed power of a core that packs and of a network that sends, W; for comparing, where nobody tells better."""
 
@@ -33,12 +37,14 @@ class Question:
 
     ``content`` : of the sampled file, where it was sampled.
     ``samples`` : what settings made of that sample. ``settings`` : that both ends can do.
+    ``raw_bps`` : what files reach that are sent as they are, where they go another way than packed ones.
     ``cpu_w``, ``network_w`` : power above idle while packing or unpacking, and while sending.
     """
 
     case: Case
     line: Line
     settings: Sequence[Setting]
+    raw_bps: float | None = None
     content: Content | None = None
     samples: Sequence[Observation] = ()
     objective: Objective = Objective.MAX_THROUGHPUT
@@ -80,6 +86,11 @@ class Advice:
     rationale: str
 
 
+def believed_bps(predicted_bps: float, *, path_is_known: bool) -> float:
+    """What a recommended setting is taken to reach; a prediction for an assumed path promises too much."""
+    return predicted_bps if path_is_known else min(predicted_bps, USUAL_LINE_BPS)
+
+
 def advise(question: Question, history: History) -> Advice:
     """The option with the highest lower bound of throughput, or with the least energy."""
     raw = _raw(question)
@@ -112,7 +123,7 @@ def _is_incompressible(question: Question) -> bool:
 
 def _raw(question: Question) -> Option:
     file_bytes, line = question.case.file_bytes, question.line
-    took_s = raw_s(file_bytes, line)
+    took_s = raw_s(file_bytes, line) if question.raw_bps is None else BITS_PER_BYTE * file_bytes / question.raw_bps
     rate_bps = BITS_PER_BYTE * file_bytes / took_s
     return Option(
         mode=Mode.RAW,

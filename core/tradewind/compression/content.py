@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 SAMPLE_BLOCKS = 3
 SAMPLE_BLOCK_BYTES = 128 * 1024
-"""Of novel content: at the beginning, the middle and the end."""
+"""Of novel content: at the beginning, and somewhere in each half of the rest."""
 
 INCOMPRESSIBLE_BITS_PER_BYTE = 7.9
 INCOMPRESSIBLE_RATIO = 1.03
@@ -93,11 +93,24 @@ def content_of(blocks: Sequence[bytes]) -> Content:
     return Content(kind_of(blocks[0] if blocks else b""), entropy_bits_per_byte(blocks))
 
 
-def sample_offsets(file_bytes: int) -> tuple[int, ...]:
-    """Where the blocks of a sample begin; of a small file the whole of it is one sample."""
+MIDDLE_AND_END = (1.0, 1.0)
+
+
+def sample_offsets(file_bytes: int, places: tuple[float, float] = MIDDLE_AND_END) -> tuple[int, ...]:
+    """Where the blocks of a sample begin: at the beginning, and in each half of what follows.
+
+    Of a small file the whole of it is one sample.
+
+    Parameters
+    ----------
+    places : within each half, 0..1; by lot, content that repeats with the file's own period does not deceive.
+    """
     if file_bytes <= SAMPLE_BLOCKS * SAMPLE_BLOCK_BYTES:
         return tuple(range(0, file_bytes, SAMPLE_BLOCK_BYTES))
-    return (0, (file_bytes - SAMPLE_BLOCK_BYTES) // 2, file_bytes - SAMPLE_BLOCK_BYTES)
+    half = (file_bytes - SAMPLE_BLOCK_BYTES) // 2
+    spare = half - SAMPLE_BLOCK_BYTES
+    first, second = (round(place * spare) for place in places)
+    return (0, SAMPLE_BLOCK_BYTES + first, file_bytes - half + second)
 
 
 def size_bin(file_bytes: int) -> int:

@@ -16,6 +16,7 @@ from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 LONGEST_SETUP_S = 3600.0
 MOST_SAMPLES = 64
 MOST_OBSERVATIONS = 1000
+MOST_FILE_CLASSES = 16
 
 CpuClass = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[a-z0-9][a-z0-9_.\-/]*$")]
 Ratio = Annotated[float, Field(gt=1e-3, lt=1e6)]
@@ -53,17 +54,17 @@ class WireSampled(WireSetting):
     speeds: WireSpeeds
 
 
-class AdviceRequest(Strict):
-    """A file and a path.
+class SampledFile(Strict):
+    """A file that may be packed.
 
-    ``probe`` : what gzip -1 makes of a sample of the file on the sending machine; ``samples`` : what others make of it.
+    ``probe`` : what gzip -1 makes of a sample of the file on the sending machine; ``samples`` : what others make of it,
+    on all cores that they use.
     ``setup_s`` : time that any transfer on this path costs.
     ``codecs`` : that both ends have; absent: all are thought to.
     ``sequential`` : also consider packing the whole file before it is sent.
     """
 
     file_bytes: AtLeastOne
-    bandwidth_bps: Bandwidth
     setup_s: Annotated[float, Field(ge=0, le=LONGEST_SETUP_S)] = 0.0
     kind: Kind = Kind.BINARY
     entropy_bits_per_byte: Annotated[float, Field(ge=0, le=8)] | None = None
@@ -76,12 +77,13 @@ class AdviceRequest(Strict):
     cpu_w: Power = DEFAULT_CPU_W
     network_w: Power = DEFAULT_NETWORK_W
 
-    def to_question(self, usual_probe: Speeds) -> Question:
+    def question(self, usual_probe: Speeds, line_bps: float, raw_bps: float | None = None) -> Question:
         """The request in the words of the domain.
 
         Parameters
         ----------
         usual_probe : of content of this kind, where the file was not sampled.
+        line_bps : that packed files go by; ``raw_bps`` : what others reach, where they go another way.
         """
         case = Case(
             file_bytes=self.file_bytes,
@@ -92,7 +94,8 @@ class AdviceRequest(Strict):
         entropy = self.entropy_bits_per_byte
         return Question(
             case=case,
-            line=Line(self.bandwidth_bps, self.setup_s),
+            line=Line(line_bps, self.setup_s),
+            raw_bps=raw_bps,
             settings=candidates(None if self.codecs is None else frozenset(self.codecs)),
             content=None if entropy is None else Content(self.kind, entropy),
             samples=[
@@ -104,6 +107,27 @@ class AdviceRequest(Strict):
             cpu_w=self.cpu_w,
             network_w=self.network_w,
         )
+
+
+class AdviceRequest(SampledFile):
+    """A file and a path."""
+
+    bandwidth_bps: Bandwidth
+
+    def to_question(self, usual_probe: Speeds) -> Question:
+        return self.question(usual_probe, self.bandwidth_bps)
+
+
+class FileClassRequest(SampledFile):
+    """One of many files that are much alike, and are packed or sent by the recommendation's setting.
+
+    ``share`` : of the rate that the recommendation is expected to reach, what the connections of packed files carry.
+    """
+
+    share: Annotated[float, Field(gt=0, le=1)] = 1.0
+
+    def to_question(self, usual_probe: Speeds, recommended_bps: float) -> Question:
+        return self.question(usual_probe, self.share * recommended_bps, recommended_bps)
 
 
 class WireBand(Open):
@@ -174,7 +198,11 @@ class AdviceAnswer(Open):
 
 
 class WireObservation(WireSetting):
-    """What a codec made of a whole file that was transferred; ``id`` makes the same one sent twice count once."""
+    """What a codec made of a file that was transferred, or of a sample of one.
+
+    ``id`` makes the same one sent twice count once. ``probe`` and ``speeds`` : packed by a ``cpu_class``, unpacked by
+    the other end, or by the same one.
+    """
 
     id: UUID
     seen_at: Instant
@@ -205,10 +233,18 @@ class ObservationsReceipt(Open):
 
 
 class WholeRecommendRequest(RecommendRequest):
-    """A recommendation that is to tell of compression, too; apart, because agents that do not ask do without it."""
+    """A recommendation that is to tell of compression, too; apart, because agents that do not ask do without it.
+
+    ``compression`` : for one file on a path of a given rate. ``file_classes`` : for sorts of files of the data set,
+    each packed or sent by the very setting that is recommended, whichever is expected to be faster.
+    """
 
     compression: AdviceRequest | None = None
+    file_classes: Annotated[tuple[FileClassRequest, ...], Field(max_length=MOST_FILE_CLASSES)] = ()
 
 
 class WholeRecommendResponse(RecommendResponse):
+    """``file_classes`` : one for each that was asked about, in their order."""
+
     compression: AdviceAnswer | None = None
+    file_classes: tuple[AdviceAnswer, ...] = ()

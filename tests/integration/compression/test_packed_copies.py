@@ -111,7 +111,7 @@ def test_an_upload_that_is_cut_or_damaged_is_refused_and_leaves_no_file(
 
 
 def test_a_stream_that_claims_absurd_sizes_is_refused(server: Server, root: Path) -> None:
-    head = struct.pack(">BBIII", 1, 6, 2**31, 2**31, 0)
+    head = struct.pack(">BBIIII", 1, 6, 2**31, 2**31, 0, 0)
     answer = ask(server.port, "PUT", "/e.csv", head + bytes(100), Content_Encoding="tradewind-blocks")
     assert answer.status == 422
     assert not (root / "e.csv").exists()

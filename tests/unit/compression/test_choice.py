@@ -2,13 +2,14 @@
 
 import random
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tradewind.compression.advice import Objective, Question, advise
 from tradewind.compression.codecs import Codec, Setting, candidates, parse_setting
-from tradewind.compression.content import Content, Kind, content_of, kind_of
+from tradewind.compression.content import SAMPLE_BLOCK_BYTES, Content, Kind, content_of, kind_of, sample_offsets
 from tradewind.compression.history import NO_HISTORY, Case, History, Observation
 from tradewind.compression.model import Line, Mode, Speeds
 from tradewind.compression.prior import packaged_history, usual_probe
@@ -126,6 +127,23 @@ def test_kinds_are_told_by_the_first_bytes() -> None:
     assert kind_of(b"a,b,c\n1,2,3\n") is Kind.TABLE
     assert kind_of(b"To be, or not\nto be\n") is Kind.TEXT
     assert kind_of(b"") is Kind.BINARY
+
+
+def test_a_sample_is_taken_at_places_that_no_period_of_the_file_decides() -> None:
+    for file_bytes in (3 * SAMPLE_BLOCK_BYTES + 1, 10**7):
+        for places in ((0.0, 0.0), (0.3, 0.7), (1.0, 1.0)):
+            offsets = sample_offsets(file_bytes, places)
+            assert offsets[0] == 0
+            assert all(later - sooner >= SAMPLE_BLOCK_BYTES for sooner, later in pairwise(offsets))
+            assert offsets[-1] + SAMPLE_BLOCK_BYTES <= file_bytes
+    assert sample_offsets(10**7, (0.3, 0.7)) != sample_offsets(10**7, (0.4, 0.6))
+
+
+def test_raw_by_another_way_is_compared_with_what_it_reaches_there() -> None:
+    packed = advise(question(50), HISTORY).best
+    assert packed.setting is not None
+    assert advise(question(50, raw_bps=1.1 * packed.throughput_bps.high), HISTORY).best.setting is None
+    assert advise(question(50, raw_bps=0.5 * packed.throughput_bps.low), HISTORY).best == packed
 
 
 def test_random_bytes_look_random_and_text_does_not() -> None:

@@ -64,14 +64,14 @@ def _unheeded(wish: "Wish", wanted: "CopyOptions") -> "Iterator[tuple[str, str]]
 def run_packed(listing: "Listing", wish: "Wish", wanted: "CopyOptions", around: "Around") -> int:
     """Do it and tell what came of it; the exit code."""
     from tradewind.transfer import Status
-    from tradewind_agent.compression.logged import run_packed_copy
+    from tradewind_agent.compression.dealt import run_dealt_copy
     from tradewind_agent.logbook import Logbook
     from tradewind_agent.resources.limiter import ResourceLimiter
 
     terminal = around.terminal
     total_bytes, files = sum(listing.sizes_bytes), len(listing.jobs)
     with transferring(terminal) as show:
-        done = run_packed_copy(
+        done = run_dealt_copy(
             listing,
             wish,
             wanted,
@@ -82,9 +82,9 @@ def run_packed(listing: "Listing", wish: "Wish", wanted: "CopyOptions", around: 
             say=terminal.note,
             on_moved=None if show is None else lambda moved, over: show(moved, total_bytes, over, files),
         )
-    for line in done.copy.notes:
+    for line in done.all_notes:
         terminal.note(line)
     terminal.result(done.line(), done.document())
-    if done.copy.succeeded:
+    if done.status is Status.SUCCEEDED:
         return 0
-    return 128 + signal.SIGINT if done.copy.status is Status.CANCELLED else 1
+    return 128 + signal.SIGINT if done.status is Status.CANCELLED else 1

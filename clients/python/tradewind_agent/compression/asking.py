@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from tradewind.compression.advice import Objective, advise
 from tradewind.compression.codecs import Codec
 from tradewind.compression.model import Line
-from tradewind.wire.compression import AdviceAnswer, AdviceRequest, WireSpeeds
+from tradewind.wire.compression import AdviceAnswer, AdviceRequest, FileClassRequest, WireSpeeds
 from tradewind_agent.compression.codecs import available_codecs
-from tradewind_agent.compression.sampling import Sample, cpu_class, sample_file
+from tradewind_agent.compression.sampling import Sample, sample_file
 from tradewind_agent.errors import AgentError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def request_for(
         setup_s=line.setup_s,
         kind=sample.content.kind,
         entropy_bits_per_byte=sample.content.entropy_bits_per_byte,
-        cpu_class=cpu_class(),
+        cpu_class=sample.cpu_class,
         probe=WireSpeeds.of(sample.probe),
         codecs=tuple(sorted(codecs)),
         sequential=sequential,
@@ -74,3 +74,11 @@ def own_answer(asked: AdviceRequest) -> AdviceAnswer:
     advice = advise(asked.to_question(usual_probe(asked.kind)), packaged_history())
     source = "a sample of the file and the packaged measurements"
     return AdviceAnswer.of(advice, sampled=asked.probe is not None, source=source)
+
+
+def own_answer_of_class(asked: FileClassRequest, recommended_bps: float) -> AdviceAnswer:
+    """Advice on a sort of files without a service, beside an engine that is expected to reach so much."""
+    from tradewind.compression.prior import packaged_history, usual_probe  # noqa: PLC0415
+
+    advice = advise(asked.to_question(usual_probe(asked.kind), recommended_bps), packaged_history())
+    return AdviceAnswer.of(advice, sampled=True, source="a sample of the files and the packaged measurements")

@@ -1,16 +1,17 @@
 """Copies whose files are packed on their way, beside the engine: a file a connection, a few at once."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from tradewind_agent.compression.codecs import require
+from tradewind_agent.compression.cores import LEAST_AT_ONCE, usable_cores
 from tradewind_agent.compression.download import PackedDownload
-from tradewind_agent.compression.observing import observation_of
-from tradewind_agent.compression.planning import Wish
+from tradewind_agent.compression.observing import observations_of
+from tradewind_agent.compression.planning import Advised, Wish
 from tradewind_agent.compression.report import PackedReport
 from tradewind_agent.compression.upload import upload_packed
 from tradewind_agent.compression.wishes import PackedOutcome, Packing
@@ -22,8 +23,8 @@ from tradewind_agent.errors import AgentError, FileFault, StorageFailed
 if TYPE_CHECKING:
     from tradewind_agent.client import Client
 
-FILES_AT_ONCE = 2
-"""While one is answered, the next is packed."""
+MOST_OBSERVED = 200
+"""Observations of one copy: more files of a kind tell nothing more, and each takes some of a processor's time."""
 
 TRIES = 4
 LONGEST_PAUSE_S = 5.0
@@ -40,6 +41,7 @@ def copy_packed(
     *,
     on_outcome: Callable[[PackedOutcome], None] = lambda _: None,
     line_bps: float | None = None,
+    files_at_once: int = LEAST_AT_ONCE,
 ) -> PackedReport:
     """Copy all files of ``listing`` without a service or a log; what goes wrong with one is in the report.
 
@@ -47,7 +49,9 @@ def copy_packed(
     ------
     CodecMissing : this host lacks the codec that was asked for.
     """
-    return PackedCopy(listing, wish, options, on_outcome=on_outcome, line_bps=line_bps).run()
+    return PackedCopy(
+        listing, wish, options, on_outcome=on_outcome, line_bps=line_bps, files_at_once=files_at_once
+    ).run()
 
 
 class PackedCopy:
@@ -55,8 +59,9 @@ class PackedCopy:
 
     Parameters
     ----------
-    files_at_once : connections.
-    line_bps : rate of the path, where it is known.
+    files_at_once : connections; their blocks are packed by the same threads, one a core.
+    line_bps : rate of the path for all of them, where it is known.
+    advised : what files are to be packed with, where that was asked before.
     on_moved : told of plain bytes and files that are over.
     on_outcome : told what came of each file.
 
@@ -76,8 +81,9 @@ class PackedCopy:
         options: EngineOptions,
         *,
         transfer_id: UUID | None = None,
-        files_at_once: int = FILES_AT_ONCE,
+        files_at_once: int = LEAST_AT_ONCE,
         line_bps: float | None = None,
+        advised: Mapping[Job, Advised] | None = None,
         client: "Client | None" = None,
         say: Callable[[str], None] = lambda _: None,
         on_moved: Callable[[int, int], None] | None = None,
@@ -86,7 +92,8 @@ class PackedCopy:
         if wish.setting is not None:
             require(wish.setting.codec)
         self._listing, self._wish, self.options = listing, wish, options
-        self._files_at_once, self._line_bps, self._client = files_at_once, line_bps, client
+        self._files_at_once = max(min(files_at_once, len(listing.jobs)), 1)
+        self._line_bps, self._advised, self._client = line_bps, advised or {}, client
         self._say, self._on_moved, self._on_outcome = say, on_moved, on_outcome
         self.report = PackedReport(transfer_id=transfer_id or uuid4())
         self._lock = Lock()
@@ -100,8 +107,11 @@ class PackedCopy:
     def run(self) -> PackedReport:
         """Copy the files that are not there yet."""
         begun_s = time.monotonic()
-        with ThreadPoolExecutor(self._files_at_once, thread_name_prefix="tradewind-file") as pool:
-            under_way = {pool.submit(self._file, job): job for job in self._listing.jobs}
+        with (
+            ThreadPoolExecutor(usable_cores(), thread_name_prefix="tradewind-pack") as packers,
+            ThreadPoolExecutor(self._files_at_once, thread_name_prefix="tradewind-file") as pool,
+        ):
+            under_way = {pool.submit(self._file, job, packers): job for job in self._listing.jobs}
             try:
                 for done in as_completed(under_way):
                     self._account(under_way[done], done.result())
@@ -140,7 +150,7 @@ class PackedCopy:
             with self._lock:
                 self._on_moved(report.moved_bytes, report.files_done + report.files_skipped + len(report.failures))
 
-    def _file(self, job: Job) -> PackedOutcome | str | None:
+    def _file(self, job: Job, packers: ThreadPoolExecutor) -> PackedOutcome | str | None:
         """One file; why it failed, where it did, and nothing where all of it was stopped.
 
         A defect of one is no reason to lose the others.
@@ -148,7 +158,7 @@ class PackedCopy:
         if self._over.is_set():
             return None
         try:
-            return self._tried(job)
+            return self._tried(job, packers)
         except Stopped:
             return None
         except StorageFailed as refused:  # no other file could be written either
@@ -161,15 +171,24 @@ class PackedCopy:
         except Exception as defect:  # noqa: BLE001 -- it is told with the file
             return f"cannot be copied: {defect!r}"
 
-    def _tried(self, job: Job) -> PackedOutcome | str:
+    def _tried(self, job: Job, packers: ThreadPoolExecutor) -> PackedOutcome | str:
         """One file, tried again within bounds."""
-        packing = Packing(wish=self._wish, line_bps=self._line_bps, client=self._client, say=self._say)
+        packing = Packing(
+            wish=self._wish,
+            line_bps=self._line_bps,
+            advised=self._advised.get(job),
+            at_once=self._files_at_once,
+            pool=packers,
+            client=self._client,
+            say=self._say,
+        )
         download = PackedDownload(job, packing, self.options, self._moved) if isinstance(job, DownloadJob) else None
         for left in reversed(range(TRIES)):
             try:
                 if download is not None:
-                    return download.run()
-                outcome = upload_packed(job, packing, self.options, self._moved)  # type: ignore[arg-type]
+                    outcome = download.run()
+                else:
+                    outcome = upload_packed(job, packing, self.options, self._moved)  # type: ignore[arg-type]
             except FileFault as fault:
                 if not fault.retryable:
                     raise
@@ -183,10 +202,10 @@ class PackedCopy:
         return "tried too often"
 
     def _observe(self, job: Job, outcome: PackedOutcome, packing: Packing) -> None:
-        """Note what the codec made of the file, for the service."""
-        if outcome.skipped:
+        """Note what codecs made of the file, for the service."""
+        report, sample = self.report, packing.sample
+        if outcome.skipped or sample is None or len(report.observations) >= MOST_OBSERVED:
             return
-        seen = observation_of(outcome.work, packing.sample, self.report.transfer_id, str(job))
-        if seen is not None:
-            with self._lock:
-                self.report.observations.append(seen)
+        seen = observations_of(outcome.work, sample, report.transfer_id, str(job), fetched=outcome.fetched)
+        with self._lock:
+            report.observations.extend(seen)

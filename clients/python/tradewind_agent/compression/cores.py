@@ -1,6 +1,12 @@
-"""Cores that packing may use."""
+"""Cores that packing may use, and files that it goes on with at once."""
 
 import os
+
+LEAST_AT_ONCE = 2
+"""Packed files at once: while one is answered, the next is packed."""
+
+FILES_A_CORE = 4
+"""Packed files at once, a core: while one waits for the path another one packs; each holds blocks of up to 4 MiB."""
 
 
 def usable_cores() -> int:

@@ -1,23 +1,28 @@
 """Download of one file as a packed stream, or in a coding that any web server has; what breaks is fetched again."""
 
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.client import HTTPResponse
-from typing import Any
 
+from tradewind.compression.content import SAMPLE_BLOCK_BYTES
 from tradewind_agent.compression.codecs import CannotUnpack, available_codecs
 from tradewind_agent.compression.http import LOST, asked, connect, lost, refusal
 from tradewind_agent.compression.naming import (
+    AT_ONCE_HEADER,
     CODECS_HEADER,
+    EXPECTED_HEADER,
     FROM_HEADER,
     LINE_HEADER,
     PACK_HEADER,
     PACKED_CODING,
+    SAMPLE_HEADER,
     SIZE_HEADER,
 )
 from tradewind_agent.compression.packing import Work
+from tradewind_agent.compression.planning import told_expectations
+from tradewind_agent.compression.sampling import Sample
 from tradewind_agent.compression.unpacking import Unpacker
+from tradewind_agent.compression.web_codings import web_codings, web_unpacker
 from tradewind_agent.compression.wishes import PackedOutcome, Packing
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
@@ -51,6 +56,7 @@ class PackedDownload:
         self._digest = job.sha256
         self._wire_bytes = 0
         self._work = Work()
+        self._beginning = b""
         self._local = self._look()
 
     def _look(self) -> LocalState | None:
@@ -104,14 +110,13 @@ class PackedDownload:
             self.discard()
             raise MalformedResponse(f"{found} bytes came out of {size_bytes}")
         self._publish()
-        return PackedOutcome(work=self._work, wire_bytes=self._wire_bytes)
+        return PackedOutcome(work=self._work, wire_bytes=self._wire_bytes, fetched=self._beginning)
 
     def _receive(self, answer: HTTPResponse) -> None:
         try:
             for plain in self._plain(answer):
                 self._part.write(self._plain_bytes, plain)
                 self._plain_bytes += len(plain)
-                self._work.plain_bytes += len(plain)
                 self._moved(len(plain))
                 if self._plain_bytes - self._noted_bytes >= _NOTED_EVERY_BYTES and self._etag is not None:
                     self._part.checkpoint(self._identity, self._received())
@@ -147,14 +152,19 @@ class PackedDownload:
         wish = self._packing.wish
         headers = {
             "Accept": "*/*",
-            "Accept-Encoding": f"{PACKED_CODING}, {_web_codings()}",
+            "Accept-Encoding": f"{PACKED_CODING}, {web_codings()}",
             PACK_HEADER: str(wish),
             CODECS_HEADER: ",".join(sorted(available_codecs())),
         }
         if self._options.checksum:
             headers["Want-Repr-Digest"] = "sha-256=10"
-        if self._packing.line_bps is not None:
-            headers[LINE_HEADER] = f"{self._packing.line_bps:.0f}"
+        packing = self._packing
+        if packing.advised is not None and packing.advised.answer is not None:
+            headers[EXPECTED_HEADER] = told_expectations(packing.advised.answer)
+        if packing.at_once > 1:
+            headers[AT_ONCE_HEADER] = str(packing.at_once)
+        if packing.line_bps is not None:
+            headers[LINE_HEADER] = f"{packing.line_bps:.0f}"
         if self._plain_bytes and self._etag is not None:
             headers |= {FROM_HEADER: str(self._plain_bytes), "If-Match": self._etag}
         return headers
@@ -188,11 +198,16 @@ class PackedDownload:
             if not self._plain_bytes:
                 self.discard()
             self._etag = self._identity.etag
+            if (size_bytes := self._identity.size_bytes) is not None:
+                self._packing.sample = Sample.read(answer.headers.get(SAMPLE_HEADER, ""), size_bytes)
             return self._of_blocks(answer)
         self.discard()
-        if coding == "identity":
-            return self._read(answer)
-        return self._of_web_coding(answer, coding)
+        return self._counted(self._read(answer) if coding == "identity" else self._of_web_coding(answer, coding))
+
+    def _counted(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        for plain in pieces:
+            self._work.plain_bytes += len(plain)
+            yield plain
 
     def _read(self, answer: HTTPResponse) -> Iterator[bytes]:
         while data := answer.read1(READ_BYTES):
@@ -205,13 +220,18 @@ class PackedDownload:
         unpacker = Unpacker()
         for data in self._read(answer):
             for block in unpacker.blocks(data):
+                before_s = unpacker.unpack_s
                 plain = unpacker.plain(block)
-                self._work.used[block.setting] = self._work.used.get(block.setting, 0) + len(plain)
+                if block.setting is not None:
+                    times = {"pack_s": block.pack_s, "unpack_s": unpacker.unpack_s - before_s}
+                    self._work.tried(block.setting, len(plain), len(block.packed), **times)
+                self._beginning = self._beginning or plain[:SAMPLE_BLOCK_BYTES]
+                self._work.sent(block.setting, len(plain))
                 yield plain
         unpacker.end()
 
     def _of_web_coding(self, answer: HTTPResponse, coding: str) -> Iterator[bytes]:
-        unpack, ended = _web_unpacker(coding)
+        unpack, ended = web_unpacker(coding)
         for data in self._read(answer):
             if ended():
                 raise CannotUnpack(f"the {coding} of the server goes on behind its end")
@@ -241,45 +261,3 @@ class PackedDownload:
         self._etag = None  # there is nothing more to keep
         if fault is not None:
             raise fault
-
-
-def _web_codings() -> str:
-    """Codings of web servers that this host can undo."""
-    from importlib.util import find_spec  # noqa: PLC0415
-
-    return "zstd, br, gzip" if find_spec("brotli") is not None else "zstd, gzip"
-
-
-def _all_of(unpacker: Any) -> Callable[[bytes], bytes]:
-    """Undoes pieces of one stream; a second one behind it would be left out, and is refused."""
-
-    def unpack(data: bytes) -> bytes:
-        plain: bytes = unpacker.decompress(data)
-        if unpacker.unused_data:
-            raise CannotUnpack("it holds more than one stream")
-        return plain
-
-    return unpack
-
-
-def _web_unpacker(coding: str) -> tuple[Callable[[bytes], bytes], Callable[[], bool]]:
-    """Undoes a stream; and whether it has ended as it should.
-
-    Raises
-    ------
-    MalformedResponse : a coding that was not asked for.
-    """
-    if coding in ("gzip", "x-gzip"):
-        gzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        return _all_of(gzip), lambda: gzip.eof
-    if coding == "zstd":
-        import zstandard  # noqa: PLC0415
-
-        zstd = zstandard.ZstdDecompressor().decompressobj()
-        return _all_of(zstd), lambda: zstd.eof
-    if coding == "br":
-        import brotli  # noqa: PLC0415
-
-        packed = brotli.Decompressor()
-        return packed.process, packed.is_finished
-    raise MalformedResponse(f"the answer is packed as {coding}, which was not asked for")

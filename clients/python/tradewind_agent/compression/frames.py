@@ -1,9 +1,9 @@
 """A packed file on the wire: blocks, each packed by itself, then an end that tells the whole.
 
-A block's head is 14 bytes, big-endian: the codec (0: as it is), the level, plain bytes, packed bytes, CRC-32 of what is
-plain; then the packed bytes. The end is a head of codec 255 with no plain bytes, then the SHA-256 of all plain bytes
-before it. So the codec and its level may change from block to block, each block can be written as soon as it has come,
-and a stream that was cut is told from one that has ended.
+A block's head is 18 bytes, big-endian: the codec (0: as it is), the level, plain bytes, packed bytes, CRC-32 of what is
+plain, microseconds that one core packed; then the packed bytes. The end is a head of codec 255 with no plain bytes,
+then the SHA-256 of all plain bytes before it. So the codec and its level may change from block to block, each block can
+be written as soon as it has come, and a stream that was cut is told from one that has ended.
 """
 
 import struct
@@ -15,38 +15,41 @@ from tradewind.compression.codecs import FACTS, Codec, Setting
 from tradewind.compression.model import LARGEST_BLOCK_BYTES
 from tradewind_agent.compression.codecs import CannotUnpack
 
-_HEAD = struct.Struct(">BBIII")
+_HEAD = struct.Struct(">BBIIII")
 _DIGEST_BYTES = 32
 _MOST_REASON_BYTES = 1000
 _RAW, _FAILED, _END = 0, 254, 255
 _NUMBER = MappingProxyType({codec: number for number, codec in enumerate(Codec, 1)})
 _CODEC = MappingProxyType({number: codec for codec, number in _NUMBER.items()})
 _MOST_PACKED_BYTES = 2 * LARGEST_BLOCK_BYTES
+_MICROSECONDS, _MOST_MICROSECONDS = 10**6, 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """``setting`` : ``None`` of one that is sent as it is."""
+    """``setting`` : ``None`` of one that is sent as it is; ``pack_s`` : that one core took to pack it."""
 
     setting: Setting | None
     plain_bytes: int
     plain_crc: int
     packed: bytes
+    pack_s: float = 0.0
 
 
 def encode_block(block: Block) -> bytes:
     codec, level = (_RAW, 0) if block.setting is None else (_NUMBER[block.setting.codec], block.setting.level)
-    return _HEAD.pack(codec, level, block.plain_bytes, len(block.packed), block.plain_crc) + block.packed
+    took = min(round(block.pack_s * _MICROSECONDS), _MOST_MICROSECONDS)
+    return _HEAD.pack(codec, level, block.plain_bytes, len(block.packed), block.plain_crc, took) + block.packed
 
 
 def encode_end(sha256: bytes) -> bytes:
-    return _HEAD.pack(_END, 0, 0, _DIGEST_BYTES, 0) + sha256
+    return _HEAD.pack(_END, 0, 0, _DIGEST_BYTES, 0, 0) + sha256
 
 
 def encode_failure(reason: str) -> bytes:
     """What a sender ends with that cannot go on."""
     told = reason.encode()[:_MOST_REASON_BYTES]
-    return _HEAD.pack(_FAILED, 0, 0, len(told), 0) + told
+    return _HEAD.pack(_FAILED, 0, 0, len(told), 0, 0) + told
 
 
 class FrameReader:
@@ -90,7 +93,7 @@ class FrameReader:
     def _next(self) -> Block | None:
         if self.sha256 is not None or len(self._buffer) < _HEAD.size:
             return None
-        number, level, plain_bytes, packed_bytes, plain_crc = _HEAD.unpack_from(self._buffer)
+        number, level, plain_bytes, packed_bytes, plain_crc, took = _HEAD.unpack_from(self._buffer)
         setting = _checked(number, level, plain_bytes, packed_bytes)
         whole_bytes = _HEAD.size + packed_bytes
         if len(self._buffer) < whole_bytes:
@@ -102,7 +105,7 @@ class FrameReader:
         if number == _END:
             self.sha256 = packed
             return None
-        return Block(setting, plain_bytes, plain_crc, packed)
+        return Block(setting, plain_bytes, plain_crc, packed, took / _MICROSECONDS)
 
 
 def _checked(number: int, level: int, plain_bytes: int, packed_bytes: int) -> Setting | None:

@@ -1,10 +1,11 @@
 """A packed copy as any other: its path and energy measured, logged, and told in one line."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.energy import EnergyReading, Host
@@ -12,7 +13,8 @@ from tradewind.parameters import Parameters
 from tradewind.transfer import Direction, Mover, Outcome, Status, TransferRecord
 from tradewind.units import throughput_bps
 from tradewind_agent.agreement_text import write_agreement
-from tradewind_agent.compression.copying import FILES_AT_ONCE, PackedCopy
+from tradewind_agent.compression.choosing import Chosen
+from tradewind_agent.compression.copying import PackedCopy
 from tradewind_agent.compression.planning import Wish
 from tradewind_agent.compression.report import PackedReport
 from tradewind_agent.copy_listing import Listing
@@ -31,6 +33,7 @@ from tradewind_agent.other_end import EndReading, OtherEnd
 from tradewind_agent.resources.limiter import ResourceLimiter
 
 if TYPE_CHECKING:
+    from tradewind.wire.compression import WireObservation
     from tradewind_agent.client import Client
 
 PACKED_MOVER = "tradewind-packed"
@@ -77,6 +80,7 @@ def run_packed_copy(
     wish: Wish,
     options: CopyOptions,
     *,
+    chosen: Chosen,
     limiter: ResourceLimiter,
     client: "Client | None" = None,
     logbook: Logbook | None = None,
@@ -88,7 +92,8 @@ def run_packed_copy(
 
     Parameters
     ----------
-    options : without those that only the engine can honour, see `unheeded`.
+    options : without those that only the engine can honour.
+    chosen : how many at once, and what each is to be packed with.
     client : of the service that is asked for codecs, and told what they made of the files.
 
     Raises
@@ -99,8 +104,7 @@ def run_packed_copy(
         for job in listing.jobs:
             if isinstance(job, DownloadJob):
                 PartFile(job.destination).discard()
-    files_at_once = min(options.by_hand.concurrency or FILES_AT_ONCE, options.limits.concurrency or len(listing.jobs))
-    by_hand = Parameters(concurrency=files_at_once, parallelism=1, pipelining=1)
+    by_hand = Parameters(concurrency=min(chosen.at_once, len(listing.jobs)), parallelism=1, pipelining=1)
     prepared = prepare_listed(listing, options=replace(options, by_hand=by_hand))
     with holding(prepared.plan, listing.direction, options, limiter) as held:
         copy = PackedCopy(
@@ -108,15 +112,16 @@ def run_packed_copy(
             wish,
             held.engine,
             transfer_id=prepared.plan.transfer_id,
-            files_at_once=files_at_once,
-            line_bps=None if options.bandwidth_bps is None else options.bandwidth_bps * (1 - (options.load or 0.0)),
+            files_at_once=chosen.at_once,
+            line_bps=chosen.line_bps,
+            advised=chosen.advised,
             client=client,
             say=say,
             on_moved=on_moved,
         )
         movement = asyncio.run(_move(copy, prepared, meter))
     records = _records(prepared, held, movement)
-    notes = _keep_observations(logbook, movement.packed)
+    notes = keep_observations(logbook, movement.packed.transfer_id, movement.packed.observations)
     log = keep_records(logbook, records)
     report = _report(prepared, held, movement, records=records, notes=notes, log=log)
     return LoggedPackedCopy(copy=report, packed=movement.packed)
@@ -193,12 +198,14 @@ def _energy(movement: _Movement) -> tuple[EnergyReading, ...]:
     return tuple(end.energy for end in ends if end is not None and end.energy is not None)
 
 
-def _keep_observations(logbook: Logbook | None, packed: PackedReport) -> tuple[str, ...]:
+def keep_observations(
+    logbook: Logbook | None, transfer_id: UUID, observations: "Sequence[WireObservation]"
+) -> tuple[str, ...]:
     """Put them where they are sent from with the log; what the user should know."""
     if logbook is None:
         return ()
     try:
-        logbook.observations.keep(packed.transfer_id, packed.observations)
+        logbook.observations.keep(transfer_id, observations)
     except SpoolFailed as failure:
         return (str(failure),)
     return ()

@@ -3,6 +3,9 @@
 PACKED_CODING = "tradewind-blocks"
 """A content coding: the file as blocks, see `tradewind_agent.compression.frames`."""
 
+WEB_CODINGS = ("zstd", "br", "gzip")
+"""Codings that any web server may pack in."""
+
 CODECS_HEADER = "Tradewind-Codecs"
 """Codecs that its sender can pack and unpack, with commas between them."""
 
@@ -12,8 +15,20 @@ PACK_HEADER = "Tradewind-Pack"
 LINE_HEADER = "Tradewind-Line"
 """Rate of the path in bit/s, as far as the client knows it."""
 
+EXPECTED_HEADER = "Tradewind-Expected"
+"""What each codec is expected to make of a download, the one to begin with first; see `planning.told_expectations`."""
+
+AT_ONCE_HEADER = "Tradewind-At-Once"
+"""Packed downloads of one client that share the path and this host's cores; the rate of the path is of all together."""
+
+PACKED_AT_ONCE = 4
+"""Downloads that a server packs at once unless it is told otherwise; others are sent as they are."""
+
 FROM_HEADER = "Tradewind-From"
 """First plain byte wanted of a packed download; goes with If-Match."""
+
+SAMPLE_HEADER = "Tradewind-Sample"
+"""What the sender's sample of a packed download tells, see `tradewind_agent.compression.sampling.Sample.told`."""
 
 SIZE_HEADER = "Tradewind-Size"
 """Plain bytes of the whole file that a packed download is of."""

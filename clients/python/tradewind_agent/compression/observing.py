@@ -1,47 +1,78 @@
-"""What a codec made of a file that was sent, for the service's history."""
+"""What codecs made of a file that was sent or fetched, and of samples, for the service's history."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
+from tradewind.compression.codecs import PROBE, Setting
+from tradewind.compression.content import SAMPLE_BLOCK_BYTES
 from tradewind.compression.model import Speeds
 from tradewind_agent.compression.packing import Work
-from tradewind_agent.compression.sampling import Sample, cpu_class, measured
+from tradewind_agent.compression.planning import case_of
+from tradewind_agent.compression.sampling import Sample, measured
 
 if TYPE_CHECKING:
     from tradewind.wire.compression import WireObservation
+    from tradewind_agent.compression.classes import Looked
 
 OBSERVED_FROM_BYTES = 64 * 1024
-"""Smaller files say little of a codec."""
+"""Less says little of a codec."""
 
 
-def observation_of(work: Work, sample: Sample | None, transfer_id: UUID, name: str) -> "WireObservation | None":
-    """What one setting made of a whole file; ``None`` where several took turns, or too little was packed to tell.
+def observations_of(
+    work: Work, sample: Sample, transfer_id: UUID, name: str, *, fetched: bytes = b""
+) -> "Sequence[WireObservation]":
+    """What each setting made of the blocks that it was tried on; none where too little was packed to tell.
 
     Parameters
     ----------
+    sample : taken by the end that packed.
     name : of the file within the transfer, so that the same observation has the same id.
+    fetched : the beginning of a file that was fetched, by which this end's speed of unpacking is judged; of a file that
+        was sent, parts are unpacked here instead.
     """
-    setting = work.main_setting
-    if setting is None or sample is None or set(work.used) != {setting}:
-        return None
-    if work.plain_bytes < OBSERVED_FROM_BYTES or not work.pack_s > 0:
-        return None
-    from tradewind.wire.compression import WireObservation, WireSpeeds  # noqa: PLC0415
+    return tuple(_observed(work, sample, transfer_id, name, fetched))
 
-    speeds = Speeds(
-        work.plain_bytes / work.packed_bytes,
-        work.compress_bps(setting),
-        measured(sample.blocks[:1], setting).decompress_bps,
-    )
+
+def _observed(work: Work, sample: Sample, transfer_id: UUID, name: str, fetched: bytes) -> "Iterator[WireObservation]":
+    if fetched:
+        unpack_bps = measured((fetched[:SAMPLE_BLOCK_BYTES],), PROBE).decompress_bps
+        sample = replace(sample, probe=sample.probe._replace(decompress_bps=unpack_bps))
+    for setting, effort in work.efforts.items():
+        if effort.plain_bytes < OBSERVED_FROM_BYTES or not effort.pack_s > 0:
+            continue
+        speeds = Speeds(
+            effort.ratio,
+            effort.compress_bps * case_of(sample).cores_for(setting),
+            effort.decompress_bps if fetched else measured(sample.blocks[:1], setting).decompress_bps,
+        )
+        yield _told(uuid5(transfer_id, f"{name} {setting}"), sample, setting, speeds)
+
+
+def _told(identity: UUID, sample: Sample, setting: Setting, speeds: Speeds) -> "WireObservation":
+    from tradewind.wire.compression import WireObservation, WireSpeeds  # noqa: PLC0415 -- packed copies only
+
     return WireObservation(
-        id=uuid5(transfer_id, name),
+        id=identity,
         seen_at=datetime.now(UTC),
         codec=setting.codec,
         level=setting.level,
-        file_bytes=work.plain_bytes,
+        file_bytes=sample.file_bytes,
         kind=sample.content.kind,
-        cpu_class=cpu_class(),
+        cpu_class=sample.cpu_class,
         probe=WireSpeeds.of(sample.probe),
         speeds=WireSpeeds.of(speeds),
+    )
+
+
+def observations_of_samples(looked: "Sequence[Looked]", transfer_id: UUID) -> "Sequence[WireObservation]":
+    """What settings made of samples, each as a file of its own size."""
+    return tuple(
+        _told(uuid5(transfer_id, f"sample {number} {setting}"), sample, setting, speeds)
+        for number, each in enumerate(looked)
+        if each.sample is not None
+        for sample in (replace(each.sample, file_bytes=sum(map(len, each.sample.blocks))),)
+        for setting, speeds in each.tried.items()
     )

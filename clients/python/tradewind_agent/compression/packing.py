@@ -33,26 +33,53 @@ LEAST_SEEN_S = 0.02
 
 
 @dataclass(slots=True)
-class Work:
-    """What packing came to.
-
-    ``pack_s`` : time of all blocks that were packed, summed over cores; ``used`` : plain bytes by setting.
-    """
+class Effort:
+    """What one setting made of the blocks that it was tried on; times are those of one core, summed."""
 
     plain_bytes: int = 0
     packed_bytes: int = 0
     pack_s: float = 0.0
-    used: dict[Setting | None, int] = field(default_factory=dict)
-
-    def compress_bps(self, setting: Setting) -> float:
-        """Plain bits a second of all cores that packed, of a file that was packed with one setting alone."""
-        at_once = usable_cores() if FACTS[setting.codec].side_by_side else 1
-        return BITS_PER_BYTE * self.plain_bytes * at_once / max(self.pack_s, SHORTEST_S)
+    unpack_s: float = 0.0
 
     @property
-    def main_setting(self) -> Setting | None:
-        """What most bytes were packed with."""
-        return max(self.used, key=lambda setting: self.used[setting]) if self.used else None
+    def ratio(self) -> float:
+        return self.plain_bytes / self.packed_bytes if self.packed_bytes else 1.0
+
+    @property
+    def compress_bps(self) -> float:
+        """Plain bits a second of one core."""
+        return BITS_PER_BYTE * self.plain_bytes / max(self.pack_s, SHORTEST_S)
+
+    @property
+    def decompress_bps(self) -> float:
+        return BITS_PER_BYTE * self.plain_bytes / max(self.unpack_s, SHORTEST_S)
+
+
+@dataclass(slots=True)
+class Work:
+    """What packing came to.
+
+    ``packed_bytes`` : with the heads of blocks. ``used`` : plain bytes by the setting that they were sent with.
+    ``efforts`` : by the setting that was tried, also where blocks became no smaller and were sent as they are.
+    """
+
+    plain_bytes: int = 0
+    packed_bytes: int = 0
+    used: dict[Setting | None, int] = field(default_factory=dict)
+    efforts: dict[Setting, Effort] = field(default_factory=dict)
+
+    def sent(self, setting: Setting | None, plain_bytes: int) -> None:
+        self.plain_bytes += plain_bytes
+        self.used[setting] = self.used.get(setting, 0) + plain_bytes
+
+    def tried(
+        self, setting: Setting, plain_bytes: int, packed_bytes: float, *, pack_s: float, unpack_s: float = 0.0
+    ) -> None:
+        effort = self.efforts.setdefault(setting, Effort())
+        effort.plain_bytes += plain_bytes
+        effort.packed_bytes += round(packed_bytes)
+        effort.pack_s += pack_s
+        effort.unpack_s += unpack_s
 
 
 @dataclass(slots=True)
@@ -73,6 +100,7 @@ class PackedFile:
     steering : decides on each block where ``adapt``; else its setting is that of all blocks.
     file_bytes : as it was listed: a file that has another size in the end has changed.
     pool : of threads that pack, shared with other files; by default one of its own.
+    at_once : files that share path and cores; the rate of the path that steering is told is that of all together.
 
     Attributes
     ----------
@@ -88,11 +116,12 @@ class PackedFile:
         first: int = 0,
         adapt: bool = True,
         pool: ThreadPoolExecutor | None = None,
+        at_once: int = 1,
         clock_s: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._descriptor, self._file_bytes, self._first = descriptor, file_bytes, first
         self.steering, self._adapt = steering, adapt
-        self._pool = pool
+        self._pool, self._files_at_once = pool, at_once
         self._workers = usable_cores()
         self._clock_s = clock_s
         self.work = Work()
@@ -146,7 +175,8 @@ class PackedFile:
     def _at_once(self) -> int:
         """Blocks ahead of the one that is sent: as many as cores may pack, one where the codec is for one core."""
         setting = self.steering.setting
-        return 1 if setting is not None and not FACTS[setting.codec].side_by_side else self._workers
+        one_core = setting is not None and not FACTS[setting.codec].side_by_side
+        return 1 if one_core else max(self._workers // self._files_at_once, 1)
 
     def _pack(self, plain: bytes, setting: Setting | None) -> _Made:
         raw = Block(None, len(plain), crc32(plain), plain)
@@ -157,7 +187,8 @@ class PackedFile:
         took_s = self._clock_s() - begun_s
         if len(packed) >= len(plain):
             return _Made(raw, setting, 1.0, took_s)
-        return _Made(Block(setting, raw.plain_bytes, raw.plain_crc, packed), setting, len(plain) / len(packed), took_s)
+        block = Block(setting, raw.plain_bytes, raw.plain_crc, packed, took_s)
+        return _Made(block, setting, len(plain) / len(packed), took_s)
 
     def _looked_at(self, raw: Block) -> _Made:
         """A block that goes as it is, a little from its middle packed to see whether it should."""
@@ -176,10 +207,11 @@ class PackedFile:
         begun_s = self._clock_s()
         yield piece
         kept_s = self._clock_s() - begun_s
-        self.work.plain_bytes += block.plain_bytes
+        self.work.sent(block.setting, block.plain_bytes)
         self.work.packed_bytes += len(piece)
-        self.work.pack_s += made.pack_s
-        self.work.used[block.setting] = self.work.used.get(block.setting, 0) + block.plain_bytes
+        if made.tried is not None and made.pack_s > 0:
+            packed_bytes = block.plain_bytes / made.ratio
+            self.work.tried(made.tried, block.plain_bytes, packed_bytes, pack_s=made.pack_s)
         if self._adapt:
             self.steering = self.steering.seen(self._seen(made, len(piece), kept_s))
 
@@ -190,5 +222,5 @@ class PackedFile:
             setting=made.tried,
             ratio=made.ratio,
             compress_bps=bits / made.pack_s if made.pack_s > 0 else None,
-            line_bps=BITS_PER_BYTE * piece_bytes / kept_s if kept_s >= LEAST_SEEN_S else None,
+            line_bps=self._files_at_once * BITS_PER_BYTE * piece_bytes / kept_s if kept_s >= LEAST_SEEN_S else None,
         )

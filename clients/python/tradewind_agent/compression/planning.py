@@ -1,24 +1,64 @@
 """What a file is to be packed with: as the user says, or as a sample of it and history advise."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from tradewind.compression.advice import Question, advise
+from tradewind.compression.advice import USUAL_LINE_BPS, Question, advise
 from tradewind.compression.codecs import Codec, Setting, candidates, parse_setting
 from tradewind.compression.content import Kind
 from tradewind.compression.history import Case
-from tradewind.compression.model import Line
+from tradewind.compression.model import Line, Speeds
 from tradewind.compression.steering import Steering
+from tradewind.errors import InvalidValue
 from tradewind_agent.compression.codecs import CodecMissing
-from tradewind_agent.compression.sampling import Sample, cpu_class
+from tradewind_agent.compression.sampling import Sample
 
 if TYPE_CHECKING:
     from tradewind.wire.compression import AdviceAnswer
 
 AUTO = "auto"
 RAW = "raw"
-USUAL_LINE_BPS = 50e6
-"""Where nothing is known of a path, until the first blocks tell."""
+MOST_FIGURE = 1e15
+MOST_TOLD = 12
+"""Expectations that a server is told of a download: others are not tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advised:
+    """What a file is to be packed with.
+
+    ``answer`` : on its sort; ``None`` where the user, or a web server, says with what. ``codecs`` : of both ends.
+    """
+
+    answer: "AdviceAnswer | None" = None
+    codecs: frozenset[Codec] = frozenset()
+
+
+def told_expectations(advice: "AdviceAnswer") -> str:
+    """What is expected of codecs, the best first, as a field of a message."""
+    expected = [each.expected for each in advice.options[:MOST_TOLD] if each.expected is not None]
+    return ";".join(f"{setting}={','.join(f'{figure:.6g}' for figure in speeds)}" for setting, speeds in expected)
+
+
+def read_expectations(told: str) -> Mapping[Setting, Speeds]:
+    """The same as it came.
+
+    Raises
+    ------
+    InvalidValue : it makes no sense.
+    """
+    found = {}
+    for each in filter(None, told.split(";")[:MOST_TOLD]):
+        name, _, figures = each.partition("=")
+        try:
+            ratio, compress_bps, decompress_bps = map(float, figures.split(","))
+        except ValueError:
+            raise InvalidValue("expectations", f"{each[:80]!r} is no codec with ratio and speeds") from None
+        if not all(0 < figure < MOST_FIGURE for figure in (ratio, compress_bps, decompress_bps)):
+            raise InvalidValue("expectations", "ratios and speeds must be above 0 and finite")
+        found[parse_setting(name)] = Speeds(ratio, compress_bps, decompress_bps)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +96,7 @@ class Wish:
 
 
 def case_of(sample: Sample) -> Case:
-    return Case(file_bytes=sample.file_bytes, kind=sample.content.kind, cpu_class=cpu_class(), probe=sample.probe)
+    return Case(file_bytes=sample.file_bytes, kind=sample.content.kind, cpu_class=sample.cpu_class, probe=sample.probe)
 
 
 def steered(
@@ -66,6 +106,7 @@ def steered(
     codecs: frozenset[Codec],
     *,
     advice: "AdviceAnswer | None" = None,
+    told: Mapping[Setting, Speeds] | None = None,
 ) -> Steering:
     """The setting to begin with, and what the others are expected to make of the content.
 
@@ -73,6 +114,7 @@ def steered(
     ----------
     codecs : that both ends have.
     advice : of the service, where it was asked: its expectations are what steering begins with.
+    told : the same as the other end was given them, the one to begin with first.
 
     Raises
     ------
@@ -86,6 +128,9 @@ def steered(
         if wish.setting.codec not in codecs:
             raise CodecMissing(f"one end has no {wish.setting.codec}; both have {', '.join(sorted(codecs)) or 'none'}")
         return Steering(expected={}, line_bps=line_bps, setting=wish.setting)
+    expected = {setting: speeds for setting, speeds in (told or {}).items() if setting.codec in codecs}
+    if expected:
+        return Steering(expected=expected, line_bps=line_bps, setting=next(iter(expected)))
     case = case_of(sample)
     if advice is None:
         question = Question(

@@ -4,19 +4,22 @@ import os
 import platform
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import SystemRandom
 
-from tradewind.compression.codecs import PROBE, Setting
+from tradewind.compression.codecs import PROBE, Codec, Setting
 from tradewind.compression.content import (
+    INCOMPRESSIBLE_RATIO,
     SAMPLE_BLOCK_BYTES,
     Content,
+    Kind,
     content_of,
     sample_offsets,
 )
 from tradewind.compression.model import Speeds
-from tradewind.units import BITS_PER_BYTE
+from tradewind.units import BITS_PER_BYTE, KIB
 from tradewind_agent.compression.codecs import pack, unpack
 from tradewind_agent.compression.cores import usable_cores
 
@@ -26,18 +29,58 @@ SHORTEST_S = 1e-6
 REPEATS = 2
 """The quicker of so many: other work of the machine only ever slows."""
 
+TRIED = (Setting(Codec.ZSTD, 3), Setting(Codec.LZ4, 1), Setting(Codec.XZ, 1))
+"""Beside the probe: a codec for each of middling, fast and slow paths, all of which pack on every core."""
+
+TRIED_FROM_BYTES = 512 * KIB
+
+_CPU_CLASS = re.compile(r"[a-z0-9][a-z0-9_.\-/]{0,99}")
+_MOST = 1e15
+"""Bit/s: what tells more is no machine."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """``blocks`` : of the file, its beginning first. ``probe`` : what gzip -1 makes of them on one core here."""
+    """What a few blocks tell of a file, and of the machine that has looked at them.
+
+    ``probe`` : what gzip -1 makes of them on one core of a ``cpu_class``. ``blocks`` : its beginning first; none of a
+    sample that was taken elsewhere.
+    """
 
     file_bytes: int
-    blocks: Sequence[bytes]
     content: Content
     probe: Speeds
+    cpu_class: str
+    blocks: Sequence[bytes] = ()
+
+    def told(self) -> str:
+        """For the other end, as a field of a message."""
+        figures = (self.content.entropy_bits_per_byte, *self.probe)
+        return ";".join([self.cpu_class, self.content.kind, *(f"{figure:.6g}" for figure in figures)])
+
+    @classmethod
+    def read(cls, told: str, file_bytes: int) -> "Sample | None":
+        """One that the other end has told; ``None`` where that makes no sense."""
+        try:
+            machine, kind, *figures = told.split(";")
+            entropy, ratio, compress_bps, decompress_bps = map(float, figures)
+            content, probe = Content(Kind(kind), entropy), Speeds(ratio, compress_bps, decompress_bps)
+        except ValueError:
+            return None
+        sound = _CPU_CLASS.fullmatch(machine) and all(0 < each < _MOST for each in probe) and 0 <= entropy <= 8
+        return cls(file_bytes=file_bytes, content=content, probe=probe, cpu_class=machine) if sound else None
 
 
-def sample_file(path: Path, clock_s: Callable[[], float] = time.perf_counter) -> Sample:
+Places = Callable[[], tuple[float, float]]
+
+
+def by_lot() -> tuple[float, float]:
+    """Where in each half of a file to look, so that a file that deceived a sample once does not every time."""
+    lot = SystemRandom()
+    return lot.random(), lot.random()
+
+
+def sample_file(path: Path, clock_s: Callable[[], float] = time.perf_counter, places: Places = by_lot) -> Sample:
     """Read a few blocks of ``path`` and pack them by the probe.
 
     Raises
@@ -45,18 +88,21 @@ def sample_file(path: Path, clock_s: Callable[[], float] = time.perf_counter) ->
     OSError : it cannot be read.
     """
     with path.open("rb") as source:
-        return sample_descriptor(source.fileno(), clock_s)
+        return sample_descriptor(source.fileno(), clock_s, places)
 
 
-def sample_descriptor(descriptor: int, clock_s: Callable[[], float] = time.perf_counter) -> Sample:
+def sample_descriptor(
+    descriptor: int, clock_s: Callable[[], float] = time.perf_counter, places: Places = by_lot
+) -> Sample:
     """The same of an open file."""
     file_bytes = os.fstat(descriptor).st_size
-    blocks = [os.pread(descriptor, SAMPLE_BLOCK_BYTES, offset) for offset in sample_offsets(file_bytes)]
+    blocks = [os.pread(descriptor, SAMPLE_BLOCK_BYTES, offset) for offset in sample_offsets(file_bytes, places())]
     return Sample(
         file_bytes=file_bytes,
-        blocks=blocks,
+        blocks=tuple(blocks),
         content=content_of(blocks),
         probe=measured(blocks, PROBE, clock_s) if any(blocks) else Speeds(1.0, 1e9, 1e9),
+        cpu_class=cpu_class(),
     )
 
 
@@ -75,6 +121,22 @@ def measured(blocks: Sequence[bytes], setting: Setting, clock_s: Callable[[], fl
     return Speeds(
         len(plain) / max(len(packed), 1), bits / max(compress_s, SHORTEST_S), bits / max(decompress_s, SHORTEST_S)
     )
+
+
+def tried_on(sample: Sample, codecs: frozenset[Codec]) -> Mapping[Setting, Speeds]:
+    """What a few quick settings make of a sample, on all cores that they use here; none where that would tell little.
+
+    A sample of a file that hardly packs tells so by itself, and a small file is sent before its sample is packed anew.
+    """
+    hardly_packs = sample.content.looks_random or sample.probe.ratio < INCOMPRESSIBLE_RATIO
+    if hardly_packs or sample.file_bytes < TRIED_FROM_BYTES:
+        return {}
+    found = {}
+    for setting in TRIED:
+        if setting.codec in codecs:
+            speeds = measured(sample.blocks, setting)
+            found[setting] = speeds._replace(compress_bps=speeds.compress_bps * usable_cores())
+    return found
 
 
 def cpu_class() -> str:

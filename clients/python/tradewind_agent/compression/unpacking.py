@@ -1,5 +1,6 @@
 """A packed stream as the plain bytes of a file: blocks are unpacked in the order in which they come."""
 
+import time
 from collections.abc import Sequence
 from hashlib import sha256
 from zlib import crc32
@@ -9,12 +10,13 @@ from tradewind_agent.compression.frames import Block, FrameReader
 
 
 class Unpacker:
-    """``plain_bytes`` : that came out so far."""
+    """``plain_bytes`` : that came out so far; ``unpack_s`` : that unpacking took of it."""
 
     def __init__(self) -> None:
         self._reader = FrameReader()
         self._digest = sha256()
         self.plain_bytes = 0
+        self.unpack_s = 0.0
 
     def blocks(self, data: bytes) -> Sequence[Block]:
         """The blocks that are complete with ``data``, each to be given to `plain` in turn.
@@ -37,7 +39,9 @@ class Unpacker:
             plain = block.packed
         else:
             require(block.setting.codec)
+            begun_s = time.perf_counter()
             plain = unpack(block.packed, block.setting.codec, block.plain_bytes)
+            self.unpack_s += time.perf_counter() - begun_s
         if crc32(plain) != block.plain_crc:
             raise CannotUnpack("a block is damaged: its check sum is another")
         self._digest.update(plain)

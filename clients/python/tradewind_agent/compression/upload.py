@@ -6,6 +6,8 @@ from contextlib import closing
 from hashlib import sha256
 from http.client import HTTPConnection
 
+from tradewind.compression.codecs import Codec
+from tradewind_agent.compression.codecs import codecs_of_both
 from tradewind_agent.compression.http import LOST, asked, begin, connect, lost, refusal
 from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING
 from tradewind_agent.compression.packing import PackedFile
@@ -50,9 +52,16 @@ def _sent(
             raise refusal(answer) if is_ours else FileFault("the server takes no packed uploads", retryable=False)
         if not job.size_bytes:
             return _sent_empty(job, connection, options)
-        theirs = _codecs_of(job, options, connection)
-        steering = packing.steering(descriptor, theirs)
-        packed = PackedFile(descriptor, job.size_bytes, steering, adapt=packing.wish.adapts)
+        codecs = packing.codecs() or _codecs_of(job, options, connection)
+        steering = packing.steering(descriptor, codecs)
+        packed = PackedFile(
+            descriptor,
+            job.size_bytes,
+            steering,
+            adapt=packing.wish.adapts,
+            pool=packing.pool,
+            at_once=packing.at_once,
+        )
         fields = {
             "Content-Encoding": PACKED_CODING,
             "Content-Range": f"bytes 0-{job.size_bytes - 1}/{job.size_bytes}",
@@ -100,10 +109,11 @@ def _sent_empty(job: UploadJob, connection: HTTPConnection, options: EngineOptio
     return PackedOutcome()
 
 
-def _codecs_of(job: UploadJob, options: EngineOptions, connection: HTTPConnection) -> str:
+def _codecs_of(job: UploadJob, options: EngineOptions, connection: HTTPConnection) -> frozenset[Codec]:
+    """Those that both ends have."""
     answer = asked(connection, "OPTIONS", job.destination, {}, options)
     answer.read()
-    return answer.headers.get(CODECS_HEADER, "")
+    return codecs_of_both(answer.headers.get(CODECS_HEADER, ""))
 
 
 def upload_id(job: UploadJob) -> str:

@@ -1,15 +1,17 @@
 """What a packed copy is asked for, and what came of one file."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tradewind.compression.advice import USUAL_LINE_BPS
+from tradewind.compression.codecs import Codec
 from tradewind.compression.model import Line
 from tradewind.compression.steering import Steering
 from tradewind_agent.compression.asking import answered, request_for
-from tradewind_agent.compression.codecs import codecs_of_both
 from tradewind_agent.compression.packing import Work
-from tradewind_agent.compression.planning import USUAL_LINE_BPS, Wish, steered
+from tradewind_agent.compression.planning import Advised, Wish, steered
 from tradewind_agent.compression.sampling import Sample, sample_descriptor
 
 if TYPE_CHECKING:
@@ -18,34 +20,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedOutcome:
-    """``work`` : what packing came to here; ``wire_bytes`` : received, of a download."""
+    """``work`` : what packing came to; ``wire_bytes``, ``fetched`` : received, and its beginning, of a download."""
 
     work: Work = field(default_factory=Work)
     wire_bytes: int = 0
+    fetched: bytes = field(default=b"", repr=False)
     skipped: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
 class Packing:
-    """How files are packed, and what is known of the path; ``say`` is told in a line why the service was not asked."""
+    """How a file is packed, and what is known of the path; ``say`` is told in a line why the service was not asked.
+
+    ``advised`` : for files of its sort, where that was asked before. ``at_once`` : packed files that share path, cores
+    and ``pool``; ``line_bps`` : of all together.
+    """
 
     wish: Wish
     line_bps: float | None = None
+    advised: Advised | None = None
+    at_once: int = 1
+    pool: ThreadPoolExecutor | None = None
     client: "Client | None" = None
     say: Callable[[str], None] = lambda _: None
     sample: Sample | None = None
 
-    def steering(self, descriptor: int, theirs: str) -> Steering:
-        """The setting that a file begins with; ``theirs`` : codecs of the other end, with commas between them.
+    def codecs(self) -> frozenset[Codec] | None:
+        """Those of both ends, where they were found out before."""
+        return (self.advised.codecs if self.advised is not None else None) or None
+
+    def steering(self, descriptor: int, codecs: frozenset[Codec]) -> Steering:
+        """The setting that a file begins with; ``codecs`` : of both ends.
 
         Raises
         ------
         CodecMissing
         """
-        codecs = codecs_of_both(theirs)
         sample = self.sample = sample_descriptor(descriptor)
         advice = None
-        if self.wish.adapts and self.client is not None:
+        if self.wish.adapts and self.advised is not None:
+            advice = self.advised.answer
+        elif self.wish.adapts and self.client is not None:
             asked = request_for(sample, Line(self.line_bps or USUAL_LINE_BPS), codecs)
             advice, because = answered(asked, self.client)
             if because:

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from tradewind_agent.serve.folder import ServedFolder, is_file, is_folder, path_of
 from tradewind_agent.serve.index import html_index, json_index, list_folder
 from tradewind_agent.serve.messages import FileSpan, PackedSpan, Refused, Request, Response, http_date, json_response
-from tradewind_agent.serve.packed_download import answer_packed, wants_packing
+from tradewind_agent.serve.packed_download import answer_packed, sample_told, wants_packing, wants_sample
 from tradewind_agent.serve.packing_turns import PackingTurns
 from tradewind_agent.serve.ranges import requested_range
 from tradewind_agent.serve.validators import etag_of, range_still_applies, refused_by_condition
@@ -32,7 +32,9 @@ async def answer_download(
             response = await _answer_folder(folder, request, segments, descriptor)
         else:
             wanted = request, segments[-1], descriptor, status, turns
-            if wants_packing(request, status):  # what is to be packed is sampled first, which takes a while
+            if wants_packing(request, status) or wants_sample(
+                request, status
+            ):  # what is to be packed is sampled first, which takes a while
                 response = await _in_thread(partial(_answer_file, *wanted))
             else:
                 response = _answer_file(*wanted)
@@ -70,6 +72,8 @@ def _answer_file(request: Request, name: str, descriptor: int, status: os.stat_r
         raise Refused(refused, "the file is not the one that the condition names")
     if wants_packing(request, status) and turns.take():
         return answer_packed(request, descriptor, status, headers, turns)
+    if wants_sample(request, status):
+        headers += sample_told(descriptor, turns)
     headers.append(("Content-Type", mimetypes.guess_type(name)[0] or "application/octet-stream"))
     wanted = None
     # HEAD: a range is defined for GET alone (RFC 9110, 14.2).

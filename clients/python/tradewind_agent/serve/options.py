@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tradewind.units import KIB, MIB
+from tradewind_agent.compression.naming import PACKED_AT_ONCE
 from tradewind_agent.metering import HostMeter
 
 
@@ -31,7 +32,7 @@ class Limits:
     max_connections: int = 1024
     max_head_bytes: int = 16 * KIB
     max_queued_requests: int = 256
-    max_packed_downloads: int = 4
+    max_packed_downloads: int = PACKED_AT_ONCE
     max_body_bytes: int | None = None
     max_file_bytes: int | None = None
     quota_bytes: int | None = None

@@ -6,11 +6,14 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from tradewind_agent.compression.naming import (
+    AT_ONCE_HEADER,
     CODECS_HEADER,
+    EXPECTED_HEADER,
     FROM_HEADER,
     LINE_HEADER,
     PACK_HEADER,
     PACKED_CODING,
+    SAMPLE_HEADER,
     SIZE_HEADER,
 )
 from tradewind_agent.serve.messages import Header, PackedSpan, Refused, Request, Response
@@ -19,14 +22,21 @@ from tradewind_agent.serve.packing_turns import PackingTurns
 
 if TYPE_CHECKING:
     from tradewind_agent.compression.packing import PackedFile
+    from tradewind_agent.compression.sampling import Sample
 
 
-@dataclass(frozen=True, slots=True)
+MOST_AT_ONCE = 1000
+"""Downloads that a client may say it has at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
     pack: str
     line_bps: float | None
     codecs: str
     first: int
+    expected: str
+    at_once: int
 
 
 def wants_packing(request: Request, status: os.stat_result) -> bool:
@@ -59,13 +69,16 @@ def answer_packed(
 def _answer(
     request: Request, descriptor: int, status: os.stat_result, headers: list[Header], turns: PackingTurns
 ) -> Response:
+    from tradewind_agent.compression.sampling import sample_descriptor  # noqa: PLC0415 -- loaded with the first
+
     asked = _read(request)
     if asked.first >= status.st_size:
         raise Refused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"{FROM_HEADER} is beyond the end of the file")
     fields = [*headers, *packing_offered(), ("Content-Encoding", PACKED_CODING), (SIZE_HEADER, str(status.st_size))]
-    packed = _packed(asked, descriptor, status.st_size, turns)
+    sample = sample_descriptor(descriptor)
+    packed = _packed(asked, sample, descriptor, turns)
     span = PackedSpan(descriptor, packed.pieces(), turns.give_back)
-    return Response(HTTPStatus.OK, [*fields, ("Vary", "Accept-Encoding")], span)
+    return Response(HTTPStatus.OK, [*fields, (SAMPLE_HEADER, sample.told()), ("Vary", "Accept-Encoding")], span)
 
 
 def _read(request: Request) -> _Asked:
@@ -73,26 +86,64 @@ def _read(request: Request) -> _Asked:
     try:
         line = headers.get(LINE_HEADER.lower())
         first = int(headers.get(FROM_HEADER.lower(), "0"))
+        at_once = int(headers.get(AT_ONCE_HEADER.lower(), "1"))
         line_bps = None if line is None else float(line)
     except ValueError as error:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"{FROM_HEADER} and {LINE_HEADER} are numbers") from error
-    if first < 0 or (line_bps is not None and not 0 < line_bps < 1e16):
-        raise Refused(HTTPStatus.BAD_REQUEST, f"{FROM_HEADER} and {LINE_HEADER} are above 0")
-    return _Asked(headers.get(PACK_HEADER.lower(), "auto"), line_bps, headers.get(CODECS_HEADER.lower(), ""), first)
+        raise Refused(
+            HTTPStatus.BAD_REQUEST, f"{FROM_HEADER}, {AT_ONCE_HEADER} and {LINE_HEADER} are numbers"
+        ) from error
+    if first < 0 or not 0 < at_once <= MOST_AT_ONCE or (line_bps is not None and not 0 < line_bps < 1e16):
+        raise Refused(HTTPStatus.BAD_REQUEST, f"{FROM_HEADER}, {AT_ONCE_HEADER} and {LINE_HEADER} are above 0")
+    return _Asked(
+        pack=headers.get(PACK_HEADER.lower(), "auto"),
+        line_bps=line_bps,
+        codecs=headers.get(CODECS_HEADER.lower(), ""),
+        first=first,
+        expected=headers.get(EXPECTED_HEADER.lower(), ""),
+        at_once=at_once,
+    )
 
 
-def _packed(asked: _Asked, descriptor: int, file_bytes: int, turns: PackingTurns) -> "PackedFile":
-    from tradewind.errors import InvalidValue  # noqa: PLC0415 -- loaded when the first is asked for
+def _packed(asked: _Asked, sample: "Sample", descriptor: int, turns: PackingTurns) -> "PackedFile":
+    from tradewind.errors import InvalidValue  # noqa: PLC0415
     from tradewind_agent.compression.codecs import CodecMissing, codecs_of_both  # noqa: PLC0415
     from tradewind_agent.compression.packing import PackedFile  # noqa: PLC0415
-    from tradewind_agent.compression.planning import Wish, steered  # noqa: PLC0415
-    from tradewind_agent.compression.sampling import sample_descriptor  # noqa: PLC0415
+    from tradewind_agent.compression.planning import Wish, read_expectations, steered  # noqa: PLC0415
 
     try:
         wish = Wish.parse(asked.pack)
-        plan = steered(wish, sample_descriptor(descriptor), asked.line_bps, codecs_of_both(asked.codecs))
+        plan = steered(
+            wish, sample, asked.line_bps, codecs_of_both(asked.codecs), told=read_expectations(asked.expected)
+        )
     except InvalidValue as wrong:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"{PACK_HEADER}: {wrong}") from wrong
+        raise Refused(HTTPStatus.BAD_REQUEST, f"{PACK_HEADER} or {EXPECTED_HEADER}: {wrong}") from wrong
     except CodecMissing as missing:
         raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, str(missing)) from missing
-    return PackedFile(descriptor, file_bytes, plan, first=asked.first, adapt=wish.adapts, pool=turns.pool)
+    return PackedFile(
+        descriptor,
+        sample.file_bytes,
+        plan,
+        first=asked.first,
+        adapt=wish.adapts,
+        pool=turns.pool,
+        at_once=asked.at_once,
+    )
+
+
+def wants_sample(request: Request, status: os.stat_result) -> bool:
+    """Whether it is asked what packing a file would come to, before the file itself is."""
+    return (
+        request.method == "HEAD" and PACKED_CODING in request.headers.get("accept-encoding", "") and status.st_size > 0
+    )
+
+
+def sample_told(descriptor: int, turns: PackingTurns) -> list[Header]:
+    """What a sample of the file tells, and the codecs of this host; nothing while as much is packed as may be."""
+    from tradewind_agent.compression.sampling import sample_descriptor  # noqa: PLC0415
+
+    if not turns.take():
+        return []
+    try:
+        return [*packing_offered(), (SAMPLE_HEADER, sample_descriptor(descriptor).told())]
+    finally:
+        turns.give_back()

@@ -1,0 +1,199 @@
+"""Which files of a copy are packed on their way and which go by the engine, decided before the first byte.
+
+Files are judged by sort, with one question for all of it: the recommendation carries what to expect of the engine at
+the setting that it recommends, and of each codec on the connections that packed files go over.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from tradewind.cold_start import completed
+from tradewind.compression.advice import USUAL_LINE_BPS, believed_bps
+from tradewind.path import Path
+from tradewind.prior import stream_rate_bps
+from tradewind.transfer import Direction
+from tradewind.units import format_bytes, format_count
+from tradewind.wire.compression import (
+    AdviceAnswer,
+    FileClassRequest,
+    WholeRecommendRequest,
+    WholeRecommendResponse,
+    WireSampled,
+    WireSpeeds,
+)
+from tradewind_agent.compression.asking import own_answer_of_class
+from tradewind_agent.compression.classes import FileClass, Looked, classes_of, look_at
+from tradewind_agent.compression.cores import FILES_A_CORE, LEAST_AT_ONCE, usable_cores
+from tradewind_agent.compression.naming import PACKED_AT_ONCE
+from tradewind_agent.compression.planning import Advised
+from tradewind_agent.copy_listing import Listing
+from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.copying import PreparedCopy, prepare_listed
+from tradewind_agent.engine.jobs import Job
+from tradewind_agent.planning import HEURISTIC
+
+if TYPE_CHECKING:
+    from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
+    from tradewind_agent.client import Client
+
+ROUND_TRIPS: Mapping[Direction, int] = {Direction.UPLOAD: 3, Direction.DOWNLOAD: 2}
+"""What each packed file costs beside its bytes: its connection, whether it is there already, and itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """How a copy is to be done.
+
+    ``prepared`` : the whole of it, with the recommendation. ``advised`` : of the files that are to be packed.
+    ``line_bps`` : what their connections are expected to carry together.
+    """
+
+    prepared: PreparedCopy
+    advised: Mapping[Job, Advised]
+    looked: Sequence[Looked]
+    at_once: int
+    line_bps: float | None
+    notes: tuple[str, ...]
+
+    def part(self, *, packed: bool) -> Listing | None:
+        """The files that are packed, or the others; ``None`` where there are none."""
+        whole = self.prepared.listing
+        positions = [position for position, job in enumerate(whole.jobs) if (job in self.advised) is packed]
+        if not positions:
+            return None
+        return replace(
+            whole,
+            jobs=tuple(whole.jobs[position] for position in positions),
+            sizes_bytes=tuple(whole.sizes_bytes[position] for position in positions),
+        )
+
+
+def choose(listing: Listing, options: CopyOptions, client: "Client | None") -> Chosen:
+    """Look at each sort of files, ask once, and deal the files."""
+    classes = classes_of(listing)
+    found = zip(classes, look_at(classes, listing, options.engine), strict=True)
+    seen = [(files, looked) for files, looked in found if looked is not None]
+    sampled = [(files, looked) for files, looked in seen if looked.sample is not None]
+    asking = _Asking(client, listing, sampled)
+    prepared = prepare_listed(listing, options=options, client=None if client is None else cast("Client", asking))
+    answers = asking.answers or _own_answers(prepared, asking)
+    advised: dict[Job, Advised] = {}
+    for (files, looked), answer in zip(sampled, answers, strict=True):
+        if answer.best.codec is not None:
+            advised |= {listing.jobs[at]: Advised(answer=answer, codecs=looked.codecs) for at in files.positions}
+    for files, looked in seen:
+        if looked.sample is None:
+            advised |= {listing.jobs[at]: Advised() for at in files.positions}
+    at_once = _at_once(prepared, len(advised), options)
+    rate_bps = _expected_bps(prepared)
+    share = 1.0 if prepared.path.rtt_s is None else _share(prepared.path, at_once)
+    return Chosen(
+        prepared=prepared,
+        advised=advised,
+        looked=[looked for _, looked in sampled],
+        at_once=at_once,
+        line_bps=None if rate_bps is None else rate_bps * share,
+        notes=(_told(listing, advised, answers),),
+    )
+
+
+def pack_all(listing: Listing, options: CopyOptions, client: "Client | None") -> Chosen:
+    """All files by one codec, as the user wants it: as many at once as the recommendation has streams."""
+    prepared = prepare_listed(listing, options=options, client=client)
+    return Chosen(
+        prepared=prepared,
+        advised=dict.fromkeys(listing.jobs, Advised()),
+        looked=(),
+        at_once=_at_once(prepared, len(listing.jobs), options),
+        line_bps=None if options.bandwidth_bps is None else options.bandwidth_bps * (1 - (options.load or 0.0)),
+        notes=(),
+    )
+
+
+class _Asking:
+    """A client that asks for advice on sorts of files with the recommendation, and keeps what it is told of them."""
+
+    def __init__(self, client: "Client | None", listing: Listing, sampled: Sequence[tuple[FileClass, Looked]]) -> None:
+        self._client, self._direction, self._sampled = client, listing.direction, sampled
+        self.answers: tuple[AdviceAnswer, ...] = ()
+
+    def recommend(self, request: "RecommendRequest") -> "RecommendResponse":
+        assert self._client is not None
+        asked = self.about(request.to_path())
+        answer: WholeRecommendResponse = self._client.compression.recommend(
+            WholeRecommendRequest(**dict(request), file_classes=asked)
+        )
+        if len(answer.file_classes) == len(asked):
+            self.answers = answer.file_classes
+        return answer
+
+    def about(self, path: Path) -> tuple[FileClassRequest, ...]:
+        return tuple(_request(files, looked, path, self._direction) for files, looked in self._sampled)
+
+
+def _request(files: FileClass, looked: Looked, path: Path, direction: Direction) -> FileClassRequest:
+    sample = looked.sample
+    assert sample is not None
+    at_once = _most_at_once(len(files.positions), direction)
+    return FileClassRequest(
+        file_bytes=sample.file_bytes,
+        setup_s=ROUND_TRIPS[direction] * (path.rtt_s or 0.0) / at_once,
+        kind=sample.content.kind,
+        entropy_bits_per_byte=sample.content.entropy_bits_per_byte,
+        cpu_class=sample.cpu_class,
+        probe=WireSpeeds.of(sample.probe),
+        samples=tuple(
+            WireSampled(codec=setting.codec, level=setting.level, speeds=WireSpeeds.of(speeds))
+            for setting, speeds in looked.tried.items()
+        ),
+        codecs=tuple(sorted(looked.codecs)),
+        share=_share(path, at_once),
+    )
+
+
+def _share(path: Path, connections: int) -> float:
+    """Of the path's rate, what so many connections carry, by their windows and the loss."""
+    known = completed(path)
+    assert known.bandwidth_bps is not None
+    return min(connections * stream_rate_bps(known) / known.bandwidth_bps, 1.0)
+
+
+def _own_answers(prepared: PreparedCopy, asking: _Asking) -> Sequence[AdviceAnswer]:
+    """Without a service: by the packaged measurements, beside what the rules expect of the engine."""
+    rate_bps = _expected_bps(prepared) or USUAL_LINE_BPS
+    return [own_answer_of_class(asked, rate_bps) for asked in asking.about(prepared.path)]
+
+
+def _expected_bps(prepared: PreparedCopy) -> float | None:
+    """What the recommended setting is expected to reach; the path's rate where nothing is predicted."""
+    predicted, bandwidth_bps = prepared.plan.predicted, prepared.path.bandwidth_bps
+    if predicted is None:
+        return bandwidth_bps
+    known = prepared.plan.source != HEURISTIC or bandwidth_bps is not None
+    return believed_bps(predicted.throughput_bps.mean, path_is_known=known)
+
+
+def _most_at_once(files: int, direction: Direction) -> int:
+    """As many packed files as cores can feed, and as a server packs for one client."""
+    most = max(FILES_A_CORE * usable_cores(), LEAST_AT_ONCE)
+    return max(min(files, most, PACKED_AT_ONCE if direction is Direction.DOWNLOAD else most), 1)
+
+
+def _at_once(prepared: PreparedCopy, files: int, options: CopyOptions) -> int:
+    """Packed files at once: as many as the recommendation has streams, where cores allow it."""
+    wanted = options.by_hand.concurrency or max(prepared.plan.parameters.streams, LEAST_AT_ONCE)
+    most = options.limits.concurrency or wanted
+    return max(min(wanted, most, _most_at_once(files, prepared.listing.direction)), 1)
+
+
+def _told(listing: Listing, advised: Mapping[Job, Advised], answers: Sequence[AdviceAnswer]) -> str:
+    """What was decided, in a line."""
+    sizes = [size for job, size in zip(listing.jobs, listing.sizes_bytes, strict=True) if job in advised]
+    packed_bytes, others = sum(sizes), len(listing.jobs) - len(sizes)
+    packed = f"{format_count(len(sizes), 'file')} ({format_bytes(packed_bytes)}) packed on their way"
+    plain_bytes = sum(listing.sizes_bytes) - packed_bytes
+    plain = f"{format_count(others, 'file')} ({format_bytes(plain_bytes)}) as they are, by the engine"
+    why = next((each.rationale for each in answers if each.best.codec is None), "") if others else ""
+    parts = [part for part, count in ((packed, len(sizes)), (plain, others)) if count]
+    return "; ".join(parts) + (f": {why}" if why else "")

@@ -1,0 +1,139 @@
+"""Files that are much alike, and a look at one of each sort: what packing would make of it, and where."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from random import SystemRandom
+
+from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.content import size_bin
+from tradewind.compression.model import Speeds
+from tradewind_agent.compression.codecs import codecs_of_both
+from tradewind_agent.compression.http import LOST, asked, connect
+from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING, SAMPLE_HEADER, WEB_CODINGS
+from tradewind_agent.compression.sampling import Sample, sample_file, tried_on
+from tradewind_agent.copy_listing import Listing
+from tradewind_agent.engine.address import Url
+from tradewind_agent.engine.jobs import DownloadJob, Job, UploadJob
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.errors import AgentError
+
+MOST_CLASSES = 8
+"""Sorts of files that are looked at, the largest: the others go as they are."""
+
+LOOKED_AT_HERE = 3
+"""Files of a sort that are sampled where they are at hand; the one in the middle speaks for all."""
+
+_LOOKS_AT_ONCE = 4
+_OK = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileClass:
+    """Files of one ending and one order of size; ``positions`` in their listing."""
+
+    ending: str
+    positions: tuple[int, ...]
+    total_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What is known of a sort of files.
+
+    ``sample`` : of one of them, by the end that would pack; ``None`` of a web server that packs by itself.
+    ``codecs`` : of both ends. ``tried`` : what settings made of the sample.
+    """
+
+    sample: Sample | None
+    codecs: frozenset[Codec] = frozenset()
+    tried: Mapping[Setting, Speeds] = field(default_factory=dict)
+
+
+def classes_of(listing: Listing) -> Sequence[FileClass]:
+    """The largest sorts of files, the largest first; empty files belong to none."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for position, (job, size) in enumerate(zip(listing.jobs, listing.sizes_bytes, strict=True)):
+        if size:
+            found.setdefault((_ending(job), size_bin(size)), []).append(position)
+    classes = [
+        FileClass(
+            ending=ending,
+            positions=tuple(positions),
+            total_bytes=sum(listing.sizes_bytes[position] for position in positions),
+        )
+        for (ending, _), positions in found.items()
+    ]
+    return sorted(classes, key=lambda each: -each.total_bytes)[:MOST_CLASSES]
+
+
+def _ending(job: Job) -> str:
+    name = job.source.name if isinstance(job, UploadJob) else PurePosixPath(job.source.target.partition("?")[0]).name
+    return PurePosixPath(name).suffix.lower()
+
+
+def look_at(classes: Sequence[FileClass], listing: Listing, options: EngineOptions) -> Sequence[Looked | None]:
+    """Each sort of files in turn; ``None`` where its files cannot be packed, or looked at.
+
+    Of what is wrong the transfer itself will tell.
+    """
+    first = listing.jobs[0]
+    if isinstance(first, UploadJob):
+        codecs = _codecs_at(first.destination, options)
+        return [_look_here(each, listing, codecs) if codecs else None for each in classes]
+    with ThreadPoolExecutor(_LOOKS_AT_ONCE, thread_name_prefix="tradewind-look") as pool:
+        return list(pool.map(lambda each: _look_there(each, listing, options), classes))
+
+
+def _codecs_at(destination: Url, options: EngineOptions) -> frozenset[Codec]:
+    """Codecs that this host shares with a receiver of packed uploads; none where it is no such."""
+    try:
+        with closing(connect(destination, options)) as connection:
+            answer = asked(connection, "OPTIONS", destination, {}, options)
+            answer.read()
+    except (AgentError, *LOST):
+        return frozenset()
+    is_ours = answer.headers.get("Server", "").startswith("tradewind")
+    return codecs_of_both(answer.headers.get(CODECS_HEADER, "")) if is_ours else frozenset()
+
+
+def _look_here(files: FileClass, listing: Listing, codecs: frozenset[Codec]) -> Looked | None:
+    """A few files that are here, drawn by lot: the one that packs as well as half of them."""
+    lot = SystemRandom().sample(files.positions, min(len(files.positions), LOOKED_AT_HERE))
+    samples = []
+    for position in lot:
+        job = listing.jobs[position]
+        assert isinstance(job, UploadJob)
+        try:
+            samples.append(sample_file(job.source))
+        except OSError:
+            continue
+    samples = sorted((each for each in samples if each.file_bytes), key=lambda each: each.probe.ratio)
+    if not samples:
+        return None
+    sample = samples[len(samples) // 2]
+    return Looked(sample=sample, codecs=codecs, tried=tried_on(sample, codecs))
+
+
+def _look_there(files: FileClass, listing: Listing, options: EngineOptions) -> Looked | None:
+    """One file that is at a server, which is asked what a sample of it tells."""
+    position = SystemRandom().choice(files.positions)
+    job, size_bytes = listing.jobs[position], listing.sizes_bytes[position]
+    assert isinstance(job, DownloadJob)
+    codings = {"Accept-Encoding": ", ".join((PACKED_CODING, *WEB_CODINGS))}
+    try:
+        with closing(connect(job.source, options)) as connection:
+            answer = asked(connection, "HEAD", job.source, codings, options)
+            answer.read()
+    except (AgentError, *LOST):
+        return None
+    if answer.status != _OK:
+        return None
+    if answer.headers.get("Content-Encoding", "identity").strip().lower() in WEB_CODINGS:
+        return Looked(sample=None)
+    told = answer.headers.get(SAMPLE_HEADER)
+    sample = None if told is None else Sample.read(told, size_bytes)
+    codecs = codecs_of_both(answer.headers.get(CODECS_HEADER, ""))
+    return None if sample is None or not codecs else Looked(sample=sample, codecs=codecs)

@@ -1,0 +1,141 @@
+"""``copy --compress auto``: what packs is packed, several files at once, and the rest goes by the engine."""
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.integration.agent.command import Outcome, environment, run
+from tests.integration.serving import serving
+from tests.stack import Tenant
+from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.model import Speeds
+from tradewind.wire.compression import NewObservations
+from tradewind.wire.records import parse_row
+from tradewind_agent.client import Client
+from tradewind_agent.compression.choosing import choose
+from tradewind_agent.compression.observing import observations_of_samples
+from tradewind_agent.copy_listing import list_files
+from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.serve import Server
+
+LINES = [b"%d,%d,%.3f\n" % (row, row * row % 977, (row % 50) / 7) for row in range(60_000)]
+NOISE = random.Random(1).randbytes(400_000)
+TABLES, NOISES = 5, 2
+SLOW = ("--bandwidth", "8Mbps", "--rtt", "1ms")
+
+
+def table(number: int) -> bytes:
+    return b"".join(LINES[number:])
+
+
+def fill(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    for number in range(TABLES):
+        (folder / f"{number}.csv").write_bytes(table(number))
+    for number in range(NOISES):
+        (folder / f"{number}.bin").write_bytes(NOISE[number:])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("served")
+    fill(folder / "data")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(root: Path) -> Iterator[Server]:
+    with serving(root, writable=True) as running:
+        yield running
+
+
+def copied(home: Path, *arguments: str) -> tuple[Outcome, dict[str, Any]]:
+    """The command's outcome, and its records by their mover."""
+    env = environment(home, TRADEWIND_SPOOL=str(home / "spool"))
+    done = run("copy", "--compress", "auto", "--json", *arguments, env=env)
+    assert done.code == 0, done.err
+    rows = [row for segment in (home / "spool").glob("*.ndjson") for row in segment.read_bytes().splitlines()]
+    records = [parse_row(row).to_record() for row in rows]
+    return done, {each.mover.name: each for each in records if each.chunk == "whole"}
+
+
+def assert_same(one: Path, other: Path) -> None:
+    names = sorted(each.name for each in one.iterdir())
+    assert [each.name for each in sorted(other.iterdir())] == names
+    assert all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
+
+
+def observed(home: Path) -> list[dict[str, Any]]:
+    files = (home / "spool" / "observations").glob("*.json")
+    return [seen for file in files for seen in json.loads(file.read_bytes())["observations"]]
+
+
+def assert_dealt(done: Outcome, records: dict[str, Any]) -> None:
+    assert records["tradewind-packed"].outcome.files_done == TABLES
+    assert records["tradewind-packed"].parameters.concurrency > 2
+    assert records["tradewind"].outcome.files_done == NOISES
+    assert done.document["used"]["raw"] == sum(len(NOISE) - number for number in range(NOISES))
+    assert done.document["ratio"] > 1.5
+
+
+def test_an_upload_packs_what_packs_and_sends_the_rest_by_the_engine(
+    server: Server, root: Path, tmp_path: Path
+) -> None:
+    folder = fill(tmp_path / "data")
+    done, records = copied(tmp_path, *SLOW, str(folder), f"{server.url}up/")
+    assert_dealt(done, records)
+    assert_same(root / "up", folder)
+    sampled = [seen for seen in observed(tmp_path) if seen["file_bytes"] < 500_000 and seen["codec"] == "xz"]
+    assert sampled, "what codecs made of the sample is history, too"
+
+
+def test_a_download_asks_the_server_what_packs_and_adds_to_the_history(
+    server: Server, root: Path, tmp_path: Path
+) -> None:
+    done, records = copied(tmp_path, *SLOW, f"{server.url}data/", str(tmp_path / "down"))
+    assert_dealt(done, records)
+    assert_same(root / "data", tmp_path / "down")
+    seen = observed(tmp_path)
+    assert {each["file_bytes"] for each in seen} == {len(table(number)) for number in range(TABLES)}
+    assert all(each["speeds"]["ratio"] > 2 and each["kind"] == "table" for each in seen)
+
+
+def test_on_a_path_faster_than_every_codec_all_goes_by_the_engine(server: Server, tmp_path: Path) -> None:
+    fast = ("--bandwidth", "200Gbps", "--rtt", "0.1ms")
+    done, records = copied(tmp_path, *fast, f"{server.url}data/", str(tmp_path / "down"))
+    assert set(records) == {"tradewind"}
+    assert set(done.document["used"]) == {"raw"}
+    assert "as they are, by the engine: no codec is expected to be faster" in done.err
+
+
+def test_one_answer_of_the_service_tells_the_setting_and_what_packs_by_the_tenants_own_history(
+    server: Server, root: Path, tmp_path: Path, api: str, tenant: Tenant
+) -> None:
+    folder = fill(tmp_path / "data")
+    listing = list_files([str(folder)], f"{server.url}asked/", options=EngineOptions(durable=False))
+    options = CopyOptions(bandwidth_bps=8e6, rtt_s=0.001, source="here", destination="there")
+    lz4 = Setting(Codec.LZ4, 9)
+    with Client(api, tenant.secret) as client:
+        before = choose(listing, options, client)
+        first = next(iter(before.advised.values())).answer
+        assert first is not None
+        assert first.best.codec is not Codec.LZ4
+        astounding = observations_of_samples(
+            [replace(each, tried={lz4: Speeds(400.0, 4e9, 1e10)}) for each in before.looked], uuid4()
+        )
+        for _ in range(12):
+            again = tuple(each.model_copy(update={"id": uuid4()}) for each in astounding)
+            client.compression.add_observations(NewObservations(observations=again))
+        after = choose(listing, options, client)
+    assert {job.source.suffix for job in after.advised} == {".csv"}
+    assert {(told.answer.best.codec, told.answer.best.level) for told in after.advised.values()} == {(lz4)}
+    assert "transfers of this tenant" in next(iter(after.advised.values())).answer.source
+    assert after.prepared.plan.answer is not None
