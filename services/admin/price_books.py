@@ -40,6 +40,9 @@ HERE = "/admin/price-books"
 HISTORY = 20
 """Changes of a book that its page lists at once."""
 
+USUAL_CURRENCY = "EUR"
+"""Of a new draft where no book is in force."""
+
 Version = Annotated[int, Form(ge=1)]
 
 
@@ -56,8 +59,18 @@ def books_page(request: Request, visit: Signed, parts: Parts) -> Response:
     """All books with their states and dates."""
     with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
         books = uow.price_books.all()
-    codes = sorted(currencies())
-    return page(request, "price_books.html", visit, books=books, currencies=codes, bases=tuple(EnergyBasis))
+    beside = next((book for book in books if book.is_in_force(parts.clock.now())), None)
+    return page(
+        request,
+        "price_books.html",
+        visit,
+        books=books,
+        may_change=visit.visitor.may(Scope.PROVIDER, Scope.OPERATOR),
+        currencies=sorted(currencies()),
+        currency=USUAL_CURRENCY if beside is None else beside.currency,
+        bases=tuple(EnergyBasis),
+        basis=EnergyBasis.TOTAL if beside is None else beside.energy_basis,
+    )
 
 
 @router.post("")
@@ -117,7 +130,7 @@ def book_page(
         book=book,
         state=book.state(now),
         editable=may_change and book.state(now) is BookState.DRAFT,
-        waiting=may_change and book.effective_from is not None and book.effective_from > now,
+        waiting=may_change and book.begins_after(now),
         in_force=beside,
         links=links,
         learned=learned,
@@ -151,7 +164,7 @@ def price_tiers(
             for tier_id in priced_tiers(sent)
         }
         set_prices(book_id, prices, version=version, uow=uow)
-    return done(request, f"{HERE}/{book_id}?{quote(sent.get('shown', ''), safe='=&')}", "The prices are set.")
+    return done(request, _book_as_shown(book_id, sent), "The prices are set.")
 
 
 @router.post("/{book_id}/together")
@@ -173,7 +186,7 @@ def price_together(
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         chosen = {each.tier.id: price for each in tiers_of_link(link, uow) if kind in (None, each.partition.kind)}
         set_prices(book_id, chosen, version=version, uow=uow)
-    return done(request, f"{HERE}/{book_id}?link={link}", f"The price of {format_count(len(chosen), 'tier')} is set.")
+    return done(request, _book_as_shown(book_id, sent), f"The price of {format_count(len(chosen), 'tier')} is set.")
 
 
 @router.post("/{book_id}/energy-cost")
@@ -182,6 +195,7 @@ def cost_energy(
     book_id: UUID,
     visit: Provider,
     parts: Parts,
+    sent: Sent,
     *,
     version: Version,
     energy_cost_per_kwh: Annotated[str, Form()] = "",
@@ -190,8 +204,16 @@ def cost_energy(
     typed = energy_cost_per_kwh.strip()
     per_kwh: Decimal | None = exact_number("energy_cost_per_kwh", typed, example="0.25") if typed else None
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        set_energy_cost(book_id, per_kwh, version=version, uow=uow)
-    return done(request, f"{HERE}/{book_id}#what-if", "The cost of energy is kept.")
+        book = set_energy_cost(book_id, per_kwh, version=version, uow=uow)
+    # The version makes the address another one: to a place on the page that is shown a browser only scrolls.
+    return done(request, f"{_book_as_shown(book_id, sent, book.version)}#what-if", "The cost of energy is kept.")
+
+
+def _book_as_shown(book_id: UUID, sent: Mapping[str, str], version: int | None = None) -> str:
+    """The book's page with the link, the probability and the energy that were chosen on it."""
+    asked = [quote(sent.get("shown", ""), safe="=&"), "" if version is None else f"version={version}"]
+    query = "&".join(each for each in asked if each)
+    return f"{HERE}/{book_id}" + (f"?{query}" if query else "")
 
 
 @router.post("/{book_id}/publish")

@@ -1,15 +1,16 @@
-"""Prices as people type them into a table: four fields a tier, all empty where it is not priced."""
+"""Prices as people type them: four fields a tier, all empty where it is not priced; the margin in per cent."""
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import Context, Decimal
 from uuid import UUID
 
 from services.admin.form_numbers import LONGEST_NUMBER, exact_number
 from tradewind.errors import InvalidValue
-from tradewind.pricing import PriceModel
+from tradewind.pricing import DECIMALS, HIGHEST_MARGIN, PriceModel
 
 PARTS = ("base", "per_gb", "per_kwh", "margin")
+_EXACT = Context(prec=80)
 
 
 def decimal_in_words(number: Decimal) -> str:
@@ -51,7 +52,22 @@ def price_of(sent: Mapping[str, str], whose: str, *, suffix: str = "") -> PriceM
 def _decimal(part: str, text: str) -> Decimal:
     if not text:
         raise InvalidValue(part, "is empty; write 0 where nothing is charged")
+    if part == "margin":
+        return _share(exact_number(part, text, example="25, which is 25 %"))
     return exact_number(part, text, example="0.25")
+
+
+def _share(percent: Decimal) -> Decimal:
+    """The margin that so many per cent are, refused in the words in which it was typed."""
+    highest = 100 * HIGHEST_MARGIN
+    if percent < 0:
+        raise InvalidValue("margin", f"is {percent} %; it must not be negative")
+    if percent > highest:
+        raise InvalidValue("margin", f"is above {highest:,f} %")
+    share = percent.scaleb(-2, _EXACT)
+    if share != round(share, DECIMALS):
+        raise InvalidValue("margin", f"has too many decimals; in per cent it has {DECIMALS - 2} at most")
+    return share
 
 
 def priced_tiers(sent: Iterable[str]) -> set[UUID]:

@@ -34,7 +34,12 @@ def usage_page(request: Request, visit: Provider, parts: Parts, asked: Asked = "
         billed=billed,
         unbilled=[line for each in shown for line in each.unbilled],
         totals=[
-            (code, sum(line.payable or 0 for line in billed if line.currency == code), minor_digits(code))
+            (
+                code,
+                sum(line.payable or 0 for line in billed if line.currency == code),
+                minor_digits(code),
+                sum(line.amount or 0 for line in billed if line.currency == code),
+            )
             for code in currencies
         ],
     )

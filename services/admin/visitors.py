@@ -15,8 +15,8 @@ COOKIE = "tradewind_session"
 HOME, SIGN_IN, PASSWORD = "/admin", "/admin/sign-in", "/admin/account"
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 TOKEN_FIELD, TOKEN_HEADER = "form_token", "x-form-token"
-LONGEST_FORM_FIELDS = 1000
-"""A table of prices has four a tier."""
+LONGEST_FORM_FIELDS = 4000
+"""Tables of prices have four a tier; the clusters of a link are sent together."""
 
 LIVE = "/live"
 """How addresses end that a page asks by itself while it is open."""

@@ -11,23 +11,34 @@ from services.application.currencies import minor_digits
 from services.application.price_books import PriceBook
 from services.application.what_if import Earned, PlacedTier, TierWhatIf, Tried, WhatIf
 
+NONE = Decimal(0)
 OF_EARLIER = PlacedTier("a tier of an earlier release", "")
 
 
 class Sum(NamedTuple):
-    """A line of the summary; ``in_force``, ``draft``, ``change`` : ``None`` where there is none to show."""
+    """A line of the summary; ``in_force``, ``draft``, ``change`` : ``None`` where there is none to show.
+
+    ``exact_in_force``, ``exact_draft`` : what was rounded, by which a small sum is told from none.
+    """
 
     name: str
     in_force: Decimal | None
     draft: Decimal | None
     change: Decimal | None
+    exact_in_force: Decimal | None
+    exact_draft: Decimal | None
+
+    @property
+    def exact_change(self) -> Decimal:
+        return (self.exact_draft or NONE) - (self.exact_in_force or NONE)
 
 
 class Money(NamedTuple):
-    """What a book earns of a tier, as it is shown."""
+    """What a book earns of a tier, as it is shown; ``exact`` : what was rounded."""
 
     revenue: Decimal
     energy_cost: Decimal | None
+    exact: Earned
 
     @property
     def margin(self) -> Decimal | None:
@@ -100,14 +111,26 @@ def _sums(told: WhatIf, digits: int, in_force_digits: int | None, *, same_curren
         now - was if same_currency and was is not None and now is not None else None
         for was, now in zip(before, after, strict=True)
     ]
-    return [Sum(*each) for each in zip(_LINES, before, after, changes, strict=True)]
+    exact = (_exact_lines(told.in_force), _exact_lines(told.draft))
+    return [Sum(*each) for each in zip(_LINES, before, after, changes, *exact, strict=True)]
+
+
+def _exact_lines(earned: Earned) -> Sequence[Decimal | None]:
+    of_bytes = earned.revenue - earned.energy_charged - earned.mark_up
+    return [
+        of_bytes,
+        earned.energy_charged,
+        earned.mark_up,
+        earned.revenue,
+        earned.energy_cost,
+        earned.margin,
+    ]
 
 
 def _lines(earned: Earned, digits: int) -> Sequence[Decimal | None]:
     """The parts of the revenue and it, the cost of the energy, and what that leaves; each as it adds up."""
-    of_bytes = earned.revenue - earned.energy_charged - earned.mark_up
-    parts = rounded_parts([of_bytes, earned.energy_charged, earned.mark_up], digits)
-    whole = Money(rounded(earned.revenue, digits), _rounded_cost(earned, digits))
+    parts = rounded_parts([each or NONE for each in _exact_lines(earned)[:3]], digits)
+    whole = Money(rounded(earned.revenue, digits), _rounded_cost(earned, digits), earned)
     return [*parts, whole.revenue, whole.energy_cost, whole.margin]
 
 
@@ -122,4 +145,4 @@ def _of_tiers(earned: Sequence[Earned], digits: int) -> Sequence[Money]:
         rounded_parts(known, digits) if len(known) == len(earned) else [None] * len(earned)
     )
     revenue = rounded_parts([each.revenue for each in earned], digits)
-    return [Money(*each) for each in zip(revenue, costs, strict=True)]
+    return [Money(*each) for each in zip(revenue, costs, earned, strict=True)]

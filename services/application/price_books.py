@@ -58,6 +58,10 @@ class PriceBook:
         begun = self.effective_from is not None and self.effective_from <= now
         return begun and self.state(now) is BookState.PUBLISHED
 
+    def begins_after(self, now: datetime) -> bool:
+        """Whether it is published and waits for its date."""
+        return self.effective_from is not None and self.effective_from > now
+
 
 class PriceBooks(Protocol):
     def add(self, name: str, currency: str, energy_basis: EnergyBasis, at: datetime) -> UUID: ...

@@ -18,7 +18,7 @@ from tests.integration.live_transfers import ENQUIRY
 from tests.stack import Tenant
 
 SEEN = ENQUIRY | {"dataset": {"file_count": 300, "total_bytes": 30_000_000}}
-PRICE = {"Base": "0.10", "per GB": "0.02", "per kWh": "0.30", "Margin": "0.2"}
+PRICE = {"Base": "0.10", "per GB": "0.02", "per kWh": "0.30", "Margin": "20"}
 JOULES_PER_KWH = 3_600_000
 SHOWN_DECIMALS = 4  # four digits of an amount of twelve cents
 
@@ -108,10 +108,10 @@ def draft_is_priced(page: Page) -> None:
     row = page.get_by_role("row").filter(has_text="throughput at least").first
     base = row.locator("input[name^='base.']")
     base.fill("-5")
-    page.get_by_role("button", name="Set the prices of cluster 1").click()
+    page.get_by_role("button", name="Set the prices").click()
     assert base.evaluate("field => field.validationMessage") != ""
     base.fill("0.5")
-    page.get_by_role("button", name="Set the prices of cluster 1").click()
+    page.get_by_role("button", name="Set the prices").click()
     told(page, "prices are set")
     a_refusal_takes_the_place_of_what_was_said_before(page, base)
     expect(page.get_by_role("cell", name="0.5 + 0.02/GB")).to_have_count(1)
@@ -121,7 +121,7 @@ def a_refusal_takes_the_place_of_what_was_said_before(page: Page, base: Locator)
     """What was typed stays, and the page can be loaded again."""
     here = page.url
     base.fill("")
-    page.get_by_role("button", name="Set the prices of cluster 1").click()
+    page.get_by_role("button", name="Set the prices").click()
     expect(page.get_by_role("alert")).to_contain_text("base: is empty")
     expect(page.get_by_text("The prices are set")).to_have_count(0)
     assert (base.input_value(), page.url) == ("", here)
@@ -131,8 +131,16 @@ def a_refusal_takes_the_place_of_what_was_said_before(page: Page, base: Locator)
 
 def draft_is_tried(page: Page, asked: dict[str, Any]) -> None:
     """What was asked for before any book was there, at the draft's prices and the provider's cost of energy."""
+    base = page.locator("input[name^='base.']").first
+    before = base.input_value()
+    base.fill("0.6")
     page.get_by_label("What a kWh costs you, EUR").fill("360")
-    page.get_by_role("button", name="Keep the cost of energy").click()
+    keep = page.get_by_role("button", name="Keep the cost of energy")
+    page.once("dialog", lambda dialog: dialog.dismiss())  # a price was typed and not set: it would be lost
+    keep.click()
+    expect(base).to_have_value("0.6")
+    base.fill(before)
+    keep.click()
     told(page, "cost of energy is kept")
     kept(page, "draft")
     revenue, cost = round(amount(asked), SHOWN_DECIMALS), round(360 * kwh_of(asked), SHOWN_DECIMALS)

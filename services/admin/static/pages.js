@@ -13,6 +13,34 @@ document.addEventListener(
   true,
 );
 
+// What was typed into one form of a page that says so is not lost by sending another, or by leaving, unless that is wanted.
+let leaving = false;
+
+function unsaved(but) {
+  const isTyped = (field) => field.matches("input:not([type=hidden]), textarea") && field.value !== field.defaultValue;
+  const forms = [...document.querySelectorAll("[data-unsaved] form")];
+  return forms.some((form) => form !== but && [...form.elements].some(isTyped));
+}
+
+document.addEventListener(
+  "submit",
+  (event) => {
+    const page = event.target.closest("[data-unsaved]");
+    if (!page) return;
+    if (unsaved(event.target) && !window.confirm(page.dataset.unsaved)) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    } else leaving = true;
+  },
+  true,
+);
+
+["input", "htmx:after:swap"].forEach((name) => document.addEventListener(name, () => { leaving = false; }));
+
+window.addEventListener("beforeunload", (event) => {
+  if (!leaving && unsaved()) event.preventDefault();
+});
+
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from html import escape
 from uuid import uuid4
 
 import pytest
@@ -12,7 +13,7 @@ from tests.stack import new_tenant
 
 __all__ = ["learned"]
 
-PRICE = {"base": "0.1", "per_gb": "0.02", "per_kwh": "0.3", "margin": "0.2"}
+PRICE = {"base": "0.1", "per_gb": "0.02", "per_kwh": "0.3", "margin": "20"}
 
 
 @pytest.fixture
@@ -73,6 +74,32 @@ def test_what_energy_cannot_cost_is_refused_and_nothing_changes(visitor, learned
     assert books(learned)[here].version == 1
 
 
+def test_a_margin_is_typed_in_per_cent(visitor, learned):
+    here = drafted(visitor)
+    page = visitor.get(here).text
+    tier = tiers_in(page)[0]
+    assert "Margin, %" in page
+    refused = visitor.submit(f"{here}/prices", version=1, **fields(tier, margin="2500"))
+    assert (refused.status_code, "margin: is above 1,000 %" in refused.text) == (422, True)
+    visitor.submit(f"{here}/prices", version=1, **fields(tier, margin="25"))
+    (price,) = books(learned)[here].prices.values()
+    assert str(price.margin) == "0.250000"
+    shown = visitor.get(here).text
+    assert f'name="margin.{tier}" value="25"' in shown
+    assert "0.3/kWh EUR, margin 25 %" in shown
+
+
+@pytest.mark.parametrize("form", ["prices", "together", "energy-cost"])
+def test_what_was_chosen_to_be_shown_stays_after_each_form_of_a_draft(visitor, learned, form):
+    here = drafted(visitor)
+    with learned.parts.store.unit_of_work(learned.id) as uow:
+        (link,) = uow.links.all()
+    shown = f"link={link.id}&confidence=0.8&basis=dynamic"
+    assert visitor.get(f"{here}?{shown}").text.count(f'name="shown" value="{escape(shown)}"') == 3
+    sent = PRICE | {"version": 1, "link": link.id, "energy_cost_per_kwh": "0.2", "shown": shown}
+    assert f"{here}?{shown}" in visitor.submit(f"{here}/{form}", **sent).headers["location"]
+
+
 def test_two_people_who_edit_one_book_do_not_overwrite_each_other(visitor, learned, parts, api):
     here = drafted(visitor)
     tier = tiers_in(visitor.get(here).text)[0]
@@ -85,7 +112,7 @@ def test_two_people_who_edit_one_book_do_not_overwrite_each_other(visitor, learn
 
 
 def test_what_a_draft_changes_is_shown_beside_what_is_in_force(visitor, learned):
-    first = drafted(visitor)
+    first = drafted(visitor, currency="CHF")
     with learned.parts.store.unit_of_work(learned.id) as uow:
         (link,) = uow.links.all()
     assert visitor.submit(f"{first}/together", version=1, link=link.id, **PRICE).status_code == 303
@@ -94,7 +121,8 @@ def test_what_a_draft_changes_is_shown_beside_what_is_in_force(visitor, learned)
     assert books(learned)[first].prices
     assert visitor.submit(f"{first}/publish", version=books(learned)[first].version).status_code == 303
     assert books(learned)[first].is_in_force(learned.parts.clock.now())
-    assert "0.1 + 0.02/GB + 0.3/kWh EUR, margin 20 %" in visitor.get("/admin/tiers").text
+    assert "0.1 + 0.02/GB + 0.3/kWh CHF, margin 20 %" in visitor.get("/admin/tiers").text
+    assert "<option selected>CHF</option>" in visitor.get("/admin/price-books").text
     copy = visitor.submit("/admin/price-books", name="Dearer", copy_of=first.rpartition("/")[2]).headers["location"]
     assert "it has the prices that are in force" in visitor.get(copy).text
     tier = tiers_in(visitor.get(copy).text)[0]
@@ -122,6 +150,7 @@ def test_a_book_is_withdrawn_before_its_date_and_its_draft_deleted(visitor, lear
     at = (datetime.now(UTC) + timedelta(days=50)).replace(second=0, microsecond=0, tzinfo=None)
     visitor.submit(f"{here}/publish", version=2, effective_from=at.isoformat())
     assert "Withdraw the book" in visitor.get(here).text
+    assert f'action="{here}/withdraw"' in visitor.get("/admin/price-books").text
     with signed_in(api, person(parts, learned, "analyst")) as analyst:
         assert "Withdraw the book" not in analyst.get(here).text
         assert analyst.submit(f"{here}/withdraw", version=3).status_code == 403
@@ -222,7 +251,7 @@ def test_earlier_changes_of_a_book_are_a_page_away(visitor):
         assert visitor.submit(f"{here}/prices", version=version, **fields(tier, base=str(version))).status_code == 303
     newest = visitor.get(here).text
     assert "drafted" not in newest.partition("<h2>History</h2>")[2]
-    older = re.search(r'href="(\?older=\d+)#history"', newest)[1]
+    older = re.search(r'href="(\?older=\d+)[^"]*#history"', newest)[1]
     assert "price book drafted" in visitor.get(f"{here}{older}").text
 
 
