@@ -46,7 +46,7 @@ def check_cuts(cuts: Sequence[float], *, lowest: float, highest: float) -> None:
     for below, above in itertools.pairwise(edges):
         if above - below < NARROWEST * max(abs(above), abs(below)):
             raise InvalidValue(
-                "bounds", "must rise from one tier to the next, and stay within what can be certified on this link"
+                "bounds", "must rise from one tier to the next, and stay within what can be promised on this link"
             )
 
 
@@ -72,7 +72,7 @@ def _solved(table: SettingTable, key: PartitionKey, lower: float, upper: float) 
     is_floor = key.kind is SlaKind.THROUGHPUT_AT_LEAST
     choice = _best(table, key, upper if is_floor else lower)
     if choice is None or not choice.feasible:
-        raise InvalidValue("bounds", "reach beyond what can be certified on this link")
+        raise InvalidValue("bounds", "reach beyond what can be promised on this link")
     return Partition(
         kind=key.kind,
         confidence=key.confidence,

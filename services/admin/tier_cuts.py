@@ -1,19 +1,21 @@
 """*SLA tiers → cut otherwise*: merge, split and adjust tiers of a cluster, with the effect shown before it is kept."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, NamedTuple
+from http import HTTPStatus
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
 from uuid import UUID
 
 from fastapi import Form, Query, Request, Response
 
-from services.admin.bounds_forms import SCALES, cuts_between, told
+from services.admin.bounds_forms import SCALES, cuts_between, told, typed_tiers
 from services.admin.pages import done, page, page_router
 from services.admin.tiers import HERE
 from services.admin.visitors import Parts, Provider
 from services.application.cluster_in_force import cluster_in_force
 from services.application.learned import StoredLeaf
 from services.application.own_tiers import CutTier, Effect, effect_of, forget_cuts, keep_cuts, tiers_of
+from services.application.sla_tiers import cluster_in_words
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.own_cuts import MOST_PARTS
 from tradewind.prediction import predict
@@ -61,22 +63,34 @@ def cuts_page(
         link = uow.links.get(model.link_id)
         names = uow.own_tiers.names()
     known, scale = _known(leaf, key), SCALES[kind]
-    effect = effect_of(leaf, key, cuts_between(lower, upper, known=known, scale=scale) if lower else known[1:-1])
+    centre = leaf.model.leaf
+    framed: dict[str, Any] = {
+        "link": link,
+        "cluster_id": cluster_id,
+        "cluster": cluster_in_words(centre.log2_file_count, centre.log2_mean_file_bytes, centre.load),
+        "version": model.id,
+        "key": key,
+        "unit": scale.unit,
+    }
 
     def rows(tiers: Sequence[CutTier]) -> Sequence[Row]:
         edges = (tiers[0].partition.lower, *(each.partition.upper for each in tiers))
         return [_row(n, each, edges, key=key, leaf=leaf, names=names) for n, each in enumerate(tiers)]
 
+    try:
+        cuts = cuts_between(upper, known=known, scale=scale, from_=lower) if upper else known[1:-1]
+        effect = effect_of(leaf, key, cuts)
+    except InvalidValue as wrong:
+        typed = typed_tiers(upper, wrong, known=known, scale=scale)
+        framed |= {"typed": typed, "wrong": wrong.reason, "before": rows(effect_of(leaf, key, known[1:-1]).before)}
+        return page(request, "tier_cuts.html", visit, status=HTTPStatus.UNPROCESSABLE_ENTITY, **framed)
     changed = [each.partition.upper for each in effect.after] != [each.partition.upper for each in effect.before]
     return page(
         request,
         "tier_cuts.html",
         visit,
-        link=link,
-        cluster_id=cluster_id,
-        version=model.id,
-        key=key,
-        unit=scale.unit,
+        **framed,
+        typed=(),
         before=rows(effect.before),
         after=rows(effect.after),
         changed=changed,
@@ -103,10 +117,12 @@ def keep(
     key = _key(kind, confidence, basis)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         leaf = cluster_in_force(cluster_id, uow).leaf
-        cuts = cuts_between(lower, upper, known=_known(leaf, key), scale=SCALES[kind])
+        cuts = cuts_between(upper, known=_known(leaf, key), scale=SCALES[kind], from_=lower)
         now = keep_cuts(cluster_id, key, cuts, version=version, uow=uow, clock=parts.clock)
     parts.snapshots.forget(visit.visitor.tenant_id)
-    return done(request, _address(now, key), "The tiers are cut so from now on, and after each fit.")
+    return done(
+        request, _address(now, key), "These tiers hold from now on, also when the model of the link is made anew."
+    )
 
 
 @router.post("/proposed")
@@ -124,7 +140,9 @@ def give_up(
     key = _key(kind, confidence, basis)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         forget_cuts(cluster_id, key, uow=uow)
-    return done(request, _address(cluster_id, key), "The next fit of this link cuts its tiers as it proposes.")
+    return done(
+        request, _address(cluster_id, key), "When the model of this link is made anew, it proposes its bounds again."
+    )
 
 
 def _key(kind: SlaKind, confidence: float, basis: EnergyBasis) -> PartitionKey:
@@ -166,7 +184,7 @@ def _row(
 def _address(cluster_id: UUID, key: PartitionKey, edges: Sequence[float] = ()) -> str:
     scale = SCALES[key.kind]
     asked: list[tuple[str, str | float]] = [("confidence", key.confidence), ("basis", key.energy_basis)]
-    asked += [("from", told(edge, scale)) for edge in edges[:-1]] + [("to", told(edge, scale)) for edge in edges[1:]]
+    asked += [("to", told(edge, scale)) for edge in edges[1:]]
     return f"{HERE}/{cluster_id}/{key.kind}?{urlencode(asked)}"
 
 
@@ -177,9 +195,9 @@ def _gone(effect: Effect, names: Mapping[UUID, str]) -> Sequence[str]:
 
 
 def _summary(effect: Effect) -> Sequence[tuple[str, float, float]]:
-    """Regret before and after, over all tiers alike, as shares."""
+    """Loss against a setting for each target (regret) before and after, over all tiers alike, as shares."""
     before, after = ([each.partition.regret for each in side] for side in (effect.before, effect.after))
     return [
-        ("Regret, mean of the tiers", sum(before) / len(before), sum(after) / len(after)),
-        ("Regret of the worst tier", max(before), max(after)),
+        ("Loss, mean of the tiers", sum(before) / len(before), sum(after) / len(after)),
+        ("Loss of the worst tier", max(before), max(after)),
     ]

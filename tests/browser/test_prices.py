@@ -86,13 +86,15 @@ def tiers_are_changed(page: Page, tier_id: str) -> None:
     expect(tiers).to_be_hidden()
     page.get_by_role("link", name="Split tier 1").click()
     expect(page.get_by_role("heading", name="As it would be")).to_be_visible()
+    page.get_by_label("Tier 1 to, ").fill("5")
+    expect(page.locator("[data-shows='to-1']")).to_have_text("5")
     kept(page, "tier-cuts")
     page.get_by_role("link", name="Leave them as they are").click()
     expect(page.get_by_role("heading", name="As it is")).to_be_visible()
     expect(tiers).to_be_hidden()
     page.get_by_role("link", name="Split tier 1").click()
     tiers.click()
-    told(page, "cut so from now on")
+    told(page, "hold from now on")
 
 
 def draft_is_priced(page: Page) -> None:

@@ -48,6 +48,12 @@ document.addEventListener("click", async (event) => {
   button.textContent = "Copied";
 });
 
+// One tier begins where the one before ends: its lower bound is shown as that is typed.
+document.addEventListener("input", (event) => {
+  const shown = event.target.id && document.querySelector(`[data-shows="${event.target.id}"]`);
+  if (shown) shown.textContent = event.target.value;
+});
+
 // The editor of queries: Ctrl + Enter runs, Cancel stops waiting (which stops the query), an error is shown at its place.
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.matches("[data-submits]")) return;

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from html import escape
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -69,9 +70,9 @@ def here(client: httpx.Client) -> str:
 
 
 def edges(text: str) -> tuple[list[str], list[str]]:
-    """The bounds in the first table, as they are shown."""
+    """The bounds in the first table, as they are shown: the lower ones in words, each upper one in a field."""
     table = text.partition("</table>")[0]
-    return re.findall(r'name="from" value="([^"]+)"', table), re.findall(r'name="to" value="([^"]+)"', table)
+    return re.findall(r'data-shows="to-\d+">([^<]+)<', table), re.findall(r'name="to" value="([^"]+)"', table)
 
 
 def sent(visitor: Visitor, address: str, lower: list[str], upper: list[str], **changes: str) -> httpx.Response:
@@ -95,7 +96,7 @@ def test_the_effect_is_shown_and_nothing_kept(visitor: Visitor, client: httpx.Cl
     assert len(before) == 3
     lower, upper = edges(visitor.get(address).text)
     shown = visitor.get(address, params={"from": [lower[0]], "to": [upper[-1]]}).text
-    assert "Regret of the worst tier" in shown
+    assert "Loss of the worst tier" in shown
     assert "Keep these tiers" in shown
     assert tiers(client) == before
 
@@ -179,6 +180,40 @@ def test_bounds_that_cannot_be_are_refused_and_nothing_changes(
     assert {"gap": "leave a gap", "overlap": "overlap", "range": "must cover"}.get(wrong, "bounds") in refused.text
     assert "<script>alert" not in refused.text
     assert tiers(client) == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("2<b>50", "is not a number; write it like 250"),
+        ("-5", "out of range"),
+        ("1", "is too low: it must be at least 0.1% above"),
+        ("900000", "is too high: it must be at least 0.1% below"),
+    ],
+)
+def test_a_bound_that_cannot_be_is_told_beside_it_with_all_that_was_typed(
+    visitor: Visitor, client: httpx.Client, typed: str, said: str
+) -> None:
+    address = here(client)
+    _, upper = edges(visitor.get(address).text)
+    other = f"{float(upper[0]) * 1.05:.6g}"  # of the first tier, which is to stay as it was typed
+    refused = visitor.get(address, params={"to": [other, typed, upper[-1]]})
+    assert refused.status_code == 422
+    lower_again, again = edges(refused.text)
+    assert (again, lower_again[1:]) == ([other, escape(typed), upper[-1]], [other, escape(typed)])
+    (row,) = (row for row in refused.text.split("<tr>") if 'role="alert"' in row)
+    assert (f'value="{escape(typed)}"' in row, said in row) == (True, True)
+    assert "As it is" in refused.text
+
+
+def test_a_gap_cannot_be_typed_and_the_page_says_which_cluster_it_is_of(visitor: Visitor, client: httpx.Client) -> None:
+    text = visitor.get(here(client)).text
+    lower, upper = edges(text)
+    assert lower[1:] == upper[:-1]
+    assert 'name="from"' not in text
+    heading = re.search(r"<h1>(.*?)</h1>", text, re.DOTALL)
+    assert heading is not None
+    assert re.search(r"\d+ files? of [\d.]+ .?B", heading[1])
 
 
 def test_of_two_people_who_cut_the_same_tiers_the_second_is_told(visitor: Visitor, client: httpx.Client) -> None:
