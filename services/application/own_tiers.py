@@ -17,7 +17,7 @@ from services.application.cluster_in_force import cluster_in_force
 from services.application.jobs import Event, PricesChanged, ReleaseChanged
 from services.application.learned import StoredLeaf, StoredModel, Tier
 from services.application.ports import Clock
-from services.application.sla_tiers import Links, NamedTiersUnitOfWork, named_tiers, path_in_words
+from services.application.sla_tiers import Links, NamedTiersUnitOfWork, named_tiers, path_in_words, tiers_of_link
 from tradewind.errors import Conflict, InvalidValue, NotFound
 from tradewind.model import LeafModel, LinkModel
 from tradewind.own_cuts import NARROWEST, check_cuts, solved_between
@@ -244,13 +244,26 @@ def rename_tier(tier_id: UUID, name: str | None, *, uow: TierUnitOfWork) -> None
     Raises
     ------
     NotFound : the tenant has no such tier.
+    InvalidValue : another tier of its link goes by that name, so that customers could not tell them apart.
     """
     _known(tier_id, uow)
+    if name is not None:
+        _check_free(name, tier_id, uow)
     before = _named([tier_id], uow)
     uow.own_tiers.rename(tier_id, name)
     uow.audit.note("tier.renamed", before, now=name or "by its range", id=str(tier_id))
     uow.publish(PricesChanged(uow.tenant_id))
     uow.commit()
+
+
+def _check_free(name: str, tier_id: UUID, uow: TierUnitOfWork) -> None:
+    """Refuse a name of another tier of the link in the release in force: nobody is told those of earlier ones."""
+    release = uow.releases.current()
+    mine = [] if release is None else uow.sla_tiers.of(release, [tier_id])
+    for each in tiers_of_link(mine[0].link_id, uow) if mine else ():
+        if each.tier.id != tier_id and each.name.casefold().split() == name.casefold().split():
+            which = f"{each.range}, {each.cluster}"
+            raise InvalidValue("name", f"{each.name!r} is another tier of this link ({which}); choose another name")
 
 
 def accept_tiers(tier_ids: Iterable[UUID], *, uow: TierUnitOfWork) -> None:

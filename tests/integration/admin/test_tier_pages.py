@@ -278,6 +278,17 @@ def test_a_tier_goes_by_the_name_it_was_given(
         assert [each.action for each in uow.audit.page(limit=2, about="tier.")] == ["tier.renamed"] * 2
 
 
+def test_two_tiers_of_a_link_have_two_names(visitor: Visitor, client: httpx.Client) -> None:
+    first, second, third = tiers(client)
+    assert visitor.submit(f"/admin/tiers/{first['tier_id']}/name", name="Bronze").status_code == 303
+    for taken in ("bronze ", third["name"]):
+        refused = visitor.submit(f"/admin/tiers/{second['tier_id']}/name", name=taken)
+        assert (refused.status_code, "is another tier of this link" in refused.text) == (422, True)
+    assert [each["name"] for each in tiers(client)] == ["Bronze", second["name"], third["name"]]
+    assert visitor.submit(f"/admin/tiers/{first['tier_id']}/name", name="Bronze").status_code == 303
+    visitor.submit(f"/admin/tiers/{first['tier_id']}/name", name="")
+
+
 def test_an_agent_is_told_the_name_of_its_tier(
     visitor: Visitor, client: httpx.Client, api: str, learned: Tenant
 ) -> None:
