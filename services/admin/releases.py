@@ -49,13 +49,14 @@ def release_page(request: Request, release_id: ReleaseId, visit: Signed, parts: 
         comparison = None if release.current else compared(release_id, uow=uow)
         verdicts = uow.models.verdicts(release_id)
         reasons = uow.models.reasons(release_id)
+    told = known.keys() | verdicts.keys() | reasons.keys()
     return page(
         request,
         "release.html",
         visit,
         release=release,
         current=current,
-        links=links,
+        links=[link for link in links if link.id in told],  # not those that came after it
         known=known,
         comparison=comparison,
         link_names={link.id: f"{link.key.source} → {link.key.destination}" for link in links},

@@ -34,6 +34,24 @@ def test_a_form_is_refused_by_its_field_and_nothing_is_changed(parts, tenant, op
     assert everything(parts, tenant) == before
 
 
+@pytest.mark.parametrize(
+    ("form", "page"),
+    [
+        ("/admin/sql/run", "/admin/sql"),
+        ("/admin/sign-out", "/admin"),
+        ("/admin/account/database-login", "/admin/account"),
+        ("/admin/tiers/a%20b/name", "/admin/tiers"),
+        ("/admin/tiers/a%20b/power_at_most/proposed", "/admin/tiers/a%20b/power_at_most"),
+        ("/admin/price-books/1/prices", "/admin/price-books/1"),
+        ("/admin/logs/quarantine/7/retry", "/admin/logs/quarantine"),
+    ],
+)
+def test_the_address_of_a_form_leads_to_its_page(api, form, page):
+    with Visitor(base_url=api) as visitor:
+        answer = visitor.get(form)
+    assert (answer.status_code, answer.headers["location"]) == (303, page)
+
+
 def everything(parts, tenant):
     """What these forms could change, and the log of changes, which tells of any other."""
     with parts.store.unit_of_work(tenant.id) as uow:

@@ -245,6 +245,7 @@ def test_a_release_that_was_rolled_back_is_compared_and_put_in_force_with_a_reas
     with signed_in(api, person(parts, tenant)) as operator, tenant.client(api, Scope.OPERATOR) as client:
         assert operator.submit(f"{here}/publish", **why).status_code == 409
         assert operator.submit(f"{here}/rollback").status_code == 303
+        assert "sigma" not in operator.get(f"/admin/releases/{before}").text  # which came after it
         told = client.get(f"/v1/releases/{after}/comparison").json()
         assert (told["in_force"], told["same"]) == (before, 0)
         assert {each["destination"]: each["change"] for each in told["links"]} == {
