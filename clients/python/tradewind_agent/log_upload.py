@@ -113,7 +113,12 @@ def read_logs(
 def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> tuple[str, dict[str, Any]]:
     """Text and document for the end of an upload; ``None`` for one that only looked."""
     lines = [line for report in reports for line in report.lines()]
-    document: dict[str, Any] = {"files": [report.document() for report in reports], "dry_run": uploaded is None}
+    refused = sum(report.refused for report in reports)
+    document: dict[str, Any] = {
+        "files": [report.document() for report in reports],
+        "refused": refused,
+        "dry_run": uploaded is None,
+    }
     if uploaded is None:
         imported = sum(report.imported for report in reports)
         check = "; check the links above, for what is uploaded stays" if imported else ""
@@ -139,6 +144,9 @@ def upload_report(reports: list[FileReport], uploaded: UploadReport | None) -> t
             "batches": [str(receipt.batch_id) for receipt in uploaded.receipts],
             "rejections": rejections,
         }
+    if refused:
+        were = "would not be" if uploaded is None else "was not" if refused == 1 else "were not"
+        lines.append(f"{format_count(refused, 'row')} could not be read and {were} sent; the reasons are above")
     return "\n".join(lines), document
 
 

@@ -12,14 +12,15 @@ def test_a_folder_of_logs_is_uploaded_with_a_report(logged_in, service, tmp_path
     (logs / "a.ndjson").write_bytes(b"".join(lines(3)) + b'{"outcome": 1, "dataset": 1}\n')
     (logs / "b.ndjson.gz").write_bytes(gzip.compress(b"".join(lines(2, 4))))
     outcome = run("logs", "upload", str(logs), "--json", env=logged_in)
-    assert outcome.code == 0, outcome.err
-    assert outcome.document["accepted"] == 5
+    assert outcome.code == 1, outcome.err  # for the row that could not be read
+    assert (outcome.document["accepted"], outcome.document["refused"]) == (5, 1)
     first, second = outcome.document["files"]
     assert (first["format"], first["imported"], first["refused"]) == ("ndjson", 3, 1)
     assert second["imported"] == 2
     again = run("logs", "upload", str(logs), env=logged_in)
     assert "0 rejected" in again.out
     assert "5 known before" in again.out
+    assert again.out.endswith("1 row could not be read and was not sent; the reasons are above\n")
     assert len(service.rows) == 5
 
 
@@ -51,6 +52,8 @@ def test_broken_rows_of_a_log_are_named_by_kind_with_the_first_of_them(env, tmp_
     outcome = run("logs", "upload", str(log), "--dry-run", env=env)
     assert "1 record, 5 rows refused" in outcome.out
     assert "refused 5 (rows 2, 3, 4, …): " in outcome.out
+    assert outcome.out.endswith("5 rows could not be read and would not be sent; the reasons are above\n")
+    assert outcome.code == 1
 
 
 def test_a_dry_run_of_an_upload_needs_no_service(env, tmp_path):

@@ -99,6 +99,13 @@ def test_the_command_prints_a_table(user: dict[str, str]) -> None:
     assert done.out.splitlines() == ["direction  transfers", "---------  ---------", "download           3"]
 
 
+def test_the_command_says_that_an_answer_was_cut(user: dict[str, str]) -> None:
+    for form in ("table", "csv", "json"):
+        cut = sql(user, "SELECT generate_series(1, 9)", "--limit", "4", "--format", form)
+        assert (cut.code, cut.err.count("\n"), "there are more rows than these" in cut.err) == (0, 1, True)
+    assert sql(user, "SELECT generate_series(1, 4)", "--limit", "4").err == ""
+
+
 def test_the_command_writes_what_the_file_is_called(user: dict[str, str], tmp_path: Path) -> None:
     for name in ("rows.csv", "rows.json", "rows.parquet", "rows.arrow"):
         done = sql(user, BIG, "--parameter", "1e6", "--output", str(tmp_path / name))

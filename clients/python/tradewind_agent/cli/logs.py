@@ -91,6 +91,9 @@ def upload(
     Rows are kept a link (source, destination, network, mover). A log uploaded again with other ends is stored anew for
     the link that they name; what the first upload brought stays apart, under the link that it named.
 
+    Ends with 1 where rows could not be read: they are told with their reasons, and kept nowhere. Those that the service
+    refuses are kept there, in the quarantine.
+
     Of a browser's log (HAR) the service keeps what it tells of each page's connections; the same log again replaces it.
     """
     from tradewind_agent.har_upload import har_lines, split, upload_hars
@@ -134,7 +137,8 @@ def _upload_records(
             receipts = client.upload_logs(lines, on_receipt=lambda receipt: count(receipt.accepted + receipt.rejected))
     text, document = upload_report(reports, receipts)
     wrong = receipts is not None and not receipts.stored_any
-    wrong |= any(report.failure for report in reports) or not any(report.imported for report in reports)
+    wrong |= any(report.failure or report.refused for report in reports)
+    wrong |= not any(report.imported for report in reports)
     return text, document, wrong
 
 

@@ -77,8 +77,9 @@ def sql(
         told = _written(result, form, output)
     if output is not None:
         terminal.note(f"wrote {told}{format_bytes(output.stat().st_size)} of {form} to {output}")
-    if result.cut and limit is None:
-        terminal.note(f"there are more rows than {most}; --limit or --output FILE shows them")
+    if result.cut:
+        shown_by = "--limit or --output FILE shows them" if limit is None else "a higher --limit, or none, shows them"
+        terminal.note(f"there are more rows than these; {shown_by}")
 
 
 def format_of(output: Path | None) -> Format:
