@@ -2,14 +2,17 @@
 
 Transfers are real, over emulated paths of 59, 115 and 290 ms with real TCP; energy is a model's, of a Galaxy S5 with
 its screen on, and is told at −50 % and +50 % of each group of its constants. The mobile paper's lessons are judged,
-its figures quoted. Runs are kept in ``var/bench/mobile-runs.ndjson``: an interrupted benchmark goes on where it was. A
-quick one does not go ahead of other programs. Needs root or user namespaces, and nginx.
+its figures quoted: at each of those constants, and where one setting has to beat another by runs of both made afresh.
+No run counts that other programs disturbed. Runs are kept in ``var/bench/mobile-runs.ndjson``: an interrupted
+benchmark goes on where it was. A quick one does not go ahead of other programs. Needs root or user namespaces, and
+nginx.
 """
 
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from math import isfinite
@@ -25,12 +28,13 @@ from benchmarks.mobile.cells import (
     PATHS,
     QUICK_CUT_S,
     QUICK_DATA_SETS,
+    TURNS,
     Setting,
     grid,
 )
-from benchmarks.mobile.lessons import saving, verdicts
+from benchmarks.mobile.lessons import Contest, Fresh, Verdict, contests, saving, verdicts
 from benchmarks.mobile.pricing import FACTORS, Constants, as_published, energy_j, split_of, tail_saving, varied
-from benchmarks.mobile.running import ground
+from benchmarks.mobile.running import Ground, ground
 from benchmarks.precedence import precedence
 from benchmarks.report import ROOT, Value, arguments, write
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
@@ -62,23 +66,39 @@ def _run(options: argparse.Namespace) -> int:
     require_permission()
     options.scratch.mkdir(parents=True, exist_ok=True)
     with nullcontext(False) if options.quick else precedence() as ahead:
-        grounds, blocks = _measured(options, ahead=ahead)
+        measured = _measured(options, ahead=ahead)
+    grounds = measured.grounds
     results = [_result(row, radio) for rows in grounds.values() for row in rows for radio in RADIOS]
-    write("mobile", quick=options.quick, results=results, summary=_summary(grounds, blocks), started_at=started_at)
+    write("mobile", quick=options.quick, results=results, summary=_summary(measured), started_at=started_at)
     for radio in RADIOS:
         sys.stdout.write(f"\n{radio}, Galaxy S5, screen on; energy is modelled, per 100 MB:\n")
-        for verdict in verdicts(grounds, partial(energy_j, constants=as_published(radio))):
-            sys.stdout.write(f"  {verdict.line()}\n")
+        others = [_judged(measured, each) for factor in FACTORS for each in varied(radio, factor)]
+        for number, verdict in enumerate(_judged(measured, as_published(radio))):
+            held = sum(each[number].held for each in others)
+            sys.stdout.write(f"  {verdict.line()}; held at {held} of {len(others)} other constants\n")
     return 0
 
 
-def _measured(options: argparse.Namespace, *, ahead: bool) -> tuple[Mapping[str, Sequence[Row]], Sequence[Row]]:
-    """The grids by ground, and the runs with other I/O blocks."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """``grounds`` : the grids; ``fresh`` : settings run again against one another; ``blocks`` : other I/O blocks."""
+
+    grounds: Mapping[str, Sequence[Row]]
+    fresh: Mapping[str, Fresh]
+    blocks: Sequence[Row]
+
+
+def _judged(measured: Measured, constants: Constants) -> list[Verdict]:
+    return list(verdicts(measured.grounds, measured.fresh, partial(energy_j, constants=constants)))
+
+
+def _measured(options: argparse.Namespace, *, ahead: bool) -> Measured:
     log = RunLog(VAR / "mobile-runs.ndjson")
     sets = QUICK_DATA_SETS if options.quick else DATA_SETS
     cut_s = options.cut or (QUICK_CUT_S if options.quick else CUT_S)
     paths = options.paths or ([LONGEST] if options.quick else list(PATHS))
     grounds: dict[str, Sequence[Row]] = {}
+    fresh: dict[str, Fresh] = {}
     blocks: list[Row] = []
     for path in paths:
         for name, files in sets.items():
@@ -90,10 +110,22 @@ def _measured(options: argparse.Namespace, *, ahead: bool) -> tuple[Mapping[str,
                 PATHS[path], where, sizes, seed=options.seed, folder=options.scratch, cut_s=cut_s, ahead=ahead
             ) as standing:
                 grounds[where] = [standing.run(setting, log) for setting in grid(quick=options.quick)]
+                fresh[where] = _afresh(standing, name, grounds[where], log)
                 if not blocks:
                     asked = [Setting(IO_CONCURRENCY, 1, size) for size in IO_BLOCKS_BYTES[:: 2 if options.quick else 1]]
                     blocks = [standing.run(setting, log) for setting in asked]
-    return grounds, blocks
+    return Measured(grounds=grounds, fresh=fresh, blocks=blocks)
+
+
+def _afresh(standing: Ground, data_set: str, rows: Sequence[Row], log: RunLog) -> Fresh:
+    """Both settings of each contest run by turns, so that slow times of the machine hit both."""
+    found: dict[Contest, tuple[list[Row], list[Row]]] = {}
+    for contest, pair in contests(data_set, rows, partial(energy_j, constants=as_published(RADIOS[0]))).items():
+        found[contest] = ([], [])
+        for turn in range(1, TURNS + 1):
+            for row, so_far in zip(pair, found[contest], strict=True):
+                so_far.append(standing.run(Setting(row["concurrency"], row["parallelism"]), log, turn))
+    return found
 
 
 def _result(row: Row, radio: str) -> dict[str, Value]:
@@ -102,7 +134,6 @@ def _result(row: Row, radio: str) -> dict[str, Value]:
         "radio": radio,
         "mbps": throughput_bps(row["bytes_done"], row["duration_s"]) / 1e6,
         "cut": row["cut"],
-        "disturbed": row["disturbed"] is not None,
     }
     if row["bytes_done"]:
         split = split_of(row, as_published(radio))
@@ -110,11 +141,11 @@ def _result(row: Row, radio: str) -> dict[str, Value]:
     return shown
 
 
-def _summary(grounds: Mapping[str, Sequence[Row]], blocks: Sequence[Row]) -> dict[str, Value]:
+def _summary(measured: Measured) -> dict[str, Value]:
     """The figures as the profiles are, and the worst of them with each group of constants at half and at half more."""
+    grounds, blocks = measured.grounds, measured.blocks
     rows = [row for each in grounds.values() for row in each]
     summary: dict[str, Value] = {"energy_is": "modelled", "runs": len(rows) + len(blocks)}
-    summary["disturbed"] = sum(row["disturbed"] is not None for row in [*rows, *blocks])
     for name, figure in (
         ("energy_saving_best", partial(_best_saving, grounds)),
         ("io_block_effect", partial(_block_effect, blocks)),
@@ -127,9 +158,17 @@ def _summary(grounds: Mapping[str, Sequence[Row]], blocks: Sequence[Row]) -> dic
             worst = max if name == "io_block_effect" else min
             summary[label] = _finite(worst(figure(each) for each in varied(radio, factor)))
     for radio in RADIOS:
-        judged = list(verdicts(grounds, partial(energy_j, constants=as_published(radio))))
-        summary[f"lessons_held_{radio}"] = f"{sum(each.held for each in judged)} of {len(judged)}"
+        summary[f"lessons_held_{radio}"] = _held(measured, [as_published(radio)])
+        for factor in FACTORS:
+            label = f"lessons_held_{radio}_{'minus' if factor < 1 else 'plus'}_50"
+            summary[label] = _held(measured, list(varied(radio, factor)))
     return summary
+
+
+def _held(measured: Measured, constants: Sequence[Constants]) -> str:
+    """How many lessons hold at each of these constants."""
+    judged = [_judged(measured, each) for each in constants]
+    return f"{sum(all(each.held for each in one) for one in zip(*judged, strict=True))} of {len(judged[0])}"
 
 
 def _best_saving(grounds: Mapping[str, Sequence[Row]], constants: Constants) -> float:

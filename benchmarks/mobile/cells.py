@@ -59,6 +59,8 @@ QUICK_CONCURRENCIES, QUICK_PARALLELISMS = (1, 4, 16), (1, 4)
 IO_BLOCKS_BYTES = (1024, 4096, 16384, 65536, 262144)
 IO_CONCURRENCY = 8
 CUT_S, QUICK_CUT_S = 20.0, 6.0
+TURNS = 4
+"""Of two settings that are run afresh against one another."""
 
 
 @dataclass(frozen=True, slots=True)

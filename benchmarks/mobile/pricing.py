@@ -35,8 +35,8 @@ class Constants:
     radio: RadioProfile
 
 
-def as_published(radio: str) -> Constants:
-    device = shipped_catalogue().device(DEVICE)
+def as_published(radio: str, phone: str = DEVICE) -> Constants:
+    device = shipped_catalogue().device(phone)
     return Constants("all", 1.0, device, device.radio(radio))
 
 

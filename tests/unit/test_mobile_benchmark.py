@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from benchmarks.mobile.lessons import saving, verdicts
+from benchmarks.mobile.lessons import Contest, contests, saving, verdicts
 from benchmarks.mobile.pricing import as_published, energy_j, split_of, tail_saving, varied
 
 MB = 10**6
@@ -27,6 +27,11 @@ LARGE = [run(1, 1, 24e6), run(1, 8, 86e6)]
 WIFI = as_published("wifi")
 
 
+def held(grounds, fresh=None):
+    energy = partial(energy_j, constants=WIFI)
+    return {verdict.lesson: verdict.held for verdict in verdicts(grounds, fresh or {}, energy)}
+
+
 def test_energy_is_that_of_the_profiles_per_100_mb_with_the_screen_on():
     split = split_of(run(1, 1, 80e6, cpu_s=5.0), WIFI)  # 100 MB in 10 s; 20 s of a phone's four cores: half of them
     assert split.base_j == pytest.approx(10 * (0.3 + 0.6 + 0.005))
@@ -39,17 +44,44 @@ def test_lessons_are_judged_by_the_runs_not_by_the_paper():
     energy = partial(energy_j, constants=WIFI)
     saved, best = saving(HTML, energy, along="concurrency")
     assert (saved > 0.6, best["concurrency"]) == (True, 16)
-    told = {verdict.lesson: verdict.held for verdict in verdicts({"290ms/html": HTML, "290ms/large": LARGE}, energy)}
+    told = held({"290ms/html": HTML, "290ms/large": LARGE})
     assert told["290ms, html: concurrency cuts energy by 60% or more"]
     assert told["290ms, html: streams a file do not help one file at a time"]
     assert told["290ms, large: streams a file help one file at a time"]
-    video = [run(1, 1, 13e6), run(1, 4, 40e6), run(8, 1, 45e6), run(8, 4, 61e6)]
-    told = {verdict.lesson: verdict.held for verdict in verdicts({"290ms/video": video}, energy)}
-    assert told["290ms, video: both parameters together save more than either alone"]
-    assert not told["290ms, video: the least energy is at fewer files at once than the most"]
     slow = [run(1, 1, 2.6e6), run(1, 4, 20e6), run(16, 1, 3e6)]
-    told = {verdict.lesson: verdict.held for verdict in verdicts({"290ms/html": slow}, energy)}
-    assert set(told.values()) == {False}
+    assert set(held({"290ms/html": slow}).values()) == {False}
+
+
+VIDEO = [run(1, 1, 13e6), run(1, 4, 40e6), run(8, 1, 46e6), run(16, 1, 45e6), run(8, 4, 61e6)]
+INTERIOR = "290ms, video: the least energy is at fewer files at once than the most"
+COMBINED = "290ms, video: both parameters together save more than either alone"
+
+
+def again(cc, p, *rates_mbps):
+    return [run(cc, p, 1e6 * rate) for rate in rates_mbps]
+
+
+def test_one_setting_beats_another_by_runs_made_afresh_that_noise_does_not_mix():
+    pairs = contests("video", VIDEO, partial(energy_j, constants=WIFI))
+    assert {name: [each["concurrency"] for each in pair] for name, pair in pairs.items()} == {
+        Contest.INTERIOR: [8, 16],
+        Contest.COMBINED: [8, 8],
+    }
+    apart = (again(8, 1, 46, 47, 46, 45), again(16, 1, 40, 39, 41, 40))
+    mixed = (again(8, 4, 61, 60, 62, 45), again(8, 1, 46, 47, 46, 45))
+    told = held({"290ms/video": VIDEO}, {"290ms/video": {Contest.INTERIOR: apart, Contest.COMBINED: mixed}})
+    assert (told[INTERIOR], told[COMBINED]) == (True, False)
+
+
+def test_a_difference_too_small_to_matter_is_no_lesson_however_surely_it_is_measured():
+    close = (again(8, 1, 46, 46, 46, 46), again(16, 1, 45.9, 45.9, 45.9, 45.9))
+    assert not held({"290ms/video": VIDEO}, {"290ms/video": {Contest.INTERIOR: close}})[INTERIOR]
+
+
+def test_where_the_most_files_take_least_there_is_no_interior_optimum():
+    rising = [run(1, 1, 13e6), run(8, 1, 45e6), run(16, 1, 60e6)]
+    assert contests("video", rising, partial(energy_j, constants=WIFI)) == {}
+    assert not held({"290ms/video": rising})[INTERIOR]
 
 
 def test_groups_of_constants_are_varied_one_by_one():
