@@ -19,6 +19,7 @@ from benchmarks.report import Value, arguments, write
 from benchmarks.testbed.permissions import require_permission
 from benchmarks.transport.cases import (
     CUBIC,
+    ENGINE,
     FLD,
     LONG_FLOW,
     LONG_FLOW_BYTES,
@@ -30,6 +31,7 @@ from benchmarks.transport.cases import (
     SHORT_FLOWS,
     SIZES_BYTES,
 )
+from benchmarks.transport.engine import engine_copies
 from benchmarks.transport.measuring import Row, conditions, count_rounds, long_flow, short_flows
 from benchmarks.transport.pages import load_pages, sizes_of_har, typical_sizes
 from tradewind_agent.transport import installation
@@ -99,6 +101,9 @@ def _pages(sizes_bytes: Sequence[int], *, quick: bool, seed: int) -> Iterator[Ro
     repeats = QUICK_PAGE_REPEATS if quick else PAGE_REPEATS
     for case in PAGES:
         yield _told(load_pages(case, sizes_bytes, repeats=repeats, seed=seed))
+    flows = QUICK_SIZES_BYTES if quick else SIZES_BYTES
+    for ground in ENGINE[:1] if quick else ENGINE:
+        yield from map(_told, engine_copies(ground, flows, sizes_bytes, repeats=repeats, seed=seed))
 
 
 def _told(row: Row) -> Row:
@@ -120,14 +125,6 @@ def summary(rows: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
             figures |= {name: row[f"{control}_rounds"] for control, name in names.items()}
         if "share" in row:
             figures["fld_long_flow_share"] = row["share"]
-    pages = [row for row in rows if f"{FLD}_net_s" in row]
-    if pages:
-        gains = [_number(row[f"{CUBIC}_net_s"]) / _number(row[f"{FLD}_net_s"]) for row in pages]
-        figures["page_net_transfer_gain"] = statistics.median(gains)
-        for control in (CUBIC, FLD):
-            for figure in ("idle_share", "concurrency"):
-                of_pages = [_number(row[f"{control}_{figure}"]) for row in pages]
-                figures[f"page_{figure}_{control}"] = statistics.median(of_pages)
     short = [row for row in rows if "of_model" in row]
     worth = [_number(row["gain"]) for row in short if _number(row["model_gain"]) >= WORTH_IT]
     if worth:
@@ -135,6 +132,24 @@ def summary(rows: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
     if short:
         figures["fld_model_fraction"] = min(_number(row["of_model"]) for row in short)
         figures["fld_model_fraction_median"] = statistics.median(_number(row["of_model"]) for row in short)
+    copies = [_number(row["engine_gain"]) for row in rows if "engine_gain" in row]
+    if copies:
+        figures["engine_gain_median"], figures["engine_gain_min"] = statistics.median(copies), min(copies)
+    return figures | _of_pages([row for row in rows if f"{FLD}_net_s" in row])
+
+
+def _of_pages(pages: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
+    if not pages:
+        return {}
+    gains = [_number(row[f"{CUBIC}_net_s"]) / _number(row[f"{FLD}_net_s"]) for row in pages]
+    figures: dict[str, Value] = {"page_net_transfer_gain": statistics.median(gains)}
+    for control in (CUBIC, FLD):
+        for figure in ("idle_share", "concurrency"):
+            of_pages = [_number(row[f"{control}_{figure}"]) for row in pages]
+            figures[f"page_{figure}_{control}"] = statistics.median(of_pages)
+    hits = [_number(row["hit_share"]) for row in pages if "hit_share" in row]
+    if hits:
+        figures["page_proxy_hit_share_min"] = min(hits)
     return figures
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.transport.arena import AMPLE, HSPA_PHONE, LINUX, LTE_PHONE, Buffers
+from benchmarks.transport.proxy import Protocol
 
 FLD, CUBIC, RENO = "fld_tcp", "cubic", "reno"
 
@@ -65,7 +66,28 @@ SHORT_FLOWS = (
     ShortFlowsCase(name="3G, bulk beside", path=HSPA, buffers=HSPA_PHONE, background=1),
 )
 
-PAGES = SHORT_FLOWS[1:3]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageCase:
+    """A page in a browser over one of the paths above.
+
+    ``protocol`` : how it is asked for at a caching proxy; where none is named, of our own server by HTTP/1.1.
+    """
+
+    flows: ShortFlowsCase
+    protocol: Protocol | None = None
+
+    @property
+    def name(self) -> str:
+        return f"page, {self.flows.name}{'' if self.protocol is None else f', proxy, {self.protocol}'}"
+
+
+_ALONE, _BESIDE = SHORT_FLOWS[1:3], SHORT_FLOWS[3:5]
+PAGES = (
+    *(PageCase(flows=flows) for flows in (*_ALONE, *_BESIDE)),
+    *(PageCase(flows=flows, protocol=protocol) for flows in _ALONE for protocol in Protocol),
+)
+ENGINE = (*_ALONE, *_BESIDE)
 
 SIZES_BYTES = (30_000, 50_000, 120_000, 250_000, 500_000, 1_000_000, 2_000_000)
 QUICK_SIZES_BYTES = (50_000, 120_000, 500_000)

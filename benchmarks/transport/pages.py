@@ -1,7 +1,8 @@
-"""Web pages in a real Chromium over an emulated path, from our own server, by one congestion control or the other.
+"""Web pages in a real Chromium over an emulated path, by one congestion control or the other.
 
 A page is replayed from the sizes of a HAR's objects, or has as many and as large ones as the paper's pages: 85 % of
-connections below 50 kB, 99 % below 500 kB (Fig. 3). All come from one host over HTTP/1.1, so over six connections.
+connections below 50 kB, 99 % below 500 kB (Fig. 3). All come from one host: from our own server over HTTP/1.1, so over
+six connections, or from a caching proxy before it, encrypted and by HTTP/2 too.
 """
 
 import json
@@ -11,17 +12,23 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.disturbance import Watched, watched
 from benchmarks.report import Value
+from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
 from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.transport.arena import buffered_bed
-from benchmarks.transport.cases import CUBIC, FLD, ShortFlowsCase
+from benchmarks.transport.cases import CUBIC, FLD, PageCase
+from benchmarks.transport.measuring import FILLING_S
+from benchmarks.transport.proxy import NAME, caching_proxy, send_by
 from tradewind.connections.analysis import PageAnalysis, analyse
+from tradewind.connections.caching import CacheClass
 from tradewind.connections.har import decode_har, page_loads
 
 Row = dict[str, Value]
@@ -60,21 +67,26 @@ def write_page(folder: Path, sizes_bytes: Sequence[int], seed: int) -> None:
     (folder / "page.html").write_text(f"<!doctype html><title>page</title>{''.join(tags)}", encoding="ascii")
 
 
-def load_pages(case: ShortFlowsCase, sizes_bytes: Sequence[int], *, repeats: int, seed: int) -> Row:
-    """Loads by turns of each congestion control; medians of the figures of the paper's section 4."""
+def load_pages(case: PageCase, sizes_bytes: Sequence[int], *, repeats: int, seed: int, ahead: bool = False) -> Row:
+    """Loads by turns of each congestion control; medians of the figures of the paper's section 4.
+
+    ``disturbed`` tells what was wrong with the machine meanwhile; ``ahead`` : whether this goes ahead of all else.
+    """
     with tempfile.TemporaryDirectory(prefix="tradewind-pages-") as scratch:
-        root, records = Path(scratch) / "site", Path(scratch) / "records"
-        root.mkdir()
-        records.mkdir()
+        root, records, proxy = (Path(scratch) / name for name in ("site", "records", "proxy"))
+        for folder in (root, records, proxy):
+            folder.mkdir()
+        Path(scratch).chmod(0o755)  # a proxy may run as another account
         write_page(root, sizes_bytes, seed)
         analysed: dict[str, list[PageAnalysis]] = {CUBIC: [], FLD: []}
-        with _browser_over(case, root, tuple(analysed)) as load:
+        with _browser_over(case, root, proxy, tuple(analysed), ahead=ahead) as (load, told):
             for repeat in range(repeats):
                 for control, so_far in analysed.items():
                     har = records / f"{control}-{repeat}.har"
                     load(control, har)
-                    so_far.append(analyse(page_loads(decode_har(har.read_bytes()))[0], rtt_s=case.path.rtt_s))
-    row: Row = {"case": f"page, {case.name}", "bytes": sum(sizes_bytes), "objects": len(sizes_bytes)}
+                    page = page_loads(decode_har(har.read_bytes()))[0]
+                    so_far.append(analyse(page, rtt_s=case.flows.path.rtt_s, proxy=NAME))
+    row: Row = {"case": case.name, "bytes": sum(sizes_bytes), "objects": len(sizes_bytes)}
     for control, pages in analysed.items():
         row[f"{control}_load_s"] = statistics.median(page.load_s for page in pages)
         row[f"{control}_net_s"] = statistics.median(page.net_transfer_s for page in pages)
@@ -82,51 +94,77 @@ def load_pages(case: ShortFlowsCase, sizes_bytes: Sequence[int], *, repeats: int
         row[f"{control}_concurrency"] = statistics.median(page.effective_concurrency or 0.0 for page in pages)
         durations = [each.duration_s for page in pages for each in page.connections if each.duration_s is not None]
         row[f"{control}_connection_s"] = statistics.median(durations)
-    return row
+    every = [page for pages in analysed.values() for page in pages]
+    row["connections"] = statistics.median(len(page.connections) for page in every)
+    if case.protocol is not None:
+        hits = sum(page.caches.get(CacheClass.HIT, 0) for page in every)
+        row["hit_share"] = hits / sum(page.objects for page in every)
+    return row | {"disturbed": told.wrong}
 
 
 @contextmanager
-def _browser_over(case: ShortFlowsCase, root: Path, controls: Sequence[str]) -> Iterator[Any]:
-    """A function that loads the page by a congestion control and records it."""
-    with buffered_bed(case.path, case.buffers) as bed, ExitStack() as standing:
+def _browser_over(
+    case: PageCase, root: Path, proxy: Path, controls: Sequence[str], *, ahead: bool
+) -> Iterator[tuple[Callable[[str, Path], None], Watched]]:
+    """A function that loads the page by a congestion control and records it, and what it did to the machine."""
+    flows = case.flows
+    clients = 2 if flows.background else 1
+    with buffered_bed(flows.path, flows.buffers, clients=clients) as bed, ExitStack() as standing:
         ports = {control: port for port, control in enumerate(controls, start=FIRST_PORT)}
         for control, port in ports.items():
-            standing.enter_context(_served(bed, root, port, control))
-        browser = standing.enter_context(_started(bed, bed.clients[0], "benchmarks.transport.browser"))
+            standing.enter_context(served(bed, root, port, control))
+        if case.protocol is not None:
+            origin = f"http://{bed.server.address}:{ports[CUBIC]}"
+            standing.enter_context(caching_proxy(bed, origin, proxy))
+        if flows.background:
+            bulk = CrossTraffic(flows=flows.background)
+            standing.enter_context(cross_traffic(bed, bed.clients[1], bulk))
+            time.sleep(FILLING_S)
+        browser = standing.enter_context(started(bed, bed.clients[0], "benchmarks.transport.browser"))
 
         def load(control: str, har: Path) -> None:
-            url = f"http://{bed.server.address}:{ports[control]}/page.html"
-            assert browser.stdin is not None
-            browser.stdin.write(json.dumps({"url": url, "har": str(har)}) + "\n")
+            if case.protocol is not None:
+                send_by(bed, control)
+            asked = {"url": _url(case, bed, ports[control]), "har": str(har)}
+            browser.stdin.write(json.dumps(asked) + "\n")
             browser.stdin.flush()
-            _line(browser)
+            line_of(browser)
 
-        yield load
+        if case.protocol is not None:
+            load(CUBIC, root.parent / "first.har")  # which fills the cache
+        with watched(bed, ahead=ahead) as told:
+            yield load, told
+
+
+def _url(case: PageCase, bed: Testbed, own_port: int) -> str:
+    if case.protocol is None:
+        return f"http://{bed.server.address}:{own_port}/page.html"
+    return f"{case.protocol.scheme}://{bed.server.address}:{case.protocol.port}/page.html"
 
 
 @contextmanager
-def _served(bed: Testbed, root: Path, port: int, control: str) -> Iterator[None]:
+def served(bed: Testbed, root: Path, port: int, control: str) -> Iterator[None]:
     options = ["serve-files", str(root), "--host", bed.server.address, "--port", str(port), "--no-meter", "--json"]
-    with _started(bed, bed.server, "tradewind_agent", *options, "--congestion-control", control) as server:
+    with started(bed, bed.server, "tradewind_agent", *options, "--congestion-control", control) as server:
         if server.first["congestion_control"] != control:
             raise EmulationBroke(f"the kernel refuses {control}")
         yield
 
 
 @contextmanager
-def _started(bed: Testbed, host: Any, module: str, *arguments: str) -> Iterator[Any]:
+def started(bed: Testbed, host: Any, module: str, *arguments: str) -> Iterator[Any]:
     """A program that first says one JSON document, kept as ``first``."""
     streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": None, "text": True}
     program: Any = bed.start(host, [sys.executable, "-P", "-m", module, *arguments], **streams)
     try:
-        program.first = json.loads(_line(program))
+        program.first = json.loads(line_of(program))
         yield program
     finally:
         program.terminate()
         program.communicate()
 
 
-def _line(program: Any) -> str:
+def line_of(program: Any) -> str:
     line = program.stdout.readline()
     if not line:
         raise EmulationBroke(f"{program.args!r} ended")

@@ -1,4 +1,4 @@
-"""FLD_TCP between two hosts on an emulated path: what leaves the sender, round trip by round trip."""
+"""Between two hosts on an emulated path: what leaves a sender by FLD_TCP, and a caching proxy before an origin."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,10 @@ import pytest
 from benchmarks.testbed.errors import CannotEmulate
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.permissions import require_permission
+from benchmarks.testbed.testbed import Testbed
 from benchmarks.transport.arena import AMPLE, Arena, arena
+from benchmarks.transport.pages import served
+from benchmarks.transport.proxy import Protocol, caching_proxy, send_by
 from benchmarks.transport.wire import rounds
 
 RTT_S = 0.1
@@ -62,3 +65,50 @@ def test_a_lost_segment_costs_a_short_flow_no_more_than_itself_and_a_long_one_ha
             windows[control] = short.before["window_segments"], long.before["window_segments"]
     assert windows["fld_tcp"][0] > 1.5 * windows["reno"][0]
     assert windows["fld_tcp"][1] < windows["fld_tcp"][0] / 2
+
+
+@pytest.fixture(scope="module")
+def proxied(tmp_path_factory):
+    """A path with a caching proxy before our own server of one large file; and the file's address by a protocol."""
+    folder = tmp_path_factory.mktemp("proxied")
+    site, proxy = folder / "site", folder / "proxy"
+    for each in (site, proxy):
+        each.mkdir()
+    for each in (folder, *folder.parents[:2]):
+        each.chmod(0o755)  # nginx may run as another account
+    (site / "file").write_bytes(bytes(500_000))
+    path = PathSpec(rate_bps=100e6, rtt_s=0.01)
+    with (
+        Testbed(path) as bed,
+        served(bed, site, 8081, "cubic"),
+        caching_proxy(bed, f"http://{bed.server.address}:8081", proxy),
+    ):
+        yield bed, lambda protocol: f"{protocol.scheme}://{bed.server.address}:{protocol.port}/file"
+
+
+@pytest.mark.parametrize(("protocol", "version"), list(zip(Protocol, ("1.1", "1.1", "2"), strict=True)))
+def test_a_caching_proxy_serves_what_it_was_asked_for_before_by_each_protocol(proxied, protocol, version):
+    bed, url = proxied
+    asked = ["curl", "--silent", "--insecure", "--output", "/dev/null", "--dump-header", "-"]
+    address = url(protocol) + f"?{protocol.port}"
+    heads = [bed.run(bed.clients[0], [*asked, address]).lower() for _ in range(2)]
+    assert [head.startswith(f"http/{version} 200") for head in heads] == [True, True]
+    assert ["x-cache: miss from" in heads[0], "x-cache: hit from" in heads[1]] == [True, True]
+
+
+def test_a_proxys_new_connections_send_as_they_are_told(proxied):
+    bed, url = proxied
+    used = []
+    for control in ("reno", "cubic"):
+        send_by(bed, control)
+        slow = bed.start(bed.clients[0], ["curl", "--silent", "--limit-rate", "20k", url(Protocol.PLAIN)])
+        try:
+            while not (
+                told := bed.run(bed.server, ["ss", "-Htin", "state", "established", f"sport = :{Protocol.PLAIN.port}"])
+            ):
+                assert slow.poll() is None
+        finally:
+            slow.kill()
+            slow.wait()
+        used.append(told)
+    assert ["reno" in used[0], "cubic" in used[1]] == [True, True]

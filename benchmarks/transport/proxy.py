@@ -1,0 +1,115 @@
+"""A caching proxy before an origin, as the paper had one: nginx, by HTTP/1.1, HTTP/1.1 over TLS, and HTTP/2.
+
+The proxy's host sends by what its network namespace has as its congestion control, which is set before each load: the
+connections of a load are new. The origin is asked once for each object, on the proxy's own host.
+"""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+
+from benchmarks.testbed.errors import EmulationBroke
+from benchmarks.testbed.testbed import Testbed
+
+NAME = "tradewind-proxy"
+FIRST_PORT = 8443
+PATIENCE_S = 30.0
+_ASK = ("curl", "--silent", "--insecure", "--retry", "20", "--retry-connrefused", "--retry-delay", "1")
+_CONTROL = 'echo "$1" > /proc/sys/net/ipv4/tcp_congestion_control'
+_CERTIFICATE = ("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+_DAYS = "2"
+
+
+class Protocol(StrEnum):
+    """How a page's objects are asked for."""
+
+    PLAIN = "HTTP/1.1"
+    TLS = "HTTP/1.1 over TLS"
+    HTTP_2 = "HTTP/2"
+
+    @property
+    def port(self) -> int:
+        return FIRST_PORT + list(Protocol).index(self)
+
+    @property
+    def scheme(self) -> str:
+        return "http" if self is Protocol.PLAIN else "https"
+
+
+_LISTEN = {Protocol.PLAIN: "", Protocol.TLS: " ssl", Protocol.HTTP_2: " ssl http2"}
+_SERVER = """\
+    server {{
+        listen {address}:{port}{how} backlog=4096;
+        location / {{
+            proxy_pass {origin};
+            proxy_cache pages;
+            proxy_cache_valid 200 1h;
+            proxy_ignore_headers Cache-Control Expires Set-Cookie Vary;
+            add_header X-Cache "$upstream_cache_status from {name}";
+        }}
+    }}
+"""
+_HEAD = """\
+daemon off;
+worker_processes 1;
+user {user};
+pid {folder}/nginx.pid;
+error_log {folder}/nginx.log;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    ssl_certificate {folder}/certificate.pem;
+    ssl_certificate_key {folder}/key.pem;
+    proxy_cache_path {folder}/cache keys_zone=pages:1m max_size=256m;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    scgi_temp_path {folder}/scgi;
+    uwsgi_temp_path {folder}/uwsgi;
+"""
+
+
+@contextmanager
+def caching_proxy(bed: Testbed, origin: str, folder: Path) -> Iterator[None]:
+    """Run it on the server of a testbed, one port a protocol, before ``origin``.
+
+    Parameters
+    ----------
+    folder : an empty one that nginx may use.
+    """
+    folder.chmod(0o755)  # nginx may run as another account
+    _make_certificate(folder, bed.server.address)
+    servers = "".join(
+        _SERVER.format(address=bed.server.address, port=each.port, how=_LISTEN[each], origin=origin, name=NAME)
+        for each in Protocol
+    )
+    configuration = folder / "nginx.conf"
+    configuration.write_text(_HEAD.format(user=folder.owner(), folder=folder) + servers + "}\n", encoding="ascii")
+    command: list[str | Path] = ["nginx", "-c", configuration, "-e", folder / "nginx.log"]
+    try:  # once to say what is wrong with it
+        bed.run(bed.server, [*command, "-t", "-q"])
+    except subprocess.CalledProcessError as refused:
+        raise EmulationBroke(f"nginx refuses its configuration: {(folder / 'nginx.log').read_text()}") from refused
+    program = bed.start(bed.server, command)
+    try:
+        for each in Protocol:  # until it answers
+            bed.run(bed.server, [*_ASK, f"{each.scheme}://{bed.server.address}:{each.port}/"], timeout_s=PATIENCE_S)
+        yield
+    finally:
+        program.terminate()
+        program.wait()
+
+
+def send_by(bed: Testbed, control: str) -> None:
+    """Let connections that begin from now on at the server send by this congestion control."""
+    bed.run(bed.server, ["sh", "-c", _CONTROL, "sh", control])
+
+
+def _make_certificate(folder: Path, address: str) -> None:
+    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "certificate.pem")]
+    named = ["-days", _DAYS, "-subj", f"/CN={address}", "-addext", f"subjectAltName=IP:{address}"]
+    subprocess.run([*_CERTIFICATE, *files, *named], check=True, capture_output=True)
