@@ -1,5 +1,6 @@
 """The claims of five papers, one by one: what our code computes or measures beside what is printed.
 
 Reading order: `catalogue` (the file of claims), `printed` (numbers as far as they are printed), `finding` (comparisons
-and the verdict that follows from them), one module a paper (its checks by id), `checks` (all of them), `__main__`.
+and the verdict that follows from them), one module a paper (its checks by id), `checks` (all of them); `form` (what is
+measured for a claim), the modules `measured…` with their trials, `forms` (all of them), `measuring`; `__main__`.
 """

@@ -3,7 +3,8 @@
 ``--data FOLDER`` holds ``facts.json``: the papers' claims by id, with their numbers; it is no part of the project.
 ``--markdown`` writes the table to ``docs/papers.md``. ``--measure`` first makes the transfers of results that have not
 been made, on emulated paths with real TCP, and keeps each in ``benchmarks/records/facts.ndjson``; the next start goes
-on where one was interrupted. That needs root or user namespaces, and nginx.
+on where one was interrupted. That takes about 70 minutes, and needs root, nginx, Chromium, rclone, GridFTP, and what
+`tradewind transport install` needs.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from benchmarks.command import told
 from benchmarks.facts.catalogue import Fact, read_facts
 from benchmarks.facts.checks import every_check, findings
 from benchmarks.facts.finding import Finding, Verdict
-from benchmarks.facts.measured import FORMS
+from benchmarks.facts.forms import FORMS
 from benchmarks.facts.measuring import RECORDS, Bench
 from benchmarks.facts.pages import PAGE, page_of
 from benchmarks.precedence import precedence
@@ -82,14 +83,18 @@ def _row(fact: Fact, finding: Finding) -> dict[str, Value]:
     if spoken is not None:
         row |= {"compared": spoken.what, "paper": spoken.paper, "ours": spoken.ours, "deviation": spoken.deviation}
         row |= {"comparisons": len(finding.comparisons), "agree": sum(each.agrees for each in finding.comparisons)}
-    return row | {"needs": finding.needs or finding.awaits or None}
+    return row | {"needs": finding.needs or None}
 
 
 def _summary(told: Sequence[tuple[Fact, Finding]]) -> dict[str, Value]:
     counts = Counter(finding.verdict for _, finding in told)
     return {
         "claims": len(told),
-        **{verdict.value: counts[verdict] for verdict in reversed(Verdict)},
+        "reproduced": counts[Verdict.REPRODUCED],
+        "errata": counts[Verdict.CONTRADICTED],
+        "differs": counts[Verdict.DIFFERS],
+        "not_reproducible": counts[Verdict.NOT_HERE],
+        "without_verdict": counts[Verdict.NOT_MEASURED],
         "comparisons": sum(len(finding.comparisons) for _, finding in told),
         "results_measured": sum(fact.kind == "result" and finding.is_measured for fact, finding in told),
     }

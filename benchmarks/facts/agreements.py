@@ -5,7 +5,7 @@ from itertools import pairwise
 from math import exp, log
 
 from benchmarks.facts.catalogue import Fact, Facts
-from benchmarks.facts.finding import By, Finding, compared, computed, property_of
+from benchmarks.facts.finding import By, Finding, compared, computed, holds_for_all, property_of
 from tradewind.learning.partition import solve_partitions
 from tradewind.parameters import Parameters
 from tradewind.prediction import PredictedSetting
@@ -61,7 +61,7 @@ def _solved(kind: SlaKind) -> tuple[int, int]:
 
 def throughput_agreement(_fact: Fact, _facts: Facts) -> Finding:
     tried, right = _solved(SlaKind.THROUGHPUT_AT_LEAST)
-    return compared(computed("targets for which our choice is the least energy that keeps them", tried, right))
+    return compared(holds_for_all("targets: our choice is the least energy that keeps them", tried, right))
 
 
 def energy_agreement(_fact: Fact, _facts: Facts) -> Finding:
@@ -73,14 +73,14 @@ def energy_agreement(_fact: Fact, _facts: Facts) -> Finding:
     }
     return compared(
         property_of("its objective tells settings apart", len(integrals) > 1, by=By.ARITHMETIC),
-        computed("targets for which our choice is the fastest that keeps them", tried, right),
+        holds_for_all("targets: our choice is the fastest that keeps them", tried, right),
     )
 
 
 def power_agreement(_fact: Fact, _facts: Facts) -> Finding:
     """Evaluated in the paper and defined nowhere in it; here: the fastest of mean power up to the target."""
     tried, right = _solved(SlaKind.POWER_AT_MOST)
-    return compared(computed("targets for which our choice is the fastest that keeps them", tried, right))
+    return compared(holds_for_all("targets: our choice is the fastest that keeps them", tried, right))
 
 
 def partition(fact: Fact, _facts: Facts) -> Finding:
@@ -116,8 +116,8 @@ def looked_up(_fact: Fact, _facts: Facts) -> Finding:
         for each in targets
     ]
     return compared(
-        computed(
-            "targets whose range is found",
+        holds_for_all(
+            "targets: their range is found",
             len(targets),
             sum(one is not None and target in one for one, target in zip(found, targets, strict=True)),
         )

@@ -3,7 +3,7 @@
 from math import inf
 
 from benchmarks.facts.catalogue import Fact, Facts
-from benchmarks.facts.finding import By, Comparison, Finding, compared, computed, property_of
+from benchmarks.facts.finding import By, Comparison, Finding, compared, computed, holds_for_all, property_of
 from tradewind.agreement import kept
 from tradewind.dataset import ChunkKind
 from tradewind.energy import EnergyMethod, EnergyQuality, EnergyReading, Host
@@ -150,8 +150,8 @@ def fairness(fact: Fact, _facts: Facts) -> Finding:
     return compared(
         computed("dead band around the expected delay", fact.values["h_default"], DEAD_BAND),
         computed("streams that are left of one", fact.values["min"], floor.streams or 0),
-        computed(
-            "cells of queue and loss told as in the table",
+        holds_for_all(
+            "cells of queue and loss: told as in the table",
             len(cells),
             sum(cells[each] is wanted[each] for each in cells),
         ),

@@ -17,7 +17,8 @@ from benchmarks.facts import (
 )
 from benchmarks.facts.catalogue import Fact, Facts
 from benchmarks.facts.finding import Finding
-from benchmarks.facts.measured import FORMS, Form
+from benchmarks.facts.form import Form
+from benchmarks.facts.forms import FORMS
 from benchmarks.facts.measuring import Bench
 from tradewind.errors import InvalidValue
 

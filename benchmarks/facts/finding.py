@@ -15,7 +15,6 @@ class Verdict(StrEnum):
     DIFFERS = "differs"
     """Our code or testbed gives something else, and arithmetic does not say who is right."""
     NOT_MEASURED = "not measured yet"
-    NO_CODE = "no code yet"
     NOT_HERE = "not reproducible here"
     REPRODUCED = "reproduced"
 
@@ -33,20 +32,23 @@ class By(StrEnum):
 class Comparison:
     """One number, or one property (1 for yes, 0 for no), of the paper beside ours.
 
+    ``paper`` : its number; ``None`` where it has none, and ours stands beside what was ``made`` for it to be found.
     ``allowed`` : how far they may be apart, in words. ``agrees`` : whether they are within that.
     """
 
     what: str
-    paper: float
+    paper: float | None
     ours: float
     allowed: str
     agrees: bool
     by: By
+    made: float | None = None
 
     @property
     def deviation(self) -> float | None:
-        """Ours relative to the paper's; ``None`` where that is 0."""
-        return self.ours / self.paper - 1 if self.paper else None
+        """Ours relative to the other; ``None`` where that is 0."""
+        other = self.made if self.paper is None else self.paper
+        return self.ours / other - 1 if other else None
 
 
 def recomputed(what: str, claim: Range | float, ours: Range | float) -> Comparison:
@@ -71,6 +73,22 @@ def computed(
     return Comparison(what=what, paper=paper, ours=ours, allowed=allowed, agrees=near, by=by)
 
 
+def recovered(what: str, made: float, ours: float, *, relative: float = 0.0) -> Comparison:
+    """A number of which the paper has none: what data were made with, beside what our code finds in them."""
+    found = computed(f"{what}, made as {made:.5g}", made, ours, relative=relative)
+    return replace(found, paper=None, made=made)
+
+
+def holds_for_all(what: str, cases: int, held: int) -> Comparison:
+    """Something that the paper says to hold, in so many cases of ours: the share of them in which it does."""
+    return computed(f"{what}, of {cases}", 1.0, held / cases)
+
+
+def no_more(what: str, paper: float, ours: float) -> Comparison:
+    """A number of the testbed that the paper says to be its own at most."""
+    return Comparison(what=what, paper=paper, ours=ours, allowed="no more", agrees=ours <= paper, by=By.TESTBED)
+
+
 def property_of(what: str, holds: bool, *, claimed: bool = True, by: By = By.CODE) -> Comparison:
     """Something that the paper says (or implies) to hold, beside whether it does."""
     return Comparison(
@@ -85,14 +103,13 @@ def measured(what: str, paper: float, ours: float, *, relative: float = 0.0, abs
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``needs`` : what a fuller answer would take that is not here. ``awaits`` : what the project does not have yet.
+    """``needs`` : what a fuller answer would take that is not here.
 
     ``unmeasured`` : there is a form of the claim that the testbed can run, and it has not.
     """
 
     comparisons: tuple[Comparison, ...] = ()
     needs: str = ""
-    awaits: str = ""
     unmeasured: bool = False
 
     @property
@@ -104,8 +121,6 @@ class Finding:
             return Verdict.DIFFERS
         if self.unmeasured:
             return Verdict.NOT_MEASURED
-        if self.awaits:
-            return Verdict.NO_CODE
         if self.needs or not self.comparisons:
             return Verdict.NOT_HERE
         return Verdict.REPRODUCED
@@ -133,8 +148,3 @@ def compared(*comparisons: Comparison) -> Finding:
 def elsewhere(needs: str, comparisons: Iterable[Comparison] = ()) -> Finding:
     """A claim of hardware or hosts that are not here, beside what arithmetic says of it."""
     return Finding(tuple(comparisons), needs=needs)
-
-
-def awaiting(what: str, comparisons: Iterable[Comparison] = ()) -> Finding:
-    """A claim of which the project has no code yet."""
-    return Finding(tuple(comparisons), awaits=what)

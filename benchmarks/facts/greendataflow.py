@@ -6,7 +6,16 @@ from math import ceil
 import numpy as np
 
 from benchmarks.facts.catalogue import Fact, Facts
-from benchmarks.facts.finding import Comparison, Finding, compared, computed, elsewhere, property_of, recomputed
+from benchmarks.facts.finding import (
+    Comparison,
+    Finding,
+    compared,
+    computed,
+    elsewhere,
+    holds_for_all,
+    property_of,
+    recomputed,
+)
 from benchmarks.facts.printed import printed
 from tradewind.dataset import DataSet, kind_of
 from tradewind.energy import EnergyReading
@@ -56,7 +65,7 @@ FIELD_OF = {
 
 def _in_a_log_row(names: list[str]) -> Comparison:
     known = [name for name in names if name in FIELD_OF and _has(*FIELD_OF[name])]
-    return computed("its fields that a row of our log has", len(names), len(known))
+    return holds_for_all("its fields: a row of our log has them", len(names), len(known))
 
 
 def _has(kind: type, name: str) -> bool:
@@ -162,10 +171,9 @@ def sites(fact: Fact, _facts: Facts) -> Finding:
         bdp = Path(bandwidth_bps=site["bw"] * 1e9, rtt_s=site["rtt_ms"] / 1e3).bdp_bytes or 0.0
         buffer_bytes = site["buffer_MB"] * MB
         told.append(
-            computed(
-                f"{name}: streams that fill the path",
-                ceil(product / buffer_bytes),
-                parallelism(bdp, 4 * GB, buffer_bytes),
+            property_of(
+                f"{name}: streams that fill the path are its product over its buffer",
+                parallelism(bdp, 4 * GB, buffer_bytes) == ceil(product / buffer_bytes),
             )
         )
     return elsewhere("its hosts at IBM and XSEDE", told)
@@ -178,7 +186,7 @@ def data_sets(fact: Fact, facts: Facts) -> Finding:
     units = {"MB": MB, "GB": GB}
     named = {name.split("_")[0]: sum(ends) / 2 * units[name.split("_")[1]] for name, ends in fact.values.items()}
     right = sum(kind_of(size, bdp).value == name for name, size in named.items())
-    return compared(computed("classes that are ours by their middle", len(named), right))
+    return compared(holds_for_all("classes: ours by their middle", len(named), right))
 
 
 def htee_step(fact: Fact, _facts: Facts) -> Finding:

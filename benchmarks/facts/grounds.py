@@ -17,11 +17,19 @@ from tradewind.parameters import Parameters
 from tradewind.units import MBIT
 
 LOSS_RATE = 1e-5
+_SETUPS = {"Austin to Chicago": "Chicago 10 Gbps", "Frankfurt to Virginia": "Virginia 1 Gbps"}
+"""The words of the setup after which a path's round trip stands, ms."""
 MOST_BYTES = 10**9
 """Of larger data sets only so much is served: no run lasts long enough for more."""
 
 SYDNEY, FRANKFURT, CHAMELEON = "Sydney", "Frankfurt", "Chameleon"
 NEAR, FAR = "60ms", "240ms"
+PHONES = ("NexusS", "NexusN3", "S4")
+"""Older phones, behind each of which the path from Sydney is as fast as the highest rate that the paper saw of it."""
+
+COASTS, CHICAGO, VIRGINIA, PEERS_PATH = "Oregon to Virginia", "Austin to Chicago", "Frankfurt to Virginia", "IBM"
+CARRIED_MBPS = 200.0
+"""Of paths of a gigabit a second and more: two cores carry no more beside the programs that send and receive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,17 @@ def path_of(name: str, facts: Facts) -> PathSpec:
     """The path as the papers' numbers have it."""
     servers, highest = facts["000-servers"].values, facts["000-fig6"].values
     http = {NEAR: facts["002-fig2"].values, FAR: facts["002-fig3"].values}
-    if name in http:
+    if name in PHONES:
+        mbps, rtt_ms = facts["000-fig5"].values[name][1], servers["EC2_Sydney"]["rtt_ms"]
+    elif name == COASTS:
+        # Its round trip is not told; that of the paper's other path within America stands for it.
+        image = next(row for row in facts["002-table1"].values["rows"] if row[0] == "Image")
+        mbps, rtt_ms = 8 * image[1] / min(facts["002-fig5"].values["t_s"]), http[NEAR]["rtt_ms"]
+    elif name in (CHICAGO, VIRGINIA):
+        mbps, rtt_ms = CARRIED_MBPS, facts["002-setup5"].number_after(_SETUPS[name])
+    elif name == PEERS_PATH:
+        mbps, rtt_ms = CARRIED_MBPS, facts["001-table1"].values["IBM_IDCN"]["rtt_ms"]
+    elif name in http:
         mbps, rtt_ms = facts["002-fig2"].values["max_Mbps"], http[name]["rtt_ms"]
     elif name == SYDNEY:
         mbps, rtt_ms = max(each["to"] for each in facts["000-fig3"].values.values()), servers["EC2_Sydney"]["rtt_ms"]
@@ -70,4 +88,13 @@ def sizes_of(name: str, facts: Facts, seed: int) -> Sequence[int]:
     draw, sizes = random.Random(f"{name} {seed}"), list[int]()
     while len(sizes) < (row["files"] or 1) and sum(sizes) < MOST_BYTES:
         sizes.append(min(draw.randint(low, high), MOST_BYTES))
+    return sizes
+
+
+def small_files(facts: Facts, seed: int) -> Sequence[int]:
+    """Of the GreenDataFlow paper's data sets the small files, in as many bytes as any run has time for."""
+    low, high = (round(1e6 * each) for each in facts["001-datasets"].values["small_MB"])
+    draw, sizes = random.Random(f"001 small {seed}"), list[int]()
+    while sum(sizes) < MOST_BYTES:
+        sizes.append(draw.randint(low, high))
     return sizes

@@ -1,6 +1,7 @@
 """Claims of the HTTP-services paper (002): its data sets, rules and algorithms."""
 
 import random
+from math import ceil
 
 from benchmarks.facts.catalogue import Fact, Facts
 from benchmarks.facts.finding import (
@@ -10,8 +11,10 @@ from benchmarks.facts.finding import (
     compared,
     computed,
     elsewhere,
+    holds_for_all,
     property_of,
     recomputed,
+    recovered,
 )
 from benchmarks.facts.printed import closest, readings_of_bytes
 from tradewind.dataset import Chunk, ChunkKind, DataSet
@@ -80,10 +83,10 @@ def power_models(fact: Fact, _facts: Facts) -> Finding:
     return compared(
         computed("components whose power is fitted", len(features), len(model.component_w)),
         *(
-            computed(f"known power of {name}, W", watts, model.component_w.get(name, 0.0), relative=SD_TOLERANCE)
+            recovered(f"power of {name}, W", watts, model.component_w.get(name, 0.0), relative=SD_TOLERANCE)
             for name, watts in truth.component_w.items()
         ),
-        computed("known power of a host at full load by its CPU alone, W", 52.0, of_cpu.full_w, relative=SD_TOLERANCE),
+        recovered("power of a host at full load by its CPU alone, W", 52.0, of_cpu.full_w, relative=SD_TOLERANCE),
     )
 
 
@@ -122,7 +125,12 @@ def least_energy(_fact: Fact, facts: Facts) -> Finding:
     for name, _, _, _, mean, *_ in facts["002-table1"].values["rows"]:
         mean_bytes = readings_of_bytes(mean)[0].value
         exactly = path["bw_Mbps"] * MBIT * path["rtt_ms"] / 1e3 / 8 / mean_bytes
-        told.append(computed(f"{name}: BDP over mean size", exactly, pipelining(bdp, mean_bytes), absolute=1.0))
+        told.append(
+            property_of(
+                f"{name}: requests ahead are BDP over mean size, rounded up",
+                pipelining(bdp, mean_bytes) == ceil(exactly),
+            )
+        )
     plan = min_energy(
         _chunks(
             (ChunkKind.SMALL, 5000, 495 * MB), (ChunkKind.MEDIUM, 500, 5000 * MB), (ChunkKind.LARGE, 20, 4458 * MB)
@@ -173,8 +181,8 @@ def efficiency_metrics(_fact: Fact, _facts: Facts) -> Finding:
     by_energy = min(levels, key=lambda n: power_w[n] * data_bits / rate_bps[n])
     ratio = max(levels, key=lambda n: throughput_per_joule(rate_bps[n], power_w[n] * data_bits / rate_bps[n]))
     return compared(
-        computed("level of most bits a joule, which is that of least energy", by_energy, per_bit),
-        computed("level of most throughput a joule of the whole, used for the same", per_bit, ratio, by=By.ARITHMETIC),
+        property_of("most bits a joule are at the level of least energy", by_energy == per_bit),
+        property_of("most throughput a joule of the whole is at the same level", per_bit == ratio, by=By.ARITHMETIC),
     )
 
 
@@ -187,7 +195,7 @@ def flexible(_fact: Fact, _facts: Facts) -> Finding:
         reached += channels * one_bps >= target
         passed += channels * one_bps - target >= one_bps
     return compared(
-        computed("targets that one jump reaches", len(targets), reached),
+        holds_for_all("targets: one jump reaches them", len(targets), reached),
         computed("targets that it passes by a channel or more", 0, passed),
     )
 

@@ -1,53 +1,25 @@
-"""The papers' results in the form that the testbed can run: which transfers each takes, and what they are compared by.
+"""Results of the mobile paper (000) and the HTTP paper (002) as transfers of our engine at settings that stay.
 
-Rates and their ratios are measured; energies are modelled, of the shipped phone profile for 000 and of the client's
-processor for 002. Neither the radios nor the hosts are the papers', so a ratio counts as theirs within half of it, a
-saving within 15 points; which way things go has to agree as it is.
+Energies are modelled, of the shipped phone profiles for 000 and of the client's processor for 002.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks.facts.catalogue import Fact, Facts
 from benchmarks.facts.finding import By, Comparison, measured, property_of
+from benchmarks.facts.form import POINTS, RATIO, Form, Rows, client_j, mbps, saved_pct
 from benchmarks.facts.grounds import CHAMELEON, FAR, FRANKFURT, NEAR, SYDNEY, Run, run_of
 from benchmarks.mobile.pricing import as_published, split_of
 from benchmarks.wan.runs import Row
-from tradewind.units import GB, throughput_bps
 
-RATIO, POINTS = 0.5, 15.0
 CC, P = (1, 2, 4, 8, 16, 32), (1, 2, 4, 8)
 GRID = [(cc, p) for cc in (1, 4, 8, 16) for p in (1, 4, 8)]
 PIPELINED = 32
-
-Rows = Mapping[Run, Row]
-Judge = Callable[[Fact, Facts, Rows], Iterator[Comparison]]
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """The runs that a claim takes, and what comes of them."""
-
-    runs: Sequence[Run]
-    judge: Judge
-
-
-def _mbps(row: Row) -> float:
-    return throughput_bps(row["bytes_done"], row["duration_s"]) / 1e6
 
 
 def _phone_j(row: Row, radio: str = "wifi") -> float:
     """Dynamic energy of a phone per 100 MB, as the mobile paper tells it; modelled."""
     return split_of(row, as_published(radio)).dynamic_j
-
-
-def _client_j(row: Row) -> float:
-    """Energy of the client per GB by its processor's model."""
-    return float(GB * row["energy_j"] / row["bytes_done"])
-
-
-def _saved_pct(start: float, best: float) -> float:
-    return 100 * (1 - best / start)
 
 
 def _over_files(path: str, files: str, levels: Sequence[int] = CC) -> list[Run]:
@@ -63,14 +35,14 @@ def _concurrency(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
         yield measured(
             f"{name}: highest rate over that of one file at a time",
             each["ratio_claimed"],
-            max(map(_mbps, ran)) / _mbps(ran[0]),
+            max(map(mbps, ran)) / mbps(ran[0]),
             relative=RATIO,
         )
         at_16 = rows[run_of(SYDNEY, f"000/{name}", cc=16)]
         yield measured(
             f"{name}: energy saved at 16, %",
             each["energy_saving_pct_cc16"],
-            _saved_pct(_phone_j(ran[0]), _phone_j(at_16)),
+            saved_pct(_phone_j(ran[0]), _phone_j(at_16)),
             absolute=POINTS,
         )
 
@@ -81,16 +53,16 @@ def _streams(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     yield measured(
         "video: highest rate over that of one stream",
         fact.values["video_ratio"],
-        max(map(_mbps, video)) / _mbps(video[0]),
+        max(map(mbps, video)) / mbps(video[0]),
         relative=RATIO,
     )
     yield measured(
         "video: energy saved at best, %",
         fact.values["video_energy_saving_pct"],
-        _saved_pct(_phone_j(video[0]), min(map(_phone_j, video))),
+        saved_pct(_phone_j(video[0]), min(map(_phone_j, video))),
         absolute=POINTS,
     )
-    yield property_of("html: rate falls with streams", _mbps(html[-1]) < _mbps(html[0]), by=By.TESTBED)
+    yield property_of("html: rate falls with streams", mbps(html[-1]) < mbps(html[0]), by=By.TESTBED)
 
 
 def _io_runs(sizes_kb: Sequence[int]) -> list[Run]:
@@ -101,7 +73,7 @@ IO_KB = (1, 4, 16, 64)
 
 
 def _io(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
-    rates = {kb: _mbps(rows[run]) for kb, run in zip(IO_KB, _io_runs(IO_KB), strict=True)}
+    rates = {kb: mbps(rows[run]) for kb, run in zip(IO_KB, _io_runs(IO_KB), strict=True)}
     beyond = [rates[kb] for kb in IO_KB if kb >= max(fact.values["knee_KB"])]
     yield measured("highest rate beyond 16 KB over that at 16 KB: flat", 1.0, max(beyond) / beyond[0], absolute=0.1)
     yield property_of("the smallest block is not the fastest", rates[IO_KB[0]] <= max(beyond) * 1.02, by=By.TESTBED)
@@ -116,13 +88,13 @@ def _large(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     yield measured(
         "3 GB: rate of 32 streams over that of one",
         each["ratio_claimed"],
-        _mbps(ran[32]) / _mbps(ran[1]),
+        mbps(ran[32]) / mbps(ran[1]),
         relative=RATIO,
     )
     yield measured(
         "3 GB: energy saved by 16, %",
         each["energy_saving_pct_p16"],
-        _saved_pct(_phone_j(ran[1]), _phone_j(ran[16])),
+        saved_pct(_phone_j(ran[1]), _phone_j(ran[16])),
         absolute=POINTS,
     )
 
@@ -131,7 +103,7 @@ def _radios(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     for name, claim in zip(PHONE_SETS, fact.values["lte_pct"], strict=True):
         ran = [rows[run] for run in _over_files(SYDNEY, f"000/{name}")]
         saved = {
-            radio: _saved_pct(_phone_j(ran[0], radio), min(_phone_j(row, radio) for row in ran))
+            radio: saved_pct(_phone_j(ran[0], radio), min(_phone_j(row, radio) for row in ran))
             for radio in ("lte", "wifi")
         }
         yield measured(f"{name}: energy saved over LTE, %", claim, saved["lte"], absolute=POINTS)
@@ -142,7 +114,7 @@ def _paths(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     best: dict[str, float] = {}
     for name, claim in fact.values["html_saving_pct"].items():
         ran = [rows[run] for run in _over_files(name, "000/html")]
-        best[name] = _saved_pct(_phone_j(ran[0]), min(map(_phone_j, ran)))
+        best[name] = saved_pct(_phone_j(ran[0]), min(map(_phone_j, ran)))
         yield measured(f"{name}, html: energy saved at best, %", claim, best[name], absolute=POINTS)
     yield property_of(
         "the longer the path the more is saved", best[CHAMELEON] <= best[FRANKFURT] <= best[SYDNEY], by=By.TESTBED
@@ -158,7 +130,7 @@ def _combined(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     for files in ("000/video", "000/32gb"):
         spent = {pair: _phone_j(rows[run]) for pair, run in zip(GRID, _grid_runs(files), strict=True)}
         single = min(joules for (cc, p), joules in spent.items() if 1 in (cc, p))
-        best = max(best, _saved_pct(spent[1, 1], min(spent.values())))
+        best = max(best, saved_pct(spent[1, 1], min(spent.values())))
         yield property_of(
             f"{files[4:]}: both together save no less than one alone", min(spent.values()) <= single, by=By.TESTBED
         )
@@ -168,7 +140,7 @@ def _combined(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
 def _not_proportional(_fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     ran = {cc: rows[run_of(SYDNEY, "000/video", cc=cc)] for cc in CC}
     least = min(CC, key=lambda cc: _phone_j(ran[cc]))
-    fastest = max(CC, key=lambda cc: _mbps(ran[cc]))
+    fastest = max(CC, key=lambda cc: mbps(ran[cc]))
     yield property_of("video: energy is least before the rate is highest", least < fastest, by=By.TESTBED)
 
 
@@ -181,7 +153,7 @@ def _http_runs(path: str) -> list[Run]:
 def _pipelining(fact: Fact, path: str, rows: Rows) -> Iterator[Comparison]:
     for name, gain_pct in fact.values["pp_gain_pct"].items():
         kind = f"002/{name.lower()}"
-        gained = _mbps(rows[run_of(path, kind, pp=PIPELINED)]) / _mbps(rows[run_of(path, kind)])
+        gained = mbps(rows[run_of(path, kind, pp=PIPELINED)]) / mbps(rows[run_of(path, kind)])
         yield measured(
             f"{name}: rate with 32 requests ahead over that with one", 1 + gain_pct / 100, gained, relative=RATIO
         )
@@ -191,21 +163,21 @@ def _near(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     yield from _pipelining(fact, NEAR, rows)
     for name, (_, _, ratio) in fact.values["cc"].items():
         kind = f"002/{name.lower()}"
-        rates = {cc: _mbps(rows[run_of(NEAR, kind, cc=cc)]) for cc in (1, 8, 16)}
+        rates = {cc: mbps(rows[run_of(NEAR, kind, cc=cc)]) for cc in (1, 8, 16)}
         yield measured(
             f"{name}: highest rate over that of one file at a time",
             ratio,
             max(rates.values()) / rates[1],
             relative=RATIO,
         )
-    video = {p: _mbps(rows[run_of(NEAR, "002/video", p=p)]) for p in (1, 4)}
+    video = {p: mbps(rows[run_of(NEAR, "002/video", p=p)]) for p in (1, 4)}
     yield measured(
         "Video: rate of four streams over that of one",
         1 + fact.values["video_p_gain_pct_1to4"] / 100,
         video[4] / video[1],
         relative=RATIO,
     )
-    cc = {n: _mbps(rows[run_of(NEAR, "002/video", cc=n)]) for n in (1, 8)}
+    cc = {n: mbps(rows[run_of(NEAR, "002/video", cc=n)]) for n in (1, 8)}
     yield measured(
         "Video: rate of eight files at a time over that of one",
         fact.values["video_cc_gain_X_1to8"],
@@ -216,7 +188,7 @@ def _near(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
 
 def _far(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     yield from _pipelining(fact, FAR, rows)
-    rates = {p: _mbps(rows[run_of(FAR, "002/video", p=p)]) for p in (1, 8)}
+    rates = {p: mbps(rows[run_of(FAR, "002/video", p=p)]) for p in (1, 8)}
     yield measured(
         "video: rate of eight streams over that of one",
         fact.values["p_video_X_1to8"],
@@ -224,8 +196,8 @@ def _far(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
         relative=RATIO,
     )
     for name, (cc, change_pct) in fact.values["best"].items():
-        spent = [_client_j(rows[run_of(FAR, f"002/{name.lower()}", cc=n)]) for n in (1, cc)]
-        yield measured(f"{name}: energy saved at {cc}, %", -change_pct, _saved_pct(*spent), absolute=POINTS)
+        spent = [client_j(rows[run_of(FAR, f"002/{name.lower()}", cc=n)]) for n in (1, cc)]
+        yield measured(f"{name}: energy saved at {cc}, %", -change_pct, saved_pct(*spent), absolute=POINTS)
 
 
 COMBINED = [(cc, p, pp) for cc, p, pp in ((8, 1, 16), (16, 1, 32), (16, 2, 8), (8, 4, 1))]
@@ -244,13 +216,13 @@ def _all_together(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]
         yield measured(
             f"{name}: highest rate over that of the untuned",
             ratio,
-            max(map(_mbps, others)) / _mbps(start),
+            max(map(mbps, others)) / mbps(start),
             relative=RATIO,
         )
         yield measured(
             f"{name}: energy saved at best, %",
             -change_pct,
-            _saved_pct(_client_j(start), min(map(_client_j, others))),
+            saved_pct(client_j(start), min(map(client_j, others))),
             absolute=POINTS,
         )
 

@@ -5,7 +5,16 @@ from itertools import accumulate
 from math import inf
 
 from benchmarks.facts.catalogue import Fact, Facts
-from benchmarks.facts.finding import Comparison, Finding, compared, computed, elsewhere, property_of
+from benchmarks.facts.finding import (
+    Comparison,
+    Finding,
+    compared,
+    computed,
+    elsewhere,
+    holds_for_all,
+    property_of,
+    recovered,
+)
 from tradewind.dataset import DataSet
 from tradewind.energy import base_energy_j, dynamic_energy_j
 from tradewind.heuristics import parallelism
@@ -38,15 +47,17 @@ def context(fact: Fact, _facts: Facts) -> Finding:
     within = [low_mw <= 1e3 * each.base_w(each.radio("wifi"), screen_on=True) <= high_mw for each in phones]
     return elsewhere(
         "counts of phones and of traffic, quoted from others",
-        [computed("share of our profiles of its phones within the power it gives", 1.0, sum(within) / len(within))],
+        [holds_for_all("profiles of its phones: within the power it gives", len(within), sum(within))],
     )
 
 
 def tuned_parameters(fact: Fact, _facts: Facts) -> Finding:
     known = [AXIS_OF.get(name) in AXES for name in fact.values["params"]]
     return compared(
-        computed("its parameters that are axes of our settings", len(known), sum(known)),
-        computed("streams of 4 files by 8 each", 4 * 8, Parameters(concurrency=4, parallelism=8).streams),
+        holds_for_all("its parameters: axes of our settings", len(known), sum(known)),
+        property_of(
+            "streams are files at once by streams of each", Parameters(concurrency=4, parallelism=8).streams == 4 * 8
+        ),
     )
 
 
@@ -69,7 +80,7 @@ def total_energy(_fact: Fact, _facts: Facts) -> Finding:
         for t0, t1, p0, p1 in zip(time_s, time_s[1:], power_w, power_w[1:], strict=False)
     )
     base_j = base_w * (time_s[-1] - time_s[0])
-    return compared(computed("E_b + E_d of a trace, J", base_j + above, split.total_j, relative=ROUNDING))
+    return compared(recovered("E_b + E_d of a trace, J", base_j + above, split.total_j, relative=ROUNDING))
 
 
 def dynamic_energy(_fact: Fact, _facts: Facts) -> Finding:
@@ -77,7 +88,7 @@ def dynamic_energy(_fact: Fact, _facts: Facts) -> Finding:
     time_s, power_w = [0.0, 1.0, 4.0, 4.5, 9.0], [1.0, 3.0, 3.0, 0.5, 0.5]
     exact_j = (1 * 1.0) + (3 * 2.0) + 0.5 * (2.0 - 0.5) / 2 + 4.5 * -0.5
     return compared(
-        computed("E_d of straight lines, J", exact_j, dynamic_energy_j(time_s, power_w, 1.0), relative=ROUNDING)
+        recovered("E_d of straight lines, J", exact_j, dynamic_energy_j(time_s, power_w, 1.0), relative=ROUNDING)
     )
 
 
@@ -95,8 +106,8 @@ def power_meter(fact: Fact, _facts: Facts) -> Finding:
     return elsewhere(
         PHONE_AND_METER,
         [
-            computed("known E_b of made readings, J", base_energy_j(run_s, base_w), mean.base_j, relative=0.01),
-            computed("known E_d of made readings, J", above_w * run_s, mean.dynamic_j, relative=0.01),
+            recovered("E_b of readings, J", base_energy_j(run_s, base_w), mean.base_j, relative=0.01),
+            recovered("E_d of readings, J", above_w * run_s, mean.dynamic_j, relative=0.01),
         ],
     )
 
@@ -109,7 +120,7 @@ def device_table(fact: Fact, _facts: Facts) -> Finding:
         told = dict(zip(columns, row, strict=True))
         device = catalogue.devices.get(DEVICE_OF.get(told["model"], ""))
         same = 0 if device is None else _same_facts(told, device)
-        comparisons.append(computed(f"{told['model']}: fields as in our catalogue", len(columns), same))
+        comparisons.append(holds_for_all(f"{told['model']}: fields as in our catalogue", len(columns), same))
     return compared(*comparisons)
 
 
@@ -150,7 +161,7 @@ def tail_behaviour(fact: Fact, _facts: Facts) -> Finding:
             plan.tail_j / whole_j,
             relative=ROUNDING,
         ),
-        computed("tails of three jobs apart", len(jobs), plan.apart_tail_j / whole_j, relative=ROUNDING),
+        recovered("tails of jobs apart", len(jobs), plan.apart_tail_j / whole_j, relative=ROUNDING),
     )
 
 
@@ -162,7 +173,7 @@ def break_even(_fact: Fact, _facts: Facts) -> Finding:
         saves_energy(p2 / p1, t2 / t1) == (base_energy_j(1 / t2, p2) < base_energy_j(1 / t1, p1))
         for p1, p2, t1, t2 in pairs
     )
-    return compared(computed("pairs where the rule tells which takes less energy", len(pairs), right))
+    return compared(holds_for_all("pairs: the rule tells which takes less energy", len(pairs), right))
 
 
 def lessons(_fact: Fact, facts: Facts) -> Finding:

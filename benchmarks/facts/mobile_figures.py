@@ -4,7 +4,15 @@ What the testbed has to say of them is in `measured`; phones, radios and the pow
 """
 
 from benchmarks.facts.catalogue import Fact, Facts
-from benchmarks.facts.finding import Comparison, Finding, compared, computed, elsewhere, property_of, recomputed
+from benchmarks.facts.finding import (
+    Comparison,
+    Finding,
+    compared,
+    elsewhere,
+    property_of,
+    recomputed,
+    recovered,
+)
 from benchmarks.facts.mobile import PHONE_AND_METER
 from benchmarks.facts.printed import Range, closest, exact, printed, readings_of_bytes
 from tradewind.mobile.catalogue import shipped_catalogue
@@ -39,7 +47,7 @@ def total_data(fact: Fact, facts: Facts) -> Finding:
 def servers(fact: Fact, _facts: Facts) -> Finding:
     """The paths as ours: their bandwidth-delay products; the hosts are its own."""
     told = [
-        computed(
+        recovered(
             f"{name}: bandwidth times round trip, MB",
             each["bw_Gbps"] * each["rtt_ms"] / BITS_PER_BYTE,
             (Path(bandwidth_bps=1e3 * MBIT * each["bw_Gbps"], rtt_s=each["rtt_ms"] / 1e3).bdp_bytes or 0) / MB,

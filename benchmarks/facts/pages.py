@@ -25,7 +25,6 @@ _MEANINGS = {
     Verdict.DIFFERS: "our code gives something else, and arithmetic does not say who is right",
     Verdict.NOT_HERE: "it takes what is not here, named in the last column; what could be compared agrees",
     Verdict.NOT_MEASURED: "the testbed can run it and has not",
-    Verdict.NO_CODE: "the project has no code for it yet",
 }
 
 
@@ -43,7 +42,8 @@ def _head(told: Sequence[tuple[Fact, Finding]], at: datetime) -> Iterator[str]:
     yield ""
     yield "The papers' numbers are read from a file of claims when the command runs, ours come from our own code."
     yield "What is printed stands for all that could have been rounded to it or cut off there: arithmetic contradicts a"
-    yield "number only where nothing rounded so could have given it. 1 and 0 stand for yes and no; bold is what fails."
+    yield "number only where nothing rounded so could have given it. 1 and 0 stand for yes and no, and for all and none"
+    yield "of our cases; without a number of the paper ours stands beside what its data were made with. Bold fails."
     yield ""
     yield "| verdict | claims | meaning |"
     yield "|---|---:|---|"
@@ -65,7 +65,7 @@ def _tables(told: Iterable[tuple[Fact, Finding]]) -> Iterator[str]:
 
 def _lines(fact: Fact, finding: Finding) -> Iterator[str]:
     first = [fact.id, fact.place, finding.verdict.value]
-    reason = finding.needs or finding.awaits
+    reason = finding.needs
     if not finding.comparisons:
         yield _line([*first, "", "", "", "", "", "", reason])
     for number, each in enumerate(finding.comparisons):
@@ -75,7 +75,8 @@ def _lines(fact: Fact, finding: Finding) -> Iterator[str]:
 def _cells(each: Comparison) -> list[str]:
     deviation = "" if each.deviation is None else f"{round(each.deviation, 4) + 0.0:+.1%}"
     told = each.what if each.agrees else f"**{each.what}**"
-    return [told, f"{each.paper:.5g}", f"{each.ours:.5g}", deviation, each.allowed, each.by.value]
+    paper = "" if each.paper is None else f"{each.paper:.5g}"
+    return [told, paper, f"{each.ours:.5g}", deviation, each.allowed, each.by.value]
 
 
 def _line(cells: Iterable[str]) -> str:

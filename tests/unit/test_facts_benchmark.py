@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
@@ -9,10 +10,36 @@ import pytest
 from benchmarks.facts.catalogue import Fact, read_facts
 from benchmarks.facts.checks import every_check, findings
 from benchmarks.facts.connections import windows
-from benchmarks.facts.finding import Finding, Verdict, awaiting, compared, computed, elsewhere, measured, recomputed
+from benchmarks.facts.finding import (
+    Finding,
+    Verdict,
+    compared,
+    computed,
+    elsewhere,
+    holds_for_all,
+    measured,
+    no_more,
+    recomputed,
+    recovered,
+)
+from benchmarks.facts.forms import FORMS
+from benchmarks.facts.measuring import Bench
 from benchmarks.facts.pages import PAGE, page_of
 from benchmarks.facts.printed import closest, printed, readings_of_bytes
+from benchmarks.wan.runs import RunLog
 from tradewind.errors import InvalidValue
+
+
+@dataclass(frozen=True)
+class Steady:
+    """A trial that is never made."""
+
+    name = "a trial"
+    sort = "pages"
+
+    def conditions(self, _facts):
+        return "of 1 s"
+
 
 FINE, WRONG = computed("a model's", 2.0, 2.0), computed("a model's", 2.0, 3.0)
 IMPOSSIBLE = recomputed("a sum", 43.5, printed(47.5))
@@ -53,7 +80,8 @@ def test_sizes_are_read_in_decimal_and_in_binary_units_whichever_suits_the_claim
         (compared(FINE, WRONG, IMPOSSIBLE), Verdict.CONTRADICTED),
         (elsewhere("a phone", [FINE]), Verdict.NOT_HERE),
         (elsewhere("a phone", [IMPOSSIBLE]), Verdict.CONTRADICTED),
-        (awaiting("a model", [FINE]), Verdict.NO_CODE),
+        (compared(no_more("a share that is missing, %", 6.0, 0.5)), Verdict.REPRODUCED),
+        (compared(holds_for_all("cases", 7, 6)), Verdict.DIFFERS),
         (Finding((FINE,), needs="a phone", unmeasured=True), Verdict.NOT_MEASURED),
         (Finding((FINE, measured("a rate", 10.0, 20.0, relative=0.5))), Verdict.DIFFERS),
         (Finding(), Verdict.NOT_HERE),
@@ -107,3 +135,26 @@ def test_a_page_says_what_fails_and_what_is_needed():
     page = page_of([(claim({}), elsewhere("a phone", [IMPOSSIBLE]))], datetime(2026, 11, 22, tzinfo=UTC))
     assert "2026-11-22" in page
     assert re.search(r"x-1 .* contradicted by arithmetic .* \*\*a sum\*\* .* 43\.5 .* 47\.5 .* a phone", page)
+
+
+def test_what_data_were_made_with_is_no_number_of_the_paper():
+    found = recovered("power, W", 40.0, 41.0, relative=0.1)
+    assert (found.paper, found.agrees, found.deviation) == (None, True, pytest.approx(0.025))
+    page = page_of([(claim({}), compared(found))], datetime(2026, 11, 22, tzinfo=UTC))
+    assert re.search(r"power, W, made as 40 \|  \| 41 \| \+2\.5%", page)
+
+
+def test_a_run_that_other_programs_disturbed_does_not_count(tmp_path):
+    trial = Steady()
+    bench = Bench(facts={}, log=RunLog(tmp_path / "rows"), folder=tmp_path, cut_s=1.0)
+    key = bench.key(trial, {"pages": "digest"})
+    assert key == "a trial; of 1 s; digest"
+    bench.log.add(bench.current_key(trial), {"disturbed": "packets left late"})
+    assert bench.rows([trial]) == {}
+    bench.log.add(bench.current_key(trial), {"disturbed": None})
+    assert list(bench.rows([trial])) == [trial]
+
+
+def test_results_of_the_papers_are_measured_where_the_testbed_can():
+    assert set(FORMS) <= set(every_check())
+    assert len({run.name for form in FORMS.values() for run in form.runs}) > len(FORMS)

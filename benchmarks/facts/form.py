@@ -1,0 +1,42 @@
+"""A claim in the form that the testbed can run: what has to be measured for it, and what it is compared by.
+
+Rates and their ratios are measured; energies are modelled. Neither the radios nor the hosts are the papers', so a ratio
+counts as theirs within half of it, a saving within 15 points; which way things go has to agree as it is.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.facts.catalogue import Fact, Facts
+from benchmarks.facts.finding import Comparison
+from benchmarks.facts.grounds import Run
+from benchmarks.facts.trial import Trial
+from benchmarks.wan.runs import Row
+from tradewind.units import GB, throughput_bps
+
+RATIO, POINTS = 0.5, 15.0
+
+Measurable = Run | Trial
+Rows = Mapping[Measurable, Row]
+Judge = Callable[[Fact, Facts, Rows], Iterator[Comparison]]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What is measured for a claim, and what comes of it."""
+
+    runs: Sequence[Measurable]
+    judge: Judge
+
+
+def mbps(row: Row) -> float:
+    return throughput_bps(row["bytes_done"], row["duration_s"]) / 1e6
+
+
+def client_j(row: Row) -> float:
+    """Energy of the client per GB by its processor's model."""
+    return float(GB * row["energy_j"] / row["bytes_done"])
+
+
+def saved_pct(start: float, best: float) -> float:
+    return 100 * (1 - best / start)

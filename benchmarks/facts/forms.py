@@ -1,0 +1,12 @@
+"""All claims in the form that the testbed can run, by their id."""
+
+from collections.abc import Mapping
+
+from benchmarks.facts import measured, measured_packing, measured_pages, measured_phones, measured_services
+from benchmarks.facts.form import Form
+
+FORMS: Mapping[str, Form] = {
+    id_: form
+    for module in (measured, measured_phones, measured_services, measured_packing, measured_pages)
+    for id_, form in module.FORMS.items()
+}

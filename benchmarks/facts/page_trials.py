@@ -1,0 +1,78 @@
+"""Pages and flows by FLD_TCP and by CUBIC, for the web transport paper's figures 6 to 11.
+
+The page has as many and as large objects as the paper's connections had (its figure 3); it comes from a caching proxy
+over paths of the paper's LTE and 3G, into a real Chromium. The buffers are those of phones.
+"""
+
+from dataclasses import dataclass
+
+from benchmarks.disturbance import watched
+from benchmarks.facts.catalogue import Facts
+from benchmarks.facts.trial import Yard
+from benchmarks.transport.__main__ import fld_tcp_installed
+from benchmarks.transport.arena import LTE_PHONE, arena
+from benchmarks.transport.cases import CUBIC, FLD, HSPA, LTE, PAGES, PageCase
+from benchmarks.transport.pages import load_pages, typical_sizes
+from benchmarks.transport.proxy import Protocol
+from benchmarks.transport.wire import rounds
+from benchmarks.wan.runs import Row
+
+LOADS = 5
+"""Of each congestion control; the paper loaded each page 11 times."""
+
+FLOW_BYTES, FLOWS = 120_000, 5
+
+
+def case_of(network: str, protocol: Protocol) -> PageCase:
+    path = {"LTE": LTE, "3G": HSPA}[network]
+    return next(case for case in PAGES if case.protocol is protocol and case.flows.path == path)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """``network`` : LTE or 3G."""
+
+    network: str
+    protocol: Protocol
+
+    @property
+    def name(self) -> str:
+        return case_of(self.network, self.protocol).name
+
+    @property
+    def sort(self) -> str:
+        return "pages"
+
+    def conditions(self, facts: Facts) -> str:  # noqa: ARG002 -- the paths are the transport benchmark's
+        case = case_of(self.network, self.protocol)
+        return f"{case.flows.path}; {case.flows.buffers}; {LOADS} loads"
+
+    def measured(self, yard: Yard) -> Row:
+        case = case_of(self.network, self.protocol)
+        with fld_tcp_installed():
+            return dict(load_pages(case, typical_sizes(yard.seed), repeats=LOADS, seed=yard.seed, ahead=yard.ahead))
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRounds:
+    """What leaves a server in the first two round trips of a flow, counted on the wire."""
+
+    @property
+    def name(self) -> str:
+        return f"first rounds of {FLOW_BYTES} bytes over LTE"
+
+    @property
+    def sort(self) -> str:
+        return "pages"
+
+    def conditions(self, facts: Facts) -> str:  # noqa: ARG002 -- the path is the transport benchmark's
+        return f"{LTE}; {LTE_PHONE}; {FLOWS} flows"
+
+    def measured(self, yard: Yard) -> Row:
+        controls = (FLD, CUBIC)
+        with fld_tcp_installed(), arena(LTE, controls, buffers=LTE_PHONE, seed=yard.seed) as ground:
+            with watched(ground.bed, ahead=yard.ahead) as told, ground.watched() as watch:
+                for control in controls * FLOWS:
+                    ground.fetch(control, [FLOW_BYTES])
+            counted = {each: [rounds(flow, LTE.rtt_s)[:2] for flow in ground.flows(watch, each)] for each in controls}
+        return {**counted, "disturbed": told.wrong}
