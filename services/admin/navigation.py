@@ -33,6 +33,7 @@ SECTIONS = (
         (
             Entry("/admin/links", "Links"),
             Entry("/admin/releases", "Releases"),
+            Entry("/admin/compression", "Compression"),
             Entry("/admin/devices", "Devices"),
             Entry("/admin/sql", "SQL", _ANALYST),
         ),

@@ -9,6 +9,7 @@ from fastapi.routing import APIRoute
 from services.admin import (
     account,
     audit,
+    compression,
     connections,
     devices,
     exports,
@@ -44,6 +45,7 @@ _ROUTERS = (
     tier_cuts.router,
     price_books.router,
     usage.router,
+    compression.router,
     devices.router,
     sql.router,
     exports.router,

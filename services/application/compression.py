@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from services.application.codec_outlook import LearnedOfCodec
 from services.application.ports import Clock, Transaction
 from tradewind.compression.advice import Advice, advise, believed_bps
 from tradewind.compression.history import History, Observation
@@ -45,6 +46,12 @@ class CompressionHistory(Protocol):
 
     def all(self) -> Sequence[Observation]:
         """In order of time."""
+
+    def learned(self) -> Sequence[LearnedOfCodec]:
+        """By setting, those of most observations first."""
+
+    def machines(self) -> Sequence[str]:
+        """That have packed, the one seen last first."""
 
 
 class CompressionUnitOfWork(Transaction, Protocol):

@@ -59,11 +59,13 @@ def behind(learned: Tenant, parts: Container, client: httpx.Client) -> list[str]
     ]
 
 
-def test_every_page_passes_axe(provider: Page, behind: list[str]) -> None:
+def test_every_page_passes_axe_and_draws_its_charts(provider: Page, behind: list[str]) -> None:
     page = provider
     found = []
     for address in (*addresses(page), *behind):
         page.goto(address)
+        for each in page.locator(".chart[data-chart]").all():
+            expect(each.locator("svg, canvas").first, f"a chart of {address}").to_be_attached()
         found += offences(page)
     assert found == []
 

@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import Connection, delete, func, select, tuple_
+from sqlalchemy import Connection, delete, distinct, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
+from services.application.codec_outlook import LearnedOfCodec
 from services.application.compression import KEPT_OF_A_KEY, MOST_OF_A_TENANT, SeenObservation
 from services.persistence.tables import compression_observations as table
 from tradewind.compression.codecs import Codec, Setting
 from tradewind.compression.content import size_bin
 from tradewind.compression.history import Case, Observation
 from tradewind.compression.model import Speeds
+
+MOST_MACHINES = 50
+"""That are told, the newest."""
 
 _KEY = (table.c.codec, table.c.level, table.c.kind, table.c.size_bin, table.c.cpu_class)
 
@@ -55,6 +59,45 @@ class CompressionObservations:
             )
             for row in rows
         ]
+
+    def learned(self) -> Sequence[LearnedOfCodec]:
+        """By setting, those of most observations first."""
+        figures = (table.c.ratio, table.c.compress_bps, table.c.decompress_bps)
+        count = func.count().label("observations")
+        rows = self._connection.execute(
+            select(
+                table.c.codec,
+                table.c.level,
+                count,
+                func.count(distinct(table.c.cpu_class)).label("machines"),
+                func.array_agg(distinct(table.c.kind)).label("kinds"),
+                func.max(table.c.seen_at).label("newest_at"),
+                *(func.exp(func.avg(func.ln(each))).label(each.name) for each in figures),
+            )
+            .group_by(table.c.codec, table.c.level)
+            .order_by(count.desc(), table.c.codec, table.c.level)
+        )
+        return [
+            LearnedOfCodec(
+                setting=Setting(Codec(row.codec), row.level),
+                observations=row.observations,
+                machines=row.machines,
+                kinds=tuple(row.kinds),
+                speeds=Speeds(row.ratio, row.compress_bps, row.decompress_bps),
+                newest_at=row.newest_at,
+            )
+            for row in rows
+        ]
+
+    def machines(self) -> Sequence[str]:
+        """That have packed, the one seen last first."""
+        newest = func.max(table.c.seen_at).desc()
+        return self._connection.scalars(
+            select(table.c.cpu_class)
+            .group_by(table.c.cpu_class)
+            .order_by(newest, table.c.cpu_class)
+            .limit(MOST_MACHINES)
+        ).all()
 
     def _row(self, seen: SeenObservation) -> dict[str, object]:
         case, speeds = seen.observation.case, seen.observation.speeds

@@ -1,0 +1,35 @@
+"""What codecs are expected to reach on paths of several rates."""
+
+from services.admin.charts.style import COLOURS, Options, axis, framed, in_unit
+from services.application.codec_outlook import RATES_BPS, Outlook
+from tradewind.compression.codecs import Codec, Setting
+from tradewind.units import MBIT
+
+GZIP_6 = Setting(Codec.GZIP, 6)
+"""What people do who do not choose."""
+
+MOST_LINES = 5
+
+
+def by_rate(found: Outlook) -> Options:
+    """Expected throughput by the rate of the path: of what is advised at any of them, of gzip -6, and raw."""
+    advised = dict.fromkeys(setting for setting in found.best if setting is not None)
+    shown = list(dict.fromkeys([*list(advised)[: MOST_LINES - 1], *([GZIP_6] if GZIP_6 in found.expected else [])]))
+    lines = {"raw": found.raw_bps} | {str(setting): found.throughput_bps[setting] for setting in shown}
+    return framed(
+        legend=list(lines),
+        tooltip={"trigger": "axis", "valueFormatter": in_unit("Mbit/s")},
+        xAxis=axis("rate of the path, Mbit/s", values=[f"{rate / MBIT:g}" for rate in RATES_BPS]),
+        yAxis=axis("expected, Mbit/s", type="log", nameGap=48),
+        grid={"left": 70, "right": 24, "top": 44, "bottom": 56},
+        series=[
+            {
+                "type": "line",
+                "name": name,
+                "data": [value / MBIT for value in values],
+                "lineStyle": {"type": "dashed" if name == "raw" else "solid"},
+                "itemStyle": {"color": COLOURS[-1] if name == "raw" else COLOURS[number % (len(COLOURS) - 1)]},
+            }
+            for number, (name, values) in enumerate(lines.items(), start=-1)
+        ],
+    )

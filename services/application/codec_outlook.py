@@ -1,0 +1,63 @@
+"""What a tenant's transfers have taught of codecs, and what advice expects of each on paths of four rates."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from tradewind.compression.advice import Option, Question, advise
+from tradewind.compression.codecs import Setting, candidates
+from tradewind.compression.content import Kind
+from tradewind.compression.history import Case, History
+from tradewind.compression.model import Line, Speeds
+from tradewind.compression.prior import usual_probe
+from tradewind.compression.prior_table import CPU_CLASS
+from tradewind.units import BITS_PER_BYTE
+
+RATES_BPS = tuple(rate * 1e6 * BITS_PER_BYTE for rate in (0.5, 2.0, 5.0, 20.0))
+"""The four paths that compressed transfers are measured on."""
+
+FILE_BYTES = 30_000_000
+"""Large enough for start-up not to count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnedOfCodec:
+    """What transfers and samples have seen of a setting; ratio and speeds are geometric means."""
+
+    setting: Setting
+    observations: int
+    machines: int
+    kinds: tuple[str, ...]
+    speeds: Speeds
+    newest_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """What is expected of each setting for content of a kind, packed on a machine.
+
+    ``throughput_bps`` : by rate of the path. ``raw_bps``, ``best`` : by rate, too; a best of ``None`` is raw.
+    """
+
+    expected: Mapping[Setting, Option]
+    throughput_bps: Mapping[Setting, tuple[float, ...]]
+    raw_bps: tuple[float, ...]
+    best: tuple[Setting | None, ...]
+
+
+def outlook(history: History, kind: Kind, machine: str = CPU_CLASS) -> Outlook:
+    """The answers that a copy of one large file of the kind would get."""
+    case = Case(file_bytes=FILE_BYTES, kind=kind, cpu_class=machine, probe=usual_probe(kind))
+    advices = [
+        advise(Question(case=case, line=Line(rate_bps), settings=candidates()), history) for rate_bps in RATES_BPS
+    ]
+    by_setting = [{option.setting: option for option in advice.options} for advice in advices]
+    known: Sequence[Setting] = [setting for setting in by_setting[0] if setting is not None]
+    return Outlook(
+        expected={setting: by_setting[0][setting] for setting in known},
+        throughput_bps={
+            setting: tuple(options[setting].throughput_bps.mean for options in by_setting) for setting in known
+        },
+        raw_bps=tuple(options[None].throughput_bps.mean for options in by_setting),
+        best=tuple(advice.best.setting for advice in advices),
+    )

@@ -1,0 +1,43 @@
+"""The page of codecs: what was learned, and what is expected on paths of four rates."""
+
+from uuid import uuid4
+
+import pytest
+
+from services.application.authenticate import Scope
+from tests.integration.admin.visitors import person, signed_in
+from tests.integration.test_compression_api import seen
+
+
+@pytest.fixture
+def visitor(parts, api, tenant):
+    with signed_in(api, person(parts, tenant, Scope.ANALYST)) as opened:
+        yield opened
+
+
+def test_before_any_transfer_the_page_says_so_and_tells_what_the_packaged_measurements_expect(visitor):
+    page = visitor.get("/admin/compression").text
+    assert "Nothing learned yet" in page
+    assert page.count("advised") >= 4
+    assert "4 Mbit/s" in page
+    assert "160 Mbit/s" in page
+
+
+def test_what_agents_have_seen_is_told_by_codec_and_changes_what_is_expected(api, tenant, visitor):
+    machine = f"x86_64/machine-{uuid4().hex[:8]}/2"
+    told = [seen("lz4", 9, ratio, 4e9, cpu_class=machine) for ratio in (20.0, 80.0)]
+    with tenant.client(api) as agent:
+        assert agent.post("/v1/compression/observations", json={"observations": told}).status_code == 201
+    page = " ".join(visitor.get("/admin/compression").text.split())
+    row = page[page.index('<th scope="row">lz4:9</th>') :].partition("</tr>")[0]
+    assert '<td class="number">2</td>' in row
+    assert '<td class="number">40.00</td>' in row
+    assert "4 Gbit/s" in row
+    assert f'<option value="{machine}" selected>' in page
+
+
+@pytest.mark.parametrize("query", ["kind=x", f"machine={'x' * 101}"])
+def test_content_and_machines_that_cannot_be_are_refused_by_their_name(visitor, query):
+    refused = visitor.get(f"/admin/compression?{query}")
+    assert refused.status_code == 422
+    assert query.partition("=")[0] in refused.text
