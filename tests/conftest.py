@@ -37,3 +37,8 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     _fail_if_skipped(report)
     return report
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin long files first, so that no process is left with one of them when the others are done."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)

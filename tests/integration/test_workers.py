@@ -26,6 +26,8 @@ from tests.records import record
 from tests.stack import Tenant
 from workers.schedule import SWEEP
 
+pytestmark = pytest.mark.long
+
 ALONE = "--concurrency=1"
 PAIR = "--concurrency=2"
 

@@ -18,6 +18,8 @@ from tests.integration.test_workers import Store
 from tests.stack import Tenant, new_tenant
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 
+pytestmark = pytest.mark.long
+
 TRANSFERS = 3
 SOME = 20
 """Heartbeats of a transfer that are enough to have met the journal."""

@@ -17,6 +17,8 @@ from tradewind.transfer import Status
 from tradewind_agent.logbook import Logbook
 from tradewind_agent.movers.wrapping import run_wrap
 
+pytestmark = pytest.mark.long
+
 TICKING = replace(WAN, tune=True, tick_s=0.5)
 FILES, FILE_BYTES = 20, 400_000
 
