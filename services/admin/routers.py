@@ -57,6 +57,10 @@ _ROUTERS = (
 )
 
 
+BACK_TO_PAGE = "back to the page"
+"""Name of the routes of forms' addresses that lead to their page, whoever asks."""
+
+
 def with_its_forms(router: APIRouter) -> Iterator[APIRouter]:
     """A router and, behind it, where a browser comes to that asks for the address of a form: its page.
 
@@ -67,7 +71,7 @@ def with_its_forms(router: APIRouter) -> Iterator[APIRouter]:
     pages = {each.path for each in routes if "GET" in (each.methods or ())}
     forms = APIRouter(include_in_schema=False)
     for address in sorted({each.path for each in routes} - pages):
-        forms.add_api_route(address, _to(_page_above(address, pages)), methods=["GET"])
+        forms.add_api_route(address, _to(_page_above(address, pages)), methods=["GET"], name=BACK_TO_PAGE)
     yield forms
 
 

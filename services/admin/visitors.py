@@ -99,7 +99,7 @@ def _find(request: Request, sign_ins: SignInsOf) -> Visit | None:
 MaybeVisit = Annotated[Visit | None, Depends(_find)]
 
 
-async def _anyone(request: Request, visit: MaybeVisit) -> Visit:
+async def anyone_signed_in(request: Request, visit: MaybeVisit) -> Visit:
     """The signed-in person, on a form of theirs if it changes anything."""
     if visit is None:
         raise SentElsewhere(sign_in_address(request))
@@ -108,7 +108,7 @@ async def _anyone(request: Request, visit: MaybeVisit) -> Visit:
     return visit
 
 
-AnyVisit = Annotated[Visit, Depends(_anyone)]
+AnyVisit = Annotated[Visit, Depends(anyone_signed_in)]
 """Signed in, be it with a password that has to be changed."""
 
 
@@ -122,24 +122,20 @@ Signed = Annotated[Visit, Depends(_signed_in)]
 """Any role."""
 
 
-async def _operator(visit: Signed) -> Visit:
-    visit.visitor.require(Scope.OPERATOR)
-    return visit
+@dataclass(frozen=True, slots=True)
+class RoleOf:
+    """Asks for a person who has one of ``roles``."""
+
+    roles: frozenset[Scope]
+
+    async def __call__(self, visit: Signed) -> Visit:
+        visit.visitor.require(*sorted(self.roles))
+        return visit
 
 
-async def _provider(visit: Signed) -> Visit:
-    visit.visitor.require(Scope.PROVIDER, Scope.OPERATOR)
-    return visit
-
-
-async def _analyst(visit: Signed) -> Visit:
-    visit.visitor.require(Scope.ANALYST, Scope.OPERATOR)
-    return visit
-
-
-Operator = Annotated[Visit, Depends(_operator)]
-Provider = Annotated[Visit, Depends(_provider)]
-Analyst = Annotated[Visit, Depends(_analyst)]
+Operator = Annotated[Visit, Depends(RoleOf(frozenset({Scope.OPERATOR})))]
+Provider = Annotated[Visit, Depends(RoleOf(frozenset({Scope.PROVIDER, Scope.OPERATOR})))]
+Analyst = Annotated[Visit, Depends(RoleOf(frozenset({Scope.ANALYST, Scope.OPERATOR})))]
 
 
 def sign_in_address(request: Request) -> str:

@@ -1,5 +1,6 @@
 """What endpoints ask for: the parts of the process, and who is calling."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -29,7 +30,7 @@ Body = Annotated[bytes, Depends(_body)]
 """The body as it was sent."""
 
 
-async def _principal(
+async def key_holder(
     parts: Parts, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
 ) -> Principal:
     if credentials is None:
@@ -41,13 +42,19 @@ async def _principal(
     return await parts.lookups.run(("key", secret), partial(parts.keyring.authenticate, secret))
 
 
-AnyKey = Annotated[Principal, Depends(_principal)]
+AnyKey = Annotated[Principal, Depends(key_holder)]
 """Every key may read what was learned."""
 
 
-async def _agent(principal: AnyKey) -> Principal:
-    principal.require(Scope.AGENT)
-    return principal
+@dataclass(frozen=True, slots=True)
+class KeyOf:
+    """Asks for a key with one of ``scopes``."""
+
+    scopes: frozenset[Scope]
+
+    async def __call__(self, principal: AnyKey) -> Principal:
+        principal.require(*sorted(self.scopes))
+        return principal
 
 
 def remembered_agent(parts: Container, authorization: bytes) -> Principal | None:
@@ -59,22 +66,7 @@ def remembered_agent(parts: Container, authorization: bytes) -> Principal | None
     return principal if principal is not None and Scope.AGENT in principal.scopes else None
 
 
-async def _provider(principal: AnyKey) -> Principal:
-    principal.require(Scope.PROVIDER, Scope.OPERATOR)
-    return principal
-
-
-async def _analyst(principal: AnyKey) -> Principal:
-    principal.require(Scope.ANALYST, Scope.OPERATOR)
-    return principal
-
-
-async def _operator(principal: AnyKey) -> Principal:
-    principal.require(Scope.OPERATOR)
-    return principal
-
-
-AgentKey = Annotated[Principal, Depends(_agent)]
-AnalystKey = Annotated[Principal, Depends(_analyst)]
-ProviderKey = Annotated[Principal, Depends(_provider)]
-OperatorKey = Annotated[Principal, Depends(_operator)]
+AgentKey = Annotated[Principal, Depends(KeyOf(frozenset({Scope.AGENT})))]
+AnalystKey = Annotated[Principal, Depends(KeyOf(frozenset({Scope.ANALYST, Scope.OPERATOR})))]
+ProviderKey = Annotated[Principal, Depends(KeyOf(frozenset({Scope.PROVIDER, Scope.OPERATOR})))]
+OperatorKey = Annotated[Principal, Depends(KeyOf(frozenset({Scope.OPERATOR})))]

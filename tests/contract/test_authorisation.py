@@ -1,0 +1,134 @@
+"""Who may call what: every route, as every kind of caller, and with what another tenant owns."""
+
+from collections.abc import Iterable
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from infra.authorisation import DOCUMENT, KEYS, Call, calls, rendered
+from services.application.authenticate import Scope
+from services.application.users import ROLES
+from services.bootstrap import Container
+from tests.integration.admin.visitors import person, signed_in
+from tests.integration.live_transfers import learned
+from tests.stack import Tenant, new_tenant
+
+__all__ = ["learned"]
+
+UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, FAILED = 401, 403, 404, 500
+ENDS_THE_SESSION = "/admin/sign-out"
+SETTLED_OTHERWISE = ("/admin/sign-in", "/admin/static/", ENDS_THE_SESSION)
+"""Of the pages: what is asked before or to end a session."""
+
+API = [call for call in calls() if not call.is_page]
+PAGES = [call for call in calls() if call.is_page and not call.path.startswith(SETTLED_OTHERWISE)]
+
+
+def filled(path: str, **known: object) -> str:
+    """An address with something that does not exist in each place, where nothing is known for it."""
+    numbers = {"release_id": 2**31 - 1, "kind": "throughput", "name": "nothing", "name:path": "nothing"}
+    return path.format_map(_Places(numbers | known))
+
+
+class _Places(dict[str, object]):
+    def __missing__(self, _: str) -> object:
+        return uuid4()
+
+
+def status_of(client: httpx.Client, call: Call, path: str, **sent: object) -> int:
+    """Of the answer; what comes after its head is not waited for, because some answers never end."""
+    with client.stream(call.method, path, **sent) as answer:  # type: ignore[arg-type]  # as httpx takes them
+        return answer.status_code
+
+
+def wrong(asked: Iterable[tuple[Call, int]], caller: Scope, refused: int) -> dict[str, int]:
+    """Calls that were refused though permitted, or the other way round, and those that failed."""
+    return {
+        f"{call.method} {call.path}": status
+        for call, status in asked
+        if (status == refused) == (call.permitted is None or caller in call.permitted) or status >= FAILED
+    }
+
+
+def test_the_document_says_what_the_routes_ask_for() -> None:
+    assert rendered() == DOCUMENT.read_text(encoding="utf-8"), "if the change is wanted: python -m infra.authorisation"
+
+
+def test_only_what_anybody_may_ask_is_answered_without_a_key(api: str) -> None:
+    with httpx.Client(base_url=api, timeout=60) as stranger:
+        answers = {f"{call.method} {call.path}": (call, status_of(stranger, call, filled(call.path))) for call in API}
+    assert {
+        name: status
+        for name, (call, status) in answers.items()
+        if (status == UNAUTHENTICATED) == (call.permitted is None)
+    } == {}
+
+
+@pytest.mark.parametrize("scope", KEYS)
+def test_a_key_may_call_what_its_scope_permits(api: str, learned: Tenant, scope: Scope) -> None:
+    with learned.client(api, scope) as client:
+        asked = [(call, status_of(client, call, filled(call.path))) for call in API]
+    assert wrong(asked, scope, FORBIDDEN) == {}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_person_may_open_and_send_what_the_role_permits(
+    api: str, parts: Container, learned: Tenant, role: Scope
+) -> None:
+    with signed_in(api, person(parts, learned, role)) as visitor:
+        token = {"form_token": visitor.token}
+        asked = [
+            (call, status_of(visitor, call, filled(call.path), data=token if call.method == "POST" else None))
+            for call in PAGES
+        ]
+    assert wrong(asked, role, FORBIDDEN) == {}
+
+
+def test_a_stranger_is_sent_to_sign_in_from_every_page(api: str) -> None:
+    with httpx.Client(base_url=api, timeout=60) as stranger:
+        sent = {call: stranger.request(call.method, filled(call.path)) for call in PAGES}
+    assert {
+        f"{call.method} {call.path}": answer.status_code
+        for call, answer in sent.items()
+        if not answer.headers.get("location", "").startswith("/admin/sign-in")
+    } == {}
+
+
+def owned_by(api: str, tenant: Tenant) -> dict[str, object]:
+    """What a tenant has of each kind that an address of the API names."""
+    with tenant.client(api) as client:
+
+        def first(path: str) -> dict[str, object]:
+            found: list[dict[str, object]] = client.get(path).raise_for_status().json()
+            return found[0]
+
+        link = first("/v1/links")["id"]
+        tier = first("/v1/sla-tiers")
+        book = client.post("/v1/price-books", json={"name": "Winter", "currency": "EUR"}).raise_for_status().json()
+        endpoint = client.post("/v1/endpoints", json={"name": "an end of theirs"}).raise_for_status().json()
+        return {
+            "link_id": link,
+            "cluster_id": first(f"/v1/links/{link}/clusters")["id"],
+            "tier_id": tier["tier_id"],
+            "release_id": first("/v1/releases")["id"],
+            "key_id": first("/v1/keys")["id"],
+            "book_id": book["id"],
+            "endpoint_id": endpoint["id"],
+        }
+
+
+def test_what_another_tenant_owns_is_not_there(api: str, parts: Container, database_url: str, learned: Tenant) -> None:
+    theirs = owned_by(api, learned)
+    named = [call for call in API if "{" in call.path and call.path.partition("{")[2].partition("}")[0] in theirs]
+    with new_tenant(parts, database_url).client(api) as neighbour, learned.client(api) as owner:
+        found = {
+            f"{call.method} {call.path}": status_of(neighbour, call, filled(call.path, **theirs)) for call in named
+        }
+        read = {
+            call.path: status_of(owner, call, filled(call.path, **theirs)) for call in named if call.method == "GET"
+        }
+    # A body that is missing is refused before anything is looked up.
+    assert {name: status for name, status in found.items() if status not in (NOT_FOUND, 422)} == {}
+    assert [path for path, status in read.items() if status == NOT_FOUND] == [], "they are there for their owner"
+    assert NOT_FOUND in found.values()
