@@ -26,7 +26,7 @@ TICK_S = 3.0
 STEADY_TICKS = 3
 """Of a setting that stays: the first is slow start."""
 
-LEVELS = (1, 2, 4, 6, 8, 12, 16, 20, 24, 28, 32)
+LEVELS = (1, 2, 4, 8, 12, 16, 24, 32)
 """Channels of the brute force: not those that EE tries, which are one more than a multiple of four."""
 
 SETTLED_TICKS = 3

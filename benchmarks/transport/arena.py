@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from benchmarks.testbed.errors import EmulationBroke
@@ -84,13 +85,17 @@ class Arena:
         """Note what leaves the origin during the block."""
         program = self._start(self.bed.server, "wire", DEVICE)
         self._expect(program, "watching")
-        watch = Watch()
+        watch, lines = Watch(), list[str]()
+        # Read all the while: a program that waits for its reader misses what bulk flows send.
+        reader = Thread(target=lambda: lines.extend(_pipe(program.stdout)))
+        reader.start()
         try:
             yield watch
         finally:
             program.terminate()
-            segments, _ = program.communicate()
-            watch.segments = parse(segments.splitlines())
+            reader.join()
+            program.communicate()  # which closes its streams
+            watch.segments = parse(lines)
 
     def flows(self, watch: "Watch", control: str) -> list[list[Segment]]:
         """The segments of each connection of a congestion control, in order."""

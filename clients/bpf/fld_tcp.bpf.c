@@ -11,7 +11,8 @@
  *   - a flow that crosses the threshold in slow start goes on doubling;
  *   - so does one whose window has filled the path, as the spacing of acknowledgements tells: three times too much is
  *     lost at the end of a short flow, where only a timeout repairs it;
- *   - a queue behind a filled path ends slow start, as HyStart does for CUBIC;
+ *   - a queue behind a filled path ends slow start, as HyStart does for CUBIC; so does one that stands all round long,
+ *     filled by others, whom the next, tripled burst would push over its end;
  *   - after a timeout the window is rebuilt by doubling up to half of what it was, as Reno does (RFC 5681);
  *   - a congestion mark (ECN), a full local queue, and a lost tail that a probe repaired halve, at any length;
  *   - after an idle time the window decays (RFC 2861) and a new flow begins to be counted.
@@ -68,6 +69,7 @@ struct flow {
 	__u32 round_end;         /* sequence number whose acknowledgement begins the next round */
 	__u32 round_rtt;         /* least of this round */
 	__u32 round_acked;       /* segments after the first acknowledgement of this round */
+	__u32 round_window;      /* the window at its begin */
 	__u64 round_began, round_last; /* times of its first and latest acknowledgement */
 	__u32 pipe;              /* segments that fill the path, at most by any round; 0 while unknown */
 	__u8 reduction;          /* of the recovery under way */
@@ -127,6 +129,7 @@ void BPF_PROG(fld_init, struct sock *sk)
 	flow->delivered_since = 0;
 	flow->round_end = tp->snd_nxt;
 	flow->round_began = 0;
+	flow->round_window = tp->snd_cwnd;
 	flow->pipe = 0;
 	flow->reduction = RELENTLESS;
 	flow->timed_out = 0;
@@ -239,13 +242,14 @@ static __always_inline void learn_pipe(struct flow *flow)
 /* Slow start by rounds: what fills the path, and whether there is a queue beyond it. */
 static __always_inline void watch_round(struct tcp_sock *tp, struct flow *flow, __u32 ack, const struct rate_sample *rs)
 {
-	__u32 least = tp->rtt_min.s[0].v;
+	__u32 least = tp->rtt_min.s[0].v, bound;
 
 	if ((__s32)(ack - flow->round_end) > 0) {
 		learn_pipe(flow);
 		flow->round_end = tp->snd_nxt;
 		flow->round_began = tp->tcp_mstamp;
 		flow->round_acked = 0;
+		flow->round_window = tp->snd_cwnd;
 		flow->round_rtt = UNKNOWN;
 	} else {
 		flow->round_acked += rs->acked_sacked;
@@ -254,8 +258,16 @@ static __always_inline void watch_round(struct tcp_sock *tp, struct flow *flow, 
 	if (rs->rtt_us <= 0)
 		return;
 	flow->round_rtt = smaller(flow->round_rtt, rs->rtt_us);
-	if (flow->pipe && tp->snd_cwnd > flow->pipe && rs->rtt_us > least + larger(smaller(least / 8, MOST_DELAY), LEAST_DELAY))
+	bound = least + larger(smaller(least / 8, MOST_DELAY), LEAST_DELAY);
+	if (!flow->pipe) /* one round is no evidence */
+		return;
+	if (tp->snd_cwnd > flow->pipe && rs->rtt_us > bound) {
 		tp->snd_ssthresh = tp->snd_cwnd;
+	} else if (flow->round_acked >= LEAST_TRAIN && flow->round_rtt > bound) {
+		/* Its own bursts drain before the next round begins: a queue that even the quickest segment met is others'. */
+		tp->snd_cwnd = larger(smaller(tp->snd_cwnd, flow->round_window), LEAST_WINDOW);
+		tp->snd_ssthresh = tp->snd_cwnd;
+	}
 }
 
 /* Each lost segment makes the window one smaller, so that each delivered one lets out one (packet conservation). */

@@ -1,9 +1,11 @@
 """Between two hosts on an emulated path: what leaves a sender by FLD_TCP, and a caching proxy before an origin."""
 
+import time
 from collections.abc import Iterator
 
 import pytest
 
+from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
 from benchmarks.testbed.errors import CannotEmulate
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.permissions import require_permission
@@ -17,6 +19,7 @@ RTT_S = 0.1
 SEGMENT_BYTES = 1448
 WINDOW_BYTES = 10 * SEGMENT_BYTES
 FILE_BYTES = 500_000
+PATIENCE_S = 30.0
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +56,21 @@ def test_after_an_idle_time_the_window_is_built_up_again(wide_path):
     begun, resumed = WINDOW_BYTES, 4  # rounds of the first answer
     after = sent(wide_path, "fld_tcp", [FILE_BYTES, FILE_BYTES], [0.0, 4.0])[resumed:]
     assert after[:3] == [begun, 3 * begun, 9 * begun]
+
+
+def test_a_flow_that_meets_the_queue_of_others_does_not_triple_into_it(installed):
+    path = PathSpec(rate_bps=7e6, rtt_s=0.05, queue_bytes=175_000)
+    with arena(path, ["fld_tcp"], buffers=AMPLE, clients=2) as standing:
+        bed = standing.bed
+        with cross_traffic(bed, bed.clients[1], CrossTraffic()), standing.watched() as watch:
+            deadline_s = time.monotonic() + PATIENCE_S
+            while bed.counters().down.queued_bytes < path.queue_limit_bytes / 2:
+                assert time.monotonic() < deadline_s
+            answers = [standing.fetch("fld_tcp", [120_000])[0] for _ in range(3)]
+        flows = standing.flows(watch, "fld_tcp")
+    counted = [rounds(flow, each.handshake_s) for flow, each in zip(flows, answers, strict=True)]
+    seconds, thirds = (sorted(each[number] for each in counted) for number in (1, 2))
+    assert thirds[1] <= seconds[1] == 3 * WINDOW_BYTES
 
 
 def test_a_lost_segment_costs_a_short_flow_no_more_than_itself_and_a_long_one_half(installed):
