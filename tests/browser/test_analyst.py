@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from services.bootstrap import Container
 from tests.browser.conftest import sign_in, to_page
+from tests.conditions import eventually
 from tests.integration.admin.visitors import PASSWORD, person
 from tests.integration.warehouse.test_readers import postgres
 from tests.records import ndjson, record
@@ -53,3 +54,28 @@ def downloaded(page: Page) -> str:
     with page.expect_download() as coming:
         page.get_by_role("button", name="Download").click()
     return Path(coming.value.path()).read_text()
+
+
+def test_a_query_that_is_cancelled_on_the_page_ends_in_the_database(
+    page: Page, parts: Container, tenant: Tenant, admin_database_url: str
+) -> None:
+    sign_in(page, person(parts, tenant, "analyst").login, PASSWORD)
+    to_page(page, "SQL")
+    page.get_by_label("Query").fill("SELECT pg_sleep(100) AS cancelled_on_a_page")
+    # While a page is on its way nobody can ask where the button is, only click there.
+    x, y = page.locator("[data-stops]").evaluate(
+        "each => { each.hidden = false; const at = each.getBoundingClientRect(); each.hidden = true;"
+        " return [at.x + at.width / 2, at.y + at.height / 2]; }"
+    )
+    with psycopg.connect(admin_database_url, autocommit=True) as admin:
+
+        def runs() -> bool:
+            asked = "SELECT FROM pg_stat_activity WHERE query LIKE '%%cancelled_on_a_page%%' AND state = %s AND pid <> %s"
+            return admin.execute(asked, ["active", admin.info.backend_pid]).fetchone() is not None
+
+        page.get_by_role("button", name="Run").click(no_wait_after=True)
+        eventually(runs)
+        page.mouse.click(x, y)
+        eventually(lambda: not runs())
+    expect(page.get_by_role("button", name="Run")).to_be_enabled()
+    expect(page.get_by_role("button", name="Cancel")).to_be_hidden()

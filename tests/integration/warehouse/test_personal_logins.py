@@ -10,7 +10,7 @@ from psycopg import sql
 
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.roles import READER
-from tests.integration.admin.visitors import Person, Visitor, person, signed_in
+from tests.integration.admin.visitors import PASSWORD, Person, Visitor, person, signed_in
 from tests.integration.warehouse.test_readers import postgres, provider
 from tests.stack import Tenant, new_tenant
 
@@ -50,7 +50,9 @@ def test_a_person_makes_replaces_and_revokes_a_login_of_their_own(
         second = made(visitor)
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
             psycopg.connect(first)
-        with psycopg.connect(second) as session:
+        changed = {"old": PASSWORD, "new": "another password of mine", "again": "another password of mine"}
+        assert visitor.submit("/admin/account/password", **changed).status_code == 303
+        with psycopg.connect(second) as session:  # which has a password of its own
             assert session.execute(COUNT).fetchone() == (3,)
             assert visitor.submit(REVOKE).status_code == 303
             with pytest.raises(psycopg.OperationalError):
