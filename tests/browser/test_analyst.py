@@ -70,7 +70,9 @@ def test_a_query_that_is_cancelled_on_the_page_ends_in_the_database(
     with psycopg.connect(admin_database_url, autocommit=True) as admin:
 
         def runs() -> bool:
-            asked = "SELECT FROM pg_stat_activity WHERE query LIKE '%%cancelled_on_a_page%%' AND state = %s AND pid <> %s"
+            asked = (
+                "SELECT FROM pg_stat_activity WHERE query LIKE '%%cancelled_on_a_page%%' AND state = %s AND pid <> %s"
+            )
             return admin.execute(asked, ["active", admin.info.backend_pid]).fetchone() is not None
 
         page.get_by_role("button", name="Run").click(no_wait_after=True)

@@ -49,18 +49,6 @@ def test_from_all_links_to_a_surface_that_shows_what_the_api_tells(provider: Pag
     expect(shown).to_have_count(len(at_90))
 
 
-def test_every_number_of_a_cluster_is_of_the_rows_in_force(provider: Page, learned: Tenant, parts: Container) -> None:
-    page = provider
-    with parts.store.unit_of_work(learned.id) as uow:
-        (link,) = uow.links.all()
-        model = uow.models.of_link(uow.releases.current(), link.id)
-    page.goto(f"/admin/links/{link.id}")
-    for leaf in model.leaves:
-        row = page.get_by_role("row").filter(has=page.locator(f"th a[href='/admin/clusters/{leaf.cluster_id}']"))
-        expect(row.get_by_role("cell").nth(1)).to_have_text(str(leaf.model.leaf.row_count))
-        expect(row.get_by_role("cell").nth(2)).to_have_text(str(len(leaf.model.observed)))
-
-
 def test_a_cluster_that_is_no_longer_in_force_is_told_so(parts: Container, api: str, learned: Tenant) -> None:
     with signed_in(api, person(parts, learned)) as visitor:
         answer = visitor.get(f"/admin/clusters/{uuid4()}")
