@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         rows, told = unseen_machines(measured, quick=options.quick)
         results, summary = results + rows, summary | told
     if not options.data_only:
-        rows, told = figures(transferred(WORKSPACE, quick=options.quick))
+        rows, told = figures(transferred(WORKSPACE, quick=options.quick, seed=options.seed))
         results, summary = results + rows, summary | told
     report.write("compression", quick=options.quick, results=results, summary=summary, started_at=started_at)
     return 0

@@ -1,4 +1,7 @@
-"""A path of a given rate on the loopback: real sockets, whose bytes wait for their turn between the two ends."""
+"""A path of a given rate on the loopback: real sockets, whose bytes wait for their turn between the two ends.
+
+All connections share the rate, a direction each.
+"""
 
 import socket
 import threading
@@ -14,10 +17,11 @@ LONGEST_BURST_S = 0.02
 
 
 class SlowPath:
-    """Listens on ``port`` and carries each connection to ``upstream``, each direction at ``bytes_per_s``."""
+    """Listens on ``port`` and carries all connections to ``upstream``, each direction at ``bytes_per_s`` in all."""
 
     def __init__(self, upstream: int, bytes_per_s: float) -> None:
-        self._upstream, self._bytes_per_s = upstream, bytes_per_s
+        self._upstream = upstream
+        self._up, self._down = _Turns(bytes_per_s), _Turns(bytes_per_s)
         self._listening = socket.socket()
         self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
         self._listening.bind(("127.0.0.1", 0))
@@ -40,19 +44,34 @@ class SlowPath:
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
             server.connect(("127.0.0.1", self._upstream))
-            for source, sink in ((client, server), (server, client)):
-                threading.Thread(target=self._carry, args=(source, sink), daemon=True).start()
+            for turns, source, sink in ((self._up, client, server), (self._down, server, client)):
+                threading.Thread(target=_carry, args=(turns, source, sink), daemon=True).start()
 
-    def _carry(self, source: socket.socket, sink: socket.socket) -> None:
-        free_at_s = time.monotonic()
-        with suppress(OSError):
-            while data := source.recv(PIECE_BYTES):
-                free_at_s = max(free_at_s, time.monotonic() - LONGEST_BURST_S) + len(data) / self._bytes_per_s
-                if (wait_s := free_at_s - time.monotonic()) > 0:
-                    time.sleep(wait_s)
-                sink.sendall(data)
-        with suppress(OSError):
-            sink.shutdown(socket.SHUT_WR)
+
+class _Turns:
+    """When the path is free for the next bytes of one direction, whichever connection they are of."""
+
+    def __init__(self, bytes_per_s: float) -> None:
+        self._bytes_per_s = bytes_per_s
+        self._free_at_s = time.monotonic()
+        self._lock = threading.Lock()
+
+    def take(self, count: int) -> float:
+        """How long to wait until so many bytes have passed, s."""
+        with self._lock:
+            now_s = time.monotonic()
+            self._free_at_s = max(self._free_at_s, now_s - LONGEST_BURST_S) + count / self._bytes_per_s
+            return self._free_at_s - now_s
+
+
+def _carry(turns: _Turns, source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(PIECE_BYTES):
+            if (wait_s := turns.take(len(data))) > 0:
+                time.sleep(wait_s)
+            sink.sendall(data)
+    with suppress(OSError):
+        sink.shutdown(socket.SHUT_WR)
 
 
 @contextmanager

@@ -24,8 +24,8 @@ def usual_probe(kind: Kind) -> Speeds:
 
 
 @cache
-def packaged_history() -> History:
-    """The measurements as a history, made when it is first asked for."""
+def packaged_history(without: Kind | None = None) -> History:
+    """The measurements as a history, made when it is first asked for; ``without`` those of a kind, to judge it by."""
     return History.of(
         Observation(
             case=Case(file_bytes=MEASURED_BYTES, kind=kind, cpu_class=_ON_ONE_CORE, probe=_speeds(PROBES[kind])),
@@ -34,6 +34,7 @@ def packaged_history() -> History:
         )
         for (codec, level), rows in ROWS.items()
         for kind, row in rows.items()
+        if kind != without
     )
 
 

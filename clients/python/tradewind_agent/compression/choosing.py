@@ -34,6 +34,7 @@ from tradewind_agent.engine.jobs import Job
 from tradewind_agent.planning import HEURISTIC
 
 if TYPE_CHECKING:
+    from tradewind.compression.history import History
     from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
     from tradewind_agent.client import Client
 
@@ -69,19 +70,27 @@ class Chosen:
         )
 
 
-def choose(listing: Listing, options: CopyOptions, client: "Client | None") -> Chosen:
-    """Look at each sort of files, ask once, and deal the files."""
+def choose(
+    listing: Listing, options: CopyOptions, client: "Client | None", *, history: "History | None" = None
+) -> Chosen:
+    """Look at each sort of files, ask once, and deal the files.
+
+    ``history`` : that advice rests on without a service, in place of the packaged measurements.
+    """
     classes = classes_of(listing)
     found = zip(classes, look_at(classes, listing, options.engine), strict=True)
     seen = [(files, looked) for files, looked in found if looked is not None]
     sampled = [(files, looked) for files, looked in seen if looked.sample is not None]
     asking = _Asking(client, listing, sampled)
     prepared = prepare_listed(listing, options=options, client=None if client is None else cast("Client", asking))
-    answers = asking.answers or _own_answers(prepared, asking)
+    answers = asking.answers or _own_answers(prepared, asking, history)
     advised: dict[Job, Advised] = {}
     for (files, looked), answer in zip(sampled, answers, strict=True):
         if answer.best.codec is not None:
-            advised |= {listing.jobs[at]: Advised(answer=answer, codecs=looked.codecs) for at in files.positions}
+            advised |= {
+                listing.jobs[at]: Advised(answer=answer, sample=looked.sample, codecs=looked.codecs)
+                for at in files.positions
+            }
     for files, looked in seen:
         if looked.sample is None:
             advised |= {listing.jobs[at]: Advised() for at in files.positions}
@@ -159,10 +168,10 @@ def _share(path: Path, connections: int) -> float:
     return min(connections * stream_rate_bps(known) / known.bandwidth_bps, 1.0)
 
 
-def _own_answers(prepared: PreparedCopy, asking: _Asking) -> Sequence[AdviceAnswer]:
+def _own_answers(prepared: PreparedCopy, asking: _Asking, history: "History | None") -> Sequence[AdviceAnswer]:
     """Without a service: by the packaged measurements, beside what the rules expect of the engine."""
     rate_bps = _expected_bps(prepared) or USUAL_LINE_BPS
-    return [own_answer_of_class(asked, rate_bps) for asked in asking.about(prepared.path)]
+    return [own_answer_of_class(asked, rate_bps, history) for asked in asking.about(prepared.path)]
 
 
 def _expected_bps(prepared: PreparedCopy) -> float | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from http.client import HTTPResponse
 
 from tradewind.compression.content import SAMPLE_BLOCK_BYTES
@@ -199,10 +200,17 @@ class PackedDownload:
                 self.discard()
             self._etag = self._identity.etag
             if (size_bytes := self._identity.size_bytes) is not None:
-                self._packing.sample = Sample.read(answer.headers.get(SAMPLE_HEADER, ""), size_bytes)
+                self._packing.sample = self._sampled(answer.headers.get(SAMPLE_HEADER), size_bytes)
             return self._of_blocks(answer)
         self.discard()
         return self._counted(self._read(answer) if coding == "identity" else self._of_web_coding(answer, coding))
+
+    def _sampled(self, told: str | None, size_bytes: int) -> Sample | None:
+        """The server's sample of the file, or that of another of its sort."""
+        if told is not None:
+            return Sample.read(told, size_bytes)
+        known = None if self._packing.advised is None else self._packing.advised.sample
+        return None if known is None else replace(known, file_bytes=size_bytes)
 
     def _counted(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for plain in pieces:

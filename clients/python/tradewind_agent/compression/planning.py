@@ -29,9 +29,11 @@ class Advised:
     """What a file is to be packed with.
 
     ``answer`` : on its sort; ``None`` where the user, or a web server, says with what. ``codecs`` : of both ends.
+    ``sample`` : of a file of that sort.
     """
 
     answer: "AdviceAnswer | None" = None
+    sample: Sample | None = None
     codecs: frozenset[Codec] = frozenset()
 
 
@@ -101,7 +103,7 @@ def case_of(sample: Sample) -> Case:
 
 def steered(
     wish: Wish,
-    sample: Sample,
+    sample: Sample | None,
     line_bps: float | None,
     codecs: frozenset[Codec],
     *,
@@ -112,6 +114,7 @@ def steered(
 
     Parameters
     ----------
+    sample : of the file; ``None`` where it is ``told`` what to expect, or by hand.
     codecs : that both ends have.
     advice : of the service, where it was asked: its expectations are what steering begins with.
     told : the same as the other end was given them, the one to begin with first.
@@ -131,6 +134,7 @@ def steered(
     expected = {setting: speeds for setting, speeds in (told or {}).items() if setting.codec in codecs}
     if expected:
         return Steering(expected=expected, line_bps=line_bps, setting=next(iter(expected)))
+    assert sample is not None
     case = case_of(sample)
     if advice is None:
         question = Question(

@@ -19,7 +19,7 @@ from tradewind.compression.content import (
     sample_offsets,
 )
 from tradewind.compression.model import Speeds
-from tradewind.units import BITS_PER_BYTE, KIB
+from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.compression.codecs import pack, unpack
 from tradewind_agent.compression.cores import usable_cores
 
@@ -31,8 +31,6 @@ REPEATS = 2
 
 TRIED = (Setting(Codec.ZSTD, 3), Setting(Codec.LZ4, 1), Setting(Codec.XZ, 1))
 """Beside the probe: a codec for each of middling, fast and slow paths, all of which pack on every core."""
-
-TRIED_FROM_BYTES = 512 * KIB
 
 _CPU_CLASS = re.compile(r"[a-z0-9][a-z0-9_.\-/]{0,99}")
 _MOST = 1e15
@@ -106,11 +104,17 @@ def sample_descriptor(
     )
 
 
-def measured(blocks: Sequence[bytes], setting: Setting, clock_s: Callable[[], float] = time.perf_counter) -> Speeds:
+def measured(
+    blocks: Sequence[bytes],
+    setting: Setting,
+    clock_s: Callable[[], float] = time.perf_counter,
+    *,
+    repeats: int = REPEATS,
+) -> Speeds:
     """What ``setting`` makes of blocks one after the other."""
     plain = b"".join(blocks)
     compress_s = decompress_s = float("inf")
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         begun_s = clock_s()
         packed = pack(plain, setting)
         between_s = clock_s()
@@ -126,15 +130,14 @@ def measured(blocks: Sequence[bytes], setting: Setting, clock_s: Callable[[], fl
 def tried_on(sample: Sample, codecs: frozenset[Codec]) -> Mapping[Setting, Speeds]:
     """What a few quick settings make of a sample, on all cores that they use here; none where that would tell little.
 
-    A sample of a file that hardly packs tells so by itself, and a small file is sent before its sample is packed anew.
+    A sample of a file that hardly packs tells so by itself.
     """
-    hardly_packs = sample.content.looks_random or sample.probe.ratio < INCOMPRESSIBLE_RATIO
-    if hardly_packs or sample.file_bytes < TRIED_FROM_BYTES:
+    if sample.content.looks_random or sample.probe.ratio < INCOMPRESSIBLE_RATIO:
         return {}
     found = {}
     for setting in TRIED:
         if setting.codec in codecs:
-            speeds = measured(sample.blocks, setting)
+            speeds = measured(sample.blocks, setting, repeats=1)
             found[setting] = speeds._replace(compress_bps=speeds.compress_bps * usable_cores())
     return found
 

@@ -75,10 +75,13 @@ def _answer(
     if asked.first >= status.st_size:
         raise Refused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"{FROM_HEADER} is beyond the end of the file")
     fields = [*headers, *packing_offered(), ("Content-Encoding", PACKED_CODING), (SIZE_HEADER, str(status.st_size))]
-    sample = sample_descriptor(descriptor)
-    packed = _packed(asked, sample, descriptor, turns)
+    # Who knows what to expect has been told of a sample already.
+    sample = None if asked.expected else sample_descriptor(descriptor)
+    if sample is not None:
+        fields.append((SAMPLE_HEADER, sample.told()))
+    packed = _packed(asked, sample, descriptor, status.st_size, turns)
     span = PackedSpan(descriptor, packed.pieces(), turns.give_back)
-    return Response(HTTPStatus.OK, [*fields, (SAMPLE_HEADER, sample.told()), ("Vary", "Accept-Encoding")], span)
+    return Response(HTTPStatus.OK, [*fields, ("Vary", "Accept-Encoding")], span)
 
 
 def _read(request: Request) -> _Asked:
@@ -104,7 +107,9 @@ def _read(request: Request) -> _Asked:
     )
 
 
-def _packed(asked: _Asked, sample: "Sample", descriptor: int, turns: PackingTurns) -> "PackedFile":
+def _packed(
+    asked: _Asked, sample: "Sample | None", descriptor: int, file_bytes: int, turns: PackingTurns
+) -> "PackedFile":
     from tradewind.errors import InvalidValue  # noqa: PLC0415
     from tradewind_agent.compression.codecs import CodecMissing, codecs_of_both  # noqa: PLC0415
     from tradewind_agent.compression.packing import PackedFile  # noqa: PLC0415
@@ -112,16 +117,17 @@ def _packed(asked: _Asked, sample: "Sample", descriptor: int, turns: PackingTurn
 
     try:
         wish = Wish.parse(asked.pack)
-        plan = steered(
-            wish, sample, asked.line_bps, codecs_of_both(asked.codecs), told=read_expectations(asked.expected)
-        )
+        codecs, told = codecs_of_both(asked.codecs), read_expectations(asked.expected)
+        if sample is None and not any(setting.codec in codecs for setting in told):
+            raise Refused(HTTPStatus.BAD_REQUEST, f"{EXPECTED_HEADER} names no codec that both ends have")
+        plan = steered(wish, sample, asked.line_bps, codecs, told=told)
     except InvalidValue as wrong:
         raise Refused(HTTPStatus.BAD_REQUEST, f"{PACK_HEADER} or {EXPECTED_HEADER}: {wrong}") from wrong
     except CodecMissing as missing:
         raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, str(missing)) from missing
     return PackedFile(
         descriptor,
-        sample.file_bytes,
+        file_bytes,
         plan,
         first=asked.first,
         adapt=wish.adapts,
