@@ -53,5 +53,6 @@ def load_page(request: Request, page_load_id: UUID, visit: Signed, parts: Parts)
     told = stored.page
     return page(
         request, "page_load.html", visit, stored=stored, load=told, threshold=FLD_THRESHOLD_BYTES,
+        flows={each.connection: each for each in told.lengths.short_flows},
         lines=chart(lines(told, most=SHOWN_CONNECTIONS)) if told.connections else "", shown=SHOWN_CONNECTIONS,
     )  # fmt: skip

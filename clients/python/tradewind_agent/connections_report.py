@@ -30,6 +30,13 @@ def _page(page: AnalysedPage) -> Iterator[str]:
     yield (
         f"  {lengths.first_window} fit in a first window, {lengths.short} are short (up to 2 MB), {lengths.long} longer"
     )
+    gains = [each for each in lengths.short_flows if each.saved_s]
+    if gains:
+        most = max(gains, key=lambda each: each.saved_s or 0.0)
+        yield (
+            f"  FLD_TCP would save {len(gains)} of them up to {most.saved_rtts:.1f} round trips "
+            f"({_seconds(most.saved_s or 0.0)}), by the round model"
+        )
     if any(kind != "none" for kind in page.caches):
         yield "  caches: " + ", ".join(f"{count} {kind}" for kind, count in sorted(page.caches.items()))
     for reason, count in page.left_out.items():

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -10,7 +10,7 @@ from tradewind.connections.analysis import PageAnalysis
 from tradewind.connections.assignment import Connection, connections_of
 from tradewind.connections.page_load import PageLoad
 from tradewind.connections.replay import Plan, Request, waiting_s
-from tradewind.connections.rounds import FLD_TCP, FLD_THRESHOLD_BYTES, Sender
+from tradewind.connections.rounds import FLD_TCP, FLD_THRESHOLD_BYTES, Sender, rounds_of, send
 from tradewind.path import Path
 from tradewind.units import format_count
 
@@ -26,6 +26,8 @@ ENOUGH = 0.9
 LEAST_GAIN = 0.01
 """Of the time waited for a server, below which advice is not worth its sentence."""
 
+MOST_SHORT_FLOWS = 200
+"""That are named; a page of thousands has them counted."""
 MOST_ORIGINS = 20
 MOST_REQUESTS = 1_000
 """Of one server; with more, the first of them stand for all."""
@@ -33,6 +35,7 @@ MOST_REQUESTS = 1_000
 
 class AdviceKind(StrEnum):
     KEEP_ALIVE = "keep_alive"
+    HTTP_1 = "http_1"
     HTTP_2 = "http_2"
     CONNECTIONS_PER_HOST = "connections_per_host"
     INITIAL_WINDOW = "initial_window"
@@ -60,25 +63,56 @@ class Advice:
     saved_rtts: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortFlow:
+    """A short connection as one flow from its first byte to its last, by the round model.
+
+    ``connection`` : its place among the page's, from 0. ``rounds`` : that it takes as it is. ``saved_s``,
+    ``saved_rtts`` : by FLD_TCP; None where no round trip is known.
+    """
+
+    connection: int
+    wire_bytes: int
+    rounds: int
+    saved_s: float | None
+    saved_rtts: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class FlowLengths:
-    """How many connections are of which length (section 2.1, Fig. 3).
+    """How many connections are of which length (section 2.1, Fig. 3), and which are short.
 
     ``first_window`` : no more than an initial window: nothing is faster than one round. ``short`` : below 2 MB, where
-    FLD_TCP is ahead of others. ``long`` : all else.
+    FLD_TCP is ahead of others. ``long`` : all else. ``short_flows`` : the largest of the short ones.
     """
 
     first_window: int
     short: int
     long: int
+    short_flows: Sequence[ShortFlow] = ()
 
 
-def flow_lengths(analysis: PageAnalysis, sender: Sender) -> FlowLengths:
-    """Which of the page's connections are short."""
+def flow_lengths(analysis: PageAnalysis, path: Path, sender: Sender) -> FlowLengths:
+    """Which of the page's connections are short, and what they would gain; of ``path`` as `advise` has it."""
     sizes = [each.wire_bytes for each in analysis.connections]
     in_window = sum(size <= sender.initial_window_bytes for size in sizes)
-    long = sum(size > FLD_THRESHOLD_BYTES for size in sizes)
-    return FlowLengths(in_window, len(sizes) - in_window - long, long)
+    short = [place for place, size in enumerate(sizes) if sender.initial_window_bytes < size <= FLD_THRESHOLD_BYTES]
+    largest = sorted(short, key=lambda place: -sizes[place])[:MOST_SHORT_FLOWS]
+    flows = [_short_flow(analysis, place, path, sender) for place in sorted(largest)]
+    return FlowLengths(in_window, len(short), len(sizes) - in_window - len(short), flows)
+
+
+def _short_flow(analysis: PageAnalysis, place: int, path: Path, sender: Sender) -> ShortFlow:
+    size_bytes = analysis.connections[place].wire_bytes
+    rtt_s = path.rtt_s or analysis.connections[place].rtt_s or analysis.rtt_s
+    saved_s = None
+    if rtt_s:
+        known, tripling = replace(path, rtt_s=rtt_s), replace(sender, growth=FLD_TCP)
+        saved_s = send(size_bytes, sender, known).duration_s - send(size_bytes, tripling, known).duration_s
+    return ShortFlow(
+        connection=place, wire_bytes=size_bytes, rounds=rounds_of(size_bytes, sender), saved_s=saved_s,
+        saved_rtts=None if saved_s is None or not rtt_s else saved_s / rtt_s,
+    )  # fmt: skip
 
 
 def advise(load: PageLoad, path: Path, sender: Sender) -> list[Advice]:
@@ -145,8 +179,7 @@ _Tried = tuple[AdviceKind, str, int | None, float]
 
 
 def _tried(now: Plan, path: Path, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
-    if not now.multiplexed:
-        yield from _of_http_1(now, saved_s)
+    yield from _of_http_2(now, saved_s) if now.multiplexed else _of_http_1(now, saved_s)
     yield from _of_windows(now, path, saved_s)
 
 
@@ -157,11 +190,25 @@ def _of_http_1(now: Plan, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
     text = "Serve it by HTTP/2: all objects share one connection, its handshakes and its grown window."
     yield AdviceKind.HTTP_2, text, None, saved_s(replace(now, multiplexed=True, connections=1, keep_alive=True))
     gains = {count: saved_s(replace(now, connections=count)) for count in range(1, MOST_CONNECTIONS + 1)}
-    best = max(gains.values())
-    count = next(count for count, gain_s in gains.items() if gain_s >= best - LEAST_GAIN * max(best, 0.0))
+    count = _fewest(gains)
     text = f"Let browsers have {format_count(count, 'connection')} to it; they used {now.connections}."
     if count != now.connections:
         yield AdviceKind.CONNECTIONS_PER_HOST, text, count, gains[count]
+
+
+def _of_http_2(now: Plan, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
+    """Several connections begin with a window each, which can outweigh that they do not share one that has grown."""
+    several = replace(now, multiplexed=False, keep_alive=True)
+    gains = {count: saved_s(replace(several, connections=count)) for count in range(2, MOST_CONNECTIONS + 1)}
+    count = _fewest(gains)
+    text = f"Serve it by HTTP/1.1 over {count} connections, each of which begins with a window of its own."
+    yield AdviceKind.HTTP_1, text, count, gains[count]
+
+
+def _fewest(gains: Mapping[int, float]) -> int:
+    """The least number that gains as much as any."""
+    best = max(gains.values())
+    return next(count for count, gain_s in gains.items() if gain_s >= best - LEAST_GAIN * max(best, 0.0))
 
 
 def _of_windows(now: Plan, path: Path, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:

@@ -14,7 +14,7 @@ from tradewind.connections.rounds import Sender
 from tradewind.path import Path
 from tradewind.wire.base import Open
 
-AdviceName = Literal["keep_alive", "http_2", "connections_per_host", "initial_window", "fld_tcp"]
+AdviceName = Literal["keep_alive", "http_1", "http_2", "connections_per_host", "initial_window", "fld_tcp"]
 EncryptionName = Literal["encrypted", "plain", "mixed"]
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -51,12 +51,26 @@ class ConnectionAdvice(Open):
     saved_rtts: float
 
 
+class ShortConnection(Open):
+    """A short connection as one flow by the round model: its rounds, and what FLD_TCP would save.
+
+    ``connection`` : its place in ``connections``, from 0. Nothing is told of gains where no round trip is known.
+    """
+
+    connection: int
+    wire_bytes: int
+    rounds: int
+    saved_s: float | None = None
+    saved_rtts: float | None = None
+
+
 class ConnectionLengths(Open):
-    """How many connections fit in an initial window, are short (up to 2 MB), and are longer."""
+    """How many connections fit in an initial window, are short (up to 2 MB), and are longer; the largest short ones."""
 
     first_window: int
     short: int
     long: int
+    short_flows: Sequence[ShortConnection] = ()
 
 
 def _told(model: type[ModelT], value: object) -> ModelT:
@@ -143,6 +157,6 @@ def analysis_of(har: Har, *, path: Path, proxy: str | None = None) -> Connection
     pages = []
     for load in page_loads(har):
         analysis = analyse(load, rtt_s=path.rtt_s, proxy=proxy)
-        lengths, advice = flow_lengths(analysis, sender), advise(load, path, sender)
+        lengths, advice = flow_lengths(analysis, path, sender), advise(load, path, sender)
         pages.append(AnalysedPage.of(analysis, lengths=lengths, advice=advice))
     return ConnectionAnalysis(tool=har.tool, pages=pages)

@@ -77,5 +77,25 @@ def test_round_trips_come_from_handshakes_where_none_is_given():
 
 def test_connections_are_told_by_their_length():
     made = load(*(entry(0, connection=f"c{size}", size=size) for size in (15_000, 15_001, 2_000_000, 2_000_001)))
-    lengths = flow_lengths(analyse(made), SENDER)
+    lengths = flow_lengths(analyse(made), WIDE, SENDER)
     assert (lengths.first_window, lengths.short, lengths.long) == (1, 2, 1)
+    one_more, largest = lengths.short_flows
+    assert (one_more.connection, one_more.wire_bytes, one_more.rounds) == (1, 15_001, 2)
+    assert one_more.saved_rtts == pytest.approx(0)
+    assert (largest.connection, largest.rounds) == (2, 8)  # 15 · (2⁸ - 1) kB are more than 2 MB, with 2⁷ they are not
+    assert largest.saved_rtts == pytest.approx(2)  # tripling, 15 · (3⁵ - 1)/2 kB are 1815: a sixth round
+    assert largest.saved_s == pytest.approx(0.2)
+
+
+def test_without_a_round_trip_short_flows_have_rounds_but_no_gain():
+    (flow,) = flow_lengths(analyse(load(entry(0, size=60_000))), Path(), SENDER).short_flows
+    assert (flow.rounds, flow.saved_s, flow.saved_rtts) == (3, None, None)
+
+
+def test_several_connections_begin_with_more_windows_than_the_one_of_http_2():
+    entries = [entry(0, url="http://a.org/", version="h2", connection="c", size=30_000) for _ in range(4)]
+    found = advised(*entries)[AdviceKind.HTTP_1]
+    assert found.waiting_s == pytest.approx(0.5)  # 120 kB: a handshake, then 15, 30, 60 and 15 kB
+    assert (found.proposed, found.saved_rtts) == (4, pytest.approx(2))  # of each 15 and 15 kB
+    assert "HTTP/1.1 over 4 connections" in found.text
+    assert AdviceKind.HTTP_1 not in advised(*entries[:1])
