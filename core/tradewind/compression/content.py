@@ -11,11 +11,14 @@ SAMPLE_BLOCK_BYTES = 128 * 1024
 """Of novel content: at the beginning, and somewhere in each half of the rest."""
 
 INCOMPRESSIBLE_BITS_PER_BYTE = 7.9
+"""Entropy of single bytes, of 8 at most: packed and encrypted files exceed it, text stays far below. An assumption."""
+
 INCOMPRESSIBLE_RATIO = 1.03
 """Of a sample: what packs to more than 97 % is sent as it is."""
 
 _SNIFFED_BYTES = 512
 _PRINTABLE_SHARE = 0.95
+"""Of the first bytes, from which on they are text; an assumption."""
 
 
 class Kind(StrEnum):

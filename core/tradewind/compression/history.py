@@ -24,6 +24,8 @@ PARENT_WEIGHT = 2.0
 """Observations that the parent's mean stands for, beside a key's own."""
 
 LEAST_LOG_SD = 0.03
+"""Below which nothing is believed to be known: repeats of one file on one host differ by as much. An assumption."""
+
 SD_WITHOUT_HISTORY = 0.35
 """Spread of one observation about a mean of others: of files of one kind, and of those of any kind."""
 

@@ -33,6 +33,8 @@ TELLING_RATIO = 1.05
 """A setting that is expected to pack less tells nothing of the content."""
 
 MOST_EXPONENT = 3.0
+"""Of a ratio that was expected, to tell the one that is: a bound against a single odd block. An assumption."""
+
 OTHER_CONTENT = 0.5
 """An exponent that is off by more is that of other content, and is believed at once."""
 

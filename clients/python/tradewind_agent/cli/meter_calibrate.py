@@ -47,6 +47,7 @@ def calibration_wish(
 def calibrate_host(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, trace: TraceWish | None) -> None:
     """Climb the ladder, fit, keep, upload."""
     from tradewind_agent.folders import state_folder
+    from tradewind_agent.meters.calibration import NOT_MEASURED
     from tradewind_agent.meters.kept_models import keep_models
 
     client = None if wish.upload_as is None else surroundings.open_client()
@@ -59,8 +60,9 @@ def calibrate_host(terminal: Terminal, host: "HostMeter", wish: CalibrationWish,
     kept = f"kept in {path}" + (f", uploaded as {wish.upload_as}" if wish.upload_as else "")
     terminal.result(
         f"{calibration.idle_w:.2f} W idle, {watts} (fine-grained, cross-validated error {calibration.fine_error:.1%}); "
-        f"CPU-only: a {calibration.cpu_form}, error {calibration.cpu_error:.1%}; {calibration.source}; {kept}",
-        asdict(calibration) | {"kept": str(path), "uploaded_as": wish.upload_as},
+        f"CPU-only: a {calibration.cpu_form}, error {calibration.cpu_error:.1%}; {calibration.source}; "
+        f"not measured: {', '.join(NOT_MEASURED)}; {kept}",
+        asdict(calibration) | {"not_measured": NOT_MEASURED, "kept": str(path), "uploaded_as": wish.upload_as},
     )
 
 

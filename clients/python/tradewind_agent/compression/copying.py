@@ -28,6 +28,7 @@ MOST_OBSERVED = 200
 
 TRIES = 4
 LONGEST_PAUSE_S = 5.0
+"""Of a file, and between two tries: a server that was started again is back by then. Assumptions."""
 
 
 class Stopped(FileFault):

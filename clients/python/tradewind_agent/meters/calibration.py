@@ -13,6 +13,9 @@ from tradewind.wire.devices import NewDeviceProfile, WireSourced
 from tradewind_agent.meters.ladder import LadderStep
 from tradewind_agent.meters.power_trace import PowerTrace
 
+NOT_MEASURED = ("memory", "network", "radio")
+"""What the ladder does not load: of memory only its use is read, and sending needs a peer."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
@@ -40,7 +43,10 @@ class Calibration:
         return NewDeviceProfile(
             producer=producer,
             model=model,
-            facts={"cpu_only_model": f"{self.cpu_form}, cross-validated error {self.cpu_error:.1%}"},
+            facts={
+                "cpu_only_model": f"{self.cpu_form}, cross-validated error {self.cpu_error:.1%}",
+                "not_measured": ", ".join(NOT_MEASURED),
+            },
             idle_w=sourced(self.idle_w),
             component_w={name: sourced(watts) for name, watts in self.component_w.items()},
         )
