@@ -65,13 +65,14 @@ class _Turns:
 
 
 def _carry(turns: _Turns, source: socket.socket, sink: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(PIECE_BYTES):
-            if (wait_s := turns.take(len(data))) > 0:
-                time.sleep(wait_s)
-            sink.sendall(data)
-    with suppress(OSError):
-        sink.shutdown(socket.SHUT_WR)
+    with source:
+        with suppress(OSError):
+            while data := source.recv(PIECE_BYTES):
+                if (wait_s := turns.take(len(data))) > 0:
+                    time.sleep(wait_s)
+                sink.sendall(data)
+        with suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
 
 
 @contextmanager

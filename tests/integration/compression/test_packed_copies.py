@@ -75,11 +75,10 @@ def test_what_does_not_pack_is_sent_raw(server: Server, tmp_path: Path) -> None:
     assert report.packed_bytes < 1.01 * report.plain_bytes
 
 
-def test_a_codec_that_the_receiver_lacks_is_told_before_a_byte(
+def test_a_codec_that_this_host_lacks_is_told_before_a_byte(
     server: Server, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "c.csv").write_bytes(PLAIN)
-    # What is missing here is missing at both ends: they are one process.
     monkeypatch.setattr(codecs.shutil, "which", lambda _: None)
     with pytest.raises(codecs.CodecMissing, match="no lzop; install the program lzop"):
         copied(str(tmp_path / "c.csv"), f"{server.url}c.csv", "lzop")
@@ -210,6 +209,7 @@ def test_a_download_that_is_cut_goes_on_and_ends_whole(server: Server, root: Pat
     finally:
         cutting.close()
     assert report.succeeded, report.failures
+    assert report.moved_bytes == len(PLAIN), "blocks that have come are not fetched again"
     assert (tmp_path / "g.csv").read_bytes() == PLAIN
 
 

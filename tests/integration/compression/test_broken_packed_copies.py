@@ -1,0 +1,166 @@
+"""Packed copies that are killed, damaged or left alone by the service: what is there in the end is whole or nothing."""
+
+import random
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from benchmarks.compression.slow_path import slow_path
+from tests.conditions import eventually
+from tests.integration.agent.command import environment, run, start
+from tests.integration.compression.test_packed_copies import copied, leftovers
+from tests.integration.serving import serving
+from tradewind_agent.serve import Server
+
+DIGITS = "".join(random.Random(2).choices("0123456789\n", k=3_000_000)).encode()
+SLOW_BYTES_PER_S = 400_000
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("served")
+    (folder / "large").write_bytes(DIGITS)
+    (folder / "empty").touch()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(root: Path) -> Iterator[Server]:
+    with serving(root, writable=True) as running:
+        yield running
+
+
+def killed_on_the_way(home: Path, source: str, destination: str, begun: Callable[[], bool]) -> None:
+    process = start("copy", "--compress", "gzip:1", source, destination, env=environment(home))
+    try:
+        eventually(begun)
+        assert process.poll() is None, "it was over before it could be killed"
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+
+
+def test_a_download_that_was_killed_shows_nothing_and_the_next_one_is_whole(server: Server, tmp_path: Path) -> None:
+    target, home = tmp_path / "down" / "large", tmp_path / "home"
+    target.parent.mkdir()
+    with slow_path(server.port, SLOW_BYTES_PER_S) as url:
+        killed_on_the_way(home, f"{url}large", str(target), lambda: bool(leftovers(target.parent)))
+    assert not target.exists()
+    again = run("copy", "--compress", "gzip:1", f"{server.url}large", str(target), env=environment(home))
+    assert again.code == 0, again.err
+    assert target.read_bytes() == DIGITS
+    assert leftovers(target.parent) == []
+
+
+def test_an_upload_that_was_killed_shows_nothing_and_the_next_one_is_whole(
+    server: Server, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "large").write_bytes(DIGITS)
+    source, home, folder = str(tmp_path / "large"), tmp_path / "home", root / "up"
+    folder.mkdir()
+    with slow_path(server.port, SLOW_BYTES_PER_S) as url:
+        killed_on_the_way(home, source, f"{url}up/sent", lambda: bool(leftovers(folder)))
+    assert not (folder / "sent").exists()
+    again = run("copy", "--compress", "gzip:1", source, f"{server.url}up/sent", env=environment(home))
+    assert again.code == 0, again.err
+    assert (folder / "sent").read_bytes() == DIGITS
+
+
+@contextmanager
+def meddling(behind: Server, change: Callable[[bytes], bytes]) -> Iterator[str]:
+    """The address of a server whose answers come through ``change``, piece by piece."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def carry(source: socket.socket, sink: socket.socket, how: Callable[[bytes], bytes]) -> None:
+        with source:
+            with suppress(OSError):  # one end has left
+                while data := source.recv(65536):
+                    sink.sendall(how(data))
+            with suppress(OSError):
+                sink.shutdown(socket.SHUT_WR)
+
+    def accept() -> None:
+        while True:
+            try:
+                client, _ = listening.accept()
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", behind.port))
+            for ends in ((client, server, bytes), (server, client, change)):
+                threading.Thread(target=carry, args=ends, daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    finally:
+        listening.close()
+
+
+class Damage:
+    """Turns one bit of the ``times`` first pieces that are no head of an answer."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def __call__(self, data: bytes) -> bytes:
+        if not self.left or data.startswith(b"HTTP/") or len(data) < 30_000:
+            return data
+        self.left -= 1
+        changed = bytearray(data)
+        changed[len(data) // 2] ^= 0x10
+        return bytes(changed)
+
+
+def test_a_download_that_came_damaged_is_fetched_anew(server: Server, tmp_path: Path) -> None:
+    damage = Damage(1)
+    with meddling(server, damage) as url:
+        report = copied(f"{url}large", str(tmp_path / "large"), "gzip:1")
+    assert damage.left == 0
+    assert report.succeeded, report.failures
+    assert (tmp_path / "large").read_bytes() == DIGITS
+
+
+def test_a_download_that_always_comes_damaged_leaves_no_file(server: Server, tmp_path: Path) -> None:
+    with meddling(server, Damage(1000)) as url:
+        report = copied(f"{url}large", str(tmp_path / "large"), "gzip:1")
+    ((_, reason),) = report.failures
+    assert "damaged" in reason
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_codec_that_the_receiver_alone_lacks_is_told_before_a_byte(
+    server: Server, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "large").write_bytes(DIGITS)
+    with meddling(server, lambda data: data.replace(b",zstd", b"")) as url:
+        report = copied(str(tmp_path / "large"), f"{url}lacking", "zstd:3")
+    ((_, reason),) = report.failures
+    assert "one end has no zstd" in reason
+    assert report.moved_bytes == 0
+    assert not [each for each in root.iterdir() if "lacking" in each.name]
+
+
+def test_auto_goes_on_without_a_service_that_is_away(server: Server, root: Path, tmp_path: Path) -> None:
+    source = tmp_path / "data"
+    source.mkdir()
+    (source / "large").write_bytes(DIGITS)
+    (source / "empty").touch()
+    away = {"TRADEWIND_URL": "http://127.0.0.1:9", "TRADEWIND_KEY": "a key"}
+    env = environment(tmp_path, TRADEWIND_SPOOL=str(tmp_path / "spool"), **away)
+    slow = ("--bandwidth", "8Mbps", "--rtt", "1ms")
+    done = run("copy", "--compress", "auto", "--json", *slow, str(source), f"{server.url}away/", env=env)
+    assert done.code == 0, done.err
+    assert sum(done.document["used"].values()) == len(DIGITS)
+    assert set(done.document["used"]) != {"raw"}
+    assert (done.document["files_done"], done.document["files_failed"]) == (2, 0)
+    assert {each.name: each.read_bytes() for each in (root / "away").iterdir()} == {"large": DIGITS, "empty": b""}
+    assert list((tmp_path / "spool").glob("*.ndjson")), "the log waits for the service"
+    assert list((tmp_path / "spool" / "observations").glob("*.json")), "so does what the codec has made of the file"
+    back = run("copy", "--compress", "auto", "--json", *slow, f"{server.url}away/", str(tmp_path / "back"), env=env)
+    assert back.code == 0, back.err
+    assert {each.name: each.read_bytes() for each in (tmp_path / "back").iterdir()} == {"large": DIGITS, "empty": b""}
