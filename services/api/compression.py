@@ -10,6 +10,7 @@ from services.bootstrap import Container
 from tradewind.wire.compression import (
     AdviceAnswer,
     AdviceRequest,
+    Beside,
     FileClassRequest,
     NewObservations,
     ObservationsReceipt,
@@ -34,11 +35,11 @@ def add_observations(told: NewObservations, parts: Parts, principal: AgentKey) -
 
 
 async def advice_for(
-    asked: AdviceRequest | FileClassRequest, parts: Container, tenant_id: UUID, recommended_bps: float = 0.0
+    asked: AdviceRequest | FileClassRequest, parts: Container, tenant_id: UUID, rates: Beside | None = None
 ) -> AdviceAnswer:
     """The advice, after the tenant's history was read where it is not at hand."""
     held = parts.histories.held(tenant_id)
     if held is None:
         held = await parts.lookups.run(("compression", tenant_id), partial(parts.histories.load, tenant_id))
-    given = compression_advice(asked, *held, recommended_bps)
+    given = compression_advice(asked, *held, rates)
     return AdviceAnswer.of(given.advice, sampled=given.sampled, source=given.source)

@@ -1,5 +1,6 @@
 """What transfers have seen of codecs, and the advice that follows from it."""
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from tradewind.compression.model import Speeds
 from tradewind.compression.prior import packaged_history, usual_probe
 from tradewind.path import Path
 from tradewind.recommendation import AnswerSource, Recommendation
-from tradewind.wire.compression import AdviceRequest, FileClassRequest, WireObservation
+from tradewind.wire.compression import AdviceRequest, Beside, FileClassRequest, WireObservation
 
 FRESH_S = 60.0
 """For how long a tenant's history is answered from memory before it is read anew."""
@@ -124,22 +125,39 @@ class AdviceGiven:
     source: str
 
 
-def reached_by(recommendation: Recommendation, path: Path) -> float:
-    """What the setting that is recommended reaches with files as they are, bit/s, as far as that is believed."""
+def beside(recommendation: Recommendation, path: Path, asked: FileClassRequest) -> Beside:
+    """What files reach as they are, at the recommended setting, and what the connections of packed ones carry."""
+    predicted_bps = recommendation.predicted.throughput_bps.mean
     known = recommendation.source is not AnswerSource.HEURISTIC or path.bandwidth_bps is not None
-    return believed_bps(recommendation.predicted.throughput_bps.mean, path_is_known=known)
+    reached_bps = believed_bps(predicted_bps, path_is_known=known)
+    return Beside(reached_bps, min(_share(recommendation, asked) * predicted_bps, reached_bps))
+
+
+def _share(recommendation: Recommendation, asked: FileClassRequest) -> float:
+    """Of what the recommended setting is expected to reach, the share of so many streams, as the table tells it."""
+    chunk = next(
+        each for each in recommendation.plan if each.max_file_bytes is None or asked.file_bytes <= each.max_file_bytes
+    )
+    table = recommendation.tables.get(chunk.chunk)
+    settings = () if table is None else table.predicted.settings
+    few = [each.log_throughput_mean for each in settings if each.parameters.streams <= asked.connections]
+    enough = [each.log_throughput_mean for each in settings if each.parameters.streams <= chunk.parameters.streams]
+    if not few or not enough:
+        return min(asked.connections / chunk.parameters.streams, 1.0)
+    return min(math.exp(max(few) - max(enough)), 1.0)
 
 
 def compression_advice(
-    asked: AdviceRequest | FileClassRequest, history: History, own_count: int, recommended_bps: float = 0.0
+    asked: AdviceRequest | FileClassRequest, history: History, own_count: int, rates: Beside | None = None
 ) -> AdviceGiven:
     """Advice from the tenant's history, where it has none from the packaged one.
 
-    ``recommended_bps`` : what a recommendation is expected to reach, for files of a class.
+    ``rates`` : of a recommendation, for files of a class.
     """
     usual: Speeds = usual_probe(asked.kind)
     if isinstance(asked, FileClassRequest):
-        question = asked.to_question(usual, recommended_bps)
+        assert rates is not None
+        question = asked.to_question(usual, rates)
     else:
         question = asked.to_question(usual)
     advice = advise(question, history)

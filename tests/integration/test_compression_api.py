@@ -141,3 +141,25 @@ def test_no_number_of_machines_makes_a_history_grow_without_end(
             "SELECT count(*) FROM compression_observations WHERE tenant_id = %s", (tenant.id,)
         ).fetchone()
     assert found == (6,)
+
+
+def test_sorts_of_files_are_weighed_beside_what_the_same_recommendation_reaches(agent: httpx.Client) -> None:
+    sort = {name: value for name, value in ASKED.items() if name != "bandwidth_bps"}
+    path = {"bandwidth_bps": 1e9, "rtt_s": 0.2}
+    asked = ENQUIRY | {"path": path, "file_classes": [sort, sort | {"connections": 8}]}
+    whole = agent.post("/v1/recommend", json=asked).json()
+    one, eight = whole["file_classes"]
+    raw = [next(each for each in told["options"] if each["mode"] == "raw") for told in (one, eight)]
+    assert raw[0] == raw[1]
+    assert raw[0]["throughput_bps"]["mean"] == pytest.approx(whole["predicted"]["throughput_bps"]["mean"])
+    lz4 = [next(each for each in told["options"] if each.get("codec") == "lz4") for told in (one, eight)]
+    assert lz4[0]["throughput_bps"]["mean"] < lz4[1]["throughput_bps"]["mean"]
+
+
+def test_of_a_path_that_nobody_knows_no_more_is_believed_than_is_usual(agent: httpx.Client) -> None:
+    sort = {name: value for name, value in ASKED.items() if name != "bandwidth_bps"}
+    whole = agent.post("/v1/recommend", json=ENQUIRY | {"source": "nobody-knows", "file_classes": [sort]}).json()
+    (told,) = whole["file_classes"]
+    raw = next(each for each in told["options"] if each["mode"] == "raw")
+    assert raw["throughput_bps"]["mean"] == pytest.approx(min(whole["predicted"]["throughput_bps"]["mean"], 50e6))
+    assert told["best"]["mode"] == "piped"

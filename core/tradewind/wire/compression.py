@@ -1,6 +1,6 @@
 """``/v1/compression``: what is asked about a file, the advice, and what transfers have seen of codecs."""
 
-from typing import Annotated, Self
+from typing import Annotated, NamedTuple, Self
 from uuid import UUID
 
 from pydantic import Field, StringConstraints
@@ -17,6 +17,7 @@ LONGEST_SETUP_S = 3600.0
 MOST_SAMPLES = 64
 MOST_OBSERVATIONS = 1000
 MOST_FILE_CLASSES = 16
+MOST_CONNECTIONS = 1000
 
 CpuClass = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[a-z0-9][a-z0-9_.\-/]*$")]
 Ratio = Annotated[float, Field(gt=1e-3, lt=1e6)]
@@ -121,13 +122,20 @@ class AdviceRequest(SampledFile):
 class FileClassRequest(SampledFile):
     """One of many files that are much alike, and are packed or sent by the recommendation's setting.
 
-    ``share`` : of the rate that the recommendation is expected to reach, what the connections of packed files carry.
+    ``connections`` : that packed files go over at once, one a file.
     """
 
-    share: Annotated[float, Field(gt=0, le=1)] = 1.0
+    connections: Annotated[int, Field(ge=1, le=MOST_CONNECTIONS)] = 1
 
-    def to_question(self, usual_probe: Speeds, recommended_bps: float) -> Question:
-        return self.question(usual_probe, self.share * recommended_bps, recommended_bps)
+    def to_question(self, usual_probe: Speeds, beside: "Beside") -> Question:
+        return self.question(usual_probe, beside.packed_bps, beside.recommended_bps)
+
+
+class Beside(NamedTuple):
+    """What a recommended setting is expected to reach with files as they are, and connections of packed ones carry."""
+
+    recommended_bps: float
+    packed_bps: float
 
 
 class WireBand(Open):

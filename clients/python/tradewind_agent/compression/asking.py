@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from tradewind.compression.advice import Objective, advise
 from tradewind.compression.codecs import Codec
 from tradewind.compression.model import Line
-from tradewind.wire.compression import AdviceAnswer, AdviceRequest, FileClassRequest, WireSpeeds
+from tradewind.wire.compression import AdviceAnswer, AdviceRequest, Beside, FileClassRequest, WireSpeeds
 from tradewind_agent.compression.codecs import available_codecs
 from tradewind_agent.compression.sampling import Sample, sample_file
 from tradewind_agent.errors import AgentError
@@ -77,14 +77,12 @@ def own_answer(asked: AdviceRequest) -> AdviceAnswer:
     return AdviceAnswer.of(advice, sampled=asked.probe is not None, source=source)
 
 
-def own_answer_of_class(
-    asked: FileClassRequest, recommended_bps: float, history: "History | None" = None
-) -> AdviceAnswer:
-    """Advice on a sort of files without a service, beside an engine that is expected to reach so much.
+def own_answer_of_class(asked: FileClassRequest, rates: Beside, history: "History | None" = None) -> AdviceAnswer:
+    """Advice on a sort of files without a service.
 
     ``history`` : in place of the packaged measurements.
     """
     from tradewind.compression.prior import packaged_history, usual_probe  # noqa: PLC0415
 
-    advice = advise(asked.to_question(usual_probe(asked.kind), recommended_bps), history or packaged_history())
+    advice = advise(asked.to_question(usual_probe(asked.kind), rates), history or packaged_history())
     return AdviceAnswer.of(advice, sampled=True, source="a sample of the files and the packaged measurements")

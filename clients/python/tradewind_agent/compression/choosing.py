@@ -16,6 +16,7 @@ from tradewind.transfer import Direction
 from tradewind.units import format_bytes, format_count
 from tradewind.wire.compression import (
     AdviceAnswer,
+    Beside,
     FileClassRequest,
     WholeRecommendRequest,
     WholeRecommendResponse,
@@ -96,13 +97,12 @@ def choose(
             advised |= {listing.jobs[at]: Advised() for at in files.positions}
     at_once = _at_once(prepared, len(advised), options)
     rate_bps = _expected_bps(prepared)
-    share = 1.0 if prepared.path.rtt_s is None else _share(prepared.path, at_once)
     return Chosen(
         prepared=prepared,
         advised=advised,
         looked=[looked for _, looked in sampled],
         at_once=at_once,
-        line_bps=None if rate_bps is None else rate_bps * share,
+        line_bps=None if rate_bps is None else min(_carried_bps(prepared.path, at_once), rate_bps),
         notes=(_told(listing, advised, answers),),
     )
 
@@ -157,21 +157,23 @@ def _request(files: FileClass, looked: Looked, path: Path, direction: Direction)
             for setting, speeds in looked.tried.items()
         ),
         codecs=tuple(sorted(looked.codecs)),
-        share=_share(path, at_once),
+        connections=at_once,
     )
 
 
-def _share(path: Path, connections: int) -> float:
-    """Of the path's rate, what so many connections carry, by their windows and the loss."""
-    known = completed(path)
-    assert known.bandwidth_bps is not None
-    return min(connections * stream_rate_bps(known) / known.bandwidth_bps, 1.0)
+def _carried_bps(path: Path, connections: int) -> float:
+    """What so many connections carry at most, by their windows and the loss."""
+    return connections * stream_rate_bps(completed(path))
 
 
 def _own_answers(prepared: PreparedCopy, asking: _Asking, history: "History | None") -> Sequence[AdviceAnswer]:
     """Without a service: by the packaged measurements, beside what the rules expect of the engine."""
     rate_bps = _expected_bps(prepared) or USUAL_LINE_BPS
-    return [own_answer_of_class(asked, rate_bps, history) for asked in asking.about(prepared.path)]
+    found = []
+    for asked in asking.about(prepared.path):
+        packed_bps = min(_carried_bps(prepared.path, asked.connections), rate_bps)
+        found.append(own_answer_of_class(asked, Beside(rate_bps, packed_bps), history))
+    return found
 
 
 def _expected_bps(prepared: PreparedCopy) -> float | None:
