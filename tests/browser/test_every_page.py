@@ -17,6 +17,8 @@ from tests.records import record
 from tests.stack import Tenant
 from tradewind.sla import EnergyBasis
 
+pytestmark = pytest.mark.long
+
 __all__ = ["client"]
 
 SMALL = {"width": 390, "height": 800}
