@@ -11,6 +11,8 @@ from tradewind_agent.transport.parameters import DIGEST_BYTES
 from tradewind_agent.transport.requirements import HEADERS_PACKAGE, Tools
 
 SOURCE_NAME = "fld_tcp.bpf.c"
+_INCLUDED = ("fld_state.h",)
+"""By the source, from beside it."""
 
 _FLAGS = ("-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror")
 _MACHINES = {"x86_64": "x86", "aarch64": "arm64"}
@@ -33,7 +35,9 @@ def source_path() -> Path:
 
 def source_digest() -> bytes:
     """Tells versions of the source apart."""
-    return hashlib.sha256(source_path().read_bytes()).digest()[:DIGEST_BYTES]
+    source = source_path()
+    parts = (source, *(source.with_name(name) for name in _INCLUDED))
+    return hashlib.sha256(b"".join(part.read_bytes() for part in parts)).digest()[:DIGEST_BYTES]
 
 
 def compile_object(tools: Tools, btf: Path, folder: Path) -> Path:
