@@ -1,8 +1,8 @@
 """Results of the HTTP paper (002) and of GreenDataFlow (001) about tuners and tools, with those tuners on our engine.
 
-Brute force is every second number of channels, each run by itself; a search counts from where it settled. Paths of a
-gigabit a second and more are emulated slower (`grounds.CARRIED_MBPS`). Energies are modelled. Files are of one size, near
-the geometric mean of the papers' 150 kB to 250 MB: MinE, which gives its channels to small files, finds none.
+Brute force is each of some numbers of channels by itself; a search counts from where it settled. Paths of a gigabit a
+second and more are emulated slower (`grounds.CARRIED_MBPS`). Energies are modelled. Files are of one size, near the
+geometric mean of the papers' 150 kB to 250 MB: MinE, which gives its channels to small files, finds none.
 """
 
 from collections.abc import Iterator, Mapping
@@ -87,7 +87,12 @@ def _one_gigabit(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
         )
     one = row["brute_force"]["1"]
     energy_pct, ratio = fact.values["mine"]
-    yield measured("MinE's rate over that of one channel, files of 4 MB alone", ratio, row["mine"]["bps"] / one["bps"], relative=RATIO)
+    yield measured(
+        "MinE's rate over that of one channel, files of 4 MB alone",
+        ratio,
+        row["mine"]["bps"] / one["bps"],
+        relative=RATIO,
+    )
     yield measured(
         "MinE's energy less than that of one channel, files of 4 MB alone, %",
         -energy_pct,
