@@ -30,10 +30,12 @@ from services.application.single_flight import SingleFlight
 from services.application.single_sign_on import Provider, SignOnRules
 from services.application.snapshot import Snapshots
 from services.application.tune_transfer import Tuner
+from services.application.watch_service import ServiceWatch
 from services.persistence.store import Store
 from services.persistence.warehouse import Warehouse
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
 from services.queue.notices import NoticeListener
+from services.queue.queued_state import QueuedStates
 from services.queue.quote_recorder import QuoteRecorder
 from services.queue.sessions import RedisSessions
 from services.queue.short_memory import RedisMemory
@@ -111,6 +113,7 @@ class Container:
     notices: NoticeListener
     clock: Clock
     metrics: Metrics
+    watch: ServiceWatch
     log: FilteringBoundLogger
     body_limits: BodyLimits
     passwords: Passwords
@@ -165,6 +168,15 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             notices=_listener(client, keyring, snapshots, log),
             clock=SystemClock(),
             metrics=Metrics.create(),
+            watch=ServiceWatch(
+                store.stored_states,
+                QueuedStates(client),
+                store.months_of_logs,
+                clock=SystemClock(),
+                monotonic=time.monotonic,
+                exports=options.export_place is not None,
+                log_months=options.log_months,
+            ),
             log=log,
             body_limits=BodyLimits(),
             passwords=Passwords(),

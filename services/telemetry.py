@@ -9,11 +9,13 @@ from enum import StrEnum
 from typing import Self, TextIO
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from structlog.tracebacks import ExceptionDictTransformer
 from structlog.typing import FilteringBoundLogger
 
+from services.application.watch_service import ServiceState
 from tradewind.recommendation import AnswerSource
+from tradewind.transfer import Status
 
 # Between an answer from memory and one that waited for a database.
 REQUEST_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -24,6 +26,7 @@ class Event(StrEnum):
 
     REQUEST_FAILED = "request.failed"
     BATCH_STORED = "batch.stored"
+    TRANSFER_ENDED = "transfer.ended"
     EVENT_NOT_SENT = "event.not_sent"
     NOTICE_FAILED = "notice.failed"
     LOOK_AT_SHARES_FAILED = "look_at_shares.failed"
@@ -77,6 +80,9 @@ class Metrics:
     recommended: Mapping[str, Counter]
     """By where the recommendation comes from."""
 
+    transfers_ended: Counter
+    agreements: Counter
+
     @classmethod
     def create(cls) -> Self:
         """Return fresh metrics, all at zero; labels are few and bounded: never an identifier."""
@@ -88,7 +94,7 @@ class Metrics:
             registry=registry,
             request_seconds=Histogram(
                 "tradewind_request_seconds",
-                "Server time of a request.",
+                "Server time of a request, in seconds.",
                 ["method", "route"],
                 buckets=REQUEST_SECONDS,
                 registry=registry,
@@ -97,4 +103,74 @@ class Metrics:
             rows_accepted=Counter("tradewind_rows_accepted", "Transfer records stored.", registry=registry),
             rows_rejected=Counter("tradewind_rows_rejected", "Transfer records put in quarantine.", registry=registry),
             recommended={source: recommendations.labels(source) for source in AnswerSource},
+            transfers_ended=Counter(
+                "tradewind_transfers_ended", "Transfers that ended, by how.", ["status"], registry=registry
+            ),
+            agreements=_agreements(registry),
         )
+
+    def ended(self, status: Status, agreement_kept: bool | None) -> None:
+        """Count the first end of a transfer, and what became of its agreement if there was one to keep."""
+        self.transfers_ended.labels(status).inc()
+        if agreement_kept is not None:
+            self.agreements.labels("kept" if agreement_kept else "missed").inc()
+
+
+def _agreements(registry: CollectorRegistry) -> Counter:
+    """Both outcomes are there from the start, so that a share can be told before the first is missed."""
+    counter = Counter(
+        "tradewind_agreements", "Agreements of transfers that ended, by outcome.", ["outcome"], registry=registry
+    )
+    for outcome in ("kept", "missed"):
+        counter.labels(outcome)
+    return counter
+
+
+def state_metrics(state: ServiceState) -> CollectorRegistry:
+    """The state of the service as metrics; what could not be asked has no sample, and ``tradewind_watched`` says so."""
+    registry = CollectorRegistry()
+
+    def told(name: str, help_text: str, values: Mapping[str, float | None], label: str = "") -> None:
+        gauge = Gauge(f"tradewind_{name}", help_text, [label] if label else [], registry=registry)
+        for of, value in values.items():
+            if value is not None:
+                (gauge.labels(of) if label else gauge).set(value)
+        if not label and values[""] is None:
+            registry.unregister(gauge)
+
+    queued = state.queued
+    watched = {"database": float(state.live_transfers is not None), "redis": float(queued is not None)}
+    told("watched", "1 where the part answers whoever watches over the service, else 0.", watched, "part")
+    told(
+        "ingest_lag_seconds",
+        "Age in seconds of the oldest rows that are due to be learned and that their tenant's release does not know.",
+        {"": state.ingest_lag_s},
+    )
+    told(
+        "oldest_release_age_seconds",
+        "Age in seconds of the release that is in force for longest, of all tenants.",
+        {"": state.oldest_release_s},
+    )
+    told("live_transfers", "Transfers that are going on.", {"": state.live_transfers})
+    told(
+        "days_to_export",
+        "Days of tenants' views that are over and not exported as they are.",
+        {"": state.days_to_export},
+    )
+    told("months_overdue", "Months of logs that are older than is kept, and still there.", {"": state.months_overdue})
+    told("queue_jobs", "Jobs that no worker has taken, by queue.", queued.jobs if queued else {}, "queue")
+    told("taken_jobs", "Jobs that a worker has taken and not done.", {"": queued.taken_jobs if queued else None})
+    streams = queued.streams if queued else {}
+    told(
+        "journal_entries",
+        "Entries that wait to be stored in the database, by stream.",
+        {name: each.entries for name, each in streams.items()},
+        "stream",
+    )
+    told(
+        "journal_age_seconds",
+        "Time in seconds that the oldest entry has waited to be stored in the database, by stream.",
+        {name: each.oldest_s for name, each in streams.items()},
+        "stream",
+    )
+    return registry

@@ -32,7 +32,10 @@ class WorkerMetrics:
     exported_rows: Counter
     heartbeats: Counter
     quotes: Counter
+    gate_failures: Counter
     tenants_with_work: Gauge
+    swept_jobs: Counter
+    last_sweep: Gauge
 
     @classmethod
     def create(cls) -> Self:
@@ -42,14 +45,14 @@ class WorkerMetrics:
             registry=registry,
             task_seconds=Histogram(
                 "tradewind_task_seconds",
-                "Time of a task, by what became of it.",
+                "Time of a task in seconds, by what became of it.",
                 ["task", "outcome"],
                 buckets=FIT_SECONDS,
                 registry=registry,
             ),
             fit_seconds=Histogram(
                 "tradewind_fit_seconds",
-                "Time of a link's fit, by whether its model serves.",
+                "Time of a link's fit in seconds, by whether its model serves.",
                 ["outcome"],
                 buckets=FIT_SECONDS,
                 registry=registry,
@@ -57,7 +60,7 @@ class WorkerMetrics:
             fitted_rows=Counter("tradewind_fitted_rows", "Log rows that new models stand on.", registry=registry),
             release_seconds=Histogram(
                 "tradewind_release_seconds",
-                "From the beginning of a release to its publication.",
+                "Seconds from the beginning of a release to its publication.",
                 buckets=FIT_SECONDS,
                 registry=registry,
             ),
@@ -72,6 +75,21 @@ class WorkerMetrics:
             ),
             quotes=Counter(
                 "tradewind_quote_entries", "Entries of quotes taken from the stream.", ["outcome"], registry=registry
+            ),
+            gate_failures=Counter(
+                "tradewind_gate_failures", "New models of links that the gate kept from serving.", registry=registry
+            ),
+            swept_jobs=Counter(
+                "tradewind_swept_jobs",
+                "Jobs that the sweep sent because their own were lost or had to wait.",
+                ["job"],
+                registry=registry,
+            ),
+            last_sweep=Gauge(
+                "tradewind_last_sweep_time_seconds",
+                "When the last sweep ended, in seconds since 1970.",
+                registry=registry,
+                multiprocess_mode="mostrecent",
             ),
             tenants_with_work=Gauge(
                 "tradewind_tenants_with_work",

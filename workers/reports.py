@@ -23,6 +23,7 @@ from services.application.facts import (
     ReleaseRefused,
     Swept,
 )
+from services.application.jobs import RefreshModels, RemoveOldReleases
 from services.telemetry import Event
 from workers.metrics import WorkerMetrics
 
@@ -64,6 +65,7 @@ class Reports:
                 metrics.fitted_rows.inc(fact.rows)
             case LinkRefused():
                 metrics.fit_seconds.labels("refused").observe(fact.duration_s)
+                metrics.gate_failures.inc(fact.verdict is not None)
             case ReleasePublished():
                 metrics.releases.labels("published").inc()
                 metrics.release_seconds.observe(fact.building_s)
@@ -76,6 +78,9 @@ class Reports:
                 metrics.rolled_up_days.inc(fact.days)
             case Swept():
                 metrics.tenants_with_work.set(fact.tenants_with_work)
+                metrics.swept_jobs.labels(RefreshModels.name).inc(fact.tenants_with_work)
+                metrics.swept_jobs.labels(RemoveOldReleases.name).inc(fact.tenants_with_old_releases)
+                metrics.last_sweep.set_to_current_time()
             case _:
                 self._count_entries(fact)
 

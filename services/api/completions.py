@@ -16,6 +16,7 @@ from services.application.authenticate import Principal
 from services.application.complete_transfer import complete_transfer
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container
+from services.telemetry import Event
 from tradewind.wire.heartbeats import MAX_LATE_HEARTBEATS, Completion, CompletionReceipt, SpooledHeartbeat
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -77,13 +78,18 @@ async def complete(
 
 
 def _complete(transfer_id: UUID, body: bytes, parts: Container, principal: Principal) -> CompletionReceipt:
-    return complete_transfer(
+    done = complete_transfer(
         transfer_id,
         read_completion(body),
         uow=parts.store.unit_of_work(principal.tenant_id, principal.actor),
         clock=parts.clock,
         limits=parts.body_limits,
     )
+    if done.first:
+        parts.metrics.ended(done.status, done.agreement_kept)
+        told = {"status": done.status, "agreement_kept": done.agreement_kept}
+        parts.log.info(Event.TRANSFER_ENDED, tenant_id=str(principal.tenant_id), transfer_id=str(transfer_id), **told)
+    return done.receipt
 
 
 def read_completion(body: bytes) -> Completion:

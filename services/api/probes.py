@@ -1,4 +1,7 @@
-"""``/healthz``, ``/readyz``, ``/metrics``: for whoever watches over the process. No key is needed and none helps."""
+"""``/healthz``, ``/readyz``, ``/metrics``: for whoever watches over the process, and over the service as a whole.
+
+No key is needed and none helps.
+"""
 
 import redis
 from fastapi import APIRouter, Response
@@ -6,6 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from services.api.dependencies import Parts
 from services.api.problems import Problem
+from services.telemetry import state_metrics
 from tradewind.errors import Unavailable
 
 router = APIRouter(tags=["probes"])
@@ -33,3 +37,10 @@ def readiness(parts: Parts) -> dict[str, str]:
 def metrics(parts: Parts) -> Response:
     """Counters and histograms of this process in Prometheus' text format."""
     return Response(generate_latest(parts.metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+@router.get("/metrics/service", response_class=Response)
+async def service_metrics(parts: Parts) -> Response:
+    """What lies in the store and in the queues, in Prometheus' text format: the same from every process, so ask one."""
+    state = await parts.lookups.run("state of the service", parts.watch.read)
+    return Response(generate_latest(state_metrics(state)), media_type=CONTENT_TYPE_LATEST)

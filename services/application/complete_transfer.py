@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from io import BytesIO
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from services.application.ingest_logs import IngestUnitOfWork, LogBatch, store_batch
@@ -28,9 +28,18 @@ class CompletionUnitOfWork(IngestUnitOfWork, Protocol):
     def journal(self) -> TransferJournal: ...
 
 
+class Completed(NamedTuple):
+    """``first`` : it had not ended before. ``agreement_kept`` : ``None`` where there was none, or nothing tells."""
+
+    receipt: CompletionReceipt
+    status: Status
+    first: bool
+    agreement_kept: bool | None = None
+
+
 def complete_transfer(
     transfer_id: UUID, completion: Completion, *, uow: CompletionUnitOfWork, clock: Clock, limits: BodyLimits
-) -> CompletionReceipt:
+) -> Completed:
     """Store the records and late heartbeats of a transfer, and mark it as ended, in one transaction.
 
     The transfer need not be known. Records that an upload of logs would refuse go to the quarantine; heartbeats with
@@ -56,14 +65,13 @@ def complete_transfer(
         end = _end(whole, now, uow.journal.agreement(transfer_id), link_id)
         ended_at = uow.journal.end(transfer_id, end)
         uow.commit()
-    return CompletionReceipt(
+    told = CompletionReceipt(
         accepted=receipt.accepted, rejected=receipt.rejected, heartbeats=new_heartbeats, ended_at=ended_at
     )
+    return Completed(told, end.status, ended_at == end.at, end.agreement_kept)
 
 
-def _unlogged(
-    transfer_id: UUID, completion: Completion, *, uow: CompletionUnitOfWork, clock: Clock
-) -> CompletionReceipt:
+def _unlogged(transfer_id: UUID, completion: Completion, *, uow: CompletionUnitOfWork, clock: Clock) -> Completed:
     """The end of a transfer that has nothing to log; one that nobody has told of is not made known by it."""
     now, new_heartbeats = clock.now(), 0
     beats = {each.heartbeat.sequence: each for each in completion.heartbeats if _is_possible(each)}
@@ -83,7 +91,8 @@ def _unlogged(
             uow.journal.advance([transfer_id])
         ended_at = uow.journal.end_unlogged(transfer_id, completion.status, at=now)
         uow.commit()
-    return CompletionReceipt(accepted=0, rejected=0, heartbeats=new_heartbeats, ended_at=ended_at or now)
+    told = CompletionReceipt(accepted=0, rejected=0, heartbeats=new_heartbeats, ended_at=ended_at or now)
+    return Completed(told, completion.status, ended_at == now)
 
 
 def _enquiry_of(beats: Mapping[int, SpooledHeartbeat]) -> RecommendRequest | None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import httpx
@@ -15,7 +16,7 @@ import pytest
 import redis
 from prometheus_client.parser import text_string_to_metric_families
 
-from services.application.jobs import FitLink, RefreshModels
+from services.application.jobs import FitLink, RefreshModels, RemoveOldReleases
 from services.application.refresh_models import MAX_ATTEMPTS
 from services.embedded.valkey import EmbeddedValkey
 from services.queue.dispatcher import job_publisher
@@ -312,7 +313,13 @@ def test_the_metrics_of_all_processes_of_a_worker_are_scraped_in_one_place(
         assert found["tradewind_releases_total published"] == found["tradewind_release_seconds_count"] == 3
         assert found["tradewind_removed_total releases"] == 1
         assert found[f"tradewind_task_seconds_count done {FitLink.name}"] == 6
+        assert found["tradewind_gate_failures_total"] == 0, "a link of one row has no model to judge"
         assert found["tradewind_tenants_with_work"] == sweep["tenants_with_work"]
+        assert found[f"tradewind_swept_jobs_total {RefreshModels.name}"] == sweep["tenants_with_work"]
+        assert found[f"tradewind_swept_jobs_total {RemoveOldReleases.name}"] == 1
+        assert (
+            abs(found["tradewind_last_sweep_time_seconds"] - datetime.fromisoformat(sweep["timestamp"]).timestamp()) < 1
+        )
         running.kill_children()  # what they counted still counts
         assert scraped(metrics)["tradewind_fit_seconds_count fitted"] == 3
     fits = running.outcomes("link.fitted")

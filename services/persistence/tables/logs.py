@@ -31,6 +31,7 @@ batches = Table(
     Column("rejections", JSONB, nullable=False),
     Column("key_id", Uuid, ForeignKey("api_keys.id", ondelete="SET NULL")),
     UniqueConstraint("tenant_id", "idempotency_key"),
+    Index(None, "tenant_id", "received_at"),
 )
 
 log_quarantine = Table(
