@@ -2,8 +2,15 @@
 
 import io
 import json
+from uuid import uuid4
 
+import pytest
+
+from services.application.facts import LinkRefused
+from services.application.gate import Verdict
 from services.telemetry import Event, logger
+from workers.metrics import WorkerMetrics
+from workers.reports import Reports
 
 
 def failing(secret: str) -> None:
@@ -21,3 +28,26 @@ def test_an_error_is_logged_with_its_trace_but_without_the_values_of_variables()
     (error,) = json.loads(output.getvalue())["exception"]
     assert [frame["name"] for frame in error["frames"]][-1] == "failing"
     assert secret not in output.getvalue()
+
+
+FAILED = Verdict(
+    accuracy=0.2,
+    coverage90=0.9,
+    held_out_rows=9,
+    compared_rows=0,
+    error=None,
+    error_in_force=None,
+    reasons=("too inaccurate",),
+)
+
+
+@pytest.mark.parametrize(("verdict", "failures"), [(FAILED, 1), (None, 0)], ids=["by the gate", "nothing to judge"])
+def test_a_refused_link_is_a_failure_of_the_gate_if_there_was_a_model_to_judge(
+    verdict: Verdict | None, failures: int
+) -> None:
+    metrics = WorkerMetrics.create()
+    refused = LinkRefused(
+        tenant_id=uuid4(), release_id=1, link_id=uuid4(), reason="no", duration_s=0.1, verdict=verdict
+    )
+    Reports(metrics, logger("worker", output=io.StringIO())).report(refused)
+    assert metrics.registry.get_sample_value("tradewind_gate_failures_total") == failures
