@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 from tests.integration.agent.command import Outcome, environment, run
+from tests.integration.engine.web_servers import nginx
 from tests.integration.serving import serving
 from tests.stack import Tenant
 from tradewind.compression.codecs import Codec, Setting
@@ -139,3 +140,16 @@ def test_one_answer_of_the_service_tells_the_setting_and_what_packs_by_the_tenan
     assert {(told.answer.best.codec, told.answer.best.level) for told in after.advised.values()} == {(lz4)}
     assert "transfers of this tenant" in next(iter(after.advised.values())).answer.source
     assert after.prepared.plan.answer is not None
+
+
+@pytest.mark.parametrize(("directives", "packs"), [("gzip on; gzip_types *;", True), ("", False)])
+def test_of_a_web_server_what_it_packs_by_itself_comes_packed_and_all_else_by_the_engine(
+    tmp_path: Path, directives: str, packs: bool
+) -> None:
+    served = fill(tmp_path / "data")
+    (tmp_path / "work").mkdir()
+    with nginx(served, tmp_path / "work", server=directives) as web:
+        done, records = copied(tmp_path, *SLOW, web.url, str(tmp_path / "down"))
+    assert_same(served, tmp_path / "down")
+    assert set(records) == ({"tradewind-packed"} if packs else {"tradewind"})
+    assert (done.document["ratio"] > 1.3) is packs
