@@ -21,7 +21,9 @@ _RATIO_KEYS = {"NexusS": "NexusS", "NexusN3": "N3", "S4": "S4_printed_as_S5"}
 
 
 def _runs(phone: str, kind: str) -> list[Run]:
-    return [run_of(phone, f"000/{kind}", cc=cc) for cc in LEVELS]
+    """All levels where figures tell of each; else the least and the most."""
+    levels = LEVELS if phone in WEAK and kind != "html" else (LEVELS[0], LEVELS[-1])
+    return [run_of(phone, f"000/{kind}", cc=cc) for cc in levels]
 
 
 def _highest(phone: str, kind: str, rows: Rows) -> float:
