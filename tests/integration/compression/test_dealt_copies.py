@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import psycopg
 import pytest
 
 from tests.integration.agent.command import Outcome, environment, run
@@ -58,9 +59,9 @@ def server(root: Path) -> Iterator[Server]:
         yield running
 
 
-def copied(home: Path, *arguments: str) -> tuple[Outcome, dict[str, Any]]:
+def copied(home: Path, *arguments: str, **more: str) -> tuple[Outcome, dict[str, Any]]:
     """The command's outcome, and its records by their mover."""
-    env = environment(home, TRADEWIND_SPOOL=str(home / "spool"))
+    env = environment(home, TRADEWIND_SPOOL=str(home / "spool"), **more)
     done = run("copy", "--compress", "auto", "--json", *arguments, env=env)
     assert done.code == 0, done.err
     rows = [row for segment in (home / "spool").glob("*.ndjson") for row in segment.read_bytes().splitlines()]
@@ -153,3 +154,19 @@ def test_of_a_web_server_what_it_packs_by_itself_comes_packed_and_all_else_by_th
     assert_same(served, tmp_path / "down")
     assert set(records) == ({"tradewind-packed"} if packs else {"tradewind"})
     assert (done.document["ratio"] > 1.3) is packs
+
+
+def test_both_parts_are_logged_with_the_service_and_a_download_adds_to_the_tenants_history(
+    server: Server, tmp_path: Path, api: str, tenant: Tenant, admin_database_url: str
+) -> None:
+    known = {"TRADEWIND_URL": api, "TRADEWIND_KEY": tenant.secret}
+    done, _ = copied(tmp_path, *SLOW, f"{server.url}data/", str(tmp_path / "down"), **known)
+    assert [part["log"] for part in done.document["parts"]] == ["uploaded", "uploaded"]
+    with psycopg.connect(admin_database_url) as admin:
+        movers = admin.execute("SELECT DISTINCT mover FROM links WHERE tenant_id = %s", [tenant.id]).fetchall()
+        seen = admin.execute(
+            "SELECT count(*), count(DISTINCT codec) FROM compression_observations WHERE tenant_id = %s", [tenant.id]
+        ).fetchone()
+    assert {mover for (mover,) in movers} == {"tradewind", "tradewind-packed"}
+    assert seen is not None
+    assert seen[0] >= TABLES
