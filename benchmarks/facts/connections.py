@@ -138,7 +138,7 @@ def caches(fact: Fact, _facts: Facts) -> Finding:
     classes = {"hit": "HIT from squid", "miss": "MISS from squid", "foreign": "HIT from elsewhere", "none": ""}
     ours = {name: cache_class(header, "squid") for name, header in classes.items()}
     return elsewhere(
-        PAGES,
+        f"{PAGES}; what its proxy had already is of its users",
         [
             recomputed("objects from its proxy, %", values["squid"], printed(values["hit"]) + printed(values["miss"])),
             recomputed(
@@ -164,7 +164,7 @@ def page_classes(fact: Fact, facts: Facts) -> Finding:
         for n in (setup_values["sites"], loads)
     )
     return elsewhere(
-        PAGES,
+        f"{PAGES}; which of them were encrypted is of their year",
         [
             computed("sum of the classes, %", 100.0, sum(fact.values.values()), relative=ROUNDING, by=By.ARITHMETIC),
             property_of("shares of 100 pages or of their 1100 loads", possible, by=By.ARITHMETIC),

@@ -86,7 +86,10 @@ class Bench:
 
     def _tried(self, trial: Trial) -> None:
         yard = Yard(facts=self.facts, folder=self.folder, seed=SEED, ahead=self.ahead)
-        self._kept(trial, lambda: trial.measured(yard), lambda _: "measured")
+        try:
+            self._kept(trial, lambda: trial.measured(yard), lambda _: "measured")
+        except TradewindError as reason:  # what one needs may be missing here, and the others go on without it
+            sys.stderr.write(f"  {trial.name}: cannot be measured here: {reason}\n")
 
     def _kept(self, run: Measurable, make: Callable[[], Row], told: Callable[[Row], str]) -> None:
         """Keep what is made, and make it again where the machine was too busy for it."""

@@ -40,6 +40,16 @@ class Steady:
     def conditions(self, _facts):
         return "of 1 s"
 
+    def measured(self, _yard):
+        return {"disturbed": None}
+
+
+class Lacking(Steady):
+    name = "a trial that lacks something"
+
+    def measured(self, _yard):
+        raise InvalidValue("kernel", "has no BTF")
+
 
 FINE, WRONG = computed("a model's", 2.0, 2.0), computed("a model's", 2.0, 3.0)
 IMPOSSIBLE = recomputed("a sum", 43.5, printed(47.5))
@@ -158,3 +168,11 @@ def test_a_run_that_other_programs_disturbed_does_not_count(tmp_path):
 def test_results_of_the_papers_are_measured_where_the_testbed_can():
     assert set(FORMS) <= set(every_check())
     assert len({run.name for form in FORMS.values() for run in form.runs}) > len(FORMS)
+
+
+def test_a_trial_that_lacks_something_here_leaves_the_others_be(tmp_path, capsys):
+    bench = Bench(facts={}, log=RunLog(tmp_path / "rows"), folder=tmp_path, cut_s=1.0)
+    lacking, steady = Lacking(), Steady()
+    bench.measure([lacking, steady])
+    assert list(bench.rows([lacking, steady])) == [steady]
+    assert "a trial that lacks something: cannot be measured here: " in capsys.readouterr().err
