@@ -309,7 +309,11 @@ QUOTES = View(
         ("link_id", _OF_LINK),
         ("tier_id", "The tier; see partitions.tier_id."),
         ("book_id", "The price book in force; see prices.book_id. NULL: there was none."),
-        ("amount", "Price offered, in the currency; NULL: the book has none for the tier, or there was no book."),
+        (
+            "amount",
+            "Price offered, in the currency; NULL: the book has none for the tier, or there was no book.",
+            "amount::numeric(38, 6)",
+        ),
         ("currency", "Of the amount, by ISO 4217; NULL: there was no book."),
         ("energy_basis", "Energy that the price is about, without a book the agreement: total or dynamic."),
         ("sla", "Kind of the SLA asked for."),

@@ -100,7 +100,7 @@ def _described(connection: psycopg.Connection, sql: str, parameter_types: Sequen
             raise refusal(error, int(position) if position else None) from error
     encoding = connection.info.encoding
     columns = [
-        Column((described.fname(index) or b"").decode(encoding), described.ftype(index))
+        Column((described.fname(index) or b"").decode(encoding), described.ftype(index), described.fmod(index))
         for index in range(described.nfields)
     ]
     return _Described([described.param_type(index) for index in range(described.nparams)], columns)

@@ -6,7 +6,7 @@ they might be long: a numeric of eight bytes may have 150,000 digits.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from psycopg import sql
 
@@ -31,10 +31,11 @@ LONGEST_PER_BYTE = 18_750
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One of a statement's answer; ``type`` : its number in pg_type."""
+    """One of a statement's answer; ``type`` : its number in pg_type; ``modifier`` : its length or digits, else -1."""
 
     name: str
     type: int
+    modifier: int = -1
 
 
 def named_apart(columns: Sequence[Column]) -> Sequence[Column]:
@@ -48,7 +49,7 @@ def named_apart(columns: Sequence[Column]) -> Sequence[Column]:
             ending = f"_{number}"
             name = column.name.encode()[: LONGEST_NAME_BYTES - len(ending)].decode(errors="ignore") + ending
         taken.add(name)
-        named.append(Column(name, column.type))
+        named.append(replace(column, name=name))
     return named
 
 

@@ -143,24 +143,24 @@ class ArrowRows:
     def chunks(self) -> Iterator[bytes]:
         import pyarrow as pa  # noqa: PLC0415
 
+        from services.persistence.arrow_numbers import Numbers  # noqa: PLC0415
+
         sized = sized_rows(self._rows.statement, self._rows.columns, self._rows.most_bytes)
         try:
             self._cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(ARROW_BATCH_BYTES)})
             self._cursor.execute(self._rows.first_of(sized, names_of(self._rows.columns)))
             reader = self._cursor.fetch_record_batch()
-            sink = _Sink()
-            with pa.ipc.new_stream(sink, reader.schema) as writer:
+            numbers, sink = Numbers.of(self._rows.columns, reader.schema), _Sink()
+            with pa.ipc.new_stream(sink, numbers.schema) as writer:
                 count = 0
                 for batch in reader:
                     kept = batch.slice(0, self._limit - count)
                     self.cut |= kept.num_rows < batch.num_rows
                     count += kept.num_rows
-                    writer.write_batch(kept)
+                    writer.write_batch(numbers.in_batch(kept))
                     yield from sink.taken()
                 if self.cut:
-                    nothing = pa.RecordBatch.from_arrays(
-                        [pa.array([], field.type) for field in reader.schema], schema=reader.schema
-                    )
+                    nothing = pa.RecordBatch.from_pylist([], schema=numbers.schema)
                     writer.write_batch(nothing, custom_metadata={CUT: b"true"})
             yield from sink.taken()
         except (self._errors.Error, pa.ArrowException, OSError) as error:

@@ -2,10 +2,13 @@
 
 import csv
 import json
+import math
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from uuid import uuid4
 
+import duckdb
 import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
@@ -147,3 +150,27 @@ def test_rows_come_as_data_frames_of_both_kinds(client: Client) -> None:
     assert by_pandas["throughput_bps"].tolist() == by_polars["throughput_bps"].to_list() == [2e8] * 3
     started = [each.as_py() for each in table["started_at"]]
     assert by_pandas["started_at"].dt.to_pydatetime().tolist() == by_polars["started_at"].to_list() == started
+
+
+EXACT_AND_SUMMED = """
+    SELECT status, sum(bytes_moved) AS bytes, avg(file_count) AS files, 0.125::numeric(16, 6) AS price,
+           1234567::numeric(5, -2) AS coarse, 'Infinity'::numeric AS boundless, NULL::numeric AS unknown
+      FROM transfers GROUP BY status"""
+
+
+def test_sums_come_as_numbers_and_prices_as_exact_decimals(client: Client, tmp_path: Path) -> None:
+    result = client.warehouse.query(EXACT_AND_SUMMED)
+    (row,) = result.arrow().to_pylist()
+    assert row["bytes"] == 3 * record()["outcome"]["bytes_moved"]
+    assert row["price"] == Decimal("0.125000")
+    assert (row["coarse"], row["boundless"], row["unknown"]) == (1234600.0, math.inf, None)
+    assert (result.pandas()["bytes"] / 1e9).tolist() == [row["bytes"] / 1e9]
+    assert result.polars()["files"].mean() == row["files"] == record()["dataset"]["file_count"]
+    result.parquet(str(tmp_path / "sums.parquet"))
+    (read,) = duckdb.sql(f"SELECT sum(bytes), max(price) FROM '{tmp_path / 'sums.parquet'}'").fetchall()
+    assert read == (row["bytes"], Decimal("0.125000"))
+
+
+def test_a_decimal_that_is_no_number_is_refused_in_one_line(client: Client) -> None:
+    with pytest.raises(RequestRefused, match="nan"):
+        client.warehouse.query("SELECT 'NaN'::numeric(5, 2)").arrow()
