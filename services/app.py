@@ -143,6 +143,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     problems.install(app)
     app.add_middleware(middleware.BodyLimit)
     app.add_middleware(middleware.Measured, metrics=parts.metrics)
+    app.add_middleware(middleware.Named)
     return app
 
 

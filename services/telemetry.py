@@ -56,6 +56,7 @@ def logger(process: str, *, output: TextIO) -> FilteringBoundLogger:
     wrapped: FilteringBoundLogger = structlog.wrap_logger(
         structlog.PrintLogger(output),
         processors=[
+            structlog.contextvars.merge_contextvars,  # of the request or task that goes on: see ``jobs.REQUEST_ID``
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             # Without local variables: they hold keys and bodies.

@@ -10,7 +10,7 @@ from structlog.typing import FilteringBoundLogger
 from services.application.export_logs import Export
 from services.application.facts import HeartbeatDropped, QuotesDropped, Reporter
 from services.application.journal_heartbeats import HeartbeatJournal
-from services.application.journal_quotes import QuoteJournal
+from services.application.journal_quotes import TENANT, QuoteJournal
 from services.application.refresh_models import Refresh
 from services.application.remove_old_releases import Retention
 from services.application.retain_logs import LogRetention
@@ -68,10 +68,13 @@ class WorkerParts:
         retention = Retention(store.unit_of_work, settings.kept_releases, reporter)
 
         def on_dropped(entry: Entry, reason: str) -> None:
-            reporter.report(HeartbeatDropped(entry=entry.token, reason=reason))
+            tenant_id, transfer_id = entry.told("tenant"), entry.told("transfer")
+            reporter.report(
+                HeartbeatDropped(entry=entry.token, tenant_id=tenant_id, transfer_id=transfer_id, reason=reason)
+            )
 
         def on_quotes_dropped(entry: Entry, reason: str) -> None:
-            reporter.report(QuotesDropped(entry=entry.token, reason=reason))
+            reporter.report(QuotesDropped(entry=entry.token, tenant_id=entry.told(TENANT), reason=reason))
 
         journal = HeartbeatJournal(JournalStream(client), on_dropped, store.unit_of_work, SystemClock())
         quotes = QuoteJournal(JournalStream(client, QUOTES), on_quotes_dropped, store.unit_of_work)

@@ -9,7 +9,9 @@ from typing import Any
 
 from celery import Task
 from celery.exceptions import Retry
+from structlog.contextvars import bound_contextvars
 
+from services.application.jobs import REQUEST_ID
 from services.telemetry import Event
 from tradewind.errors import TradewindError
 from workers.parts import WorkerParts
@@ -34,7 +36,17 @@ class TimedTask(Task):  # type: ignore[misc]  # celery is untyped
         return parts
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the task; an error marked retryable is tried again later, twice as late each time."""
+        """Run the task; an error marked retryable is tried again later, twice as late each time.
+
+        Every log line until its end tells what it is about, and which request it goes back to.
+        """
+        about = {name: value for name, value in kwargs.items() if name.endswith("_id")}
+        if asked := (self.request.headers or {}).get(REQUEST_ID):
+            about[REQUEST_ID] = asked
+        with bound_contextvars(**about):
+            return self._timed(*args, **kwargs)
+
+    def _timed(self, *args: Any, **kwargs: Any) -> Any:
         began = time.monotonic()
         try:
             result = super().__call__(*args, **kwargs)

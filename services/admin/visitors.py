@@ -5,6 +5,7 @@ from typing import Annotated
 from urllib.parse import quote, urlsplit
 
 from fastapi import Depends, Request
+from structlog.contextvars import bind_contextvars
 
 from services.application.authenticate import Scope
 from services.application.sign_in import SignIns, Visitor, form_token, is_form_token
@@ -105,6 +106,7 @@ async def anyone_signed_in(request: Request, visit: MaybeVisit) -> Visit:
         raise SentElsewhere(sign_in_address(request))
     if request.method not in SAFE_METHODS and not is_form_token(await _token_sent(request), visit.secret):
         raise NotPermitted("this form is not of your session; load the page again")
+    bind_contextvars(tenant_id=str(visit.visitor.tenant_id))
     return visit
 
 

@@ -88,7 +88,7 @@ def _complete(transfer_id: UUID, body: bytes, parts: Container, principal: Princ
     if done.first:
         parts.metrics.ended(done.status, done.agreement_kept)
         told = {"status": done.status, "agreement_kept": done.agreement_kept}
-        parts.log.info(Event.TRANSFER_ENDED, tenant_id=str(principal.tenant_id), transfer_id=str(transfer_id), **told)
+        parts.log.info(Event.TRANSFER_ENDED, transfer_id=str(transfer_id), **told)
     return done.receipt
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from structlog.contextvars import bind_contextvars
 
 from services.application.authenticate import Principal, Scope
 from services.bootstrap import Container
@@ -36,10 +37,11 @@ async def key_holder(
     if credentials is None:
         raise Unauthenticated("send an API key as 'Authorization: Bearer tw_…'")
     secret = credentials.credentials
-    remembered = parts.keyring.recall(secret)
-    if remembered is not None:
-        return remembered
-    return await parts.lookups.run(("key", secret), partial(parts.keyring.authenticate, secret))
+    principal = parts.keyring.recall(secret)
+    if principal is None:
+        principal = await parts.lookups.run(("key", secret), partial(parts.keyring.authenticate, secret))
+    bind_contextvars(tenant_id=str(principal.tenant_id))
+    return principal
 
 
 AnyKey = Annotated[Principal, Depends(key_holder)]
@@ -63,7 +65,10 @@ def remembered_agent(parts: Container, authorization: bytes) -> Principal | None
     if scheme != b"Bearer":
         return None
     principal = parts.keyring.recall(secret.decode("latin-1"))
-    return principal if principal is not None and Scope.AGENT in principal.scopes else None
+    if principal is None or Scope.AGENT not in principal.scopes:
+        return None
+    bind_contextvars(tenant_id=str(principal.tenant_id))
+    return principal
 
 
 AgentKey = Annotated[Principal, Depends(KeyOf(frozenset({Scope.AGENT})))]

@@ -111,7 +111,7 @@ def _ingest(batch: LogBatch, parts: Container, principal: Principal) -> IngestRe
         parts.metrics.rows_accepted.inc(receipt.accepted)
         parts.metrics.rows_rejected.inc(receipt.rejected)
         counts = {"accepted": receipt.accepted, "rejected": receipt.rejected}
-        parts.log.info(Event.BATCH_STORED, tenant_id=str(batch.tenant_id), batch_id=str(receipt.batch_id), **counts)
+        parts.log.info(Event.BATCH_STORED, batch_id=str(receipt.batch_id), **counts)
     return receipt
 
 

@@ -1,11 +1,15 @@
-"""Around every request: how much it may send, and how long it took."""
+"""Around every request: its name, how much it may send, and how long it took."""
 
+import re
 import time
+from uuid import uuid4
 
 from prometheus_client import Counter, Histogram
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bind_contextvars, clear_contextvars
 
+from services.application.jobs import REQUEST_ID
 from services.telemetry import Metrics
 from tradewind.units import KIB, MIB
 
@@ -22,6 +26,33 @@ MAX_HAR_BYTES = 16 * MIB
 COMPLETIONS, HEARTBEATS, HARS = "/complete", "/heartbeats", "/v1/connections/analyse"
 STREAMED_ROUTES = frozenset({"/v1/logs"})
 """Routes that read their body piece by piece and keep a limit of their own."""
+
+REQUEST_ID_HEADER = b"x-request-id"
+_WELL_FORMED = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+
+
+class Named:
+    """Names each request in its answer and in every log line that it leads to; a caller may give the name."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = next((value for name, value in scope["headers"] if name == REQUEST_ID_HEADER), b"")
+        name = given if _WELL_FORMED.fullmatch(given) else uuid4().hex.encode()
+        # Not taken back at the end: what nobody foresaw is logged further out, and a server runs each request apart.
+        clear_contextvars()
+        bind_contextvars(**{REQUEST_ID: name.decode()})
+
+        async def named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), (REQUEST_ID_HEADER, name)]
+            await send(message)
+
+        await self._app(scope, receive, named)
 
 
 class BodyLimit:

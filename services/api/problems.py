@@ -9,7 +9,9 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
+from structlog.contextvars import get_contextvars
 
+from services.application.jobs import REQUEST_ID
 from services.telemetry import Event
 from tradewind import errors
 from tradewind.wire.base import reason_of
@@ -128,8 +130,11 @@ async def _http_error(_: Request, error: Exception) -> Response:
 
 async def _defect(request: Request, error: Exception) -> Response:
     """An error that nobody foresaw: told to the log, not to the caller."""
-    request.app.state.container.log.error(Event.REQUEST_FAILED, path=request.url.path, exc_info=error)
-    return problem(500, "Internal error", "the service failed; the operator's log says how")
+    about = {name: str(value) for name, value in request.path_params.items() if name.endswith("_id")}
+    request.app.state.container.log.error(Event.REQUEST_FAILED, path=request.url.path, **about, exc_info=error)
+    name = get_contextvars().get(REQUEST_ID, "")
+    detail = f"the service failed; the operator's log says how, at {REQUEST_ID} {name}"
+    return problem(500, "Internal error", detail, headers={"X-Request-ID": name})
 
 
 def describe(app: FastAPI) -> None:

@@ -115,9 +115,11 @@ class HeartbeatsJournalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatDropped:
-    """An entry of the stream of heartbeats cannot be stored."""
+    """An entry of the stream of heartbeats cannot be stored; ids as they stand there, empty where none do."""
 
     entry: str
+    tenant_id: str
+    transfer_id: str
     reason: str
 
 
@@ -131,9 +133,10 @@ class QuotesJournalled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotesDropped:
-    """An entry of the stream of quotes cannot be stored."""
+    """An entry of the stream of quotes cannot be stored; the id as it stands there."""
 
     entry: str
+    tenant_id: str
     reason: str
 
 

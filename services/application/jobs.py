@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 from uuid import UUID
 
+REQUEST_ID = "request_id"
+"""Of the request that a job goes back to: it stands in every log line of both, and travels beside the job."""
+
 
 @dataclass(frozen=True, slots=True)
 class RefreshModels:

@@ -25,6 +25,10 @@ class Entry:
     heard_at: datetime
     fields: Mapping[str, bytes]
 
+    def told(self, field: str) -> str:
+        """A field as text for people, whatever stands there."""
+        return self.fields.get(field, b"").decode(errors="replace")
+
 
 class HandedOver(Protocol):
     """A stream. Each entry is given to one taker, and again when that one has died."""

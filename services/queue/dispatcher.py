@@ -8,9 +8,10 @@ from dataclasses import fields
 import redis
 from celery import Celery
 from kombu.exceptions import OperationalError
+from structlog.contextvars import get_contextvars
 from structlog.typing import FilteringBoundLogger
 
-from services.application.jobs import Event, Job, Notice
+from services.application.jobs import REQUEST_ID, Event, Job, Notice
 from services.queue.notices import CHANNEL, encode
 
 JOBS_QUEUE = "celery"
@@ -55,7 +56,8 @@ class Dispatcher:
     def _send_job(self, job: Job) -> None:
         values = {field.name: getattr(job, field.name) for field in fields(job)}
         arguments = {name: value if isinstance(value, int) else str(value) for name, value in values.items()}
-        self._celery.send_task(job.name, kwargs=arguments, retry=False)
+        told = {REQUEST_ID: asked} if (asked := get_contextvars().get(REQUEST_ID)) else {}
+        self._celery.send_task(job.name, kwargs=arguments, headers=told, retry=False)
 
     def close(self) -> None:
         self._celery.close()
