@@ -103,3 +103,35 @@ def test_who_is_no_analyst_gets_none(provider: Tenant, api: str) -> None:
     with signed_in(api, person(provider.parts, provider, "provider")) as visitor:
         assert "Your database login" not in visitor.get("/admin/account").text
         assert visitor.submit(MAKE).status_code == 403
+
+
+BY_ITSELF = ("SET default_transaction_read_only = off", "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC")
+
+
+@pytest.mark.parametrize("where", ["here", "in another's default privileges", "in another database"])
+def test_no_trace_that_a_login_leaves_keeps_a_person_from_being_shut_out(
+    provider: Tenant, api: str, postgres: EmbeddedPostgres, where: str
+) -> None:
+    analyst = person(provider.parts, provider, "analyst")
+    with signed_in(api, analyst) as visitor, signed_in(api, person(provider.parts, provider)) as operator:
+        address, accomplice = made(visitor), made(operator)
+        name = sql.Identifier(address.split("//")[1].split(":")[0])
+        of_another = sql.SQL("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO {}").format(name)
+        elsewhere = sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(name)
+        with psycopg.connect(address, autocommit=True) as session:
+            if where == "in another database":
+                with psycopg.connect(postgres.url(database="postgres")) as admin:
+                    admin.execute(elsewhere)
+            else:
+                with psycopg.connect(accomplice if where != "here" else address, autocommit=True) as leaving:
+                    leaving.execute(BY_ITSELF[0])
+                    leaving.execute(BY_ITSELF[1] if where == "here" else of_another)
+            assert operator.submit(f"/admin/users/{id_of(analyst)}/disable").status_code == 303
+            with pytest.raises(psycopg.OperationalError):
+                session.execute(COUNT)
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(address)
+        assert visitor.get("/admin/account", follow_redirects=False).status_code == 303
+        operator.submit(f"/admin/users/{id_of(analyst)}/enable")
+    with signed_in(api, analyst) as visitor, psycopg.connect(made(visitor)) as session:
+        assert session.execute(COUNT).fetchone() == (3,)
