@@ -13,7 +13,7 @@ from services.application.transfer_journal import TransferEnd, TransferJournal, 
 from tradewind.agreement import kept
 from tradewind.dataset import ChunkKind
 from tradewind.energy import EnergyReading
-from tradewind.errors import InvalidValue
+from tradewind.errors import Conflict, InvalidValue
 from tradewind.sla import Sla
 from tradewind.transfer import LinkKey, Status
 from tradewind.wire.heartbeats import Completion, CompletionReceipt, SpooledHeartbeat
@@ -43,10 +43,12 @@ def complete_transfer(
     """Store the records and late heartbeats of a transfer, and mark it as ended, in one transaction.
 
     The transfer need not be known. Records that an upload of logs would refuse go to the quarantine; heartbeats with
-    values that no transfer can have are left out.
+    values that no transfer can have are left out. How it went is told once, and as a row of the logs tells it: what is
+    measured and billed by must not change afterwards.
 
     Raises
     ------
+    Conflict : another key began it, which is in force.
     InvalidValue : a record is of another transfer.
     """
     for number, record in enumerate(completion.records):
@@ -57,18 +59,35 @@ def complete_transfer(
     whole, now = _whole(completion.records), clock.now()
     news = _news(transfer_id, whole, completion.heartbeats, now)
     with uow:
+        _hold_to_its_key(transfer_id, uow)
         receipt = store_batch(_batch(uow.tenant_id, completion.records, limits), uow=uow, clock=clock)
         uow.journal.note([news])
         new_heartbeats = uow.journal.add([news])
         uow.journal.advance([transfer_id])
-        link_id = _link_of(whole, uow) if receipt.accepted or receipt.already_stored else None
-        end = _end(whole, now, uow.journal.agreement(transfer_id), link_id)
-        ended_at = uow.journal.end(transfer_id, end)
+        ended_at, agreement_kept = _ended(transfer_id, whole, now, uow)
         uow.commit()
     told = CompletionReceipt(
         accepted=receipt.accepted, rejected=receipt.rejected, heartbeats=new_heartbeats, ended_at=ended_at
     )
-    return Completed(told, end.status, ended_at == end.at, end.agreement_kept)
+    return Completed(told, whole.outcome.status, ended_at == now, agreement_kept)
+
+
+def _hold_to_its_key(transfer_id: UUID, uow: CompletionUnitOfWork) -> None:
+    if uow.journal.is_anothers(transfer_id):
+        raise Conflict(
+            f"transfer {transfer_id} was begun with another key: end it with that one, or revoke that one first;"
+            " records alone may be uploaded as logs"
+        )
+
+
+def _ended(
+    transfer_id: UUID, whole: WireRecord, now: datetime, uow: CompletionUnitOfWork
+) -> tuple[datetime, bool | None]:
+    """Mark the noted transfer as ended: when it ended first, and whether this end kept what was agreed on."""
+    if not uow.journal.is_logged(whole):
+        return uow.journal.end_unlogged(transfer_id, whole.outcome.status, at=now) or now, None
+    end = _end(whole, now, uow.journal.agreement(transfer_id), _link_of(whole, uow))
+    return uow.journal.end(transfer_id, end), end.agreement_kept
 
 
 def _unlogged(transfer_id: UUID, completion: Completion, *, uow: CompletionUnitOfWork, clock: Clock) -> Completed:
@@ -77,6 +96,7 @@ def _unlogged(transfer_id: UUID, completion: Completion, *, uow: CompletionUnitO
     beats = {each.heartbeat.sequence: each for each in completion.heartbeats if _is_possible(each)}
     asked = _enquiry_of(beats)
     with uow:
+        _hold_to_its_key(transfer_id, uow)
         if asked is not None:
             news = TransferNews(
                 transfer_id=transfer_id,
@@ -136,7 +156,7 @@ def _link_of(whole: WireRecord, uow: CompletionUnitOfWork) -> UUID:
     return uow.links.resolve([key])[key].id
 
 
-def _end(whole: WireRecord, now: datetime, agreement: Sla | None, link_id: UUID | None) -> TransferEnd:
+def _end(whole: WireRecord, now: datetime, agreement: Sla | None, link_id: UUID) -> TransferEnd:
     outcome = whole.outcome
     return TransferEnd(
         at=now,

@@ -76,8 +76,7 @@ class TransferNews:
 class TransferEnd:
     """How a transfer ended: bytes in all, the mean rate, its duration, and the energy of the ends that were metered.
 
-    ``agreement_kept`` : ``None`` where nothing was agreed, or what was measured cannot tell. ``link_id`` of its
-    record, ``None`` where that was refused.
+    ``link_id`` : of its record. ``agreement_kept`` : ``None`` where nothing was agreed, or nothing measured tells.
     """
 
     at: datetime
@@ -85,9 +84,9 @@ class TransferEnd:
     bytes_moved: int
     throughput_bps: float
     duration_s: float
+    link_id: UUID
     energy: Sequence[WireEnergy] = ()
     agreement_kept: bool | None = None
-    link_id: UUID | None = None
 
     @property
     def energy_j(self) -> float | None:
@@ -136,8 +135,14 @@ class TransferJournal(Protocol):
     def agreement(self, transfer_id: UUID) -> Sla | None:
         """What was agreed on for a noted transfer, as far as it is known."""
 
+    def is_anothers(self, transfer_id: UUID) -> bool:
+        """Whether a key other than the one that acts began the transfer, and is in force."""
+
+    def is_logged(self, record: WireRecord) -> bool:
+        """Whether a row of the logs tells how it ended as the record does."""
+
     def end(self, transfer_id: UUID, end: TransferEnd) -> datetime:
-        """Mark a noted transfer as ended; when it ended first."""
+        """Mark a noted transfer as ended, as it was told first; when it ended first."""
 
     def end_unlogged(self, transfer_id: UUID, status: Status, *, at: datetime) -> datetime | None:
         """Mark a transfer as ended unless it is; when it ended, ``None`` for one that is not known."""

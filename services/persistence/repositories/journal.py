@@ -9,15 +9,16 @@ from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.transfer_journal import ANY, Journalled, TransferEnd, TransferNews, Wanted
+from services.persistence.bulk_copy import COLUMNS, record_values
 from services.persistence.repositories.months_of_logs import ClosedMonths
-from services.persistence.tables import transfer_samples, transfers
+from services.persistence.repositories.sample_rows import sample_of, sample_values
+from services.persistence.tables import api_keys, transfer_logs, transfer_samples, transfers
 from tradewind.errors import NotFound
 from tradewind.sla import Sla
 from tradewind.transfer import Status
-from tradewind.wire.heartbeats import SpooledHeartbeat
 from tradewind.wire.recommendations import WireSla
-from tradewind.wire.records import WireEnergy
-from tradewind.wire.transfers import Expected, SampleDecision, TransferSample, TransferState, TransferSummary
+from tradewind.wire.records import WireEnergy, WireRecord
+from tradewind.wire.transfers import Expected, TransferSample, TransferState, TransferSummary
 
 _MONTHS_WITHOUT_PARTITION = text(
     "SELECT month FROM unnest(CAST(:months AS date[])) AS month"
@@ -40,6 +41,11 @@ _ADVANCE = text(
      WHERE known.tenant_id = :tenant_id AND known.id = whole.id
     """
 )
+
+_TELLS_THE_END = (
+    "started_at", "ended_at", "transfer_id", "status", "bytes_moved", "throughput_bps",
+    "source_energy_j", "source_dynamic_j", "destination_energy_j", "destination_dynamic_j",
+)  # fmt: skip
 
 
 class TransferJournal:
@@ -101,7 +107,7 @@ class TransferJournal:
         rows = [
             {"tenant_id": self._tenant_id, "transfer_id": each.transfer_id}
             | {"transfer_started_at": started_at[each.transfer_id]}
-            | _sample(beat)
+            | sample_values(beat)
             for each in news
             for beat in each.beats.values()
         ]
@@ -132,13 +138,29 @@ class TransferJournal:
         asked = self._connection.execute(select(transfers.c.enquiry).where(transfers.c.id == transfer_id)).scalar_one()
         return None if asked is None else WireSla.model_validate(asked["sla"]).to_sla()
 
+    def is_anothers(self, transfer_id: UUID) -> bool:
+        """Whether a key other than the one that acts began the transfer, and is in force."""
+        known = transfers.c
+        begun = select(api_keys.c.id).join(transfers, known.key_id == api_keys.c.id)
+        found = begun.where(known.id == transfer_id, api_keys.c.id != self._key_id, api_keys.c.revoked_at.is_(None))
+        return self._connection.execute(found).first() is not None
+
+    def is_logged(self, record: WireRecord) -> bool:
+        """Whether a row of the logs tells how it ended as the record does."""
+        values = record_values(record)
+        told = dict(zip(COLUMNS[-len(values) :], values, strict=True))
+        same = (transfer_logs.c[name].is_not_distinct_from(told[name]) for name in _TELLS_THE_END)
+        found = select(transfer_logs.c.id).where(transfer_logs.c.id == record.id, *same)
+        return self._connection.execute(found).first() is not None
+
     def end(self, transfer_id: UUID, end: TransferEnd) -> datetime:
-        """Mark a noted transfer as ended; when it ended first."""
-        ended_at: datetime = self._connection.execute(
+        """Mark a noted transfer as ended, as it was told first; when it ended first."""
+        known = transfers.c
+        self._connection.execute(
             update(transfers)
-            .where(transfers.c.id == transfer_id)
+            .where(known.id == transfer_id, known.duration_s.is_(None))  # which every end tells that is logged
             .values(
-                ended_at=func.coalesce(transfers.c.ended_at, end.at),
+                ended_at=func.coalesce(known.ended_at, end.at),
                 status=end.status.value,
                 bytes_moved=end.bytes_moved,
                 throughput_bps=end.throughput_bps,
@@ -146,9 +168,11 @@ class TransferJournal:
                 duration_s=end.duration_s,
                 energy=[each.model_dump(mode="json", exclude_none=True) for each in end.energy],
                 agreement_kept=end.agreement_kept,
-                **({} if end.link_id is None else {"link_id": end.link_id}),
+                link_id=end.link_id,
             )
-            .returning(transfers.c.ended_at)
+        )
+        ended_at: datetime = self._connection.execute(
+            select(known.ended_at).where(known.id == transfer_id)
         ).scalar_one()
         return ended_at
 
@@ -211,7 +235,7 @@ class TransferJournal:
             .order_by(transfer_samples.c.sequence)
             .limit(limit)
         )
-        return [_told(row) for row in rows]
+        return [sample_of(row) for row in rows]
 
     def _transfer(self, news: TransferNews) -> dict[str, Any]:
         workload = news.workload
@@ -303,39 +327,3 @@ def _summary(row: Row[Any], now: datetime) -> TransferSummary:
     plain = {name: getattr(row, name) for name in TransferSummary.model_fields.keys() - made}
     promised = None if row.expected is None else row.expected.get("feasible")
     return TransferSummary(transfer_id=row.id, state=_state(row, now), agreement_promised=promised, **plain)
-
-
-_SAME_IN_A_HEARTBEAT = (
-    "sequence", "at", "interval_s", "bytes_moved", "throughput_bps", "remaining_bytes", "remaining_files",
-    "rtt_s", "min_rtt_s", "sent_bytes", "retransmitted_bytes", "power_w", "power_method", "power_quality",
-)  # fmt: skip
-_USAGE = ("cpu", "memory", "disk", "nic")
-
-
-def _sample(beat: SpooledHeartbeat) -> dict[str, Any]:
-    heartbeat = beat.heartbeat
-    return {
-        **{name: getattr(heartbeat, name) for name in _SAME_IN_A_HEARTBEAT},
-        **{f"usage_{part}": getattr(heartbeat.usage, part, None) for part in _USAGE},
-        "parameters": heartbeat.parameters.model_dump(exclude_none=True),
-        "chunks": [each.model_dump(mode="json", exclude_none=True) for each in heartbeat.chunks],
-        "decided_chunks": [each.model_dump(mode="json", exclude_none=True) for each in beat.chunks],
-        "changed": beat.changed,
-        "kind": beat.kind,
-        "reason": beat.reason,
-        "sla_bank": beat.sla_bank,
-    }
-
-
-def _told(row: Row[Any]) -> TransferSample:
-    usage = {part: getattr(row, f"usage_{part}") for part in _USAGE}
-    decision = SampleDecision(
-        chunks=row.decided_chunks, changed=row.changed, kind=row.kind, reason=row.reason, sla_bank=row.sla_bank
-    )
-    return TransferSample(
-        **{name: getattr(row, name) for name in _SAME_IN_A_HEARTBEAT},
-        usage=usage if any(value is not None for value in usage.values()) else None,
-        parameters=row.parameters,
-        chunks=row.chunks,
-        decision=decision,
-    )
