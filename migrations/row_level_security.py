@@ -12,6 +12,7 @@ from alembic import op
 OWNER = "tradewind_owner"
 APP = "tradewind_app"
 READER = "tradewind_reader"
+TOOLS = "tradewind_tools"
 CURRENT_TENANT = "nullif(current_setting('tradewind.tenant', true), '')::uuid"
 TENANT_OF_LOGIN = "substring(session_user::text from '^tradewind_[a-z]+_([0-9a-f]{32})(_[0-9a-f]{12})?$')::uuid"
 """``session_user`` is who logged in, whatever role or setting was put on since; a part of a person's id may follow."""

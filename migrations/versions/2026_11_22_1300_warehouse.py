@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from migrations.row_level_security import APP, OWNER, READER, let_readers, protect, publish_function
+from migrations.row_level_security import APP, OWNER, READER, TOOLS, let_readers, protect, publish_function
 from migrations.warehouse_views import READ_TABLES, VIEWS, statements
 
 revision = "2026_11_22_1300"
@@ -109,6 +109,9 @@ MAKE_READER = f"""
         EXECUTE format('ALTER ROLE %I RESET ALL', login);  -- one that could not be dropped
         EXECUTE format('ALTER ROLE %I LOGIN CONNECTION LIMIT %s PASSWORD %L', login, connections, new_password);
         EXECUTE format('GRANT {READER} TO %I WITH INHERIT TRUE, SET FALSE', login);
+        IF login !~ '^tradewind_query_' THEN
+            EXECUTE format('GRANT {TOOLS} TO %I WITH INHERIT TRUE, SET FALSE', login);
+        END IF;
         EXECUTE format('ALTER ROLE %I SET default_transaction_read_only = on', login);
         EXECUTE format('ALTER ROLE %I SET statement_timeout = %L', login, '5min');
         EXECUTE format('ALTER ROLE %I SET idle_in_transaction_session_timeout = %L', login, '10min');
@@ -129,7 +132,7 @@ DROP_READER = f"""
         EXECUTE format('ALTER ROLE %I NOLOGIN', login);
         EXECUTE format('GRANT %I TO CURRENT_USER WITH INHERIT TRUE, SET FALSE', login);  -- to end its sessions
         PERFORM pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = login;
-        EXECUTE format('REVOKE {READER} FROM %I', login);  -- whoever came in meanwhile reads nothing
+        EXECUTE format('REVOKE {READER}, {TOOLS} FROM %I', login);  -- whoever came in meanwhile reads nothing
         BEGIN
             EXECUTE format('DROP OWNED BY %I', login);
             EXECUTE format('DROP ROLE %I', login);

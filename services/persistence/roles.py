@@ -5,6 +5,7 @@ role, because superusers and roles with BYPASSRLS would not be bound by row-leve
 logins have in common; the owner's functions make those logins, one by one, and so the owner may make roles.
 """
 
+from collections.abc import Sequence
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import psycopg
@@ -14,11 +15,22 @@ OWNER = "tradewind_owner"
 APP = "tradewind_app"
 READER = "tradewind_reader"
 
-WRITERS_OF_LARGE_OBJECTS = (
-    "lo_create(oid)", "lo_creat(integer)", "lo_from_bytea(oid, bytea)", "lo_put(oid, bigint, bytea)",
-    "lowrite(integer, bytea)", "lo_truncate(integer, integer)", "lo_truncate64(integer, bigint)", "lo_unlink(oid)",
-)  # fmt: skip
+TOOLS = "tradewind_tools"
+"""What logins of people's own programs have and the service's queries have not: `set_config`, which pgAdmin and asyncpg
+call when they connect. In a query it would lift limits such as ``work_mem`` before the query that it is part of."""
+
+MAKING_LARGE_OBJECTS = "^(lo_(create|creat|from_bytea|put|truncate|truncate64|unlink)|lowrite)$"
 """Functions by which any login can store data, unless they are taken away."""
+
+FOR_THE_SERVICE_ALONE = (
+    "^(pg_(try_)?advisory_.*|pg_logical_emit_message|pg_notify|pg_export_snapshot|pg_current_xact_id|txid_current)$"
+)
+"""Functions that hold or fill what all sessions share, in a read-only transaction too: locks (the service's own order
+rests on them; whoever else held one would have everybody wait), the log ahead, the queue of notifications, files of
+snapshots, numbers of transactions."""
+
+MAINTENANCE = ("postgres", "template1")
+"""Databases that a server has from the beginning, open to every role."""
 
 TEMPORARY_FILES = "4GB"
 """What one session of an analyst may fill the disk with while it sorts and joins."""
@@ -38,6 +50,7 @@ def prepare_roles(admin_url: str, *, app_password: str | None = None) -> None:
         _create(connection, OWNER, sql.SQL("NOLOGIN NOBYPASSRLS"))
         _create(connection, APP, sql.SQL("LOGIN NOBYPASSRLS"))
         _create(connection, READER, sql.SQL("NOLOGIN NOBYPASSRLS"))
+        _create(connection, TOOLS, sql.SQL("NOLOGIN NOBYPASSRLS"))
         if app_password is not None:
             statement = sql.SQL("ALTER ROLE {} PASSWORD {}")
             connection.execute(statement.format(sql.Identifier(APP), sql.Literal(app_password)))
@@ -49,11 +62,11 @@ def prepare_roles(admin_url: str, *, app_password: str | None = None) -> None:
 
 def _let_nobody_else_in(connection: psycopg.Connection) -> None:
     """Take from PUBLIC, and so from readers, what it has by default: to name our tables, and to store data."""
-    owner, app, reader = sql.Identifier(OWNER), sql.Identifier(APP), sql.Identifier(READER)
+    owner, app, reader, tools = (sql.Identifier(role) for role in (OWNER, APP, READER, TOOLS))
     database = sql.Identifier(connection.info.dbname)
     for statement in (
         sql.SQL("ALTER ROLE {} CREATEROLE").format(owner),
-        sql.SQL("GRANT {} TO {} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE").format(reader, owner),
+        sql.SQL("GRANT {}, {} TO {} WITH ADMIN TRUE, INHERIT FALSE, SET FALSE").format(reader, tools, owner),
         sql.SQL("GRANT CREATE ON DATABASE {} TO {}").format(database, owner),
         sql.SQL("REVOKE ALL ON SCHEMA public FROM PUBLIC"),
         sql.SQL("GRANT TEMPORARY ON DATABASE {} TO {}, {}").format(database, owner, app),
@@ -64,23 +77,40 @@ def _let_nobody_else_in(connection: psycopg.Connection) -> None:
         False,
     )
     if superuser:  # nobody else may; then an analyst can store large objects, hold our locks and fill the disk
-        for function in WRITERS_OF_LARGE_OBJECTS:
-            connection.execute(sql.SQL("REVOKE EXECUTE ON FUNCTION {} FROM PUBLIC").format(sql.SQL(function)))
-        _keep_locks(connection)
+        _keep_functions(connection, MAKING_LARGE_OBJECTS, to=())
+        _keep_functions(connection, FOR_THE_SERVICE_ALONE, to=(OWNER, APP))
+        _keep_functions(connection, "^set_config$", to=(OWNER, APP, TOOLS))
+        for statement in (  # DO runs what may burn a number of transactions in each turn of a loop
+            sql.SQL("GRANT USAGE ON LANGUAGE plpgsql TO {}, {}").format(owner, app),
+            sql.SQL("REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC"),
+        ):
+            connection.execute(statement)
         _bound_temporary_files(connection, database)
+        _close_maintenance(connection)
 
 
-def _keep_locks(connection: psycopg.Connection) -> None:
-    """Leave advisory locks to the service: whoever else held one of its own would have everybody wait."""
-    owner, app = sql.Identifier(OWNER), sql.Identifier(APP)
+def _keep_functions(connection: psycopg.Connection, names: str, *, to: Sequence[str]) -> None:
+    """Leave PostgreSQL's functions of these names, a regular expression, to these roles alone."""
     functions = connection.execute(
-        "SELECT oid::regprocedure::text FROM pg_proc "
-        "WHERE pronamespace = 'pg_catalog'::regnamespace AND proname ~ '^pg_(try_)?advisory_'"
+        "SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace AND proname ~ %s",
+        [names],
     ).fetchall()
     for (name,) in functions:
         function = sql.SQL(name)
-        connection.execute(sql.SQL("GRANT EXECUTE ON FUNCTION {} TO {}, {}").format(function, owner, app))
+        for role in to:
+            connection.execute(sql.SQL("GRANT EXECUTE ON FUNCTION {} TO {}").format(function, sql.Identifier(role)))
         connection.execute(sql.SQL("REVOKE EXECUTE ON FUNCTION {} FROM PUBLIC").format(function))
+
+
+def _close_maintenance(connection: psycopg.Connection) -> None:
+    """Let readers into no database where none of this is taken away; on a server of others' too, that is theirs."""
+    databases = {name for (name,) in connection.execute("SELECT datname FROM pg_database")}
+    if databases - {connection.info.dbname, "template0", *MAINTENANCE}:
+        return
+    for name in databases.intersection(MAINTENANCE) - {connection.info.dbname}:
+        database = sql.Identifier(name)
+        connection.execute(sql.SQL("GRANT CONNECT ON DATABASE {} TO pg_monitor").format(database))
+        connection.execute(sql.SQL("REVOKE CONNECT ON DATABASE {} FROM PUBLIC").format(database))
 
 
 def _bound_temporary_files(connection: psycopg.Connection, database: sql.Identifier) -> None:

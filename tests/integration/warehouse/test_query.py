@@ -116,10 +116,9 @@ def test_too_many_rows_are_refused(analyst: httpx.Client, format_: str) -> None:
 @pytest.mark.parametrize("format_", ["json", "csv", "arrow"])
 def test_what_runs_forever_is_stopped_at_the_time_limit(analyst: httpx.Client, format_: str) -> None:
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT 1 FROM n) SELECT max(i) FROM n"
-    for sql in (endless, "SELECT set_config('statement_timeout', '0', false), pg_sleep(60)"):
-        answer = ask(analyst, sql, format=format_)
-        assert answer.status_code == 422
-        assert answer.json()["detail"] == "the query was stopped after 2 s, the limit"
+    answer = ask(analyst, endless, format=format_)
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == "the query was stopped after 2 s, the limit"
 
 
 REFUSED = {
@@ -158,11 +157,14 @@ REFUSED = {
     "SELECT * FROM public.api_keys": ("42501", "schema public"),
     "SELECT query_to_xml('SELECT secret_sha256 FROM public.api_keys', true, true, '')": ("42501", "schema public"),
     "SELECT public.open_warehouse_login('reader', 'x')": ("42501", "schema public"),
-    "SELECT set_config('role', 'tradewind_app', false)": ("42501", 'set role "tradewind_app"'),
-    "SELECT set_config('role', 'tradewind_owner', false)": ("42501", "set role"),
-    "SELECT set_config('role', 'tradewind_reader', false)": ("42501", "set role"),
-    "SELECT set_config('session_authorization', 'postgres', false)": ("42501", "session authorization"),
-    "SELECT set_config('transaction_read_only', 'off', false)": ("25001", None),
+    "SELECT set_config('role', 'tradewind_app', false)": ("42501", "set_config"),
+    "SELECT set_config('session_authorization', 'postgres', false)": ("42501", "set_config"),
+    "SELECT set_config('transaction_read_only', 'off', false)": ("42501", "set_config"),
+    "SELECT set_config('statement_timeout', '0', false), pg_sleep(60)": ("42501", "set_config"),
+    "WITH s AS MATERIALIZED (SELECT set_config('work_mem', '2GB', false) v) SELECT * FROM s": ("42501", "set_config"),
+    "SELECT query_to_xml('SELECT set_config(''work_mem'', ''2GB'', false)', true, true, '')": ("42501", "set_config"),
+    "UPDATE pg_settings SET setting = '2GB' WHERE name = 'work_mem'": (None, None),
+    "WITH s AS (UPDATE pg_settings SET setting = '2GB' WHERE name = 'work_mem' RETURNING 1) TABLE s": (None, None),
     "SELECT 1/0": ("22012", "division by zero"),
     "EXPLAIN SELECT 1": (None, "only rows can be asked for"),
     "SELECT '\0'": (None, "zero byte"),
@@ -210,14 +212,11 @@ def test_another_tenant_is_not_read_whatever_is_set(provider: Tenant, api: str, 
     stranger = new_tenant(parts, provider.database_url)
     with stranger.client(api, Scope.ANALYST) as client:
         assert rows(ask(client, "SELECT 1 FROM transfers")) == []
-        for setting in ("tradewind.tenant", "app.tenant"):
-            setting_put = f"(SELECT set_config('{setting}', '{provider.id}', false) AS s OFFSET 0)"
-            crafty = f"SELECT t.id FROM {setting_put} x, LATERAL (SELECT id FROM transfers WHERE x.s <> '') t"
-            assert rows(ask(client, crafty)) == []
+        setting_put = f"(SELECT set_config('tradewind.tenant', '{provider.id}', false) AS s OFFSET 0)"
+        crafty = f"SELECT t.id FROM {setting_put} x, LATERAL (SELECT id FROM transfers WHERE x.s <> '') t"
         inner = f"SELECT query_to_xml('SELECT id FROM transfers', true, true, '')::text AS found FROM {setting_put} x"
-        assert "<id>" not in rows(ask(client, inner))[0]["found"]
-        others = f"SELECT set_config('role', 'tradewind_query_{provider.id.hex}', false)"
-        assert ask(client, others).status_code == 422
+        for sql in (crafty, inner, f"SELECT set_config('role', 'tradewind_query_{provider.id.hex}', false)"):
+            assert ask(client, sql).status_code == 422
 
 
 def test_the_scope_is_asked_for(provider: Tenant, api: str) -> None:

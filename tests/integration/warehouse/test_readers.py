@@ -11,7 +11,7 @@ from psycopg import sql
 
 from services.application.authenticate import Scope
 from services.embedded.postgres import EmbeddedPostgres
-from services.persistence.roles import READER
+from services.persistence.roles import READER, prepare_roles
 from services.persistence.store import prepare_database
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant
@@ -98,6 +98,13 @@ WRITES = (
     "TRUNCATE public.transfer_logs",
     "SELECT lo_create(0)",
     "SELECT lo_from_bytea(0, 'x')",
+    "SELECT pg_logical_emit_message(false, 'a', 'x')",
+    "SELECT pg_logical_emit_message(true, 'a', 'x'::bytea)",
+    "SELECT pg_notify('a', 'x')",
+    "SELECT pg_export_snapshot()",
+    "SELECT pg_current_xact_id()",
+    "SELECT txid_current()",
+    "DO 'BEGIN END'",
     "CREATE ROLE mine",
     "GRANT tradewind_app TO CURRENT_USER",
     "COPY (SELECT 1) TO PROGRAM 'true'",
@@ -111,6 +118,28 @@ def test_a_reader_writes_nothing_although_it_turns_read_only_off(dsn: str, state
         session.execute("SET default_transaction_read_only = off")
         with pytest.raises((psycopg.errors.InsufficientPrivilege, psycopg.errors.ObjectNotInPrerequisiteState)):
             session.execute(statement)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("other", ["postgres", "template1"])
+def test_a_reader_connects_to_no_other_database(dsn: str, other: str) -> None:
+    with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
+        psycopg.connect(f"{dsn.rpartition('/')[0]}/{other}")
+
+
+def test_databases_of_a_server_of_others_are_left_as_they_are(postgres: EmbeddedPostgres) -> None:
+    with psycopg.connect(postgres.url(), autocommit=True) as admin:
+        admin.execute("CREATE DATABASE theirs")
+        admin.execute("GRANT CONNECT ON DATABASE postgres TO PUBLIC")
+        prepare_roles(postgres.url())
+        shared = admin.execute("SELECT has_database_privilege('public', 'postgres', 'CONNECT')").fetchone()
+        admin.execute("DROP DATABASE theirs")
+        admin.execute("REVOKE CONNECT ON DATABASE postgres FROM PUBLIC")
+    assert shared == (True,)
+
+
+def test_the_queue_of_notifications_which_every_login_may_fill_is_small(database_url: str) -> None:
+    with psycopg.connect(database_url) as session:
+        assert session.execute("SHOW max_notify_queue_pages").fetchone() == ("64",)
 
 
 @pytest.mark.parametrize("call", ["pg_advisory_lock(1)", "pg_try_advisory_xact_lock(1, 2)"])
