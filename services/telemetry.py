@@ -3,13 +3,15 @@
 Event names are listed here, so that a search for one finds every place that says it, and dashboards can rely on them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self, TextIO
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram, Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 from structlog.tracebacks import ExceptionDictTransformer
 from structlog.typing import FilteringBoundLogger
 
@@ -127,51 +129,58 @@ def _agreements(registry: CollectorRegistry) -> Counter:
     return counter
 
 
-def state_metrics(state: ServiceState) -> CollectorRegistry:
+class StateMetrics(Collector):
     """The state of the service as metrics; what could not be asked has no sample, and ``tradewind_watched`` says so."""
-    registry = CollectorRegistry()
 
-    def told(name: str, help_text: str, values: Mapping[str, float | None], label: str = "") -> None:
-        gauge = Gauge(f"tradewind_{name}", help_text, [label] if label else [], registry=registry)
-        for of, value in values.items():
-            if value is not None:
-                (gauge.labels(of) if label else gauge).set(value)
-        if not label and values[""] is None:
-            registry.unregister(gauge)
+    def __init__(self, state: ServiceState) -> None:
+        self._state = state
 
-    queued = state.queued
-    watched = {"database": float(state.live_transfers is not None), "redis": float(queued is not None)}
-    told("watched", "1 where the part answers whoever watches over the service, else 0.", watched, "part")
-    told(
-        "ingest_lag_seconds",
-        "Age in seconds of the oldest rows that are due to be learned and that their tenant's release does not know.",
-        {"": state.ingest_lag_s},
-    )
-    told(
-        "oldest_release_age_seconds",
-        "Age in seconds of the release that is in force for longest, of all tenants.",
-        {"": state.oldest_release_s},
-    )
-    told("live_transfers", "Transfers that are going on.", {"": state.live_transfers})
-    told(
-        "days_to_export",
-        "Days of tenants' views that are over and not exported as they are.",
-        {"": state.days_to_export},
-    )
-    told("months_overdue", "Months of logs that are older than is kept, and still there.", {"": state.months_overdue})
-    told("queue_jobs", "Jobs that no worker has taken, by queue.", queued.jobs if queued else {}, "queue")
-    told("taken_jobs", "Jobs that a worker has taken and not done.", {"": queued.taken_jobs if queued else None})
-    streams = queued.streams if queued else {}
-    told(
-        "journal_entries",
-        "Entries that wait to be stored in the database, by stream.",
-        {name: each.entries for name, each in streams.items()},
-        "stream",
-    )
-    told(
-        "journal_age_seconds",
-        "Time in seconds that the oldest entry has waited to be stored in the database, by stream.",
-        {name: each.oldest_s for name, each in streams.items()},
-        "stream",
-    )
-    return registry
+    def collect(self) -> Iterator[Metric]:
+        state, queued = self._state, self._state.queued
+        streams = queued.streams if queued else {}
+        yield _by_label(
+            "watched",
+            "1 where the part answers whoever watches over the service, else 0.",
+            "part",
+            {"database": state.live_transfers is not None, "redis": queued is not None},
+        )
+        yield _one(
+            "ingest_lag_seconds",
+            "Age in seconds of the oldest rows that are due to be learned, and that no release in force knows.",
+            state.ingest_lag_s,
+        )
+        yield _one(
+            "oldest_release_age_seconds",
+            "Age in seconds of the release that is in force for longest, of all tenants.",
+            state.oldest_release_s,
+        )
+        yield _one("live_transfers", "Transfers that are going on.", state.live_transfers)
+        yield _one("days_to_export", "Days of tenants' views that are over and not exported.", state.days_to_export)
+        yield _one("months_overdue", "Months of logs that are older than is kept.", state.months_overdue)
+        yield _by_label(
+            "queue_jobs", "Jobs that no worker has taken, by queue.", "queue", queued.jobs if queued else {}
+        )
+        yield _one("taken_jobs", "Jobs that a worker has taken and not done.", queued.taken_jobs if queued else None)
+        yield _by_label(
+            "journal_entries",
+            "Entries that wait to be stored in the database, by stream.",
+            "stream",
+            {name: each.entries for name, each in streams.items()},
+        )
+        yield _by_label(
+            "journal_age_seconds",
+            "Time in seconds that the oldest entry has waited to be stored in the database, by stream.",
+            "stream",
+            {name: each.oldest_s for name, each in streams.items()},
+        )
+
+
+def _one(name: str, help_text: str, value: float | None) -> Metric:
+    return GaugeMetricFamily(f"tradewind_{name}", help_text, value=value)
+
+
+def _by_label(name: str, help_text: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(f"tradewind_{name}", help_text, labels=[label])
+    for of, value in values.items():
+        family.add_metric([of], value)
+    return family

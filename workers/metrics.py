@@ -66,9 +66,7 @@ class WorkerMetrics:
             ),
             releases=Counter("tradewind_releases", "Complete releases.", ["outcome"], registry=registry),
             removed=Counter("tradewind_removed", "Old releases and models removed.", ["what"], registry=registry),
-            rolled_up_days=Counter(
-                "tradewind_rolled_up_days", "Days of links that were added up anew.", registry=registry
-            ),
+            rolled_up_days=Counter("tradewind_rollups", "Days of links that were added up anew.", registry=registry),
             exported_rows=Counter("tradewind_exported_rows", "Log rows written as Parquet.", registry=registry),
             heartbeats=Counter(
                 "tradewind_heartbeats", "Heartbeats taken from the stream.", ["outcome"], registry=registry
@@ -82,7 +80,7 @@ class WorkerMetrics:
             swept_jobs=Counter(
                 "tradewind_swept_jobs",
                 "Jobs that the sweep sent because their own were lost or had to wait.",
-                ["job"],
+                ["task"],
                 registry=registry,
             ),
             last_sweep=Gauge(

@@ -5,11 +5,11 @@ No key is needed and none helps.
 
 import redis
 from fastapi import APIRouter, Response
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from services.api.dependencies import Parts
 from services.api.problems import Problem
-from services.telemetry import state_metrics
+from services.telemetry import StateMetrics
 from tradewind.errors import Unavailable
 
 router = APIRouter(tags=["probes"])
@@ -43,4 +43,6 @@ def metrics(parts: Parts) -> Response:
 async def service_metrics(parts: Parts) -> Response:
     """What lies in the store and in the queues, in Prometheus' text format: the same from every process, so ask one."""
     state = await parts.lookups.run("state of the service", parts.watch.read)
-    return Response(generate_latest(state_metrics(state)), media_type=CONTENT_TYPE_LATEST)
+    registry = CollectorRegistry()
+    registry.register(StateMetrics(state))
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES = COMPOSE["services"]
 OWN = {"migrate", "api", "worker", "journal", "beat"}
+WATCHING = {"prometheus", "grafana"}
 DOCKERFILE = (ROOT / "infra" / "Dockerfile").read_text(encoding="utf-8")
 SERVER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -127,12 +128,12 @@ def test_variables_of_the_host_are_settings_too():
 
 
 def test_the_administrator_of_the_database_is_known_to_migrate_alone():
-    assert [name for name, each in SERVICES.items() if "admin_database_url" in each["secrets"]] == ["migrate"]
+    assert [name for name, each in SERVICES.items() if "admin_database_url" in each.get("secrets", [])] == ["migrate"]
 
 
 def test_each_service_mounts_the_secrets_that_it_names():
     for name, service in SERVICES.items():
-        assert set(re.findall(r"/run/secrets/(\w+)", str(service))) == set(service["secrets"]), name
+        assert set(re.findall(r"/run/secrets/(\w+)", str(service))) == set(service.get("secrets", [])), name
 
 
 def test_the_secrets_are_made_for_what_compose_mounts(secrets):
@@ -184,8 +185,27 @@ def test_all_but_migrate_start_again_and_say_whether_they_are_well():
         assert SERVICES[name]["healthcheck"]["test"], name
 
 
-def test_own_processes_have_no_rights_that_they_do_not_need():
-    for name in OWN:
+def test_who_watches_is_asked_for_apart_and_by_nobody_elsewhere():
+    assert {name for name, each in SERVICES.items() if each.get("profiles") == ["watch"]} == WATCHING
+    for name in WATCHING:
+        assert not SERVICES[name]["user"].startswith(("0", "root")), name
+        assert [port.split(":")[0] for port in SERVICES[name]["ports"]] == ["127.0.0.1"], name
+        for volume in SERVICES[name]["volumes"]:
+            source, _, options = volume.partition(":")
+            assert source in COMPOSE["volumes"] or ((ROOT / source).exists() and options.endswith(":ro")), volume
+
+
+def test_a_password_of_grafana_is_added_to_secrets_of_an_earlier_version(secrets):
+    (secrets / "grafana_password").unlink()
+    before = {path.name: path.read_text() for path in secrets.iterdir()}
+    subprocess.run([secrets.parent / "infra" / "compose-secrets"], check=True, stderr=subprocess.PIPE)
+    after = {path.name: path.read_text() for path in secrets.iterdir()}
+    assert re.fullmatch(r"\w{40}\n", after.pop("grafana_password"))
+    assert after == before
+
+
+def test_no_process_has_rights_that_it_does_not_need():
+    for name in OWN | WATCHING:
         assert SERVICES[name]["read_only"], name
         assert SERVICES[name]["cap_drop"] == ["ALL"], name
     assert re.search(r"^USER (?!root)\w+$", DOCKERFILE, re.MULTILINE)

@@ -1,0 +1,219 @@
+"""Alerts and the dashboard, as Prometheus' own tool judges them, and beside what the service tells."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+import yaml
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from workers.metrics import WorkerMetrics
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = ROOT / "infra" / "prometheus" / "alerts.yml"
+ALERTS = {rule["alert"]: rule for rule in yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"][0]["rules"]}
+DASHBOARD = json.loads((ROOT / "infra" / "grafana" / "dashboards" / "tradewind.json").read_text(encoding="utf-8"))
+QUERIES = [target["expr"] for panel in DASHBOARD["panels"] for target in panel.get("targets", [])]
+
+OF_PROMETHEUS = {"up"}
+HOURS = 60
+
+
+class Case(NamedTuple):
+    """Series, a value or a slope a minute, that an alert is about; the fewer or smaller ``quiet`` ones are no alert.
+
+    ``labels`` : of the alert, beside its severity. ``minutes`` : from the first sample until one looks.
+    """
+
+    firing: dict[str, str]
+    quiet: dict[str, str]
+    labels: Mapping[str, str] = MappingProxyType({})
+    minutes: int = 3 * HOURS
+
+
+def steady(value: float) -> str:
+    return f"{value}+0"
+
+
+def rising(a_minute: float) -> str:
+    return f"0+{a_minute}"
+
+
+def of(name: str, **labels: str) -> str:
+    return f"{name}{{{','.join(f'{label}={json.dumps(value)}' for label, value in labels.items())}}}"
+
+
+def pairs(name: str, label: str, first: tuple[str, float], second: tuple[str, float]) -> dict[str, str]:
+    return {of(name, **{label: value}): rising(a_minute) for value, a_minute in (first, second)}
+
+
+def answered(slow: float) -> dict[str, str]:
+    """A hundred recommendations a minute, so many of them in more than 50 ms."""
+    name, route = "tradewind_request_seconds_bucket", "/v1/recommend"
+    counts = {"0.01": 100 - slow, "0.05": 100 - slow, "0.1": 100.0, "+Inf": 100.0}
+    return {of(name, route=route, le=le): rising(a_minute) for le, a_minute in counts.items()}
+
+
+SERVICE, WORKER = of("up", job="tradewind-service"), of("up", job="tradewind-worker")
+AGREEMENTS, RECOMMENDATIONS = "tradewind_agreements_total", "tradewind_recommendations_total"
+TASKS, HEARTBEATS = "tradewind_task_seconds_count", "tradewind_heartbeats_total"
+GATE, FITS = "tradewind_gate_failures_total", of("tradewind_fit_seconds_count", outcome="fitted")
+AGE = of("tradewind_journal_age_seconds", stream="heartbeats")
+QUEUE = of("tradewind_queue_jobs", queue="celery")
+
+CASES = {
+    "ServiceDoesNotAnswer": Case({SERVICE: steady(0)}, {SERVICE: steady(1)}),
+    "PartIsAway": Case(
+        {of("tradewind_watched", part="redis"): steady(0)},
+        {of("tradewind_watched", part="redis"): steady(1)},
+        {"part": "redis"},
+    ),
+    "ProcessIsAway": Case({WORKER: steady(0)}, {WORKER: steady(1)}, {"job": "tradewind-worker"}),
+    "NoWorker": Case({SERVICE: steady(1)}, {WORKER: steady(1)}),
+    "RequestsFail": Case(
+        pairs("tradewind_requests_total", "status", ("200", 98), ("503", 2)),
+        pairs("tradewind_requests_total", "status", ("404", 199), ("503", 1)),
+    ),
+    "RecommendIsSlow": Case(answered(slow=2), answered(slow=0.5)),
+    "MostAnswersAreRules": Case(
+        pairs(RECOMMENDATIONS, "source", ("release", 4), ("heuristic", 6)),
+        pairs(RECOMMENDATIONS, "source", ("release", 6), ("heuristic", 4)),
+    ),
+    "LogsAreNotLearned": Case(
+        {"tradewind_ingest_lag_seconds": steady(1900)}, {"tradewind_ingest_lag_seconds": steady(1700)}
+    ),
+    "GateRefusesModels": Case({GATE: rising(6), FITS: rising(10)}, {GATE: rising(4), FITS: rising(10)}),
+    "AgreementsAreMissed": Case(
+        pairs(AGREEMENTS, "outcome", ("kept", 8), ("missed", 2)),
+        pairs(AGREEMENTS, "outcome", ("kept", 0.1), ("missed", 0.1)),
+    ),
+    "JobsWait": Case({QUEUE: steady(101)}, {QUEUE: steady(99)}, {"queue": "celery"}),
+    "JournalWaits": Case(
+        {AGE: steady(121)},
+        {AGE: steady(119)},
+        {"stream": "heartbeats"},
+    ),
+    "HeartbeatsAreDropped": Case(
+        pairs(HEARTBEATS, "outcome", ("stored", 9), ("dropped", 1)),
+        pairs(HEARTBEATS, "outcome", ("stored", 9), ("dropped", 0)),
+    ),
+    "SweepStopped": Case(
+        {"tradewind_last_sweep_time_seconds": steady(0)}, {"tradewind_last_sweep_time_seconds": rising(60)}
+    ),
+    "TasksFail": Case(
+        {of(TASKS, task="fit", outcome="failed"): rising(1)},
+        {of(TASKS, task="fit", outcome="retried"): rising(1)},
+        {"task": "fit"},
+    ),
+    "ExportsAreLate": Case(
+        {"tradewind_days_to_export": steady(1)},
+        {"tradewind_days_to_export": "1+0x1500 0+0"},
+        {},
+        27 * HOURS,
+    ),
+    "LogsAreOverdue": Case(
+        {"tradewind_months_overdue": steady(1)},
+        {"tradewind_months_overdue": steady(0)},
+        {},
+        49 * HOURS,
+    ),
+}
+
+
+def promtool(*arguments: object, text: str | None = None) -> None:
+    """Run it; what it finds wrong fails the test."""
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.skip("there is no promtool; as root: infra/install-test-tools")
+    done = subprocess.run(
+        [program, *map(str, arguments)],
+        input=text,
+        text=True,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_each_alert_fires_for_what_it_is_about_and_not_a_little_before_it(tmp_path: Path) -> None:
+    assert CASES.keys() == ALERTS.keys()
+    tests = [
+        _rule_test(alert, series, case, fires=series is case.firing)
+        for alert, case in CASES.items()
+        for series in (case.firing, case.quiet)
+    ]
+    program = tmp_path / "tests.yml"
+    program.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": "10m", "tests": tests}))
+    promtool("test", "rules", program)
+
+
+def _rule_test(alert: str, series: dict[str, str], case: Case, *, fires: bool) -> dict[str, Any]:
+    rule = ALERTS[alert]
+    expected = {"exp_labels": {**case.labels, **rule["labels"]}, "exp_annotations": rule["annotations"]}
+    return {
+        "name": alert,
+        "interval": "1m",
+        "input_series": [{"series": name, "values": f"{values}x{case.minutes}"} for name, values in series.items()],
+        "alert_rule_test": [{"eval_time": f"{case.minutes}m", "alertname": alert, "exp_alerts": [expected] * fires}],
+    }
+
+
+def test_the_configuration_of_prometheus_is_one() -> None:
+    promtool("check", "config", ROOT / "infra" / "prometheus" / "prometheus.yml")
+
+
+def test_every_query_of_the_dashboard_can_be_read(tmp_path: Path) -> None:
+    rules = [{"record": f"panel:{number}", "expr": query} for number, query in enumerate(QUERIES)]
+    program = tmp_path / "dashboard.yml"
+    program.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
+    promtool("check", "rules", program)
+
+
+def test_alerts_and_dashboard_ask_for_metrics_and_labels_that_are_told(api: str) -> None:
+    told = {name for text in _exposed(api) for name in _series(text)}
+    for query in [*QUERIES, *(rule["expr"] for rule in ALERTS.values())]:
+        asked = set(re.findall(r"\b(?:tradewind_\w+|up\b)", query))
+        assert asked, query
+        assert asked <= told | OF_PROMETHEUS, query
+
+
+def test_names_and_help_are_as_prometheus_wants_them(api: str) -> None:
+    for text in _exposed(api):
+        promtool("check", "metrics", text=text)
+
+
+def _exposed(api: str) -> list[str]:
+    """What an API process, the service as a whole and a worker tell, be it without a sample yet."""
+    told = [httpx.get(f"{api}{path}").text for path in ("/metrics", "/metrics/service")]
+    return [*told, generate_latest(WorkerMetrics.create().registry).decode()]
+
+
+def _series(text: str) -> set[str]:
+    """Names under which samples can be asked for; a histogram has three."""
+    suffixes = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum")}
+    return {
+        family.name + suffix
+        for family in text_string_to_metric_families(text)
+        for suffix in suffixes.get(family.type, ("",))
+    }
+
+
+def test_every_alert_says_how_grave_it_is_what_it_is_and_what_to_do() -> None:
+    operations = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    sections = re.findall(r"^### (\w+)\n\n(?=\S)", operations, re.MULTILINE)
+    assert sections == list(ALERTS), "one section an alert, in their order"
+    for name, rule in ALERTS.items():
+        assert rule["for"], name
+        assert rule["labels"].keys() == {"severity"}
+        assert rule["labels"]["severity"] in {"critical", "warning"}
+        assert rule["annotations"].keys() == {"summary", "runbook"}
+        assert rule["annotations"]["runbook"] == f"docs/operations.md#{name.lower()}"
