@@ -25,11 +25,15 @@ CLOCK_SKEW = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogBatch:
-    """One upload, whole and at hand. Without an idempotency key its content is the key."""
+    """One upload, whole and at hand. Without an idempotency key its content is the key.
+
+    ``key_id`` : the API key that its rows came with, where another brings them than who acts.
+    """
 
     tenant_id: UUID
     idempotency_key: str | None
     body: UploadedBody
+    key_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +69,11 @@ class IngestReceipt:
 
 
 class Batches(Protocol):
-    def claim(self, idempotency_key: str, *, at: datetime) -> IngestReceipt:
+    def claim(self, idempotency_key: str, *, at: datetime, key_id: UUID | None = None) -> IngestReceipt:
         """A new receipt, or the ``repeated`` one of the key; waits for a rival that holds the key."""
+
+    def reopen(self, receipt: IngestReceipt, *, at: datetime) -> IngestReceipt:
+        """The batch as if it came now, held until the end of the transaction; its rows have left the quarantine."""
 
     def close(self, receipt: IngestReceipt) -> None: ...
 
@@ -134,13 +141,19 @@ def ingest_logs(batch: LogBatch, *, uow: IngestUnitOfWork, clock: Clock) -> Inge
 
 
 def store_batch(batch: LogBatch, *, uow: IngestUnitOfWork, clock: Clock) -> IngestReceipt:
-    """The same within an open transaction, which the caller commits."""
+    """The same within an open transaction, which the caller commits.
+
+    A batch of which no row was taken is looked at again when it comes again.
+    """
     idempotency_key = batch.idempotency_key or f"sha256:{batch.body.sha256().hex()}"
-    receipt = uow.batches.claim(idempotency_key, at=clock.now())
+    now = clock.now()
+    receipt = uow.batches.claim(idempotency_key, at=now, key_id=batch.key_id)
     if receipt.repeated:
         if receipt.content_sha256 != batch.body.sha256():
             raise Conflict("this Idempotency-Key was used for other content; use a new key for a new batch")
-        return receipt
+        if not receipt.nothing_valid:
+            return receipt
+        receipt = uow.batches.reopen(receipt, at=now)  # what was refused may be right by now
     receipt = _store_rows(batch.body, receipt, uow)
     uow.batches.close(receipt)
     if receipt.accepted:

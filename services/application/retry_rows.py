@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import NamedTuple, Protocol
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from services.application.audit import Audit
 from services.application.ingest_logs import IngestReceipt, IngestUnitOfWork, LogBatch, store_batch
@@ -19,13 +19,17 @@ MOST_RETRIED = 5_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuarantinedRow:
-    """A refused row; ``raw`` is absent where the line was too long to keep, or is no UTF-8 text."""
+    """A refused row; ``raw`` is absent where the line was too long to keep, or is no UTF-8 text.
+
+    ``key_id`` : of the API key that brought it, whose it is still once it is mended; ``None`` where a person did.
+    """
 
     id: int
     row: int
     field: str
     reason: str
     raw: str | None
+    key_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +86,7 @@ def retry_row(row_id: int, mended: str, *, uow: RetryUnitOfWork, clock: Clock) -
     lines = [line for line in mended.split("\n") if line.strip()]
     if len(lines) != 1:
         raise InvalidValue("row", "must be one JSON object on one line")
-    body = UploadedBody(BytesIO(lines[0].encode() + b"\n"), Encoding.IDENTITY, BodyLimits())
-    batch = LogBatch(tenant_id=uow.tenant_id, idempotency_key=None, body=body)
-    receipt = store_batch(batch, uow=uow, clock=clock)
+    receipt = _stored(lines, refused.key_id, uow, clock)
     if receipt.nothing_valid:
         rejection = receipt.rejections[0]
         raise InvalidValue(rejection.field, rejection.reason)
@@ -106,14 +108,15 @@ def retry_all(refused_for: Refusal, *, uow: RetryUnitOfWork, clock: Clock) -> Re
     if not rows:
         raise NotFound("no row waits in the quarantine for this reason whose line was kept whole")
     left = uow.quarantine.count(refused_for) - len(rows)
-    lines = b"".join(f"{each.raw}\n".encode() for each in rows)
-    body = UploadedBody(BytesIO(lines), Encoding.IDENTITY, BodyLimits())
-    receipt = store_batch(LogBatch(tenant_id=uow.tenant_id, idempotency_key=None, body=body), uow=uow, clock=clock)
-    if receipt.nothing_valid:
-        rejection = receipt.rejections[0]
+    by_key: dict[UUID | None, list[str]] = {}
+    for each in rows:
+        by_key.setdefault(each.key_id, []).append(each.raw or "")
+    receipts = [_stored(lines, key_id, uow, clock) for key_id, lines in by_key.items()]
+    if all(each.nothing_valid for each in receipts):
+        rejection = receipts[0].rejections[0]
         raise InvalidValue(rejection.field, f"{rejection.reason}: so all {len(rows)} rows are refused again")
     uow.quarantine.remove(*(each.id for each in rows))
-    refused = receipt.rejected - receipt.already_stored
+    refused = sum(each.rejected - each.already_stored for each in receipts)
     retried = Retried(len(rows) - refused, refused, left)
     uow.audit.note(
         "quarantine.retried",
@@ -124,6 +127,13 @@ def retry_all(refused_for: Refusal, *, uow: RetryUnitOfWork, clock: Clock) -> Re
     )
     uow.commit()
     return retried
+
+
+def _stored(lines: Sequence[str], key_id: UUID | None, uow: RetryUnitOfWork, clock: Clock) -> IngestReceipt:
+    """The lines as a new batch of the API key that brought them, whatever was answered to the same ones before."""
+    body = UploadedBody(BytesIO("".join(f"{line}\n" for line in lines).encode()), Encoding.IDENTITY, BodyLimits())
+    batch = LogBatch(tenant_id=uow.tenant_id, idempotency_key=f"retry:{uuid4()}", body=body, key_id=key_id)
+    return store_batch(batch, uow=uow, clock=clock)
 
 
 def dismiss_row(row_id: int, *, uow: RetryUnitOfWork) -> None:

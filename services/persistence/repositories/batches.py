@@ -22,6 +22,12 @@ _NOT_YET_KNOWN = bytes(32)
 _MENDABLE = log_quarantine.c.reason != ALREADY_STORED
 """Nothing is to be done about a row that came twice."""
 
+_ROW = (
+    log_quarantine,
+    select(batches.c.key_id).where(batches.c.id == log_quarantine.c.batch_id).scalar_subquery().label("key_id"),
+)
+"""A row with the API key that brought it."""
+
 
 class Batches:
     """Batches of one tenant.
@@ -36,8 +42,11 @@ class Batches:
         self._tenant_id = tenant_id
         self._key_id = key_id
 
-    def claim(self, idempotency_key: str, *, at: datetime) -> IngestReceipt:
-        """A new receipt, or what was answered to the key before. A rival's open claim is waited for."""
+    def claim(self, idempotency_key: str, *, at: datetime, key_id: UUID | None = None) -> IngestReceipt:
+        """A new receipt, or what was answered to the key before. A rival's open claim is waited for.
+
+        ``key_id`` : of the API key that brought the rows, where it is not the one that acts.
+        """
         claimed = self._connection.execute(
             insert_or_skip(batches)
             .values(
@@ -49,7 +58,7 @@ class Batches:
                 rejected=0,
                 already_stored=0,
                 rejections=[],
-                key_id=self._key_id,
+                key_id=key_id or self._key_id,
             )
             .on_conflict_do_nothing(index_elements=["tenant_id", "idempotency_key"])
             .returning(batches.c.id)
@@ -58,6 +67,13 @@ class Batches:
             return IngestReceipt(batch_id=claimed, received_at=at)
         earlier = self._connection.execute(select(batches).where(batches.c.idempotency_key == idempotency_key)).one()
         return _receipt(earlier, repeated=True)
+
+    def reopen(self, receipt: IngestReceipt, *, at: datetime) -> IngestReceipt:
+        """The batch as if it came now, held until the end of the transaction; its rows have left the quarantine."""
+        of_batch = batches.c.id == receipt.batch_id
+        self._connection.execute(update(batches).where(of_batch).values(received_at=at, key_id=self._key_id))
+        self._connection.execute(delete(log_quarantine).where(log_quarantine.c.batch_id == receipt.batch_id))
+        return IngestReceipt(batch_id=receipt.batch_id, received_at=at)
 
     def close(self, receipt: IngestReceipt) -> None:
         """Keep the final counts and the hash of the content."""
@@ -154,7 +170,7 @@ class Quarantine:
         refused_for: Refusal | None = None,
     ) -> Sequence[QuarantinedRow]:
         """At most ``limit`` rows older than the row ``before``, or than none, the newest first."""
-        wanted = select(log_quarantine).where(_MENDABLE, *_for(refused_for))
+        wanted = select(*_ROW).where(_MENDABLE, *_for(refused_for))
         query = wanted.order_by(log_quarantine.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(log_quarantine.c.id < before)
@@ -169,7 +185,7 @@ class Quarantine:
         ------
         NotFound : it is not there, or no longer.
         """
-        query = select(log_quarantine).where(log_quarantine.c.id == row_id).with_for_update()
+        query = select(*_ROW).where(log_quarantine.c.id == row_id).with_for_update()
         row = self._connection.execute(query).one_or_none()
         if row is None:
             raise NotFound("this row is no longer in the quarantine")
@@ -178,7 +194,7 @@ class Quarantine:
     def oldest(self, refused_for: Refusal, *, limit: int) -> Sequence[QuarantinedRow]:
         """At most ``limit`` rows of one reason that were kept whole, held until the end of the transaction."""
         query = (
-            select(log_quarantine)
+            select(*_ROW)
             .where(_MENDABLE, *_for(refused_for), log_quarantine.c.raw.is_not(None))
             .order_by(log_quarantine.c.id)
             .limit(limit)
@@ -197,7 +213,7 @@ def _for(refused_for: Refusal | None) -> tuple[Any, ...]:
 
 
 def _quarantined(row: Row[Any]) -> QuarantinedRow:
-    return QuarantinedRow(id=row.id, row=row.row, field=row.field, reason=row.reason, raw=row.raw)
+    return QuarantinedRow(id=row.id, row=row.row, field=row.field, reason=row.reason, raw=row.raw, key_id=row.key_id)
 
 
 def _storable(text: str) -> str:
