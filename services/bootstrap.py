@@ -25,7 +25,7 @@ from services.application.log_lines import BodyLimits
 from services.application.passwords import Passwords
 from services.application.pending_sign_ins import ShortMemory
 from services.application.ports import Clock
-from services.application.query_warehouse import LoginKind, QueryLimits, StoredLogin, login_of
+from services.application.query_warehouse import QueryLimits, StoredLogin, login_for_queries
 from services.application.single_flight import SingleFlight
 from services.application.single_sign_on import Provider, SignOnRules
 from services.application.snapshot import Snapshots
@@ -198,7 +198,7 @@ def _query_login(store: Store) -> Callable[[UUID, bool], StoredLogin]:
 
     def login(tenant_id: UUID, anew: bool) -> StoredLogin:
         units = store.unit_of_work
-        return login_of(LoginKind.QUERY, tenant_id, actor=SERVICE, units=units, clock=SystemClock(), anew=anew)
+        return login_for_queries(tenant_id, actor=SERVICE, units=units, clock=SystemClock(), anew=anew)
 
     return login
 

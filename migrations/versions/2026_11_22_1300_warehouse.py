@@ -106,7 +106,8 @@ MAKE_READER = f"""
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = login) THEN
             EXECUTE format('CREATE ROLE %I', login);
         END IF;
-        EXECUTE format('ALTER ROLE %I RESET ALL', login);  -- one that could not be dropped
+        EXECUTE format('ALTER ROLE %I RESET ALL', login);  -- whoever had it could set what they liked
+        EXECUTE format('ALTER ROLE %I IN DATABASE %I RESET ALL', login, current_database());
         EXECUTE format('ALTER ROLE %I LOGIN CONNECTION LIMIT %s PASSWORD %L', login, connections, new_password);
         EXECUTE format('GRANT {READER} TO %I WITH INHERIT TRUE, SET FALSE', login);
         IF login !~ '^tradewind_query_' THEN

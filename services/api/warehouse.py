@@ -10,7 +10,7 @@ from services.api.dependencies import AnalystKey, OperatorKey, Parts
 from services.api.problems import problem_of
 from services.api.routing import v1_router
 from services.application.export_logs import View, ask_for_export, folder_of
-from services.application.query_warehouse import Format, LoginKind, Query, login_of, revoke_login
+from services.application.query_warehouse import Format, LoginKind, Query, hand_out_login, revoke_login
 from services.query_stream import MEDIA_TYPES, QueryStream
 from tradewind.errors import NotFound
 from tradewind.wire.warehouse import (
@@ -74,9 +74,8 @@ async def query(asked: QueryRequest, request: Request, parts: Parts, principal: 
 @router.get("/credentials")
 def read_credentials(parts: Parts, principal: AnalystKey) -> WarehouseCredentials:
     """A read-only login for psql, notebooks and dashboards; made when it is first asked for, then the same."""
-    login = login_of(
-        LoginKind.READER, principal.tenant_id, actor=principal.actor, units=parts.store.unit_of_work, clock=parts.clock
-    )
+    units = parts.store.unit_of_work
+    login = hand_out_login(principal.tenant_id, actor=principal.actor, units=units, clock=parts.clock)
     return WarehouseCredentials(
         dsn=parts.warehouse.address_for(login), user=login.name, password=login.password, created_at=login.created_at
     )

@@ -9,6 +9,8 @@ from services.application.audit import Audit
 from services.application.authenticate import NewSecret, Scope
 from services.application.jobs import Event, KeyChanged
 from services.application.ports import Clock
+from services.application.query_warehouse import LoginKind
+from services.application.users import READING_ROLES
 from tradewind.errors import InvalidValue
 from tradewind.wire.inventory import CreatedKey, Key, NewKey
 
@@ -25,6 +27,10 @@ class Tenants(Protocol):
     def add(self, name: str) -> None: ...
 
 
+class Logins(Protocol):
+    def close(self, kind: LoginKind) -> bool: ...
+
+
 class KeyUnitOfWork(Protocol):
     """An open transaction of the tenant whose keys are managed."""
 
@@ -36,6 +42,8 @@ class KeyUnitOfWork(Protocol):
     def audit(self) -> Audit: ...
     @property
     def tenants(self) -> Tenants: ...
+    @property
+    def warehouse_logins(self) -> Logins: ...
     def publish(self, event: Event) -> None: ...
     def commit(self) -> None: ...
 
@@ -82,12 +90,17 @@ def weigh_key(key_id: UUID, weight: float, *, uow: KeyUnitOfWork) -> Key:
 def revoke_key(key_id: UUID, *, uow: KeyUnitOfWork, clock: Clock) -> None:
     """Revoke a key; every process forgets it once that is durable.
 
+    With a key that could ask for the tenant's login to the database that login goes, and its sessions end: whoever else
+    uses it asks for the new one.
+
     Raises
     ------
     NotFound : the tenant has no such key.
     """
     key = uow.keys.revoke(key_id, clock.now())
     uow.audit.note("key.revoked", key.name, id=str(key.id), prefix=key.prefix)
+    if set(key.scopes) & set(READING_ROLES) and uow.warehouse_logins.close(LoginKind.READER):
+        uow.audit.note("warehouse_login.revoked", LoginKind.READER.value)
     uow.publish(KeyChanged(uow.tenant_id, key_id))
     uow.commit()
 

@@ -104,6 +104,7 @@ class SchemaView:
 
 class Logins(Protocol):
     def find(self, kind: LoginKind) -> StoredLogin | None: ...
+    def hold(self, kind: LoginKind) -> StoredLogin | None: ...
     def open(self, kind: LoginKind, password: str, *, at: datetime) -> StoredLogin: ...
     def close(self, kind: LoginKind) -> bool: ...
 
@@ -119,21 +120,35 @@ class LoginUnitOfWork(Protocol):
 UnitsOfWork = Callable[[UUID, Actor], AbstractContextManager[LoginUnitOfWork]]
 
 
-def login_of(
-    kind: LoginKind, tenant_id: UUID, *, actor: Actor, units: UnitsOfWork, clock: Clock, anew: bool = False
+def login_for_queries(
+    tenant_id: UUID, *, actor: Actor, units: UnitsOfWork, clock: Clock, anew: bool = False
 ) -> StoredLogin:
-    """The tenant's login of that kind, made when it is first asked for.
+    """The login of the service's queries for the tenant, made when it is first asked for.
 
     Parameters
     ----------
     anew : make it again, as when the database does not know what is stored, since it was restored elsewhere.
     """
     with units(tenant_id, actor) as uow:
-        found = uow.warehouse_logins.find(kind)
+        found = uow.warehouse_logins.find(LoginKind.QUERY)
         if found is not None and not anew:
             return found
-        login = uow.warehouse_logins.open(kind, secrets.token_urlsafe(PASSWORD_BYTES), at=clock.now())
+        login = uow.warehouse_logins.open(LoginKind.QUERY, _new_password(), at=clock.now())
         uow.audit.note("warehouse_login.created", login.name)
+        uow.commit()
+    return login
+
+
+def hand_out_login(tenant_id: UUID, *, actor: Actor, units: UnitsOfWork, clock: Clock) -> StoredLogin:
+    """The tenant's login for people's tools, made when it is first asked for, else as it is stored.
+
+    It is put right each time: whoever has it can change its password and settings in the database.
+    """
+    with units(tenant_id, actor) as uow:
+        found = uow.warehouse_logins.hold(LoginKind.READER)
+        password, at = (_new_password(), clock.now()) if found is None else (found.password, found.created_at)
+        login = uow.warehouse_logins.open(LoginKind.READER, password, at=at)
+        uow.audit.note(f"warehouse_login.{'created' if found is None else 'handed_out'}", login.name)
         uow.commit()
     return login
 
@@ -146,3 +161,7 @@ def revoke_login(kind: LoginKind, tenant_id: UUID, *, actor: Actor, units: Units
         uow.audit.note("warehouse_login.revoked", kind.value)
         uow.commit()
     return True
+
+
+def _new_password() -> str:
+    return secrets.token_urlsafe(PASSWORD_BYTES)

@@ -1,9 +1,10 @@
 """Logins by which a tenant's rows are read: for its dashboards, for the service's queries, and one for each person."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, Select, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.personal_logins import PersonalLogin
@@ -19,10 +20,11 @@ class WarehouseLogins:
         self._tenant_id = tenant_id
 
     def find(self, kind: LoginKind) -> StoredLogin | None:
-        found = self._connection.execute(
-            select(warehouse_logins.c.password, warehouse_logins.c.created_at).where(warehouse_logins.c.kind == kind)
-        ).first()
-        return found and StoredLogin(self._name(kind), found.password, found.created_at)
+        return self._stored(kind, select(warehouse_logins))
+
+    def hold(self, kind: LoginKind) -> StoredLogin | None:
+        """Find it, and have whoever takes it away wait."""
+        return self._stored(kind, select(warehouse_logins).with_for_update())
 
     def open(self, kind: LoginKind, password: str, *, at: datetime) -> StoredLogin:
         """Make the login, or give it another password; a rival who does the same waits for this transaction."""
@@ -70,6 +72,10 @@ class WarehouseLogins:
         if removed.rowcount:
             self._connection.execute(select(func.close_personal_login(user_id)))
         return bool(removed.rowcount)
+
+    def _stored(self, kind: LoginKind, query: Select[Any]) -> StoredLogin | None:
+        found = self._connection.execute(query.where(warehouse_logins.c.kind == kind)).first()
+        return None if found is None else StoredLogin(self._name(kind), found.password, found.created_at)
 
     def _name(self, kind: LoginKind) -> str:
         return f"tradewind_{kind.value}_{self._tenant_id.hex}"

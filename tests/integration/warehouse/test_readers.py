@@ -79,6 +79,45 @@ def test_making_and_revoking_a_login_is_noted(provider: Tenant, api: str, dsn: s
     assert dsn.split(":")[2].split("@", maxsplit=1)[0] not in str(noted)
 
 
+def test_the_login_goes_with_a_key_to_which_it_may_have_been_told(provider: Tenant, api: str, dsn: str) -> None:
+    for scope, stays in ((Scope.AGENT, True), (Scope.ANALYST, False)):
+        with provider.client(api) as client:
+            key = client.post("/v1/keys", json={"name": "theirs", "scopes": [scope]}).json()
+            with psycopg.connect(dsn) as session:
+                assert client.delete(f"/v1/keys/{key['id']}").status_code == 204
+                if stays:
+                    session.execute("SELECT 1")
+                    continue
+                with pytest.raises(psycopg.OperationalError):
+                    session.execute("SELECT 1")
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(dsn)
+    renewed = credentials(provider, api)
+    assert renewed != dsn
+    psycopg.connect(renewed).close()
+
+
+def test_whoever_has_the_login_cannot_spoil_it_for_others(provider: Tenant, api: str, dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as session:
+        session.execute("SET default_transaction_read_only = off")
+        session.execute("ALTER ROLE CURRENT_USER SET search_path = nowhere")
+        session.execute("ALTER ROLE CURRENT_USER SET statement_timeout = 0")
+        session.execute("ALTER ROLE CURRENT_USER SET lock_timeout = 1")
+        name = sql.Identifier(session.info.dbname)
+        session.execute(sql.SQL("ALTER ROLE CURRENT_USER IN DATABASE {} SET search_path = nowhere").format(name))
+        session.execute("ALTER ROLE CURRENT_USER PASSWORD 'mine'")
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(dsn)
+    assert credentials(provider, api) == dsn
+    with psycopg.connect(dsn) as session:
+        assert session.execute("SELECT count(*) FROM transfers").fetchone() == (3,)
+        assert session.execute("SHOW statement_timeout").fetchone() == ("5min",)
+        assert session.execute("SHOW lock_timeout").fetchone() == ("0",)
+    with provider.parts.store.unit_of_work(provider.id) as uow:
+        noted = [entry.action for entry in uow.audit.page(limit=10, about="warehouse_login.")]
+    assert noted == ["warehouse_login.handed_out", "warehouse_login.created"]
+
+
 def test_only_an_operator_revokes(provider: Tenant, api: str, dsn: str) -> None:
     with provider.client(api, Scope.ANALYST) as client:
         assert client.delete("/v1/warehouse/credentials").status_code == 403
