@@ -17,11 +17,13 @@ from fastapi.routing import APIRoute
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from services.admin.audit_words import detail_in_words, done_in_words
+from services.admin.field_labels import refusal_in_words
 from services.admin.navigation import sections_for
 from services.admin.no_model import no_model
 from services.admin.price_forms import decimal_in_words, price_in_words
 from services.admin.static_files import address_of
 from services.admin.visitors import OwnForm, SentElsewhere, Visit
+from services.application.cluster_in_force import ClusterSuperseded
 from tradewind.errors import (
     Conflict,
     InvalidValue,
@@ -204,6 +206,10 @@ class PageRoute(APIRoute):
                 return await answer(request)
             except SentElsewhere as elsewhere:
                 return go_to(request, elsewhere.address)
+            except ClusterSuperseded as gone:
+                if request.method != "GET":
+                    return _refused(request, gone)
+                return done(request, f"/admin/links/{gone.link_id}", f"{str(gone).capitalize()}.")
             except RequestValidationError as error:
                 return _refused(request, reason_of(_of_form(error)))
             except TradewindError as error:
@@ -221,13 +227,14 @@ def _of_form(error: RequestValidationError) -> Any:
 def _refused(request: Request, error: TradewindError) -> Response:
     status = next((status for kind, status in STATUS if isinstance(error, kind)), HTTPStatus.BAD_REQUEST)
     if "hx-request" in request.headers:
-        response = page(request, "refused.html", None, status=status, error=error)
+        response = page(request, "refused.html", None, status=status, error=refusal_in_words(error))
         response.headers["HX-Retarget"] = "#refused"
         response.headers["HX-Reswap"] = "innerHTML show:top"
         response.headers["HX-Push-Url"] = "false"  # the form's own address is no page to load again
         return response
     sent = request.method == "POST"
-    return page(request, "refused_page.html", None, status=status, error=error, title=status.phrase, sent=sent)
+    told = refusal_in_words(error)
+    return page(request, "refused_page.html", None, status=status, error=told, title=status.phrase, sent=sent)
 
 
 def page_router(below: str = "") -> APIRouter:

@@ -13,6 +13,7 @@ class Releases(Protocol):
 
 class Models(Protocol):
     def with_cluster(self, release_id: int, cluster_id: UUID) -> StoredModel | None: ...
+    def link_of_cluster(self, cluster_id: UUID) -> UUID | None: ...
 
 
 class ClusterUnitOfWork(Protocol):
@@ -30,15 +31,24 @@ class ClusterInForce(NamedTuple):
     leaf: StoredLeaf
 
 
+class ClusterSuperseded(NotFound):
+    """The cluster was in force once: its link was fitted, or its tiers cut, anew."""
+
+    def __init__(self, link_id: UUID) -> None:
+        super().__init__("that cluster is in force no more: its link was fitted anew, or its tiers were cut otherwise")
+        self.link_id = link_id
+
+
 def cluster_in_force(cluster_id: UUID, uow: ClusterUnitOfWork) -> ClusterInForce:
     """One cluster.
 
     Raises
     ------
-    NotFound : the release in force has none of this id.
+    ClusterSuperseded, NotFound : the release in force has none of this id.
     """
     release = uow.releases.current()
     model = None if release is None else uow.models.with_cluster(release, cluster_id)
     if release is None or model is None:
-        raise NotFound("no such cluster in the release in force; its link may have been fitted again")
+        link_id = uow.models.link_of_cluster(cluster_id)
+        raise NotFound("no such cluster") if link_id is None else ClusterSuperseded(link_id)
     return ClusterInForce(release, model, next(leaf for leaf in model.leaves if leaf.cluster_id == cluster_id))

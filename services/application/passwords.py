@@ -33,11 +33,13 @@ class Passwords:
 
         Raises
         ------
-        InvalidValue : too short, or longer than anybody types.
+        InvalidValue : too short, longer than anybody types, or blank.
         Unavailable : too many wait for theirs.
         """
         if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
             raise InvalidValue("password", f"must have {MIN_LENGTH} to {MAX_LENGTH} characters")
+        if not password.strip():
+            raise InvalidValue("password", "must have other characters than blanks")
         with self._turn():
             return self._hasher.hash(password)
 

@@ -265,7 +265,8 @@ def check_version(book: PriceBook, version: int | None) -> None:
     """Refuse a change that was made on another version; ``None`` is made on any."""
     if version is not None and version != book.version:
         raise Conflict(
-            f"somebody changed the book meanwhile: it is at version {book.version}, not {version}; look again"
+            f"somebody changed the book meanwhile: it is at version {book.version}, not {version}; load it again, "
+            "and copy what you typed before"
         )
 
 

@@ -103,9 +103,11 @@ class NamedTiers:
 
     def in_words(self) -> str:
         """Where they are and what they are called, such as ``a → b (rclone), 8 files of 1.1 MB: min energy at 90%``."""
+        if self.place is None:
+            return f"{format_count(len(self.names), 'tier')} of earlier releases"
         more = len(self.names) - NAMED_OF_CLUSTER
         names = ", ".join(self.names[:NAMED_OF_CLUSTER]) + (f" and {format_count(more, 'other')}" if more > 0 else "")
-        return f"{self.place}: {names}" if self.place else names
+        return f"{self.place}: {names}"
 
 
 def all_in_words(named: Sequence[NamedTiers]) -> Sequence[str]:
@@ -116,7 +118,7 @@ def all_in_words(named: Sequence[NamedTiers]) -> Sequence[str]:
 
 
 def named_tiers(tier_ids: Collection[UUID], uow: NamedTiersUnitOfWork) -> Sequence[NamedTiers]:
-    """What tiers are called, cluster by cluster; those of earlier releases go by their ids, at the end."""
+    """What tiers are called, cluster by cluster; those of earlier releases have no name and come last."""
     release = uow.releases.current()
     known = [] if release is None else uow.sla_tiers.of(release, tier_ids)
     paths = {link.id: path_in_words(link.key) for link in uow.links.all()}

@@ -220,6 +220,15 @@ class Models:
         )
         return found[0] if found else None
 
+    def link_of_cluster(self, cluster_id: UUID) -> UUID | None:
+        """The link that a cluster is or was of; ``None`` once its model is removed."""
+        found: UUID | None = self._connection.scalar(
+            select(link_models.c.link_id)
+            .join(clusters, clusters.c.link_model_id == link_models.c.id)
+            .where(clusters.c.id == cluster_id)
+        )
+        return found
+
     def _own(self, values: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         return {"tenant_id": self._tenant_id, **values, **more}
 

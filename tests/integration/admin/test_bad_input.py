@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from services.admin.field_labels import LABELS
 from tests.integration.admin.visitors import Visitor, person, signed_in
 
 
@@ -30,7 +31,7 @@ def test_a_form_is_refused_by_its_field_and_nothing_is_changed(parts, tenant, op
     before = everything(parts, tenant)
     answer = operator.submit(address, **fields)
     assert answer.status_code == 422
-    assert re.search(rf'role="alert">{field}(\.\d+)?: ', answer.text), answer.text
+    assert re.search(rf'role="alert">{LABELS.get(field, field)}(\.\d+)?: ', answer.text), answer.text
     assert everything(parts, tenant) == before
 
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from services.admin.field_labels import LABELS
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.live_transfers import learned
 from tests.stack import new_tenant
@@ -60,7 +61,7 @@ def test_what_no_price_can_be_is_refused_and_nothing_changes(visitor, learned, p
     tier = tiers_in(visitor.get(here).text)[0]
     refused = visitor.submit(f"{here}/prices", version=1, **fields(tier, **{part: value}))
     assert refused.status_code == 422
-    assert part in refused.text
+    assert LABELS[part] in refused.text
     assert "<script>alert" not in refused.text
     assert books(learned)[here].prices == {}
 
@@ -80,7 +81,7 @@ def test_a_margin_is_typed_in_per_cent(visitor, learned):
     tier = tiers_in(page)[0]
     assert "Margin, %" in page
     refused = visitor.submit(f"{here}/prices", version=1, **fields(tier, margin="2500"))
-    assert (refused.status_code, "margin: is above 1,000 %" in refused.text) == (422, True)
+    assert (refused.status_code, "Margin: is above 1,000 %" in refused.text) == (422, True)
     visitor.submit(f"{here}/prices", version=1, **fields(tier, margin="25"))
     (price,) = books(learned)[here].prices.values()
     assert str(price.margin) == "0.250000"

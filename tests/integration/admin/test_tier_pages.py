@@ -117,6 +117,14 @@ def test_merged_tiers_go_on_as_the_one_that_shares_most(visitor: Visitor, client
     made = client.post("/v1/recommend", json=SEEN | {"sla": {"kind": KIND, "target": target}}).json()
     assert made["release"] == client.get("/v1/links").json()[0]["release"]
     assert visitor.get(merged.headers["location"]).status_code == 200
+    link = f"/admin/links/{client.get('/v1/links').json()[0]['id']}"
+    for kept in (
+        address,
+        address.removesuffix(f"/{KIND}").replace("tiers", "clusters"),
+    ):  # in a bookmark, or behind Back
+        led = visitor.get(kept)
+        assert (led.status_code, led.headers["location"]) == (303, link)
+    assert "That cluster is in force no more" in visitor.get(link).text
 
 
 def test_a_tier_is_split_and_its_new_part_is_to_be_reviewed(visitor: Visitor, client: httpx.Client) -> None:
