@@ -49,6 +49,7 @@ class Event(StrEnum):
     QUOTES_WAIT = "quotes.wait"
     QUOTES_JOURNALLED = "quotes.journalled"
     QUOTES_DROPPED = "quotes.dropped"
+    LONG_READS_ENDED = "long_reads.ended"
     JOURNAL_WAITS = "journal.waits"
     HEARTBEAT_DROPPED = "heartbeat.dropped"
 

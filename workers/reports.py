@@ -16,6 +16,7 @@ from services.application.facts import (
     LogsDropped,
     LogsExported,
     LogsKept,
+    LongReadsEnded,
     OldReleasesRemoved,
     QuotesDropped,
     QuotesJournalled,
@@ -37,6 +38,7 @@ EVENT_OF = {
     LogsExported: Event.LOGS_EXPORTED,
     LogsDropped: Event.LOGS_DROPPED,
     LogsKept: Event.LOGS_KEPT,
+    LongReadsEnded: Event.LONG_READS_ENDED,
     Swept: Event.SWEPT,
     HeartbeatsJournalled: Event.HEARTBEATS_JOURNALLED,
     HeartbeatDropped: Event.HEARTBEAT_DROPPED,
@@ -96,7 +98,7 @@ class Reports:
             case QuotesJournalled():
                 metrics.quotes.labels("stored").inc(fact.stored)
                 metrics.quotes.labels("dropped").inc(fact.dropped)
-            case HeartbeatDropped() | QuotesDropped() | JournalWaits() | LogsDropped() | LogsKept():
+            case HeartbeatDropped() | QuotesDropped() | JournalWaits() | LogsDropped() | LogsKept() | LongReadsEnded():
                 pass  # counted with the run, as an outcome of its task, or too rare to be
 
 

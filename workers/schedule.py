@@ -11,6 +11,7 @@ QUOTES = "tradewind.journal_quotes"
 ROLL_UP = "tradewind.roll_up"
 EXPORT = "tradewind.export"
 RETAIN = "tradewind.retain"
+END_LONG_READS = "tradewind.end_long_reads"
 
 JOURNAL_EVERY_S = 2.0
 """Agents keep what is not journalled, and pages show it no sooner."""
@@ -20,6 +21,9 @@ QUOTES_EVERY_S = 10.0
 
 ROLL_UP_EVERY_S = 10.0
 """Analysts see it no sooner; pages make what changed a moment ago themselves."""
+
+END_LONG_READS_EVERY_S = 60.0
+"""Of what is ended after ten minutes."""
 
 EXPORT_AT = crontab(hour="1", minute="20")
 """UTC: an hour after a day is over, for agents that upload late."""
@@ -50,6 +54,11 @@ def beat_schedule(*, sweep_every: timedelta) -> dict[str, dict[str, Any]]:
             "task": ROLL_UP,
             "schedule": ROLL_UP_EVERY_S,
             "options": {"expires": ROLL_UP_EVERY_S},
+        },
+        "end long reads": {
+            "task": END_LONG_READS,
+            "schedule": END_LONG_READS_EVERY_S,
+            "options": {"expires": END_LONG_READS_EVERY_S},
         },
         "export": {
             "task": EXPORT,

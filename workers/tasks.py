@@ -4,10 +4,18 @@ from uuid import UUID
 
 from celery import shared_task
 
-from services.application.facts import DaysRolledUp, HeartbeatsJournalled, JournalWaits, QuotesJournalled, Swept
+from services.application.facts import (
+    DaysRolledUp,
+    HeartbeatsJournalled,
+    JournalWaits,
+    LongReadsEnded,
+    QuotesJournalled,
+    Swept,
+)
 from services.application.jobs import ExportLogs, FitLink, RefreshModels, RemoveOldReleases
+from services.application.query_warehouse import LONGEST_TRANSACTION
 from tradewind.errors import Unavailable
-from workers.schedule import EXPORT, JOURNAL, QUOTES, RETAIN, ROLL_UP, SWEEP
+from workers.schedule import END_LONG_READS, EXPORT, JOURNAL, QUOTES, RETAIN, ROLL_UP, SWEEP
 from workers.task import TimedTask
 
 
@@ -83,6 +91,13 @@ def export(self: TimedTask) -> None:
     today = self.parts.export.clock.now().date()
     for tenant_id in self.parts.store.registry.tenants_with_days_to_export(today):
         self.parts.dispatcher.send(ExportLogs(tenant_id))
+
+
+@shared_task(bind=True, base=TimedTask, name=END_LONG_READS, by_clock=True)
+def end_long_reads(self: TimedTask) -> None:
+    """End the sessions of analysts' tools whose transaction goes on for too long: it holds what it has read."""
+    if sessions := self.parts.store.reads.end_long(LONGEST_TRANSACTION):
+        self.parts.reporter.report(LongReadsEnded(sessions=sessions))
 
 
 @shared_task(bind=True, base=TimedTask, name=RETAIN, by_clock=True)

@@ -51,6 +51,7 @@ PUBLISHED = (
     "open_personal_login(uuid, text, timestamptz)",
     "extend_personal_login(uuid, timestamptz)",
     "close_personal_login(uuid)",
+    "end_long_reads(interval)",
 )
 
 # Where the schema is older than the readers: a policy for everybody would let a reader name another tenant.
@@ -106,6 +107,7 @@ MAKE_READER = f"""
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = login) THEN
             EXECUTE format('CREATE ROLE %I', login);
         END IF;
+        EXECUTE format('GRANT %I TO CURRENT_USER WITH INHERIT TRUE, SET FALSE', login);  -- to end its sessions
         EXECUTE format('ALTER ROLE %I RESET ALL', login);  -- whoever had it could set what they liked
         EXECUTE format('ALTER ROLE %I IN DATABASE %I RESET ALL', login, current_database());
         EXECUTE format('ALTER ROLE %I LOGIN CONNECTION LIMIT %s PASSWORD %L', login, connections, new_password);
@@ -131,7 +133,6 @@ DROP_READER = f"""
             RETURN;
         END IF;
         EXECUTE format('ALTER ROLE %I NOLOGIN', login);
-        EXECUTE format('GRANT %I TO CURRENT_USER WITH INHERIT TRUE, SET FALSE', login);  -- to end its sessions
         PERFORM pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = login;
         EXECUTE format('REVOKE {READER}, {TOOLS} FROM %I', login);  -- whoever came in meanwhile reads nothing
         BEGIN
@@ -226,7 +227,18 @@ CLOSE_PERSONAL = """
     $$
 """
 
+# A session may lift its own limits; what it read is locked for as long, and no row that it may see is cleared away.
+# Whose transaction it is shows in pg_stat_activity to who has the login's rights, as the owner has of those it made.
+END_LONG_READS = f"""
+    CREATE FUNCTION end_long_reads(longest interval) RETURNS bigint
+    LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+        SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM pg_stat_activity
+         WHERE datname = current_database() AND xact_start < clock_timestamp() - longest
+           AND usesysid IN (SELECT member FROM pg_auth_members WHERE roleid = '{TOOLS}'::regrole)
+    $$
+"""  # noqa: S608 - names of roles
+
 FUNCTIONS = (
     *(MAKE_READER, DROP_READER, OPEN_LOGIN, CLOSE_LOGIN),
-    *(PERSONAL_LOGIN, OPEN_PERSONAL, EXTEND_PERSONAL, CLOSE_PERSONAL),
+    *(PERSONAL_LOGIN, OPEN_PERSONAL, EXTEND_PERSONAL, CLOSE_PERSONAL, END_LONG_READS),
 )

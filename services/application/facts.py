@@ -141,6 +141,13 @@ class QuotesDropped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LongReadsEnded:
+    """Sessions of analysts' tools went on for too long in one transaction."""
+
+    sessions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JournalWaits:
     """The database or the stream of a journal is away; the next run of the journal takes the same entries."""
 
@@ -157,6 +164,7 @@ Fact = (
     | LogsExported
     | LogsDropped
     | LogsKept
+    | LongReadsEnded
     | Swept
     | HeartbeatsJournalled
     | HeartbeatDropped

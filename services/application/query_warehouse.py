@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
@@ -14,6 +14,9 @@ from services.application.ports import Clock
 from tradewind.units import GIB, MIB
 
 PASSWORD_BYTES = 24
+
+LONGEST_TRANSACTION = timedelta(minutes=10)
+"""Of people's tools: a session that goes on for longer in one is ended."""
 
 Parameter = str | int | float | bool | None
 

@@ -14,6 +14,7 @@ from services.persistence.failures import unavailable_when_away
 from services.persistence.repositories.keys import Registry
 from services.persistence.repositories.months_of_logs import MonthsOfLogs
 from services.persistence.repositories.stored_state import StoredStates
+from services.persistence.repositories.warehouse_logins import Reads
 from services.persistence.roles import app_url, prepare_roles
 from services.persistence.unit_of_work import UnitOfWork
 from tradewind.path import Path
@@ -36,6 +37,7 @@ class Store:
         self._outbox = outbox
         self.registry = Registry(self._engine)
         self.months_of_logs = MonthsOfLogs(self._engine)
+        self.reads = Reads(self._engine)
         self.stored_states = StoredStates(self._apart)
 
     def unit_of_work(self, tenant_id: UUID, actor: Actor = SERVICE) -> UnitOfWork:

@@ -1,15 +1,29 @@
 """Logins by which a tenant's rows are read: for its dashboards, for the service's queries, and one for each person."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Select, delete, func, select, update
+from sqlalchemy import BigInteger, Connection, Engine, Select, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.personal_logins import PersonalLogin
 from services.application.query_warehouse import LoginKind, StoredLogin
+from services.persistence.failures import unavailable_when_away
 from services.persistence.tables import personal_logins, warehouse_logins
+
+
+class Reads:
+    """Of people's tools, of all tenants, by a function of the owner."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def end_long(self, longest: timedelta) -> int:
+        """End the sessions whose transaction goes on for longer; how many these were."""
+        query = select(func.end_long_reads(longest, type_=BigInteger))
+        with unavailable_when_away(), self._engine.begin() as connection:
+            return connection.execute(query).scalar_one()
 
 
 class WarehouseLogins:

@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Iterator
+from datetime import timedelta
 from uuid import uuid4
 
 import httpx
@@ -245,6 +246,19 @@ def test_a_reader_has_a_time_limit_and_few_connections(dsn: str) -> None:
     finally:
         for session in sessions:
             session.close()
+
+
+def test_a_transaction_goes_on_no_longer_than_it_may_whatever_limits_are_lifted(dsn: str, provider: Tenant) -> None:
+    with psycopg.connect(dsn) as reading, psycopg.connect(dsn, autocommit=True) as idle:
+        for limit in ("statement_timeout", "transaction_timeout", "idle_in_transaction_session_timeout"):
+            reading.execute(sql.SQL("SET {} = 0").format(sql.Identifier(limit)))
+        reading.execute("SELECT count(*) FROM transfers")
+        idle.execute("SELECT 1")
+        assert provider.parts.store.reads.end_long(timedelta(hours=1)) == 0
+        assert provider.parts.store.reads.end_long(timedelta(0)) == 1
+        with pytest.raises(psycopg.OperationalError):
+            reading.execute("SELECT 1")
+        idle.execute("SELECT 1")
 
 
 def test_a_login_that_the_database_lost_is_made_again(provider: Tenant, api: str, postgres: EmbeddedPostgres) -> None:
