@@ -109,7 +109,7 @@ def serve(settings: Settings, found: Backends) -> int:
             if not told and _listens(settings):
                 address = f"http://{settings.host}:{settings.port}"
                 _say(f"API and pages: {address}")
-                _say(f"agent key: {key}")
+                _say(f"agent key: {key}   (may do everything: make others for others)")
                 _say(f"sign in as: {login}")
                 _say(f"first: .venv/bin/tradewind login {address} --key {key}")
                 _say(f"data: {settings.data_folder}   stop: Ctrl-C")

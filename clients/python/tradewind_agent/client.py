@@ -53,6 +53,7 @@ COMPLETION_TIMEOUT_S = 10.0
 _SCOPE_PROBES = (
     ("agent", "POST", "/v1/recommend"),
     ("provider", "POST", "/v1/endpoints"),
+    ("analyst", "POST", "/v1/warehouse/query"),
     ("operator", "GET", "/v1/keys"),
 )
 

@@ -93,9 +93,9 @@ def test_keys_are_made_used_and_revoked(api, client):
 
 
 def test_scopes_are_told_without_changing_anything(api, tenant, client):
-    assert client.scopes() == ("agent", "provider", "operator")
+    assert client.scopes() == ("agent", "provider", "analyst", "operator")
     with Client(api, tenant.key(Scope.ANALYST)) as analyst:
-        assert analyst.scopes() == ()
+        assert analyst.scopes() == ("analyst",)
     assert client.endpoints() == ()
     assert client.links() == ()
 
