@@ -1,8 +1,8 @@
 """Around every request: its name, how much it may send, and how long it took."""
 
+import os
 import re
 import time
-from uuid import uuid4
 
 from prometheus_client import Counter, Histogram
 from starlette.exceptions import HTTPException
@@ -28,6 +28,7 @@ STREAMED_ROUTES = frozenset({"/v1/logs"})
 """Routes that read their body piece by piece and keep a limit of their own."""
 
 REQUEST_ID_HEADER = b"x-request-id"
+_RANDOM_BYTES = 16
 _WELL_FORMED = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
@@ -41,8 +42,11 @@ class Named:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        given = next((value for name, value in scope["headers"] if name == REQUEST_ID_HEADER), b"")
-        name = given if _WELL_FORMED.fullmatch(given) else uuid4().hex.encode()
+        name = b""
+        for field, value in scope["headers"]:
+            if field == REQUEST_ID_HEADER and _WELL_FORMED.fullmatch(value):
+                name = value
+        name = name or os.urandom(_RANDOM_BYTES).hex().encode()
         # Not taken back at the end: what nobody foresaw is logged further out, and a server runs each request apart.
         clear_contextvars()
         bind_contextvars(**{REQUEST_ID: name.decode()})

@@ -15,6 +15,8 @@ import yaml
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.integration.live_transfers import Transfer
+from tests.stack import Tenant
 from workers.metrics import WorkerMetrics
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -178,17 +180,31 @@ def test_every_query_of_the_dashboard_can_be_read(tmp_path: Path) -> None:
     promtool("check", "rules", program)
 
 
-def test_alerts_and_dashboard_ask_for_metrics_and_labels_that_are_told(api: str) -> None:
+def test_alerts_and_dashboard_ask_for_metrics_that_are_told(api: str) -> None:
     told = {name for text in _exposed(api) for name in _series(text)}
-    for query in [*QUERIES, *(rule["expr"] for rule in ALERTS.values())]:
+    for query in [*QUERIES, *map(_query, ALERTS)]:
         asked = set(re.findall(r"\b(?:tradewind_\w+|up\b)", query))
         assert asked, query
         assert asked <= told | OF_PROMETHEUS, query
 
 
+def test_routes_that_are_asked_for_are_counted_under_that_name(api: str, tenant: Tenant) -> None:
+    with tenant.client(api) as client:
+        Transfer(client).beat(0)
+    counted = set(re.findall(r'route="([^"]+)"', httpx.get(f"{api}/metrics").text))
+    asked = {route for query in [*QUERIES, *map(_query, ALERTS)] for route in re.findall(r'route="([^"]+)"', query)}
+    assert asked
+    assert asked <= counted
+
+
 def test_names_and_help_are_as_prometheus_wants_them(api: str) -> None:
     for text in _exposed(api):
         promtool("check", "metrics", text=text)
+
+
+def _query(alert: str) -> str:
+    query: str = ALERTS[alert]["expr"]
+    return query
 
 
 def _exposed(api: str) -> list[str]:
