@@ -129,6 +129,7 @@ class EmbeddedPostgres(EmbeddedServer):
             "ident_file": str(self.folder / "pg_ident.conf"),
             "timezone": "UTC",
             "log_timezone": "UTC",
+            "reserved_connections": "30",  # for the service, however many analysts there are
             "max_notify_queue_pages": "64",  # everybody may NOTIFY, and by default fill 8 GB
             **({} if self._durable else {"fsync": "off", "full_page_writes": "off"}),
             **self._settings,

@@ -83,6 +83,7 @@ def _let_nobody_else_in(connection: psycopg.Connection) -> None:
         for statement in (  # DO runs what may burn a number of transactions in each turn of a loop
             sql.SQL("GRANT USAGE ON LANGUAGE plpgsql TO {}, {}").format(owner, app),
             sql.SQL("REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC"),
+            sql.SQL("GRANT pg_use_reserved_connections TO {}").format(app),  # each person may have five
         ):
             connection.execute(statement)
         _bound_temporary_files(connection, database)

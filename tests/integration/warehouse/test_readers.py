@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import timedelta
 from uuid import uuid4
 
@@ -12,7 +13,7 @@ from psycopg import sql
 
 from services.application.authenticate import Scope
 from services.embedded.postgres import EmbeddedPostgres
-from services.persistence.roles import READER, prepare_roles
+from services.persistence.roles import READER, app_url, prepare_roles
 from services.persistence.store import prepare_database
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant
@@ -246,6 +247,19 @@ def test_a_reader_has_a_time_limit_and_few_connections(dsn: str) -> None:
     finally:
         for session in sessions:
             session.close()
+
+
+def test_however_many_logins_there_are_the_service_connects() -> None:
+    few = {"max_connections": "10", "superuser_reserved_connections": "2", "reserved_connections": "4"}
+    with EmbeddedPostgres.temporary(durable=False, settings=few) as server, ExitStack() as sessions:
+        prepare_roles(server.url())
+        with psycopg.connect(server.url()) as admin:
+            admin.execute(sql.SQL("CREATE ROLE reading LOGIN IN ROLE {}").format(sql.Identifier(READER)))
+        for _ in range(4):
+            sessions.enter_context(psycopg.connect(server.url("reading")))
+        with pytest.raises(psycopg.OperationalError, match="remaining connection slots are reserved"):
+            psycopg.connect(server.url("reading"))
+        psycopg.connect(app_url(server.url())).close()
 
 
 def test_a_transaction_goes_on_no_longer_than_it_may_whatever_limits_are_lifted(dsn: str, provider: Tenant) -> None:
