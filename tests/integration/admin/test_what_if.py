@@ -114,4 +114,9 @@ def test_other_currencies_stand_side_by_side_without_a_difference(api: str, lear
         signed_in(api, person(parts, learned, "provider")) as visitor,
     ):
         answer: httpx.Response = provider.post("/v1/price-books", json={"name": "Yen", "currency": "JPY"})
-        assert len(cell(visitor.get(f"/admin/price-books/{answer.json()['id']}").text, "Revenue")) == 2
+        text = visitor.get(f"/admin/price-books/{answer.json()['id']}").text
+    assert len(cell(text, "Revenue")) == 2
+    assert "Quotes change from EUR to JPY." in text
+    assert re.search(
+        r"<p class=\"problem warn\">(\d+) of \1 requests of the last 30 days would have had no price", text
+    )
