@@ -48,6 +48,12 @@ class PriceModel:
         """Whether nothing can be quoted where the energy is not known."""
         return self.per_kwh > 0
 
+    def with_margin(self) -> tuple[Decimal, Decimal, Decimal]:
+        """``base``, ``per_gb`` and ``per_kwh`` with the margin on top, exact: of up to twice as many decimals."""
+        factor = _EXACT.add(Decimal(1), self.margin)
+        base, per_gb, per_kwh = (_EXACT.multiply(each, factor) for each in (self.base, self.per_gb, self.per_kwh))
+        return base, per_gb, per_kwh
+
 
 def _check(name: str, value: Decimal, highest: Decimal) -> None:
     """Refuse what no price can be.

@@ -9,6 +9,7 @@ from fastapi import Header, Response
 
 from services.api.dependencies import AnyKey, Parts, ProviderKey
 from services.api.routing import v1_router
+from services.api.told_prices import told_price
 from services.application.authenticate import Principal, Scope
 from services.application.price_books import (
     PriceBook,
@@ -21,7 +22,7 @@ from services.application.price_books import (
 from services.application.take_back_prices import delete_draft, withdraw_book
 from services.application.what_if import Earned, PlacedTier, TierWhatIf, try_on_demand
 from services.bootstrap import Container
-from tradewind.errors import InvalidValue
+from tradewind.errors import InvalidValue, NotFound
 from tradewind.pricing import rounded
 from tradewind.wire.pricing import (
     BookEarnings,
@@ -50,9 +51,9 @@ _TAG = re.compile(rf'(?:W/)?(?P<quote>"?)(?P<version>\d{{1,{_LARGEST_VERSION_DIG
 
 @router.get("")
 def list_books(parts: Parts, principal: AnyKey) -> Sequence[WirePriceBook]:
-    """All books, the newest first."""
+    """All books, the newest first; to a key that is an agent's alone, those that were published."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return [_wire(book, parts, principal) for book in uow.price_books.all()]
+        return [_wire(book, parts, principal) for book in uow.price_books.all() if _is_told(book, principal)]
 
 
 @router.post("", status_code=201)
@@ -72,9 +73,12 @@ def add_book(new: NewPriceBook, parts: Parts, principal: ProviderKey, response: 
 
 @router.get("/{book_id}")
 def read_book(book_id: UUID, parts: Parts, principal: AnyKey, response: Response) -> WirePriceBook:
-    """One book with all its prices."""
+    """One book with all its prices; drafts are not there for a key that is an agent's alone."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
-        return _tagged(uow.price_books.get(book_id), parts, principal, response)
+        book = uow.price_books.get(book_id)
+    if not _is_told(book, principal):
+        raise NotFound("no such price book")
+    return _tagged(book, parts, principal, response)
 
 
 @router.patch("/{book_id}")
@@ -188,6 +192,10 @@ def withdraw(
     return _tagged(book, parts, principal, response)
 
 
+def _is_told(book: PriceBook, principal: Principal) -> bool:
+    return book.published_at is not None or not principal.is_customer
+
+
 def _version(if_match: str | None) -> int | None:
     """The version that a change was made on; ``None`` where the caller does not mind."""
     if if_match is None or if_match == "*":
@@ -204,7 +212,7 @@ def _tagged(book: PriceBook, parts: Container, principal: Principal, response: R
 
 
 def _wire(book: PriceBook, parts: Container, principal: Principal) -> WirePriceBook:
-    """The book; what energy costs the provider is not told to keys of customers."""
+    """The book; what energy costs the provider is told to neither customers nor analysts."""
     now = parts.clock.now()
     is_of_provider = bool(principal.scopes & {Scope.PROVIDER, Scope.OPERATOR})
     return WirePriceBook(
@@ -221,13 +229,7 @@ def _wire(book: PriceBook, parts: Container, principal: Principal) -> WirePriceB
         effective_from=book.effective_from,
         effective_until=book.effective_until,
         prices=tuple(
-            TierPrice(
-                tier_id=tier_id,
-                base=price.base,
-                per_gb=price.per_gb,
-                per_kwh=price.per_kwh,
-                margin=price.margin,
-            )
+            TierPrice(tier_id=tier_id, **told_price(price, principal)._asdict())
             for tier_id, price in sorted(book.prices.items())
         ),
     )

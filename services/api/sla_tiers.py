@@ -8,6 +8,8 @@ from fastapi import Query
 
 from services.api.dependencies import AnyKey, Parts
 from services.api.routing import v1_router
+from services.api.told_prices import told_price
+from services.application.authenticate import Principal
 from services.application.price_list import PublishedBook
 from services.application.sla_tiers import TierOfLink
 from tradewind.wire.base import BIGINT_MAX
@@ -33,10 +35,11 @@ def list_tiers(
         if release is None:
             return []
         book = uow.price_books.in_force().now()
-        return [_wire(each, book) for each in uow.sla_tiers.page(release, limit=limit, offset=offset, link_id=link_id)]
+        tiers = uow.sla_tiers.page(release, limit=limit, offset=offset, link_id=link_id)
+        return [_wire(each, book, principal) for each in tiers]
 
 
-def _wire(found: TierOfLink, book: PublishedBook | None) -> SlaTier:
+def _wire(found: TierOfLink, book: PublishedBook | None, principal: Principal) -> SlaTier:
     partition = found.partition
     return SlaTier(
         tier_id=found.tier.id,
@@ -53,11 +56,11 @@ def _wire(found: TierOfLink, book: PublishedBook | None) -> SlaTier:
         probability=partition.probability,
         regret=partition.regret,
         needs_review=found.tier.needs_review,
-        price=_price(found.tier.id, book),
+        price=_price(found.tier.id, book, principal),
     )
 
 
-def _price(tier_id: UUID, book: PublishedBook | None) -> TierPriceInForce | None:
+def _price(tier_id: UUID, book: PublishedBook | None, principal: Principal) -> TierPriceInForce | None:
     model = None if book is None else book.prices.get(tier_id)
     if book is None or model is None:
         return None
@@ -65,8 +68,5 @@ def _price(tier_id: UUID, book: PublishedBook | None) -> TierPriceInForce | None
         book_id=book.id,
         currency=book.currency,
         energy_basis=book.energy_basis,
-        base=model.base,
-        per_gb=model.per_gb,
-        per_kwh=model.per_kwh,
-        margin=model.margin,
+        **told_price(model, principal)._asdict(),
     )

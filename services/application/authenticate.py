@@ -52,6 +52,11 @@ class Principal:
         """As whom its holder changes things."""
         return Actor(ActorKind.KEY, self.key_id)
 
+    @property
+    def is_customer(self) -> bool:
+        """Whether the key moves data and nothing else: its holder learns what is paid, not how that is made up."""
+        return self.scopes <= {Scope.AGENT}
+
     def require(self, *scopes: Scope) -> None:
         """Raise ``NotPermitted`` unless the key has one of ``scopes``."""
         if not self.scopes.intersection(scopes):

@@ -98,8 +98,10 @@ def test_what_energy_costs_is_kept_exactly_with_a_draft_and_its_copies(
     copy = drafted(provider, currency=None, copy_of=book["id"])
     assert copy["energy_cost_per_kwh"] == "0.180001"
     with learned.client(api, Scope.AGENT) as customer:
-        assert customer.get(here).json()["energy_cost_per_kwh"] is None
-        assert {each["energy_cost_per_kwh"] for each in customer.get("/v1/price-books").json()} == {None}
+        assert customer.get(here).status_code == 404
+        assert {each["energy_cost_per_kwh"] for each in customer.get("/v1/price-books").json()} <= {None}
+    with learned.client(api, Scope.ANALYST) as analyst:
+        assert analyst.get(here).json()["energy_cost_per_kwh"] is None
     assert "meanwhile" in reason(
         provider.patch(here, json={"energy_cost_per_kwh": "1"}, headers={"If-Match": '"2"'}), 409
     )
@@ -284,7 +286,26 @@ def test_only_providers_change_prices(
             client.post(f"{here}/withdraw"),
         ):
             assert answer.status_code == 403
-        assert client.get(here).json() == book
+    assert provider.get(here).json() == book
+
+
+def test_a_customers_key_sees_what_it_pays_and_no_drafts(
+    api: str, learned: Tenant, provider: httpx.Client, tier: str
+) -> None:
+    book, draft = priced(provider, tier), priced(provider, tier)
+    published(provider, book).raise_for_status()
+    here, there = (f"/v1/price-books/{each['id']}" for each in (book, draft))
+    with learned.client(api, Scope.AGENT) as customer:
+        assert "no such price book" in reason(customer.get(there), 404)
+        assert {each["state"] for each in customer.get("/v1/price-books").json()} <= {"published", "superseded"}
+        in_force = next(each["price"] for each in customer.get("/v1/sla-tiers").json() if each["tier_id"] == tier)
+        for price in (*customer.get(here).json()["prices"], in_force):
+            parts = {name: Decimal(price[name]) for name in ("base", "per_gb", "per_kwh")}
+            assert parts == {"base": Decimal("0.12"), "per_gb": Decimal("0.024"), "per_kwh": Decimal("0.36")}
+            assert price["margin"] is None
+    with learned.client(api, Scope.ANALYST) as analyst:
+        assert analyst.get(there).json() == draft
+        assert analyst.get(here).json()["prices"][0]["margin"] == "0.200000"
 
 
 def test_every_change_of_a_price_is_in_the_log(provider: httpx.Client, tier: str, learned: Tenant) -> None:

@@ -51,11 +51,13 @@ class Publication(Strict):
 
 
 class TierPrice(Open):
+    """``margin`` : absent for keys of customers, whose other parts include it."""
+
     tier_id: UUID
     base: Decimal
     per_gb: Decimal
     per_kwh: Decimal
-    margin: Decimal
+    margin: Decimal | None
 
 
 class WirePriceBook(Open):
@@ -128,7 +130,7 @@ class WireWhatIf(Open):
 
 
 class TierPriceInForce(Open):
-    """A tier's price in the book in force."""
+    """A tier's price in the book in force; ``margin`` : absent for keys of customers, whose other parts include it."""
 
     book_id: UUID
     currency: str
@@ -136,7 +138,7 @@ class TierPriceInForce(Open):
     base: Decimal
     per_gb: Decimal
     per_kwh: Decimal
-    margin: Decimal
+    margin: Decimal | None
 
 
 class SlaTier(Open):
