@@ -24,14 +24,16 @@ FULL = "retry: 30000\nevent: full\n\n"
 
 
 def following(request: Request, visit: Visit, sign_ins: SignIns, look: Callable[[], str]) -> Response:
-    """A stream that sends what ``look`` returns whenever it is another than before, until the session ends.
+    """A stream that sends what ``look`` returns whenever it is another than before.
 
+    It ends with the session, or when the person has lost a role: what they may still see, they ask for anew.
     What ``look`` raises now is the answer; what it raises later ends the stream.
     """
     look()
 
     def seen() -> str | None:
-        return look() if sign_ins.visitor(visit.secret, looks_by_itself=True) is not None else None
+        found = sign_ins.visitor(visit.secret, looks_by_itself=True)
+        return look() if found is not None and found.user.roles >= visit.visitor.user.roles else None
 
     return StreamingResponse(
         _seated(_changes(request, seen), request.app.state.page_seats),

@@ -5,6 +5,8 @@ from itertools import islice
 from uuid import uuid4
 
 from services.admin.events import FULL, _seated
+from services.application.authenticate import Scope
+from services.application.users import change_roles
 from tests.integration.admin.visitors import person, signed_in
 
 LOOKED_FOR = 60
@@ -22,6 +24,20 @@ def test_a_stream_ends_with_its_session(parts, api, tenant):
         assert next(told).startswith("data: ")
         assert visitor.submit("/admin/sign-out").status_code == 303
         left = list(islice(told, LOOKED_FOR))
+    assert len(left) < LOOKED_FOR
+
+
+def test_a_stream_ends_when_a_role_is_taken_away(parts, api, tenant):
+    follower = person(parts, tenant, Scope.OPERATOR, Scope.ANALYST)
+    person(parts, tenant, Scope.OPERATOR)  # who is left
+    with signed_in(api, follower) as visitor, visitor.stream("GET", "/admin/logs/work/live") as stream:
+        told = stream.iter_lines()
+        next(told)
+        with parts.store.unit_of_work(tenant.id) as uow:
+            (user,) = (each for each in uow.users.all() if each.login == follower.login)
+            change_roles(user.id, {Scope.ANALYST}, uow=uow)
+        left = list(islice(told, LOOKED_FOR))
+        assert visitor.get("/admin/logs/work/live").status_code == 403
     assert len(left) < LOOKED_FOR
 
 
