@@ -38,6 +38,7 @@ from services.api import (
     warehouse,
 )
 from services.application.query_warehouse import QueryLimits
+from services.application.told_reasons import without_secrets
 from services.bootstrap import Container, Options, SignOn, container
 from services.query_turns import QueryTurns
 from services.settings import Settings
@@ -94,7 +95,7 @@ def app_from_environment() -> FastAPI:
                 rows=settings.query_rows, seconds=settings.query_seconds, answer_bytes=settings.query_bytes
             ),
             reader_address=settings.reader_address,
-            export_place=settings.export_place,
+            export_place=settings.export_place and without_secrets(settings.export_place),
             log_months=settings.log_months,
             sign_on=None if settings.sign_on is None else SignOn.at(*settings.sign_on),
             notice=settings.notice,

@@ -78,7 +78,7 @@ class Options:
     Attributes
     ----------
     reader_address : host and port under which analysts reach the database, where these differ from the application's.
-    export_place : where workers write logs as Parquet; None: nowhere.
+    export_place : where workers write logs as Parquet, as it is shown; None: nowhere.
     log_months : so many months of logs are kept beside the current one; None: all.
     sign_on : the OpenID provider at which people may sign in; None: by password alone.
     notice : at the head of every page.

@@ -1,4 +1,4 @@
-"""Days of logs: which have changed since they were exported, and what was exported of them."""
+"""Days of logs: which have changed since they were exported, what was exported of them, and what kept it from it."""
 
 from alembic import op
 
@@ -15,6 +15,8 @@ def upgrade() -> None:
     op.execute("CREATE INDEX log_days_to_export_idx ON log_days (tenant_id, day) WHERE exported_version < version")
     protect("log_days")
     let_owner("log_days", "SELECT")
+    op.execute(EXPORT_FAILURES)
+    protect("export_failures")
     op.execute("SELECT mark_all_days()")  # days that were rolled up before this table was there
     op.execute(TENANTS_TO_EXPORT)
     publish_function("tenants_with_days_to_export(date)")
@@ -22,6 +24,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.execute("DROP FUNCTION tenants_with_days_to_export(date)")
+    op.execute("DROP TABLE export_failures")
     op.execute("DROP TABLE log_days")
 
 
@@ -37,6 +40,15 @@ LOG_DAYS = """
         bytes bigint,
         sha256 text,
         PRIMARY KEY (tenant_id, day)
+    )
+"""
+
+# The last one, until a file is written.
+EXPORT_FAILURES = """
+    CREATE TABLE export_failures (
+        tenant_id uuid PRIMARY KEY REFERENCES tenants ON DELETE CASCADE,
+        failed_at timestamptz NOT NULL,
+        reason text NOT NULL
     )
 """
 

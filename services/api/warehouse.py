@@ -9,7 +9,7 @@ from fastapi import Request, Response
 from services.api.dependencies import AnalystKey, OperatorKey, Parts
 from services.api.problems import problem_of
 from services.api.routing import v1_router
-from services.application.export_logs import View, ask_for_export, folder_of
+from services.application.export_logs import ExportFailure, View, ask_for_export, folder_of
 from services.application.query_warehouse import Format, LoginKind, Query, hand_out_login, revoke_login
 from services.query_stream import MEDIA_TYPES, QueryStream
 from tradewind.errors import NotFound
@@ -18,6 +18,7 @@ from tradewind.wire.warehouse import (
     WarehouseColumn,
     WarehouseCredentials,
     WarehouseExport,
+    WarehouseExportFailure,
     WarehouseExports,
     WarehouseSchema,
     WarehouseView,
@@ -101,6 +102,7 @@ def read_exports(
     today = parts.clock.now().date()
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         found, to_export = uow.log_days.page(view, limit=limit, before=before), uow.log_days.to_export(today)
+        failure = _told(uow.log_days.failure())
     exports = tuple(
         WarehouseExport(
             day=each.day,
@@ -113,7 +115,7 @@ def read_exports(
         )
         for each in found
     )
-    return WarehouseExports(place=parts.options.export_place, to_export=to_export, exports=exports)
+    return WarehouseExports(place=parts.options.export_place, to_export=to_export, failure=failure, exports=exports)
 
 
 @router.post("/exports", status_code=202)
@@ -121,4 +123,10 @@ def export_now(parts: Parts, principal: OperatorKey) -> WarehouseExports:
     """Export the days that have changed now, as it is done each night; ``to_export`` of GET tells how far it is."""
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         to_export = ask_for_export(parts.options.export_place, uow=uow, clock=parts.clock)
-    return WarehouseExports(place=parts.options.export_place, to_export=to_export, exports=())
+    with parts.store.unit_of_work(principal.tenant_id) as uow:
+        failure = _told(uow.log_days.failure())
+    return WarehouseExports(place=parts.options.export_place, to_export=to_export, failure=failure, exports=())
+
+
+def _told(failure: ExportFailure | None) -> WarehouseExportFailure | None:
+    return None if failure is None else WarehouseExportFailure(at=failure.at, reason=failure.reason)

@@ -14,7 +14,8 @@ from uuid import UUID
 from services.application.facts import LogsExported, Reporter
 from services.application.jobs import Event, ExportLogs
 from services.application.ports import Clock, Transaction
-from tradewind.errors import Conflict
+from services.application.told_reasons import told_reason
+from tradewind.errors import Conflict, TradewindError
 
 
 class View(StrEnum):
@@ -55,6 +56,14 @@ class ExportedDay:
     current: bool
 
 
+@dataclass(frozen=True, slots=True)
+class ExportFailure:
+    """That a day could not be written, and nothing has been since; ``reason`` : one line, without secrets."""
+
+    at: datetime
+    reason: str
+
+
 def folder_of(view: View, tenant_id: UUID, day: date) -> str:
     """Where the file of a day is, below where exports are: partitioned as Hive, Spark and DuckDB name it."""
     return f"{view}/tenant={tenant_id}/day={day.isoformat()}"
@@ -64,7 +73,11 @@ class LogDays(Protocol):
     """Days of one tenant."""
 
     def next_to_export(self, before: date) -> ChangedDay | None: ...
-    def exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None: ...
+    def exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None:
+        """The file holds that version of the day; a failure before it is over."""
+
+    def failed(self, failure: ExportFailure) -> None:
+        """Keep it in the place of an earlier one."""
 
 
 class ExportUnitOfWork(Transaction, Protocol):
@@ -126,7 +139,10 @@ class Export:
     reporter: Reporter
 
     def run(self, job: ExportLogs) -> Sequence[ChangedDay]:
-        """Export each changed day in a transaction of its own; which they were."""
+        """Export each changed day in a transaction of its own; which they were.
+
+        What keeps a day from being written is kept for those who look after exports, and raised.
+        """
         done: list[ChangedDay] = []
         while (written := self._next(job.tenant_id)) is not None:
             changed, file = written
@@ -150,7 +166,19 @@ class Export:
             if changed is None:
                 return None
             # Read after the version is: the rows are those of this version, or newer ones, which have a newer version.
-            written = self.lake.write(changed.view, tenant_id, changed.day)
+            try:
+                written = self.lake.write(changed.view, tenant_id, changed.day)
+            except Exception as error:
+                # In this transaction, whose turn it is, so that it never follows the success of somebody else.
+                uow.log_days.failed(ExportFailure(self.clock.now(), _reason_of(error)))
+                uow.commit()
+                raise
             uow.log_days.exported(changed, written, at=now)
             uow.commit()
         return changed, written
+
+
+def _reason_of(error: Exception) -> str:
+    if isinstance(error, TradewindError):
+        return told_reason(str(error))
+    return f"{type(error).__name__}, which nobody foresaw; the worker's log tells more"

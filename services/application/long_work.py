@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import NamedTuple, Protocol
 
+from services.application.export_logs import ExportFailure
 from services.application.retention_page import MonthOfTenant, Next, next_of
 from tradewind.units import format_count
 
@@ -21,6 +22,7 @@ class Progress(NamedTuple):
 class LongWork:
     """``unit`` : of what is counted, in the singular. ``left`` : what is to come, in words.
 
+    ``failure`` : what keeps it from being done.
     ``done`` : of ``total``, since this run began; ``None`` where no run counts what it does, and ``total`` is to come.
     """
 
@@ -29,6 +31,7 @@ class LongWork:
     total: int
     unit: str
     left: str
+    failure: ExportFailure | None = None
 
 
 class ReleaseWork(Protocol):
@@ -42,6 +45,7 @@ class Rollups(Protocol):
 
 class LogDays(Protocol):
     def progress(self, before: date) -> Progress: ...
+    def failure(self) -> ExportFailure | None: ...
 
 
 class MonthSeals(Protocol):
@@ -86,6 +90,7 @@ def export_work(uow: WorkUnitOfWork, *, now: datetime, is_exporting: bool) -> Lo
         left=f"{format_count(left, 'file')} to write, each night or when asked"
         if left
         else "every day that is over is written",
+        failure=uow.log_days.failure(),
     )
 
 

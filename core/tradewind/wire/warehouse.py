@@ -68,12 +68,21 @@ class WarehouseExport(Open):
     current: bool
 
 
+class WarehouseExportFailure(Open):
+    """When and why a day could not be written, in one line."""
+
+    at: datetime
+    reason: str
+
+
 class WarehouseExports(Open):
     """Views as Parquet: where, which days of one of them, and how many days of all are still to be written.
 
     ``place`` : the folder or object store below which the folders of days are; absent where nothing is exported.
+    ``failure`` : the last one; absent once a file has been written since.
     """
 
     place: str | None
     to_export: int
+    failure: WarehouseExportFailure | None = None
     exports: tuple[WarehouseExport, ...]

@@ -5,11 +5,12 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Date, Row, and_, func, select, text, update
+from sqlalchemy import Connection, Date, Row, and_, delete, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
 
-from services.application.export_logs import ChangedDay, ExportedDay, View, WrittenDay
+from services.application.export_logs import ChangedDay, ExportedDay, ExportFailure, View, WrittenDay
 from services.application.long_work import Progress
-from services.persistence.tables import closed_months, log_days
+from services.persistence.tables import closed_months, export_failures, log_days
 
 _TAKE_TURN = text("SELECT pg_try_advisory_xact_lock(hashtext('log export'), hashtext(:tenant))")
 _DAY = log_days.c
@@ -55,7 +56,8 @@ class LogDays:
         return None if row is None else ChangedDay(view=View(row.view), day=row.day, version=row.version)
 
     def exported(self, changed: ChangedDay, written: WrittenDay, *, at: datetime) -> None:
-        """The file holds that version of the day."""
+        """The file holds that version of the day; a failure before it is over."""
+        self._connection.execute(delete(export_failures))
         self._connection.execute(
             update(log_days)
             .where(_DAY.view == changed.view.value, _DAY.day == changed.day)
@@ -67,6 +69,20 @@ class LogDays:
                 sha256=written.sha256,
             )
         )
+
+    def failed(self, failure: ExportFailure) -> None:
+        """Keep it in the place of an earlier one."""
+        values = {"failed_at": failure.at, "reason": failure.reason}
+        self._connection.execute(
+            insert(export_failures)
+            .values(tenant_id=self._tenant_id, **values)
+            .on_conflict_do_update(index_elements=["tenant_id"], set_=values)
+        )
+
+    def failure(self) -> ExportFailure | None:
+        """What the last run ended by, until a file is written."""
+        row = self._connection.execute(select(export_failures)).one_or_none()
+        return None if row is None else ExportFailure(row.failed_at, row.reason)
 
     def to_export(self, before: date) -> int:
         """How many days before that one are to be exported."""

@@ -2,7 +2,7 @@
 
 from services.persistence.tables.compression import compression_observations
 from services.persistence.tables.devices import device_profiles
-from services.persistence.tables.exports import export_marks, log_days
+from services.persistence.tables.exports import export_failures, export_marks, log_days
 from services.persistence.tables.inventory import endpoint_aliases, endpoint_pairs, endpoints, limits, links
 from services.persistence.tables.logs import batches, log_quarantine, transfer_logs
 from services.persistence.tables.metadata import METADATA
@@ -41,6 +41,7 @@ __all__ = [
     "endpoint_curves",
     "endpoint_pairs",
     "endpoints",
+    "export_failures",
     "export_marks",
     "limits",
     "link_models",

@@ -19,6 +19,14 @@ log_days = Table(
     Index("log_days_to_export_idx", "tenant_id", "day", postgresql_where=text("exported_version < version")),
 )
 
+export_failures = Table(
+    "export_failures",
+    METADATA,
+    tenant_column(primary_key=True),
+    instant("failed_at"),
+    label("reason"),
+)
+
 export_marks = Table(
     "export_marks",
     METADATA,

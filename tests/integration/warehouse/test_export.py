@@ -294,7 +294,8 @@ def test_where_nothing_is_exported_it_is_said(api: str, tenant: Tenant, parts: C
         answer = client.post("/v1/warehouse/exports")
         assert answer.status_code == 409
         assert "TRADEWIND_EXPORT" in answer.json()["detail"]
-        assert client.get("/v1/warehouse/exports").json() == {"place": None, "to_export": 0, "exports": []}
+        told = client.get("/v1/warehouse/exports").json()
+        assert told == {"place": None, "to_export": 0, "failure": None, "exports": []}
 
 
 def test_heartbeats_and_quotes_are_exported_by_the_day_they_are_of(

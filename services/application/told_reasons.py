@@ -1,0 +1,27 @@
+"""Reasons of failures, made fit to be shown: one line, bounded, without what is secret in addresses and settings."""
+
+import re
+
+LONGEST_REASON = 500
+HIDDEN = "…"
+
+# To the last @: a password may hold one that is not escaped.
+_USER_OF_URL = re.compile(r"(?<=://)[^\s]*@")
+_QUERY_OF_URL = re.compile(r"(://[^\s?]*)\?[^\s\"'()]*")
+_SET_SECRET = re.compile(
+    r"(?i)(\w*(?:password|passwd|secret|token|key|signature|credential)\w*[\"']?\s*[=:]\s*)[^\s,;&)]+"
+)
+_ACCESS_KEY = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}\b")
+
+
+def without_secrets(text: str) -> str:
+    """``text`` without the users, passwords and queries of URLs, values of settings named as secrets, and keys."""
+    text = _USER_OF_URL.sub(f"{HIDDEN}@", text)
+    text = _QUERY_OF_URL.sub(rf"\1?{HIDDEN}", text)
+    return _ACCESS_KEY.sub(HIDDEN, _SET_SECRET.sub(rf"\1{HIDDEN}", text))
+
+
+def told_reason(text: str) -> str:
+    """``text`` on one line of at most ``LONGEST_REASON`` characters, without secrets."""
+    line = without_secrets(" ".join(text.replace("\0", " ").split()))
+    return line if len(line) <= LONGEST_REASON else line[: LONGEST_REASON - 1] + "…"

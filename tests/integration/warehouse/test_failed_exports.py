@@ -1,0 +1,58 @@
+"""An export that cannot be written: those who look after it are told when and why, until it can."""
+
+from html import unescape
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from services.application.authenticate import Scope
+from services.application.export_logs import Export
+from services.application.jobs import ExportLogs
+from services.application.roll_up import RollUp
+from services.bootstrap import Options, container
+from services.persistence.lake import ParquetLake, storage_at
+from services.persistence.log_reader import LogReader
+from tests.integration.admin.visitors import person, signed_in
+from tests.integration.warehouse.house import Facts
+from tests.records import ndjson, record
+from tests.stack import new_tenant, serving
+from tradewind.errors import Unavailable
+
+PAGES = ("/admin/logs", "/admin/logs/exports")
+
+
+def test_the_last_failure_is_told_on_pages_and_by_the_api_until_a_file_is_written(
+    database_url: str, redis_url: str, logs: LogReader, tmp_path: Path
+) -> None:
+    place = tmp_path / "exports"
+    place.write_text("a file where a folder is wanted")
+    options = Options(export_place=str(place))
+    with container(database_url=database_url, redis_url=redis_url, options=options) as parts, serving(parts) as api:
+        tenant, other = new_tenant(parts, database_url), new_tenant(parts, database_url)
+        lake = ParquetLake(storage_at(str(place)), logs)
+        export = Export(parts.store.unit_of_work, lake, parts.clock, Facts())
+        with (
+            tenant.client(api, Scope.OPERATOR) as client,
+            other.client(api, Scope.OPERATOR) as stranger,
+            signed_in(api, person(parts, tenant, "operator")) as operator,
+        ):
+            with tenant.client(api) as agent:
+                agent.post("/v1/logs", content=ndjson([record(id=str(uuid4()))])).raise_for_status()
+            RollUp(parts.store.unit_of_work).run(tenant.id)
+            for _ in range(2):  # the later failure takes the place of the earlier one
+                with pytest.raises(Unavailable):
+                    export.run(ExportLogs(tenant.id))
+            failure = client.get("/v1/warehouse/exports").json()["failure"]
+            assert "the storage of exports does not answer: [Errno" in failure["reason"]
+            assert client.post("/v1/warehouse/exports").json()["failure"] == failure
+            assert stranger.get("/v1/warehouse/exports").json()["failure"] is None
+            for page in PAGES:
+                assert failure["reason"] in unescape(operator.get(page).text)
+            with operator.stream("GET", "/admin/logs/exports/live") as told:
+                assert failure["reason"] in unescape(next(line for line in told.iter_lines() if "Errno" in line))
+
+            place.unlink()
+            assert len(export.run(ExportLogs(tenant.id))) == 1
+            assert client.get("/v1/warehouse/exports").json()["failure"] is None
+            assert all("does not answer" not in operator.get(page).text for page in PAGES)
