@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
@@ -26,7 +27,7 @@ class QueryStream(Response):
     Parameters
     ----------
     turns : of the process; one is taken while the query runs.
-    refused : the answer where nothing of this one was sent yet.
+    refused : the answer where nothing of this one was sent yet; called in a thread, since it may ask the database.
     """
 
     def __init__(
@@ -63,7 +64,8 @@ class QueryStream(Response):
         except TradewindError as error:
             if begun:
                 raise
-            await self._refused(error)(scope, receive, send)
+            answer = await run_in_threadpool(self._refused, error)
+            await answer(scope, receive, send)
         except ClientLeft:
             pass
 

@@ -94,8 +94,7 @@ async def run(
         return Response(status_code=HTTPStatus.NO_CONTENT)
     except (QueryRefused, TooLarge, Unavailable) as refused:
         status = _status(refused)
-        position = refused.position if isinstance(refused, QueryRefused) else None
-        told |= {"error": refused, "place": Place.of(asked.sql, position) if position else None, "position": position}
+        told |= _wrong(refused, asked.sql)
     return await run_in_threadpool(_page, request, visit, parts, status=status, **told)
 
 
@@ -103,8 +102,9 @@ async def run(
 async def download(
     request: Request, visit: Analyst, parts: Parts, sql: Sql, *, form: Annotated[Format, Form()] = Format.CSV
 ) -> Response:
-    """All rows of a query as a file, under the limits of the API."""
-    query = parts.warehouse.query(visit.visitor.tenant_id, query_warehouse.Query(sql=_plain(sql), format=form))
+    """All rows of a query as a file, under the limits of the API; what is wrong with it beside the editor."""
+    asked = query_warehouse.Query(sql=_plain(sql), format=form)
+    query = parts.warehouse.query(visit.visitor.tenant_id, asked)
     headers = {
         "Content-Disposition": f'attachment; filename="tradewind.{ENDINGS[form]}"',
         "X-Content-Type-Options": "nosniff",
@@ -112,9 +112,8 @@ async def download(
     }
 
     def refused(error: TradewindError) -> Response:
-        return page(
-            request, "refused_page.html", None, status=_status(error), error=error, title="The query was refused"
-        )
+        told = _wrong(error, asked.sql) | {"form": form}
+        return _page(request, visit, parts, status=_status(error), **told)
 
     turns = request.app.state.query_turns
     return QueryStream(query, turns, media_type=MEDIA_TYPES[form], headers=headers, refused=refused)
@@ -130,8 +129,9 @@ def save(
 ) -> Response:
     """Keep a query under a name."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        query_id = save_query(name, _plain(sql), author=visit.visitor, uow=uow, clock=parts.clock)
-    return done(request, f"{HERE}?saved={query_id}", "The query is saved.")
+        kept = save_query(name, _plain(sql), author=visit.visitor, uow=uow, clock=parts.clock)
+    said = "The saved query of that name is replaced." if kept.replaced else "The query is saved."
+    return done(request, f"{HERE}?saved={kept.id}", said)
 
 
 @router.post("/saved/{query_id}/remove")
@@ -154,6 +154,7 @@ def _page(
         "place": None,
         "position": None,
         "shown": ROWS_SHOWN[0],
+        "form": Format.CSV,
     }
     return page(
         request,
@@ -174,6 +175,13 @@ def _page(
             **told,
         },
     )
+
+
+def _wrong(error: TradewindError, sql: str) -> dict[str, Any]:
+    """What the page tells of a query that was refused, beside its text."""
+    position = error.position if isinstance(error, QueryRefused) else None
+    place = Place.of(sql, position) if position else None
+    return {"sql": sql, "error": error, "place": place, "position": position}
 
 
 def _saved(visit: Visit, parts: Container, query_id: UUID) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
 from services.application.audit import Audit
@@ -28,6 +28,13 @@ class SavedQuery:
     saved_at: datetime
 
 
+class Kept(NamedTuple):
+    """A query as it was saved; ``replaced`` : in the place of its author's own of that name."""
+
+    id: UUID
+    replaced: bool
+
+
 class SavedQueries(Protocol):
     def all(self) -> Sequence[SavedQuery]: ...
     def put(self, name: str, sql: str, *, author_id: UUID, at: datetime) -> UUID | None:
@@ -43,7 +50,7 @@ class SavedQueriesUnitOfWork(Transaction, Protocol):
     def audit(self) -> Audit: ...
 
 
-def save_query(name: str, sql: str, *, author: Visitor, uow: SavedQueriesUnitOfWork, clock: Clock) -> UUID:
+def save_query(name: str, sql: str, *, author: Visitor, uow: SavedQueriesUnitOfWork, clock: Clock) -> Kept:
     """Keep a query; its author's own of the same name is replaced.
 
     Raises
@@ -54,14 +61,15 @@ def save_query(name: str, sql: str, *, author: Visitor, uow: SavedQueriesUnitOfW
     name = name.strip()
     if not name:
         raise InvalidValue("name", "must not be empty")
-    if len(uow.saved_queries.all()) >= MOST_SAVED:
+    saved = uow.saved_queries.all()
+    if len(saved) >= MOST_SAVED:
         raise Conflict(f"{MOST_SAVED} queries are saved already; remove some")
     query_id = uow.saved_queries.put(name, sql, author_id=author.user.id, at=clock.now())
     if query_id is None:
         raise Conflict(f"somebody else has saved a query as {name!r}; choose another name")
     uow.audit.note("saved_query.saved", name)
     uow.commit()
-    return query_id
+    return Kept(query_id, replaced=any(each.name == name for each in saved))
 
 
 def remove_query(query_id: UUID, *, by: Visitor, uow: SavedQueriesUnitOfWork) -> str:

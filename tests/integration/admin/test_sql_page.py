@@ -175,7 +175,18 @@ def test_rows_are_downloaded_under_the_limits_of_the_api(analyst):
     more = analyst.submit(f"{HERE}/download", form="csv", sql="SELECT * FROM generate_series(1, 3001)")
     assert more.status_code == 413
     assert "more than 3000 rows" in more.text
+    assert "generate_series(1, 3001)</textarea>" in more.text
     assert analyst.submit(f"{HERE}/download", form="xml", **fields).status_code == 422
+
+
+def test_a_download_that_is_refused_leaves_what_was_typed_beside_its_error(analyst):
+    page = analyst.submit(f"{HERE}/download", form="arrow", sql="SELECT 1,\r\n       nonsense\r\n  FROM transfers")
+    assert page.status_code == 422
+    assert "column &#34;nonsense&#34; does not exist" in page.text
+    assert "line 2:        nonsense\n               ^" in page.text
+    assert "nonsense\n  FROM transfers</textarea>" in page.text
+    assert '<option value="arrow" selected>' in page.text
+    assert "Content-Disposition" not in page.headers
 
 
 def test_a_saved_query_is_its_tenants_to_read_and_its_authors_to_change(analyst, parts, api, provider, tenant):
@@ -183,7 +194,8 @@ def test_a_saved_query_is_its_tenants_to_read_and_its_authors_to_change(analyst,
     kept = analyst.submit(f"{HERE}/save", sql="SELECT 1 AS first", name=name)
     assert kept.status_code == 303
     assert "SELECT 1 AS first</textarea>" in analyst.get(kept.headers["Location"]).text
-    analyst.submit(f"{HERE}/save", sql="SELECT 2 AS second", name=name)
+    again = analyst.submit(f"{HERE}/save", sql="SELECT 2 AS second", name=name)
+    assert "The saved query of that name is replaced." in analyst.get(again.headers["Location"]).text
     query_id = kept.headers["Location"].rpartition("=")[2]
     with signed_in(api, person(parts, provider, "analyst")) as colleague:
         assert "SELECT 2 AS second</textarea>" in colleague.get(f"{HERE}?saved={query_id}").text
