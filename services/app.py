@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,8 @@ VERSION = "1.0"
 COLLECTIONS = (20_000, 20, 50)
 """How many objects are made between two looks for cycles, and how many looks at the young make one at older ones. An
 answer leaves none; at Python's own 700 a busy process spent a twentieth of its time looking, up to 0.05 s at once."""
+
+CANCELLED_AGAIN_S = 0.2
 
 NO_TELEMETRY = TelemetryConfig(tracing=False, metrics=False, logs=False)
 """Of the framework's own, which asks for its configuration with each request; `middleware.Measured` counts."""
@@ -116,6 +118,18 @@ def app_for(*, database_url: str, redis_url: str, options: Options | None = None
     return app
 
 
+async def end(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel tasks until they have ended.
+
+    Once is not always enough: the store's client may take a cancellation amid its own time limit for that limit.
+    """
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=CANCELLED_AGAIN_S)
+
+
 def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     """The application on the parts of a process; ``closing`` is closed with it."""
 
@@ -126,9 +140,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
         try:
             yield
         finally:
-            for task in following:
-                task.cancel()
-            await asyncio.wait(following)
+            await end(following)
             await parts.quotes.close()
             parts.notices.stop()
             app.state.query_turns.close()
