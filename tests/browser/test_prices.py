@@ -124,7 +124,7 @@ def a_refusal_takes_the_place_of_what_was_said_before(page: Page, base: Locator)
     here = page.url
     base.fill("")
     page.get_by_role("button", name="Set the prices").click()
-    expect(page.get_by_role("alert")).to_contain_text("base: is empty")
+    expect(page.get_by_role("alert")).to_contain_text("Base: is empty")
     expect(page.get_by_text("The prices are set")).to_have_count(0)
     assert (base.input_value(), page.url) == ("", here)
     page.reload()
