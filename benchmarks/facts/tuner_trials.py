@@ -48,14 +48,10 @@ def _figures(ticks: Sequence[Tick]) -> dict[str, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Schemes:
-    """MaxThr, MinE and EE beside brute force over channels, on a path."""
+class _OnPath:
+    """What trials of tuners on one path have in common."""
 
     path: str
-
-    @property
-    def name(self) -> str:
-        return f"MaxThr, MinE and EE, {self.path}"
 
     @property
     def sort(self) -> str:
@@ -63,6 +59,15 @@ class Schemes:
 
     def conditions(self, facts: Facts) -> str:
         return str(path_of(self.path, facts))
+
+
+@dataclass(frozen=True, slots=True)
+class Schemes(_OnPath):
+    """MaxThr, MinE and EE beside brute force over channels, on a path."""
+
+    @property
+    def name(self) -> str:
+        return f"MaxThr, MinE and EE, {self.path}"
 
     def measured(self, ground: trial.Yard) -> Row:
         with yard(path_of(self.path, ground.facts), seed=ground.seed, folder=ground.folder, ahead=ground.ahead) as here:
@@ -79,22 +84,14 @@ class Schemes:
 
 
 @dataclass(frozen=True, slots=True)
-class Targets:
+class Targets(_OnPath):
     """FlexibleThr towards shares of the highest rate of MaxThr, and MinE beside one channel, on a path."""
 
-    path: str
     shares_pct: tuple[int, ...]
 
     @property
     def name(self) -> str:
         return f"FlexibleThr towards {', '.join(map(str, self.shares_pct))} %, {self.path}"
-
-    @property
-    def sort(self) -> str:
-        return "tuners"
-
-    def conditions(self, facts: Facts) -> str:
-        return str(path_of(self.path, facts))
 
     def measured(self, ground: trial.Yard) -> Row:
         with yard(path_of(self.path, ground.facts), seed=ground.seed, folder=ground.folder, ahead=ground.ahead) as here:

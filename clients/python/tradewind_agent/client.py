@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -318,13 +319,11 @@ class Client:
         permitted = []
         for scope, method, path in _SCOPE_PROBES:
             try:
-                self._calls.send(method, path, content=b"{}", headers={"Content-Type": "application/json"})
-            except RequestRefused:
-                permitted.append(scope)
+                with suppress(RequestRefused):
+                    self._calls.send(method, path, content=b"{}", headers={"Content-Type": "application/json"})
             except (ScopeMissing, UnknownThing):
                 continue
-            else:
-                permitted.append(scope)
+            permitted.append(scope)
         return tuple(permitted)
 
     # Health
