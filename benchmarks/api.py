@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 import statistics
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import redis
 from benchmarks import report
 from benchmarks.api_app import DIRECT_ECHO, DIRECT_ECHO_REDIS, ECHO, ECHO_REDIS
 from benchmarks.api_cases import DESTINATIONS, live_enquiries, log_lines, requests
+from benchmarks.demo.stack import free_port
 from benchmarks.http_load import HeartbeatLoad, LiveTransfer, Load, LoadError, Measured
 from benchmarks.live_transfers import SETTLING_TICKS, ObedientTransfer
 from services.bootstrap import container
@@ -140,7 +140,7 @@ def service(folder: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
         with container(database_url=database_url, redis_url=redis_url) as parts:
             secret = first_key(parts, folder / "key")
         environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url}
-        port = _free_port()
+        port = free_port()
         command = [*PYTHON, "uvicorn", "benchmarks.api_app:app", "--factory", "--no-access-log", "--log-level=warning"]
         with running({"api": [*command, f"--host={HOST}", f"--port={port}"]}, environment):
             address = f"http://{HOST}:{port}"
@@ -179,12 +179,6 @@ def _wait_for(reached: Any, what: str) -> None:
         if time.monotonic() > deadline:
             raise LoadError(f"waited {PATIENCE_S:.0f} s in vain for {what}")
         time.sleep(0.1)
-
-
-def _free_port() -> int:
-    with socket.create_server((HOST, 0)) as listening:
-        port: int = listening.getsockname()[1]
-        return port
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Pages recorded by a real browser over HTTP/1.1, TLS and HTTP/2, through the command line to the page of them."""
 
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from tests.browser.conftest import choose_password, sign_in, to_page
 from tests.integration.agent.command import environment, run
 from tests.integration.certificates import make_certificates
 from tests.integration.engine.web_servers import nginx
+from tests.ports import free_port
 from tests.stack import Tenant, new_tenant
 from tradewind.connections.analysis import EncryptionClass, PageAnalysis, analyse
 from tradewind.connections.har import page_loads
@@ -49,7 +49,7 @@ def recorded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
     head = "<!doctype html><title>A page</title><link rel=stylesheet href=a.css><script src=b.js></script>"
     (root / "page.html").write_text(head + images)
     keys = make_certificates(work)
-    plain, multiplexed = _free_ports(2)
+    plain, multiplexed = free_port(), free_port()
     server = f"""
         listen 127.0.0.1:{plain}; listen 127.0.0.1:{multiplexed} ssl http2; add_header X-Cache "HIT from edge";
         types {{ text/html html; text/css css; text/javascript js; image/png png; }}"""
@@ -68,14 +68,6 @@ def _record(browser: Browser, address: str, path: Path, log: Path) -> Recorded:
         context.new_page().goto(f"{address}page.html")
     lines = log.read_text().splitlines()[before:]
     return Recorded(path, frozenset(line.split()[0] for line in lines))
-
-
-def _free_ports(number: int) -> list[int]:
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from benchmarks.demo.stack import free_port, started
+from benchmarks.demo.stack import started
 from benchmarks.sample import fill, rows, serve
 from services.settings import Settings
+from tests.ports import free_port
 from tradewind.errors import InvalidValue
 
 PYTHON = (sys.executable, "-P", "-m")

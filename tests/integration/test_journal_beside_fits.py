@@ -15,7 +15,8 @@ from services.settings import Settings
 from tests.conditions import eventually
 from tests.integration.live_transfers import Transfer, client, learned
 from tests.integration.refreshes import rows, upload
-from tests.integration.test_workers import Store, free_port
+from tests.integration.test_workers import Store
+from tests.ports import free_port
 from tests.stack import Tenant
 
 __all__ = ["client", "learned"]

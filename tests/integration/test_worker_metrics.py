@@ -18,6 +18,7 @@ from tests.conditions import eventually
 from tests.integration.celery_worker import ROOT, worker
 from tests.integration.refreshes import rows, upload
 from tests.integration.test_workers import PAIR, Store, environment, store, valkey
+from tests.ports import free_port
 from tests.records import record
 from tests.stack import Tenant
 from workers.schedule import SWEEP
@@ -25,12 +26,6 @@ from workers.schedule import SWEEP
 __all__ = ["environment", "store", "valkey"]
 
 pytestmark = pytest.mark.long
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-        return port
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import json
 import re
 import secrets
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -19,17 +18,13 @@ from services.bootstrap import Container, Options, SignOn, container
 from services.oidc import OpenIdProvider
 from services.queue.short_memory import PREFIX
 from tests.integration.admin.visitors import Visitor, person, signed_in
+from tests.ports import free_port
 from tests.stack import Tenant, new_tenant, serving
 from tradewind.errors import Unauthenticated
 
 HERE = Path(__file__).with_name("openid")
 PACKAGES = Path(__file__).resolve().parents[3] / "var" / "test-tools" / "openid"
 CALLBACK = "/admin/sign-in/oidc/back"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return int(listening.getsockname()[1])
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.ports import free_port
+
 _START_DEADLINE_S = 20.0
 _MODULES = Path("/usr/lib/apache2/modules")
 
@@ -38,7 +40,7 @@ def program(name: str) -> str:
 @contextmanager
 def nginx(root: Path, work: Path, *, server: str = "", tls: tuple[Path, Path] | None = None) -> Iterator[WebServer]:
     """Serve ``root``; ``server`` holds further directives of the server block."""
-    port, log = _free_port(), work / "access.log"
+    port, log = free_port(), work / "access.log"
     listen = f"listen 127.0.0.1:{port}{' ssl' if tls else ''};"
     keys = f"ssl_certificate {tls[0]}; ssl_certificate_key {tls[1]};" if tls else ""
     temporary = "".join(
@@ -63,7 +65,7 @@ def nginx(root: Path, work: Path, *, server: str = "", tls: tuple[Path, Path] | 
 @contextmanager
 def apache(root: Path, work: Path, *, server: str = "") -> Iterator[WebServer]:
     """Serve ``root``; ``server`` holds further directives."""
-    port, log = _free_port(), work / "access.log"
+    port, log = free_port(), work / "access.log"
     modules = "\n".join(
         f"LoadModule {name}_module {_MODULES}/mod_{name}.so"
         for name in ("mpm_event", "authz_core", "authz_host", "autoindex", "dir", "mime", "headers", "alias")
@@ -114,10 +116,3 @@ def _wait_for(process: subprocess.Popen[bytes], port: int, work: Path) -> None:
         time.sleep(0.02)
     logs = "\n".join(path.read_text() for path in (work / "output", work / "error.log") if path.exists())
     raise AssertionError(f"{process.args} does not listen: {logs}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

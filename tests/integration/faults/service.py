@@ -18,7 +18,7 @@ from services.persistence.store import prepare_database
 from services.serve import commands, running
 from services.settings import Settings
 from tests.conditions import eventually
-from tests.integration.test_workers import free_port
+from tests.ports import free_port
 
 END_PATIENCE_S = 30.0
 
