@@ -21,6 +21,7 @@ from services.application.authenticate import Scope, new_secret
 from services.application.manage_keys import create_key, register_tenant
 from services.application.users import ROLES, add_user, let_in_again
 from services.bootstrap import Container, container
+from services.persistence.patience import Patience
 from services.persistence.store import prepare_database
 from services.settings import Settings
 from tradewind.errors import InvalidValue, NotFound, TradewindError
@@ -48,17 +49,22 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def prepared_database(*, database_url: str | None, admin_database_url: str | None) -> str:
+def prepared_database(settings: Settings, *, database_url: str | None, admin_database_url: str | None) -> str:
     """Return the application's URL of the database, with the schema up to date where we may bring it there.
 
     Parameters
     ----------
+    settings : what migrations may take.
     database_url : of the application's role, which gets the password in it; None: without one, where the admin's is.
     admin_database_url : of a role that may make roles and migrate; None if the schema is ready.
     """
     if admin_database_url is not None:
         password = urlsplit(database_url or "").password
-        prepared = prepare_database(admin_database_url, app_password=password and unquote(password))
+        prepared = prepare_database(
+            admin_database_url,
+            app_password=password and unquote(password),
+            patience=Patience(lock_s=settings.migration_lock_s, statement_s=settings.migration_statement_s),
+        )
         return database_url or prepared
     if database_url is None:
         raise InvalidValue("DATABASE_URL", "must be set")
@@ -98,7 +104,7 @@ def new_login(parts: Container, *, tenant: str, login: str) -> str:
 def _prepare_database(settings: Settings) -> None:
     if settings.admin_database_url is None:
         raise InvalidValue("TRADEWIND_ADMIN_DATABASE_URL", "must be set")
-    prepared_database(database_url=settings.database_url, admin_database_url=settings.admin_database_url)
+    prepared_database(settings, database_url=settings.database_url, admin_database_url=settings.admin_database_url)
     sys.stdout.write("the database is up to date\n")
 
 

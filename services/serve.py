@@ -90,7 +90,9 @@ def check_place(settings: Settings) -> None:
 
 def serve(settings: Settings, found: Backends) -> int:
     """Run the processes of the service until one ends or a signal asks to stop."""
-    database_url = prepared_database(database_url=found.database_url, admin_database_url=found.admin_database_url)
+    database_url = prepared_database(
+        settings, database_url=found.database_url, admin_database_url=found.admin_database_url
+    )
     with container(database_url=database_url, redis_url=found.redis_url) as parts:
         key = first_key(parts, settings.data_folder / "agent-key")
         login = first_login(parts, settings.data_folder / "admin-password")

@@ -44,6 +44,12 @@ class Settings:
     admin_database_url: str | None = None
     """TRADEWIND_ADMIN_DATABASE_URL: a role that may make roles and migrate; without it the schema must be ready."""
 
+    migration_lock_s: float = 5.0
+    """TRADEWIND_MIGRATION_LOCK_TIMEOUT_S: how long a migration waits for a lock, and with it whoever comes after it."""
+
+    migration_statement_s: float = 600.0
+    """TRADEWIND_MIGRATION_STATEMENT_TIMEOUT_S: how long one statement of a migration may take."""
+
     redis_url: str | None = None
     """REDIS_URL; None for the embedded Valkey."""
 
@@ -159,6 +165,10 @@ class Settings:
             proxies=read("TRADEWIND_PROXIES", str, cls.proxies),
             database_url=read("DATABASE_URL", _postgres_url, None),
             admin_database_url=read("TRADEWIND_ADMIN_DATABASE_URL", _postgres_url, None),
+            migration_lock_s=read("TRADEWIND_MIGRATION_LOCK_TIMEOUT_S", _seconds(0.1), cls.migration_lock_s),
+            migration_statement_s=read(
+                "TRADEWIND_MIGRATION_STATEMENT_TIMEOUT_S", _seconds(1.0), cls.migration_statement_s
+            ),
             redis_url=read("REDIS_URL", _redis_url, None),
             data_folder=read("TRADEWIND_DATA", Path, data_folder),
             api_workers=read("TRADEWIND_API_WORKERS", _integer(1, MAX_WORKERS), cls.api_workers),

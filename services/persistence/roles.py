@@ -11,6 +11,9 @@ from urllib.parse import quote, urlsplit, urlunsplit
 import psycopg
 from psycopg import sql
 
+from services.persistence.engine import CONNECT_PATIENCE_S
+from services.persistence.patience import PATIENCE, Patience, told_apart
+
 OWNER = "tradewind_owner"
 APP = "tradewind_app"
 READER = "tradewind_reader"
@@ -36,7 +39,7 @@ TEMPORARY_FILES = "4GB"
 """What one session of an analyst may fill the disk with while it sorts and joins."""
 
 
-def prepare_roles(admin_url: str, *, app_password: str | None = None) -> None:
+def prepare_roles(admin_url: str, *, app_password: str | None = None, patience: Patience = PATIENCE) -> None:
     """Create the roles where they are missing, and let the owner make tables in this database.
 
     Parameters
@@ -44,9 +47,11 @@ def prepare_roles(admin_url: str, *, app_password: str | None = None) -> None:
     admin_url : libpq URL of a superuser, or of a role with CREATEROLE that owns the database.
     app_password : for logins over TCP; through the embedded server's socket no password is asked.
     """
-    with psycopg.connect(admin_url) as connection:
+    with told_apart(patience), psycopg.connect(admin_url, connect_timeout=CONNECT_PATIENCE_S) as connection:
+        connection.execute(patience.for_rivals.encode())
         # Several starts at once: roles are the cluster's, so the lock is taken in the one database all of them share.
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('tradewind roles'))")
+        connection.execute(patience.for_locks.encode())
         _create(connection, OWNER, sql.SQL("NOLOGIN NOBYPASSRLS"))
         _create(connection, APP, sql.SQL("LOGIN NOBYPASSRLS"))
         _create(connection, READER, sql.SQL("NOLOGIN NOBYPASSRLS"))

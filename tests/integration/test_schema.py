@@ -1,5 +1,6 @@
 """The schema on real PostgreSQL: up and down, in step with the tables, and each tenant its own rows."""
 
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
@@ -17,10 +18,13 @@ from sqlalchemy.pool import NullPool
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence import migrate
 from services.persistence.engine import sqlalchemy_url
+from services.persistence.patience import Patience
 from services.persistence.roles import APP, app_url, prepare_roles
+from services.persistence.store import prepare_database
 from services.persistence.tables import METADATA
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant
+from tradewind.errors import Conflict, Unavailable
 
 TENANTS_TABLES = """
     SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
@@ -64,6 +68,43 @@ def test_several_processes_may_migrate_at_once(empty_database: str) -> None:
         list(threads.map(migrate.upgrade, [empty_database] * 3))
     with psycopg.connect(empty_database) as admin:
         assert names(admin, "SELECT version_num FROM alembic_version") == [migrate.head_revision()]
+
+
+def test_a_lock_that_is_not_had_ends_a_migration_in_one_line(empty_database: str) -> None:
+    prepare_database(empty_database)
+    migrate.downgrade(empty_database, "-1")
+    hasty = Patience(lock_s=0.1, statement_s=60)
+    with psycopg.connect(empty_database) as rival:
+        rival.execute("LOCK TABLE batches")
+        before = names(rival, "SELECT version_num FROM alembic_version")
+        with pytest.raises(Unavailable) as told:
+            prepare_database(empty_database, patience=hasty)
+        assert names(rival, "SELECT version_num FROM alembic_version") == before
+    assert re.fullmatch(
+        r"somebody held a lock that a migration needs for more than 0\.1 s \(.+\): what was not done whole was undone; "
+        r"try again, or with a greater TRADEWIND_MIGRATION_LOCK_TIMEOUT_S",
+        str(told.value),
+    )
+    prepare_database(empty_database, patience=hasty)
+
+
+def test_a_rival_that_migrates_for_ever_is_not_waited_for_for_ever(empty_database: str) -> None:
+    prepare_roles(empty_database)
+    with psycopg.connect(empty_database) as rival:
+        rival.execute("SELECT pg_advisory_lock(hashtext('tradewind migrations'))")
+        with pytest.raises(Unavailable, match=r"took more than 0\.1 s .* TRADEWIND_MIGRATION_STATEMENT_TIMEOUT_S"):
+            migrate.upgrade(empty_database, patience=Patience(lock_s=5, statement_s=0.1))
+
+
+def test_a_database_of_a_newer_version_is_left_as_it_is(empty_database: str) -> None:
+    prepare_roles(empty_database)
+    with psycopg.connect(empty_database, autocommit=True) as admin:
+        admin.execute("CREATE TABLE alembic_version (version_num text)")
+        admin.execute("GRANT SELECT ON alembic_version TO tradewind_owner")
+        admin.execute("INSERT INTO alembic_version VALUES ('2999_01_01_0000')")
+        with pytest.raises(Conflict, match=r"^the database's schema 2999_01_01_0000 is not known to this version"):
+            migrate.upgrade(empty_database)
+        assert names(admin, "SELECT relname FROM pg_class WHERE relname = 'tenants'") == []
 
 
 def test_the_schema_is_that_of_the_tables(admin_database_url: str) -> None:

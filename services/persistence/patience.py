@@ -1,0 +1,71 @@
+"""How long what changes the schema may wait and work, and what is said when that was not enough."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psycopg
+from sqlalchemy.exc import DBAPIError
+
+from tradewind.errors import Unavailable
+
+SHOWN_CHARACTERS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """What a statement may take that changes the schema or the roles.
+
+    Attributes
+    ----------
+    lock_s : for a lock. Who cannot have it gives up, rather than queue everybody behind itself.
+    statement_s : in all, and for another process that does the same.
+    """
+
+    lock_s: float
+    statement_s: float
+
+    @property
+    def for_rivals(self) -> str:
+        """The setting that bounds the wait for another process that migrates: it may work for long."""
+        return f"SET statement_timeout = {_milliseconds(self.statement_s)}"
+
+    @property
+    def for_locks(self) -> str:
+        """The setting that bounds the wait for readers and writers."""
+        return f"SET lock_timeout = {_milliseconds(self.lock_s)}"
+
+
+PATIENCE = Patience(lock_s=5.0, statement_s=600.0)
+
+
+def _milliseconds(seconds: float) -> int:
+    """As PostgreSQL takes it; 0 would mean no limit."""
+    return max(1, round(seconds * 1e3))
+
+
+@contextmanager
+def told_apart(patience: Patience) -> Iterator[None]:
+    """Tell a lock that was not had, and a statement that took too long, from a database that is away.
+
+    Raises
+    ------
+    Unavailable : in one line, with the variable that would help.
+    """
+    try:
+        yield
+    except (DBAPIError, psycopg.Error) as error:
+        match error.orig if isinstance(error, DBAPIError) else error:
+            case psycopg.errors.LockNotAvailable():
+                reason = f"somebody held a lock that a migration needs for more than {patience.lock_s:g} s"
+                setting = "TRADEWIND_MIGRATION_LOCK_TIMEOUT_S"
+            case psycopg.errors.QueryCanceled():
+                reason = f"a statement of a migration took more than {patience.statement_s:g} s"
+                setting = "TRADEWIND_MIGRATION_STATEMENT_TIMEOUT_S"
+            case _:
+                raise
+        statement = " ".join(((error.statement if isinstance(error, DBAPIError) else None) or "").split())
+        at = f" ({statement[:SHOWN_CHARACTERS]})" if statement else ""
+        raise Unavailable(
+            f"{reason}{at}: what was not done whole was undone; try again, or with a greater {setting}"
+        ) from None
