@@ -4,10 +4,13 @@ from alembic import context
 
 from services.persistence.tables import METADATA
 
-context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=METADATA,
-    transaction_per_migration=True,
-)
+if context.is_offline_mode():
+    context.configure(dialect_name="postgresql", transaction_per_migration=True)
+else:
+    context.configure(
+        connection=context.config.attributes["connection"],
+        target_metadata=METADATA,
+        transaction_per_migration=True,
+    )
 with context.begin_transaction():
     context.run_migrations()

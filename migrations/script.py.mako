@@ -6,6 +6,7 @@ revision = ${repr(up_revision)}
 down_revision = ${repr(down_revision)}
 branch_labels = ${repr(branch_labels)}
 depends_on = ${repr(depends_on)}
+step = "expand"  # or "backfill", "contract": see docs/decisions/0020-expand-backfill-contract.md
 
 
 def upgrade() -> None:

@@ -1,29 +1,46 @@
-"""The migrations must lead to the tables that the code describes: compares them on an empty embedded database."""
+"""The migrations must lead to the tables that the code describes, and none may stop a service in use.
+
+Compares them on an empty embedded database; newer ones than those that lay the first schema are read as SQL.
+"""
 
 import sys
+from typing import Any
 
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.pool import NullPool
 
+from infra.checks.migration_steps import LAID, refusals
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.engine import sqlalchemy_url
-from services.persistence.migrate import upgrade
+from services.persistence.migrate import sql_of, steps, upgrade
 from services.persistence.roles import prepare_roles
 from services.persistence.tables import METADATA
 
 
 def main() -> int:
+    refused = [
+        f"{revision}: {reason}"
+        for revision, step in steps().items()
+        if revision > LAID
+        for reason in refusals(sql_of(revision), step)
+    ]
+    differences = [f"the migrations lack: {each}" for each in drift()]
+    for line in refused + differences:
+        print(line)
+    return 1 if refused or differences else 0
+
+
+def drift() -> list[Any]:
+    """What the tables of the code have and those of the migrations have not, or the other way round."""
     with EmbeddedPostgres.temporary() as server:
         prepare_roles(server.url())
         upgrade(server.url())
         engine = create_engine(sqlalchemy_url(server.url()), poolclass=NullPool)
         with engine.connect() as connection:
-            differences = compare_metadata(context(connection), METADATA)
-    for difference in differences:
-        print(f"the migrations lack: {difference}")
-    return 1 if differences else 0
+            differences: list[Any] = compare_metadata(context(connection), METADATA)
+            return differences
 
 
 def context(connection: Connection) -> MigrationContext:

@@ -1,0 +1,70 @@
+"""Which migrations may land beside a service in use, judged by their SQL."""
+
+import pytest
+
+from infra.checks.migration_steps import LAID, refusals
+from services.persistence import migrate
+
+HARMLESS = {
+    "a new table with its index": (
+        "expand",
+        "CREATE TABLE t (id bigint PRIMARY KEY, a text NOT NULL); CREATE INDEX t_a_idx ON t (a)",
+    ),
+    "a column without a value": ("expand", "ALTER TABLE links ADD COLUMN colour text"),
+    "a column with a constant": ("expand", "ALTER TABLE links ADD COLUMN seen bigint NOT NULL DEFAULT 0"),
+    "an index beside writers": ("expand", "COMMIT; CREATE INDEX CONCURRENTLY IF NOT EXISTS i ON links (mover); BEGIN"),
+    "a constraint for new rows": ("expand", "ALTER TABLE links ADD CONSTRAINT c CHECK (mover <> '') NOT VALID"),
+    "a function replaced": (
+        "expand",
+        "CREATE OR REPLACE FUNCTION f() RETURNS void LANGUAGE sql AS $$ DELETE FROM t; DROP VIEW v $$",
+    ),
+    "rows in portions": ("backfill", "UPDATE links SET colour = 'red' WHERE id IN (SELECT id FROM links LIMIT 5000)"),
+    "a column that nobody reads": ("contract", "ALTER TABLE links DROP COLUMN colour"),
+    "a function that nobody calls": ("contract", "DROP FUNCTION find_colour(uuid)"),
+    "a name that nobody uses": ("contract", "ALTER TABLE links RENAME COLUMN colour TO shade"),
+}
+REFUSED = {
+    "a column that old code does not fill": (
+        "expand",
+        "ALTER TABLE links ADD COLUMN colour text NOT NULL",
+        "adding-required-field",
+    ),
+    "an index that stops writers": ("expand", "CREATE INDEX i ON links (mover)", "require-concurrent-index-creation"),
+    "an index that stops readers": ("contract", "DROP INDEX links_idx", "require-concurrent-index-deletion"),
+    "a rename": ("expand", "ALTER TABLE links RENAME COLUMN mover TO tool", "renaming-column"),
+    "a column dropped": ("expand", "ALTER TABLE links DROP COLUMN mover", "ban-drop-column"),
+    "a table dropped": ("expand", "DROP TABLE links", "ban-drop-table"),
+    "a function dropped": ("expand", "DROP FUNCTION find_tenant(text)", "ban-drop-function"),
+    "a view dropped": ("expand", "DROP VIEW warehouse.quotes", "ban-drop-view"),
+    "another type": ("expand", "ALTER TABLE links ALTER COLUMN mover TYPE bigint", "changing-column-type"),
+    "a check of all rows": (
+        "expand",
+        "ALTER TABLE links ADD CONSTRAINT c CHECK (mover <> '')",
+        "constraint-missing-not-valid",
+    ),
+    "rows changed under locks": ("expand", "UPDATE links SET colour = 'red'", "which is for a step of its own"),
+    "a table changed beside rows": ("backfill", "ALTER TABLE links ADD COLUMN x text", "'expand' or 'contract'"),
+    "no step": (None, "ALTER TABLE links ADD COLUMN colour text", "must be one of 'expand', 'backfill', 'contract'"),
+}
+
+
+def as_migration(sql: str) -> str:
+    """As Alembic writes it."""
+    own = "UPDATE alembic_version SET version_num='b' WHERE alembic_version.version_num='a'"
+    return f"BEGIN;\n\n{sql};\n\n{own};\nCOMMIT;\n"
+
+
+@pytest.mark.parametrize(("step", "sql"), HARMLESS.values(), ids=HARMLESS)
+def test_what_a_service_in_use_does_not_notice_may_land(step, sql):
+    assert list(refusals(as_migration(sql), step)) == []
+
+
+@pytest.mark.parametrize(("step", "sql", "reason"), REFUSED.values(), ids=REFUSED)
+def test_what_would_stop_a_service_or_the_version_before_is_refused(step, sql, reason):
+    found = list(refusals(as_migration(sql), step))
+    assert any(reason in each for each in found), found
+
+
+def test_the_sql_of_a_migration_is_read_without_a_database():
+    assert "CREATE FUNCTION service_state()" in migrate.sql_of(LAID)
+    assert LAID in migrate.steps()
