@@ -75,8 +75,8 @@ def _run(bed: Testbed, peer: Peer, url: str, work: Path, served: Path, *, ahead:
         got, scratch = Path(name) / "got", Path(name) / "scratch"
         got.mkdir()
         scratch.mkdir()
-        names = sorted(each.name for each in served.iterdir())
-        job = Job(url=url, names=names, destination=got, scratch=scratch)
+        sizes = {each.name: each.stat().st_size for each in sorted(served.iterdir())}
+        job = Job(url=url, sizes_bytes=sizes, destination=got, scratch=scratch)
         command = [*peer.command(job, DEFAULTS), *_OPTIONS.get(peer.name, ())]
         ran = measured_run(bed, bed.clients[0], command, got, cut_s=CUT_S, environment=environment(scratch))
     told = {"bps": ran.throughput_bps, "j_per_gb": ran.per_gb(ran.modelled_energy_j())}

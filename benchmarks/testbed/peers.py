@@ -1,9 +1,10 @@
 """Tools that people move files with today, at their defaults and at a static setting, and our own engine as a tool."""
 
+import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,17 +22,23 @@ _LEAST_SPLIT = "1M"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """Files to fetch: ``names`` below ``url`` (which ends with a slash) into ``destination``.
+    """Files to fetch: ``sizes_bytes`` by name below ``url`` (which ends with a slash) into ``destination``.
 
+    Tools that take a list are given one, of names; ours takes one of names and sizes, as the job files of transfer
+    services have them.
     ``scratch`` : an empty folder of the run, for lists and configurations.
     ``source`` : what the sender is called in our own logs; paths are emulated at the same address, one after another.
     """
 
     url: str
-    names: Sequence[str]
+    sizes_bytes: Mapping[str, int]
     destination: Path
     scratch: Path
     source: str = "origin"
+
+    @property
+    def names(self) -> Iterable[str]:
+        return self.sizes_bytes
 
     def listed(self, lines: Iterable[str]) -> Path:
         """A file of the scratch folder with these lines."""
@@ -116,7 +123,9 @@ def _globus_url_copy(job: Job, setting: Parameters | None) -> list[str]:
 
 def _tradewind(job: Job, setting: Parameters | None) -> list[str]:
     """Our engine: at a static setting, or as it chooses by itself."""
+    files = job.listed(json.dumps({"path": name, "size_bytes": size}) for name, size in job.sizes_bytes.items())
     command = [sys.executable, "-P", "-m", "tradewind_agent", "copy", job.url, str(job.destination), "--json"]
+    command += ["--manifest", str(files)]
     command += ["--base-power", "0s", "--source", job.source, "--destination", "client"]
     if setting is not None:
         for axis in ("concurrency", "parallelism", "pipelining"):

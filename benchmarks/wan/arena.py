@@ -87,8 +87,8 @@ class Arena:
     def _job(self, contender: Contender, below: str, sizes: Sequence[int], destination: Path, scratch: Path) -> Job:
         url = self.gridftp_url if contender.peer.over_gridftp else self.web_url
         assert url is not None, "a peer over GridFTP is asked for only where there is a server"
-        names = [f"{number:05d}.bin" for number in range(len(sizes))]
-        return Job(url=url + below, names=names, destination=destination, scratch=scratch, source=self.source)
+        named = {f"{number:05d}.bin": size for number, size in enumerate(sizes)}
+        return Job(url=url + below, sizes_bytes=named, destination=destination, scratch=scratch, source=self.source)
 
     def _run(self, contender: Contender, job: Job, cut_s: float, enough: Judge | None = None) -> MeasuredRun:
         return measured_run(

@@ -53,6 +53,10 @@ QUANTITY_OF: Mapping[SlaKind, Quantity] = MappingProxyType(
 _FASTEST_FIRST = frozenset({SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaKind.POWER_AT_MOST})
 
 
+HOPELESS_SCORE = -4.75
+"""Standard score of one chance in a million, less than any model of a few hundred transfers knows of its tails."""
+
+
 class Objective(StrEnum):
     """What is minimised once the target is kept."""
 
@@ -259,14 +263,17 @@ def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes
 
 
 def _likeliest(candidates: Sequence[int], merits: Sequence[Gaussian], needed: float) -> int:
-    """The candidate whose merit most probably reaches ``needed``, by the standard score, so that tails still rank."""
+    """The candidate whose merit most probably reaches ``needed``, by the standard score, so that tails still rank.
+
+    Where all scores are hopeless, the one of the best mean: so far out the widest spread would win, whatever it is of.
+    """
     likeliest, best = candidates[0], -math.inf
     for i in candidates:
         mean, sd = merits[i]
         score = (mean - needed) / sd if sd > 0 else math.copysign(math.inf, mean - needed)
         if score > best:
             likeliest, best = i, score
-    return likeliest
+    return likeliest if best > HOPELESS_SCORE else max(candidates, key=lambda i: merits[i].mean)
 
 
 def _likeliest_somewhere(candidates: Iterable[int], merits: Sequence[Gaussian]) -> tuple[int, ...]:

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -111,6 +112,16 @@ def test_whatever_is_needed_one_of_the_contenders_is_the_likeliest_to_reach_it(t
         best = max(probability_of(merits[i], needed) for i in certified)
         among_few = max(probability_of(merits[i], needed) for i in table.contenders(quantity, basis))
         assert among_few == pytest.approx(best, abs=1e-9)
+
+
+def test_a_target_out_of_reach_of_all_settings_gets_the_fastest_and_not_the_least_known():
+    slow_and_vague = replace(one(1, throughput=50e6), log_throughput_sd=0.5)
+    fast_and_known = replace(one(8, throughput=65e6), log_throughput_sd=0.05)
+    table = SettingTable((slow_and_vague, fast_and_known))
+    for target, concurrency in ((100e6, 1), (4e9, 8)):
+        choice = choose(table, Sla(kind=SlaKind.THROUGHPUT_AT_LEAST, target=target), dataset_bytes=DATASET_BYTES)
+        assert not choice.feasible
+        assert choice.setting.parameters.concurrency == concurrency
 
 
 def test_of_many_settings_few_are_contenders():

@@ -127,7 +127,7 @@ def test_only_what_was_written_of_a_reserved_file_counts(tmp_path):
 
 @pytest.mark.parametrize("peer", [*PEERS, TRADEWIND], ids=lambda peer: peer.name)
 def test_a_tools_settings_are_on_its_command_line_and_its_defaults_are_not(peer, tmp_path):
-    job = Job(url="http://origin/", names=["a", "b"], destination=tmp_path, scratch=tmp_path)
+    job = Job(url="http://origin/", sizes_bytes={"a": 1, "b": 2}, destination=tmp_path, scratch=tmp_path)
     setting = Parameters(concurrency=17, parallelism=19, pipelining=23)
     default, tuned = peer.command(job, DEFAULTS), peer.command(job, setting)
     words = " ".join(tuned).replace(str(tmp_path), "")  # which may have a number of its own
@@ -137,10 +137,8 @@ def test_a_tools_settings_are_on_its_command_line_and_its_defaults_are_not(peer,
 
 
 def test_our_own_command_line_is_understood(tmp_path):
-    listed = tmp_path / "listed"
-    listed.write_text('{"path": "a", "size_bytes": 1}\n')
-    job = Job(url="http://127.0.0.1:1/", names=["a"], destination=tmp_path / "to", scratch=tmp_path)
+    job = Job(url="http://127.0.0.1:1/", sizes_bytes={"a": 1}, destination=tmp_path / "to", scratch=tmp_path)
     for setting in (DEFAULTS, Parameters(concurrency=2, parallelism=1, pipelining=4)):
-        command = [*TRADEWIND.command(job, setting), "--dry-run", "--manifest", str(listed)]
+        command = [*TRADEWIND.command(job, setting), "--dry-run"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment(tmp_path))
         assert done.returncode == 0, done.stderr

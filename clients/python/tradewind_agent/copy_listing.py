@@ -32,7 +32,7 @@ class Listing:
 
     ``remote`` : the server that most is exchanged with (the first one's).
     ``sizes_bytes`` : one size a job, in their order; ``sizes_are_exact`` is false where some are judged.
-    ``rtt_s`` : least round trip to it that the listing has seen; ``None`` where nothing was asked of it directly.
+    ``rtt_s`` : least round trip to it that the listing has seen; ``None`` where it made no connection straight to it.
     ``meter`` : what the one server of all sources has said of its meter, see `other_end`; ``None`` if it was not asked.
     """
 
@@ -60,7 +60,7 @@ def list_files(
     sources : http(s) addresses (folders end with ``/``), or local paths when ``destination`` is an http(s) address.
     manifest : path of a file that lists what to copy; relative paths are below the only source, which may be left out
         where there are none.
-    ask_for_meter : ask the server for its meter at the same time, which costs a copy two round trips otherwise.
+    ask_for_meter : ask the server for its meter while it is asked for its files.
 
     Raises
     ------
@@ -115,11 +115,12 @@ async def _downloads(
     round_trips = _RoundTrips()
     beginning = asyncio.create_task(_connect_early(urls, manifest, options))
     asking = None
-    if ask_for_meter and len({url.origin for url in urls}) == 1:
+    if ask_for_meter and manifest is None and len({url.origin for url in urls}) == 1:
         asking = asyncio.create_task(document_at(urls[0].join(TRANSFERS_PATH), options))
     try:
         jobs = await with_sizes(await _jobs(urls, folder, manifest, options, round_trips), options, round_trips.see)
         remote = jobs[0].source.origin
+        await _see_handshake(remote, beginning, options, round_trips)
         meter = await asking if asking is not None and urls[0].origin == remote else None
     finally:
         beginning.cancel()
@@ -145,6 +146,18 @@ async def _connect_early(urls: Sequence[Url], manifest: str | None, options: Eng
         return
     if options.proxies.leading_to(urls[0].origin) is None:
         await options.early.begin(urls[0].origin)
+
+
+async def _see_handshake(
+    remote: Origin, beginning: "asyncio.Task[None]", options: EngineOptions, round_trips: "_RoundTrips"
+) -> None:
+    """Time the path by the handshakes that the transfer waits for anyway, where nothing was asked over it."""
+    if options.early is None or remote in round_trips.least_s:
+        return
+    await beginning
+    info = await options.early.handshake(remote)
+    if info is not None:
+        round_trips.see(remote, info)
 
 
 async def _jobs(

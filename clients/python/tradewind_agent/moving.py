@@ -82,7 +82,7 @@ def move(
     ----------
     meter : of this host, which is the ``host`` end of the transfer.
     transfer_id : named to the server, which then meters the other end if it can; without a ``meter`` neither end is.
-    other_meter : what the server has said of its meter, if it was asked already.
+    other_meter : what the server has said of its meter; it is asked meanwhile if it was not asked already.
     tuning : changes the plan while it runs; the first byte waits for its beginning.
     on_snapshot : called some twenty times a second while it runs, and once at the end.
 
@@ -95,24 +95,25 @@ def move(
         running = partial(_move, tuning=tuning, on_snapshot=on_snapshot, now=now)
         if meter is None:
             return await running(jobs, TransferEngine(plan, options), None)
-        session, other = await asyncio.gather(
-            meter.session(host), _other_end(jobs, transfer_id, options, host, other_meter)
-        )
-        engine = TransferEngine(plan, options if other is None else other.options)
-        movement = await running(jobs, engine, session)
-        return movement if other is None else await _with_other_end(movement, other)
+        other = None if transfer_id is None else _other_end(jobs, transfer_id, options, host, other_meter)
+        if other is None:
+            return await running(jobs, TransferEngine(plan, options), await meter.session(host))
+        asking = asyncio.create_task(other.asked()) if other_meter is None else None
+        movement = await running(jobs, TransferEngine(plan, other.options), await meter.session(host))
+        meters = asking is None or other.meters(await asking)
+        return await _with_other_end(movement, other) if meters else movement
 
     with asyncio.Runner(loop_factory=PatientLoop) as runner:
         return runner.run(moving())
 
 
-async def _other_end(
-    jobs: Sequence[Job], transfer_id: UUID | None, options: EngineOptions, here: Host, told: bytes | None
+def _other_end(
+    jobs: Sequence[Job], transfer_id: UUID, options: EngineOptions, here: Host, told: bytes | None
 ) -> OtherEnd | None:
-    if transfer_id is None:
-        return None
+    """The server at the other end, unless it has told that it does not meter."""
     there = Host.SOURCE if here is Host.DESTINATION else Host.DESTINATION
-    return await OtherEnd.found(jobs, transfer_id, there, options, told)
+    other = OtherEnd.of(jobs, transfer_id, there, options)
+    return None if other is None or (told is not None and not other.meters(told)) else other
 
 
 async def _with_other_end(movement: Movement, other: OtherEnd) -> Movement:

@@ -35,11 +35,12 @@ class EndReading:
 
 @dataclass(frozen=True, slots=True)
 class OtherEnd:
-    """A server that meters transfers.
+    """A server that may meter transfers.
 
     Attributes
     ----------
-    options : of requests to it, which name the transfer.
+    options : of requests to it. They name the transfer, before the server has said whether it meters: one that does not
+        has no use for the name, and one that does counts from the first request.
     """
 
     transfer_id: UUID
@@ -48,23 +49,34 @@ class OtherEnd:
     options: EngineOptions
 
     @classmethod
-    async def found(
-        cls, jobs: Sequence[Job], transfer_id: UUID, host: Host, options: EngineOptions, told: bytes | None = None
-    ) -> Self | None:
-        """The server of all ``jobs``, if it meters; several servers are no end of which energy could be told.
-
-        ``told`` : what it has said of its meter already, if it was asked.
-        """
+    def of(cls, jobs: Sequence[Job], transfer_id: UUID, host: Host, options: EngineOptions) -> Self | None:
+        """The server of all ``jobs``; several servers are no end of which energy could be told."""
         places = [job.source if isinstance(job, DownloadJob) else job.destination for job in jobs]
         if len({place.origin for place in places}) != 1:
             return None
-        if told is None:
-            told = await document_at(places[0].join(TRANSFERS_PATH), options)
-        meter = _read(told, EndMeter)
-        if meter is None or (_is_here(places[0].origin) and meter.method is not EnergyMethod.CPU_MODEL):
-            return None  # of the same host all meters but that of the process count what this end counts already
         tagged = replace(options, tag=TransferTag(transfer_id, places[0].origin))
         return cls(transfer_id, host, places[0], tagged)
+
+    @classmethod
+    async def found(
+        cls, jobs: Sequence[Job], transfer_id: UUID, host: Host, options: EngineOptions, told: bytes | None = None
+    ) -> Self | None:
+        """The server of all ``jobs``, if it meters.
+
+        ``told`` : what it has said of its meter already, if it was asked.
+        """
+        end = cls.of(jobs, transfer_id, host, options)
+        return end if end is not None and end.meters(await end.asked() if told is None else told) else None
+
+    async def asked(self) -> bytes:
+        """What the server says of its meter; empty where it says nothing."""
+        return await document_at(self.at.join(TRANSFERS_PATH), self.options)
+
+    def meters(self, told: bytes) -> bool:
+        """Whether a server that has said this meters its end."""
+        meter = _read(told, EndMeter)
+        # Of the same host all meters but that of the process count what this end counts already.
+        return meter is not None and not (_is_here(self.at.origin) and meter.method is not EnergyMethod.CPU_MODEL)
 
     async def reading(self, moved_bytes: int, duration_s: float) -> EndReading | None:
         """Energy of the transfer at this end over its ``duration_s``; ``None`` where the server cannot tell.

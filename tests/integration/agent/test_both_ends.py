@@ -26,6 +26,7 @@ from tradewind.wire.records import WireRecord, parse_row
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copy_report import CopyReport
 from tradewind_agent.copying import copy_files
+from tradewind_agent.end_question import PATIENCE_S
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.other_end import OtherEnd
 from tradewind_agent.transfer_naming import TRANSFER_HEADER, TRANSFERS_PATH, energy_path
@@ -263,6 +264,33 @@ async def hang_up(asked: Asked, writer: asyncio.StreamWriter) -> bool:
 def test_a_report_that_does_not_come_or_makes_no_sense_is_an_end_not_measured(told: Answer):
     end, _ = end_of(told)
     assert end is None
+
+
+def test_a_copy_by_a_manifest_does_not_wait_for_what_the_server_says_of_its_meter(tmp_path: Path):
+    manifest = tmp_path / "manifest"
+    manifest.write_text(json.dumps({"path": "file", "size_bytes": 4}))
+    begun = threading.Event()
+
+    async def file(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        begun.set()
+        await plain(b"data")(asked, writer)
+
+    async def meter(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        await asyncio.to_thread(begun.wait, PATIENCE_S)
+        await METER(asked, writer)
+
+    with rough(file, meter=meter) as server:
+        report = copy_files(
+            [server.url],
+            str(tmp_path),
+            options=BY_HAND,
+            meter=HostMeter.of_this_host(),
+            manifest=str(manifest),
+        )
+    assert report.succeeded
+    asked = {each.path: each for each in server.asked}
+    assert set(asked) == {TRANSFERS_PATH, "/file", energy_path(report.plan.transfer_id)}
+    assert asked["/file"].headers[TRANSFER_HEADER.lower()] == str(report.plan.transfer_id)
 
 
 def test_jobs_of_several_servers_have_no_single_other_end(tmp_path: Path):

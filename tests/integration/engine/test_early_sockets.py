@@ -47,6 +47,34 @@ def opened(tmp_path: Path, *, early: int, concurrency: int) -> tuple[int, int]:
     return made
 
 
+def test_their_handshake_times_the_path():
+    async def story() -> float | None:
+        async with RoughServer({}) as server:
+            sockets, origin = EarlySockets(2), Url.parse(server.url).origin
+            await sockets.begin(origin)
+            seen = await sockets.handshake(origin)
+            assert await sockets.handshake(Url.parse("http://127.0.0.2:1/").origin) is None
+            sockets.close()
+        return None if seen is None else seen.min_rtt_s
+
+    rtt_s = asyncio.run(story())
+    assert rtt_s is not None
+    assert 0 < rtt_s < 1
+
+
+def test_nobody_listening_times_no_path():
+    async def story() -> object:
+        async with RoughServer({}) as server:
+            origin = Url.parse(server.url).origin
+        sockets = EarlySockets(2)
+        await sockets.begin(origin)
+        seen = await sockets.handshake(origin)
+        sockets.close()
+        return seen
+
+    assert asyncio.run(story()) is None
+
+
 def test_one_that_the_server_has_closed_meanwhile_is_not_taken():
     async def story() -> bool:
         closed = asyncio.Event()

@@ -6,9 +6,13 @@ import socket
 from contextlib import suppress
 
 from tradewind_agent.engine.address import Origin
+from tradewind_agent.engine.tcp_info import TcpInfo, sample
 
 USUAL_SOCKETS = 16
 """Most transfers of many files use so many; whatever more a plan asks for connects as it begins."""
+
+HANDSHAKE_PATIENCE_S = 3.0
+"""How long the first handshake is waited for: as long as two lost packets take."""
 
 UNUSED_S = 1.0
 """How long after the start of a transfer sockets that its plan did not ask for stay open."""
@@ -43,6 +47,20 @@ class EarlySockets:
                 begun.setblocking(False)
                 if begun.connect_ex(address) not in (0, errno.EINPROGRESS):
                     return
+
+    async def handshake(self, origin: Origin) -> TcpInfo | None:
+        """What the kernel knows of the first connection once it is made; ``None`` where none is made in time."""
+        if not self._sockets or origin != self._origin:
+            return None
+        first, loop, made = self._sockets[0], asyncio.get_running_loop(), asyncio.Event()
+        loop.add_writer(first, made.set)
+        try:
+            await asyncio.wait_for(made.wait(), HANDSHAKE_PATIENCE_S)
+        except TimeoutError:
+            return None
+        finally:
+            loop.remove_writer(first)
+        return sample(first) if _is_connected(first) else None
 
     def take(self, origin: Origin) -> socket.socket | None:
         """A socket that is connected to ``origin``; ``None`` where there is none any more."""

@@ -9,7 +9,7 @@ from tradewind_agent.transfer_naming import TRANSFER_HEADER
 
 @dataclass(frozen=True, slots=True)
 class TransferTag:
-    """Requests to ``origin``, which has said that it understands, carry the transfer's id."""
+    """Requests to ``origin`` carry the transfer's id."""
 
     transfer_id: UUID
     origin: Origin
