@@ -101,6 +101,7 @@ def app_from_environment() -> FastAPI:
             log_months=settings.log_months,
             sign_on=None if settings.sign_on is None else SignOn.at(*settings.sign_on),
             notice=settings.notice,
+            calls_per_s=settings.calls_per_s,
         ),
     )
 
@@ -136,7 +137,10 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         parts.notices.start()
-        following = [asyncio.create_task(task) for task in (parts.live_shares.follow(), parts.quotes.follow())]
+        following = [
+            asyncio.create_task(task)
+            for task in (parts.live_shares.follow(), parts.quotes.follow(), parts.rate_limits.follow())
+        ]
         try:
             yield
         finally:

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,6 +26,7 @@ from services.application.passwords import Passwords
 from services.application.pending_sign_ins import ShortMemory
 from services.application.ports import Clock
 from services.application.query_warehouse import QueryLimits, StoredLogin, login_for_queries
+from services.application.rate_limits import USUAL_CALLS_PER_S, CallKind, RateLimits, Refused
 from services.application.single_flight import SingleFlight
 from services.application.single_sign_on import Provider, SignOnRules
 from services.application.snapshot import Snapshots
@@ -38,6 +39,7 @@ from services.queue.notices import NoticeListener
 from services.queue.queued_state import QueuedStates
 from services.queue.quote_recorder import QuoteRecorder
 from services.queue.sessions import RedisSessions
+from services.queue.shared_rates import RedisLevels
 from services.queue.short_memory import RedisMemory
 from services.telemetry import Event, Metrics, logger
 
@@ -82,6 +84,7 @@ class Options:
     log_months : so many months of logs are kept beside the current one; None: all.
     sign_on : the OpenID provider at which people may sign in; None: by password alone.
     notice : at the head of every page.
+    calls_per_s : that a key may make, by their kind.
     """
 
     query_limits: QueryLimits = field(default_factory=QueryLimits)
@@ -90,6 +93,7 @@ class Options:
     log_months: int | None = None
     sign_on: SignOn | None = None
     notice: str = ""
+    calls_per_s: Mapping[CallKind, float] = field(default_factory=lambda: USUAL_CALLS_PER_S)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +103,7 @@ class Container:
     store: Store
     warehouse: Warehouse
     keyring: Keyring
+    rate_limits: RateLimits
     snapshots: Snapshots
     histories: Histories
     lookups: SingleFlight
@@ -154,6 +159,9 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
                 reader_address=options.reader_address,
             ),
             keyring=keyring,
+            rate_limits=RateLimits(
+                options.calls_per_s, RedisLevels(session_client), time.monotonic, partial(_tell_refused, log)
+            ),
             snapshots=snapshots,
             histories=Histories(store.unit_of_work, time.monotonic),
             lookups=SingleFlight(),
@@ -183,6 +191,16 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             pending_sign_ins=RedisMemory(client),
             options=options,
         )
+
+
+def _tell_refused(log: FilteringBoundLogger, refused: Refused) -> None:
+    log.warning(
+        Event.CALLS_REFUSED,
+        tenant_id=str(refused.tenant_id),
+        key_id=str(refused.key_id),
+        kind=refused.kind,
+        calls=refused.calls,
+    )
 
 
 def _tell_failed_look(log: FilteringBoundLogger, error: Exception) -> None:

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self, TypeVar
 from urllib.parse import urlsplit
 
+from services.application.rate_limits import USUAL_CALLS_PER_S, CallKind, calls_from
 from services.application.single_sign_on import Provider, SignOnRules
 from services.oidc_settings import sign_on_from
 from tradewind.errors import InvalidValue
@@ -103,6 +104,10 @@ class Settings:
     """TRADEWIND_LOG_MONTHS: so many whole months of logs are kept beside the current one; older ones are dropped once
     they are exported, which TRADEWIND_EXPORT must be set for. None: all are kept."""
 
+    calls_per_s: Mapping[CallKind, float] = field(default_factory=lambda: USUAL_CALLS_PER_S)
+    """TRADEWIND_CALLS: calls a second that a key may make, by their kind, such as ``query=5 heartbeat=2000``; kinds
+    that are not named keep what is usual, and ``query=off`` or ``off`` sets no limit."""
+
     worker_metrics_port: int | None = None
     """TRADEWIND_WORKER_METRICS_PORT: where a worker serves its metrics; None for nowhere."""
 
@@ -181,6 +186,7 @@ class Settings:
             notice=read("TRADEWIND_NOTICE", str, cls.notice),
             export_place=read("TRADEWIND_EXPORT", _place, None),
             sign_on=sign_on_from(read),
+            calls_per_s=read("TRADEWIND_CALLS", calls_from, USUAL_CALLS_PER_S),
             log_months=read("TRADEWIND_LOG_MONTHS", _integer(1, MAX_LOG_MONTHS), None),
             worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _integer(1, MAX_PORT), None),
             worker_metrics_host=read("TRADEWIND_WORKER_METRICS_HOST", str, cls.worker_metrics_host),

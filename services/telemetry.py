@@ -27,6 +27,7 @@ class Event(StrEnum):
     """Everything that the server's processes log."""
 
     REQUEST_FAILED = "request.failed"
+    CALLS_REFUSED = "calls.refused"
     BATCH_STORED = "batch.stored"
     TRANSFER_ENDED = "transfer.ended"
     EVENT_NOT_SENT = "event.not_sent"
@@ -81,6 +82,7 @@ class Metrics:
     requests: Counter
     rows_accepted: Counter
     rows_rejected: Counter
+    calls_refused: Counter
     recommended: Mapping[str, Counter]
     """By where the recommendation comes from."""
 
@@ -104,6 +106,9 @@ class Metrics:
                 registry=registry,
             ),
             requests=Counter("tradewind_requests", "Answers.", ["method", "route", "status"], registry=registry),
+            calls_refused=Counter(
+                "tradewind_calls_refused", "Calls of keys that call too often, by kind.", ["kind"], registry=registry
+            ),
             rows_accepted=Counter("tradewind_rows_accepted", "Transfer records stored.", registry=registry),
             rows_rejected=Counter("tradewind_rows_rejected", "Transfer records put in quarantine.", registry=registry),
             recommended={source: recommendations.labels(source) for source in AnswerSource},

@@ -9,6 +9,7 @@ TradewindError
 ├── NotFound                no such thing for this tenant
 ├── Conflict                contradicts what is stored
 ├── TooLarge                beyond a stated limit
+├── TooOften                more calls of a kind than the key may make (retryable, after a while that is told)
 ├── QueryRefused            SQL that the warehouse does not run, or that failed there
 ├── CannotFit               the rows at hand do not determine a model
 └── Unavailable             a dependency is away for now (retryable)
@@ -61,6 +62,28 @@ class Conflict(TradewindError):
 
 class TooLarge(TradewindError):
     """A body, line or result beyond its stated limit."""
+
+
+class TooOften(TradewindError):
+    """The key has made more calls of a kind than it may.
+
+    Attributes
+    ----------
+    kind : of calls.
+    calls, window_s : so many are permitted at once, and again after so many seconds, s.
+    retry_after_s : from when on the next is permitted, s.
+    """
+
+    retryable = True
+
+    def __init__(self, kind: str, *, calls: int, window_s: int, retry_after_s: int) -> None:
+        super().__init__(
+            f"this key may make {calls} {kind} calls in {window_s} s; wait {retry_after_s} s, or ask for more"
+        )
+        self.kind = kind
+        self.calls = calls
+        self.window_s = window_s
+        self.retry_after_s = retry_after_s
 
 
 class QueryRefused(TradewindError):

@@ -32,6 +32,7 @@ def upgrade() -> None:
             secret_sha256 bytea NOT NULL UNIQUE CHECK (length(secret_sha256) = 32),
             scopes text[] NOT NULL CHECK (scopes <@ ARRAY['agent', 'provider', 'analyst', 'operator']),
             weight double precision NOT NULL CHECK (weight > 0),
+            rate_factor double precision NOT NULL CHECK (rate_factor > 0),
             created_at timestamptz NOT NULL,
             last_used_at timestamptz,
             revoked_at timestamptz
@@ -46,13 +47,16 @@ def upgrade() -> None:
     op.execute(
         """
         CREATE FUNCTION find_api_key(secret bytea)
-        RETURNS TABLE (id uuid, tenant_id uuid, scopes text[], weight double precision, secret_sha256 bytea)
+        RETURNS TABLE (
+            id uuid, tenant_id uuid, scopes text[], weight double precision, rate_factor double precision,
+            secret_sha256 bytea
+        )
         LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
         BEGIN
             UPDATE api_keys k SET last_used_at = now()
              WHERE k.secret_sha256 = secret AND k.revoked_at IS NULL
                AND (k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute');
-            RETURN QUERY SELECT k.id, k.tenant_id, k.scopes, k.weight, k.secret_sha256
+            RETURN QUERY SELECT k.id, k.tenant_id, k.scopes, k.weight, k.rate_factor, k.secret_sha256
                            FROM api_keys k WHERE k.secret_sha256 = secret AND k.revoked_at IS NULL;
         END
         $$

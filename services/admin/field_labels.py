@@ -18,6 +18,7 @@ LABELS = MappingProxyType(
         "password": "Password",
         "per_gb": "Per GB",
         "per_kwh": "Per kWh",
+        "rate_factor": "Calls, times the usual",
         "roles": "Roles",
         "scopes": "Scopes",
     }

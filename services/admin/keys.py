@@ -7,16 +7,18 @@ from uuid import UUID
 from fastapi import Form, Request, Response
 
 from services.admin.pages import done, page, page_router
-from services.admin.visitors import Operator, Parts
+from services.admin.visitors import Operator, Parts, Visit
 from services.application.authenticate import Scope, new_secret
-from services.application.manage_keys import create_key, revoke_key, weigh_key
+from services.application.manage_keys import adjust_key, create_key, revoke_key
+from services.bootstrap import Container
 from tradewind.wire.base import Name
-from tradewind.wire.inventory import NewKey
+from tradewind.wire.inventory import KeyChange, NewKey
 
 router = page_router("/keys")
 
 HERE = "/admin/keys"
 Weight = Annotated[float, Form(ge=0.01, le=100)]
+RateFactor = Annotated[float, Form(ge=0.01, le=1000)]
 
 
 @router.get("")
@@ -36,9 +38,10 @@ def add(
     name: Annotated[Name, Form()],
     scopes: Annotated[list[Scope], Form(min_length=1, max_length=len(Scope))],
     weight: Weight = 1.0,
+    rate_factor: RateFactor = 1.0,
 ) -> Response:
     """A new key, whose secret is shown this once."""
-    new = NewKey(name=name, scopes=tuple(scopes), weight=weight)
+    new = NewKey(name=name, scopes=tuple(scopes), weight=weight, rate_factor=rate_factor)
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
         created = create_key(new, new_secret(), uow=uow, clock=parts.clock)
     return page(
@@ -56,10 +59,21 @@ def add(
 @router.post("/{key_id}/weight")
 def weigh(request: Request, key_id: UUID, visit: Operator, parts: Parts, weight: Weight) -> Response:
     """Another weight where transfers of several keys share a cap."""
-    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        weigh_key(key_id, weight, uow=uow)
-    parts.keyring.forget(key_id)
+    _change(key_id, KeyChange(weight=weight), visit, parts)
     return done(request, HERE, "The weight is changed; live transfers follow at their next heartbeat.")
+
+
+@router.post("/{key_id}/calls")
+def let_call(request: Request, key_id: UUID, visit: Operator, parts: Parts, rate_factor: RateFactor) -> Response:
+    """Another number of calls that the key may make."""
+    _change(key_id, KeyChange(rate_factor=rate_factor), visit, parts)
+    return done(request, HERE, "The number of calls is changed; every process follows within seconds.")
+
+
+def _change(key_id: UUID, change: KeyChange, visit: Visit, parts: Container) -> None:
+    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+        adjust_key(key_id, change, uow=uow)
+    parts.keyring.forget(key_id)
 
 
 @router.post("/{key_id}/revoke")

@@ -8,9 +8,10 @@ from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from structlog.contextvars import bind_contextvars
 
+from services.api.call_kinds import call_kind
 from services.application.authenticate import Principal, Scope
 from services.bootstrap import Container
-from tradewind.errors import Unauthenticated
+from tradewind.errors import TooOften, Unauthenticated
 
 BEARER = HTTPBearer(auto_error=False, description="An API key, as `Authorization: Bearer tw_…`.")
 
@@ -32,7 +33,7 @@ Body = Annotated[bytes, Depends(_body)]
 
 
 async def key_holder(
-    parts: Parts, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
+    request: Request, parts: Parts, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
 ) -> Principal:
     if credentials is None:
         raise Unauthenticated("send an API key as 'Authorization: Bearer tw_…'")
@@ -41,6 +42,12 @@ async def key_holder(
     if principal is None:
         principal = await parts.lookups.run(("key", secret), partial(parts.keyring.authenticate, secret))
     bind_contextvars(tenant_id=str(principal.tenant_id))
+    kind = call_kind(request.scope["route"].path)
+    try:
+        parts.rate_limits.require(principal, kind)
+    except TooOften:
+        parts.metrics.calls_refused.labels(kind).inc()
+        raise
     return principal
 
 

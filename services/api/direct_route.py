@@ -13,9 +13,11 @@ from fastapi import Response
 from pydantic import TypeAdapter, ValidationError
 from starlette.types import Message, Receive, Scope, Send
 
+from services.api.call_kinds import call_kind
 from services.api.dependencies import AgentKey, Body, Parts, remembered_agent
 from services.api.routing import StrictRoute
 from services.application.authenticate import Principal
+from services.application.rate_limits import CallKind
 from services.bootstrap import Container
 
 JSON = b"application/json"
@@ -27,6 +29,7 @@ class DirectRoute(StrictRoute):
     def __init__(self, path: str, endpoint: Callable[..., Awaitable[Response]], **options: Any) -> None:
         super().__init__(path, endpoint, **options)
         self._asked = _Asked.by(endpoint, in_path=self.param_convertors)
+        self._kind = call_kind(path)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or let the framework do it."""
@@ -35,7 +38,7 @@ class DirectRoute(StrictRoute):
             return
         messages = await _read(receive)
         body = _whole(messages)
-        arguments = None if body is None else self._asked.arguments(scope, body)
+        arguments = None if body is None else self._asked.arguments(scope, body, self._kind)
         if arguments is None:
             await super().handle(scope, _read_again(messages, receive), send)
         else:
@@ -79,7 +82,7 @@ class _Asked(NamedTuple):
             model=TypeAdapter(model),
         )
 
-    def arguments(self, scope: Scope, body: bytes) -> dict[str, Any] | None:
+    def arguments(self, scope: Scope, body: bytes, kind: CallKind) -> dict[str, Any] | None:
         """The endpoint's arguments, ``None`` for a request that is not an ordinary one."""
         headers = dict(scope["headers"])
         parts: Container = scope["app"].state.container
@@ -90,6 +93,8 @@ class _Asked(NamedTuple):
             found = {name: kind.validate_python(scope["path_params"][name]) for name, kind in self.in_path.items()}
             found[self.body] = self.model.validate_json(body)
         except ValidationError:
+            return None
+        if not parts.rate_limits.permits(principal, kind):  # counted and refused where other requests are
             return None
         request = _Request(parts, principal, body)
         for name, of in self.passed.items():

@@ -6,7 +6,7 @@ from uuid import UUID
 from services.api.dependencies import OperatorKey, Parts
 from services.api.routing import v1_router
 from services.application.authenticate import new_secret
-from services.application.manage_keys import create_key, revoke_key, weigh_key
+from services.application.manage_keys import adjust_key, create_key, revoke_key
 from tradewind.wire.inventory import CreatedKey, Key, KeyChange, NewKey
 
 router = v1_router("/keys", "keys")
@@ -28,9 +28,9 @@ def add_key(new: NewKey, parts: Parts, principal: OperatorKey) -> CreatedKey:
 
 @router.patch("/{key_id}")
 def change_key(key_id: UUID, change: KeyChange, parts: Parts, principal: OperatorKey) -> Key:
-    """Weigh a key's transfers otherwise where several share a cap; live ones from their next heartbeat on."""
+    """Weigh a key's transfers otherwise where several share a cap, or have it call more or less often."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
-        key = weigh_key(key_id, change.weight, uow=uow)
+        key = adjust_key(key_id, change, uow=uow)
     parts.keyring.forget(key_id)
     return key
 

@@ -28,6 +28,7 @@ STATUS: Mapping[type[errors.TradewindError], tuple[int, str]] = {
     errors.NotFound: (404, "Not found"),
     errors.Conflict: (409, "Conflict"),
     errors.TooLarge: (413, "Too large"),
+    errors.TooOften: (429, "Too many calls"),
     errors.QueryRefused: (422, "Query refused"),
     errors.CannotFit: (422, "Cannot fit"),
     errors.Unavailable: (503, "Unavailable for now"),
@@ -88,13 +89,28 @@ def problem_of(error: errors.TradewindError) -> Response:
     """The problem document of an error of the tree."""
     status, title = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
     fields = (FieldProblem(field=error.field, reason=error.reason),) if isinstance(error, errors.InvalidValue) else ()
-    headers = {
+    told = {"sqlstate": error.sqlstate, "position": error.position} if isinstance(error, errors.QueryRefused) else {}
+    extensions = {name: value for name, value in told.items() if value is not None}
+    return problem(status, title, str(error), fields=fields, headers=_headers(error, status), **extensions)
+
+
+def _headers(error: errors.TradewindError, status: int) -> Mapping[str, str] | None:
+    """What tells a program the same: how to come in, or when to come again.
+
+    References
+    ----------
+    draft-ietf-httpapi-ratelimit-headers-10, "RateLimit header fields for HTTP".
+    """
+    if isinstance(error, errors.TooOften):
+        return {
+            "Retry-After": str(error.retry_after_s),
+            "RateLimit-Policy": f'"{error.kind}";q={error.calls};w={error.window_s}',
+            "RateLimit": f'"{error.kind}";r=0;t={error.retry_after_s}',
+        }
+    return {
         401: {"WWW-Authenticate": 'Bearer realm="tradewind"'},
         503: {"Retry-After": str(RETRY_AFTER_S)},
     }.get(status)
-    told = {"sqlstate": error.sqlstate, "position": error.position} if isinstance(error, errors.QueryRefused) else {}
-    extensions = {name: value for name, value in told.items() if value is not None}
-    return problem(status, title, str(error), fields=fields, headers=headers, **extensions)
 
 
 async def _request_error(_: Request, error: Exception) -> Response:

@@ -40,12 +40,19 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The holder of a valid key; ``weight`` of its transfers where several share a cap."""
+    """The holder of a valid key.
+
+    Attributes
+    ----------
+    weight : of its transfers where several share a cap.
+    rate_factor : how many times the usual number of calls it may make.
+    """
 
     tenant_id: UUID
     key_id: UUID
     scopes: frozenset[str]
     weight: float = 1.0
+    rate_factor: float = 1.0
 
     @property
     def actor(self) -> Actor:
@@ -91,6 +98,8 @@ class FoundKey(Protocol):
     def scopes(self) -> frozenset[str]: ...
     @property
     def weight(self) -> float: ...
+    @property
+    def rate_factor(self) -> float: ...
     @property
     def secret_sha256(self) -> bytes: ...
 
@@ -148,7 +157,7 @@ class Keyring:
         if found is None or not hmac.compare_digest(found.secret_sha256, digest):
             self._remembered.pop(digest, None)
             raise Unauthenticated("the API key is unknown or revoked")
-        principal = Principal(found.tenant_id, found.id, found.scopes, found.weight)
+        principal = Principal(found.tenant_id, found.id, found.scopes, found.weight, found.rate_factor)
         with self._changing:
             if len(self._remembered) >= MAX_REMEMBERED:
                 self._remembered.clear()

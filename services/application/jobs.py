@@ -55,7 +55,7 @@ class ReleaseChanged:
 
 @dataclass(frozen=True, slots=True)
 class KeyChanged:
-    """A key was revoked or weighs otherwise: it may no longer be honoured from any cache."""
+    """A key was revoked or changed: it may no longer be honoured from any cache."""
 
     tenant_id: UUID
     key_id: UUID

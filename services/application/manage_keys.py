@@ -12,14 +12,22 @@ from services.application.ports import Clock
 from services.application.query_warehouse import LoginKind
 from services.application.users import READING_ROLES
 from tradewind.errors import InvalidValue
-from tradewind.wire.inventory import CreatedKey, Key, NewKey
+from tradewind.wire.inventory import CreatedKey, Key, KeyChange, NewKey
 
 
 class Keys(Protocol):
     def add(
-        self, *, name: str, prefix: str, secret_sha256: bytes, scopes: Sequence[str], weight: float, at: datetime
+        self,
+        *,
+        name: str,
+        prefix: str,
+        secret_sha256: bytes,
+        scopes: Sequence[str],
+        weight: float,
+        rate_factor: float,
+        at: datetime,
     ) -> Key: ...
-    def weigh(self, key_id: UUID, weight: float) -> Key: ...
+    def change(self, key_id: UUID, **values: float) -> Key: ...
     def revoke(self, key_id: UUID, at: datetime) -> Key: ...
 
 
@@ -64,24 +72,34 @@ def create_key(new: NewKey, secret: NewSecret, *, uow: KeyUnitOfWork, clock: Clo
         secret_sha256=secret.sha256,
         scopes=sorted(set(new.scopes)),
         weight=new.weight,
+        rate_factor=new.rate_factor,
         at=clock.now(),
     )
     uow.audit.note(
-        "key.created", key.name, id=str(key.id), prefix=key.prefix, scopes=list(key.scopes), weight=key.weight
+        "key.created",
+        key.name,
+        id=str(key.id),
+        prefix=key.prefix,
+        scopes=list(key.scopes),
+        weight=key.weight,
+        rate_factor=key.rate_factor,
     )
     uow.commit()
     return CreatedKey(**dict(key), secret=secret.secret)
 
 
-def weigh_key(key_id: UUID, weight: float, *, uow: KeyUnitOfWork) -> Key:
-    """Change what the key's transfers weigh where several share a cap; live ones from their next heartbeat on.
+def adjust_key(key_id: UUID, change: KeyChange, *, uow: KeyUnitOfWork) -> Key:
+    """Change what the key's transfers weigh where several share a cap, or how often it may call.
+
+    Live transfers follow at their next heartbeat, every process within seconds.
 
     Raises
     ------
     NotFound : the tenant has no such key.
     """
-    key = uow.keys.weigh(key_id, weight)
-    uow.audit.note("key.weighed", key.name, id=str(key.id), weight=weight)
+    values = change.model_dump(exclude_none=True)
+    key = uow.keys.change(key_id, **values)
+    uow.audit.note("key.changed", key.name, id=str(key.id), **values)
     uow.publish(KeyChanged(uow.tenant_id, key_id))
     uow.commit()
     return key

@@ -33,7 +33,7 @@ def test_a_key_is_made_shown_once_weighed_and_revoked(signed_in: Page, api: str)
     row.get_by_role("button", name="Revoke").click()
     expect(row.get_by_text("revoked")).to_be_visible()
     to_page(page, "Audit")
-    for what in ("key created", "key weighed", "key revoked"):
+    for what in ("key created", "key changed", "key revoked"):
         expect(page.get_by_role("row", name=what).filter(has_text="mover at site A")).to_be_visible()
 
 

@@ -26,6 +26,7 @@ class KeptKey:
     scopes: frozenset[str]
     secret_sha256: bytes
     weight: float = 1.0
+    rate_factor: float = 1.0
 
 
 class Keys:

@@ -34,8 +34,8 @@ from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 from tradewind.wire.records import WireRecord
 from tradewind_agent.batches import LogBatch, split_into_batches
 from tradewind_agent.calls import DEFAULT_TIMEOUT_S, Calls
-from tradewind_agent.errors import RequestRefused, ScopeMissing, UnknownThing
-from tradewind_agent.retries import NO_RETRIES, RetryPolicy
+from tradewind_agent.errors import RequestRefused, ScopeMissing, ServiceAway, UnknownThing
+from tradewind_agent.retries import NO_RETRIES, AskedPause, RetryPolicy
 
 if TYPE_CHECKING:
     from tradewind.connections.har import Har
@@ -120,6 +120,7 @@ class Client:
             jitter=jitter,
             monotonic_s=monotonic_s,
         )
+        self._heartbeat_pause = AskedPause(monotonic_s)
 
     def __enter__(self) -> Self:
         return self
@@ -146,10 +147,18 @@ class Client:
     def heartbeat(
         self, transfer_id: UUID, heartbeat: Heartbeat, *, timeout_s: float = HEARTBEAT_TIMEOUT_S
     ) -> HeartbeatAnswer:
-        """Tell one tick of a live transfer and learn what to do until the next; asked once, never again by itself."""
+        """Tell one tick of a live transfer and learn what to do until the next; asked once, never again by itself.
+
+        A service that says when to come again hears of no transfer before, and each goes on by itself.
+        """
         path = f"/v1/transfers/{transfer_id}/heartbeats"
         answer = TypeAdapter(HeartbeatAnswer)
-        return self._calls.call("POST", path, answer, body=heartbeat, timeout_s=timeout_s, retries=NO_RETRIES)
+        self._heartbeat_pause.require_over()
+        try:
+            return self._calls.call("POST", path, answer, body=heartbeat, timeout_s=timeout_s, retries=NO_RETRIES)
+        except ServiceAway as away:
+            self._heartbeat_pause.begin(away)
+            raise
 
     def complete(
         self, transfer_id: UUID, completion: Completion, *, timeout_s: float = COMPLETION_TIMEOUT_S

@@ -1,11 +1,13 @@
 """When to ask a service again, and how long to wait before."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import Random
+
+from tradewind_agent.errors import ServiceAway
 
 AWAY_STATUSES = frozenset({502, 503, 504})
 """Statuses that say nothing about the request itself: it may be sent again as it is."""
@@ -36,6 +38,33 @@ class RetryPolicy:
 NO_RETRIES = RetryPolicy(attempts=1)
 BRIEF_RETRIES = RetryPolicy(attempts=2, budget_s=2.0)
 """For calls that a transfer waits for: better to begin by the heuristics than to stand still."""
+
+
+class AskedPause:
+    """For calls that are not sent again: the service is left alone as long as it has asked for.
+
+    Parameters
+    ----------
+    monotonic_s : seconds of a clock that never goes back.
+    """
+
+    def __init__(self, monotonic_s: Callable[[], float]) -> None:
+        self._monotonic_s = monotonic_s
+        self._until_s = -math.inf
+
+    def begin(self, away: ServiceAway) -> None:
+        """Begin a pause if one was asked for."""
+        if away.retry_after_s:
+            self._until_s = self._monotonic_s() + away.retry_after_s
+
+    def require_over(self) -> None:
+        """Raises
+        ------
+        ServiceAway : the pause goes on.
+        """
+        left_s = self._until_s - self._monotonic_s()
+        if left_s > 0:
+            raise ServiceAway(f"the service asked to be left alone for another {left_s:.0f} s", retry_after_s=left_s)
 
 
 def retry_after_s(header: str | None, now: datetime) -> float | None:

@@ -1,10 +1,10 @@
 """Endpoints, keys, links, clusters and surfaces: what a tenant owns and what was learned from it."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from tradewind.sla import EnergyBasis, SlaKind
 from tradewind.wire.base import Bandwidth, BufferBytes, Name, Open, Positive, RoundTrip, Strict
@@ -53,18 +53,33 @@ class Endpoint(Open):
 
 
 Weight = Annotated[float, Field(ge=0.01, le=100)]
+RateFactor = Annotated[float, Field(ge=0.01, le=1000)]
 
 
 class NewKey(Strict):
-    """``weight`` : of transfers under this key where a cap is split among several; one of 3 gets three times of 1."""
+    """A key to be made.
+
+    ``weight`` : of transfers under this key where a cap is split among several; one of 3 gets three times of 1.
+    ``rate_factor`` : how many times the usual number of calls the key may make, for one that many agents share.
+    """
 
     name: Name
     scopes: tuple[Name, ...] = Field(min_length=1, max_length=4)
     weight: Weight = 1.0
+    rate_factor: RateFactor = 1.0
 
 
 class KeyChange(Strict):
-    weight: Weight
+    """What is not named stays as it is."""
+
+    weight: Weight | None = None
+    rate_factor: RateFactor | None = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if self.weight is None and self.rate_factor is None:
+            raise ValueError("name weight, rate_factor or both")
+        return self
 
 
 class Key(Open):
@@ -73,6 +88,7 @@ class Key(Open):
     prefix: str
     scopes: tuple[str, ...]
     weight: float = 1.0
+    rate_factor: float = 1.0
     created_at: datetime
     last_used_at: datetime | None = None
     revoked_at: datetime | None = None

@@ -22,6 +22,7 @@ class FoundKey:
     tenant_id: UUID
     scopes: frozenset[str]
     weight: float
+    rate_factor: float
     secret_sha256: bytes
 
 
@@ -33,7 +34,15 @@ class Keys:
         self._tenant_id = tenant_id
 
     def add(
-        self, *, name: str, prefix: str, secret_sha256: bytes, scopes: Sequence[str], weight: float, at: datetime
+        self,
+        *,
+        name: str,
+        prefix: str,
+        secret_sha256: bytes,
+        scopes: Sequence[str],
+        weight: float,
+        rate_factor: float,
+        at: datetime,
     ) -> Key:
         row = self._connection.execute(
             insert(api_keys)
@@ -44,6 +53,7 @@ class Keys:
                 secret_sha256=secret_sha256,
                 scopes=list(scopes),
                 weight=weight,
+                rate_factor=rate_factor,
                 created_at=at,
             )
             .returning(api_keys)
@@ -67,15 +77,15 @@ class Keys:
             raise NotFound("no such key")
         return _key(revoked)
 
-    def weigh(self, key_id: UUID, weight: float) -> Key:
-        """Give the key another weight.
+    def change(self, key_id: UUID, **values: float) -> Key:
+        """Give the key another ``weight`` or ``rate_factor``.
 
         Raises
         ------
         NotFound : the tenant has no such key.
         """
         row = self._connection.execute(
-            update(api_keys).where(api_keys.c.id == key_id).values(weight=weight).returning(api_keys)
+            update(api_keys).where(api_keys.c.id == key_id).values(**values).returning(api_keys)
         ).one_or_none()
         if row is None:
             raise NotFound("no such key")
@@ -93,6 +103,7 @@ def _key(row: Row[tuple[object, ...]]) -> Key:
         prefix=row.prefix,
         scopes=tuple(row.scopes),
         weight=row.weight,
+        rate_factor=row.rate_factor,
         created_at=row.created_at,
         last_used_at=row.last_used_at,
         revoked_at=row.revoked_at,
@@ -107,12 +118,12 @@ class Registry:
 
     def find_key(self, secret_sha256: bytes) -> FoundKey | None:
         """The key with this hash, unless it is unknown or revoked."""
-        query = text("SELECT id, tenant_id, scopes, weight, secret_sha256 FROM find_api_key(:secret)")
+        query = text("SELECT id, tenant_id, scopes, weight, rate_factor, secret_sha256 FROM find_api_key(:secret)")
         with unavailable_when_away(), self._engine.begin() as connection:
             row = connection.execute(query, {"secret": secret_sha256}).one_or_none()
         if row is None:
             return None
-        return FoundKey(row.id, row.tenant_id, frozenset(row.scopes), row.weight, row.secret_sha256)
+        return FoundKey(row.id, row.tenant_id, frozenset(row.scopes), row.weight, row.rate_factor, row.secret_sha256)
 
     def find_tenant(self, name: str) -> UUID | None:
         with unavailable_when_away(), self._engine.begin() as connection:

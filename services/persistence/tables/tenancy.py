@@ -22,6 +22,7 @@ api_keys = Table(
     Column("secret_sha256", LargeBinary, nullable=False, unique=True),
     Column("scopes", ARRAY(Text), nullable=False),
     Column("weight", Double, nullable=False),
+    Column("rate_factor", Double, nullable=False),
     instant("created_at"),
     instant("last_used_at", nullable=True),
     instant("revoked_at", nullable=True),

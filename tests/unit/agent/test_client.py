@@ -8,6 +8,7 @@ import tradewind_agent
 from tests.unit.agent.records import lines, records
 from tests.unit.agent.service import answering, problem, receipt
 from tradewind.errors import Conflict, NotFound, NotPermitted, TooLarge, TradewindError, Unauthenticated, Unavailable
+from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.inventory import NewKey
 from tradewind_agent.batches import MAX_BATCH_ROWS
 from tradewind_agent.client import Client
@@ -124,6 +125,43 @@ def test_waits_grow_are_jittered_and_end():
     ceilings = [1, 2, 4, 4, 4]
     assert all(0 <= wait <= ceiling for wait, ceiling in zip(service.waits_s, ceilings, strict=True))
     assert len(set(service.waits_s)) == 5
+
+
+BEAT = Heartbeat.model_validate(
+    {
+        "sequence": 1,
+        "at": "2026-03-01T00:00:00Z",
+        "interval_s": 5,
+        "bytes_moved": 1,
+        "throughput_bps": 8,
+        "remaining_bytes": 1,
+        "remaining_files": 1,
+        "parameters": {},
+    }
+)
+GO_ON = {
+    "sequence": 1,
+    "parameters": {},
+    "chunks": [],
+    "changed": False,
+    "kind": "hold",
+    "reason": "",
+    "sla_bank": 0,
+    "granted": True,
+    "journalled_sequence": -1,
+    "next_heartbeat_s": 5,
+}
+
+
+def test_no_heartbeat_is_sent_before_the_time_that_the_service_has_named():
+    service = answering(problem(429, [("Retry-After", "7")]), httpx.Response(200, json=GO_ON))
+    with service.client() as client:
+        for _ in range(3):
+            with pytest.raises(ServiceAway):
+                client.heartbeat(UUID(int=1), BEAT)
+        assert len(service.requests) == 1
+        service.now_s += 7
+        assert client.heartbeat(UUID(int=1), BEAT).next_heartbeat_s == 5
 
 
 def test_retry_after_is_waited_for_in_seconds_and_as_a_date():

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid4
@@ -19,8 +19,10 @@ from services.api import problems
 from services.api.dependencies import AgentKey, Body, Parts
 from services.api.direct_route import DirectRoute
 from services.application.authenticate import Keyring, sha256_of
+from services.application.rate_limits import BURST_S, CallKind, RateLimits, Taken
 from services.application.single_flight import SingleFlight
-from tradewind.errors import NotFound
+from services.telemetry import Metrics
+from tradewind.errors import NotFound, Unavailable
 from tradewind.wire.records import WirePath
 
 KNOWN, ANALYST, UNKNOWN = "tw_agent", "tw_analyst", "tw_nobody"
@@ -38,15 +40,32 @@ async def told(item: UUID, asked: WirePath, body: Body, parts: Parts, principal:
     return Response(json.dumps(heard), media_type="application/json")
 
 
+class NoStore:
+    """Nothing is shared."""
+
+    async def take(self, taken: Sequence[Taken]) -> Sequence[float]:
+        raise Unavailable("away")
+
+
+def limits(**calls_per_s: float) -> RateLimits:
+    """Of a process alone, whose clock stands still."""
+    return RateLimits({CallKind(kind): each for kind, each in calls_per_s.items()}, NoStore(), lambda: 0.0, print)
+
+
 def application() -> FastAPI:
     app = FastAPI()
     by_digest = {
         sha256_of(secret): SimpleNamespace(
-            id=uuid4(), tenant_id=uuid4(), scopes=scopes, weight=1.0, secret_sha256=sha256_of(secret)
+            id=uuid4(), tenant_id=uuid4(), scopes=scopes, weight=1.0, rate_factor=1.0, secret_sha256=sha256_of(secret)
         )
         for secret, scopes in SCOPES.items()
     }
-    app.state.container = SimpleNamespace(keyring=Keyring(by_digest.get, lambda: 0.0), lookups=SingleFlight())
+    app.state.container = SimpleNamespace(
+        keyring=Keyring(by_digest.get, lambda: 0.0),
+        lookups=SingleFlight(),
+        rate_limits=limits(),
+        metrics=Metrics.create(),
+    )
     direct = APIRouter(route_class=DirectRoute)
     direct.post("/direct/{item}")(told)
     app.router.routes.extend(direct.routes)
@@ -124,6 +143,17 @@ JSON_VALUES = st.recursive(
 @given(st.one_of(st.binary(max_size=40), JSON_VALUES.map(lambda value: json.dumps(value).encode())))
 def test_any_body_is_answered_as_on_any_route(body: bytes) -> None:
     direct, plain = both(str(ITEM), body, USUAL)
+    assert seen(direct) == seen(plain)
+
+
+def test_a_call_is_taken_once_whatever_is_sent_and_refused_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    both(str(ITEM), GOOD, USUAL)  # remembers the key
+    calls = 10
+    monkeypatch.setattr(APP.state.container, "rate_limits", limits(other=calls / BURST_S))
+    bodies = (GOOD, b'{"rtt_s": -1}', GOOD, b"{}", GOOD)
+    assert 429 not in [answer.status_code for body in bodies for answer in both(str(ITEM), body, USUAL)]
+    direct, plain = both(str(ITEM), GOOD, USUAL)
+    assert direct.status_code == 429
     assert seen(direct) == seen(plain)
 
 

@@ -1,0 +1,24 @@
+"""Which calls are counted together where a key may make only so many."""
+
+from functools import cache
+
+from services.application.rate_limits import CallKind
+
+_OF_PATHS = {
+    "/v1/recommend": CallKind.RECOMMEND,
+    "/v1/compression/advise": CallKind.RECOMMEND,
+    "/v1/batching/advise": CallKind.RECOMMEND,
+    "/v1/transfers/{transfer_id}/heartbeats": CallKind.HEARTBEAT,
+    "/v1/transfers/{transfer_id}/complete": CallKind.UPLOAD,
+    "/v1/compression/observations": CallKind.UPLOAD,
+    "/v1/connections/analyse": CallKind.UPLOAD,
+    "/v1/logs": CallKind.UPLOAD,
+}
+_WAREHOUSE = "/v1/warehouse/"
+
+
+@cache
+def call_kind(path: str) -> CallKind:
+    """The kind of calls to a route, by its template."""
+    usual = CallKind.QUERY if path.startswith(_WAREHOUSE) else CallKind.OTHER
+    return _OF_PATHS.get(path, usual)
