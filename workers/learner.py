@@ -1,13 +1,16 @@
 """Fills the learner's port with the numerics: Arrow in, domain values out."""
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from services.application.learned import Curve, StoredModel
+from services.application.learned import Curve, KnownDuring, StoredModel
 from services.application.refresh_models import EndCurves
 from tradewind.learning.in_force import InForce
 from tradewind.learning.known_bytes import KnownBytesCurve
@@ -15,15 +18,23 @@ from tradewind.learning.link import fit_link
 from tradewind.learning.link_log import EndpointCurves, LinkLog, reduce_log
 from tradewind.model import LinkModel
 from tradewind.parameters import AXES
+from tradewind.units import MIB
 
 FloatArray = npt.NDArray[np.float64]
+
+MOST_KEPT_BYTES = 256 * MIB
+"""Of curves, by each worker process: 8,000,000 transfers in all."""
+
+BYTES_A_BREAKPOINT = 4 * 8
+"""Its time, the step of the rate there, and what the curve derives from both: the rate and the bytes until then."""
 
 
 class Learner:
     """Fits curves and links; the held-out rows of a link are drawn from ``seed``, so that a refit repeats itself."""
 
-    def __init__(self, *, seed: int = 0) -> None:
+    def __init__(self, *, seed: int = 0, most_kept_bytes: int = MOST_KEPT_BYTES) -> None:
         self._seed = seed
+        self._ends = _KeptCurves(most_kept_bytes)
 
     def curve(self, rows: Iterable[pa.RecordBatch]) -> Curve:
         """Known bytes of the rows, as breakpoints and steps of the rate."""
@@ -42,18 +53,41 @@ class Learner:
         in_force: StoredModel | None,
     ) -> LinkModel:
         """The model of a link; raises ``CannotFit``."""
-        known = EndpointCurves(_merged(curves.source), _merged(curves.destination), _merged(curves.between))
+        known = EndpointCurves(self._ends.of(curves.source), self._ends.of(curves.destination), _known(curves.between))
         before_bps = np.nan if unknown_before_bps is None else unknown_before_bps
         reduced = reduce_log(map(link_log, rows), known, unknown_before_bps=before_bps)
         before = InForce(in_force.model(), in_force.fitted_at.timestamp()) if in_force else None
         return fit_link(reduced, np.random.default_rng(self._seed), before)
 
 
-def _merged(curves: Sequence[Curve]) -> KnownBytesCurve:
-    whole = KnownBytesCurve.empty()
-    for curve in curves:
-        whole = whole.merged(KnownBytesCurve(np.asarray(curve.times_s), np.asarray(curve.rate_steps)))
-    return whole
+class _KeptCurves:
+    """Known bytes of the ends of the links fitted last; the longest unused are dropped, but for the newest.
+
+    An end has its rows read once for each of its links otherwise: the square of its links.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._curves: OrderedDict[tuple[UUID, tuple[tuple[datetime, int], ...]], KnownBytesCurve] = OrderedDict()
+
+    def of(self, known: KnownDuring) -> KnownBytesCurve:
+        key = known.endpoint_id, known.rows_by_month
+        if key not in self._curves:
+            whole = KnownBytesCurve.empty()
+            for curve in known.read():
+                whole = whole.merged(_known(curve))
+            self._curves[key] = whole
+            while len(self._curves) > 1 and self._kept_bytes() > self._most_bytes:
+                self._curves.popitem(last=False)
+        self._curves.move_to_end(key)
+        return self._curves[key]
+
+    def _kept_bytes(self) -> int:
+        return BYTES_A_BREAKPOINT * sum(len(each.times_s) for each in self._curves.values())
+
+
+def _known(curve: Curve) -> KnownBytesCurve:
+    return KnownBytesCurve(np.asarray(curve.times_s), np.asarray(curve.rate_steps))
 
 
 def _column(batch: pa.RecordBatch, name: str) -> FloatArray:

@@ -34,6 +34,7 @@ def upgrade() -> None:
     op.execute(RELEASE_LINKS)
     op.execute(RELEASE_ENDPOINTS)
     op.execute("CREATE INDEX release_links_link_model_id_idx ON release_links (link_model_id)")
+    op.execute("CREATE INDEX release_links_pending_idx ON release_links (release_id, link_id) WHERE state = 'pending'")
     op.execute(CLUSTERS)
     op.execute(SURFACES)
     op.execute(SLA_PARTITIONS)

@@ -1,7 +1,7 @@
 """What was learned, as it is kept: models with the identities that prices and readers refer to."""
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -178,3 +178,15 @@ class Curve:
 
     times_s: "array[float]"
     rate_steps: "array[float]"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDuring:
+    """The curves of an endpoint, the oldest month first, read when they are asked for.
+
+    ``rows_by_month`` : what each of them knows; as long as it is the same, so are the curves.
+    """
+
+    endpoint_id: UUID
+    rows_by_month: tuple[tuple[datetime, int], ...]
+    read: Callable[[], Sequence[Curve]]

@@ -15,7 +15,7 @@ from uuid import UUID
 from services.application.facts import LinkFitted, LinkRefused, ReleasePublished, ReleaseRefused, Reporter
 from services.application.gate import Verdict, judge
 from services.application.jobs import Event, FitLink, RefreshModels, ReleaseChanged
-from services.application.learned import ClaimedLink, Curve, Span, StoredLink, StoredModel, Tier
+from services.application.learned import ClaimedLink, Curve, KnownDuring, Span, StoredLink, StoredModel, Tier
 from services.application.own_tiers import OwnCuts, with_own_cuts
 from services.application.ports import Clock, Transaction
 from services.application.tier_identity import continued_tiers
@@ -35,9 +35,9 @@ MAX_ATTEMPTS = 3
 class EndCurves:
     """Of both ends of a link, and of what runs between the two, whatever the mover or the direction."""
 
-    source: Sequence[Curve]
-    destination: Sequence[Curve]
-    between: Sequence[Curve]
+    source: KnownDuring
+    destination: KnownDuring
+    between: Curve
 
 
 class Learner(Protocol):
@@ -72,6 +72,7 @@ class ReleaseWork(Protocol):
     def building(self) -> int | None: ...
     def begin(self, at: datetime) -> int | None: ...
     def pending(self, release_id: int) -> Sequence[UUID]: ...
+    def is_complete(self, release_id: int) -> bool: ...
     def last_activity(self, release_id: int) -> datetime: ...
     def newest_began_at(self) -> datetime | None: ...
     def outcomes(self, release_id: int) -> Mapping[str, int]: ...
@@ -100,7 +101,7 @@ class OwnTiers(Protocol):
 class Curves(Protocol):
     def outdated_months(self, endpoint_id: UUID) -> Mapping[datetime, int]: ...
     def put(self, endpoint_id: UUID, month: datetime, rows: int, curve: Curve) -> None: ...
-    def during(self, endpoint_id: UUID, span: Span) -> Sequence[Curve]: ...
+    def during(self, endpoint_id: UUID, span: Span) -> KnownDuring: ...
 
 
 class Links(Protocol):
@@ -245,7 +246,7 @@ class Refresh:
         with self.logs.rows_between(job.tenant_id, link) as batches:
             between = self.learner.curve(batches)
         source, destination = (work.curves.during(endpoint_id, span) for endpoint_id in ends)
-        curves = EndCurves(source, destination, (between,))
+        curves = EndCurves(source, destination, between)
         unknown_bps = before.unknown_bps if before else None
         with self.logs.fit_rows(job.tenant_id, link.id) as batches:
             return self.learner.fit(batches, curves, unknown_before_bps=unknown_bps, in_force=before)
@@ -253,7 +254,7 @@ class Refresh:
     def _publish_if_complete(self, tenant_id: UUID, release_id: int) -> None:
         """Make a release current whose links are all done, tell every process, and ask for what came in meanwhile."""
         with self.unit_of_work(tenant_id) as work:
-            if work.release_work.building() != release_id or work.release_work.pending(release_id):
+            if work.release_work.building() != release_id or not work.release_work.is_complete(release_id):
                 return
             gate, now = work.release_work.outcomes(release_id), self.clock.now()
             fact: ReleasePublished | ReleaseRefused

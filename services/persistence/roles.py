@@ -35,6 +35,15 @@ snapshots, numbers of transactions."""
 MAINTENANCE = ("postgres", "template1")
 """Databases that a server has from the beginning, open to every role."""
 
+CLIENT_IS_GONE = {
+    "tcp_keepalives_idle": "10s",
+    "tcp_keepalives_interval": "5s",
+    "tcp_keepalives_count": "4",
+    "tcp_user_timeout": "30s",
+}
+"""When a session ends whose host fell silent: after half a minute, asked or told something. By default the locks of a
+worker that was cut off, and so its link and its release, would be held for two hours."""
+
 TEMPORARY_FILES = "4GB"
 """What one session of an analyst may fill the disk with while it sorts and joins."""
 
@@ -78,6 +87,9 @@ def _let_nobody_else_in(connection: psycopg.Connection) -> None:
         sql.SQL("REVOKE TEMPORARY ON DATABASE {} FROM PUBLIC").format(database),
     ):
         connection.execute(statement)
+    for setting, value in CLIENT_IS_GONE.items():
+        bound = sql.SQL("ALTER DATABASE {} SET {} = {}")
+        connection.execute(bound.format(database, sql.Identifier(setting), sql.Literal(value)))
     (superuser,) = connection.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user").fetchone() or (
         False,
     )

@@ -1,5 +1,6 @@
 """`python -m services.prepare`, as in Compose: an empty server over TCP, and URLs with passwords in files."""
 
+import psycopg
 import pytest
 
 from services.application.authenticate import Scope
@@ -53,6 +54,16 @@ def test_an_empty_database_can_be_served_from_and_a_second_time_changes_nothing(
     assert main(["database"]) == 0
     with container(database_url=urls["DATABASE_URL"], redis_url=urls["REDIS_URL"]) as parts:
         assert parts.store.schema_is_current()
+
+
+def test_the_locks_of_a_host_that_fell_silent_are_held_for_half_a_minute(prepared, urls):
+    with psycopg.connect(urls["DATABASE_URL"]) as connection:
+        idle, interval, count, unacknowledged_ms = (
+            int(connection.execute("SELECT setting FROM pg_settings WHERE name = %s", [name]).fetchone()[0])
+            for name in ("tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout")
+        )
+    assert idle + interval * count == 30
+    assert unacknowledged_ms == 30_000
 
 
 def test_keys_of_one_name_are_of_one_tenant(prepared, urls, capsys):

@@ -139,13 +139,16 @@ def test_a_link_that_kills_its_workers_is_given_up(api: str, tenant: Tenant, log
         assert uow.releases.current() == deadly.release_id
 
 
-def test_the_rows_of_a_shared_endpoint_are_counted_once_a_release(api: str, tenant: Tenant, logs: LogReader) -> None:
+def test_the_rows_of_a_shared_endpoint_are_counted_and_read_once_a_release(
+    api: str, tenant: Tenant, logs: LogReader
+) -> None:
     upload(api, tenant, [row for n in range(3) for row in rows(seed=n, destination=f"site {n}")])
-    counted = []
+    counted, read = [], []
 
     def note(_connection, _cursor, statement, parameters, *_):
-        if "date_trunc" in statement:
-            counted.append(next(value for value in parameters.values() if isinstance(value, UUID)))
+        if "date_trunc" in statement or "SELECT endpoint_curves.times_s" in statement:
+            end_id = next(value for value in parameters.values() if isinstance(value, UUID))
+            (counted if "date_trunc" in statement else read).append(end_id)
 
     engine = tenant.parts.store._engine
     event.listen(engine, "before_cursor_execute", note)
@@ -154,6 +157,25 @@ def test_the_rows_of_a_shared_endpoint_are_counted_once_a_release(api: str, tena
     finally:
         event.remove(engine, "before_cursor_execute", note)
     assert len(counted) == len(set(counted)) == 4
+    assert sorted(read) == sorted(counted)
+
+
+def test_links_that_share_a_busy_end_are_fitted_one_after_the_other(api: str, tenant: Tenant, logs: LogReader) -> None:
+    by_way = {"source": "hub"}, {"destination": "other hub"}
+    made = [
+        row | end | {"source" if "destination" in end else "destination": f"site {n}"}
+        for n in range(3)
+        for end in by_way
+        for row in rows(20, seed=n)
+    ]
+    upload(api, tenant, [row | {"id": str(UUID(int=n + 1))} for n, row in enumerate(made)])
+    fixture = Refreshes(tenant, logs)
+    fixture.refresh.begin(RefreshModels(tenant.id))
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        keys = {link.id: link.key for link in uow.links.all()}
+    hubs = [keys[job.link_id].source == "hub" for job in fixture.fits()]
+    assert len(hubs) == 6
+    assert hubs in (sorted(hubs), sorted(hubs, reverse=True))
 
 
 def test_logs_that_come_later_are_known_load_of_the_next_release(api: str, tenant: Tenant, logs: LogReader) -> None:
@@ -166,7 +188,7 @@ def test_logs_that_come_later_are_known_load_of_the_next_release(api: str, tenan
         omega = next(link for link in uow.links.all() if link.key.destination == "omega")
         span = uow.links.span(omega.id)
         (at_source,), (at_destination,) = (
-            uow.curves.during(end, span) for end in (omega.source_id, omega.destination_id)
+            uow.curves.during(end, span).read() for end in (omega.source_id, omega.destination_id)
         )
     assert sum(step for step in at_source.rate_steps if step > 0) > sum(
         step for step in at_destination.rate_steps if step > 0
@@ -180,7 +202,9 @@ def test_only_months_in_which_a_link_moved_anything_are_read_for_it(api: str, te
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         by_name = {link.key.destination: link for link in uow.links.all()}
         source_id = by_name["psi"].source_id
-        read = {name: len(uow.curves.during(source_id, uow.links.span(link.id))) for name, link in by_name.items()}
+        read = {
+            name: len(uow.curves.during(source_id, uow.links.span(link.id)).read()) for name, link in by_name.items()
+        }
     assert read == {"psi": 1, "omega": 2}
 
 

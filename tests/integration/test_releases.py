@@ -137,13 +137,13 @@ def test_logs_that_come_while_the_work_list_is_made_do_not_drop_their_link(
     first = refresh(tenant)
     upload(api, tenant, 10, ["psi"])
     with opened(tenant) as uow:
-        listed = uow.release_work.pending
+        is_complete = uow.release_work.is_complete
 
-        def pending(release_id: int) -> Sequence[UUID]:
+        def none_is_due(release_id: int) -> bool:
             upload(api, tenant, 20, ["omega"])
-            return listed(release_id)
+            return is_complete(release_id)
 
-        monkeypatch.setattr(uow.release_work, "pending", pending)
+        monkeypatch.setattr(uow.release_work, "is_complete", none_is_due)
         second = uow.release_work.begin(FITTED_AT)
         uow.commit()
     assert second is not None

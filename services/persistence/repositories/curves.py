@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import Connection, func, or_, select
 from sqlalchemy.dialects.postgresql import insert
 
-from services.application.learned import Curve, Span
+from services.application.learned import Curve, KnownDuring, Span
 from services.persistence.tables import endpoint_curves, links, transfer_logs
 
 
@@ -59,18 +59,28 @@ class Curves:
             .on_conflict_do_update(index_elements=["endpoint_id", "month"], set_=values)
         )
 
-    def during(self, endpoint_id: UUID, span: Span) -> Sequence[Curve]:
-        """The curves of the months in which anything moved during ``span``, the oldest first.
+    def during(self, endpoint_id: UUID, span: Span) -> KnownDuring:
+        """The curves of the months in which anything moved during ``span``.
 
         What ended before or began after adds the same to R(t) all through the span.
         """
-        rows = self._connection.execute(
-            select(endpoint_curves.c.times_s, endpoint_curves.c.rate_steps)
+        known = self._connection.execute(
+            select(endpoint_curves.c.month, endpoint_curves.c.rows)
             .where(
                 endpoint_curves.c.endpoint_id == endpoint_id,
                 endpoint_curves.c.month <= span.ends_at,
                 endpoint_curves.c.ends_at >= span.begins_at,
             )
+            .order_by(endpoint_curves.c.month)
+        )
+        rows_by_month = tuple((row.month, row.rows) for row in known)
+        months = [month for month, _ in rows_by_month]
+        return KnownDuring(endpoint_id, rows_by_month, lambda: self._of_months(endpoint_id, months))
+
+    def _of_months(self, endpoint_id: UUID, months: Sequence[datetime]) -> Sequence[Curve]:
+        rows = self._connection.execute(
+            select(endpoint_curves.c.times_s, endpoint_curves.c.rate_steps)
+            .where(endpoint_curves.c.endpoint_id == endpoint_id, endpoint_curves.c.month.in_(months))
             .order_by(endpoint_curves.c.month)
         )
         return [Curve(array("d", row.times_s), array("d", row.rate_steps)) for row in rows]

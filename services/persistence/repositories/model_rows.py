@@ -1,7 +1,7 @@
 """Models of links as rows: what is written of a leaf, and what is read again."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +19,7 @@ from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, SlaKind
 from tradewind.sla_partitions import Partition
 
 CENTRE = ("dataset_tier", "load_tier", "log2_mean_file_bytes", "log2_file_count", "load")
+_PREDICTED = tuple(each.name for each in fields(PredictedSetting) if each.name != "parameters")
 PATH = ("bandwidth_bps", "rtt_s", "min_rtt_s", "loss_rate", "buffer_bytes")
 
 
@@ -59,8 +60,8 @@ def surface_row(leaf: LeafModel) -> dict[str, Any]:
 
 
 def partition_row(partition: Partition, tier: Tier) -> dict[str, Any]:
-    predicted = asdict(partition.setting)
-    del predicted["parameters"]
+    # Field by field: a model has a thousand partitions, and `asdict` would copy each value in depth.
+    predicted = {name: getattr(partition.setting, name) for name in _PREDICTED}
     return {
         "kind": partition.kind,
         "confidence": partition.confidence,

@@ -5,7 +5,21 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, and_, delete, exists, func, insert, literal, null, or_, select, update
+from sqlalchemy import (
+    Connection,
+    and_,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    null,
+    or_,
+    select,
+    union_all,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.application.gate import Verdict
@@ -51,7 +65,7 @@ class ReleaseWork:
         if release_id is None:  # a rival began it a moment ago
             return self.building()
         self._list_links_that_are_due(release_id, at)
-        if not self.pending(release_id):
+        if self.is_complete(release_id):
             self._connection.execute(delete(releases).where(releases.c.id == release_id))
             return None
         self._carry_over_from(parent_id, release_id)
@@ -92,16 +106,33 @@ class ReleaseWork:
         )
 
     def pending(self, release_id: int) -> Sequence[UUID]:
-        """Links of the work list that are neither done nor failed."""
+        """Links of the work list that are neither done nor failed, those that share a busy end one after the other.
+
+        Workers keep the known bytes of the ends that they read last, and what an end has is read for each of its links.
+        """
+        moved = union_all(
+            select(links.c.source_id.label("end_id"), links.c.rows), select(links.c.destination_id, links.c.rows)
+        ).subquery()
+        busy = select(moved.c.end_id, func.sum(moved.c.rows).label("rows")).group_by(moved.c.end_id).cte()
+        source, destination = busy.alias("source"), busy.alias("destination")
+        from_busier = source.c.rows >= destination.c.rows
+        ends = source.c.end_id, destination.c.end_id
         return (
             self._connection.execute(
                 select(release_links.c.link_id)
-                .where(release_links.c.release_id == release_id, release_links.c.state == "pending")
-                .order_by(release_links.c.link_id)
+                .join(links, links.c.id == release_links.c.link_id)
+                .join(source, source.c.end_id == links.c.source_id)
+                .join(destination, destination.c.end_id == links.c.destination_id)
+                .where(_is_pending(release_id))
+                .order_by(case((from_busier, ends[0]), else_=ends[1]), *ends, release_links.c.link_id)
             )
             .scalars()
             .all()
         )
+
+    def is_complete(self, release_id: int) -> bool:
+        """Whether no link of the work list is pending: asked after every fit, so that it must not look at all links."""
+        return not self._connection.execute(select(exists().where(_is_pending(release_id)))).scalar_one()
 
     def progress(self, release_id: int) -> Progress:
         """How many links of the work list are fitted or refused, and how many are on it."""
@@ -210,6 +241,10 @@ class ReleaseWork:
 
     def _close(self, release_id: int, link_id: UUID, at: datetime, **values: Any) -> None:
         self._connection.execute(update(release_links).where(_is(release_id, link_id)).values(finished_at=at, **values))
+
+
+def _is_pending(release_id: int) -> Any:
+    return and_(release_links.c.release_id == release_id, release_links.c.state == "pending")
 
 
 def _is(release_id: int, link_id: UUID) -> Any:

@@ -54,7 +54,7 @@ class Releases:
             return began_at
         if release.state != "building":
             raise Conflict(f"release {release_id} is {release.state}")
-        if ReleaseWork(self._connection, self._tenant_id).pending(release_id):
+        if not ReleaseWork(self._connection, self._tenant_id).is_complete(release_id):
             raise Conflict(f"release {release_id} has links that are not fitted yet")
         if current != release.parent_id:
             raise Conflict(f"release {release_id} was built on {release.parent_id}, but {current} is current")
@@ -152,7 +152,7 @@ class Releases:
         release = self._lock_known(release_id)
         if release.state not in PUT_ASIDE:
             raise Conflict(_WHY_NOT.get(release.state, f"release {release_id} is {release.state}"))
-        if ReleaseWork(self._connection, self._tenant_id).pending(release_id):
+        if not ReleaseWork(self._connection, self._tenant_id).is_complete(release_id):
             raise Conflict(f"release {release_id} has links that were never fitted")
         if current is not None:
             self._set_state(releases.c.id == current, "superseded")

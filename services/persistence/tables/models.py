@@ -87,6 +87,7 @@ release_links = Table(
     instant("started_at", nullable=True),
     instant("finished_at", nullable=True),
     Index(None, "link_model_id"),
+    Index("release_links_pending_idx", "release_id", "link_id", postgresql_where=text("state = 'pending'")),
 )
 
 clusters = Table(
