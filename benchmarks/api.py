@@ -22,12 +22,13 @@ from benchmarks.api_cases import DESTINATIONS, live_enquiries, log_lines, reques
 from benchmarks.demo.stack import free_port
 from benchmarks.http_load import HeartbeatLoad, LiveTransfer, Load, LoadError, Measured
 from benchmarks.live_transfers import SETTLING_TICKS, ObedientTransfer
+from services.application.rate_limits import CallKind
 from services.bootstrap import container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import prepare_database
 from services.queue.sessions import JOURNAL
-from services.serve import PYTHON, first_key, running
+from services.serve import HTTP, PYTHON, first_key, running
 
 RECOMMEND = "/v1/recommend"
 HEARTBEAT = "/v1/transfers/{transfer_id}/heartbeats"
@@ -45,6 +46,10 @@ QUICK_ROUNDS, QUICK_ROUND_S = 6, 1
 
 WARM_UP_S = 1
 PATIENCE_S = 120.0
+
+CALLS = " ".join(f"{kind}=1e9" for kind in CallKind)
+"""One key makes all calls: they are counted as in service, and never too many."""
+
 HOST = "127.0.0.1"
 
 
@@ -139,9 +144,17 @@ def service(folder: Path) -> Iterator[tuple[str, str, Mapping[str, str]]]:
         database_url, redis_url = prepare_database(postgres.url()), valkey.url()
         with container(database_url=database_url, redis_url=redis_url) as parts:
             secret = first_key(parts, folder / "key")
-        environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url}
+        environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url, "TRADEWIND_CALLS": CALLS}
         port = free_port()
-        command = [*PYTHON, "uvicorn", "benchmarks.api_app:app", "--factory", "--no-access-log", "--log-level=warning"]
+        command = [
+            *PYTHON,
+            "uvicorn",
+            "benchmarks.api_app:app",
+            "--factory",
+            "--no-access-log",
+            "--log-level=warning",
+            f"--http={HTTP}",
+        ]
         with running({"api": [*command, f"--host={HOST}", f"--port={port}"]}, environment):
             address = f"http://{HOST}:{port}"
             _wait_for(lambda: _is_ready(address), "the API to start")

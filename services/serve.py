@@ -32,6 +32,7 @@ STREAMS_END_S = 5  # pages that follow what goes on would keep a server from end
 PYTHON = (sys.executable, "-P", "-m")
 # Root is warned of pickled messages; ours are JSON, and root serves only where there is no other account to use.
 CELERY = (*PYTHON[:-1], "-Wignore::UserWarning:celery.platforms", "-m", "celery", "-q", "-A", "workers.app")
+HTTP = "services.api.arrival:BoundedHttp"
 METRICS_PORT = "TRADEWIND_WORKER_METRICS_PORT"
 # In an API process the folder would turn its own metrics into files; and no two workers can listen on one port.
 OF_WORKERS = ("PROMETHEUS_MULTIPROC_DIR", "PROMETHEUS_MULTIPROC_DIR_FILE", METRICS_PORT, f"{METRICS_PORT}_FILE")
@@ -163,6 +164,7 @@ def commands(settings: Settings) -> Mapping[str, Sequence[str]]:
                 "--factory",
                 "--no-access-log",
                 "--log-level=warning",
+                f"--http={HTTP}",
             ),
             f"--timeout-keep-alive={KEEP_ALIVE_S}",
             f"--timeout-graceful-shutdown={STREAMS_END_S}",

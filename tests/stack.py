@@ -18,6 +18,7 @@ import redis
 import uvicorn
 from psycopg import sql
 
+from services.api.arrival import BoundedHttp
 from services.app import create_app
 from services.application.authenticate import Scope, new_secret
 from services.application.manage_keys import create_key, register_tenant
@@ -115,9 +116,10 @@ def api(parts: Container) -> Iterator[str]:
 class serving:  # noqa: N801 - reads as a statement
     """Serve the API of ``parts`` by uvicorn on a free port of the loopback."""
 
-    def __init__(self, parts: Container) -> None:
+    def __init__(self, parts: Container, *, http: type[BoundedHttp] = BoundedHttp) -> None:
         config = uvicorn.Config(
             create_app(parts),
+            http=http,
             log_config=None,
             lifespan="on",
             timeout_graceful_shutdown=5,

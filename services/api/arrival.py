@@ -1,0 +1,123 @@
+"""How a request may arrive: uvicorn's protocol with an end to long heads, slow heads and slow bodies.
+
+The server itself bounds none of the three, and each holds a connection, and what was read of it, for ever. A request
+that arrives at once, as nearly all do, is looked at once more and costs no timer.
+"""
+
+import asyncio
+from http import HTTPStatus
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from tradewind.units import KIB
+
+MAX_HEAD_BYTES = 32 * KIB
+"""Of the request line and all fields; a signed-in browser sends about one."""
+
+WINDOW_S = 30.0
+LEAST_BYTES = 8 * KIB
+"""A head must be complete within a window, and each window of a body must bring so much: less than a modem does."""
+
+
+class _HeadTooLong(Exception):
+    pass
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """HTTP/1.1 by httptools; ``window_s`` and the others are attributes so that tests need not wait."""
+
+    window_s = WINDOW_S
+    least_bytes = LEAST_BYTES
+    max_head_bytes = MAX_HEAD_BYTES
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._head_bytes: int | None = 0
+        """Received of a head that is not complete; None while a body is awaited or a request is answered."""
+        self._whole = True
+        """Whether every request that began has arrived."""
+        self._window_bytes = 0
+        self._window: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the server has it
+        super().connection_made(transport)
+        self._open_window()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._close_window()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._window_bytes += len(data)
+        if self._head_bytes is not None:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._head_bytes is not None and self._head_bytes > self.max_head_bytes:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        elif not self._whole and self._window is None:
+            self._open_window()
+
+    def on_message_begin(self) -> None:
+        self._whole = False
+        if self._head_bytes is None:  # behind another in the same data: what is counted begins with the next
+            self._head_bytes = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        if self._head_bytes is not None and self._head_bytes > self.max_head_bytes:  # the data may hold a body, too
+            head = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+            if head > self.max_head_bytes:
+                raise _HeadTooLong
+        self._head_bytes = None
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._whole = True
+        self._close_window()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        if self._whole:
+            self._head_bytes = 0
+        super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        if self._head_bytes is not None and self._head_bytes > self.max_head_bytes:
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        else:
+            super().send_400_response(msg)
+
+    def _open_window(self) -> None:
+        self._window_bytes = 0
+        self._window = self.loop.call_later(self.window_s, self._end_window)
+
+    def _close_window(self) -> None:
+        if self._window is not None:
+            self._window.cancel()
+            self._window = None
+
+    def _end_window(self) -> None:
+        """A request goes on to arrive: is it fast enough?"""
+        self._window = None
+        if self.transport.is_closing():
+            return
+        head = self._head_bytes is not None
+        answered = not head and self.cycle.response_complete
+        waits_for_us = self.flow.read_paused
+        if not waits_for_us and (head or answered or self._window_bytes < self.least_bytes):
+            self._refuse(HTTPStatus.REQUEST_TIMEOUT)
+        else:
+            self._open_window()
+
+    def _refuse(self, status: HTTPStatus) -> None:
+        """Answer, unless an answer was begun, and close the connection."""
+        self._close_window()
+        if self.transport.is_closing():
+            return
+        before = self._head_bytes is not None and (self.cycle is None or self.cycle.response_complete)
+        if before or (self._head_bytes is None and not self.cycle.response_started):
+            body = f'{{"type":"about:blank","title":"{status.phrase}","status":{status.value}}}'.encode()
+            head = b"content-type: application/problem+json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
+            self.transport.write(STATUS_LINE[status] + head % len(body) + body)
+        self.transport.close()

@@ -1,0 +1,124 @@
+"""Requests that arrive slowly, or whose head has no end: refused, so that none holds a connection for ever."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import httpx
+import pytest
+
+from services.api.arrival import MAX_HEAD_BYTES, BoundedHttp
+from services.bootstrap import Container
+from tests.stack import Tenant, serving
+from tradewind.units import KIB
+
+PATIENCE_S = 30.0
+
+
+class Hasty(BoundedHttp):
+    """Does not wait as long."""
+
+    window_s = 0.3
+
+
+@pytest.fixture(scope="module")
+def hasty(parts: Container) -> Iterator[str]:
+    with serving(parts, http=Hasty) as address:
+        yield address
+
+
+@contextmanager
+def connected(address: str) -> Iterator[socket.socket]:
+    url = httpx.URL(address)
+    with socket.create_connection((url.host, url.port or 80), timeout=PATIENCE_S) as connection:
+        yield connection
+
+
+def until_closed(connection: socket.socket) -> bytes:
+    told = b""
+    try:
+        while piece := connection.recv(64 * KIB):
+            told += piece
+    except ConnectionResetError:  # what was sent on lies unread
+        pass
+    return told
+
+
+def head(tenant: Tenant, length: int) -> bytes:
+    return (
+        f"POST /v1/recommend HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {tenant.secret}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nHost: test\r\nX-More: a"])
+def test_a_head_that_does_not_end_is_not_awaited(hasty: str, sent: bytes) -> None:
+    with connected(hasty) as connection:
+        connection.sendall(sent)
+        assert until_closed(connection).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_body_that_does_not_come_is_not_awaited(hasty: str, tenant: Tenant) -> None:
+    with connected(hasty) as connection:
+        connection.sendall(head(tenant, 1000) + b'{"source":')
+        told = until_closed(connection)
+    assert told.startswith(b"HTTP/1.1 408 ")
+    assert b"application/problem+json" in told
+
+
+def test_an_upload_that_dries_up_is_not_awaited_and_stores_nothing(hasty: str, tenant: Tenant) -> None:
+    with connected(hasty) as connection:
+        connection.sendall(head(tenant, 10_000_000).replace(b"/v1/recommend", b"/v1/logs") + b"{}\n" * 1000)
+        assert until_closed(connection).startswith(b"HTTP/1.1 408 ")
+
+
+def test_what_is_sent_on_after_a_refusal_is_not_awaited(hasty: str) -> None:
+    with connected(hasty) as connection:
+        connection.sendall(b"POST /v1/logs HTTP/1.1\r\nHost: test\r\nContent-Length: 1000000\r\n\r\n{}\n")
+        told = until_closed(connection)
+    assert told.startswith(b"HTTP/1.1 401 ")
+    assert told.count(b"HTTP/1.1") == 1
+
+
+def test_a_connection_goes_on_after_a_request_that_came_in_pieces(hasty: str, tenant: Tenant) -> None:
+    with connected(hasty) as connection:
+        for _ in range(3):
+            for piece in (b"GET /healthz HT", b"TP/1.1\r\nHost: te", b"st\r\n\r\n"):
+                connection.sendall(piece)
+            assert connection.recv(64 * KIB).startswith(b"HTTP/1.1 200 ")
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n" * 2)
+        told = b""
+        while told.count(b'{"status":"ok"}') < 2:
+            told += connection.recv(64 * KIB)
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        f"X-Long: {'a' * MAX_HEAD_BYTES}\r\n",
+        f"X-Long: {'a' * 40 * MAX_HEAD_BYTES}\r\n",
+        "a: b\r\n" * (MAX_HEAD_BYTES // 4),
+        f"X-Long: {'a' * MAX_HEAD_BYTES}",
+    ],
+    ids=["one field", "an enormous field", "many fields", "a field that goes on"],
+)
+def test_a_long_head_is_refused(hasty: str, long: str) -> None:
+    with connected(hasty) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: test\r\n" + long.encode())
+        if long.endswith("\r\n"):
+            with suppress(OSError):  # closed already
+                connection.sendall(b"\r\n")
+        told = until_closed(connection)
+    assert told.startswith(b"HTTP/1.1 431 ") or (told == b"" and len(long) > 10 * MAX_HEAD_BYTES)
+
+
+def test_a_long_address_is_refused(hasty: str) -> None:
+    with connected(hasty) as connection:
+        connection.sendall(b"GET /healthz?" + b"a" * MAX_HEAD_BYTES + b" HTTP/1.1\r\nHost: test\r\n\r\n")
+        assert until_closed(connection).startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_long_body_behind_a_short_head_is_none(hasty: str, tenant: Tenant) -> None:
+    with connected(hasty) as connection:
+        connection.sendall(head(tenant, 200_000) + b" " * 200_000)
+        assert connection.recv(64 * KIB).startswith(b"HTTP/1.1 422 ")
