@@ -40,13 +40,16 @@ class ObedientTransfer:
         sent = []
         for sequence in range(SETTLING_TICKS):
             sent.append(filled(self._body(), sequence))
-            answer = send(sent[-1])
-            self._plan, self._whole = self._plan | _plan_of(answer), answer["parameters"]
+            self.obey(send(sent[-1]))
         return sent
 
     def goes_on(self) -> LiveTransfer:
         """The transfer at the settings of its last answer."""
         return LiveTransfer(self.id, self._body())
+
+    def obey(self, answer: Mapping[str, Any]) -> None:
+        """Do from now on what an answer says."""
+        self._plan, self._whole = self._plan | _plan_of(answer), answer["parameters"]
 
     def _body(self) -> str:
         """The middle of the transfer, from which it does not move on."""

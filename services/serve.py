@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from services.application.authenticate import Scope, sha256_of
 from services.bootstrap import Container, container
@@ -195,12 +196,14 @@ def running(
     stop_steps: Sequence[tuple[signal.Signals, float]] = STOP_STEPS,
     *,
     own: Mapping[str, Mapping[str, str]] | None = None,
+    output: IO[bytes] | None = None,
 ) -> Iterator[Mapping[str, subprocess.Popen[bytes]]]:
     """Start processes, each with a session of its own; at the end, stop them and all that they started.
 
     Parameters
     ----------
     own : variables of single processes, by their name, beside the ``environment`` of all.
+    output : where they write what they say; by default where this process does.
     """
     parent = os.getpid()
     processes: dict[str, subprocess.Popen[bytes]] = {}
@@ -211,6 +214,8 @@ def running(
                 env={**environment, **(own or {}).get(name, {})},
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
                 start_new_session=True,  # Ctrl-C reaches this process alone, which then stops them in order
                 preexec_fn=lambda: end_with_parent(parent, signal.SIGTERM),  # noqa: PLW1509 - one thread so far
             )

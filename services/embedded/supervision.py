@@ -113,6 +113,10 @@ class EmbeddedServer(abc.ABC):
             self._users = users
         return self
 
+    def is_running(self) -> bool:
+        """Whether somebody's server runs on this folder, or is being started or stopped."""
+        return self._living_keeper() is not None
+
     def revive(self) -> bool:
         """Start the server again if it has ended under its users, such as for want of memory; whether it had.
 
@@ -120,7 +124,7 @@ class EmbeddedServer(abc.ABC):
         ------
         CannotStart : with the end of the server's log.
         """
-        if self._living_keeper() is not None:
+        if self.is_running():
             return False
         with self._gate():
             self._bring_up()

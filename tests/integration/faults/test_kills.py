@@ -8,12 +8,12 @@ import psycopg
 import pytest
 import redis
 
+from benchmarks.faults.service import Service, service
 from services.bootstrap import container
 from services.queue.journal_stream import GROUP, LEFT_BEHIND_AFTER_S, WORKER
 from services.queue.sessions import JOURNAL
 from tests.conditions import eventually
 from tests.integration.faults.agents import Agent, agents_of, ticking
-from tests.integration.faults.service import Service, service
 from tests.integration.test_workers import Store
 from tests.stack import Tenant, new_tenant
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
@@ -27,7 +27,7 @@ SOME = 20
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with service(tmp_path_factory.mktemp("service")) as started:
+    with service(tmp_path_factory.mktemp("service"), parts=("api", "journal", "schedule")) as started:
         yield started
 
 

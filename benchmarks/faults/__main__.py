@@ -1,0 +1,242 @@
+"""Faults of every part of the service under load: rows lost or stored twice, transfers failed, time until it is back.
+
+Four agents copy files and upload known rows, each from a home of its own, while parts of the service, or an agent, are
+killed and started again, the network between them is cut, the service's disk is full, and clocks are wrong. Someone
+asks for a recommendation ten times a second and looks as often at what is in force. At the end all that was
+acknowledged is looked for in the database. As root, agents are in a network namespace and the service has a disk of
+its own; else these two faults are left out, and said to be.
+"""
+
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import psycopg
+
+from benchmarks.api_cases import DESTINATIONS, FAMILIES, SOURCE, log_lines
+from benchmarks.demo.stack import Started, started
+from benchmarks.faults.agents import UPLOADED, Agent, make_files
+from benchmarks.faults.disk import disk
+from benchmarks.faults.kinds import Fault, Scene, run
+from benchmarks.faults.ledger import Ledger, ledger_of
+from benchmarks.faults.network import Network, network
+from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, service
+from benchmarks.faults.waiting import until
+from benchmarks.faults.watching import Asking, Publications
+from benchmarks.precedence import precedence
+from benchmarks.report import Value, arguments, write
+from services.bootstrap import container
+from services.serve import PYTHON, first_key
+
+AGENTS = len(DESTINATIONS)
+ROUNDS, OTHERS = 5, 2
+QUICK_ROUNDS, QUICK_OTHERS = 1, 1
+BETWEEN_S = 2.0
+QUIET_S = 10.0
+"""Without a fault, at the beginning: what is seen then is not the faults' doing."""
+
+ENVIRONMENT = {
+    "TRADEWIND_REFRESH_INTERVAL_S": "5",
+    "TRADEWIND_SWEEP_INTERVAL_S": "5",
+    "TRADEWIND_KEPT_RELEASES": "10000",
+}
+"""Releases are made all the time, so that faults meet them, and none is removed before the end."""
+
+
+@dataclass
+class Course:
+    """What came of it all."""
+
+    results: list[dict[str, Value]] = field(default_factory=list)
+    back_s: list[float] = field(default_factory=list)
+    kills: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print and write ``var/bench/faults.json``; 1 where something that must hold did not."""
+    parser = arguments(__doc__.partition("\n")[0])
+    parser.add_argument("--only", default="", metavar="KIND", help="faults whose name has this in it")
+    options = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    rounds, others = (QUICK_ROUNDS, QUICK_OTHERS) if options.quick else (ROUNDS, OTHERS)
+    started_at = datetime.now(UTC)
+    with precedence() as ahead, stage(options.seed) as (scene, asking):
+        course = Course()
+        quietly(course, asking)
+        for fault in scene.faults(rounds, others, options.seed):
+            if options.only in fault.kind:
+                one(fault, course, asking, scene)
+        print("the agents end", flush=True)
+        for agent in scene.agents:
+            agent.finish()
+        uploaded = [agent.stop() for agent in scene.agents]
+        with psycopg.connect(scene.service.postgres.url()) as admin:
+            told = ledger_of(admin, scene.agents)
+            published = {release for (release,) in admin.execute(_PUBLISHED)}
+        wrong = failures(scene, uploaded)
+        half = scene.publications.half
+        half += [f"release {each} answered and is none" for each in sorted(_answered(asking) - published)]
+        for each in (*told.wrong, *wrong, *half[:10]):
+            print(f"WRONG  {each}", flush=True)
+        found = summary(course, told, scene, half) | {"went_ahead_of_others": ahead}
+    write("faults", quick=options.quick, results=course.results, summary=found, started_at=started_at)
+    return 1 if told.wrong or wrong or half else 0
+
+
+@contextmanager
+def stage(seed: int) -> Iterator[tuple[Scene, Asking]]:
+    """The service, its agents at work, and who watches."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-faults-")))
+        folder.chmod(0o755)
+        between = stack.enter_context(network())
+        own = stack.enter_context(disk(folder / "service"))
+        output = stack.enter_context((folder / "service.log").open("ab"))
+        whole = stack.enter_context(
+            service(
+                own.folder,
+                parts=(API, WORKERS, JOURNAL, SCHEDULE),
+                host=between.service_address,
+                environment=ENVIRONMENT,
+                output=output,
+            )
+        )
+        key = _key(whole, folder)
+        _publish(whole, key, seed)
+        agents = stack.enter_context(_agents(folder, whole, key, between))
+        publications = stack.enter_context(Publications(whole.postgres.url))
+        asking = stack.enter_context(Asking(whole.address, key, _question(), between))
+        until(lambda: asking.asked and asking.asked[-1].release is not None, "the first recommendation")
+        yield Scene(whole, agents, between, own, publications), asking
+
+
+def _key(whole: Service, folder: Path) -> str:
+    with container(database_url=whole.database_url, redis_url=whole.valkey.url()) as parts:
+        return first_key(parts, folder / "key")
+
+
+def _publish(whole: Service, key: str, seed: int) -> None:
+    with httpx.Client(base_url=whole.address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
+        client.post("/v1/logs", content=b"".join(log_lines(seed))).raise_for_status()
+        until(lambda: all(link["release"] for link in client.get("/v1/links").json()), "a release of all links")
+
+
+def _question() -> dict[str, object]:
+    files = FAMILIES["medium"]
+    dataset = {"file_count": files.file_count, "total_bytes": files.total_bytes}
+    return {"source": SOURCE, "destination": DESTINATIONS[0], "dataset": dataset, "sla": {"kind": "max_throughput"}}
+
+
+@contextmanager
+def _agents(folder: Path, whole: Service, key: str, between: Network) -> Iterator[list[Agent]]:
+    make_files(folder / "files")
+    command = (*PYTHON, "tradewind_agent", "serve-files", str(folder / "files"), "--port", "0", "--json")
+    with started("origin", between.command(command), logs=folder, environment={"PYTHONUNBUFFERED": "1"}) as origin:
+        address = f"http://127.0.0.1:{_port(origin)}/"
+        agents = [
+            Agent(number, folder / f"agent {number}", folder / "files", address, whole.address, key, between)
+            for number in range(AGENTS)
+        ]
+        try:
+            for agent in agents:
+                agent.start()
+            yield agents
+        finally:
+            for agent in agents:
+                agent.end()
+
+
+def _port(origin: Started) -> int:
+    return int(origin.line_matching(r'"port": ?(\d+)')[1])
+
+
+def quietly(course: Course, asking: Asking) -> None:
+    """A while without a fault."""
+    began_s = time.monotonic()
+    time.sleep(QUIET_S)
+    missed = asking.missed_between(began_s, time.monotonic())
+    course.results.append({"case": "no fault", "lasted_s": QUIET_S, "missed": len(missed), "back_s": 0.0})
+
+
+def one(fault: Fault, course: Course, asking: Asking, scene: Scene) -> None:
+    """One fault, and what became of recommendations."""
+    began_s, ended_s = run(fault)
+    back_s = asking.steady_since(ended_s)
+    missed = asking.missed_between(began_s, time.monotonic())
+    course.kinds[fault.kind] += 1
+    course.kills += fault.is_kill
+    course.back_s.append(back_s)
+    course.results.append({"case": fault.kind, "lasted_s": ended_s - began_s, "missed": len(missed), "back_s": back_s})
+    reasons = Counter(each.reason for each in missed).most_common(2)
+    told = f"recommend back {back_s:.2f} s after its end, {len(missed)} missed {dict(reasons) if reasons else ''}"
+    copies = sum(len(agent.copies) for agent in scene.agents)
+    print(
+        f"{sum(course.kinds.values()):3} {fault.kind}, {ended_s - began_s:.1f} s: {told}; {copies} copies", flush=True
+    )
+    if ended := scene.service.ended():
+        print(f"    ended by themselves: {', '.join(ended)}", flush=True)
+        for part in ended:
+            scene.service.bring_back(part)
+    time.sleep(BETWEEN_S)
+
+
+def failures(scene: Scene, uploaded: Sequence[bool]) -> list[str]:
+    """What did not hold beside the ledger, in words."""
+    found = []
+    for agent, was_uploaded in zip(scene.agents, uploaded, strict=True):
+        found += [
+            f"a copy of agent {agent.number} failed ({copied.code}): {copied.told}"
+            for copied in agent.copies
+            if not copied.is_good
+        ]
+        if agent.refused:
+            found.append(f"{agent.refused} segments of agent {agent.number} were refused")
+        if not was_uploaded:
+            found.append(f"agent {agent.number} could not upload what it had spooled")
+        if agent.copies and agent.copies[-1].document.get("log") != UPLOADED:
+            found.append(f"the last log of agent {agent.number}: {agent.copies[-1].document.get('log')}")
+    return found
+
+
+def summary(course: Course, told: Ledger, scene: Scene, half: Sequence[str]) -> dict[str, Value]:
+    """The figures to judge by."""
+    copies = [copied for agent in scene.agents for copied in agent.copies]
+    return {
+        "faults_injected": sum(course.kinds.values()),
+        "kills": course.kills,
+        "faults_by_kind": dict(course.kinds),
+        "skipped": scene.skipped(),
+        "acked_rows": told.acked_rows,
+        "lost_rows": told.lost_rows,
+        "duplicate_rows": told.duplicate_rows,
+        "heartbeats": told.heartbeats,
+        "lost_heartbeats": told.lost_heartbeats,
+        "duplicate_heartbeats": told.duplicate_heartbeats,
+        "transfers": len(copies),
+        "transfers_interrupted": sum(not copied.is_good for copied in copies),
+        "recommend_back_s_max": max(course.back_s, default=0.0),
+        "recommend_back_s_median": statistics.median(course.back_s) if course.back_s else 0.0,
+        "looks_at_releases": scene.publications.looks,
+        "half_published": len(half),
+    }
+
+
+def _answered(asking: Asking) -> set[int]:
+    return {each.release for each in asking.asked if each.release is not None}
+
+
+_PUBLISHED = "SELECT id FROM releases WHERE published_at IS NOT NULL"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,182 @@
+"""Agents under faults: each copies files again and again by ``tradewind copy``, and uploads known rows beside."""
+
+import filecmp
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from benchmarks.api_cases import DESTINATIONS, SOURCE
+from benchmarks.faults.network import Network
+from benchmarks.faults.uploader import begun
+from benchmarks.report import ROOT
+from services.serve import PYTHON
+from tradewind.units import MIB
+from tradewind_agent.live_ticks import left_behind
+
+RATE = "8Mbps"
+"""Of each copy at most, so that one takes a while and four leave processors to the service."""
+
+FILES, FILE_BYTES = 20, 1 * MIB
+UPLOADED = "uploaded"
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A copy that ended: how, what it says of itself, and whether all files are there."""
+
+    code: int
+    document: Mapping[str, Any]
+    is_whole: bool
+    told: str
+
+    @property
+    def is_good(self) -> bool:
+        return self.code == 0 and self.is_whole
+
+
+@dataclass
+class Agent:
+    """A host with an agent: a home of its own, so that it has a spool of its own.
+
+    Attributes
+    ----------
+    copies : that ended by themselves.
+    cut_short : by transfer, how many ticks of it lay on disk when it was killed.
+    variables : of the copies that begin from now on.
+    """
+
+    number: int
+    folder: Path
+    files: Path
+    origin: str
+    address: str
+    key: str
+    network: Network
+    copies: list[Copied] = field(default_factory=list)
+    cut_short: dict[UUID, int] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    _stopping: threading.Event = field(default_factory=threading.Event)
+    _killing: threading.Lock = field(default_factory=threading.Lock)
+    _copy: subprocess.Popen[str] | None = None
+    _uploader: subprocess.Popen[bytes] | None = None
+    _thread: threading.Thread | None = None
+
+    @property
+    def spool(self) -> Path:
+        """Of its copies; that of its uploads is apart."""
+        return self.folder / "home" / ".local" / "state" / "tradewind" / "spool"
+
+    def start(self) -> None:
+        (self.folder / "home").mkdir(parents=True)
+        self._start_uploader()
+        self._thread = threading.Thread(target=self._copy_on, name=f"agent {self.number}")
+        self._thread.start()
+
+    def kill(self) -> None:
+        """End its programs as ``kill -9`` does; note what they left on disk."""
+        with self._killing:
+            for process in (self._copy, self._uploader):
+                if process is not None and process.poll() is None:
+                    process.send_signal(signal.SIGKILL)
+                    process.wait()
+            for _, record, ticks in left_behind(self.spool / "transfers"):
+                assert record.transfer_id is not None
+                self.cut_short[record.transfer_id] = ticks[-1].heartbeat.sequence
+
+    def bring_back(self) -> None:
+        """Start its uploads again; copies begin again by themselves."""
+        self._start_uploader()
+
+    def finish(self) -> None:
+        """Begin no more copies."""
+        self._stopping.set()
+
+    def stop(self) -> bool:
+        """Let the copy end that runs, make one more, and wait for what is to be uploaded; whether all was."""
+        self.finish()
+        assert self._thread is not None
+        self._thread.join()
+        self.variables = {}
+        self._copy_once()
+        assert self._uploader is not None
+        self._uploader.send_signal(signal.SIGTERM)
+        return self._uploader.wait() == 0
+
+    def end(self) -> None:
+        """End everything at once, however it stands."""
+        self._stopping.set()
+        for process in (self._copy, self._uploader):
+            if process is not None and process.poll() is None:
+                process.kill()
+        if self._thread is not None:
+            self._thread.join()
+
+    @property
+    def batches(self) -> int:
+        """So many were spooled."""
+        return begun(self.folder / "batches")
+
+    @property
+    def refused(self) -> int:
+        """Segments that the service would not take."""
+        return sum(1 for spool in (self.folder / "spool", self.spool) for _ in spool.glob("refused/*"))
+
+    def _copy_on(self) -> None:
+        while not self._stopping.is_set():
+            self._copy_once()
+
+    def _copy_once(self) -> None:
+        """One copy, begun again where it is killed: it goes on with the parts that are there."""
+        destination = self.folder / "received"
+        with self._killing:
+            self._copy = subprocess.Popen(
+                self.network.command([*PYTHON, "tradewind_agent", *self._arguments(destination)]),
+                env=self._environment(),
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        out, err = self._copy.communicate()
+        if self._copy.returncode == -signal.SIGKILL:
+            return
+        self.copies.append(_copied(self._copy.returncode, out, err, self.files, destination))
+        shutil.rmtree(destination, ignore_errors=True)
+
+    def _arguments(self, destination: Path) -> Sequence[str]:
+        names = ("--source", SOURCE, "--destination", DESTINATIONS[self.number])
+        return ("copy", self.origin, str(destination), *names, "--limit-rate", RATE, "--json")
+
+    def _environment(self) -> dict[str, str]:
+        service = {"TRADEWIND_URL": self.address, "TRADEWIND_KEY": self.key, "HOME": str(self.folder / "home")}
+        return {**os.environ, **service, **self.variables}
+
+    def _start_uploader(self) -> None:
+        command = (*PYTHON, "benchmarks.faults.uploader", str(self.number), str(self.folder), self.address, self.key)
+        with (self.folder / "uploads.log").open("ab") as log:
+            self._uploader = subprocess.Popen(self.network.command(command), cwd=ROOT, stdout=log, stderr=log)
+
+
+def _copied(code: int, out: str, err: str, wanted: Path, received: Path) -> Copied:
+    try:
+        document = json.loads(out)
+    except ValueError:
+        document = {}
+    names = sorted(file.name for file in wanted.iterdir())
+    there = received.is_dir() and filecmp.cmpfiles(wanted, received, names, shallow=False)[0] == names
+    return Copied(code, document, bool(there), err.strip()[-500:])
+
+
+def make_files(folder: Path) -> None:
+    """Files that cannot be packed, for all agents."""
+    folder.mkdir()
+    for number in range(FILES):
+        (folder / f"{number:02d}").write_bytes(os.urandom(FILE_BYTES))

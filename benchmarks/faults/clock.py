@@ -1,0 +1,25 @@
+"""Processes whose clock is wrong, by libfaketime: time that passes stays right, as where a clock was set wrongly."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+LIBRARIES = (
+    *Path("/usr/lib").glob("*/faketime/libfaketime.so.1"),
+    *Path("/usr/local/lib").glob("faketime/libfaketime.so.1"),
+)
+PACKAGE = "libfaketime"
+
+
+def is_possible() -> bool:
+    """Whether libfaketime is installed (Debian, Ubuntu: package libfaketime)."""
+    return bool(LIBRARIES)
+
+
+def wrong_by(seconds: float) -> Mapping[str, str]:
+    """Variables of a process whose clock is so much ahead."""
+    return {
+        "LD_PRELOAD": str(LIBRARIES[0]),
+        "FAKETIME": f"{seconds:+.0f}s",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "FAKETIME_FORCE_MONOTONIC_FIX": "0",
+    }

@@ -1,0 +1,140 @@
+"""The faults: what is broken, for how long, and how it is put right again."""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from benchmarks.faults import clock
+from benchmarks.faults.agents import Agent
+from benchmarks.faults.disk import Disk
+from benchmarks.faults.network import Network
+from benchmarks.faults.service import API, JOURNAL, POSTGRES, SCHEDULE, VALKEY, WORKERS, Service
+from benchmarks.faults.waiting import NeverCame, until
+from benchmarks.faults.watching import Publications
+
+KILLED = (POSTGRES, VALKEY, API, WORKERS, JOURNAL, SCHEDULE)
+AWAY_S = (0.5, 4.0)
+"""Between a kill and the start anew: as fast as a supervisor is, and slower."""
+
+CUT_S = 6.0
+FULL_S = 8.0
+WRONG_S = 8.0
+WRONG_BY_S = 3600.0
+REFRESH_PATIENCE_S = 15.0
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault.
+
+    ``begin`` : breaks it. ``lasts_s`` : until ``end``, which is the end of the cause, not yet of what follows from it.
+    """
+
+    kind: str
+    begin: Callable[[], object]
+    lasts_s: float
+    end: Callable[[], object]
+    is_kill: bool = False
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that may break."""
+
+    service: Service
+    agents: Sequence[Agent]
+    network: Network
+    disk: Disk
+    publications: Publications
+
+    def skipped(self) -> dict[str, str]:
+        """Kinds of faults that cannot be made here, and why."""
+        reasons = {
+            "network cut": None if self.network.namespace else "network namespaces need root",
+            "disk full": None if self.disk.is_own else "a disk of its own needs root",
+            "clock": None if clock.is_possible() else f"{clock.PACKAGE} is not installed",
+        }
+        return {kind: reason for kind, reason in reasons.items() if reason}
+
+    def faults(self, rounds: int, others: int, seed: int) -> Iterator[Fault]:
+        """Each part killed ``rounds`` times in turn, and every other fault ``others`` times in between."""
+        draw = random.Random(seed)
+        more = [fault for _ in range(others) for fault in self._others()]
+        for number in range(rounds):
+            yield from self._kills(number, draw)
+            share = -(-len(more) // (rounds - number))
+            yield from more[:share]
+            del more[:share]
+
+    def _kills(self, number: int, draw: random.Random) -> Iterator[Fault]:
+        for part in KILLED:
+            begin = partial(self._kill_worker, part) if part == WORKERS else partial(self.service.kill, part)
+            end = partial(self.service.bring_back, part)
+            yield Fault(f"kill {part}", begin, draw.uniform(*AWAY_S), end, is_kill=True)
+        agent = self.agents[number % len(self.agents)]
+        yield Fault("kill agent", agent.kill, draw.uniform(*AWAY_S), agent.bring_back, is_kill=True)
+
+    def _others(self) -> Iterator[Fault]:
+        yield Fault("sessions lost", self._lose_sessions, 1.0, partial(self.service.bring_back, VALKEY), is_kill=True)
+        if self.network.namespace:
+            yield Fault("network cut", self.network.cut, CUT_S, self.network.mend)
+        if self.disk.is_own:
+            yield Fault("disk full", self.disk.fill, FULL_S, self._free_disk)
+        if clock.is_possible():
+            for part in (API, WORKERS, JOURNAL):
+                for wrong_s in (WRONG_BY_S, -WRONG_BY_S):
+                    yield self._wrong_clock(part, wrong_s)
+            yield self._wrong_agents()
+
+    def _kill_worker(self, part: str) -> None:
+        """In the middle of a refresh, if one comes in time."""
+        with suppress(NeverCame):
+            until(lambda: self.publications.building, "a refresh", patience_s=REFRESH_PATIENCE_S)
+        self.service.kill(part)
+
+    def _lose_sessions(self) -> None:
+        self.service.kill(VALKEY)
+        self.service.lose(VALKEY)
+
+    def _free_disk(self) -> None:
+        """And start what has ended for want of it, as a supervisor would all the time."""
+        self.disk.free()
+        for part in self.service.ended():
+            self.service.bring_back(part)
+
+    def _wrong_clock(self, part: str, wrong_s: float) -> Fault:
+        def begin() -> None:
+            self.service.kill(part)
+            self.service.bring_back(part, **clock.wrong_by(wrong_s))
+
+        def end() -> None:
+            self.service.kill(part)
+            self.service.bring_back(part)
+
+        return Fault(f"clock of {part} {wrong_s / 3600:+.0f} h", begin, WRONG_S, end)
+
+    def _wrong_agents(self) -> Fault:
+        """Copies of two agents that begin from now on tell wrong times, one of the future, one of the past."""
+
+        def begin() -> None:
+            for agent, wrong_s in zip(self.agents, (WRONG_BY_S, -WRONG_BY_S), strict=False):
+                agent.variables = clock.wrong_by(wrong_s)
+
+        def end() -> None:
+            for agent in self.agents:
+                agent.variables = {}
+
+        return Fault("clock of agents", begin, 2 * WRONG_S, end)
+
+
+def run(fault: Fault) -> tuple[float, float]:
+    """Let a fault happen; when it began, and when its end began."""
+    began_s = time.monotonic()
+    fault.begin()
+    time.sleep(fault.lasts_s)
+    ended_s = time.monotonic()
+    fault.end()
+    return began_s, ended_s

@@ -1,0 +1,36 @@
+"""Rows that agents upload: known by number, so that each can be looked for afterwards."""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import islice
+from uuid import UUID
+
+from benchmarks.api_cases import DESTINATIONS, START, log_lines
+
+ROWS_A_BATCH = 60
+APART = timedelta(minutes=2)
+"""Between two transfers of an agent: they overlap little."""
+
+_EVERY = 6
+"""Of the rows drawn so many make one of a batch: all families at many settings."""
+
+
+def batch(agent: int, number: int) -> list[bytes]:
+    """The rows of an agent's batch, the same whenever they are asked for."""
+    drawn = log_lines(1_000_000 * (agent + 1) + number, (DESTINATIONS[agent],))
+    lines = islice(drawn, agent, None, _EVERY)
+    return [_moved_to(line, START + (number * ROWS_A_BATCH + place) * APART) for place, line in enumerate(lines)]
+
+
+def ids(agent: int, number: int) -> Iterator[UUID]:
+    """Of the same rows."""
+    for line in batch(agent, number):
+        yield UUID(json.loads(line)["id"])
+
+
+def _moved_to(line: bytes, started_at: datetime) -> bytes:
+    row = json.loads(line)
+    lasted = datetime.fromisoformat(row["ended_at"]) - datetime.fromisoformat(row["started_at"])
+    row |= {"started_at": started_at.isoformat(), "ended_at": (started_at + lasted).isoformat()}
+    return json.dumps(row).encode() + b"\n"

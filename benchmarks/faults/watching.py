@@ -1,0 +1,170 @@
+"""What is looked at all the time while faults come and go: whether recommendations come, and what is in force."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import httpx
+import psycopg
+
+from benchmarks.faults.network import Network
+from benchmarks.faults.waiting import until
+
+ASK_EVERY_S = 0.1
+LOOK_EVERY_S = 0.1
+ANSWER_PATIENCE_S = 1.0
+STEADY_S = 2.0
+"""For so long recommendations must come without a break before they count as back."""
+
+CONNECT_PATIENCE_S = 3
+STATEMENT_PATIENCE = "5s"
+
+
+class Asked(NamedTuple):
+    """One recommendation asked for: when, and the release that answered, if one did."""
+
+    began_s: float
+    ended_s: float
+    release: int | None
+    reason: str
+
+
+class _Watcher:
+    """Does something again and again in a thread of its own."""
+
+    def __init__(self, name: str) -> None:
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        raise NotImplementedError
+
+
+class Asking(_Watcher):
+    """Asks for a recommendation ten times a second, as an agent would, where the agents are."""
+
+    def __init__(self, address: str, key: str, body: Mapping[str, Any], network: Network) -> None:
+        super().__init__("asking")
+        self._address, self._key, self._body, self._network = address, key, body, network
+        self.asked: list[Asked] = []
+
+    def _run(self) -> None:
+        self._network.enter()
+        headers = {"Authorization": f"Bearer {self._key}"}
+        with httpx.Client(base_url=self._address, headers=headers, timeout=ANSWER_PATIENCE_S) as client:
+            while not self._stopping.is_set():
+                self.asked.append(self._ask(client))
+                self._stopping.wait(max(0.0, self.asked[-1].began_s + ASK_EVERY_S - time.monotonic()))
+
+    def _ask(self, client: httpx.Client) -> Asked:
+        began_s = time.monotonic()
+        release, reason = None, ""
+        try:
+            answer = client.post("/v1/recommend", json=self._body)
+            release = answer.json().get("release") if answer.status_code == httpx.codes.OK else None
+            if release is None:
+                reason = f"{answer.status_code} {answer.text[:200]}"
+        except httpx.TransportError as failure:
+            reason = type(failure).__name__
+        return Asked(began_s, time.monotonic(), release, reason)
+
+    def steady_since(self, ended_s: float) -> float:
+        """Wait until recommendations come again; s from the end of a fault to the first of those that did not stop."""
+        until(lambda: self._is_steady(ended_s), "recommendations to come again")
+        later = [each for each in self.asked if each.began_s >= ended_s]
+        missed = [place for place, each in enumerate(later) if each.release is None]
+        return later[missed[-1] + 1].ended_s - ended_s if missed else 0.0
+
+    def missed_between(self, began_s: float, ended_s: float) -> list[Asked]:
+        """Those without an answer."""
+        return [each for each in self.asked if began_s <= each.began_s < ended_s and each.release is None]
+
+    def _is_steady(self, ended_s: float) -> bool:
+        later = [each for each in self.asked if each.began_s >= ended_s]
+        last_miss_s = max((each.ended_s for each in later if each.release is None), default=ended_s)
+        return bool(later) and later[-1].release is not None and later[-1].ended_s - last_miss_s >= STEADY_S
+
+
+@dataclass
+class Publications(_Watcher):
+    """Looks into the database, ten times a second, whether what is in force is there whole.
+
+    Attributes
+    ----------
+    looks : that were answered.
+    building : whether a release is being made.
+    half : what was found in force that was not whole, or that changed while it was in force, in words.
+    """
+
+    url: Callable[[], str]
+    looks: int = 0
+    building: bool = False
+    half: list[str] = field(default_factory=list)
+    _held: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__init__("publications")
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                with psycopg.connect(self.url(), autocommit=True, connect_timeout=CONNECT_PATIENCE_S) as admin:
+                    admin.execute(f"SET statement_timeout = '{STATEMENT_PATIENCE}'")
+                    for _ in self._turns():
+                        self._look(admin)
+            except (psycopg.Error, OSError, IndexError):  # the database, or the file that tells where it is, is away
+                self._stopping.wait(LOOK_EVERY_S)
+
+    def _turns(self) -> Iterator[None]:
+        while not self._stopping.wait(LOOK_EVERY_S):
+            yield
+
+    def _look(self, admin: psycopg.Connection) -> None:
+        found = admin.execute(_IN_FORCE).fetchone()
+        if found is None:  # none is in force yet
+            return
+        building, wrong, release, held = found
+        self.looks += 1
+        self.building = bool(building)
+        if building > 1:
+            self.half.append(f"{building} releases are built at once")
+        if wrong:
+            self.half.append(f"in force: {wrong}")
+        if self._held.setdefault(release, held) != held:
+            self.half.append(f"release {release} has other models than before")
+
+
+_IN_FORCE = """
+    SELECT (SELECT count(*) FROM releases WHERE state = 'building'),
+           (SELECT string_agg(wrong, ', ') FROM (
+              SELECT format('release %s is %s', r.id, r.state) AS wrong
+                FROM current_releases JOIN releases r ON r.id = release_id
+               WHERE r.state <> 'published' OR r.published_at IS NULL
+              UNION ALL
+              SELECT format('link %s of release %s is %s', l.link_id, l.release_id, l.state)
+                FROM current_releases JOIN release_links l USING (release_id)
+               WHERE l.state NOT IN ('done', 'failed')
+              UNION ALL
+              SELECT format('model %s has %s clusters, %s surfaces, %s without tiers', l.link_model_id,
+                            count(c.id), count(s.cluster_id),
+                            count(*) FILTER (WHERE NOT EXISTS (SELECT FROM sla_partitions WHERE cluster_id = c.id)))
+                FROM current_releases JOIN release_links l USING (release_id)
+                LEFT JOIN clusters c USING (link_model_id) LEFT JOIN surfaces s ON s.cluster_id = c.id
+               WHERE l.link_model_id IS NOT NULL
+               GROUP BY l.link_model_id
+              HAVING count(c.id) = 0 OR count(s.cluster_id) < count(c.id)
+                  OR bool_or(NOT EXISTS (SELECT FROM sla_partitions WHERE cluster_id = c.id))
+            ) every_wrong),
+           release_id, md5(string_agg(concat(link_id, link_model_id), ',' ORDER BY link_id))
+      FROM current_releases JOIN release_links USING (release_id) GROUP BY release_id
+"""

@@ -1,0 +1,210 @@
+"""A thousand agents for ten minutes on the whole service: errors, time to answer as agents see it, memory.
+
+API, workers, journal, schedule, PostgreSQL and Valkey, and the agents beside them, share this machine's processors. A
+heartbeat each 5 s from every agent, a recommendation at the begin of each transfer and a completion at its end, logs of
+other tools now and then; models are refitted meanwhile. Times run from the moment a request was due. Afterwards the
+same agents ask an echo for a minute: the same framework, keys and bodies, and no work.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+
+from benchmarks import report
+from benchmarks.api_app import ECHO, ECHO_REDIS, REALLY_ANSWERED
+from benchmarks.api_cases import log_lines
+from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, service
+from benchmarks.faults.waiting import until
+from benchmarks.load.crowd import COMPLETE, HEARTBEAT, RECOMMEND, SITES, UPLOAD, site
+from benchmarks.load.memory import Memory
+from benchmarks.precedence import precedence
+from benchmarks.processes import Shared, cpu_s
+from services.bootstrap import container
+from services.serve import KEEP_ALIVE_S, PYTHON, first_key
+
+ROUTES = {
+    RECOMMEND: "/v1/recommend",
+    HEARTBEAT: "/v1/transfers/{transfer_id}/heartbeats",
+    COMPLETE: "/v1/transfers/{transfer_id}/complete",
+    UPLOAD: "/v1/logs",
+}
+ECHO_ROUTES = {RECOMMEND: ECHO, HEARTBEAT: ECHO_REDIS, UPLOAD: "/v1/logs"}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """``warm_s`` : until all agents are at work; not measured."""
+
+    agents: int
+    seconds: float
+    warm_s: float
+    echo_s: float
+
+
+FULL = Scale(agents=1_000, seconds=600.0, warm_s=30.0, echo_s=60.0)
+QUICK = Scale(agents=200, seconds=30.0, warm_s=12.0, echo_s=10.0)
+ECHO_WARM_S = 30.0
+ECHO_FAST_TICK_S = 1.5
+"""Until an echo has an answer to give back, its transfers tell heartbeats faster."""
+
+SETTLED_SHARE = 1 / 3
+"""Of the time measured: memory is judged from then on."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print and write ``var/bench/load.json``."""
+    parser = report.arguments(__doc__.partition("\n")[0])
+    parser.add_argument("--agents", type=int, help="simulated; else 1,000, or 200 with --quick")
+    parser.add_argument("--seconds", type=float, help="measured; else 600, or 30 with --quick")
+    options = parser.parse_args(argv)
+    scale = QUICK if options.quick else FULL
+    agents, seconds = options.agents or scale.agents, options.seconds or scale.seconds
+    started_at = datetime.now(UTC)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with precedence() as ahead, at_work(options.seed) as (whole, key):
+        print(f"{agents} agents for {seconds:.0f} s", flush=True)
+        with Memory(lambda: parts_of(whole)) as memory:
+            loaded, used = crowd(whole, key, agents, scale.warm_s, seconds)
+            growth = memory.growth(time.monotonic() - (1 - SETTLED_SHARE) * seconds)
+        echoed = echo(whole, key, agents, scale.echo_s)
+    results = [*rows("service", loaded), *rows("echo", echoed)]
+    results += [
+        {
+            "case": f"process {name}",
+            "cpu_share": used.get(name),
+            "pss_mb": memory.looks[-1].by_part[name],
+            "growth_mb_per_minute": growth.get(name),
+        }
+        for name in memory.looks[-1].by_part
+    ]
+    found = summary(agents, loaded, echoed, memory, growth) | {"went_ahead_of_others": ahead}
+    for reason, count in [*loaded["reasons"].items(), *echoed["reasons"].items()]:
+        print(f"{count} times {reason}")
+    report.write("load", quick=options.quick, results=results, summary=found, started_at=started_at)
+    return 0
+
+
+@contextmanager
+def at_work(seed: int) -> Iterator[tuple[Service, str]]:
+    """The whole service with a release of every link that the crowd will ask for, and a key."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-load-")))
+        folder.chmod(0o755)
+        output = stack.enter_context((folder / "service.log").open("ab"))
+        whole = stack.enter_context(service(folder / "service", parts=(API, WORKERS, JOURNAL, SCHEDULE), output=output))
+        with container(database_url=whole.database_url, redis_url=whole.valkey.url()) as parts:
+            key = first_key(parts, folder / "key")
+        with httpx.Client(base_url=whole.address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
+            sites = [site(number) for number in range(SITES)]
+            client.post("/v1/logs", content=b"".join(log_lines(seed, sites))).raise_for_status()
+            until(lambda: _released(client) == SITES, "a release of all links", patience_s=300)
+        yield whole, key
+
+
+def _released(client: httpx.Client) -> int:
+    return sum(link["release"] is not None for link in client.get("/v1/links").raise_for_status().json())
+
+
+def crowd(
+    whole: Service, key: str, agents: int, warm_s: float, seconds: float, **more: Any
+) -> tuple[dict[str, Any], Mapping[str, float]]:
+    """What the agents measured; and the share of a processor that each part of the service took meanwhile."""
+    order = {
+        "host": whole.settings.host, "port": whole.settings.port, "key": key, "routes": ROUTES, "agents": agents,
+        "warm_s": warm_s, "seconds": seconds, "fast_ticks": 0, "fast_tick_s": 0.0,
+    }  # fmt: skip
+    command = [*PYTHON, "benchmarks.load.crowd", json.dumps(order | more)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=report.ROOT) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "warm\n", "the crowd ended before it was at work"
+            shared, before, began_s = Shared(psutil.Process()), _cpu(whole), time.monotonic()
+            told = process.stdout.readline()
+            lasted_s, after, share = time.monotonic() - began_s, _cpu(whole), shared.until_now()
+        finally:
+            process.kill()
+    found: dict[str, Any] = json.loads(told)
+    found |= {"others_share": share.others, "stolen_share": share.stolen}
+    return found, {name: (after[name] - before[name]) / lasted_s for name in before if name in after}
+
+
+def _cpu(whole: Service) -> dict[str, float]:
+    return {name: cpu_s(psutil.Process(first)) for name, first in parts_of(whole).items()}
+
+
+def parts_of(whole: Service) -> dict[str, int]:
+    """The first process of every part."""
+    (valkey,) = psutil.Process(int((whole.valkey.folder / "keeper.lock").read_text())).children()
+    processes = {name: process.pid for name, process in whole.processes.items()}
+    return processes | {"postgres": whole.postgres.process_id, "valkey": valkey.pid}
+
+
+def echo(whole: Service, key: str, agents: int, seconds: float) -> dict[str, Any]:
+    """The same agents on the echo, in place of the API and without workers."""
+    for part in (SCHEDULE, WORKERS, JOURNAL, API):
+        whole.kill(part)
+    address = (f"--host={whole.settings.host}", f"--port={whole.settings.port}", f"--timeout-keep-alive={KEEP_ALIVE_S}")
+    whole.instead = {
+        API: [
+            *PYTHON,
+            "uvicorn",
+            "benchmarks.api_app:app",
+            "--factory",
+            "--no-access-log",
+            "--log-level=warning",
+            *address,
+        ]
+    }
+    whole.bring_back(API)
+    warm_s = ECHO_WARM_S + REALLY_ANSWERED * ECHO_FAST_TICK_S
+    found, _ = crowd(
+        whole, key, agents, warm_s, seconds,
+        routes=ECHO_ROUTES, fast_ticks=REALLY_ANSWERED, fast_tick_s=ECHO_FAST_TICK_S,
+    )  # fmt: skip
+    return found
+
+
+def rows(whose: str, found: Mapping[str, Any]) -> list[dict[str, report.Value]]:
+    """A line of the table each kind of request."""
+    return [{"case": f"{whose}: {kind}", **figures} for kind, figures in found["kinds"].items()]
+
+
+def summary(
+    agents: int, loaded: Mapping[str, Any], echoed: Mapping[str, Any], memory: Memory, growth: Mapping[str, float]
+) -> dict[str, report.Value]:
+    """The figures to judge by; times from when a request was due."""
+    kinds = loaded["kinds"]
+    requests = sum(each["requests"] for each in kinds.values())
+    p99 = {kind: kinds[kind]["p99_ms"] for kind in (RECOMMEND, HEARTBEAT)}
+    return {
+        "agents": agents,
+        "seconds": loaded["lasted_s"],
+        "requests": requests,
+        "error_rate": sum(each["errors"] for each in kinds.values()) / requests,
+        "p99_ms": max(p99.values()),
+        **{f"{kind}_p99_ms": value for kind, value in p99.items()},
+        **{f"echo_{kind}_p99_ms": echoed["kinds"][kind]["p99_ms"] for kind in p99},
+        "late_p99_ms": max(kinds[kind]["late_p99_ms"] for kind in p99),
+        "generator_share": loaded["generator_share"],
+        "others_share": loaded["others_share"],
+        "stolen_share": loaded["stolen_share"],
+        "peak_rss_mb": max(sum(look.by_part.values()) for look in memory.looks),
+        "growth_mb_per_minute": sum(growth.values()),
+        "growth_mb_per_minute_worst": max(growth.values(), default=0.0),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

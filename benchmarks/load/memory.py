@@ -1,0 +1,88 @@
+"""Memory of the parts of a service while it works: how much, and whether it grows."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple, Self
+
+import psutil
+
+from tradewind.units import KIB, MIB
+
+LOOK_EVERY_S = 5.0
+MINUTE_S = 60.0
+
+
+class Look(NamedTuple):
+    """Memory at a time, MiB by part."""
+
+    at_s: float
+    by_part: Mapping[str, float]
+
+
+class Memory:
+    """Looks at the memory of processes again and again, in a thread of its own, until its context ends.
+
+    What several processes share is counted once; the buffers that PostgreSQL's processes share are left out: they are
+    taken at its start and filled by what is read, up to their fixed size.
+
+    Parameters
+    ----------
+    parts : by name, the first process of each, as they are now; their descendants count with them.
+    """
+
+    def __init__(self, parts: Callable[[], Mapping[str, int]]) -> None:
+        self._parts = parts
+        self.looks: list[Look] = []
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="memory")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def growth(self, since_s: float) -> Mapping[str, float]:
+        """MiB a minute by part: the slope of a straight line through the looks since a time."""
+        later = [look for look in self.looks if look.at_s >= since_s]
+        names = later[0].by_part if later else {}
+        return {name: slope([(look.at_s / MINUTE_S, look.by_part[name]) for look in later]) for name in names}
+
+    def _run(self) -> None:
+        while not self._stopping.wait(LOOK_EVERY_S):
+            with suppress(psutil.NoSuchProcess):
+                found = {name: of_family(first) for name, first in self._parts().items()}
+                self.looks.append(Look(time.monotonic(), found))
+
+
+def of_family(first: int) -> float:
+    """MiB of a process and its descendants."""
+    process = psutil.Process(first)
+    return sum(map(_own_mb, [first, *(each.pid for each in process.children(recursive=True))]))
+
+
+def _own_mb(process_id: int) -> float:
+    with suppress(OSError):  # it has ended since it was listed
+        lines = dict(_smaps(Path(f"/proc/{process_id}/smaps_rollup").read_text(encoding="ascii")))
+        return (lines["Pss"] - lines.get("Pss_Shmem", 0)) * KIB / MIB
+    return 0.0
+
+
+def _smaps(text: str) -> Iterator[tuple[str, int]]:
+    for line in text.splitlines()[1:]:
+        name, _, rest = line.partition(":")
+        yield name, int(rest.split()[0])
+
+
+def slope(points: Sequence[tuple[float, float]]) -> float:
+    """Of the straight line of least squares through points; 0 through fewer than two."""
+    if len(points) < 2:
+        return 0.0
+    middle_x, middle_y = (sum(values) / len(points) for values in zip(*points, strict=True))
+    spread = sum((x - middle_x) ** 2 for x, _ in points)
+    return sum((x - middle_x) * (y - middle_y) for x, y in points) / spread if spread else 0.0

@@ -1,0 +1,46 @@
+"""The faults benchmark's own sums: which rows it looks for, and when recommendations count as back."""
+
+import json
+
+from benchmarks.faults.network import Network
+from benchmarks.faults.rows import ROWS_A_BATCH, batch, ids
+from benchmarks.faults.watching import ASK_EVERY_S, STEADY_S, Asked, Asking
+
+
+def test_a_batch_is_the_same_whenever_it_is_asked_for_and_shares_no_row_with_another():
+    assert batch(1, 7) == batch(1, 7)
+    known = [row for agent in range(4) for number in range(3) for row in ids(agent, number)]
+    assert len(set(known)) == len(known) == 4 * 3 * ROWS_A_BATCH
+
+
+def test_batches_follow_one_another_in_time():
+    first, second = ([json.loads(line)["started_at"] for line in batch(0, number)] for number in (0, 1))
+    assert first == sorted(first)
+    assert second == sorted(second)
+    assert first[-1] < second[0]
+
+
+def asking(answered: list[bool]) -> Asking:
+    """As if it had asked at 0 s, 0.1 s, …, and got an answer at once or not at all."""
+    watcher = Asking("http://nowhere", "", {}, Network())
+    watcher.asked = [
+        Asked(place * ASK_EVERY_S, place * ASK_EVERY_S, 1 if is_answered else None, "")
+        for place, is_answered in enumerate(answered)
+    ]
+    return watcher
+
+
+STEADILY = [True] * round(STEADY_S / ASK_EVERY_S + 2)
+
+
+def test_recommendations_that_never_stopped_are_back_at_once():
+    assert asking(STEADILY).steady_since(0.0) == 0.0
+
+
+def test_they_are_back_with_the_first_answer_after_the_last_miss():
+    answers = [False] * 5 + [True] * 3 + [False] + STEADILY
+    assert round(asking(answers).steady_since(0.0), 6) == 0.9
+
+
+def test_misses_before_the_end_of_a_fault_do_not_count():
+    assert asking([False] * 10 + STEADILY).steady_since(1.0) == 0.0

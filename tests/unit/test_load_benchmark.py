@@ -1,0 +1,46 @@
+"""The load benchmark's own sums and its connection: what it counts is what a caller has waited."""
+
+import asyncio
+
+import pytest
+
+from benchmarks.load.connection import Broken, Connection, post
+from benchmarks.load.crowd import quantile
+from benchmarks.load.memory import slope
+
+
+def test_a_share_of_values_does_not_exceed_its_quantile():
+    values = [float(each) for each in range(1, 101)]
+    assert [quantile(values, share) for share in (0.5, 0.99, 1.0)] == [50.0, 99.0, 100.0]
+    assert quantile([7.0], 0.99) == 7.0
+    assert quantile([], 0.99) == 0.0
+
+
+def test_memory_that_grows_evenly_grows_by_its_slope():
+    assert round(slope([(0.0, 10.0), (1.0, 12.0), (2.0, 14.0)]), 9) == 2.0
+    assert slope([(1.0, 5.0)]) == 0.0
+
+
+async def asked(*answers: bytes) -> tuple[int, bytes]:
+    """What a connection makes of pieces of an answer; the server closes after them."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        for piece in answers:
+            writer.write(piece)
+            await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        return await Connection("127.0.0.1", port).send(post("/", b"", host="here", key="key"))
+
+
+def test_an_answer_in_pieces_is_read_whole():
+    pieces = (b"HTTP/1.1 201 Created\r\nContent-", b"Length: 4\r\n\r\nbo", b"dy")
+    assert asyncio.run(asked(*pieces)) == (201, b"body")
+
+
+def test_an_answer_that_ends_too_early_is_an_error():
+    with pytest.raises(Broken):
+        asyncio.run(asked(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nbody"))
