@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -125,11 +126,13 @@ def store_logs(database_url: str, tenant_id: UUID, lines: Iterable[bytes]) -> No
 
 
 @contextmanager
-def workers(database_url: str, redis_url: str) -> Iterator[psutil.Process]:
-    """The workers of the service, ready for jobs."""
+def workers(
+    database_url: str, redis_url: str, variables: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[psutil.Process]:
+    """The workers of the service, ready for jobs; with ``variables`` beside those of their environment."""
     with tempfile.TemporaryDirectory() as folder, closing(job_publisher(redis_url)) as broker:
         settings = Settings(data_folder=Path(folder), task_workers=WORKERS)
-        environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url}
+        environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": redis_url, **variables}
         with running({"workers": commands(settings)["workers"]}, environment) as processes:
             worker = psutil.Process(processes["workers"].pid)
             while not broker.control.ping(timeout=POLL_S, limit=1):

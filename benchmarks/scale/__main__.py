@@ -1,0 +1,59 @@
+"""Whole refreshes of 10^5 to 10^7 logs: growth, memory, new logs on a few links; workers on hosts, one of them cut off.
+
+Links grow with the rows, 5,000 rows a link, because that is the harder form: what a fit costs is bounded, so that a
+link that grows costs less a row (`--rows-a-link 50000` shows it). Their ends are shared: eight links have one source,
+and all links share eight destinations, so that the transfers of an end grow with the rows.
+
+Rows are stored before the clock starts, see `benchmarks/scale/stored.py`; it stops when the release is in force. The
+workers are those of `./run serve`, two processes. Databases and figures are kept in `var/bench/scale`: a run that broke
+off goes on with the size that it had not done. Hosts need root, or leave to make namespaces.
+"""
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from benchmarks.report import arguments, write
+from benchmarks.scale.growth import measured, summary
+from benchmarks.scale.hosts import cut_off
+from benchmarks.scale.stored import Size, tell
+from benchmarks.testbed.errors import CannotEmulate
+
+ROWS_A_LINK = 5_000
+FULL = (100_000, 1_000_000, 10_000_000)
+QUICK = (20_000, 50_000, 100_000)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print and write ``var/bench/scale.json``."""
+    parser = arguments(__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int, nargs="+", help="sizes, instead of the usual ones")
+    parser.add_argument("--rows-a-link", type=int, default=ROWS_A_LINK)
+    parser.add_argument(
+        "--minutes", type=float, default=240.0, help="a refresh that takes longer is told as far as it got"
+    )
+    options = parser.parse_args(argv)
+    started_at = datetime.now(UTC)
+    sizes = [
+        Size(rows, max(rows // options.rows_a_link, 1)) for rows in options.rows or (QUICK if options.quick else FULL)
+    ]
+    results = [measured(size, seed=options.seed, patience_s=60 * options.minutes) for size in sizes]
+    hosts = []
+    try:
+        hosts.append(cut_off(seed=options.seed))
+    except CannotEmulate as reason:
+        tell(f"no hosts: {reason}")
+    whole, new_logs = zip(*results, strict=True)
+    cases = [each for both in results for each in both if each is not None]
+    write(
+        "scale",
+        quick=options.quick,
+        results=[*cases, *hosts],
+        summary=summary(whole, new_logs),
+        started_at=started_at,
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

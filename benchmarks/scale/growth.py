@@ -1,0 +1,157 @@
+"""A whole refresh of stored rows by the service's own workers, and one after new logs on a few of their links."""
+
+import json
+import random
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import psutil
+
+from benchmarks.pipeline import growth_exponent, workers
+from benchmarks.processes import cpu_s, peak_rss_mb
+from benchmarks.report import Value, commit
+from benchmarks.scale.stored import FOLDER, Size, Stored, add_new_logs, stored, tell
+from services.application.jobs import RefreshModels
+from services.bootstrap import Container, container
+from services.embedded.valkey import EmbeddedValkey
+
+POLL_S = 0.2
+TELL_EVERY_S = 60.0
+NEW_LOGS_ON = 0.02
+"""Of the links, for the refresh after new logs; and each of them gets a hundredth of its rows anew."""
+NEW_ROWS = 0.01
+AT_ONCE = {"TRADEWIND_REFRESH_INTERVAL_S": "0"}
+"""Else the second refresh would wait for five minutes since the first."""
+
+Figures = dict[str, Value]
+
+
+def measured(size: Size, *, seed: int, patience_s: float) -> tuple[Figures, Figures | None]:
+    """The figures of a whole refresh and of one after new logs; kept, so that a run that broke off goes on.
+
+    The second are absent where the first was not done in time.
+    """
+    kept = FOLDER / f"{size}.json"
+    if kept.exists() and (found := json.loads(kept.read_text(encoding="utf-8")))["commit"] == commit():
+        tell(f"{size}: measured before, see {kept}")
+        return found["whole"], found["new_logs"]
+    with (
+        stored(size, seed=seed) as data,
+        EmbeddedValkey.temporary() as valkey,
+        container(database_url=data.database_url, redis_url=valkey.url()) as parts,
+        workers(data.database_url, valkey.url(), AT_ONCE) as worker,
+    ):
+        watch = Watch(worker, psutil.Process(data.server.process_id))
+        whole: Figures = {"case": f"{size.links} links", "rows": size.rows}
+        whole |= refreshed(parts, data, watch, patience_s)
+        new_logs: Figures | None = None
+        if whole["done"] == 1.0:
+            links = some_links(data, seed)
+            add_new_logs(data, links, max(round(size.rows / size.links * NEW_ROWS), 1) * len(links), seed=seed + 1)
+            watch = Watch(worker, psutil.Process(data.server.process_id))
+            new_logs = {"case": f"new logs on {len(links)} of {size.links} links", "rows": size.rows}
+            new_logs |= refreshed(parts, data, watch, patience_s)
+    if whole["done"] == 1.0:
+        kept.write_text(json.dumps({"commit": commit(), "whole": whole, "new_logs": new_logs}), encoding="utf-8")
+    return whole, new_logs
+
+
+def some_links(data: Stored, seed: int) -> Sequence[UUID]:
+    return random.Random(seed).sample(list(data.link_ids), max(round(len(data.link_ids) * NEW_LOGS_ON), 1))
+
+
+@dataclass
+class Watch:
+    """What the workers and the database cost from now on."""
+
+    worker: psutil.Process
+    database: psutil.Process
+    began: float = field(default_factory=time.perf_counter)
+    peak_rss_mb: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._workers_s, self._database_s = cpu_s(self.worker), cpu_s(self.database)
+
+    def look(self) -> None:
+        for each in self.worker.children():
+            with suppress(OSError, ValueError):  # it was replaced a moment ago
+                self.peak_rss_mb = max(self.peak_rss_mb, peak_rss_mb(each.pid))
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    def figures(self) -> Figures:
+        self.look()
+        return {
+            "seconds": self.seconds,
+            "workers_cpu_s": cpu_s(self.worker) - self._workers_s,
+            "database_cpu_s": cpu_s(self.database) - self._database_s,
+            "peak_rss_mb": self.peak_rss_mb,
+        }
+
+
+def refreshed(parts: Container, data: Stored, watch: Watch, patience_s: float) -> Figures:
+    """Ask for a refresh as an upload does, and wait for its release, or for as long as there is patience."""
+    with parts.store.unit_of_work(data.tenant_id) as uow:
+        before = uow.releases.current()
+        uow.publish(RefreshModels(data.tenant_id))
+        uow.commit()
+    told = time.monotonic()
+    while watch.seconds < patience_s:
+        with parts.store.unit_of_work(data.tenant_id) as uow:
+            if (release_id := uow.releases.current()) != before:
+                assert release_id is not None
+                figures = watch.figures()
+                release = uow.releases.get(release_id)
+                return figures | {"done": 1.0, "clusters": release.clusters, **release.gate}
+            if time.monotonic() - told > TELL_EVERY_S:
+                told = time.monotonic()
+                watch.look()
+                tell(f"{progress(uow)} links fitted in {watch.seconds:.0f} s")
+        time.sleep(POLL_S)
+    with parts.store.unit_of_work(data.tenant_id) as uow:
+        done, total = progress(uow)
+    return watch.figures() | {"done": done / total if total else 0.0}
+
+
+def progress(uow: Any) -> tuple[int, int]:
+    """Of the release that is being built: links that are fitted, and all."""
+    release_id = uow.release_work.building()
+    return (0, 0) if release_id is None else tuple(uow.release_work.progress(release_id))
+
+
+def summary(whole: Sequence[Mapping[str, Any]], new_logs: Sequence[Mapping[str, Any] | None]) -> Figures:
+    """Growth is the exponent b of seconds = a · rows^b, over the sizes that were done in time.
+
+    ``incremental_share`` : of the largest of them, what a refresh after new logs on 2 % of the links took of a whole
+    one; in processor time, too, which other programs of the machine touch less.
+    """
+    done = [(each, later) for each, later in zip(whole, new_logs, strict=True) if later is not None]
+    if not done:
+        return {"rows": []}
+    rows = [each["rows"] for each, _ in done]
+    seconds, cpu = [each["seconds"] for each, _ in done], [_cpu_s(each) for each, _ in done]
+    largest, later = done[-1]
+    grown: Figures = {}
+    if len(done) > 1:
+        exponents = growth_exponent(rows, seconds), growth_exponent(rows, cpu)
+        grown = dict(zip(("growth_exponent", "cpu_growth_exponent"), exponents, strict=True))
+    return {
+        "rows": rows,
+        "seconds": seconds,
+        **grown,
+        "rows_per_s": rows[-1] / seconds[-1],
+        "cpu_us_a_row": [1e6 * each / count for each, count in zip(cpu, rows, strict=True)],
+        "peak_rss_mb": max(each["peak_rss_mb"] for each in whole),
+        "incremental_share": later["seconds"] / largest["seconds"],
+        "incremental_cpu_share": _cpu_s(later) / _cpu_s(largest),
+    }
+
+
+def _cpu_s(figures: Mapping[str, Any]) -> float:
+    return float(figures["workers_cpu_s"] + figures["database_cpu_s"])

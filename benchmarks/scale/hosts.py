@@ -1,0 +1,186 @@
+"""Workers on several hosts share the links of a release, and finish it when one of them is cut off in the middle.
+
+Each host is a network namespace with a worker process of its own, which reaches PostgreSQL and Valkey over TCP, by a
+link that this machine's kernel carries. Once a third of the links is fitted, the link of one host goes down: nobody
+tells the service, and its worker goes on with the fit that it has begun.
+"""
+
+import json
+import os
+import secrets
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import UUID, uuid4
+
+import redis
+
+from benchmarks.pipeline import store_logs
+from benchmarks.report import Value
+from benchmarks.scale.stored import tell
+from benchmarks.testbed.errors import EmulationBroke
+from benchmarks.testbed.namespaces import DEVICE, Host, make_namespace, raise_device, remove_namespace
+from benchmarks.testbed.permissions import require_permission
+from benchmarks.workload import ndjson_lines
+from services.application.jobs import RefreshModels
+from services.bootstrap import Container, container
+from services.embedded.postgres import EmbeddedPostgres
+from services.embedded.valkey import EmbeddedValkey
+from services.persistence.roles import place_of
+from services.persistence.store import prepare_database
+from services.queue.dispatcher import JOBS_QUEUE
+from services.serve import CELERY, running
+
+HOSTS = 3
+LINKS, ROWS_A_LINK = 24, 1_000
+CUT_AT = 1 / 3
+"""Of the links, when they are fitted."""
+SWEEP_S = 15.0
+"""How often lost jobs are looked for here; 60 by default."""
+PATIENCE_S = 1_200.0
+POLL_S = 0.1
+
+LOGIN_RULES = (
+    "local all all peer map=owner\nhost all all 127.0.0.1/32 scram-sha-256\nhost all all 198.18.0.0/15 scram-sha-256\n"
+)
+"""Of PostgreSQL; 198.18.0.0/15 are the addresses set aside for benchmarks (RFC 2544)."""
+
+
+def cut_off(*, seed: int) -> dict[str, Value]:
+    """Figures of a release whose last third is made without a host that had begun some of it.
+
+    Raises
+    ------
+    CannotEmulate : namespaces are not permitted here.
+    """
+    require_permission()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.chmod(0o755)
+        hosts = [stack.enter_context(host(number)) for number in range(1, HOSTS + 1)]
+        postgres, valkey = stack.enter_context(servers(folder))
+        password, tenant_id = secrets.token_hex(), uuid4()
+        database_url = prepare_database(postgres.url(tcp=True), app_password=password)
+        store_logs(database_url, tenant_id, ndjson_lines(LINKS * ROWS_A_LINK, links=LINKS, seed=seed))
+        parts = stack.enter_context(container(database_url=database_url, redis_url=valkey.url()))
+        logs = {each.namespace: folder / each.namespace for each in hosts}
+        stack.enter_context(workers(hosts, logs, database_url, valkey.url()))
+        return {"case": f"one of {HOSTS} hosts cut off", **course(parts, tenant_id, hosts, logs)}
+
+
+def course(parts: Container, tenant_id: UUID, hosts: Sequence[Host], logs: Mapping[str, Path]) -> dict[str, Value]:
+    """Ask for the release, cut the first host off, and wait for the release."""
+    lost = hosts[0]
+    began = time.perf_counter()
+    with parts.store.unit_of_work(tenant_id) as uow:
+        uow.publish(RefreshModels(tenant_id))
+        uow.commit()
+    wait_until(lambda: fitted(parts, tenant_id) >= LINKS * CUT_AT and len(fits(logs[lost.namespace])) > 0)
+    ip("-n", lost.namespace, "link", "set", DEVICE, "down")
+    cut = time.perf_counter()
+    tell(f"{lost.namespace} is cut off, {fitted(parts, tenant_id)} of {LINKS} links are fitted")
+    wait_until(lambda: current(parts, tenant_id) is not None)
+    ended = time.perf_counter()
+    with parts.store.unit_of_work(tenant_id) as uow:
+        (release,) = uow.releases.page(limit=2)
+    others = [len(fits(logs[each.namespace])) for each in hosts[1:]]
+    return {
+        "rows": LINKS * ROWS_A_LINK,
+        "seconds": ended - began,
+        "seconds_after_cut": ended - cut,
+        "links": LINKS,
+        "links_with_model": release.links,
+        "published_once": release.current,
+        "fitted_by_cut_host": len(fits(logs[lost.namespace])),
+        "fitted_by_others": others,
+    }
+
+
+def fitted(parts: Container, tenant_id: UUID) -> int:
+    with parts.store.unit_of_work(tenant_id) as uow:
+        release_id = uow.release_work.building()
+        return 0 if release_id is None else uow.release_work.progress(release_id).done
+
+
+def current(parts: Container, tenant_id: UUID) -> int | None:
+    with parts.store.unit_of_work(tenant_id) as uow:
+        return uow.releases.current()
+
+
+def fits(log: Path) -> list[str]:
+    """Links that a host's worker has told as fitted or refused."""
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines() if line.startswith("{")]
+    return [line["link_id"] for line in lines if line["event"] in ("link.fitted", "link.refused")]
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not within {PATIENCE_S:g} s")
+        time.sleep(POLL_S)
+
+
+@contextmanager
+def host(number: int) -> Iterator[Host]:
+    """A namespace with a link to this one: 198.18.N.1 here, 198.18.N.2 there."""
+    name = f"tradewind-{os.getpid()}-{number}"
+    here, there = f"tw{os.getpid()}-{number}", Host(name, f"198.18.{number}.2")
+    make_namespace(there)
+    try:
+        ip("link", "add", here, "type", "veth", "peer", "name", DEVICE, "netns", name)
+        raise_device(there)
+        ip("addr", "add", f"198.18.{number}.1/24", "dev", here)
+        ip("link", "set", here, "up")
+        yield there
+    finally:
+        # By itself it would stay for as long as the kernel asks for what a killed worker's connections still owe.
+        subprocess.run(["ip", "link", "del", here], capture_output=True, check=False)
+        remove_namespace(name)
+
+
+def ip(*arguments: str) -> None:
+    done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise EmulationBroke(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
+
+
+@contextmanager
+def servers(folder: Path) -> Iterator[tuple[EmbeddedPostgres, EmbeddedValkey]]:
+    """PostgreSQL and Valkey that listen on this end of every host's link."""
+    addresses = ["127.0.0.1", *(f"198.18.{number}.1" for number in range(1, HOSTS + 1))]
+    rules = folder / "pg_hba.conf"
+    rules.write_text(LOGIN_RULES, encoding="utf-8")
+    settings = {"listen_addresses": ",".join(addresses), "hba_file": str(rules)}
+    with EmbeddedPostgres.temporary(tcp=True, settings=settings) as postgres, EmbeddedValkey.temporary() as valkey:
+        with redis.Redis.from_url(valkey.url()) as client:
+            client.config_set("bind", " ".join(addresses))
+        yield postgres, valkey
+
+
+@contextmanager
+def workers(hosts: Sequence[Host], logs: Mapping[str, Path], database_url: str, redis_url: str) -> Iterator[None]:
+    """A worker process on each host, and here what sends lost jobs again."""
+    variables = {**os.environ, "TRADEWIND_SWEEP_INTERVAL_S": str(SWEEP_S)}
+    worker = [*CELERY, "worker", f"--queues={JOBS_QUEUE}", "--concurrency=1"]
+    commands, own = {}, {}
+    for number, each in enumerate(hosts, 1):
+        log = logs[each.namespace]
+        log.touch()
+        # The shell becomes the worker, which writes its log there.
+        logged = ["sh", "-c", 'exec "$@" 2>"$0"', str(log), *worker, f"--hostname=celery@{each.namespace}"]
+        commands[each.namespace] = each.command(logged)
+        there = f"198.18.{number}.1"
+        own[each.namespace] = {
+            "DATABASE_URL": place_of(database_url, f"{there}:{urlsplit(database_url).port}"),
+            "REDIS_URL": place_of(redis_url, f"{there}:{urlsplit(redis_url).port}"),
+        }
+    schedule = Path(next(iter(logs.values()))).parent / "schedule"
+    commands["beat"] = [*CELERY, "beat", f"--schedule={schedule}", "--pidfile=", "--loglevel=ERROR"]
+    own["beat"] = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
+    with running(commands, variables, own=own):
+        yield
