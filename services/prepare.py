@@ -1,6 +1,7 @@
 """What comes before serving: the database's roles and schema, and an API key and a login to begin with.
 
     python -m services.prepare database     needs TRADEWIND_ADMIN_DATABASE_URL; run it before each new version serves
+    python -m services.prepare wait         ends once that is done, for processes that start at the same time
     python -m services.prepare key          prints a new key; its tenant is made if there is none of that name
     python -m services.prepare login        prints a password for one sign-in: of a new person with every role, or of
                                             one who is there, keeps their roles, and is enabled again
@@ -11,6 +12,7 @@ Each may be run again: `database` does what is missing, `key` makes one key more
 import argparse
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,14 +23,16 @@ from services.application.authenticate import Scope, new_secret
 from services.application.manage_keys import create_key, register_tenant
 from services.application.users import ROLES, add_user, let_in_again
 from services.bootstrap import Container, container
+from services.persistence.migrate import has_come
 from services.persistence.patience import Patience
 from services.persistence.store import prepare_database
 from services.settings import Settings
-from tradewind.errors import InvalidValue, NotFound, TradewindError
+from tradewind.errors import InvalidValue, NotFound, TradewindError, Unavailable
 from tradewind.wire.inventory import CreatedKey, NewKey
 
 FIRST_TENANT = "local"
 FIRST_LOGIN = "admin"
+POLL_S = 1.0
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -38,6 +42,8 @@ def main(arguments: Sequence[str]) -> int:
         settings = Settings.from_environment(os.environ, data_folder=Path("var"))
         if asked.preparation == "database":
             _prepare_database(settings)
+        elif asked.preparation == "wait":
+            _wait(settings, asked.seconds)
         elif asked.preparation == "key":
             _print_key(settings, asked)
         else:
@@ -108,6 +114,28 @@ def _prepare_database(settings: Settings) -> None:
     sys.stdout.write("the database is up to date\n")
 
 
+def _wait(settings: Settings, patience_s: float) -> None:
+    """Look for the schema until it is there.
+
+    Raises
+    ------
+    Unavailable : it did not come in time, with the reason.
+    """
+    if settings.database_url is None:
+        raise InvalidValue("DATABASE_URL", "must be set")
+    deadline = time.monotonic() + patience_s
+    while True:
+        missing = Unavailable("the schema of this version is not there yet: run python -m services.prepare database")
+        try:
+            if has_come(settings.database_url):
+                return
+        except Unavailable as away:
+            missing = away
+        if time.monotonic() >= deadline:
+            raise missing
+        time.sleep(POLL_S)
+
+
 def _print_login(settings: Settings, asked: argparse.Namespace) -> None:
     with _parts(settings) as parts:
         password = new_login(parts, tenant=asked.tenant, login=asked.login)
@@ -134,6 +162,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m services.prepare", description=(__doc__ or "").partition("\n")[0])
     preparations = parser.add_subparsers(dest="preparation", required=True)
     preparations.add_parser("database", help="make the roles and bring the schema up to date")
+    wait = preparations.add_parser("wait", help="end once the schema of this version, or a later one, is there")
+    wait.add_argument("--seconds", type=float, default=600.0, help="at most (%(default)g)")
     key = preparations.add_parser("key", help="print a new API key, which is shown this once")
     key.add_argument("--tenant", default=FIRST_TENANT, help="made if there is none of that name (%(default)s)")
     key.add_argument("--name", default="first key", help="what the key is called in lists (%(default)s)")

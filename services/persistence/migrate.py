@@ -10,9 +10,11 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.pool import NullPool
 
-from services.persistence.engine import CONNECT_PATIENCE_S, sqlalchemy_url
+from services.persistence.engine import CONNECT_PATIENCE_S, sqlalchemy_url, unpooled_engine
+from services.persistence.failures import unavailable_when_away
 from services.persistence.patience import PATIENCE, Patience, told_apart
 from services.persistence.roles import APP, OWNER
 from tradewind.errors import Conflict
@@ -69,6 +71,21 @@ def steps() -> Mapping[str, str | None]:
 def current_revision(connection: Connection) -> str | None:
     """The version of the schema behind ``connection``."""
     return MigrationContext.configure(connection).get_current_revision()
+
+
+def has_come(database_url: str) -> bool:
+    """Whether the schema that this code was written for is there, or one that came after it.
+
+    Raises
+    ------
+    Unavailable : the database does not answer, or not to this login.
+    """
+    with unavailable_when_away(), unpooled_engine(database_url).connect() as connection:
+        try:
+            found = current_revision(connection)
+        except ProgrammingError:  # while the first migrations run, the application may not read the version
+            return False
+    return found == head_revision() or (found is not None and found not in steps())
 
 
 def _config() -> Config:

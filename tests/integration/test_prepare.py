@@ -56,6 +56,16 @@ def test_an_empty_database_can_be_served_from_and_a_second_time_changes_nothing(
         assert parts.store.schema_is_current()
 
 
+def test_other_processes_wait_until_the_schema_is_there(secrets, urls, capsys):
+    with EmbeddedPostgres.temporary(durable=False, tcp=True) as empty:
+        (secrets / "database_url").write_text(empty.url(tcp=True))
+        assert main(["wait", "--seconds", "0"]) == 1
+        assert "schema" in capsys.readouterr().err
+    (secrets / "database_url").write_text(urls["DATABASE_URL"])
+    assert main(["database"]) == 0
+    assert main(["wait", "--seconds", "0"]) == 0
+
+
 def test_the_locks_of_a_host_that_fell_silent_are_held_for_half_a_minute(prepared, urls):
     with psycopg.connect(urls["DATABASE_URL"]) as connection:
         idle, interval, count, unacknowledged_ms = (

@@ -1,0 +1,227 @@
+"""infra/kubernetes as kustomize renders it: valid, confined, as Compose and the code say; no cluster is needed."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from services.serve import commands
+from services.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
+KUBECTL = Path(sys.prefix) / "bin" / "kubectl"
+OVERLAYS = ("small", "production")
+PROCESSES = {"api": "api", "worker": "workers", "journal": "journal", "beat": "schedule"}
+"""Names here and in Compose → names in services.serve."""
+OF_OPERATORS = {
+    "ScaledObject": "keda.sh",
+    "ServiceMonitor": "monitoring.coreos.com",
+    "PodMonitor": "monitoring.coreos.com",
+}
+"""Kinds that the schemas of Kubernetes do not tell, and whose they are."""
+EXPECTED_SECRETS = {
+    "tradewind-database": "database_url",
+    "tradewind-database-admin": "admin_database_url",
+    "tradewind-redis": "redis_url",
+}
+
+
+class Noting(dict[str, str]):
+    """An environment that remembers which variables were looked up."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = set()
+
+    def get(self, variable, default=None):
+        self.asked.add(variable)
+        return super().get(variable, default)
+
+
+@pytest.fixture(scope="module", params=OVERLAYS)
+def resources(request):
+    """All that an overlay puts into a cluster."""
+    folder = ROOT / "infra" / "kubernetes" / "overlays" / request.param
+    shown = subprocess.run([KUBECTL, "kustomize", folder], capture_output=True, text=True, check=True)
+    assert not shown.stderr, "kustomize warns"
+    return list(yaml.safe_load_all(shown.stdout))
+
+
+def of_kind(resources, kind):
+    return {each["metadata"]["name"]: each for each in resources if each["kind"] == kind}
+
+
+def pods(resources):
+    workloads = of_kind(resources, "Deployment") | of_kind(resources, "Job")
+    return {each["metadata"]["labels"]["app.kubernetes.io/component"]: pod(each) for each in workloads.values()}
+
+
+def pod(workload):
+    return workload["spec"]["template"]["spec"]
+
+
+def containers_of(one):
+    return [*one.get("initContainers", ()), *one["containers"]]
+
+
+def main_containers(resources):
+    found = {}
+    for name, each in pods(resources).items():
+        (found[name],) = each["containers"]
+    return found
+
+
+def values(container):
+    return {each["name"]: each["value"] for each in container["env"]}
+
+
+def test_every_resource_is_valid_by_the_schema_of_its_kind(resources):
+    for each in resources:
+        if each["kind"] in OF_OPERATORS:
+            assert each["apiVersion"].startswith(OF_OPERATORS[each["kind"]])
+        else:
+            kubernetes_validate.validate(each, kubernetes_validate.latest_version(), strict=True)
+
+
+def test_a_misspelt_field_is_found():
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "api"}, "spec": {"port": []}}
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(service, kubernetes_validate.latest_version(), strict=True)
+
+
+def test_processes_are_started_as_by_serve_and_from_the_image_of_compose(resources):
+    containers = main_containers(resources)
+    settings = Settings(host="0.0.0.0", proxies="$(TRADEWIND_PROXIES)", data_folder=Path("/tmp"))
+    for name, process in PROCESSES.items():
+        started = commands(settings)[process]
+        assert containers[name]["command"] == ["python", *started[started.index("-m") :]][: len(started)], name
+    assert containers["migrate"]["command"] == COMPOSE["migrate"]["command"]
+    images = {each["image"] for one in pods(resources).values() for each in containers_of(one)}
+    assert images == {COMPOSE["api"]["image"]}
+
+
+def test_the_job_of_migrations_is_named_by_the_version(resources):
+    (name,) = of_kind(resources, "Job")
+    assert name == f"migrate-{COMPOSE['migrate']['image'].rpartition(':')[2].replace('.', '-')}"
+
+
+def test_all_but_the_migration_wait_for_the_schema(resources):
+    waiting = {name for name, each in pods(resources).items() if "initContainers" in each}
+    assert waiting == set(PROCESSES)
+    for name in waiting:
+        (wait,) = pods(resources)[name]["initContainers"]
+        assert wait["command"] == ["python", "-m", "services.prepare", "wait"]
+
+
+def test_variables_are_settings_and_files_those_of_compose(resources):
+    asked = Noting()
+    Settings.from_environment(asked, data_folder=Path("/tmp"))
+    (settings,) = of_kind(resources, "ConfigMap").values()
+    assert set(settings["data"]) <= asked.asked
+    for name, container in main_containers(resources).items():
+        given, in_compose = values(container), COMPOSE[name]["environment"]
+        assert set(given) <= asked.asked
+        fixed = {key: value for key, value in in_compose.items() if key.endswith("_FILE") or "_METRICS_" in key}
+        assert {key: given[key] for key in fixed} == fixed
+        assert {each["configMapRef"]["name"] for each in container["envFrom"] if "configMapRef" in each} == {
+            settings["metadata"]["name"]
+        }
+
+
+def test_secrets_are_named_and_not_contained(resources):
+    assert not of_kind(resources, "Secret")
+    for name, each in pods(resources).items():
+        (mounted,) = (volume["projected"]["sources"] for volume in each["volumes"] if "projected" in volume)
+        files = {f"/run/secrets/{EXPECTED_SECRETS[source['secret']['name']]}" for source in mounted}
+        (container,) = each["containers"]
+        assert files == {value for key, value in values(container).items() if key.endswith("_FILE")}, name
+    holders = [name for name, each in pods(resources).items() if "tradewind-database-admin" in str(each)]
+    assert holders == ["migrate"]
+
+
+def test_probes_ask_what_compose_asks(resources):
+    containers = main_containers(resources)
+
+    def in_compose(name):
+        return COMPOSE[name]["healthcheck"]["test"][-1].replace("$$", "$")
+
+    for name in ("worker", "journal"):
+        assert containers[name]["readinessProbe"]["exec"]["command"][-1] == in_compose(name)
+    assert containers["beat"]["livenessProbe"]["exec"]["command"][-1] == in_compose("beat")
+    ready, alive = (containers["api"][probe]["httpGet"]["path"] for probe in ("readinessProbe", "livenessProbe"))
+    assert f"{ready}'" in in_compose("api")
+    known = json.loads((ROOT / "tests" / "contract" / "openapi.json").read_text(encoding="utf-8"))["paths"]
+    assert {ready, alive} <= set(known)
+
+
+def test_ports_are_those_that_processes_listen_on(resources):
+    containers = main_containers(resources)
+    (http,) = containers["api"]["ports"]
+    assert f"--port={http['containerPort']}" in containers["api"]["command"]
+    for name in ("worker", "journal"):
+        (metrics,) = containers[name]["ports"]
+        assert str(metrics["containerPort"]) == values(containers[name])["TRADEWIND_WORKER_METRICS_PORT"]
+    named = {each["name"] for container in containers.values() for each in container.get("ports", ())}
+    for container in containers.values():
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            assert container.get(probe, {}).get("httpGet", {}).get("port", "http") in named
+
+
+def test_no_process_has_more_rights_than_it_needs(resources):
+    assert all(
+        each["metadata"]["labels"].get("pod-security.kubernetes.io/enforce") == "restricted"
+        for each in of_kind(resources, "Namespace").values()
+    )
+    for each in pods(resources).values():
+        assert each["automountServiceAccountToken"] is False
+        assert each["securityContext"]["runAsNonRoot"] is True
+        assert each["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in containers_of(each):
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            assert container["resources"]["requests"].keys() == {"cpu", "memory"}
+            assert "memory" in container["resources"]["limits"]
+
+
+def test_nothing_is_open_but_what_a_policy_names(resources):
+    policies = of_kind(resources, "NetworkPolicy")
+    denied = policies.pop("default-deny")["spec"]
+    assert set(denied["policyTypes"]) == {"Ingress", "Egress"}
+    assert "ingress" not in denied
+    assert "egress" not in denied
+    reached = [each for each in policies.values() if "ingress" in each["spec"]]
+    assert all(rule["from"] and rule["ports"] for each in reached for rule in each["spec"]["ingress"])
+    (ingress,) = of_kind(resources, "Ingress").values()
+    hosts = {rule["host"] for rule in ingress["spec"]["rules"]}
+    assert hosts == {host for tls in ingress["spec"]["tls"] for host in tls["hosts"]}
+    paths = [each["path"] for rule in ingress["spec"]["rules"] for each in rule["http"]["paths"]]
+    assert "/v1" in paths
+    assert not [path for path in paths if path.startswith(("/metrics", "/readyz"))]
+
+
+def test_what_scales_has_no_fixed_number_and_the_schedule_is_one(resources):
+    deployments = of_kind(resources, "Deployment")
+    assert "replicas" not in deployments["api"]["spec"]
+    assert "replicas" not in deployments["worker"]["spec"]
+    assert deployments["beat"]["spec"]["replicas"] == 1
+    assert deployments["beat"]["spec"]["strategy"] == {"type": "Recreate"}
+    scaled = [of_kind(resources, "HorizontalPodAutoscaler")["api"], *of_kind(resources, "ScaledObject").values()]
+    assert {each["spec"]["scaleTargetRef"]["name"] for each in scaled} <= set(deployments)
+    assert of_kind(resources, "PodDisruptionBudget")["api"]["spec"]["maxUnavailable"] == 1
+
+
+def test_workers_are_scaled_by_figures_that_the_service_tells(resources):
+    told = (ROOT / "services" / "telemetry.py").read_text(encoding="utf-8")
+    for scaled in of_kind(resources, "ScaledObject").values():
+        (trigger,) = scaled["spec"]["triggers"]
+        for name in ("queue_jobs", "taken_jobs"):
+            assert f"tradewind_{name}" in trigger["metadata"]["query"]
+            assert f'"{name}"' in told
