@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
@@ -33,6 +34,7 @@ from services.api import (
     recommend,
     releases,
     sla_tiers,
+    traced,
     transfers,
     usage,
     warehouse,
@@ -42,6 +44,8 @@ from services.application.told_reasons import without_secrets
 from services.bootstrap import Container, Options, SignOn, container
 from services.query_turns import QueryTurns
 from services.settings import Settings
+from services.telemetry import logger
+from services.tracing import tracing_from
 from tradewind.errors import InvalidValue
 
 TITLE = "Tradewind"
@@ -102,6 +106,7 @@ def app_from_environment() -> FastAPI:
             sign_on=None if settings.sign_on is None else SignOn.at(*settings.sign_on),
             notice=settings.notice,
             calls_per_s=settings.calls_per_s,
+            tracing=tracing_from(os.environ, service="tradewind-api", log=logger("api", output=sys.stderr)),
         ),
     )
 
@@ -159,6 +164,8 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     app.state.query_turns = QueryTurns(parts.warehouse.limits)
     problems.install(app)
     app.add_middleware(middleware.BodyLimit)
+    if parts.options.tracing is not None:
+        app.add_middleware(traced.Traced, tracing=parts.options.tracing)
     app.add_middleware(middleware.Measured, metrics=parts.metrics)
     app.add_middleware(middleware.Named)
     return app

@@ -42,6 +42,7 @@ from services.queue.sessions import RedisSessions
 from services.queue.shared_rates import RedisLevels
 from services.queue.short_memory import RedisMemory
 from services.telemetry import Event, Metrics, logger
+from services.tracing import Tracing
 
 if TYPE_CHECKING:
     from services.oidc import OpenIdProvider
@@ -85,6 +86,7 @@ class Options:
     sign_on : the OpenID provider at which people may sign in; None: by password alone.
     notice : at the head of every page.
     calls_per_s : that a key may make, by their kind.
+    tracing : where spans go; None: nowhere.
     """
 
     query_limits: QueryLimits = field(default_factory=QueryLimits)
@@ -94,6 +96,7 @@ class Options:
     sign_on: SignOn | None = None
     notice: str = ""
     calls_per_s: Mapping[CallKind, float] = field(default_factory=lambda: USUAL_CALLS_PER_S)
+    tracing: Tracing | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,14 +145,18 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
     )
     with ExitStack() as closing:
         closing.callback(client.close)
-        dispatcher = Dispatcher(job_publisher(redis_url), client, log)
+        tracing = options.tracing
+        if tracing is not None:
+            closing.callback(tracing.close)
+        carried = dict if tracing is None else tracing.carried
+        dispatcher = Dispatcher(job_publisher(redis_url), client, log, carried)
         closing.callback(dispatcher.close)
         if options.sign_on is not None:
             closing.callback(options.sign_on.provider.close)
         store = closing.enter_context(Store(database_url, dispatcher))
         keyring = Keyring(store.registry.find_key, time.monotonic)
         snapshots = Snapshots(store.index, store.model, time.monotonic)
-        sessions = RedisSessions(session_client)
+        sessions = RedisSessions(session_client, trace=lambda: carried().get("traceparent", ""))
         yield Container(
             store=store,
             warehouse=Warehouse(

@@ -51,6 +51,7 @@ class Event(StrEnum):
     QUOTES_JOURNALLED = "quotes.journalled"
     QUOTES_DROPPED = "quotes.dropped"
     LONG_READS_ENDED = "long_reads.ended"
+    TRACES_NOT_SENT = "traces.not_sent"
     JOURNAL_WAITS = "journal.waits"
     HEARTBEAT_DROPPED = "heartbeat.dropped"
 

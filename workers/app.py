@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
 from services.settings import Settings
 from services.telemetry import logger
+from services.tracing import check_tracing, tracing_from
 from tradewind.errors import InvalidValue
 from workers.metrics import begin_counting, serve_metrics
 from workers.parts import WorkerParts
@@ -41,6 +42,7 @@ def application(settings: Settings) -> Celery:
     database_url = _told("DATABASE_URL", settings.database_url)
     redis_url = _told("REDIS_URL", settings.redis_url)
     metrics = settings.worker_metrics
+    check_tracing(os.environ)
     app = Celery("tradewind", broker=redis_url, include=["workers.tasks"], set_as_current=False)
     app.conf.update(
         task_acks_late=True,
@@ -83,9 +85,9 @@ def application(settings: Settings) -> Celery:
     @signals.worker_process_init.connect(weak=False)
     def open_parts(**_: object) -> None:
         threadpool_limits(1)  # processes share the cores already; threads that wait for each other would eat them
-        app.parts = WorkerParts.open(
-            database_url, redis_url, settings=settings, log=logger("worker", output=sys.stderr)
-        )
+        log = logger("worker", output=sys.stderr)
+        tracing = tracing_from(os.environ, service="tradewind-worker", log=log)
+        app.parts = WorkerParts.open(database_url, redis_url, settings=settings, log=log, tracing=tracing)
 
     @signals.worker_process_shutdown.connect(weak=False)
     def close_parts(**_: object) -> None:

@@ -15,7 +15,7 @@ from services.application.refresh_models import Refresh
 from services.application.remove_old_releases import Retention
 from services.application.retain_logs import LogRetention
 from services.application.roll_up import RollUp
-from services.application.stream_journal import Entry
+from services.application.stream_journal import Entry, HandedOver
 from services.bootstrap import SystemClock
 from services.persistence.lake import ParquetLake, storage_at
 from services.persistence.log_reader import LogReader
@@ -24,9 +24,11 @@ from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
 from services.queue.journal_stream import JournalStream
 from services.queue.quote_recorder import QUOTES
 from services.settings import Settings
+from services.tracing import Tracing
 from workers.learner import Learner
 from workers.metrics import WorkerMetrics
 from workers.reports import Reports
+from workers.traced import TracedStream
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,23 @@ class WorkerParts:
     journal: HeartbeatJournal
     quotes: QuoteJournal
     reporter: Reporter
+    tracing: Tracing | None
     metrics: WorkerMetrics
     log: FilteringBoundLogger
 
     @classmethod
-    def open(cls, database_url: str, redis_url: str, *, settings: Settings, log: FilteringBoundLogger) -> Self:
+    def open(
+        cls,
+        database_url: str,
+        redis_url: str,
+        *,
+        settings: Settings,
+        log: FilteringBoundLogger,
+        tracing: Tracing | None = None,
+    ) -> Self:
         """Put the parts together; connections are opened when first used."""
         client = redis.Redis.from_url(redis_url, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S)
-        dispatcher = Dispatcher(job_publisher(redis_url), client, log)
+        dispatcher = Dispatcher(job_publisher(redis_url), client, log, dict if tracing is None else tracing.carried)
         metrics = WorkerMetrics.create()
         reporter = Reports(metrics, log)
         store, logs = Store(database_url, dispatcher), LogReader(database_url)
@@ -76,7 +87,10 @@ class WorkerParts:
         def on_quotes_dropped(entry: Entry, reason: str) -> None:
             reporter.report(QuotesDropped(entry=entry.token, tenant_id=entry.told(TENANT), reason=reason))
 
-        journal = HeartbeatJournal(JournalStream(client), on_dropped, store.unit_of_work, SystemClock())
+        heartbeats: HandedOver = JournalStream(client)
+        if tracing is not None:
+            heartbeats = TracedStream(heartbeats, tracing)
+        journal = HeartbeatJournal(heartbeats, on_dropped, store.unit_of_work, SystemClock())
         quotes = QuoteJournal(JournalStream(client, QUOTES), on_quotes_dropped, store.unit_of_work)
         roll_up = RollUp(store.unit_of_work)
         lake = None if settings.export_place is None else ParquetLake(storage_at(settings.export_place), logs)
@@ -99,6 +113,7 @@ class WorkerParts:
             journal=journal,
             quotes=quotes,
             reporter=reporter,
+            tracing=tracing,
             metrics=metrics,
             log=log,
         )
@@ -108,3 +123,5 @@ class WorkerParts:
         self.store.close()
         self.dispatcher.close()
         self.client.close()
+        if self.tracing is not None:
+            self.tracing.close()

@@ -5,6 +5,8 @@ half done.
 """
 
 import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from celery import Task
@@ -13,6 +15,7 @@ from structlog.contextvars import bound_contextvars
 
 from services.application.jobs import REQUEST_ID
 from services.telemetry import Event
+from services.tracing import CARRIED
 from tradewind.errors import TradewindError
 from workers.parts import WorkerParts
 
@@ -43,8 +46,16 @@ class TimedTask(Task):  # type: ignore[misc]  # celery is untyped
         about = {name: value for name, value in kwargs.items() if name.endswith("_id")}
         if asked := (self.request.headers or {}).get(REQUEST_ID):
             about[REQUEST_ID] = asked
-        with bound_contextvars(**about):
+        with self._span(about), bound_contextvars(**about):
             return self._timed(*args, **kwargs)
+
+    def _span(self, about: Mapping[str, str]) -> AbstractContextManager[object]:
+        """Of the task, where what led to it is traced."""
+        tracing, sent = self.parts.tracing, self.request.headers or {}
+        carried = {name: sent[name] for name in CARRIED if name in sent}
+        if tracing is None or not carried:
+            return nullcontext()
+        return tracing.consumer(self.name, of=carried, attributes={f"tradewind.{name}": about[name] for name in about})
 
     def _timed(self, *args: Any, **kwargs: Any) -> Any:
         began = time.monotonic()

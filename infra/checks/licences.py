@@ -19,6 +19,7 @@ COMMITTED = (ROOT / "services", ROOT / "tests" / "browser")
 ORIGIN = "ORIGIN.json"
 PERMITTED = {
     "0BSD",
+    "3-Clause BSD License",
     "Apache",  # kubernetes-validate's word for 2.0, whose text it carries
     "Apache 2.0",
     "Apache Software License",

@@ -3,6 +3,7 @@
 Redis may be away: that loses neither a row nor an answer.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 
 import redis
@@ -39,7 +40,15 @@ def job_publisher(redis_url: str) -> Celery:
 class Dispatcher:
     """Sends events; one that cannot be sent is logged and left to the workers' sweep."""
 
-    def __init__(self, celery: Celery, client: redis.Redis, log: FilteringBoundLogger) -> None:
+    def __init__(
+        self,
+        celery: Celery,
+        client: redis.Redis,
+        log: FilteringBoundLogger,
+        carried: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """``carried`` : what a job is to tell of the trace that it belongs to."""
+        self._carried = carried
         self._celery = celery
         self._client = client
         self._log = log
@@ -56,7 +65,9 @@ class Dispatcher:
     def _send_job(self, job: Job) -> None:
         values = {field.name: getattr(job, field.name) for field in fields(job)}
         arguments = {name: value if isinstance(value, int) else str(value) for name, value in values.items()}
-        told = {REQUEST_ID: asked} if (asked := get_contextvars().get(REQUEST_ID)) else {}
+        told = dict(self._carried())
+        if asked := get_contextvars().get(REQUEST_ID):
+            told[REQUEST_ID] = asked
         self._celery.send_task(job.name, kwargs=arguments, headers=told, retry=False)
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Sessions of live transfers in Redis: one script, and so one round trip and one step, a heartbeat."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from uuid import UUID
 
@@ -40,8 +40,16 @@ _SCRIPTS = files("services.queue") / "scripts"
 class RedisSessions:
     """Sessions in Redis, which may be away and may forget: the caller then goes on by itself."""
 
-    def __init__(self, client: redis.asyncio.Redis, *, journal_bytes: int = JOURNAL_BYTES) -> None:
+    def __init__(
+        self,
+        client: redis.asyncio.Redis,
+        *,
+        journal_bytes: int = JOURNAL_BYTES,
+        trace: Callable[[], str] = lambda: "",
+    ) -> None:
+        """``trace`` : what the heartbeat that goes on belongs to, for who stores it; nothing where none is traced."""
         self._client = client
+        self._trace = trace
         self._journal_bytes = journal_bytes
         watching = (_SCRIPTS / "watch.lua").read_text()
         self._watch = client.register_script(f"{watching}return watched_since(KEYS[1], store_time_ms(), ARGV[1] + 0)")
@@ -71,6 +79,7 @@ class RedisSessions:
             _LONGEST_GAP_MS,
             _COMING_BACK_MS,
             tick.begun,
+            self._trace(),
             *caps,
         ]
         try:

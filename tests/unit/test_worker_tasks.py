@@ -21,7 +21,7 @@ def output() -> io.StringIO:
 @pytest.fixture
 def app(output: io.StringIO) -> Celery:
     app = Celery(set_as_current=False)
-    app.parts = SimpleNamespace(metrics=WorkerMetrics.create(), log=logger("worker", output=output))
+    app.parts = SimpleNamespace(metrics=WorkerMetrics.create(), log=logger("worker", output=output), tracing=None)
     return app
 
 

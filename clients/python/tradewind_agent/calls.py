@@ -7,12 +7,13 @@ sent again after a connection error, 502, 503, 504, or a 429 that says when. A c
 
 import json
 import ssl
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from random import Random
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.request import getproxies
 
 import httpx
@@ -23,12 +24,17 @@ from tradewind_agent.errors import ServiceAway, ServiceBroken, problem_of
 from tradewind_agent.retries import AWAY_STATUSES, TOO_MANY_REQUESTS, RetryPolicy, retry_after_s
 from tradewind_agent.system_errors import Plain, in_words, system_error_behind
 
+if TYPE_CHECKING:
+    from tradewind_agent.call_traces import CallTraces
+
 DEFAULT_TIMEOUT_S = 30.0
 LONGEST_CONNECT_S = 5.0
 MOST_CONNECTIONS = 20
 IDLE_CONNECTION_S = 30.0
 """For how long a connection is kept for the next request: longer than the time between two heartbeats, shorter than the
 service keeps it, so that no request meets a connection that is just being closed."""
+
+TRACES_LIBRARY = "opentelemetry.trace"
 
 _CHECK_ADDRESS = "check the address and that the service runs"
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -55,6 +61,7 @@ class Calls:
         self._pause = pause
         self._jitter = jitter or Random()  # noqa: S311 -- spreads retries, guards nothing
         self._monotonic_s = monotonic_s
+        self._traces = _traces_if_loaded()
         self._http = httpx.Client(
             base_url=self.base_url,
             headers={"Authorization": f"Bearer {key}", "Accept": "application/json"},
@@ -143,7 +150,7 @@ class Calls:
         while True:
             away: Exception
             try:
-                response = self._http.request(method, path, **options)
+                response = self._asked(method, path, options)
             except httpx.TransportError as failure:
                 away, asked_s = self._unreached(failure), None
                 again = repeatable or isinstance(failure, _NEVER_SENT)
@@ -160,6 +167,15 @@ class Calls:
                 raise away
             self._pause(wait_s)
 
+    def _asked(self, method: str, path: str, options: Mapping[str, Any]) -> httpx.Response:
+        if self._traces is None:
+            return self._http.request(method, path, **options)
+        with self._traces.call(method, path) as call:
+            headers = {**options.get("headers", {}), **call.headers}
+            response = self._http.request(method, path, **{**options, "headers": headers})
+            call.answered(response)
+            return response
+
     def _unreached(self, failure: httpx.TransportError) -> ServiceAway:
         cause = system_error_behind(failure)
         told = in_words(cause) if cause is not None else Plain(str(failure) or type(failure).__name__, _CHECK_ADDRESS)
@@ -175,6 +191,15 @@ class Calls:
             again = asked_s is not None if status == TOO_MANY_REQUESTS else repeatable or status == 503
             return away, again
         return problem_of(status, _problem(response)), False
+
+
+def _traces_if_loaded() -> "CallTraces | None":
+    """Where the program has OpenTelemetry: calls are then spans of what it sets up, and carry what they belong to."""
+    if TRACES_LIBRARY not in sys.modules:
+        return None
+    from tradewind_agent.call_traces import CallTraces  # noqa: PLC0415 -- most programs do without
+
+    return CallTraces()
 
 
 def _trusted_by(base_url: str) -> ssl.SSLContext | bool:

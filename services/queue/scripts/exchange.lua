@@ -86,7 +86,7 @@ local granted = {false, false}
 for i = 4, #KEYS do
   local others = members(KEYS[i])
   for what = 1, 2 do
-    local cap = ARGV[20 + 2 * (i - 4) + what]
+    local cap = ARGV[21 + 2 * (i - 4) + what]
     if cap ~= '' then
       local free = tonumber(cap)
       local all = {mine}
@@ -124,6 +124,10 @@ end
 if ARGV[20] ~= '' then
   told[#told + 1] = 'begun'
   told[#told + 1] = ARGV[20]
+end
+if ARGV[21] ~= '' then
+  told[#told + 1] = 'trace'
+  told[#told + 1] = ARGV[21]
 end
 redis.call('XADD', journal, '*', unpack(told))
 local length = redis.call('XLEN', journal)

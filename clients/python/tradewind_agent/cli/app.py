@@ -3,6 +3,7 @@
 import os
 import signal
 import traceback
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -35,6 +36,7 @@ COMMANDS = (
 
 FAILURE, WRONG_USAGE = 1, 2
 TRACE_VARIABLE = "TRADEWIND_TRACE"
+TRACES_VARIABLES = "OTEL_EXPORTER_OTLP_"
 
 
 class _Commands(TyperGroup):
@@ -100,14 +102,25 @@ def _alone(
 def run(arguments: list[str]) -> int:
     """Run one command line; the exit code: 0, 1 for failure, 2 for wrong usage, 128 + n for signal n."""
     try:
-        command = without_validators(_without_types_of_switches(get_command(build(next(iter(arguments), None)))))
-        return int(command(args=arguments, prog_name=PROGRAM, standalone_mode=False) or 0)
+        first_word = next(iter(arguments), None)
+        command = without_validators(_without_types_of_switches(get_command(build(first_word))))
+        with _traced(first_word):
+            return int(command(args=arguments, prog_name=PROGRAM, standalone_mode=False) or 0)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- the user gets a line; the trace is for the asking
         if os.environ.get(TRACE_VARIABLE):
             traceback.print_exc()
         line, code = _verdict(error)
         Terminal(json=_wants_json(arguments)).failure(line, code)
         return code
+
+
+def _traced(first_word: str | None) -> AbstractContextManager[None]:
+    """Of a command that is to be traced; all others load nothing for it."""
+    if first_word not in COMMANDS or not any(name.startswith(TRACES_VARIABLES) for name in os.environ):
+        return nullcontext()
+    from tradewind_agent.cli.traces import asked_for, traced
+
+    return traced(first_word) if asked_for(os.environ) else nullcontext()
 
 
 def _wants_json(arguments: list[str]) -> bool:

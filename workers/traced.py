@@ -1,0 +1,34 @@
+"""Spans of what workers do, where traces are asked for: each belongs to the request that it goes back to."""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from services.application.stream_journal import Entry, HandedOver
+from services.application.tuning_sessions import TransferKey
+from services.tracing import TENANT, Tracing
+
+TRACE = "trace"
+"""Field of an entry: what its heartbeat belongs to."""
+
+
+class TracedStream:
+    """A stream of heartbeats that tells of each batch that was stored."""
+
+    def __init__(self, stream: HandedOver, tracing: Tracing) -> None:
+        self._stream = stream
+        self._tracing = tracing
+        self._taken_ns = 0
+
+    def take(self, limit: int) -> Sequence[Entry]:
+        self._taken_ns = time.time_ns()
+        return self._stream.take(limit)
+
+    def settle(self, entries: Sequence[Entry], journalled: Mapping[TransferKey, int]) -> None:
+        self._stream.settle(entries, journalled)
+        traced = [trace for entry in entries if (trace := entry.told(TRACE))]
+        if traced:
+            told: dict[str, str | int] = {"tradewind.heartbeats": len(entries), TENANT: entries[0].told("tenant")}
+            self._tracing.note_batch("journal heartbeats", self._taken_ns, of=traced, attributes=told)
+
+    def give_back(self, entries: Sequence[Entry]) -> None:
+        self._stream.give_back(entries)
