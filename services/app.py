@@ -87,15 +87,19 @@ ROUTERS = (
 
 
 def app_from_environment() -> FastAPI:
-    """The application of a uvicorn process; who starts it has brought the schema up to date."""
-    settings = Settings.from_environment(os.environ, data_folder=Path("var"))
-    if settings.database_url is None:
-        raise InvalidValue("DATABASE_URL", "must be set")
-    if settings.redis_url is None:
-        raise InvalidValue("REDIS_URL", "must be set")
+    """The application of a uvicorn process, which ends with one line where the environment does not describe one.
+
+    Who starts it has brought the schema up to date.
+    """
+    try:
+        settings = Settings.from_environment(os.environ, data_folder=Path("var"))
+        database_url = _told("DATABASE_URL", settings.database_url)
+        redis_url = _told("REDIS_URL", settings.redis_url)
+    except InvalidValue as wrong:
+        raise SystemExit(f"api: {wrong}") from None
     return app_for(
-        database_url=settings.database_url,
-        redis_url=settings.redis_url,
+        database_url=database_url,
+        redis_url=redis_url,
         options=Options(
             query_limits=QueryLimits(
                 rows=settings.query_rows, seconds=settings.query_seconds, answer_bytes=settings.query_bytes
@@ -109,6 +113,12 @@ def app_from_environment() -> FastAPI:
             tracing=tracing_from(os.environ, service="tradewind-api", log=logger("api", output=sys.stderr)),
         ),
     )
+
+
+def _told(variable: str, url: str | None) -> str:
+    if url is None:
+        raise InvalidValue(variable, "must be set")
+    return url
 
 
 def app_for(*, database_url: str, redis_url: str, options: Options | None = None) -> FastAPI:

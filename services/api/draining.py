@@ -1,0 +1,34 @@
+"""Connections of an API process that ends while a proxy has others to ask: no request on its way is lost.
+
+``uvicorn --http services.api.draining:Draining``. A server that is told to end listens no more, which a proxy sees
+before it has sent anything, and asks another. But uvicorn's own protocol also closes idle connections at once, and what
+the proxy has just sent on one of them is lost. Here they stay open for a while: what comes is still answered, and the
+answer says that the connection closes.
+"""
+
+from services.api.arrival import BoundedHttp
+
+IDLE_DRAIN_S = 3.0
+"""An idle connection is closed after this long: longer than the proxy keeps one (``keepalive`` in its file,
+infra/caddy/Caddyfile), so that the proxy lets go of it first; shorter than a server waits for connections to end."""
+
+
+class Draining(BoundedHttp):
+    """A connection that outlives the listening socket by a request or by a pause."""
+
+    _ending = False
+
+    def shutdown(self) -> None:
+        """Told once, by a server that ends."""
+        self._ending = True
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.keep_alive = False
+            return
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(IDLE_DRAIN_S, self.timeout_keep_alive_handler)
+
+    def on_headers_complete(self) -> None:
+        """Begin to answer a request."""
+        super().on_headers_complete()
+        if self._ending and self.cycle is not None:
+            self.cycle.keep_alive = False
