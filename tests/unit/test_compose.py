@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from services.api.arrival import BoundedHttp
+from services.api.draining import IDLE_DRAIN_S, Draining
 from services.embedded.postgres import DATABASE, INITDB_OPTIONS
 from services.persistence.roles import APP
-from services.serve import KEEP_ALIVE_S, commands
+from services.serve import HTTP, KEEP_ALIVE_S, commands
 from services.settings import Settings
 from tradewind_agent.calls import IDLE_CONNECTION_S
 from tradewind_agent.tuning.pace import TICK_S
@@ -23,7 +25,19 @@ ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES = COMPOSE["services"]
 OWN = {"migrate", "api", "worker", "journal", "beat"}
+ONCE = {"folders", "migrate"}
 WATCHING = {"prometheus", "grafana"}
+CADDYFILE = (ROOT / "infra" / "caddy" / "Caddyfile").read_text(encoding="utf-8")
+COMPOSE_ALONE = {
+    "TRADEWIND_BUILD_NETWORK",
+    "TRADEWIND_DOMAIN",
+    "TRADEWIND_FRONT_NETWORK",
+    "TRADEWIND_HTTPS_PORT",
+    "TRADEWIND_HTTP_PORT",
+    "TRADEWIND_TLS",
+}
+"""Settings of the containers around ours; docs/operations.md tells of each."""
+
 DOCKERFILE = (ROOT / "infra" / "Dockerfile").read_text(encoding="utf-8")
 SERVER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -63,13 +77,40 @@ def secrets(tmp_path):
     ("service", "process"), [("api", "api"), ("worker", "workers"), ("journal", "journal"), ("beat", "schedule")]
 )
 def test_processes_are_started_as_by_serve(service, process):
-    settings = Settings(host="0.0.0.0", data_folder=Path("/tmp"))
-    assert module_and_arguments(SERVICES[service]["command"]) == module_and_arguments(commands(settings)[process])
+    front = with_defaults(COMPOSE["networks"]["front"]["ipam"]["config"][0]["subnet"])
+    settings = Settings(host="0.0.0.0", data_folder=Path("/tmp"), proxies=f"{front},127.0.0.1")
+    in_containers = {f"--http={HTTP}": "--http=services.api.draining:Draining"}
+    started = [in_containers.get(part, part) for part in module_and_arguments(commands(settings)[process])]
+    assert module_and_arguments(SERVICES[service]["command"]) == started
+    assert issubclass(Draining, BoundedHttp)
 
 
-def test_an_agent_lets_go_of_an_idle_connection_before_the_api_and_its_proxy_do():
-    proxy_keeps_s = 120  # Caddy's default towards what is behind it
-    assert 2 * TICK_S < IDLE_CONNECTION_S < proxy_keeps_s < KEEP_ALIVE_S
+def seconds_in_caddyfile(setting):
+    number, unit = re.search(rf"^\s*{setting} (\d+)(ms|s|m)\b", CADDYFILE, re.MULTILINE).groups()
+    return int(number) * {"ms": 0.001, "s": 1, "m": 60}[unit]
+
+
+def test_an_agent_lets_go_of_an_idle_connection_before_the_proxy_does():
+    assert 2 * TICK_S < IDLE_CONNECTION_S < seconds_in_caddyfile("idle")
+
+
+def test_the_proxy_lets_go_of_an_idle_connection_before_the_api_does_even_while_it_ends():
+    grace_s = float(re.search(r"--timeout-graceful-shutdown=(\d+)", str(SERVICES["api"]["command"]))[1])
+    assert seconds_in_caddyfile("keepalive") < IDLE_DRAIN_S < grace_s < KEEP_ALIVE_S
+
+
+def test_caddy_alone_is_reached_from_outside():
+    assert {name for name, each in SERVICES.items() if "ports" in each} == {"caddy"} | WATCHING
+    assert {name for name, each in SERVICES.items() if "front" in each["networks"]} == {"caddy", "api"}
+    assert COMPOSE["networks"]["inside"]["internal"]
+
+
+def test_caddy_is_told_what_its_file_asks_for():
+    assert set(re.findall(r"\{\$(\w+)", CADDYFILE)) <= SERVICES["caddy"]["environment"].keys()
+
+
+def test_there_are_two_of_the_api():
+    assert SERVICES["api"]["scale"] == 2
 
 
 def test_migrate_prepares_the_database_before_any_other_process():
@@ -78,6 +119,7 @@ def test_migrate_prepares_the_database_before_any_other_process():
     for service in OWN - {"migrate"}:
         assert SERVICES[service]["depends_on"] == {
             "migrate": {"condition": "service_completed_successfully"},
+            "folders": {"condition": "service_completed_successfully"},
             "redis": {"condition": "service_healthy"},
         }
 
@@ -125,7 +167,12 @@ def test_variables_of_the_host_are_settings_too():
     environment = Noting({})
     Settings.from_environment(environment, data_folder=Path("/tmp"))
     text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
-    assert set(re.findall(r"\$\{(\w+)", text)) <= environment.asked
+    assert set(re.findall(r"\$\{(\w+)", text)) <= environment.asked | COMPOSE_ALONE
+
+
+def test_every_setting_of_the_containers_is_told_to_operators():
+    told = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    assert {name for name in COMPOSE_ALONE if f"`{name}`" not in told} == set()
 
 
 def test_the_administrator_of_the_database_is_known_to_migrate_alone():
@@ -180,8 +227,8 @@ def test_all_processes_share_one_image_of_this_version():
     assert {SERVICES[service]["image"] for service in OWN} == {f"tradewind-server:{SERVER['project']['version']}"}
 
 
-def test_all_but_migrate_start_again_and_say_whether_they_are_well():
-    for name in SERVICES.keys() - {"migrate"}:
+def test_all_that_do_not_end_start_again_and_say_whether_they_are_well():
+    for name in SERVICES.keys() - ONCE:
         assert SERVICES[name]["restart"] == "unless-stopped", name
         assert SERVICES[name]["healthcheck"]["test"], name
 
@@ -206,15 +253,25 @@ def test_a_password_of_grafana_is_added_to_secrets_of_an_earlier_version(secrets
 
 
 def test_no_process_has_rights_that_it_does_not_need():
-    for name in OWN | WATCHING:
-        assert SERVICES[name]["read_only"], name
-        assert SERVICES[name]["cap_drop"] == ["ALL"], name
+    for name, service in SERVICES.items():
+        assert service["read_only"], name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+    assert {name for name, each in SERVICES.items() if "cap_add" in each} == {"caddy", "folders", "postgres"}
+    assert {SERVICES[name]["user"] for name in ("caddy", "redis")} == {"10001:10001"}
+    assert "--uid 10001" in DOCKERFILE
     assert re.search(r"^USER (?!root)\w+$", DOCKERFILE, re.MULTILINE)
 
 
-def test_workers_can_be_many():
-    assert "container_name" not in SERVICES["worker"]
-    assert "ports" not in SERVICES["worker"]
+def test_each_container_has_bounds():
+    for name, service in SERVICES.items():
+        assert {"mem_limit", "cpus", "pids_limit"} <= service.keys(), name
+
+
+def test_api_and_workers_can_be_many():
+    for name in ("api", "worker"):
+        assert "container_name" not in SERVICES[name]
+        assert "ports" not in SERVICES[name]
     assert "OPENBLAS_NUM_THREADS=1" in DOCKERFILE
 
 
