@@ -83,3 +83,46 @@ def test_round_trips_that_may_be_seconds_or_milliseconds_are_refused_with_what_t
         run([GRID_HEADER, grid_row(rtt=rtt)], NO_CONTEXT)
     imported, _, _ = run([GRID_HEADER.replace("RTT", "RTT_ms"), grid_row(rtt=rtt)], NO_CONTEXT)
     assert imported[0].record.path.rtt_s == pytest.approx(float(rtt) / 1e3)
+
+
+SPANS = "start_time,end_time,size (B),files,cc"
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("2026-03-01 10:00:00", "2026-03-01 10:00:20"),
+        ("1772359200", "1772359220.0"),
+        ("1772359200000", "1772359220000"),
+        ("01/03/2026 23:59:50", "02/03/2026 00:00:10"),
+    ],
+)
+def test_a_start_and_an_end_are_a_duration(start, end):
+    others = (
+        [f"2{day}/03/2026 10:00:00,2{day}/03/2026 10:00:20,4000000,10,2" for day in range(3)] if "/" in start else []
+    )
+    imported, refusals, _ = run([SPANS, f"{start},{end},4000000,10,2", *others])
+    assert not refusals
+    assert imported[0].record.duration_s == pytest.approx(20.0)
+    assert imported[0].record.outcome.throughput_bps == pytest.approx(16e6)
+
+
+def test_an_end_before_its_start_or_at_it_tells_no_throughput_and_harms_no_other_row():
+    good = "2026-03-01 10:00:00,2026-03-01 10:00:20,4000000,10,2"
+    imported, refusals, _ = run(
+        [
+            SPANS,
+            good,
+            "2026-03-01 10:00:20,2026-03-01 10:00:00,4000000,10,2",
+            "2026-03-01 10:00:00,2026-03-01 10:00:00,4000000,10,2",
+            "2026-03-01 10:00:00,yesterday,4000000,10,2",
+        ]
+    )
+    assert len(imported) == 1
+    assert [each.row for each in refusals] == [3, 4, 5]
+    assert "before started_at" in refusals[0].reason
+
+
+def test_with_a_throughput_the_end_only_has_to_agree():
+    imported, _, _ = run([f"{SPANS},throughput (Mbps)", "2026-03-01 10:00:00,2026-03-01 10:00:20,4000000,10,2,16"])
+    assert imported[0].record.duration_s == pytest.approx(20.0)

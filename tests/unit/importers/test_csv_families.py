@@ -169,7 +169,8 @@ def test_a_count_of_no_files_is_refused():
 
 def test_a_csv_of_unknown_family_names_the_columns_seen_and_what_is_missing():
     with pytest.raises(
-        InvalidValue, match=r"columns are city, inhabitants, area; missing: throughput, or duration; file"
+        InvalidValue,
+        match=r"columns are city, inhabitants, area; missing: throughput, duration, or start and end; file",
     ):
         run(["city,inhabitants,area", "Ulm,126000,118"])
 

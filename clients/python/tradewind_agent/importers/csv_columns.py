@@ -31,6 +31,7 @@ _SYNONYMS: Mapping[str, str] = MappingProxyType(
             "cores": "numactivecores activecores numcores cores activecorecount cpucores corecount",
             "frequency": "frequency freq cpufrequency cpufreq corefrequency clock",
             "start": "starttime start startedat timestamp begintime starttimestamp datetime",
+            "end": "endtime end endedat finishtime finish finished finishedat completedat stoptime stop endtimestamp",
             "date": "date startdate day",
             "time": "time timeofday",
             "source": "source src sourcehost srchost sourceendpoint from sender",
@@ -136,6 +137,10 @@ def _columns(line: str, delimiter: str) -> Columns:
             place[quantity] = index
             if unit is not None:
                 declared[quantity] = unit
+    if "start" in place and "end" in place and "duration" not in place:
+        declared["duration"] = "s"  # from one to the other
+    else:
+        place.pop("end", None)
     return Columns(tuple(title.strip() for title in header), delimiter, place, declared)
 
 
@@ -143,7 +148,7 @@ def missing_from(columns: Columns) -> list[str]:
     """What a log of transfers needs and these columns lack, in words."""
     known = columns.place.keys()
     needs: Sequence[tuple[str, bool]] = (
-        ("throughput, or duration", "throughput" in known or "duration" in known),
+        ("throughput, duration, or start and end", bool({"throughput", "duration", "end"} & known)),
         ("file size or total size", bool({"file_size", "total_size"} & known)),
         ("one of parallelism, concurrency and pipelining", any(setting in known for setting in _SETTINGS)),
     )

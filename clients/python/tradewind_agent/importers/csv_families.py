@@ -147,7 +147,10 @@ class _RowReader:
     def _rate_and_duration(self, row: list[str], dataset: DataSet, path: Path) -> tuple[float, float]:
         units = self._reading.units
         throughput, duration = self._rate_texts(row)
-        duration_s = positive_if_known("ended_at", duration, TIME_UNITS[units.duration])
+        if "duration" in self._place:
+            duration_s = positive_if_known("ended_at", duration, TIME_UNITS[units.duration])
+        else:
+            duration_s = self._reading.times.lasted_s(row)
         if "throughput" in self._place:
             rate_bps = positive("outcome.throughput_bps", throughput, RATE_UNITS[units.throughput])
         elif duration_s is None:

@@ -1,6 +1,7 @@
 """First pass over a CSV log: thinned samples of its rows, flat in memory, that units are inferred from."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
@@ -140,12 +141,22 @@ def samples_of(pairs: Iterable[RowPair], times: TimeColumns, joules_per_energy: 
             bandwidth=measured(row, place.get("bandwidth")),
             size=measured(row, size_at),
             file_count=measured(row, place.get("file_count")),
-            duration=measured(row, place.get("duration")),
+            duration=_duration(row, times),
             energy_j=_scaled(measured(row, place.get("total_energy")), joules_per_energy),
             gap_s=_gap_s(row, following, times),
         )
         for row, following in pairs
     ]
+
+
+def _duration(row: list[str], times: TimeColumns) -> float | None:
+    """As written, or from the row's start to its end."""
+    place = times.columns.place.get("duration")
+    if place is not None:
+        return measured(row, place)
+    with suppress(InvalidValue):
+        return times.lasted_s(row)
+    return None
 
 
 def _scaled(value: float | None, scale: float) -> float | None:

@@ -48,7 +48,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class TimeColumns:
-    """Where a row says when it began, and in which order it writes dates."""
+    """Where a row says when it began and when it ended, and in which order it writes dates."""
 
     columns: Columns
     places: tuple[int, ...]
@@ -66,7 +66,27 @@ class TimeColumns:
         ------
         InvalidValue : it says so in no way that is known, or names a day that does not exist.
         """
-        text = self.text(row)
+        return self._read(self.text(row))
+
+    def lasted_s(self, row: list[str]) -> float | None:
+        """From the start of a row to its end; ``None`` where it does not tell both, or no time is between them.
+
+        Raises
+        ------
+        InvalidValue : otherwise as `moment`, or the end is before the start.
+        """
+        at = self.columns.place.get("end")
+        if at is None:
+            return None
+        start, end = self.moment(row), self._read(row[at].strip())
+        if start is None or end is None or not (start.hour_known and end.hour_known) or start.at == end.at:
+            return None
+        lasted_s = (end.at - start.at).total_seconds()
+        if lasted_s < 0:
+            raise InvalidValue("ended_at", f"is {-lasted_s:g} s before started_at")
+        return lasted_s
+
+    def _read(self, text: str) -> Moment | None:
         if not text:
             return None
         if _EPOCH.fullmatch(text):
