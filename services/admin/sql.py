@@ -19,7 +19,7 @@ from services.application.saved_queries import LONGEST_NAME, remove_query, save_
 from services.bootstrap import Container
 from services.query_stream import MEDIA_TYPES, QueryStream
 from services.query_turns import ClientLeft, FollowedQuery
-from tradewind.errors import NotFound, QueryRefused, TooLarge, TradewindError, Unavailable
+from tradewind.errors import Conflict, NotFound, QueryRefused, TooLarge, TradewindError, Unavailable
 from tradewind.units import MIB
 
 router = page_router("/sql")
@@ -127,9 +127,12 @@ def save(
     sql: Sql,
     name: Annotated[str, Form(min_length=1, max_length=LONGEST_NAME, pattern=ONE_LINE)],
 ) -> Response:
-    """Keep a query under a name."""
-    with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-        kept = save_query(name, _plain(sql), author=visit.visitor, uow=uow, clock=parts.clock)
+    """Keep a query under a name; where that cannot be, its text stays in the editor."""
+    try:
+        with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
+            kept = save_query(name, _plain(sql), author=visit.visitor, uow=uow, clock=parts.clock)
+    except Conflict as refused:
+        return _page(request, visit, parts, status=HTTPStatus.CONFLICT, **_wrong(refused, _plain(sql)))
     said = "The saved query of that name is replaced." if kept.replaced else "The query is saved."
     return done(request, f"{HERE}?saved={kept.id}", said)
 

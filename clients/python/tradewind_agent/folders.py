@@ -1,5 +1,6 @@
 """Where the agent keeps its files: the XDG base folders, private to the user."""
 
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -61,10 +62,16 @@ def whole_or_not_at_all(path: Path) -> Iterator[Path]:
     """Where to write what is to be called ``path`` at the end of the block; what goes wrong leaves ``path`` as it was.
 
     What is no ordinary file, such as a pipe, is written to as it is.
+
+    Raises
+    ------
+    FileNotFoundError : there is no folder to put it into.
     """
     if path.exists() and not path.is_file():
         yield path
         return
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(path.parent))
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield draft

@@ -199,7 +199,10 @@ def test_a_saved_query_is_its_tenants_to_read_and_its_authors_to_change(analyst,
     query_id = kept.headers["Location"].rpartition("=")[2]
     with signed_in(api, person(parts, provider, "analyst")) as colleague:
         assert "SELECT 2 AS second</textarea>" in colleague.get(f"{HERE}?saved={query_id}").text
-        assert colleague.submit(f"{HERE}/save", sql="SELECT 3", name=name).status_code == 409
+        refused = colleague.submit(f"{HERE}/save", sql="SELECT 3", name=name)
+        assert refused.status_code == 409
+        assert "somebody else has saved a query as" in refused.text
+        assert "SELECT 3</textarea>" in refused.text
         assert colleague.submit(f"{HERE}/saved/{query_id}/remove").status_code == 403
     with signed_in(api, person(parts, tenant, "analyst")) as stranger:
         assert stranger.get(f"{HERE}?saved={query_id}").status_code == 404

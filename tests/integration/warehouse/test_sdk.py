@@ -129,6 +129,16 @@ def test_a_refused_query_leaves_the_file_of_an_earlier_one(user: dict[str, str],
     assert list(tmp_path.glob(".*")) == [path for path in tmp_path.glob(".*") if "rows" not in path.name]
 
 
+def test_a_file_in_a_folder_that_is_not_there_is_refused_by_the_folders_name(
+    user: dict[str, str], tmp_path: Path
+) -> None:
+    done = sql(user, "SELECT 1 AS one", "--output", str(tmp_path / "absent" / "rows.csv"))
+    assert done.code == 1
+    assert done.error.count("\n") <= 1
+    assert f"{tmp_path / 'absent'}" in done.error
+    assert ".rows.csv" not in done.error
+
+
 def test_the_command_ends_with_one_line_when_refused(user: dict[str, str]) -> None:
     done = sql(user, "SELEC 1")
     assert done.code == 1
