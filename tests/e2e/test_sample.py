@@ -1,5 +1,8 @@
 """``./run serve --sample``: every page has something true to show, and it is said to be sample data."""
 
+import os
+import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,8 +13,10 @@ import httpx
 import pytest
 
 from benchmarks.demo.stack import started
+from benchmarks.report import ROOT
 from benchmarks.sample import fill, rows, serve
 from services.settings import Settings
+from tests.integration.agent.command import environment
 from tests.ports import free_port
 from tradewind.errors import InvalidValue
 
@@ -89,6 +94,24 @@ def test_pages_say_that_it_is_sample_data(sample: Served) -> None:
         assert (
             "Sample data: transfers that the project recorded on emulated paths" in visitor.get("/admin/account").text
         )
+
+
+@pytest.mark.parametrize("guide", ["agent", "api"])
+def test_every_command_of_a_guide_works(guide: str, sample: Served, tmp_path: Path) -> None:
+    text = (ROOT / "docs" / f"{guide}.md").read_text(encoding="utf-8")
+    commands = "\n".join(re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    assert {"http://127.0.0.1:8080", "tw_…"} <= set(re.findall(r"http://127.0.0.1:8080|tw_…", commands))
+    commands = commands.replace("http://127.0.0.1:8080", sample.address).replace("tw_…", sample.key)
+    commands = commands.replace(":8090", f":{(port := free_port())}").replace("--port 8090", f"--port {port}")
+    done = subprocess.run(
+        ["bash", "-euxo", "pipefail", "-c", f"trap 'kill $(jobs -p) 2>&- || true' EXIT\n{commands}"],
+        cwd=tmp_path,
+        env=environment(tmp_path, PATH=os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
 
 
 def test_times_are_moved_by_whole_days_so_that_the_newest_is_of_yesterday() -> None:
