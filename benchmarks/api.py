@@ -77,14 +77,14 @@ def run(rounds: int, seconds: int, seed: int) -> list[Mapping[str, Measured]]:
             publish(client, environment, seed)
             for body in bodies:
                 _require_learned(client, body)
-            live = [_begun(client, asked) for asked in live_enquiries()]
+            live = [begun(client, asked) for asked in live_enquiries()]
             heartbeats = HeartbeatLoad(Path(folder), live, secret, first_sequence=SETTLING_TICKS)
 
         def measure(for_s: int) -> Mapping[str, Measured]:
             found = {name: load.run(address + path, for_s) for name, path in ROUTES.items()}
             for name, route in HEARTBEAT_ROUTES.items():
                 found[name] = heartbeats.run(address, route, for_s)
-                _empty_journal(environment["REDIS_URL"])
+                empty_journal(environment["REDIS_URL"])
             return found
 
         measure(WARM_UP_S)
@@ -96,7 +96,7 @@ def run(rounds: int, seconds: int, seed: int) -> list[Mapping[str, Measured]]:
     return measured
 
 
-def _begun(client: httpx.Client, enquiry: dict[str, Any]) -> LiveTransfer:
+def begun(client: httpx.Client, enquiry: dict[str, Any]) -> LiveTransfer:
     """A transfer that has its recommendation and its share, and has done what it was told for a while."""
     _require_learned(client, json.dumps(enquiry).encode())
     recommended = client.post(RECOMMEND, json=enquiry).raise_for_status().json()
@@ -114,7 +114,7 @@ def _begun(client: httpx.Client, enquiry: dict[str, Any]) -> LiveTransfer:
     return transfer.goes_on()
 
 
-def _empty_journal(redis_url: str) -> None:
+def empty_journal(redis_url: str) -> None:
     """No worker runs beside the load, so that what it would journal piles up."""
     with redis.Redis.from_url(redis_url) as store:
         store.delete(JOURNAL)

@@ -4,6 +4,8 @@ Links grow with the rows, 5,000 rows a link, because that is the harder form: wh
 link that grows costs less a row (`--rows-a-link 50000` shows it). Their ends are shared: eight links have one source,
 and all links share eight destinations, so that the transfers of an end grow with the rows.
 
+What a heartbeat, a recommendation and a row cost is measured beside it: `docs/scale.md` reckons with it.
+
 Rows are stored before the clock starts, see `benchmarks/scale/stored.py`; it stops when the release is in force. The
 workers are those of `./run serve`, two processes. Databases and figures are kept in `var/bench/scale`: a run that broke
 off goes on with the size that it had not done. Hosts need root, or leave to make namespaces.
@@ -14,6 +16,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from benchmarks.report import arguments, write
+from benchmarks.scale.costs import unit_costs
 from benchmarks.scale.growth import measured, summary
 from benchmarks.scale.hosts import cut_off
 from benchmarks.scale.stored import Size, tell
@@ -45,10 +48,11 @@ def main(argv: Sequence[str]) -> int:
         tell(f"no hosts: {reason}")
     whole, new_logs = zip(*results, strict=True)
     cases = [each for both in results for each in both if each is not None]
+    costs = unit_costs(seed=options.seed)
     write(
         "scale",
         quick=options.quick,
-        results=[*cases, *hosts],
+        results=[*cases, *hosts, *costs],
         summary=summary(whole, new_logs),
         started_at=started_at,
     )

@@ -14,6 +14,7 @@ import psutil
 from benchmarks.pipeline import growth_exponent, workers
 from benchmarks.processes import cpu_s, peak_rss_mb
 from benchmarks.report import Value, commit
+from benchmarks.scale.costs import kept_bytes
 from benchmarks.scale.stored import FOLDER, Size, Stored, add_new_logs, stored, tell
 from services.application.jobs import RefreshModels
 from services.bootstrap import Container, container
@@ -47,9 +48,10 @@ def measured(size: Size, *, seed: int, patience_s: float) -> tuple[Figures, Figu
     ):
         watch = Watch(worker, psutil.Process(data.server.process_id))
         whole: Figures = {"case": f"{size.links} links", "rows": size.rows}
-        whole |= refreshed(parts, data, watch, patience_s)
+        whole |= refreshed(parts, data, watch, patience_s) | kept_bytes(data)
         new_logs: Figures | None = None
         if whole["done"] == 1.0:
+            tell(f"{size}: {whole['seconds']:.0f} s")
             links = some_links(data, seed)
             add_new_logs(data, links, max(round(size.rows / size.links * NEW_ROWS), 1) * len(links), seed=seed + 1)
             watch = Watch(worker, psutil.Process(data.server.process_id))

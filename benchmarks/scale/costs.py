@@ -1,0 +1,144 @@
+"""What one heartbeat, recommendation or row costs in processor time, and what is kept of it in bytes.
+
+Requests come from wrk as fast as one API process answers them; processor time is read off the processes, so that other
+programs of the machine hardly touch it.
+"""
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, LiteralString
+
+import httpx
+import psutil
+import psycopg
+import redis
+
+from benchmarks.api import HEARTBEAT, RECOMMEND, begun, empty_journal, publish, service
+from benchmarks.api_cases import live_enquiries, requests
+from benchmarks.http_load import HeartbeatLoad, Load
+from benchmarks.live_transfers import SETTLING_TICKS
+from benchmarks.processes import cpu_s
+from benchmarks.report import Value
+from benchmarks.scale.stored import Stored
+from benchmarks.workload import ndjson_lines
+from services.application.export_logs import View
+from services.persistence.lake import Folder, ParquetLake
+from services.persistence.log_reader import LogReader
+from services.settings import Settings
+from services.telemetry import logger
+from workers.parts import WorkerParts
+
+SECONDS = 5
+UPLOADED_ROWS = 50_000
+
+
+def unit_costs(*, seed: int) -> list[dict[str, Value]]:
+    """Of requests of agents, by the part of the service that has the work; µs of a processor each."""
+    bodies = [json.dumps(body).encode() for body in requests()]
+    with tempfile.TemporaryDirectory() as name, service(Path(name)) as (address, secret, environment):
+        folder, found = Path(name), []
+        with httpx.Client(base_url=address, headers={"Authorization": f"Bearer {secret}"}, timeout=600) as client:
+            publish(client, environment, seed)
+            load = Load(folder, bodies, secret)
+            live = [begun(client, asked) for asked in live_enquiries()]
+            heartbeats = HeartbeatLoad(folder, live, secret, first_sequence=SETTLING_TICKS)
+            empty_journal(environment["REDIS_URL"])
+            parts = processes(environment)
+
+            def recommended() -> float:
+                return SECONDS * load.run(address + RECOMMEND, SECONDS).rps
+
+            def told() -> float:
+                return SECONDS * heartbeats.run(address, HEARTBEAT, SECONDS).rps
+
+            def uploaded() -> float:
+                lines = b"".join(ndjson_lines(UPLOADED_ROWS, links=10, seed=seed))
+                client.post("/v1/logs", content=lines).raise_for_status()
+                return UPLOADED_ROWS
+
+            recommended()  # warms up
+            found.append({"case": "a recommendation", **cost(recommended, parts)})
+            found.append({"case": "a heartbeat, answered", **cost(told, parts)})
+            found.append({"case": "a heartbeat, stored", **journalled(environment, parts)})
+            found.append({"case": "an uploaded row", **cost(uploaded, parts)})
+    return found
+
+
+def processes(environment: Mapping[str, str]) -> dict[str, psutil.Process]:
+    """Of the service: the first process of each part."""
+    with psycopg.connect(environment["DATABASE_URL"]) as connection:
+        database = psutil.Process(connection.info.backend_pid).parent()
+    with redis.Redis.from_url(environment["REDIS_URL"]) as client:
+        queues = psutil.Process(client.info("server")["process_id"])
+    children = psutil.Process().children(recursive=True)
+    (api,) = (each for each in children if "benchmarks.api_app:app" in each.cmdline())
+    assert database is not None
+    return {"api": api, "database": database, "redis": queues}
+
+
+def cost(work: Callable[[], float], parts: Mapping[str, psutil.Process]) -> dict[str, Value]:
+    """Of each of the requests or rows that ``work`` says it has done."""
+    before = {name: cpu_s(each) for name, each in parts.items()}
+    count = work()
+    spent = {name: cpu_s(each) - before[name] for name, each in parts.items()}
+    return {"count": round(count)} | {f"{name}_us": 1e6 * spent_s / count for name, spent_s in spent.items()}
+
+
+def journalled(environment: Mapping[str, str], parts: Mapping[str, psutil.Process]) -> dict[str, Value]:
+    """What the journal and the database have to do with the heartbeats that wait."""
+    settings = Settings(data_folder=Path("/nonexistent"))
+    with Path("/dev/null").open("w") as output:
+        log = logger("costs", output=output)
+        worker = WorkerParts.open(environment["DATABASE_URL"], environment["REDIS_URL"], settings=settings, log=log)
+        spent_s = 0.0
+
+        def stored() -> float:
+            nonlocal spent_s
+            began_s, count = time.process_time(), 0
+            while run := worker.journal.run():
+                if not run.stored and not run.dropped:
+                    break
+                count += run.stored
+            spent_s = time.process_time() - began_s
+            return count
+
+        others = {name: parts[name] for name in ("database", "redis")}
+        found = cost(stored, others)
+        worker.close()
+    count: Any = found["count"]
+    with psycopg.connect(environment["DATABASE_URL"]) as connection:
+        kept = bytes_of(connection, "transfer_samples.*")
+    return found | {"workers_us": 1e6 * spent_s / count, "database_bytes": kept / count}
+
+
+def kept_bytes(data: Stored) -> dict[str, Value]:
+    """Bytes of the database a row and a model, and of Parquet a row of one day."""
+    rows, models = _count(data, "transfer_logs"), _count(data, "link_models")
+    (day,) = (
+        data.admin.execute("SELECT (min(started_at) + interval '3 days')::date FROM transfer_logs").fetchone() or ()
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        reader = LogReader(data.database_url)
+        written = ParquetLake(Folder(Path(folder)), reader).write(View.TRANSFERS, data.tenant_id, day)
+        reader.close()
+    return {
+        "database_bytes_a_row": bytes_of(data.admin, "transfer_logs.*") / rows,
+        "parquet_bytes_a_row": written.bytes / written.rows,
+        "database_bytes_a_model": bytes_of(data.admin, "link_models|clusters|surfaces|sla_partitions") / max(models, 1),
+    }
+
+
+def _count(data: Stored, table: LiteralString) -> int:
+    (count,) = data.admin.execute(f"SELECT count(*) FROM {table}").fetchone() or (0,)
+    return int(count)
+
+
+def bytes_of(connection: psycopg.Connection, tables: str) -> float:
+    """Tables, their indexes and what they keep aside."""
+    (total,) = connection.execute(
+        "SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = 'r' AND relname ~ %s", [f"^({tables})$"]
+    ).fetchone() or (0,)
+    return float(total)
