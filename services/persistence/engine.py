@@ -8,6 +8,10 @@ MAX_OVERFLOW = 20
 POOL_PATIENCE_S = 10.0
 CONNECT_PATIENCE_S = 5
 
+SERVER_IS_GONE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4, "tcp_user_timeout": 30_000}
+"""When a connection ends whose server fell silent: after half a minute, as in the other direction (see ``roles``). By
+default who waits for an answer that was lost on its way waits for two hours."""
+
 
 def sqlalchemy_url(libpq_url: str) -> str:
     """The URL of the psycopg dialect for a libpq URL."""
@@ -23,7 +27,7 @@ def pooled_engine(libpq_url: str) -> Engine:
         max_overflow=MAX_OVERFLOW,
         pool_timeout=POOL_PATIENCE_S,
         pool_pre_ping=True,
-        connect_args={"connect_timeout": CONNECT_PATIENCE_S, "application_name": "tradewind"},
+        connect_args={"connect_timeout": CONNECT_PATIENCE_S, "application_name": "tradewind", **SERVER_IS_GONE},
     )
 
 
@@ -33,5 +37,7 @@ def unpooled_engine(libpq_url: str) -> Engine:
     From the pool it could wait for ever on the very requests that wait for it.
     """
     return create_engine(
-        sqlalchemy_url(libpq_url), poolclass=NullPool, connect_args={"connect_timeout": CONNECT_PATIENCE_S}
+        sqlalchemy_url(libpq_url),
+        poolclass=NullPool,
+        connect_args={"connect_timeout": CONNECT_PATIENCE_S, **SERVER_IS_GONE},
     )

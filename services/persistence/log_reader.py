@@ -10,9 +10,11 @@ from uuid import UUID
 
 import adbc_driver_postgresql.dbapi as adbc
 import pyarrow as pa
+from psycopg.conninfo import make_conninfo
 
 from services.application.export_logs import View
 from services.application.learned import StoredLink
+from services.persistence.engine import SERVER_IS_GONE
 from tradewind.errors import Unavailable
 
 BATCH_BYTES = 8 * 2**20
@@ -151,7 +153,7 @@ class LogReader:
     def _connected(self) -> adbc.Connection:
         """A new connection; the first one is kept, because it has learned the types of the database."""
         if self._first is None:
-            self._first = adbc.connect(self._database_url)
+            self._first = adbc.connect(make_conninfo(self._database_url, **SERVER_IS_GONE))
         return self._first.adbc_clone()
 
     def close(self) -> None:

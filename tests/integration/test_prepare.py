@@ -1,11 +1,15 @@
 """`python -m services.prepare`, as in Compose: an empty server over TCP, and URLs with passwords in files."""
 
+import os
+import socket
+
 import psycopg
 import pytest
 
 from services.application.authenticate import Scope
 from services.bootstrap import container
 from services.embedded.postgres import EmbeddedPostgres
+from services.persistence.engine import pooled_engine
 from services.prepare import main
 
 URLS = ("DATABASE_URL", "TRADEWIND_ADMIN_DATABASE_URL", "REDIS_URL")
@@ -74,6 +78,22 @@ def test_the_locks_of_a_host_that_fell_silent_are_held_for_half_a_minute(prepare
         )
     assert idle + interval * count == 30
     assert unacknowledged_ms == 30_000
+
+
+def test_a_database_that_fell_silent_is_waited_for_half_a_minute(prepared, urls):
+    engine = pooled_engine(urls["DATABASE_URL"])
+    with engine.connect() as connection, socket.socket(fileno=os.dup(driver_of(connection).fileno())) as used:
+        idle, interval, count, unacknowledged_ms = (
+            used.getsockopt(socket.IPPROTO_TCP, option)
+            for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT, socket.TCP_USER_TIMEOUT)
+        )
+    engine.dispose()
+    assert idle + interval * count == 30
+    assert unacknowledged_ms == 30_000
+
+
+def driver_of(connection):
+    return connection.connection.driver_connection
 
 
 def test_keys_of_one_name_are_of_one_tenant(prepared, urls, capsys):
