@@ -37,6 +37,7 @@ __all__ = [
     "admin_database_url",
     "api",
     "database_url",
+    "empty_database",
     "logs",
     "parts",
     "postgres",
@@ -77,6 +78,16 @@ def admin_database_url(postgres: EmbeddedPostgres) -> Iterator[str]:
     with psycopg.connect(postgres.url(database="postgres"), autocommit=True) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(TEMPLATE)))
         prepare_roles(postgres.url(database=name))  # what a database lets in is not copied with it
+        yield postgres.url(database=name)
+        admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def empty_database(postgres: EmbeddedPostgres) -> Iterator[str]:
+    """The superuser's URL of a database without a schema."""
+    name = f"empty_{uuid4().hex}"
+    with psycopg.connect(postgres.url(database="postgres"), autocommit=True) as admin:
+        admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
         yield postgres.url(database=name)
         admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 

@@ -1,5 +1,27 @@
 """Real PostgreSQL, Valkey and API for every test of this folder."""
 
-from tests.stack import admin_database_url, api, database_url, logs, parts, postgres, redis_url, tenant, valkey
+from tests.stack import (
+    admin_database_url,
+    api,
+    database_url,
+    empty_database,
+    logs,
+    parts,
+    postgres,
+    redis_url,
+    tenant,
+    valkey,
+)
 
-__all__ = ["admin_database_url", "api", "database_url", "logs", "parts", "postgres", "redis_url", "tenant", "valkey"]
+__all__ = [
+    "admin_database_url",
+    "api",
+    "database_url",
+    "empty_database",
+    "logs",
+    "parts",
+    "postgres",
+    "redis_url",
+    "tenant",
+    "valkey",
+]

@@ -1,11 +1,9 @@
 """The schema on real PostgreSQL: up and down, in step with the tables, and each tenant its own rows."""
 
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from typing import Any
-from uuid import uuid4
 
 import psycopg
 import pytest
@@ -15,7 +13,6 @@ from psycopg import sql
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from services.embedded.postgres import EmbeddedPostgres
 from services.persistence import migrate
 from services.persistence.engine import sqlalchemy_url
 from services.persistence.patience import Patience
@@ -34,32 +31,6 @@ TENANTS_TABLES = """
 
 def names(connection: psycopg.Connection, query: str) -> list[str]:
     return [row[0] for row in connection.execute(query)]
-
-
-@pytest.fixture
-def empty_database(postgres: EmbeddedPostgres) -> Iterator[str]:
-    """The superuser's URL of a database without a schema."""
-    name = f"empty_{uuid4().hex}"
-    with psycopg.connect(postgres.url(database="postgres"), autocommit=True) as admin:
-        admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
-        yield postgres.url(database=name)
-        admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
-
-
-def test_migrations_go_up_down_and_up_again(empty_database: str) -> None:
-    prepare_roles(empty_database)
-    tables = (
-        "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') ORDER BY 1"
-    )
-    functions = "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1"
-    migrate.upgrade(empty_database)
-    with psycopg.connect(empty_database, autocommit=True) as admin:
-        first = names(admin, tables), names(admin, functions)
-        admin.execute("SELECT ensure_log_partitions(ARRAY['2026-01-01']::date[])")
-        migrate.downgrade(empty_database, migrate.BASE)
-        assert (names(admin, tables), names(admin, functions)) == (["alembic_version"], [])
-        migrate.upgrade(empty_database)
-        assert (names(admin, tables), names(admin, functions)) == first
 
 
 def test_several_processes_may_migrate_at_once(empty_database: str) -> None:
