@@ -41,6 +41,7 @@ from services.queue.quote_recorder import QuoteRecorder
 from services.queue.sessions import RedisSessions
 from services.queue.shared_rates import RedisLevels
 from services.queue.short_memory import RedisMemory
+from services.readiness import Readiness, require_redis
 from services.telemetry import Event, Metrics, logger
 from services.tracing import Tracing
 
@@ -127,6 +128,7 @@ class Container:
     passwords: Passwords
     pending_sign_ins: ShortMemory
     options: Options
+    readiness: Readiness
 
 
 @contextmanager
@@ -197,6 +199,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             passwords=Passwords(),
             pending_sign_ins=RedisMemory(client),
             options=options,
+            readiness=Readiness((store.require_ready, partial(require_redis, client)), log),
         )
 
 

@@ -23,7 +23,7 @@ from services.application.authenticate import Scope, new_secret
 from services.application.manage_keys import create_key, register_tenant
 from services.application.users import ROLES, add_user, let_in_again
 from services.bootstrap import Container, container
-from services.persistence.migrate import has_come
+from services.persistence.condition import condition_of
 from services.persistence.patience import Patience
 from services.persistence.store import prepare_database
 from services.settings import Settings
@@ -123,16 +123,16 @@ def _wait(settings: Settings, patience_s: float) -> None:
     """
     if settings.database_url is None:
         raise InvalidValue("DATABASE_URL", "must be set")
+    require_ready = condition_of(settings.database_url)
     deadline = time.monotonic() + patience_s
     while True:
-        missing = Unavailable("the schema of this version is not there yet: run python -m services.prepare database")
         try:
-            if has_come(settings.database_url):
-                return
-        except Unavailable as away:
-            missing = away
-        if time.monotonic() >= deadline:
-            raise missing
+            require_ready()
+        except Unavailable:
+            if time.monotonic() >= deadline:
+                raise
+        else:
+            return
         time.sleep(POLL_S)
 
 

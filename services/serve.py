@@ -11,7 +11,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -19,6 +20,7 @@ from typing import IO
 from services.application.authenticate import Scope, sha256_of
 from services.bootstrap import Container, container
 from services.embedded.backends import Backends, backends
+from services.embedded.errors import CannotStart, Displaced
 from services.embedded.keeper import end_with_parent, received_signals, wake_on_signals
 from services.prepare import FIRST_LOGIN, FIRST_TENANT, new_key, new_login, prepared_database
 from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
@@ -27,6 +29,7 @@ from tradewind.errors import InvalidValue, TradewindError
 
 ROOT = Path(__file__).resolve().parents[1]
 POLL_S = 0.2
+REVIVAL_PAUSE_S = 5.0
 KEEP_ALIVE_S = 150  # longer than agents and proxies keep an idle connection: a request sent while we close it is lost
 STOP_STEPS = ((signal.SIGTERM, 10.0), (signal.SIGQUIT, 5.0))  # Celery: finish the task, then drop it to be redelivered
 STREAMS_END_S = 5  # pages that follow what goes on would keep a server from ending
@@ -39,8 +42,14 @@ METRICS_PORT = "TRADEWIND_WORKER_METRICS_PORT"
 OF_WORKERS = ("PROMETHEUS_MULTIPROC_DIR", "PROMETHEUS_MULTIPROC_DIR_FILE", METRICS_PORT, f"{METRICS_PORT}_FILE")
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = ()) -> int:
     """Serve; return 0 when asked to stop, 1 if a part failed, 2 for wrong settings."""
+    ArgumentParser(
+        prog="python -m services.serve",
+        description=__doc__,
+        epilog="Settings are variables of the environment: docs/operations.md.",
+        formatter_class=RawDescriptionHelpFormatter,
+    ).parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         settings = Settings.from_environment(os.environ, data_folder=ROOT / "var")
@@ -104,12 +113,12 @@ def serve(settings: Settings, found: Backends) -> int:
     with running(commands(settings), environment, own=worker_environments(settings)) as processes:
         wake = wake_on_signals()
         told = False
+        revival = Revival(found)
         while not {signal.SIGTERM, signal.SIGINT} & set(received_signals(wake, POLL_S)):
             for name, process in processes.items():
                 if process.poll() is not None:
                     return _fail(f"{name} ended with exit code {process.returncode}; stopping the rest", 1)
-            for server in found.revive():
-                _say(f"{server} had ended, and was started again")
+            revival.look(_say)
             if not told and _listens(settings):
                 address = f"http://{settings.host}:{settings.port}"
                 _say(f"API and pages: {address}")
@@ -119,6 +128,36 @@ def serve(settings: Settings, found: Backends) -> int:
                 _say(f"data: {settings.data_folder}   stop: Ctrl-C")
                 told = True
     return 0
+
+
+class Revival:
+    """Starts embedded servers again that have ended; one that does not start, as on a full disk, is tried on and on."""
+
+    def __init__(self, backends: Backends) -> None:
+        self._backends = backends
+        self._told: str | None = None
+        self._next_try_s = 0.0
+
+    def look(self, say: Callable[[str], None]) -> None:
+        """Raises
+        ------
+        Displaced : a server can no more be where the others look for it.
+        """
+        if time.monotonic() < self._next_try_s:
+            return
+        try:
+            revived = self._backends.revive()
+        except Displaced:
+            raise
+        except CannotStart as error:
+            self._next_try_s = time.monotonic() + REVIVAL_PAUSE_S
+            if str(error) != self._told:
+                self._told = str(error)
+                say(f"{error}; trying again")
+            return
+        for server in revived:
+            say(f"{server} had ended, and was started again")
+            self._told = None
 
 
 def first_key(parts: Container, kept_in: Path) -> str:
@@ -257,4 +296,4 @@ def _fail(reason: object, code: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

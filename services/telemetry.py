@@ -54,6 +54,8 @@ class Event(StrEnum):
     TRACES_NOT_SENT = "traces.not_sent"
     JOURNAL_WAITS = "journal.waits"
     HEARTBEAT_DROPPED = "heartbeat.dropped"
+    NOT_READY = "not_ready"
+    READY_AGAIN = "ready_again"
 
 
 def logger(process: str, *, output: TextIO) -> FilteringBoundLogger:

@@ -6,6 +6,7 @@ does nothing the second time. Each worker process opens its own connections afte
 
 import os
 import sys
+import time
 import warnings
 from collections.abc import Mapping
 from datetime import timedelta
@@ -16,7 +17,9 @@ from celery.platforms import SecurityWarning
 from kombu.entity import Queue
 from threadpoolctl import threadpool_limits
 
+from services.persistence.condition import condition_of
 from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
+from services.readiness import Readiness
 from services.settings import Settings
 from services.telemetry import logger
 from services.tracing import check_tracing, tracing_from
@@ -27,6 +30,9 @@ from workers.schedule import JOURNAL, QUOTES, beat_schedule
 
 VISIBILITY_TIMEOUT_S = 600
 """A message whose worker host died is delivered again after this long; the sweep is faster."""
+
+WAIT_S = 1.0
+"""Between two looks for a database that is away, or whose migrations have not run."""
 
 MAX_TASKS_A_PROCESS = 2_000
 """A process is replaced after this many tasks, so that fragmentation of its heap has an end."""
@@ -81,6 +87,12 @@ def application(settings: Settings) -> Celery:
                 serve_metrics(host, port, folder)
             except OSError as error:
                 raise SystemExit(f"workers: TRADEWIND_WORKER_METRICS_PORT: {port}: {error.strerror}") from None
+
+    @signals.worker_init.connect(weak=False)
+    def wait_for_the_store(**_: object) -> None:
+        # A task that finds no tables would be tried a few times and given up; the broker keeps it for any time.
+        readiness = Readiness((condition_of(database_url),), logger("worker", output=sys.stderr))
+        readiness.wait(lambda: time.sleep(WAIT_S))
 
     @signals.worker_process_init.connect(weak=False)
     def open_parts(**_: object) -> None:

@@ -12,6 +12,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from services.persistence.migrate import Step
+
 LAID = "2026_11_22_2500"
 """Up to here migrations lay the first schema: edited in place until the first release, they run on no data."""
 
@@ -48,11 +50,14 @@ _BODIES = re.compile(r"\$(\w*)\$.*?\$\1\$|'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/", re
 _OF_ALEMBIC = re.compile(r"\balembic_version\b")
 
 
-def refusals(sql: str, step: str | None) -> Iterator[str]:
-    """What is wrong with the SQL of a migration of that step; nothing if it may land."""
+def refusals(sql: str, said: Step) -> Iterator[str]:
+    """What is wrong with the SQL of a migration that says this of itself; nothing if it may land."""
+    step = said.kind
     if step not in STEPS:
         yield f"step = {step!r}: must be one of {', '.join(map(repr, STEPS))}"
         return
+    if (step == "contract") != (said.since is not None):
+        yield f"since = {said.since!r}: a 'contract', and nothing else, says from which migration on code does without"
     yield from _by_squawk(sql, excluded=(*OTHERWISE_SEEN_TO, *(OF_A_CONTRACT if step == "contract" else ())))
     for statement in _statements(sql):
         if step != "backfill" and _CHANGES_ROWS.match(statement):

@@ -3,14 +3,12 @@
 No key is needed and none helps.
 """
 
-import redis
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from services.api.dependencies import Parts
 from services.api.problems import Problem
 from services.telemetry import StateMetrics
-from tradewind.errors import Unavailable
 
 router = APIRouter(tags=["probes"])
 
@@ -23,13 +21,8 @@ async def health() -> dict[str, str]:
 
 @router.get("/readyz", responses={503: {"model": Problem}})
 def readiness(parts: Parts) -> dict[str, str]:
-    """The process can serve: the database answers with the right schema, and Redis answers."""
-    if not parts.store.schema_is_current():
-        raise Unavailable("the database's schema is not that of this version; run the migrations")
-    try:
-        parts.client.ping()
-    except redis.RedisError:
-        raise Unavailable("Redis does not answer") from None
+    """The process can serve: the database answers with a schema that it knows, and it and Redis take data."""
+    parts.readiness.require()
     return {"status": "ready"}
 
 

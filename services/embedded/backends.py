@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from services.embedded.errors import CannotStart
+from services.embedded.errors import Displaced
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.supervision import EmbeddedServer
 from services.embedded.valkey import EmbeddedValkey
@@ -33,13 +33,14 @@ class Backends:
 
         Raises
         ------
-        CannotStart : one does not start, or no more under its address.
+        CannotStart : one does not start.
+        Displaced : one started, but no more under its address.
         """
         revived = tuple(server.name for server in self.embedded if server.revive())
         for server in self.embedded:
             address = self.redis_url if isinstance(server, EmbeddedValkey) else self.admin_database_url
             if isinstance(server, EmbeddedValkey | EmbeddedPostgres) and server.url() != address:
-                raise CannotStart(f"{server.name} has ended, and another program has taken its port since")
+                raise Displaced(f"{server.name} has ended, and another program has taken its port since")
         return revived
 
 

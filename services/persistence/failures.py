@@ -9,6 +9,23 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 
 from tradewind.errors import Conflict, Unavailable
 
+REASONS = {
+    "certificate has expired": "its certificate has expired",
+    "certificate": "its certificate is not accepted",
+    "Connection refused": "nothing listens at its address",
+    "could not translate host name": "no address is known for its name",
+    "failed to resolve host": "no address is known for its name",
+    "password authentication failed": "it refuses the password",
+    "timeout expired": "it took too long to answer",
+    "connection timeout": "it took too long to answer",
+    "too many clients": "it has no connection left",
+    "remaining connection slots": "it has no connection left",
+    "starting up": "it is starting",
+    "shutting down": "it is stopping",
+    "No space left on device": "its disk is full",
+}
+"""What drivers say → what callers are told: no address, login or path of the server."""
+
 
 def as_unavailable(error: BaseException) -> Unavailable | None:
     """The retryable error that ``error`` stands for, if it is one.
@@ -16,8 +33,14 @@ def as_unavailable(error: BaseException) -> Unavailable | None:
     Lost connections, an exhausted pool, deadlocks, timeouts and a full disk all pass; nothing was committed.
     """
     cause = error.orig if isinstance(error, DBAPIError) else error
-    if isinstance(cause, psycopg.OperationalError | PoolExhausted):
-        return Unavailable("the database does not answer now; try again")
+    match cause:
+        case psycopg.errors.DiskFull():
+            return Unavailable("the database's disk is full: nothing of this was stored; try again when it has room")
+        case psycopg.errors.ReadOnlySqlTransaction():
+            return Unavailable("the database takes no data now: it is read-only; try again")
+        case psycopg.OperationalError() | PoolExhausted():
+            why = next((reason for told, reason in REASONS.items() if told in str(cause)), None)
+            return Unavailable(f"the database does not answer now{f' ({why})' if why else ''}; try again")
     return None
 
 

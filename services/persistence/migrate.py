@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.resources import files
 from io import StringIO
 
@@ -10,17 +11,17 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
-from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.pool import NullPool
 
-from services.persistence.engine import CONNECT_PATIENCE_S, sqlalchemy_url, unpooled_engine
-from services.persistence.failures import unavailable_when_away
+from services.persistence.engine import CONNECT_PATIENCE_S, sqlalchemy_url
 from services.persistence.patience import PATIENCE, Patience, told_apart
 from services.persistence.roles import APP, OWNER
-from tradewind.errors import Conflict
+from tradewind.errors import Conflict, Unavailable
 
 HEAD = "head"
 BASE = "base"
+BASE_OF_ALL = "0"
+"""Before every revision, which begins with a year."""
 
 
 def upgrade(admin_url: str, revision: str = HEAD, *, patience: Patience = PATIENCE) -> None:
@@ -35,6 +36,7 @@ def upgrade(admin_url: str, revision: str = HEAD, *, patience: Patience = PATIEN
         _refuse_unknown(connection)
         command.upgrade(config, revision)
         connection.execute(text(f"GRANT SELECT ON alembic_version TO {APP}"))  # readiness asks for the version
+        _say_who_is_served(connection)
         connection.commit()
 
 
@@ -61,11 +63,27 @@ def sql_of(revision: str) -> str:
     return output.getvalue()
 
 
-def steps() -> Mapping[str, str | None]:
-    """What each migration says it is, oldest first: revision → step; None if it says nothing."""
-    newest_first = ScriptDirectory.from_config(_config()).walk_revisions()
-    found = {each.revision: getattr(each.module, "step", None) for each in newest_first}
-    return dict(reversed(found.items()))
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a migration says of itself; None where it says nothing.
+
+    Attributes
+    ----------
+    kind : expand, backfill or contract.
+    since : of a contract, the migration from which on code does without what is taken away.
+    """
+
+    kind: str | None
+    since: str | None
+
+
+def steps() -> Mapping[str, Step]:
+    """Every migration, oldest first: revision → what it is."""
+    newest_first = list(ScriptDirectory.from_config(_config()).walk_revisions())
+    return {
+        each.revision: Step(getattr(each.module, "step", None), getattr(each.module, "since", None))
+        for each in reversed(newest_first)
+    }
 
 
 def current_revision(connection: Connection) -> str | None:
@@ -73,19 +91,43 @@ def current_revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def has_come(database_url: str) -> bool:
-    """Whether the schema that this code was written for is there, or one that came after it.
+def require_known(connection: Connection) -> None:
+    """Ask whether this code knows the schema behind ``connection``, or was said to get on with it.
 
     Raises
     ------
-    Unavailable : the database does not answer, or not to this login.
+    Unavailable : which schema it has and which is wanted.
     """
-    with unavailable_when_away(), unpooled_engine(database_url).connect() as connection:
-        try:
-            found = current_revision(connection)
-        except ProgrammingError:  # while the first migrations run, the application may not read the version
-            return False
-    return found == head_revision() or (found is not None and found not in steps())
+    found, newest = current_revision(connection), head_revision()
+    if found == newest:
+        return
+    if found is None:
+        raise Unavailable(f"the database has no schema: run the migrations up to {newest}")
+    if found in steps():
+        raise Unavailable(f"the database's schema {found} is older than {newest} of this version: run the migrations")
+    oldest = _oldest_served(connection, found)
+    if oldest is None or newest < oldest:
+        raise Unavailable(f"the database's schema {found} is newer than {newest} of this version: run a newer version")
+
+
+def _oldest_served(connection: Connection, revision: str) -> str | None:
+    """The oldest code, by its newest migration, that gets on with this schema; None if nobody said."""
+    told = connection.scalar(text("SELECT obj_description(to_regclass('alembic_version'), 'pg_class')"))
+    words = (told or "").split()
+    return words[-1] if words[:1] == [revision] else None
+
+
+def _say_who_is_served(connection: Connection) -> None:
+    """Leave word for versions before this one, which do not know the schema, whether they get on with it.
+
+    They do until something is taken away: a contracting migration says in ``since`` from which migration on code does
+    without. The word names the schema that it is about, should another tool set another.
+    """
+    found = current_revision(connection) or BASE_OF_ALL
+    oldest = max(
+        (step.since for revision, step in steps().items() if revision <= found and step.since), default=BASE_OF_ALL
+    )
+    connection.execute(text(f"COMMENT ON TABLE alembic_version IS '{found} serves {oldest}'"))
 
 
 def _config() -> Config:

@@ -9,6 +9,7 @@ from services.application.limits import Limits
 from services.application.ports import Outbox
 from services.application.snapshot import Index
 from services.persistence import migrate
+from services.persistence.condition import require_ready
 from services.persistence.engine import pooled_engine, unpooled_engine
 from services.persistence.failures import unavailable_when_away
 from services.persistence.patience import PATIENCE, Patience
@@ -68,10 +69,14 @@ class Store:
         with self.unit_of_work(tenant_id) as uow:
             return uow.models.get(model_id)
 
-    def schema_is_current(self) -> bool:
-        """Whether the database answers with the schema that this code was written for."""
-        with unavailable_when_away(), self._engine.connect() as connection:
-            return migrate.current_revision(connection) == migrate.head_revision()
+    def require_ready(self) -> None:
+        """Ask whether the database has a schema that this code knows, and takes data.
+
+        Raises
+        ------
+        Unavailable : with what is missing.
+        """
+        require_ready(self._engine)
 
     def close(self) -> None:
         self._engine.dispose()

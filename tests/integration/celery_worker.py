@@ -52,8 +52,8 @@ class Worker:
 
 
 @contextmanager
-def worker(environment: dict[str, str], folder: Path, *options: str) -> Iterator[Worker]:
-    """A worker that takes jobs already; nothing of it is left afterwards.
+def worker(environment: dict[str, str], folder: Path, *options: str, waiting: bool = False) -> Iterator[Worker]:
+    """A worker that takes jobs already, unless it has to wait for its database; nothing of it is left afterwards.
 
     Parameters
     ----------
@@ -73,7 +73,8 @@ def worker(environment: dict[str, str], folder: Path, *options: str) -> Iterator
             start_new_session=True,
         )
     try:
-        wait_until_ready(process, environment["REDIS_URL"], log)
+        if not waiting:
+            wait_until_ready(process, environment["REDIS_URL"], log)
         yield Worker(process, log)
         process.terminate()
         process.wait(PATIENCE_S)

@@ -1,11 +1,88 @@
 """Probes of a running API, on real PostgreSQL and Valkey, as the application's ordinary role."""
 
 import httpx
+import psycopg
+import pytest
+
+from services.bootstrap import container
+from services.persistence import migrate
+from tests.ports import free_port
+from tests.stack import serving
+
+HEAD = migrate.head_revision()
+EARLIER = list(migrate.steps())[-2]
+
+
+def readiness(address):
+    """Status and reason; the process itself answers in any case."""
+    assert httpx.get(f"{address}/healthz").status_code == 200
+    answer = httpx.get(f"{address}/readyz", timeout=30)
+    return answer.status_code, answer.json().get("detail")
+
+
+@pytest.fixture
+def schema(admin_database_url):
+    """Sets the name of the schema, with a word of who is served; as it was afterwards."""
+    with psycopg.connect(admin_database_url, autocommit=True) as admin:
+
+        def named(revision, word=None):
+            admin.execute("UPDATE alembic_version SET version_num = %s", [revision])
+            if word is not None:
+                admin.execute(f"COMMENT ON TABLE alembic_version IS '{word}'")
+
+        yield named
+        named(HEAD, f"{HEAD} serves 0")
 
 
 def test_a_process_on_a_current_schema_is_ready(api):
-    assert httpx.get(f"{api}/readyz").status_code == 200
+    assert readiness(api) == (200, None)
 
 
-def test_a_living_process_says_so(api):
-    assert httpx.get(f"{api}/healthz").status_code == 200
+def test_an_older_schema_is_told_with_what_is_to_be_done(api, schema):
+    schema(EARLIER)
+    assert readiness(api) == (
+        503,
+        f"the database's schema {EARLIER} is older than {HEAD} of this version: run the migrations",
+    )
+    schema(HEAD)
+    assert readiness(api) == (200, None)
+
+
+def test_a_newer_schema_is_served_on_until_something_is_taken_away(api, schema):
+    newer = "2999_01_01_0000"
+    told = f"the database's schema {newer} is newer than {HEAD} of this version: run a newer version"
+    schema(newer)
+    assert readiness(api) == (503, told)
+    schema(newer, f"{newer} serves {EARLIER}")
+    assert readiness(api) == (200, None)
+    schema(newer, f"{newer} serves 2998_12_31_0000")
+    assert readiness(api) == (503, told)
+
+
+def test_who_migrates_leaves_word_that_all_code_so_far_is_served(admin_database_url):
+    with psycopg.connect(admin_database_url) as admin:
+        word = admin.execute("SELECT obj_description('alembic_version'::regclass, 'pg_class')").fetchone()
+    assert word == (f"{HEAD} serves 0",)
+
+
+@pytest.mark.parametrize(
+    ("away", "told"),
+    [
+        ("database", "the database does not answer now (nothing listens at its address); try again"),
+        ("redis", "Redis does not answer"),
+    ],
+)
+def test_a_part_that_is_away_is_told_without_its_address(away, told, database_url, redis_url):
+    nowhere = f"127.0.0.1:{free_port()}"
+    urls = {
+        "database_url": f"postgresql://tradewind_app:secret@{nowhere}/t" if away == "database" else database_url,
+        "redis_url": f"redis://:secret@{nowhere}/0" if away == "redis" else redis_url,
+    }
+    with container(**urls) as parts, serving(parts) as address:
+        assert readiness(address) == (503, told)
+
+
+def test_a_database_that_is_a_copy_takes_no_data(database_url, redis_url):
+    copy = f"{database_url}&options=-c%20default_transaction_read_only%3Don"
+    with container(database_url=copy, redis_url=redis_url) as parts, serving(parts) as address:
+        assert readiness(address) == (503, "the database takes no data now: it is read-only; try again")

@@ -54,15 +54,23 @@ def as_migration(sql: str) -> str:
     return f"BEGIN;\n\n{sql};\n\n{own};\nCOMMIT;\n"
 
 
+def said(step: str | None) -> migrate.Step:
+    return migrate.Step(step, LAID if step == "contract" else None)
+
+
 @pytest.mark.parametrize(("step", "sql"), HARMLESS.values(), ids=HARMLESS)
 def test_what_a_service_in_use_does_not_notice_may_land(step, sql):
-    assert list(refusals(as_migration(sql), step)) == []
+    assert list(refusals(as_migration(sql), said(step))) == []
 
 
 @pytest.mark.parametrize(("step", "sql", "reason"), REFUSED.values(), ids=REFUSED)
 def test_what_would_stop_a_service_or_the_version_before_is_refused(step, sql, reason):
-    found = list(refusals(as_migration(sql), step))
+    found = list(refusals(as_migration(sql), said(step)))
     assert any(reason in each for each in found), found
+
+
+def test_a_contract_says_from_when_on_code_does_without():
+    assert any("from which migration on" in each for each in refusals("DROP TABLE t;", migrate.Step("contract", None)))
 
 
 def test_the_sql_of_a_migration_is_read_without_a_database():

@@ -1,0 +1,35 @@
+"""Whether the database can be worked with: it answers, has a schema that this code knows, and takes data."""
+
+from functools import partial
+
+import psycopg
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import ProgrammingError
+
+from services.persistence import migrate
+from services.persistence.engine import unpooled_engine
+from services.persistence.failures import unavailable_when_away
+from tradewind.errors import Unavailable
+
+_TAKES_DATA = text("CREATE TEMPORARY TABLE taking_data ON COMMIT DROP AS SELECT 1 AS row")
+"""Needs a page on the disk of the database, and a server that is nobody's copy; rolled back."""
+
+
+def require_ready(engine: Engine) -> None:
+    """Raises
+    ------
+    Unavailable : with what is missing.
+    """
+    try:
+        with unavailable_when_away(), engine.connect() as connection:
+            migrate.require_known(connection)
+            connection.execute(_TAKES_DATA)
+    except ProgrammingError as error:
+        if isinstance(error.orig, psycopg.errors.InsufficientPrivilege):  # so it is amid the first migration
+            raise Unavailable("the application's role has no rights in the database: run the migrations") from None
+        raise
+
+
+def condition_of(database_url: str) -> "partial[None]":
+    """The same as a check of a database that nothing else here is connected to."""
+    return partial(require_ready, unpooled_engine(database_url))
