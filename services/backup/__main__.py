@@ -1,0 +1,143 @@
+"""Backups of the database, and the way back.
+
+    python -m services.backup follow FOLDER             writes the log down as it comes, until it is stopped
+    python -m services.backup make FOLDER [--keep N]    a whole copy, verified; beside it the N - 1 newest are kept
+    python -m services.backup list FOLDER
+    python -m services.backup verify FOLDER [--name N]  every file by its checksum, and the log since without a gap
+    python -m services.backup restore FOLDER --into DATA [--until TIME] [--name N] [--cluster]
+
+Of the server that TRADEWIND_ADMIN_DATABASE_URL names, whose role may replicate; without it, of the embedded one in
+TRADEWIND_DATA. What is restored goes to a folder of its own: nothing that runs is touched.
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from services.backup.folder import BackupFolder
+from services.backup.restore import OF_EMBEDDED, restore_cluster, restore_service
+from services.embedded.postgres import EmbeddedPostgres
+from services.settings import Settings
+from tradewind.errors import InvalidValue, TradewindError
+
+BESIDE = ("agent-key", "admin-password")
+"""What `services.serve` keeps in its data folder beside the cluster."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do one thing with backups; return 0, 1 if it failed, 2 for wrong usage or settings."""
+    asked = _parser().parse_args(arguments)
+    try:
+        _COMMANDS[asked.command](BackupFolder(asked.folder), asked)
+    except InvalidValue as error:
+        return _fail(error, 2)
+    except TradewindError as error:
+        return _fail(error, 1)
+    return 0
+
+
+def _follow(folder: BackupFolder, _: argparse.Namespace) -> None:
+    with _server() as (url, _beside):
+        pass  # it is used, not kept up: the log is complete when it stops
+    folder.follow(url)
+
+
+def _make(folder: BackupFolder, asked: argparse.Namespace) -> None:
+    began_at = time.monotonic()
+    with _server() as (url, beside):
+        made = folder.make(url, beside=beside)
+    _say(f"{made.name}: {made.bytes / 1e6:.0f} MB in {time.monotonic() - began_at:.1f} s, verified")
+    if asked.keep is not None:
+        for removed in folder.keep(asked.keep):
+            _say(f"{removed.name}: removed")
+
+
+def _list(folder: BackupFolder, _: argparse.Namespace) -> None:
+    for each in folder.backups():
+        _say(f"{each.name}  {each.bytes / 1e6:8.0f} MB  to any moment after {each.ended_at.isoformat()}")
+
+
+def _verify(folder: BackupFolder, asked: argparse.Namespace) -> None:
+    backup = folder.find(asked.name)
+    _say(f"{backup.name}: whole, with {folder.verify(backup)} files of the log since")
+
+
+def _restore(folder: BackupFolder, asked: argparse.Namespace) -> None:
+    began_at = time.monotonic()
+    backup = folder.find(asked.name, until=asked.until)
+    restore = restore_cluster if asked.cluster else restore_service
+    restore(folder, backup, asked.into.absolute(), until=asked.until)
+    then = "start PostgreSQL of its version on it" if asked.cluster else f"TRADEWIND_DATA={asked.into} ./run serve"
+    _say(f"{backup.name} restored to {asked.into} in {time.monotonic() - began_at:.1f} s; {then}")
+
+
+_COMMANDS = {"follow": _follow, "make": _make, "list": _list, "verify": _verify, "restore": _restore}
+
+
+@contextmanager
+def _server() -> Iterator[tuple[str, Mapping[str, Path]]]:
+    """URL of the server that is backed up, and files to be kept with it."""
+    settings = Settings.from_environment(os.environ, data_folder=Path("var"))
+    if settings.admin_database_url is not None:
+        yield settings.admin_database_url, {}
+        return
+    if settings.database_url is not None:
+        raise InvalidValue("TRADEWIND_ADMIN_DATABASE_URL", "must be set: DATABASE_URL's role may not replicate")
+    if not (settings.data_folder / OF_EMBEDDED).exists():
+        raise InvalidValue("TRADEWIND_DATA", f"no service has kept its data in {settings.data_folder}")
+    with EmbeddedPostgres(settings.data_folder / OF_EMBEDDED, tcp=True) as server:
+        found = {name: settings.data_folder / name for name in BESIDE}
+        found[f"{OF_EMBEDDED}/password"] = server.folder / "password"
+        yield server.url(), {name: path for name, path in found.items() if path.exists()}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m services.backup", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in _COMMANDS:
+        commands.add_parser(name).add_argument("folder", type=Path, metavar="FOLDER", help="where backups are kept")
+    commands.choices["make"].add_argument("--keep", type=_count, help="so many copies; older ones and their log go")
+    for name in ("verify", "restore"):
+        commands.choices[name].add_argument("--name", help="of one copy; without, the newest that fits")
+    restore = commands.choices["restore"]
+    restore.add_argument("--into", type=Path, required=True, help="a new folder")
+    restore.add_argument("--until", type=_moment, help="as 2026-11-22T18:30:00Z; without, all that was written down")
+    restore.add_argument("--cluster", action="store_true", help="a cluster for a PostgreSQL of your own, not started")
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError("must be a number from 1")
+    return int(text)
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be a time such as 2026-11-22T18:30:00Z") from None
+    if moment.tzinfo is None:
+        raise argparse.ArgumentTypeError("must say its zone, such as Z for UTC")
+    return moment
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _fail(error: TradewindError, code: int) -> int:
+    sys.stderr.write(f"backup: {error}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,95 @@
+"""The way back: a copy, the log after it, and the moment to stop at, as a cluster that PostgreSQL starts from."""
+
+import os
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+from services.backup.errors import BackupFailed
+from services.backup.folder import Backup, BackupFolder
+from services.embedded.account import hand_down
+from services.embedded.errors import CannotStart
+from services.embedded.postgres import EmbeddedPostgres
+
+STAGED = "log_to_replay"
+"""In the cluster itself: whoever the server runs as gets at it, in any container."""
+
+CLOSED_MEANWHILE = {"hot_standby": "off"}
+"""It would else call itself ready as soon as it can be read from, amid the log."""
+
+RECOVERY_PATIENCE_S = 24 * 3600.0
+STOPPED = "recovery stopping"
+NOT_REACHED = "recovery ended before configured recovery target was reached"
+OF_EMBEDDED = "postgres"
+
+
+def restore_cluster(folder: BackupFolder, backup: Backup, into: Path, *, until: datetime | None) -> None:
+    """Make a cluster that replays the log when PostgreSQL of the same version starts on it, and is then open to all.
+
+    Parameters
+    ----------
+    into : a folder that is empty or is not there.
+    until : the moment to stop at; None: the end of the log.
+    """
+    if into.exists() and any(into.iterdir()):
+        raise BackupFailed(f"{into} is not empty: what it holds would be lost")
+    shutil.copytree(backup.data, into, symlinks=True, dirs_exist_ok=True)
+    into.chmod(0o700)
+    staged = into / STAGED
+    staged.mkdir()
+    for name, file in folder.log_since(backup).items():
+        shutil.copyfile(file, staged / name)
+    target = "" if until is None else until.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f+00")
+    settings = {
+        "restore_command": f'cp {STAGED}/%f "%p"',
+        "recovery_end_command": f"rm -rf {STAGED}",
+        "recovery_target_time": target,
+        "recovery_target_action": "promote",
+    }
+    with (into / "postgresql.auto.conf").open("a", encoding="utf-8") as written:
+        written.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+    (into / "recovery.signal").touch()
+
+
+def restore_service(folder: BackupFolder, backup: Backup, into: Path, *, until: datetime | None) -> None:
+    """Make a data folder of the whole service on one machine, and replay the log in it.
+
+    Raises
+    ------
+    BackupFailed : the log does not reach ``until``, or the database does not come up.
+    """
+    if into.exists() and any(into.iterdir()):
+        raise BackupFailed(f"{into} is not empty: what it holds would be lost")
+    server = EmbeddedPostgres(into / OF_EMBEDDED, start_patience_s=RECOVERY_PATIENCE_S, settings=CLOSED_MEANWHILE)
+    partial = server.folder / "data.partial"
+    hand_down(partial, server.account)
+    restore_cluster(folder, backup, partial, until=until)
+    if not server.account.is_caller:
+        for path in (partial, *partial.rglob("*")):
+            os.chown(path, server.account.uid, server.account.gid, follow_symlinks=False)
+    for file in (each for each in backup.files.rglob("*") if each.is_file()):
+        beside = file.relative_to(backup.files)
+        home = server.folder / beside.name if beside.parts[0] == OF_EMBEDDED else into / beside
+        shutil.copy2(file, home)
+    partial.rename(server.folder / "data")
+    try:
+        _replay(server, until)
+    except BackupFailed:
+        for half_made in (server.folder, into):
+            shutil.rmtree(half_made, ignore_errors=True)
+        raise
+
+
+def _replay(server: EmbeddedPostgres, until: datetime | None) -> None:
+    """Start and stop: it answers once the log is replayed."""
+    told = ""
+    try:
+        with server:
+            pass
+    except CannotStart as error:
+        told = str(error)
+        if NOT_REACHED not in told:
+            raise BackupFailed(told) from None
+    # Where nothing was left to replay, PostgreSQL does not mind that it stopped at no moment.
+    if NOT_REACHED in told or (until is not None and STOPPED not in (server.folder / "log").read_text("utf-8")):
+        raise BackupFailed("the log ends before that moment: leave --until out to have all of it")

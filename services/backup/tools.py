@@ -1,0 +1,70 @@
+"""PostgreSQL's programs for backups, of the embedded server's wheel; each is told a URL without its password."""
+
+import os
+import subprocess
+from pathlib import Path
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from services.backup.errors import BackupFailed
+from services.embedded.postgres import installed_program
+
+SLOT = "tradewind_backup"
+"""The server keeps its log for whoever follows by this name."""
+
+
+def copy_cluster(url: str, into: Path) -> None:
+    """Copy a running cluster, with the log that the copy needs to be whole."""
+    _run(
+        "pg_basebackup",
+        *(f"--pgdata={into}", "--checkpoint=fast", "--wal-method=stream", "--manifest-checksums=SHA256"),
+        url=url,
+    )
+
+
+def forget_log_before(segment: str, log: Path) -> None:
+    """Remove segments of the log that no copy needs."""
+    _run("pg_archivecleanup", str(log), segment)
+
+
+def follow_log(url: str, into: Path) -> None:
+    """Become the program that writes the server's log down as it comes, until it is ended.
+
+    Raises
+    ------
+    BackupFailed : the server does not let it.
+    """
+    _run("pg_receivewal", f"--slot={SLOT}", "--create-slot", "--if-not-exists", url=url)
+    program = installed_program("pg_receivewal")
+    options = [f"--directory={into}", f"--slot={SLOT}", "--synchronous", *_place(url)]
+    os.execve(program, [str(program), *options], _environment(url))  # noqa: S606 - signals then reach it directly
+
+
+def _run(name: str, *options: str, url: str | None = None) -> None:
+    place = [] if url is None else _place(url)
+    done = subprocess.run(
+        [installed_program(name), *options, *place],
+        check=False,
+        env=None if url is None else _environment(url),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    if done.returncode:
+        told = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+        reason = next((line for line in told if "error:" in line or "FATAL" in line), "".join(told[-1:]))
+        raise BackupFailed(reason.removeprefix(f"{name}: ").removeprefix("error: ") or f"{name} failed")
+
+
+def _place(url: str) -> list[str]:
+    """Options that name the server: whoever lists processes sees no password."""
+    parts = urlsplit(url)
+    login, _, place = parts.netloc.rpartition("@")
+    without = parts._replace(netloc=f"{login.partition(':')[0]}@{place}")
+    return ["--no-password", f"--dbname={urlunsplit(without)}"]
+
+
+def _environment(url: str) -> dict[str, str]:
+    password = urlsplit(url).password
+    return dict(os.environ) | ({} if password is None else {"PGPASSWORD": unquote(password)})
