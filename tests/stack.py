@@ -132,6 +132,7 @@ class serving:  # noqa: N801 - reads as a statement
             create_app(parts),
             http=http,
             log_config=None,
+            access_log=False,  # as it is deployed: addresses may hold what somebody typed in the wrong place
             lifespan="on",
             timeout_graceful_shutdown=5,
             timeout_keep_alive=KEEP_ALIVE_S,

@@ -31,10 +31,12 @@ _LINKS = MappingProxyType(
 _HEADERS = MappingProxyType(
     {
         # The browser itself keeps the page from asking another origin. Styles are set by its script, images are data.
-        "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+        "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+        "style-src-attr 'unsafe-inline'; "
         "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         "X-Content-Type-Options": "nosniff",
         "Referrer-Policy": "no-referrer",
+        "Cache-Control": "no-cache",
     }
 )
 

@@ -1,8 +1,9 @@
-"""Around every request: its name, how much it may send, and how long it took."""
+"""Around every request: its name, what its answer tells a browser, how much it may send, and how long it took."""
 
 import os
 import re
 import time
+from collections.abc import Iterable
 
 from prometheus_client import Counter, Histogram
 from starlette.exceptions import HTTPException
@@ -32,8 +33,34 @@ _RANDOM_BYTES = 16
 _WELL_FORMED = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
+AGAINST_BROWSERS = (
+    # No answer is a page unless it says so: it loads nothing, is shown in no other page and kept by nobody.
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+)
+"""Of answers that do not say otherwise."""
+
+ONLY_BY_TLS = (b"strict-transport-security", b"max-age=31536000")
+"""Of answers by TLS, a proxy's included: a browser that has come so once comes so for a year."""
+
+
+def guarded(headers: Iterable[tuple[bytes, bytes]], scheme: str) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer, with those that keep browsers from harm."""
+    said = list(headers)
+    names = {name for name, _ in said}
+    said += [each for each in AGAINST_BROWSERS if each[0] not in names]
+    if scheme == "https":
+        said.append(ONLY_BY_TLS)
+    return said
+
+
 class Named:
-    """Names each request in its answer and in every log line that it leads to; a caller may give the name."""
+    """Names each request in its answer and in every log line that it leads to; a caller may give the name.
+
+    Here, because it touches each answer's headers anyway, it also adds those against browsers' harm.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -53,7 +80,8 @@ class Named:
 
         async def named(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), (REQUEST_ID_HEADER, name)]
+                message["headers"] = guarded(message.get("headers", ()), scope["scheme"])
+                message["headers"].append((REQUEST_ID_HEADER, name))
             await send(message)
 
         await self._app(scope, receive, named)

@@ -27,6 +27,7 @@ def pooled_engine(libpq_url: str) -> Engine:
         max_overflow=MAX_OVERFLOW,
         pool_timeout=POOL_PATIENCE_S,
         pool_pre_ping=True,
+        hide_parameters=True,  # errors are logged
         connect_args={"connect_timeout": CONNECT_PATIENCE_S, "application_name": "tradewind", **SERVER_IS_GONE},
     )
 
@@ -39,5 +40,6 @@ def unpooled_engine(libpq_url: str) -> Engine:
     return create_engine(
         sqlalchemy_url(libpq_url),
         poolclass=NullPool,
+        hide_parameters=True,
         connect_args={"connect_timeout": CONNECT_PATIENCE_S, **SERVER_IS_GONE},
     )
