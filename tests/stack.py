@@ -1,6 +1,6 @@
 """Fixtures of tests against real parts: PostgreSQL and Valkey once a process, a database and an API a module.
 
-A conftest that wants them imports them by name.
+A conftest that wants them imports them by name. In a run about a stack of containers they are the stack's.
 """
 
 import socket
@@ -31,6 +31,7 @@ from services.persistence.roles import app_url, prepare_roles
 from services.persistence.store import prepare_database
 from services.queue.sessions import WATCH
 from services.serve import KEEP_ALIVE_S
+from tests.compose_stack import ComposeStack
 from tradewind.wire.inventory import NewKey
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
 ]
 
 PATIENCE_S = 20.0
+STACK = ComposeStack.running()
 
 
 @pytest.fixture(scope="session")
@@ -72,8 +74,12 @@ def watched_since_ever(redis_url: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def admin_database_url(postgres: EmbeddedPostgres) -> Iterator[str]:
+def admin_database_url(request: pytest.FixtureRequest) -> Iterator[str]:
     """The superuser's URL of a fresh database with the schema."""
+    if STACK is not None:
+        yield STACK.url_from_here("admin_database_url", "postgres")
+        return
+    postgres: EmbeddedPostgres = request.getfixturevalue("postgres")
     name = f"test_{uuid4().hex}"
     with psycopg.connect(postgres.url(database="postgres"), autocommit=True) as admin:
         admin.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(TEMPLATE)))
@@ -95,6 +101,8 @@ def empty_database(postgres: EmbeddedPostgres) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def database_url(admin_database_url: str) -> str:
     """The application role's URL of the same database."""
+    if STACK is not None:
+        return STACK.url_from_here("database_url", "postgres")
     return app_url(admin_database_url)
 
 
@@ -106,7 +114,10 @@ def logs(database_url: str) -> Iterator[LogReader]:
 
 
 @pytest.fixture(scope="module")
-def redis_url(valkey: EmbeddedValkey) -> str:
+def redis_url(request: pytest.FixtureRequest) -> str:
+    if STACK is not None:
+        return STACK.url_from_here("redis_url", "redis")
+    valkey: EmbeddedValkey = request.getfixturevalue("valkey")
     return valkey.url()
 
 
@@ -120,6 +131,9 @@ def parts(database_url: str, redis_url: str) -> Iterator[Container]:
 @pytest.fixture(scope="module")
 def api(parts: Container) -> Iterator[str]:
     """The address of a running API."""
+    if STACK is not None:
+        yield STACK.address
+        return
     with serving(parts) as address:
         yield address
 

@@ -1,7 +1,7 @@
 """Behind the sample's service: its parts on its own databases, for what no call of the API can tell in the past."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from uuid import UUID
 
@@ -10,6 +10,9 @@ from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.roles import APP
 from services.prepare import FIRST_TENANT
+
+Behind = Callable[[], AbstractContextManager[tuple[Container, UUID]]]
+"""Opens the parts of a service and tells its tenant."""
 
 
 @contextmanager

@@ -5,11 +5,10 @@ They are told by their ends alone, which carry nothing of it, so this goes past 
 
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from benchmarks.sample.behind import behind_the_service
+from benchmarks.sample.behind import Behind
 from services.application.transfer_journal import Begun, TransferNews, Workload
 from tradewind.wire.recommendations import RecommendRequest
 from tradewind.wire.transfers import Expected
@@ -22,14 +21,9 @@ class Offered(NamedTuple):
     answer: dict[str, Any]
 
 
-def tell_expectations(folder: Path, offers: Sequence[Offered]) -> None:
-    """Keep each offer beside the transfer of its id, which is known already.
-
-    Parameters
-    ----------
-    folder : of the running service's data.
-    """
-    with behind_the_service(folder) as (parts, tenant_id), parts.store.unit_of_work(tenant_id) as uow:
+def tell_expectations(behind: Behind, offers: Sequence[Offered]) -> None:
+    """Keep each offer beside the transfer of its id, which is known already."""
+    with behind() as (parts, tenant_id), parts.store.unit_of_work(tenant_id) as uow:
         uow.journal.note([_news(each, parts.clock.now()) for each in offers])
         uow.commit()
 

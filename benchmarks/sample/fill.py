@@ -10,12 +10,14 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from benchmarks.sample import rows
+from benchmarks.sample.behind import Behind, behind_the_service
 from benchmarks.sample.expectations import Offered, tell_expectations
 from benchmarks.sample.prices import price_and_quote
 from tradewind.errors import TradewindError
@@ -38,27 +40,27 @@ def main(arguments: Sequence[str]) -> int:
         with httpx.Client(
             base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=REQUEST_S, trust_env=False
         ) as service:
-            fill(service, Path(folder), timedelta(days=int(days)))
+            fill(service, partial(behind_the_service, Path(folder)), timedelta(days=int(days)))
     except (TradewindError, httpx.HTTPError) as failure:
         _say(f"not filled: {failure}")
         return 1
     return 0
 
 
-def fill(service: httpx.Client, folder: Path, shift: timedelta) -> None:
-    """Bring what is missing of the sample into the service with its data in ``folder``, and say what was done."""
+def fill(service: httpx.Client, behind: Behind, shift: timedelta) -> None:
+    """Bring what is missing of the sample into the service, also ``behind`` its API, and say what was done."""
     logs = [json.dumps(row).encode() + b"\n" for row in rows.log_rows(shift)]
     receipt = _asked(service, "POST", "/v1/logs", content=b"".join(logs))
     if not receipt["duplicate"]:
         _say(f"{receipt['accepted']} recorded transfers uploaded, {receipt['rejected']} spoilt ones in quarantine")
     release = _waited(lambda: _release(service), RELEASE_PATIENCE_S, "no release was made of the logs")
     if not _asked(service, "GET", "/v1/price-books"):
-        priced, quoted = price_and_quote(folder, list(rows.logged(shift)))
+        priced, quoted = price_and_quote(behind, list(rows.logged(shift)))
         _say(f"{priced} tiers priced and published, {quoted} recorded transfers quoted")
     if not _asked(service, "GET", "/v1/limits"):
         _asked(service, "PUT", "/v1/limits", json=CAP)
     if not _asked(service, "GET", "/v1/transfers"):
-        tell_expectations(folder, [_tell(service, completion) for completion in rows.completions(shift)])
+        tell_expectations(behind, [_tell(service, completion) for completion in rows.completions(shift)])
     links = len(_asked(service, "GET", "/v1/links"))
     _say(f"ready: {len(logs)} recorded transfers over {links} links, release {release} in force, prices published")
 

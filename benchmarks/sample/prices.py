@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from itertools import cycle
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from benchmarks.sample.behind import behind_the_service
+from benchmarks.sample.behind import Behind
 from services.api.recommend import enquiry_of
 from services.application.answering import answer
 from services.application.authenticate import Scope, new_secret
@@ -54,14 +53,9 @@ AGREEMENTS: Sequence[dict[str, Any]] = (
 """What the transfers ask for in turn."""
 
 
-def price_and_quote(folder: Path, logged: Sequence[dict[str, Any]]) -> tuple[int, int]:
-    """Publish a book that begins with the first of the logged transfers, and quote them; tiers priced, quotes made.
-
-    Parameters
-    ----------
-    folder : of the running service's data.
-    """
-    with behind_the_service(folder) as (parts, tenant_id):
+def price_and_quote(behind: Behind, logged: Sequence[dict[str, Any]]) -> tuple[int, int]:
+    """Publish a book that begins with the first of the logged transfers, and quote them; tiers priced, quotes made."""
+    with behind() as (parts, tenant_id):
         begins_at = min(datetime.fromisoformat(row["started_at"]) for row in logged)
         priced = _publish(parts, tenant_id, Standing(begins_at))
         with closing(asyncio.new_event_loop()) as loop:

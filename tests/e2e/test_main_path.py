@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from benchmarks.demo import stack
 from benchmarks.demo.files import PAGES, write_folder
+from tests.compose_stack import ComposeStack
 from tests.conditions import eventually
 from tests.open_folders import open_folder
 from tradewind.parameters import Parameters
@@ -33,13 +35,21 @@ def folder() -> Iterator[Path]:
         yield opened
 
 
+def service(folder: Path) -> AbstractContextManager[tuple[str, str]]:
+    """The whole service and a key: processes of our own, or the stack that the run is about."""
+    containers = ComposeStack.running()
+    if containers is None:
+        return stack.service(folder / "data", folder)
+    return nullcontext((containers.address, containers.new_key()))
+
+
 @pytest.fixture(scope="module")
 def running(folder: Path) -> Iterator[dict[str, Any]]:
     """The whole service with an agent key, and a folder of files behind an emulated path."""
     served = folder / "served"
     write_folder(served / "pages", {PAGES: 24}, random.Random(3))
     with (
-        stack.service(folder / "data", folder) as (address, key),
+        service(folder) as (address, key),
         stack.origin(served, folder) as origin,
         stack.emulated_path(origin, PATH, folder) as path,
         Client(address, key) as client,

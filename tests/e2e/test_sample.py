@@ -5,9 +5,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -15,7 +18,10 @@ import pytest
 from benchmarks.demo.stack import started
 from benchmarks.report import ROOT
 from benchmarks.sample import fill, rows, serve
+from benchmarks.sample.behind import Behind, behind_the_service
+from services.bootstrap import Container, container
 from services.settings import Settings
+from tests.compose_stack import ComposeStack
 from tests.integration.agent.command import environment
 from tests.ports import free_port
 from tradewind.errors import InvalidValue
@@ -27,15 +33,37 @@ PYTHON = (sys.executable, "-P", "-m")
 class Served:
     address: str
     key: str
-    password: str
-    folder: Path
+    password: str | None
+    """Of the first sign-in; None where nobody printed one."""
+
+    behind: Behind
 
     def client(self) -> httpx.Client:
         return httpx.Client(base_url=self.address, headers={"Authorization": f"Bearer {self.key}"}, timeout=60)
 
 
+def filled(stack: ComposeStack) -> Served:
+    """A tenant of its own in a stack of containers, filled as ``serve --sample`` fills its only one."""
+    name = f"sample {uuid4()}"
+    key = stack.new_key(tenant=name)
+
+    @contextmanager
+    def behind() -> Iterator[tuple[Container, UUID]]:
+        database_url = stack.url_from_here("database_url", "postgres")
+        with container(database_url=database_url, redis_url=stack.url_from_here("redis_url", "redis")) as parts:
+            yield parts, parts.store.registry.find_tenant(name)
+
+    served = Served(stack.address, key, None, behind)
+    with served.client() as client:
+        fill.fill(client, behind, timedelta(days=rows.shift_days()))
+    return served
+
+
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    if (stack := ComposeStack.running()) is not None:
+        yield filled(stack)
+        return
     folder = tmp_path_factory.mktemp("sample")
     environment = {"TRADEWIND_DATA": str(folder / "data"), "TRADEWIND_PORT": str(free_port())}
     with started("sample", (*PYTHON, "benchmarks.sample.serve"), logs=folder, environment=environment) as service:
@@ -43,7 +71,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         key = service.line_matching(r"agent key: (\S+)")[1]
         password = service.line_matching(r"password (\S+)")[1]
         service.line_matching(r"sample: ready")
-        yield Served(address, key, password, folder / "data" / "sample")
+        yield Served(address, key, password, partial(behind_the_service, folder / "data" / "sample"))
 
 
 def test_recordings_have_been_uploaded_learned_priced_and_told(sample: Served) -> None:
@@ -84,10 +112,11 @@ def test_filling_again_changes_nothing(sample: Served) -> None:
     paths = ("/v1/links", "/v1/price-books", "/v1/limits", "/v1/transfers")
     with sample.client() as client:
         before = [client.get(path).json() for path in paths]
-        fill.fill(client, sample.folder, timedelta())
+        fill.fill(client, sample.behind, timedelta())
         assert [client.get(path).json() for path in paths] == before
 
 
+@pytest.mark.skipif(ComposeStack.running() is not None, reason="it is ./run serve --sample that says so")
 def test_pages_say_that_it_is_sample_data(sample: Served) -> None:
     with httpx.Client(base_url=sample.address, timeout=60) as visitor:
         visitor.post("/admin/sign-in", data={"login": "admin", "password": sample.password})

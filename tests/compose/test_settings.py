@@ -1,0 +1,44 @@
+"""Settings and secrets that are wrong."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("service", "variable", "value", "told"),
+    [
+        ("api", "DATABASE_URL_FILE", "/nowhere", "api: DATABASE_URL_FILE: cannot read /nowhere"),
+        ("api", "REDIS_URL_FILE", "", "api: REDIS_URL: must be set"),
+        ("worker", "DATABASE_URL_FILE", "/nowhere", "workers: DATABASE_URL_FILE: cannot read /nowhere"),
+        (
+            "beat",
+            "TRADEWIND_SWEEP_INTERVAL_S",
+            "soon",
+            "workers: TRADEWIND_SWEEP_INTERVAL_S: must be a number of seconds",
+        ),
+        ("migrate", "TRADEWIND_ADMIN_DATABASE_URL_FILE", "", "prepare: TRADEWIND_ADMIN_DATABASE_URL: must be set"),
+    ],
+)
+def test_a_wrong_setting_ends_the_start_with_one_line_that_names_it(stack, service, variable, value, told):
+    words = ("docker", "compose", "run", "--rm", "--no-deps", "-T", "--env", f"{variable}={value}", service)
+    ran = stack.run(*words, check=False)
+    (line,) = (ran.stdout + ran.stderr).splitlines()
+    assert line.startswith(told)
+    assert ran.returncode
+
+
+def test_a_missing_secret_is_named(stack):
+    hidden = stack.run("mv", "secrets/redis_url", "secrets/hidden")
+    try:
+        ran = stack.run("docker", "compose", "run", "--rm", "--no-deps", "-T", "beat", check=False)
+    finally:
+        stack.run("mv", "secrets/hidden", "secrets/redis_url")
+    assert hidden.returncode == 0
+    assert ran.returncode
+    assert "secrets/redis_url" in ran.stderr
+
+
+def test_a_certificate_that_is_not_there_is_named_by_caddy(stack):
+    wrong = "/etc/caddy/no.pem /etc/caddy/no.key"
+    ran = stack.run("docker", "compose", "run", "--rm", "--no-deps", "-T", "caddy", check=False, TRADEWIND_TLS=wrong)
+    assert ran.returncode
+    assert "/etc/caddy/no.pem: no such file" in ran.stderr.splitlines()[-1]

@@ -1,0 +1,59 @@
+"""infra/upgrade: another version, with a migration, while agents ask."""
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from services.persistence.migrate import head_revision
+from tests.compose_stack import SERVER_SERVICES, ComposeStack
+
+NEXT = "next_version"
+MIGRATION = '''"""As the next version may bring it: something more."""
+
+from alembic import op
+
+revision = "{revision}"
+down_revision = "{before}"
+branch_labels = None
+depends_on = None
+step = "expand"
+
+
+def upgrade() -> None:
+    op.execute("ALTER TABLE tenants ADD COLUMN of_the_next_version text")
+
+
+def downgrade() -> None:
+    op.execute("ALTER TABLE tenants DROP COLUMN of_the_next_version")
+'''
+
+
+@pytest.fixture
+def next_version(stack: ComposeStack) -> str:
+    """The image of the version that comes into the stack's checkout."""
+    folder = Path(stack.folder)
+    compose = folder / "docker-compose.yml"
+    (image,) = {stack.inspect(each, "{{.Config.Image}}") for each in stack.containers("api")}
+    compose.write_text(compose.read_text().replace(image, f"{image}-next"))
+    migration = MIGRATION.format(revision=NEXT, before=head_revision())
+    (folder / "migrations" / "versions" / f"{NEXT}.py").write_text(migration)
+    return f"{image}-next"
+
+
+def test_recommendations_go_on_while_another_version_comes_in(stack, next_version, asking, figure):
+    before = stack.containers("api")
+    with asking() as outcomes:
+        said = stack.run("infra/upgrade").stderr
+    failed = outcomes.total() - outcomes["200"]
+    figure(f"upgrade under load: {outcomes.total()} recommendations, {failed} failed; {said.splitlines()[-1]}")
+    assert outcomes.keys() == {"200"}
+    after = stack.containers("api")
+    assert len(after) == len(before)
+    assert not set(after) & set(before)
+    for service in SERVER_SERVICES:
+        for container in stack.containers(service):
+            assert stack.inspect(container, "{{.Config.Image}}") == next_version
+            assert stack.health(container) == "healthy"
+    with psycopg.connect(stack.url_from_here("admin_database_url", "postgres")) as database:
+        assert database.execute("SELECT version_num FROM alembic_version").fetchone() == (NEXT,)
