@@ -1,0 +1,155 @@
+"""Readers of what others wrote, fed with damaged logs, traces and messages: how many, and which of them failed."""
+
+import io
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from benchmarks import report
+from benchmarks.api_cases import live_enquiries, log_lines
+from tradewind.connections.har import decode_har, page_loads
+from tradewind.errors import TradewindError
+from tradewind.wire.heartbeats import Completion, Heartbeat
+from tradewind.wire.recommendations import RecommendRequest
+from tradewind.wire.records import parse_row
+from tradewind_agent.importers import ImportContext, import_file
+from tradewind_agent.importers.detect import FORMATS
+from tradewind_agent.meters.power_trace import read_power_trace
+
+MINUTES, QUICK_MINUTES = 20.0, 0.25
+AT_ONCE = 200
+GROUNDS = (TradewindError, ValidationError)
+"""How a reader refuses."""
+
+Read = Callable[[bytes], object]
+
+ENDS = ImportContext(source="alpha", destination="beta")
+
+ENTRY = {
+    "startedDateTime": "2026-05-01T12:00:00Z",
+    "time": 30,
+    "request": {"method": "GET", "url": "https://example.org/a", "headers": []},
+    "response": {"status": 200, "bodySize": 10, "headers": []},
+    "timings": {"send": 0, "wait": 20, "receive": 10},
+}
+GOOD: Sequence[bytes] = (
+    next(iter(log_lines(1))),
+    json.dumps({"log": {"version": "1.2", "pages": [], "entries": [ENTRY]}}).encode(),
+    json.dumps(live_enquiries()[0]).encode(),
+    (
+        b'{"sequence":1,"at":"2026-03-01T00:00:00Z","interval_s":5,"bytes_moved":1,"throughput_bps":8,'
+        b'"remaining_bytes":1,"remaining_files":1,"parameters":{"concurrency":2}}'
+    ),
+    b"time,power_w\n0,10.0\n1,12.5\n2,11.0\n",
+    b"Throughput,FileSize,P,CC,StartTime,TotalEnergy,Bandwidth,RTT\n9.1,100,2,4,1700000000,55,10,40\n",
+    (
+        b"DATE=20260301000000.000000 HOST=h PROG=globus-gridftp-server NL.EVNT=FTP_INFO START=20260301000000.000000 "
+        b"USER=u FILE=/f BUFFER=0 BLOCK=262144 NBYTES=1000 VOLUME=/ STREAMS=4 DEST=[10.0.0.1] TYPE=RETR CODE=226\n"
+    ),
+    b'{"level":"info","msg":"Copied (new)","object":"a","size":10,"time":"2026-03-01T00:00:00Z"}\n',
+    b"2026-03-01 00:00:00 NOTICE - Download complete: /f\n",
+)
+ODD = (
+    b"",
+    b"nan",
+    b"-1",
+    b"1e400",
+    b"9" * 400,
+    b"\x00",
+    b"\xff",
+    b'"',
+    b"[" * 3000,
+    b"\\ud800",
+    b"null",
+    b"0",
+    b"-0.0",
+)
+
+
+def targets() -> Mapping[str, Read]:
+    """What is read, by name; each exhausts what it reads."""
+
+    def importer(name: str) -> Read:
+        return lambda data: list(import_file(io.BytesIO(data), format=name, context=ENDS))
+
+    importers: dict[str, Read] = {f"importer {name}": importer(name) for name in ("auto", *FORMATS)}
+    return importers | {
+        "power trace": lambda data: read_power_trace(data.decode(errors="replace")),
+        "HAR": lambda data: page_loads(decode_har(data)),
+        "record": parse_row,
+        "recommendation": RecommendRequest.model_validate_json,
+        "heartbeat": lambda data: Heartbeat.model_validate_json(data).to_sample(),
+        "completion": Completion.model_validate_json,
+    }
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """Bytes of nothing, or something good with pieces of it replaced."""
+    if draw(st.integers(0, 9)) == 0:
+        return draw(st.binary(max_size=500))
+    data = draw(st.sampled_from(GOOD))
+    for _ in range(draw(st.integers(1, 4))):
+        begin = draw(st.integers(0, len(data)))
+        end = min(len(data), begin + draw(st.integers(0, 12)))
+        data = data[:begin] + draw(st.sampled_from(ODD) | st.binary(max_size=8)) + data[end:]
+    return data
+
+
+def fed(read: Read, for_s: float, first_seed: int) -> tuple[int, list[str]]:
+    """Examples read in that time, and how those ended that were neither read nor refused: the kind and the shortest."""
+    examples, until_s = 0, time.monotonic() + for_s
+    failures: list[str] = []
+    while time.monotonic() < until_s and not failures:
+
+        @seed(first_seed + examples)
+        @settings(
+            max_examples=AT_ONCE,
+            deadline=None,
+            database=None,
+            phases=(Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(damaged())
+        def once(data: bytes) -> None:
+            nonlocal examples
+            examples += 1
+            try:
+                read(data)
+            except GROUNDS:
+                return
+
+        try:
+            once()
+        except Exception as failure:  # noqa: BLE001 - what is looked for
+            failures.append(repr(failure)[:300])
+    return examples, failures
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = report.arguments(__doc__ or "")
+    parser.add_argument("--minutes", type=float, help=f"in all; {MINUTES:g}, or {QUICK_MINUTES:g} with --quick")
+    options = parser.parse_args(argv)
+    started_at = datetime.now(UTC)
+    minutes = options.minutes or (QUICK_MINUTES if options.quick else MINUTES)
+    found = {name: fed(read, 60 * minutes / len(targets()), options.seed) for name, read in targets().items()}
+    results: list[dict[str, report.Value]] = [
+        {"case": name, "examples": examples, "failures": len(failures), "first": (failures or [""])[0]}
+        for name, (examples, failures) in found.items()
+    ]
+    summary = {
+        "examples": sum(examples for examples, _ in found.values()),
+        "failures": sum(len(failures) for _, failures in found.values()),
+    }
+    report.write("fuzz", quick=options.quick, results=results, summary=summary, started_at=started_at)
+    return 1 if summary["failures"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
