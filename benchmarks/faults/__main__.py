@@ -219,6 +219,7 @@ def summary(course: Course, told: Ledger, scene: Scene, half: Sequence[str]) -> 
         "acked_rows": told.acked_rows,
         "lost_rows": told.lost_rows,
         "duplicate_rows": told.duplicate_rows,
+        "quarantined_rows": told.quarantined_rows,
         "heartbeats": told.heartbeats,
         "lost_heartbeats": told.lost_heartbeats,
         "duplicate_heartbeats": told.duplicate_heartbeats,

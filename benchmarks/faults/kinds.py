@@ -22,7 +22,9 @@ AWAY_S = (0.5, 4.0)
 CUT_S = 6.0
 FULL_S = 8.0
 WRONG_S = 8.0
-WRONG_BY_S = 3600.0
+WRONG_BY_S = 7200.0
+"""Twice as much as an agent's clock may run ahead before its rows are refused."""
+
 REFRESH_PATIENCE_S = 15.0
 
 

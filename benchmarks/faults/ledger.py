@@ -13,9 +13,13 @@ from benchmarks.faults.rows import ids
 
 @dataclass
 class Ledger:
-    """Rows and heartbeats: so many were acknowledged, lost, stored twice; ``wrong`` tells of each in words."""
+    """Rows and heartbeats: so many were acknowledged, lost, stored twice; ``wrong`` tells of each in words.
+
+    ``quarantined_rows`` : refused with a reason and kept, as those that a wrong clock put into the future.
+    """
 
     acked_rows: int = 0
+    quarantined_rows: int = 0
     lost_rows: int = 0
     duplicate_rows: int = 0
     heartbeats: int = 0
@@ -25,6 +29,9 @@ class Ledger:
 
     def compare_rows(self, admin: psycopg.Connection, wanted: Iterable[UUID], whose: str) -> None:
         wanted = list(wanted)
+        kept = {row for (row,) in admin.execute(_QUARANTINED, [list(map(str, wanted))])}
+        self.quarantined_rows += len(kept)
+        wanted = [each for each in wanted if str(each) not in kept]
         found: dict[UUID, int] = dict(admin.execute(_ROWS, [wanted]).fetchall())
         lost = [each for each in wanted if each not in found]
         twice = [each for each, times in found.items() if times > 1]
@@ -73,4 +80,5 @@ def _copied_rows(agent: Agent) -> Iterator[UUID]:
 
 
 _ROWS = "SELECT id, count(*) FROM transfer_logs WHERE id = ANY(%s) GROUP BY id"
+_QUARANTINED = "SELECT DISTINCT raw::json->>'id' FROM log_quarantine WHERE raw::json->>'id' = ANY(%s)"
 _HEARTBEATS = "SELECT sequence FROM transfer_samples WHERE transfer_id = %s"

@@ -32,7 +32,9 @@ from benchmarks.load.memory import Memory
 from benchmarks.precedence import precedence
 from benchmarks.processes import Shared, cpu_s
 from services.bootstrap import container
-from services.serve import KEEP_ALIVE_S, PYTHON, first_key
+from services.serve import PYTHON, commands, first_key
+
+APP = "services.app:app_from_environment"
 
 ROUTES = {
     RECOMMEND: "/v1/recommend",
@@ -55,8 +57,8 @@ class Scale:
 
 FULL = Scale(agents=1_000, seconds=600.0, warm_s=30.0, echo_s=60.0)
 QUICK = Scale(agents=200, seconds=30.0, warm_s=12.0, echo_s=10.0)
-ECHO_WARM_S = 30.0
-ECHO_FAST_TICK_S = 1.5
+ECHO_WARM_S = 15.0
+ECHO_FAST_TICK_S = 2.0
 """Until an echo has an answer to give back, its transfers tell heartbeats faster."""
 
 SETTLED_SHARE = 1 / 3
@@ -155,18 +157,9 @@ def echo(whole: Service, key: str, agents: int, seconds: float) -> dict[str, Any
     """The same agents on the echo, in place of the API and without workers."""
     for part in (SCHEDULE, WORKERS, JOURNAL, API):
         whole.kill(part)
-    address = (f"--host={whole.settings.host}", f"--port={whole.settings.port}", f"--timeout-keep-alive={KEEP_ALIVE_S}")
-    whole.instead = {
-        API: [
-            *PYTHON,
-            "uvicorn",
-            "benchmarks.api_app:app",
-            "--factory",
-            "--no-access-log",
-            "--log-level=warning",
-            *address,
-        ]
-    }
+    as_served = commands(whole.settings)[API]
+    whole.environment = {"TRADEWIND_CALLS": "off"}  # which would count an echo among the rarest calls
+    whole.instead = {API: ["benchmarks.api_app:app" if each == APP else each for each in as_served]}
     whole.bring_back(API)
     warm_s = ECHO_WARM_S + REALLY_ANSWERED * ECHO_FAST_TICK_S
     found, _ = crowd(

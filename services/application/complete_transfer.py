@@ -67,7 +67,10 @@ def complete_transfer(
         ended_at, agreement_kept = _ended(transfer_id, whole, now, uow)
         uow.commit()
     told = CompletionReceipt(
-        accepted=receipt.accepted, rejected=receipt.rejected, heartbeats=new_heartbeats, ended_at=ended_at
+        accepted=receipt.accepted,
+        rejected=receipt.rejected - receipt.already_stored,
+        heartbeats=new_heartbeats,
+        ended_at=ended_at,
     )
     return Completed(told, whole.outcome.status, ended_at == now, agreement_kept)
 

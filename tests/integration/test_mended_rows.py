@@ -96,3 +96,11 @@ def test_a_mended_row_stays_with_the_key_that_brought_it(api: str, tenant: Tenan
     assert len({*brought_by}) == 3
     assert {*brought_by} == {first.key_id, second.key_id, third.key_id}
     assert None not in brought_by
+
+
+def test_a_process_whose_clock_is_behind_takes_what_ended_just_now(tenant: Tenant) -> None:
+    now = datetime.now(UTC)
+    row = record(started_at=(now - timedelta(seconds=40)).isoformat(), ended_at=now.isoformat())
+    receipt = ingested(tenant, row, hours=-2)
+    assert (receipt.accepted, receipt.rejected) == (1, 0)
+    assert receipt.received_at >= now

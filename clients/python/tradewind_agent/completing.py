@@ -42,10 +42,12 @@ class Completed(NamedTuple):
     """What became of it.
 
     ``as_logs`` : whether the service took no completion at all: it is older than those, or does not want this one.
+    ``quarantined`` : records that it keeps aside, and neither learns from nor bills.
     """
 
     as_logs: bool
     refused: tuple[RefusedTick, ...]
+    quarantined: int = 0
 
 
 class _Unwanted(Exception):
@@ -68,7 +70,7 @@ def complete(
         refused = {each.tick.heartbeat.sequence for each in asking.refused}
         left = [each for each in ticks if each.heartbeat.sequence not in refused]
         return Completed(True, (*asking.refused, *(RefusedTick(each, str(unwanted)) for each in left)))
-    return Completed(False, tuple(asking.refused))
+    return Completed(False, tuple(asking.refused), asking.quarantined)
 
 
 class _Asking:
@@ -77,6 +79,7 @@ class _Asking:
         self._refusals = 0
         self._records_taken = False
         self.refused: list[RefusedTick] = []
+        self.quarantined = 0
 
     def all_of(self, ticks: Sequence[SpooledHeartbeat]) -> None:
         """Every part, and of one that is refused what can be saved."""
@@ -91,7 +94,7 @@ class _Asking:
 
     def _refusal_of(self, part: tuple[SpooledHeartbeat, ...]) -> ServiceProblem | None:
         try:
-            self._service.complete(self._transfer_id, Completion(records=self._records, heartbeats=part))
+            taken = self._service.complete(self._transfer_id, Completion(records=self._records, heartbeats=part))
         except (Contradiction, UnknownThing) as refusal:
             raise _Unwanted(str(refusal)) from None
         except (BodyTooLarge, RequestRefused) as refusal:
@@ -99,6 +102,7 @@ class _Asking:
                 raise _Unwanted(str(refusal)) from None
             return refusal
         self._records_taken = True
+        self.quarantined = taken.rejected
         return None
 
     def _make_sure_of_the_records(self) -> None:

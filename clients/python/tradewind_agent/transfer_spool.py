@@ -44,7 +44,7 @@ _RECORDS = TypeAdapter(tuple[WireRecord, ...])
 class Delivered:
     """What one round did: transfers ``completed``, and those whose records went to the spool of logs instead.
 
-    ``refused`` : a line for each transfer of which the service refused ticks.
+    ``refused`` : a line for each transfer of which the service refused ticks or records.
     """
 
     completed: frozenset[UUID] = frozenset()
@@ -108,7 +108,7 @@ class TransferSpool:
                     done = self._deliver(path, transfer_id, service)
                     if done is not None:
                         (logged if done.as_logs else completed).add(transfer_id)
-                        refused += self._told(transfer_id, done.refused)
+                        refused += self._told(transfer_id, done)
         except OSError as failure:
             raise SpoolFailed(f"the spool {self.folder} cannot be used: {in_words(failure)}") from None
         return Delivered(frozenset(completed), frozenset(logged), tuple(refused))
@@ -155,10 +155,13 @@ class TransferSpool:
     def _aside(self, transfer_id: UUID) -> Path:
         return self.folder / f"{transfer_id}{REFUSED_ENDING}"
 
-    def _told(self, transfer_id: UUID, refused: Sequence[RefusedTick]) -> Iterator[str]:
-        if refused:
-            samples = format_count(len(refused), "sample")
-            yield f"the service refused {samples}, first: {refused[0].reason}; kept in {self._aside(transfer_id)}"
+    def _told(self, transfer_id: UUID, done: Completed) -> Iterator[str]:
+        if done.refused:
+            samples, first = format_count(len(done.refused), "sample"), done.refused[0].reason
+            yield f"the service refused {samples}, first: {first}; kept in {self._aside(transfer_id)}"
+        if done.quarantined:
+            records = format_count(done.quarantined, "record")
+            yield f"the service refused {records}, in quarantine there with the reason, such as a wrong clock here"
 
     def _bound(self) -> None:
         waiting = self.waiting()

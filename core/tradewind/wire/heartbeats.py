@@ -174,7 +174,7 @@ class Completion(Strict):
 
 
 class CompletionReceipt(Open):
-    """What was stored: ``accepted`` records and ``heartbeats`` that were new."""
+    """What was stored: ``accepted`` records, and ``heartbeats`` that were new; ``rejected`` ones are in quarantine."""
 
     accepted: int
     rejected: int

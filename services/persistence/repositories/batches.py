@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.application.ingest_logs import IngestReceipt
@@ -45,6 +45,9 @@ class Batches:
     def claim(self, idempotency_key: str, *, at: datetime, key_id: UUID | None = None) -> IngestReceipt:
         """A new receipt, or what was answered to the key before. A rival's open claim is waited for.
 
+        It is received at the later of two times, the caller's and the database's, which all processes share: one whose
+        clock is behind would refuse what ended just now as lying in the future.
+
         ``key_id`` : of the API key that brought the rows, where it is not the one that acts.
         """
         claimed = self._connection.execute(
@@ -53,7 +56,7 @@ class Batches:
                 tenant_id=self._tenant_id,
                 idempotency_key=idempotency_key,
                 content_sha256=_NOT_YET_KNOWN,
-                received_at=at,
+                received_at=_not_behind(at),
                 accepted=0,
                 rejected=0,
                 already_stored=0,
@@ -61,19 +64,24 @@ class Batches:
                 key_id=key_id or self._key_id,
             )
             .on_conflict_do_nothing(index_elements=["tenant_id", "idempotency_key"])
-            .returning(batches.c.id)
-        ).scalar_one_or_none()
+            .returning(batches.c.id, batches.c.received_at)
+        ).one_or_none()
         if claimed is not None:
-            return IngestReceipt(batch_id=claimed, received_at=at)
+            return IngestReceipt(batch_id=claimed.id, received_at=claimed.received_at)
         earlier = self._connection.execute(select(batches).where(batches.c.idempotency_key == idempotency_key)).one()
         return _receipt(earlier, repeated=True)
 
     def reopen(self, receipt: IngestReceipt, *, at: datetime) -> IngestReceipt:
         """The batch as if it came now, held until the end of the transaction; its rows have left the quarantine."""
         of_batch = batches.c.id == receipt.batch_id
-        self._connection.execute(update(batches).where(of_batch).values(received_at=at, key_id=self._key_id))
+        received_at = self._connection.execute(
+            update(batches)
+            .where(of_batch)
+            .values(received_at=_not_behind(at), key_id=self._key_id)
+            .returning(batches.c.received_at)
+        ).scalar_one()
         self._connection.execute(delete(log_quarantine).where(log_quarantine.c.batch_id == receipt.batch_id))
-        return IngestReceipt(batch_id=receipt.batch_id, received_at=at)
+        return IngestReceipt(batch_id=receipt.batch_id, received_at=received_at)
 
     def close(self, receipt: IngestReceipt) -> None:
         """Keep the final counts and the hash of the content."""
@@ -99,6 +107,11 @@ class Batches:
         if before is not None:
             query = query.where(batches.c.id < before)
         return [_receipt(row, repeated=False) for row in self._connection.execute(query)]
+
+
+def _not_behind(at: datetime) -> ColumnElement[datetime]:
+    """The time, or the database's if that is later."""
+    return func.greatest(at, func.now(), type_=batches.c.received_at.type)
 
 
 def _receipt(row: Row[tuple[object, ...]], *, repeated: bool) -> IngestReceipt:

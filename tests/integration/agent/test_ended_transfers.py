@@ -1,14 +1,18 @@
 """Ended copies reach the service whole: every tick once, whenever the service was there, and whatever was killed."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from services.bootstrap import Container
 from tests.integration.agent.live_copies import OPTIONS, SLOW, ChangingPath, files, path, spool
+from tests.records import record
 from tests.stack import Tenant, new_tenant
 from tradewind.wire.heartbeats import Completion, CompletionReceipt
+from tradewind.wire.records import WireRecord
 from tradewind_agent.client import Client
 from tradewind_agent.copy_report import CopyReport
 from tradewind_agent.copying import copy_files
@@ -16,6 +20,7 @@ from tradewind_agent.errors import ServiceAway
 from tradewind_agent.logbook import Logbook
 from tradewind_agent.retries import NO_RETRIES
 from tradewind_agent.spool import Spool
+from tradewind_agent.transfer_spool import TransferSpool
 
 __all__ = ["files", "path", "spool"]
 
@@ -78,3 +83,17 @@ def test_ticks_of_a_copy_without_its_service_come_later_each_once(
     with Client(api, tenant.secret) as client:
         assert copy(path, tmp_path / "two", client, spool).log == "uploaded"
     assert stored(api, tenant, str(report.plan.transfer_id)) == [tick.sequence for tick in report.timeline]
+
+
+def test_a_record_of_a_host_whose_clock_is_ahead_is_not_told_as_uploaded(
+    api: str, tenant: Tenant, spool: Spool
+) -> None:
+    transfer_id, ended = uuid4(), datetime.now(UTC) + timedelta(hours=2)
+    times = {"started_at": (ended - timedelta(seconds=40)).isoformat(), "ended_at": ended.isoformat()}
+    whole = WireRecord.model_validate(record(transfer_id=str(transfer_id), chunk="whole", **times))
+    transfers = TransferSpool(spool)
+    for _ in range(2):  # told again as it is, once the first answer was lost
+        transfers.seal(transfer_id, (whole,), ())
+        with Client(api, tenant.secret) as client:
+            (told,) = transfers.drain(client).refused
+        assert told.startswith("the service refused 1 record, in quarantine")
