@@ -169,7 +169,11 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             ),
             keyring=keyring,
             rate_limits=RateLimits(
-                options.calls_per_s, RedisLevels(session_client), time.monotonic, partial(_tell_refused, log)
+                options.calls_per_s,
+                RedisLevels(session_client),
+                time.monotonic,
+                on_refused=partial(_tell_refused, log),
+                on_failed=partial(_tell_unshared, log),
             ),
             snapshots=snapshots,
             histories=Histories(store.unit_of_work, time.monotonic),
@@ -211,6 +215,10 @@ def _tell_refused(log: FilteringBoundLogger, refused: Refused) -> None:
         kind=refused.kind,
         calls=refused.calls,
     )
+
+
+def _tell_unshared(log: FilteringBoundLogger, error: Exception) -> None:
+    log.error(Event.CALLS_NOT_SHARED, exc_info=error)
 
 
 def _tell_failed_look(log: FilteringBoundLogger, error: Exception) -> None:

@@ -26,7 +26,7 @@ class TracedStream:
     def settle(self, entries: Sequence[Entry], journalled: Mapping[TransferKey, int]) -> None:
         self._stream.settle(entries, journalled)
         traced = [trace for entry in entries if (trace := entry.told(TRACE))]
-        if traced:
+        if traced and journalled:  # of one tenant; without any, entries that nobody can read were dropped
             told: dict[str, str | int] = {"tradewind.heartbeats": len(entries), TENANT: entries[0].told("tenant")}
             self._tracing.note_batch("journal heartbeats", self._taken_ns, of=traced, attributes=told)
 

@@ -60,6 +60,8 @@ class Course:
     back_s: list[float] = field(default_factory=list)
     kills: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
+    ended: list[str] = field(default_factory=list)
+    """Parts that no fault was meant for."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -84,6 +86,9 @@ def main(argv: Sequence[str]) -> int:
             told = ledger_of(admin, scene.agents)
             published = {release for (release,) in admin.execute(_PUBLISHED)}
         wrong = failures(scene, uploaded)
+        wrong += [f"{part} ended by itself" for part in course.ended]
+        if not course.kinds:
+            wrong.append(f"no fault has {options.only!r} in its name")
         half = scene.publications.half
         half += [f"release {each} answered and is none" for each in sorted(_answered(asking) - published)]
         for each in (*told.wrong, *wrong, *half[:10]):
@@ -185,6 +190,7 @@ def one(fault: Fault, course: Course, asking: Asking, scene: Scene) -> None:
     )
     if ended := scene.service.ended():
         print(f"    ended by themselves: {', '.join(ended)}", flush=True)
+        course.ended += ended
         for part in ended:
             scene.service.bring_back(part)
     time.sleep(BETWEEN_S)
@@ -223,6 +229,7 @@ def summary(course: Course, told: Ledger, scene: Scene, half: Sequence[str]) -> 
         "heartbeats": told.heartbeats,
         "lost_heartbeats": told.lost_heartbeats,
         "duplicate_heartbeats": told.duplicate_heartbeats,
+        "ended_by_themselves": len(course.ended),
         "transfers": len(copies),
         "transfers_interrupted": sum(not copied.is_good for copied in copies),
         "recommend_back_s_max": max(course.back_s, default=0.0),

@@ -131,7 +131,7 @@ class Agent:
         return due_s
 
     async def _answered(self, kind: str, request: bytes, due_s: float) -> tuple[int, bytes]:
-        """Send when it is due; status 0 where nothing came."""
+        """Send when it is due; status 0 where nothing came. A failure counts as an answer at the end of patience."""
         loop = asyncio.get_running_loop()
         if (left_s := due_s - loop.time()) > 0:
             await asyncio.sleep(left_s)
@@ -143,13 +143,12 @@ class Agent:
         except (Broken, OSError, TimeoutError) as failure:
             self._connection.close()
             self._crowd.fail(kind, f"{kind}: {type(failure).__name__} {failure}")
-            return status, answer
-        ended_s = loop.time()
-        if status not in (200, 201):
+        if status and status not in (200, 201):
             self._crowd.fail(kind, f"{kind}: {status} {answer[:200].decode(errors='replace')}")
-        measured = self._crowd.measured[kind]
-        measured.took_s.append(ended_s - due_s)
-        measured.answered_s.append(ended_s - sent_s)
+        least_s = 0.0 if status in (200, 201) else ANSWER_PATIENCE_S
+        measured, ended_s = self._crowd.measured[kind], loop.time()
+        measured.took_s.append(max(ended_s - due_s, least_s))
+        measured.answered_s.append(max(ended_s - sent_s, least_s))
         measured.late_s.append(sent_s - due_s)
         return status, answer
 
@@ -208,7 +207,7 @@ async def crowd_of(agents: int, crowd: Crowd, warm_s: float, seconds: float) -> 
 def told(measured: Measured, lasted_s: float) -> dict[str, float]:
     """Figures of one kind of request."""
     count = len(measured.took_s)
-    figures = {"requests": count + measured.errors, "errors": measured.errors, "rps": count / lasted_s}
+    figures = {"requests": count, "errors": measured.errors, "rps": (count - measured.errors) / lasted_s}
     parts = {"": measured.took_s, "sent_": measured.answered_s, "late_": measured.late_s}
     for name, values in parts.items():
         ordered = sorted(values)

@@ -55,7 +55,9 @@ class BoundedHttp(HttpToolsProtocol):
         super().data_received(data)
         if self._head_bytes is not None and self._head_bytes > self.max_head_bytes:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
-        elif not self._whole and self._window is None:
+        elif self._window is None and (not self._whole or self._is_idle):
+            # Idle, yet something came: the server's own end of idle connections is off from then on, also after a
+            # mere line end, with which no request begins.
             self._open_window()
 
     def on_message_begin(self) -> None:
@@ -88,6 +90,11 @@ class BoundedHttp(HttpToolsProtocol):
         else:
             super().send_400_response(msg)
 
+    @property
+    def _is_idle(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
     def _open_window(self) -> None:
         self._window_bytes = 0
         self._window = self.loop.call_later(self.window_s, self._end_window)
@@ -115,7 +122,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._close_window()
         if self.transport.is_closing():
             return
-        before = self._head_bytes is not None and (self.cycle is None or self.cycle.response_complete)
+        before = self._head_bytes is not None and self._is_idle
         if before or (self._head_bytes is None and not self.cycle.response_started):
             body = f'{{"type":"about:blank","title":"{status.phrase}","status":{status.value}}}'.encode()
             head = b"content-type: application/problem+json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"

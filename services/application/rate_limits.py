@@ -8,7 +8,6 @@ them; a level may be below zero, which is paid back before anything else is perm
 import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
@@ -136,6 +135,7 @@ class RateLimits:
     levels : what all processes share.
     monotonic : seconds of a clock that never goes back.
     on_refused : told once a second of what was refused.
+    on_failed : told of what is no absence of the store, but a fault.
     """
 
     def __init__(
@@ -144,11 +144,13 @@ class RateLimits:
         levels: SharedLevels,
         monotonic: Callable[[], float],
         on_refused: Callable[[Refused], None],
+        on_failed: Callable[[Exception], None],
     ) -> None:
         self._calls_per_s = calls_per_s
         self._levels = levels
         self._monotonic = monotonic
         self._on_refused = on_refused
+        self._on_failed = on_failed
         self._buckets: dict[tuple[UUID, CallKind], _Bucket] = {}
 
     def permits(self, principal: Principal, kind: CallKind) -> bool:
@@ -185,8 +187,12 @@ class RateLimits:
         """Share what was taken again and again, until cancelled; while the store is away each process counts alone."""
         while True:
             await asyncio.sleep(every_s)
-            with suppress(Unavailable):
+            try:
                 await self.share()
+            except Unavailable:
+                continue
+            except Exception as error:  # noqa: BLE001  # the turns must not end with the first that fails
+                self._on_failed(error)
 
     async def share(self) -> None:
         """Tell what was taken and refused since the last time, and take over what is left over all processes.

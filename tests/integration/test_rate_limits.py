@@ -98,7 +98,7 @@ def test_an_operator_lets_a_key_call_more(api: str, strict: str, tenant: Tenant)
         assert operator.patch(f"/v1/keys/{created['id']}", json={}).status_code == 422
 
 
-def test_an_agent_that_is_told_to_wait_asks_nobody_meanwhile(strict: str, tenant: Tenant) -> None:
+def test_an_agent_is_told_how_long_to_wait(strict: str, tenant: Tenant) -> None:
     with Client(strict, tenant.secret, retries=NO_RETRIES) as client:
         client.endpoints()
         with pytest.raises(ServiceAway, match=r"429.* try again in 3") as refused:
@@ -114,7 +114,7 @@ def test_processes_share_what_is_left(redis_url: str) -> None:
     async def left_to_the_second() -> int:
         client = redis.asyncio.Redis.from_url(redis_url)
         first, second = (
-            RateLimits({CallKind.UPLOAD: per_s}, RedisLevels(client), time.monotonic, print) for _ in range(2)
+            RateLimits({CallKind.UPLOAD: per_s}, RedisLevels(client), time.monotonic, print, print) for _ in range(2)
         )
         assert sum(first.permits(holder, CallKind.UPLOAD) for _ in range(full)) == full
         await first.share()

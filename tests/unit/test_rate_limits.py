@@ -48,7 +48,7 @@ class SharedStore:
 class Process:
     def __init__(self, store: SharedStore, per_s: float) -> None:
         self.refused: list[Refused] = []
-        self.limits = RateLimits({CallKind.QUERY: per_s}, store, lambda: store.now_s, self.refused.append)
+        self.limits = RateLimits({CallKind.QUERY: per_s}, store, lambda: store.now_s, self.refused.append, print)
 
     def calls(self, count: int, holder: Principal = HOLDER) -> int:
         """So many of ``count`` that are permitted."""
@@ -130,7 +130,7 @@ def test_without_the_store_each_process_counts_alone_and_asks_for_nothing_afterw
 
 def test_a_thousand_agents_of_one_key_do_not_meet_the_limits() -> None:
     store = SharedStore()
-    limits = RateLimits(USUAL_CALLS_PER_S, store, lambda: store.now_s, print)
+    limits = RateLimits(USUAL_CALLS_PER_S, store, lambda: store.now_s, print, print)
     begin = (CallKind.RECOMMEND, CallKind.HEARTBEAT, CallKind.UPLOAD)
     assert all(limits.permits(HOLDER, kind) for kind in begin for _ in range(AGENTS)), "all begin and end at once"
     for second in range(1, 61):
@@ -162,3 +162,29 @@ def test_an_operator_may_set_no_limit() -> None:
 def test_what_is_no_limit_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be"):
         calls_from(text)
+
+
+def test_a_fault_ends_one_turn_of_sharing_and_not_all():
+    failed = []
+
+    class Broken:
+        turns = 0
+
+        async def take(self, taken):
+            self.turns += 1
+            if self.turns == 1:
+                raise ValueError("not a number")
+            raise asyncio.CancelledError
+
+    store = Broken()
+    limits = RateLimits({CallKind.QUERY: 1.0}, store, lambda: 0.0, print, failed.append)
+
+    async def follow():
+        following = asyncio.create_task(limits.follow(every_s=0.0))
+        while not following.done():
+            limits.permits(HOLDER, CallKind.QUERY)
+            await asyncio.sleep(0)
+
+    asyncio.run(follow())
+    assert [str(each) for each in failed] == ["not a number"]
+    assert store.turns == 2

@@ -49,7 +49,9 @@ class NoStore:
 
 def limits(**calls_per_s: float) -> RateLimits:
     """Of a process alone, whose clock stands still."""
-    return RateLimits({CallKind(kind): each for kind, each in calls_per_s.items()}, NoStore(), lambda: 0.0, print)
+    return RateLimits(
+        {CallKind(kind): each for kind, each in calls_per_s.items()}, NoStore(), lambda: 0.0, print, print
+    )
 
 
 def application() -> FastAPI:
