@@ -33,8 +33,9 @@ IMPORT_ALL = (
     + """
 import tradewind, tradewind_agent
 assert tradewind.__file__.startswith(sys.argv[1]), tradewind.__file__
+of_extras = ("tradewind.learning", "tradewind_agent.call_traces")
 names = [name for package in (tradewind, tradewind_agent) for _, name, _ in
-         pkgutil.walk_packages(package.__path__, package.__name__ + ".") if not name.startswith("tradewind.learning")]
+         pkgutil.walk_packages(package.__path__, package.__name__ + ".") if not name.startswith(of_extras)]
 for name in names:
     if not name.endswith("__main__"):
         importlib.import_module(name)

@@ -37,11 +37,17 @@ def content(world_readable: Path) -> Path:
     return root
 
 
+def _work(folder: Path) -> Path:
+    """A folder of one server's own; the same server may be set up several times, as tests take turns with it."""
+    work = Path(tempfile.mkdtemp(dir=folder))
+    work.chmod(0o755)
+    return work
+
+
 @pytest.fixture(scope="session", params=["nginx", "apache"])
 def web_server(request: pytest.FixtureRequest, content: Path, world_readable: Path) -> Iterator[WebServer]:
     """nginx and Apache in turn, at their defaults."""
-    work = world_readable / request.param
-    work.mkdir()
+    work = _work(world_readable)
     with (nginx if request.param == "nginx" else apache)(content, work) as server:
         yield server
 
@@ -49,8 +55,7 @@ def web_server(request: pytest.FixtureRequest, content: Path, world_readable: Pa
 @pytest.fixture(scope="session", params=["nginx", "apache"])
 def impatient_server(request: pytest.FixtureRequest, content: Path, world_readable: Path) -> Iterator[WebServer]:
     """nginx and Apache in turn, closing connections after a few requests."""
-    work = world_readable / f"impatient-{request.param}"
-    work.mkdir()
+    work = _work(world_readable)
     if request.param == "nginx":
         with nginx(content, work, server=f"keepalive_requests {KEEPALIVE_REQUESTS};") as server:
             yield server
