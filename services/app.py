@@ -109,7 +109,7 @@ def app_from_environment() -> FastAPI:
             log_months=settings.log_months,
             sign_on=None if settings.sign_on is None else SignOn.at(*settings.sign_on),
             notice=settings.notice,
-            calls_per_s=settings.calls_per_s,
+            call_limits=settings.call_limits,
             tracing=tracing_from(os.environ, service="tradewind-api", log=logger("api", output=sys.stderr)),
         ),
     )

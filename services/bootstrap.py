@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ from services.application.passwords import Passwords
 from services.application.pending_sign_ins import ShortMemory
 from services.application.ports import Clock
 from services.application.query_warehouse import QueryLimits, StoredLogin, login_for_queries
-from services.application.rate_limits import USUAL_CALLS_PER_S, CallKind, RateLimits, Refused
+from services.application.rate_limits import CallLimits, RateLimits, Refused
 from services.application.single_flight import SingleFlight
 from services.application.single_sign_on import Provider, SignOnRules
 from services.application.snapshot import Snapshots
@@ -86,7 +86,7 @@ class Options:
     log_months : so many months of logs are kept beside the current one; None: all.
     sign_on : the OpenID provider at which people may sign in; None: by password alone.
     notice : at the head of every page.
-    calls_per_s : that a key may make, by their kind.
+    call_limits : how often a key and a tenant may call.
     tracing : where spans go; None: nowhere.
     """
 
@@ -96,7 +96,7 @@ class Options:
     log_months: int | None = None
     sign_on: SignOn | None = None
     notice: str = ""
-    calls_per_s: Mapping[CallKind, float] = field(default_factory=lambda: USUAL_CALLS_PER_S)
+    call_limits: CallLimits = field(default_factory=CallLimits.usual)
     tracing: Tracing | None = None
 
 
@@ -169,7 +169,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             ),
             keyring=keyring,
             rate_limits=RateLimits(
-                options.calls_per_s,
+                options.call_limits,
                 RedisLevels(session_client),
                 time.monotonic,
                 on_refused=partial(_tell_refused, log),
@@ -213,6 +213,7 @@ def _tell_refused(log: FilteringBoundLogger, refused: Refused) -> None:
         tenant_id=str(refused.tenant_id),
         key_id=str(refused.key_id),
         kind=refused.kind,
+        limit=refused.limit,
         calls=refused.calls,
     )
 

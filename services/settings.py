@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Self, TypeVar
 from urllib.parse import urlsplit
 
-from services.application.rate_limits import USUAL_CALLS_PER_S, CallKind, calls_from
+from services.application.rate_limits import USUAL_CALLS_PER_S, CallLimits, calls_from
 from services.application.single_sign_on import Provider, SignOnRules
 from services.oidc_settings import sign_on_from
 from tradewind.errors import InvalidValue
@@ -104,9 +105,10 @@ class Settings:
     """TRADEWIND_LOG_MONTHS: so many whole months of logs are kept beside the current one; older ones are dropped once
     they are exported, which TRADEWIND_EXPORT must be set for. None: all are kept."""
 
-    calls_per_s: Mapping[CallKind, float] = field(default_factory=lambda: USUAL_CALLS_PER_S)
+    call_limits: CallLimits = field(default_factory=CallLimits.usual)
     """TRADEWIND_CALLS: calls a second that a key may make, by their kind, such as ``query=5 heartbeat=2000``; kinds
-    that are not named keep what is usual, and ``query=off`` or ``off`` sets no limit."""
+    that are not named keep what is usual, and ``query=off`` or ``off`` sets no limit.
+    TRADEWIND_TENANT_CALLS: likewise for all keys of a tenant together; by itself four times what a key may."""
 
     worker_metrics_port: int | None = None
     """TRADEWIND_WORKER_METRICS_PORT: where a worker serves its metrics; None for nowhere."""
@@ -164,6 +166,8 @@ class Settings:
             except ValueError as error:
                 raise InvalidValue(variable, str(error)) from None  # without the text: URLs hold passwords
 
+        limits = CallLimits.usual(read("TRADEWIND_CALLS", calls_from, USUAL_CALLS_PER_S))
+        of_tenant = partial(calls_from, usual=limits.of_tenant)
         return cls(
             host=read("TRADEWIND_HOST", str, cls.host),
             port=read("TRADEWIND_PORT", _integer(1, MAX_PORT), cls.port),
@@ -186,7 +190,7 @@ class Settings:
             notice=read("TRADEWIND_NOTICE", str, cls.notice),
             export_place=read("TRADEWIND_EXPORT", _place, None),
             sign_on=sign_on_from(read),
-            calls_per_s=read("TRADEWIND_CALLS", calls_from, USUAL_CALLS_PER_S),
+            call_limits=limits._replace(of_tenant=read("TRADEWIND_TENANT_CALLS", of_tenant, limits.of_tenant)),
             log_months=read("TRADEWIND_LOG_MONTHS", _integer(1, MAX_LOG_MONTHS), None),
             worker_metrics_port=read("TRADEWIND_WORKER_METRICS_PORT", _integer(1, MAX_PORT), None),
             worker_metrics_host=read("TRADEWIND_WORKER_METRICS_HOST", str, cls.worker_metrics_host),

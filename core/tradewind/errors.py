@@ -9,7 +9,7 @@ TradewindError
 ├── NotFound                no such thing for this tenant
 ├── Conflict                contradicts what is stored
 ├── TooLarge                beyond a stated limit
-├── TooOften                more calls of a kind than the key may make (retryable, after a while that is told)
+├── TooOften                more calls of a kind than the key or its tenant may make (retryable, after a told while)
 ├── QueryRefused            SQL that the warehouse does not run, or that failed there
 ├── CannotFit               the rows at hand do not determine a model
 └── Unavailable             a dependency is away for now (retryable)
@@ -65,7 +65,7 @@ class TooLarge(TradewindError):
 
 
 class TooOften(TradewindError):
-    """The key has made more calls of a kind than it may.
+    """The key, or all keys of its tenant, have made more calls of a kind than they may.
 
     Attributes
     ----------
@@ -76,9 +76,9 @@ class TooOften(TradewindError):
 
     retryable = True
 
-    def __init__(self, kind: str, *, calls: int, window_s: int, retry_after_s: int) -> None:
+    def __init__(self, kind: str, *, calls: int, window_s: int, retry_after_s: int, whose: str = "this key") -> None:
         super().__init__(
-            f"this key may make {calls} {kind} calls in {window_s} s; wait {retry_after_s} s, or ask for more"
+            f"{whose} may make {calls} {kind} calls in {window_s} s; wait {retry_after_s} s, or ask for more"
         )
         self.kind = kind
         self.calls = calls

@@ -1,4 +1,4 @@
-"""How often a key may call: a bucket of calls for each key and kind, filled again at a steady rate.
+"""How often a key and a tenant may call: a bucket of calls for each, by kind, that is filled again at a steady rate.
 
 A process keeps its buckets in memory, so that asking whether a call is permitted costs a look-up and no trip. Each
 second it tells a store, which all processes share, what was taken, and takes over the level that is left over all of
@@ -7,10 +7,11 @@ them; a level may be below zero, which is paid back before anything else is perm
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, Self
 from uuid import UUID
 
 from services.application.authenticate import Principal
@@ -47,12 +48,35 @@ USUAL_CALLS_PER_S: Mapping[CallKind, float] = MappingProxyType(
 """For each key. An organisation may have one for all its agents: 1,000 of them send 200 heartbeats a second, and begin
 and end as many transfers at the very most as their ticks allow; three times that is left to them."""
 
+KEYS_AT_ONCE = 4
+"""All keys of a tenant together may call so many times as often as one. A tenant makes as many keys as it likes and
+says of each how often it may call: what it takes from other tenants must not hang on either."""
 
 OFF = "off"
 
 
-def calls_from(text: str) -> Mapping[CallKind, float]:
+class CallLimits(NamedTuple):
+    """Calls a second by kind; a kind that is missing is not limited.
+
+    Attributes
+    ----------
+    of_key : for a key whose factor is 1.
+    of_tenant : for all keys of a tenant together, whatever their factors.
+    """
+
+    of_key: Mapping[CallKind, float]
+    of_tenant: Mapping[CallKind, float]
+
+    @classmethod
+    def usual(cls, of_key: Mapping[CallKind, float] = USUAL_CALLS_PER_S) -> Self:
+        """Limits of keys, and of tenants as they follow from them."""
+        return cls(of_key, {kind: per_s * KEYS_AT_ONCE for kind, per_s in of_key.items()})
+
+
+def calls_from(text: str, usual: Mapping[CallKind, float] = USUAL_CALLS_PER_S) -> Mapping[CallKind, float]:
     """Calls a second by kind, as an operator writes them: ``query=5 heartbeat=off``, or ``off`` for all.
+
+    ``usual`` : of the kinds that are not named.
 
     Raises
     ------
@@ -60,16 +84,17 @@ def calls_from(text: str) -> Mapping[CallKind, float]:
     """
     if text == OFF:
         return {}
-    found = dict(USUAL_CALLS_PER_S)
+    found, left = dict(usual), set(CallKind)
     for word in text.split():
         name, _, number = word.partition("=")
-        if name not in found:
+        if name not in left:
             raise ValueError(
                 f"must be {OFF}, or KIND=NUMBER by blanks, each kind one of {', '.join(CallKind)} and once"
             )
         kind = CallKind(name)
+        left.remove(kind)
         if number == OFF:
-            del found[kind]
+            found.pop(kind, None)
             continue
         try:
             found[kind] = float(number)
@@ -81,9 +106,12 @@ def calls_from(text: str) -> Mapping[CallKind, float]:
 
 
 class Taken(NamedTuple):
-    """Calls taken from one bucket since they were last told; ``per_s`` and ``burst`` say how it fills, and how far."""
+    """Calls taken from one bucket since they were last told; ``per_s`` and ``burst`` say how it fills, and how far.
 
-    key_id: UUID
+    ``holder_id`` : of the key, or of the tenant.
+    """
+
+    holder_id: UUID
     kind: CallKind
     calls: int
     per_s: float
@@ -100,38 +128,49 @@ class SharedLevels(Protocol):
         """
 
 
+Limit = Literal["key", "tenant"]
+"""Whose bucket was empty."""
+
+
 class Refused(NamedTuple):
     """Calls that were refused since that was last told."""
 
     tenant_id: UUID
     key_id: UUID
     kind: CallKind
+    limit: Limit
     calls: int
 
 
 class _Bucket:
-    """Of one key and kind, as this process knows it."""
+    """Of one key or tenant and one kind, as this process knows it."""
 
-    __slots__ = ("at_s", "burst", "factor", "level", "per_s", "refused", "taken", "tenant_id")
+    __slots__ = ("at_s", "burst", "level", "per_s", "taken")
 
-    def __init__(self, principal: Principal, per_s: float, at_s: float) -> None:
-        self.tenant_id = principal.tenant_id
-        self.factor = principal.rate_factor
-        self.per_s = per_s * principal.rate_factor
-        self.burst = max(self.per_s * BURST_S, 1.0)
+    def __init__(self, per_s: float, at_s: float) -> None:
+        self.per_s = per_s
+        self.burst = max(per_s * BURST_S, 1.0)
         self.level = self.burst
         self.at_s = at_s
-        self.taken = self.refused = 0
+        self.taken = 0
 
     def fill(self, at_s: float) -> None:
         self.level = min(self.burst, self.level + (at_s - self.at_s) * self.per_s)
         self.at_s = at_s
 
+    def take(self) -> None:
+        self.level -= 1.0
+        self.taken += 1
+
+    @property
+    def empty_for_s(self) -> float:
+        return (1.0 - self.level) / self.per_s
+
 
 class RateLimits:
     """Parameters
     ----------
-    calls_per_s : of each kind, for a key whose factor is 1; a kind that is missing is not limited.
+    limits : of keys and of tenants.
     levels : what all processes share.
     monotonic : seconds of a clock that never goes back.
     on_refused : told once a second of what was refused.
@@ -140,47 +179,53 @@ class RateLimits:
 
     def __init__(
         self,
-        calls_per_s: Mapping[CallKind, float],
+        limits: CallLimits,
         levels: SharedLevels,
         monotonic: Callable[[], float],
         on_refused: Callable[[Refused], None],
         on_failed: Callable[[Exception], None],
     ) -> None:
-        self._calls_per_s = calls_per_s
+        self._limits = limits
         self._levels = levels
         self._monotonic = monotonic
         self._on_refused = on_refused
         self._on_failed = on_failed
         self._buckets: dict[tuple[UUID, CallKind], _Bucket] = {}
+        self._refused: Counter[tuple[UUID, UUID, CallKind, Limit]] = Counter()
 
     def permits(self, principal: Principal, kind: CallKind) -> bool:
-        """Take a call from the key's bucket if there is one left."""
-        bucket = self._bucket(principal, kind)
-        if bucket is None:
-            return True
-        bucket.fill(self._monotonic())
-        if bucket.level < 1.0:
+        """Take a call from the buckets of the key and of its tenant if there is one left in both."""
+        of_key, of_tenant = self._of_key(principal, kind), self._of_tenant(principal, kind)
+        if (of_key is not None and of_key.level < 1.0) or (of_tenant is not None and of_tenant.level < 1.0):
             return False
-        bucket.level -= 1.0
-        bucket.taken += 1
+        if of_key is not None:
+            of_key.take()
+        if of_tenant is not None:
+            of_tenant.take()
         return True
 
     def require(self, principal: Principal, kind: CallKind) -> None:
-        """Take a call from the key's bucket.
+        """Take a call from the buckets of the key and of its tenant.
 
         Raises
         ------
-        TooOften : there is none left; the refusal is counted.
+        TooOften : there is none left in one of them; the refusal is counted.
         """
         if self.permits(principal, kind):
             return
-        bucket = self._buckets[principal.key_id, kind]
-        bucket.refused += 1
+        of_key, of_tenant = self._of_key(principal, kind), self._of_tenant(principal, kind)
+        limit: Limit = "key"
+        empty = of_key
+        if of_tenant is not None and (of_key is None or of_tenant.empty_for_s > of_key.empty_for_s):
+            limit, empty = "tenant", of_tenant
+        assert empty is not None, "nothing is refused without a limit"
+        self._refused[principal.tenant_id, principal.key_id, kind, limit] += 1
         raise TooOften(
             kind,
-            calls=int(bucket.burst),
-            window_s=math.ceil(bucket.burst / bucket.per_s),
-            retry_after_s=math.ceil((1.0 - bucket.level) / bucket.per_s),
+            whose="this key" if limit == "key" else "all keys of this tenant together",
+            calls=int(empty.burst),
+            window_s=math.ceil(empty.burst / empty.per_s),
+            retry_after_s=math.ceil(empty.empty_for_s),
         )
 
     async def follow(self, *, every_s: float = EVERY_S) -> None:
@@ -215,28 +260,32 @@ class RateLimits:
                 bucket.level = level - bucket.taken  # taken while the store was asked
                 bucket.at_s = self._monotonic()
 
-    def _bucket(self, principal: Principal, kind: CallKind) -> _Bucket | None:
-        bucket = self._buckets.get((principal.key_id, kind))
-        if bucket is not None and bucket.factor == principal.rate_factor:
-            return bucket
-        per_s = self._calls_per_s.get(kind)
-        if per_s is None:
-            return None
-        made = _Bucket(principal, per_s, self._monotonic())
-        if bucket is not None:  # the factor was changed
-            made.level = min(made.burst, bucket.level)
-            made.taken, made.refused = bucket.taken, bucket.refused
-        self._buckets[principal.key_id, kind] = made
-        return made
+    def _of_key(self, principal: Principal, kind: CallKind) -> _Bucket | None:
+        per_s = self._limits.of_key.get(kind)
+        return None if per_s is None else self._filled(principal.key_id, kind, per_s * principal.rate_factor)
+
+    def _of_tenant(self, principal: Principal, kind: CallKind) -> _Bucket | None:
+        per_s = self._limits.of_tenant.get(kind)
+        return None if per_s is None else self._filled(principal.tenant_id, kind, per_s)
+
+    def _filled(self, holder_id: UUID, kind: CallKind, per_s: float) -> _Bucket:
+        now_s = self._monotonic()
+        bucket = self._buckets.get((holder_id, kind))
+        if bucket is None or bucket.per_s != per_s:
+            made = _Bucket(per_s, now_s)
+            if bucket is not None:  # the factor was changed
+                made.level, made.taken = min(made.burst, bucket.level), bucket.taken
+            self._buckets[holder_id, kind] = bucket = made
+        bucket.fill(now_s)
+        return bucket
 
     def _tell_refused(self) -> None:
-        for (key_id, kind), bucket in self._buckets.items():
-            if bucket.refused:
-                self._on_refused(Refused(bucket.tenant_id, key_id, kind, bucket.refused))
-                bucket.refused = 0
+        refused, self._refused = self._refused, Counter()
+        for (tenant_id, key_id, kind, limit), calls in refused.items():
+            self._on_refused(Refused(tenant_id, key_id, kind, limit, calls))
 
     def _forget_full(self) -> None:
-        """Buckets that are as new: keys that have not called for a while."""
+        """Buckets that are as new: of keys and tenants that have not called for a while."""
         now_s = self._monotonic()
         for name, bucket in list(self._buckets.items()):
             bucket.fill(now_s)

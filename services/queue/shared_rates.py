@@ -13,13 +13,13 @@ _SCRIPT = files("services.queue") / "scripts" / "rates.lua"
 
 
 class RedisLevels:
-    """Buckets by key and kind; one that is full again is forgotten."""
+    """Buckets of keys and tenants by kind; one that is full again is forgotten."""
 
     def __init__(self, client: redis.asyncio.Redis) -> None:
         self._take = client.register_script(_SCRIPT.read_text())
 
     async def take(self, taken: Sequence[Taken]) -> Sequence[float]:
-        keys = [f"tradewind:rate:{each.key_id}:{each.kind}" for each in taken]
+        keys = [f"tradewind:rate:{each.holder_id}:{each.kind}" for each in taken]
         arguments = [number for each in taken for number in (each.calls, each.per_s, each.burst)]
         try:
             return [float(level) for level in await self._take(keys=keys, args=arguments)]

@@ -10,7 +10,7 @@ import pytest
 import redis.asyncio
 
 from services.application.authenticate import Principal, Scope
-from services.application.rate_limits import CallKind, RateLimits
+from services.application.rate_limits import CallKind, CallLimits, RateLimits
 from services.bootstrap import Container, Options, container
 from services.queue.shared_rates import RedisLevels
 from tests.stack import Tenant, serving
@@ -34,8 +34,8 @@ TRANSFER = UUID(int=7)
 
 @pytest.fixture(scope="module")
 def limited(database_url: str, redis_url: str) -> Iterator[Container]:
-    """The parts of a process where a key may make one call of each kind an hour."""
-    options = Options(calls_per_s=dict.fromkeys(CallKind, HOURLY))
+    """The parts of a process where a key may make one call of each kind an hour, and a tenant one upload."""
+    options = Options(call_limits=CallLimits(dict.fromkeys(CallKind, HOURLY), {CallKind.UPLOAD: HOURLY}))
     with container(database_url=database_url, redis_url=redis_url, options=options) as built:
         yield built
 
@@ -101,6 +101,22 @@ def test_an_operator_lets_a_key_call_more(api: str, strict: str, tenant: Tenant)
         assert operator.patch(f"/v1/keys/{created['id']}", json={}).status_code == 422
 
 
+def test_no_key_and_no_factor_lifts_what_the_tenant_may(api: str, strict: str, tenant: Tenant) -> None:
+    with tenant.client(api) as operator:
+        made = [
+            operator.post("/v1/keys", json={"name": name, "scopes": ["agent"], "rate_factor": 1000}).json()
+            for name in ("one", "two")
+        ]
+    answers = [
+        httpx.post(
+            f"{strict}/v1/transfers/{TRANSFER}/complete", json={}, headers={"Authorization": f"Bearer {key['secret']}"}
+        )
+        for key in made
+    ]
+    assert [answer.status_code for answer in answers] == [200, 429]
+    assert "all keys of this tenant" in answers[1].json()["detail"]
+
+
 def test_an_agent_is_told_how_long_to_wait(strict: str, tenant: Tenant) -> None:
     with Client(strict, tenant.secret, retries=NO_RETRIES) as client:
         client.endpoints()
@@ -112,13 +128,11 @@ def test_an_agent_is_told_how_long_to_wait(strict: str, tenant: Tenant) -> None:
 
 def test_processes_share_what_is_left(redis_url: str) -> None:
     holder = Principal(uuid4(), uuid4(), frozenset({"agent"}))
-    per_s, full = 100.0, 1000
+    limits, full = CallLimits({CallKind.UPLOAD: 100.0}, {CallKind.UPLOAD: 400.0}), 1000
 
     async def left_to_the_second() -> int:
         client = redis.asyncio.Redis.from_url(redis_url)
-        first, second = (
-            RateLimits({CallKind.UPLOAD: per_s}, RedisLevels(client), time.monotonic, print, print) for _ in range(2)
-        )
+        first, second = (RateLimits(limits, RedisLevels(client), time.monotonic, print, print) for _ in range(2))
         assert sum(first.permits(holder, CallKind.UPLOAD) for _ in range(full)) == full
         await first.share()
         assert second.permits(holder, CallKind.UPLOAD)

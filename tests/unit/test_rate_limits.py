@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -14,12 +15,14 @@ from services.application.rate_limits import (
     OFF,
     USUAL_CALLS_PER_S,
     CallKind,
+    CallLimits,
     RateLimits,
     Refused,
     Taken,
     calls_from,
 )
-from tradewind.errors import TooOften, Unavailable
+from services.settings import Settings
+from tradewind.errors import InvalidValue, TooOften, Unavailable
 
 AGENTS, HEARTBEAT_EVERY_S = 1_000, 5.0
 TENANT, KEY = UUID(int=1), UUID(int=2)
@@ -39,16 +42,17 @@ class SharedStore:
         return [self._taken(each) for each in taken]
 
     def _taken(self, each: Taken) -> float:
-        level, at_s = self._levels.get((each.key_id, each.kind), (each.burst, self.now_s))
+        level, at_s = self._levels.get((each.holder_id, each.kind), (each.burst, self.now_s))
         left = min(each.burst, level + (self.now_s - at_s) * each.per_s) - each.calls
-        self._levels[each.key_id, each.kind] = left, self.now_s
+        self._levels[each.holder_id, each.kind] = left, self.now_s
         return left
 
 
 class Process:
-    def __init__(self, store: SharedStore, per_s: float) -> None:
+    def __init__(self, store: SharedStore, per_s: float, *, of_tenant: float | None = None) -> None:
         self.refused: list[Refused] = []
-        self.limits = RateLimits({CallKind.QUERY: per_s}, store, lambda: store.now_s, self.refused.append, print)
+        limits = CallLimits({CallKind.QUERY: per_s}, {} if of_tenant is None else {CallKind.QUERY: of_tenant})
+        self.limits = RateLimits(limits, store, lambda: store.now_s, self.refused.append, print)
 
     def calls(self, count: int, holder: Principal = HOLDER) -> int:
         """So many of ``count`` that are permitted."""
@@ -73,7 +77,7 @@ def test_who_is_refused_is_told_when_to_come_again() -> None:
         process.limits.require(HOLDER, CallKind.QUERY)
     assert (refused.value.calls, refused.value.window_s, refused.value.retry_after_s) == (1, 10, 10)
     process.share()
-    assert process.refused == [Refused(TENANT, KEY, CallKind.QUERY, 1)]
+    assert process.refused == [Refused(TENANT, KEY, CallKind.QUERY, "key", 1)]
 
 
 def test_keys_kinds_and_factors_are_counted_apart() -> None:
@@ -89,6 +93,27 @@ def test_another_factor_holds_at_once_and_gives_nothing_back() -> None:
     assert process.calls(7) == 7
     assert process.calls(100, Principal(TENANT, KEY, frozenset(), rate_factor=0.2)) == 2
     assert process.calls(100, Principal(TENANT, KEY, frozenset(), rate_factor=50.0)) == 0
+
+
+def test_neither_factors_nor_more_keys_lift_what_a_tenant_may() -> None:
+    store = SharedStore()
+    processes = [Process(store, per_s=1.0, of_tenant=4.0) for _ in range(2)]
+    keys = [Principal(TENANT, UUID(int=each), frozenset(), rate_factor=1000.0) for each in range(10, 20)]
+    assert sum(processes[0].calls(100, key) for key in keys) == 4 * BURST_S
+    with pytest.raises(TooOften, match="all keys of this tenant together may make 40 query calls in 10 s; wait 1 s"):
+        processes[0].limits.require(keys[0], CallKind.QUERY)
+    for process in processes:
+        process.calls(1, keys[0])
+        process.share()
+    assert processes[0].refused == [Refused(TENANT, keys[0].key_id, CallKind.QUERY, "tenant", 1)]
+    assert processes[1].calls(100, keys[1]) == 0
+    assert processes[1].calls(1, Principal(UUID(int=9), UUID(int=30), frozenset())) == 1, "of another tenant"
+
+
+def test_one_key_that_is_refused_leaves_the_rest_to_the_others() -> None:
+    process = Process(SharedStore(), per_s=1.0, of_tenant=4.0)
+    assert process.calls(1000) == 10
+    assert process.calls(1000, Principal(TENANT, UUID(int=3), frozenset())) == 10
 
 
 def test_what_one_process_permitted_the_others_do_not() -> None:
@@ -130,7 +155,7 @@ def test_without_the_store_each_process_counts_alone_and_asks_for_nothing_afterw
 
 def test_a_thousand_agents_of_one_key_do_not_meet_the_limits() -> None:
     store = SharedStore()
-    limits = RateLimits(USUAL_CALLS_PER_S, store, lambda: store.now_s, print, print)
+    limits = RateLimits(CallLimits.usual(), store, lambda: store.now_s, print, print)
     begin = (CallKind.RECOMMEND, CallKind.HEARTBEAT, CallKind.UPLOAD)
     assert all(limits.permits(HOLDER, kind) for kind in begin for _ in range(AGENTS)), "all begin and end at once"
     for second in range(1, 61):
@@ -156,6 +181,22 @@ def test_an_operator_may_set_no_limit() -> None:
     assert calls_from(OFF) == {}
 
 
+def test_a_tenant_may_be_limited_where_its_keys_are_not() -> None:
+    assert calls_from("query=7", usual={}) == {CallKind.QUERY: 7.0}
+
+
+def test_a_tenant_may_call_as_often_as_four_keys_unless_it_is_said_otherwise(tmp_path: Path) -> None:
+    def read(**said: str) -> CallLimits:
+        return Settings.from_environment(said, data_folder=tmp_path).call_limits
+
+    assert read().of_tenant[CallKind.HEARTBEAT] == 4 * USUAL_CALLS_PER_S[CallKind.HEARTBEAT]
+    assert read(TRADEWIND_CALLS="query=1").of_tenant[CallKind.QUERY] == 4
+    assert read(TRADEWIND_CALLS="query=1", TRADEWIND_TENANT_CALLS="query=9").of_tenant[CallKind.QUERY] == 9
+    assert read(TRADEWIND_TENANT_CALLS="off") == CallLimits(USUAL_CALLS_PER_S, {})
+    with pytest.raises(InvalidValue, match="TRADEWIND_TENANT_CALLS"):
+        read(TRADEWIND_TENANT_CALLS="everything")
+
+
 @pytest.mark.parametrize(
     "text", ["query", "query=", "query=0", "query=-1", "query=inf", "everything=3", "5", "query=1 query=off query=2"]
 )
@@ -177,7 +218,7 @@ def test_a_fault_ends_one_turn_of_sharing_and_not_all():
             raise asyncio.CancelledError
 
     store = Broken()
-    limits = RateLimits({CallKind.QUERY: 1.0}, store, lambda: 0.0, print, failed.append)
+    limits = RateLimits(CallLimits({CallKind.QUERY: 1.0}, {}), store, lambda: 0.0, print, failed.append)
 
     async def follow():
         following = asyncio.create_task(limits.follow(every_s=0.0))

@@ -19,7 +19,7 @@ from services.api import problems
 from services.api.dependencies import AgentKey, Body, Parts
 from services.api.direct_route import DirectRoute
 from services.application.authenticate import Keyring, sha256_of
-from services.application.rate_limits import BURST_S, CallKind, RateLimits, Taken
+from services.application.rate_limits import BURST_S, CallKind, CallLimits, RateLimits, Taken
 from services.application.single_flight import SingleFlight
 from services.telemetry import Metrics
 from tradewind.errors import NotFound, Unavailable
@@ -49,9 +49,8 @@ class NoStore:
 
 def limits(**calls_per_s: float) -> RateLimits:
     """Of a process alone, whose clock stands still."""
-    return RateLimits(
-        {CallKind(kind): each for kind, each in calls_per_s.items()}, NoStore(), lambda: 0.0, print, print
-    )
+    of_key = {CallKind(kind): each for kind, each in calls_per_s.items()}
+    return RateLimits(CallLimits.usual(of_key), NoStore(), lambda: 0.0, print, print)
 
 
 def application() -> FastAPI:
