@@ -27,8 +27,9 @@ from services.bootstrap import container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import prepare_database
+from services.processes import running
 from services.queue.sessions import JOURNAL
-from services.serve import HTTP, PYTHON, first_key, running
+from services.serve import HTTP, PYTHON, first_key
 
 RECOMMEND = "/v1/recommend"
 HEARTBEAT = "/v1/transfers/{transfer_id}/heartbeats"

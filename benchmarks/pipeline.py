@@ -32,8 +32,9 @@ from services.bootstrap import Container, SystemClock, container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import Store, prepare_database
+from services.processes import running
 from services.queue.dispatcher import job_publisher
-from services.serve import commands, running
+from services.serve import commands
 from services.settings import Settings
 
 ROWS_A_LINK = 5_000

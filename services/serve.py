@@ -1,37 +1,35 @@
 """The whole service on one machine until Ctrl-C or SIGTERM: `./run serve`.
 
 Starts PostgreSQL and Valkey unless the environment names others, and again should they end; brings the schema up to
-date, then runs the API, the workers and their schedule as child processes. If one of these ends, everything ends.
+date, then runs the API, the workers and their schedule as child processes. One that ends is started again, unless it
+ended as soon as it was first started: then everything ends.
 """
 
 import errno
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
 from services.application.authenticate import Scope, sha256_of
 from services.bootstrap import Container, container
 from services.embedded.backends import Backends, backends
 from services.embedded.errors import CannotStart, Displaced
-from services.embedded.keeper import end_with_parent, received_signals, wake_on_signals
+from services.embedded.keeper import received_signals, wake_on_signals
 from services.prepare import FIRST_LOGIN, FIRST_TENANT, new_key, new_login, prepared_database
+from services.processes import ROOT, how, running
 from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
 from services.settings import Settings
 from tradewind.errors import InvalidValue, TradewindError
 
-ROOT = Path(__file__).resolve().parents[1]
 POLL_S = 0.2
 REVIVAL_PAUSE_S = 5.0
 KEEP_ALIVE_S = 150  # longer than agents and proxies keep an idle connection: a request sent while we close it is lost
-STOP_STEPS = ((signal.SIGTERM, 10.0), (signal.SIGQUIT, 5.0))  # Celery: finish the task, then drop it to be redelivered
 STREAMS_END_S = 5  # pages that follow what goes on would keep a server from ending
 PYTHON = (sys.executable, "-P", "-m")
 # Root is warned of pickled messages; ours are JSON, and root serves only where there is no other account to use.
@@ -100,7 +98,7 @@ def check_place(settings: Settings) -> None:
 
 
 def serve(settings: Settings, found: Backends) -> int:
-    """Run the processes of the service until one ends or a signal asks to stop."""
+    """Run the processes of the service until a signal asks to stop, or one ends as soon as it is first started."""
     database_url = prepared_database(
         settings, database_url=found.database_url, admin_database_url=found.admin_database_url
     )
@@ -115,9 +113,8 @@ def serve(settings: Settings, found: Backends) -> int:
         told = False
         revival = Revival(found)
         while not {signal.SIGTERM, signal.SIGINT} & set(received_signals(wake, POLL_S)):
-            for name, process in processes.items():
-                if process.poll() is not None:
-                    return _fail(f"{name} ended with exit code {process.returncode}; stopping the rest", 1)
+            for name, code in processes.revive().items():
+                _say(f"{name} had ended {how(code)}, and was started again")
             revival.look(_say)
             if not told and _listens(settings):
                 address = f"http://{settings.host}:{settings.port}"
@@ -226,57 +223,6 @@ def worker_environments(settings: Settings) -> Mapping[str, Mapping[str, str]]:
         "workers": {"PROMETHEUS_MULTIPROC_DIR": str(folder), METRICS_PORT: str(settings.worker_metrics_port)},
         "journal": {"PROMETHEUS_MULTIPROC_DIR": str(folder / "journal")},
     }
-
-
-@contextmanager
-def running(
-    commands: Mapping[str, Sequence[str]],
-    environment: Mapping[str, str],
-    stop_steps: Sequence[tuple[signal.Signals, float]] = STOP_STEPS,
-    *,
-    own: Mapping[str, Mapping[str, str]] | None = None,
-    output: IO[bytes] | None = None,
-) -> Iterator[Mapping[str, subprocess.Popen[bytes]]]:
-    """Start processes, each with a session of its own; at the end, stop them and all that they started.
-
-    Parameters
-    ----------
-    own : variables of single processes, by their name, beside the ``environment`` of all.
-    output : where they write what they say; by default where this process does.
-    """
-    parent = os.getpid()
-    processes: dict[str, subprocess.Popen[bytes]] = {}
-    try:
-        for name, command in commands.items():
-            processes[name] = subprocess.Popen(
-                command,
-                env={**environment, **(own or {}).get(name, {})},
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,  # Ctrl-C reaches this process alone, which then stops them in order
-                preexec_fn=lambda: end_with_parent(parent, signal.SIGTERM),  # noqa: PLW1509 - one thread so far
-            )
-        yield processes
-    finally:
-        stop(list(processes.values()), stop_steps)
-
-
-def stop(processes: Sequence[subprocess.Popen[bytes]], steps: Sequence[tuple[signal.Signals, float]]) -> None:
-    """Ask all at once, ever less politely; then kill what is left of their sessions."""
-    for number, patience_s in steps:
-        deadline = time.monotonic() + patience_s
-        for process in processes:
-            if process.poll() is None:
-                process.send_signal(number)
-        for process in processes:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, deadline - time.monotonic()))
-    for process in processes:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def _listens(settings: Settings) -> bool:

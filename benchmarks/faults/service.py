@@ -19,7 +19,8 @@ from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import prepare_database
-from services.serve import commands, running
+from services.processes import running
+from services.serve import commands
 from services.settings import Settings
 
 POSTGRES, VALKEY = "postgres", "valkey"

@@ -32,8 +32,9 @@ from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.roles import place_of
 from services.persistence.store import prepare_database
+from services.processes import running
 from services.queue.dispatcher import JOBS_QUEUE
-from services.serve import CELERY, running
+from services.serve import CELERY
 
 HOSTS = 3
 LINKS, ROWS_A_LINK = 24, 1_000

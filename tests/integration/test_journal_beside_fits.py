@@ -8,9 +8,10 @@ import psycopg
 import redis
 from prometheus_client.parser import text_string_to_metric_families
 
+from services.processes import running
 from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
 from services.queue.sessions import JOURNAL
-from services.serve import commands, running, worker_environments
+from services.serve import commands, worker_environments
 from services.settings import Settings
 from tests.conditions import eventually
 from tests.integration.live_transfers import Transfer, client, learned

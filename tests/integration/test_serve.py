@@ -1,4 +1,4 @@
-"""The processes of the service live and end together."""
+"""The processes of the service: they are refused, started again, and end together."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ import sys
 import psutil
 import pytest
 
-from services.serve import running
+from services.processes import LONGEST_PAUSE_S, SETTLED_S, EndedAtOnce, running
 
 IMPATIENT = ((signal.SIGTERM, 0.1), (signal.SIGQUIT, 0.1))
 OBEDIENT = "import signal; print('ready', flush=True); signal.pause()"
@@ -98,3 +98,66 @@ def test_processes_end_when_an_error_ends_the_block(ready_file):
     wait_for(ready_file)
     assert not context.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
     assert processes["one"].returncode is not None
+
+
+class Clock:
+    """Goes on when it is told to."""
+
+    now_s = 0.0
+
+    def __call__(self):
+        return self.now_s
+
+
+def ended(process):
+    process.kill()
+    process.wait()
+
+
+def test_fits_give_way_to_who_answers_agents():
+    waiting = [sys.executable, "-c", OBEDIENT]
+    with running({"api": waiting, "workers": waiting}, os.environ) as processes:
+        niceness = {name: psutil.Process(process.pid).nice() for name, process in processes.items()}
+    assert niceness["workers"] > niceness["api"] == psutil.Process().nice()
+
+
+def test_a_process_that_was_killed_is_started_again_and_its_children_are_not_left(ready_file):
+    with running({"one": command(STUBBORN, ready_file)}, os.environ, IMPATIENT) as processes:
+        wait_for(ready_file)
+        (orphan,) = psutil.Process(processes["one"].pid).children()
+        ended(processes["one"])
+        assert processes.revive() == {"one": -signal.SIGKILL}
+        psutil.wait_procs([orphan], timeout=30)
+        assert not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE
+        assert processes["one"].poll() is None
+        assert processes.revive() == {}
+
+
+def test_a_process_that_keeps_ending_is_started_after_longer_and_longer_pauses_until_one_lasts():
+    clock, waits = Clock(), []
+    with running({"one": [sys.executable, "-c", OBEDIENT]}, os.environ, IMPATIENT, monotonic=clock) as processes:
+        for _ in range(9):
+            ended(processes["one"])
+            began_s = clock.now_s
+            while not processes.revive():
+                clock.now_s += 0.5
+            waits.append(clock.now_s - began_s)
+        assert waits == [0, 0.5, 1, 2, 4, 8, 16, LONGEST_PAUSE_S, LONGEST_PAUSE_S]
+        clock.now_s += SETTLED_S
+        ended(processes["one"])
+        assert processes.revive() == {"one": -signal.SIGKILL}
+
+
+def test_a_process_that_ends_as_soon_as_it_is_first_started_ends_the_rest():
+    with running({"one": [sys.executable, "-c", "raise SystemExit(3)"]}, os.environ) as processes:
+        processes["one"].wait()
+        with pytest.raises(EndedAtOnce, match="one ended with exit code 3; stopping the rest"):
+            processes.revive()
+
+
+def test_a_process_that_ends_by_itself_later_is_started_again():
+    clock = Clock()
+    with running({"one": [sys.executable, "-c", "raise SystemExit(3)"]}, os.environ, monotonic=clock) as processes:
+        processes["one"].wait()
+        clock.now_s += SETTLED_S
+        assert processes.revive() == {"one": 3}

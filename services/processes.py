@@ -1,0 +1,177 @@
+"""Child processes of the service: started, started again when they end, and stopped together."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from services.embedded.keeper import end_with_parent
+from tradewind.errors import TradewindError
+
+ROOT = Path(__file__).resolve().parents[1]
+STOP_STEPS = ((signal.SIGTERM, 10.0), (signal.SIGQUIT, 5.0))  # Celery: finish the task, then drop it to be redelivered
+
+NICENESS: Mapping[str, int] = {"workers": 10}
+"""Fits take all that they get; who answers agents, or starts to, goes ahead of them."""
+
+SETTLED_S = 20.0
+"""A process that ran for so long was started well: it ends for another reason than its settings."""
+
+PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+"""Before a process is started again that ended too soon; twice as long each time."""
+
+
+class EndedAtOnce(TradewindError):
+    """A process ended by itself as soon as it was first started; the message says which, and with what code."""
+
+
+@dataclass(slots=True)
+class _Child:
+    """A process, and how it went with those before it; ``due_s`` : when the next is started, None while one runs."""
+
+    process: subprocess.Popen[bytes]
+    began_s: float
+    has_ended: bool = False
+    pause_s: float = 0.0
+    due_s: float | None = None
+
+    def note_end(self, at_s: float) -> None:
+        """Find out when to start it again: at once, but for one that keeps ending."""
+        lasted = at_s - self.began_s >= SETTLED_S
+        self.pause_s = min(max(PAUSE_S, 2 * self.pause_s), LONGEST_PAUSE_S) if self.has_ended and not lasted else 0.0
+        self.has_ended, self.due_s = True, at_s + self.pause_s
+
+
+class Running(Mapping[str, subprocess.Popen[bytes]]):
+    """Processes by name, each with a session of its own; parameters are those of ``running``."""
+
+    def __init__(
+        self,
+        commands: Mapping[str, Sequence[str]],
+        environment: Mapping[str, str],
+        own: Mapping[str, Mapping[str, str]],
+        output: IO[bytes] | None,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._commands, self._environment, self._own, self._output = commands, environment, own, output
+        self._monotonic = monotonic
+        self._children: dict[str, _Child] = {}
+
+    def __getitem__(self, name: str) -> subprocess.Popen[bytes]:
+        return self._children[name].process
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._children)
+
+    def __len__(self) -> int:
+        return len(self._children)
+
+    def start(self, name: str) -> None:
+        """Start a process by its command."""
+        process = subprocess.Popen(
+            self._commands[name],
+            env={**self._environment, **self._own.get(name, {})},
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=self._output,
+            start_new_session=True,  # Ctrl-C reaches this process alone, which then stops them in order
+            preexec_fn=partial(_begin, os.getpid(), NICENESS.get(name, 0)),  # noqa: PLW1509 - one thread so far
+        )
+        began_s = self._monotonic()
+        if name in self._children:
+            child = self._children[name]
+            child.process, child.began_s, child.due_s = process, began_s, None
+        else:
+            self._children[name] = _Child(process, began_s)
+
+    def revive(self) -> Mapping[str, int]:
+        """Start those again that have ended, once what they left of their sessions is gone: names, and exit codes.
+
+        One that ends again and again is started after longer and longer pauses.
+
+        Raises
+        ------
+        EndedAtOnce : one ended by itself, not by a signal, soon after it was first started: it would end again.
+        """
+        revived = {}
+        for name, child in self._children.items():
+            code, now_s = child.process.poll(), self._monotonic()
+            if code is None:
+                continue
+            if child.due_s is None:
+                if code >= 0 and not child.has_ended and now_s - child.began_s < SETTLED_S:
+                    raise EndedAtOnce(f"{name} ended {how(code)}; stopping the rest")
+                child.note_end(now_s)
+                _kill_session(child.process)
+            if child.due_s is not None and now_s >= child.due_s:
+                self.start(name)
+                revived[name] = code
+        return revived
+
+    def stop(self, steps: Sequence[tuple[signal.Signals, float]]) -> None:
+        """Ask all at once, ever less politely; then kill what is left of their sessions."""
+        processes = list(self.values())
+        for number, patience_s in steps:
+            deadline = time.monotonic() + patience_s
+            for process in processes:
+                if process.poll() is None:
+                    process.send_signal(number)
+            for process in processes:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(max(0.0, deadline - time.monotonic()))
+        for process in processes:
+            _kill_session(process)
+            process.wait()
+
+
+@contextmanager
+def running(
+    commands: Mapping[str, Sequence[str]],
+    environment: Mapping[str, str],
+    stop_steps: Sequence[tuple[signal.Signals, float]] = STOP_STEPS,
+    *,
+    own: Mapping[str, Mapping[str, str]] | None = None,
+    output: IO[bytes] | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> Iterator[Running]:
+    """Start processes, each with a session of its own; at the end, stop them and all that they started.
+
+    Parameters
+    ----------
+    own : variables of single processes, by their name, beside the ``environment`` of all.
+    output : where they write what they say; by default where this process does.
+    monotonic : seconds of a clock that never goes back, by which those that end are started again.
+    """
+    processes = Running(commands, environment, own or {}, output, monotonic)
+    try:
+        for name in commands:
+            processes.start(name)
+        yield processes
+    finally:
+        processes.stop(stop_steps)
+
+
+def how(code: int) -> str:
+    """What an exit code says, for people."""
+    return f"with exit code {code}" if code >= 0 else f"by signal {-code}"
+
+
+def _begin(parent: int, niceness: int) -> None:
+    """In a process before its program: with sessions in groups of their own, niceness counts for the group (Linux)."""
+    end_with_parent(parent, signal.SIGTERM)
+    os.nice(niceness)
+    if niceness:
+        with suppress(OSError):
+            Path("/proc/self/autogroup").write_text(str(niceness), encoding="ascii")
+
+
+def _kill_session(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
