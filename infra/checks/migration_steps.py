@@ -15,7 +15,7 @@ from pathlib import Path
 from services.persistence.migrate import Step
 
 LAID = "2026_11_22_2500"
-"""Up to here migrations lay the first schema: edited in place until the first release, they run on no data."""
+"""Up to here migrations lay the first schema: written before any database was to be kept, they say no step."""
 
 STEPS = ("expand", "backfill", "contract")
 SQUAWK = str(Path(sys.executable).parent / "squawk")

@@ -1,6 +1,6 @@
-"""The migrations must lead to the tables that the code describes, and none may stop a service in use.
+"""The migrations must be as they were, lead to the tables that the code describes, and not stop a service in use.
 
-Compares them on an empty embedded database; newer ones than those that lay the first schema are read as SQL.
+Compares what they lead to on an empty embedded database; those newer than the first schema's are read as SQL.
 """
 
 import sys
@@ -11,6 +11,8 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.pool import NullPool
 
+from infra.checks import frozen_migrations
+from infra.checks.frozen_migrations import FROZEN, digests, recorded
 from infra.checks.migration_steps import LAID, refusals
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.engine import sqlalchemy_url
@@ -20,7 +22,8 @@ from services.persistence.tables import METADATA
 
 
 def main() -> int:
-    refused = [
+    refused = list(frozen_migrations.refusals(recorded(FROZEN.read_text(encoding="ascii")), digests()))
+    refused += [
         f"{revision}: {reason}"
         for revision, step in steps().items()
         if revision > LAID

@@ -5,11 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from io import StringIO
+from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
+from alembic.script import Script, ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.pool import NullPool
 
@@ -79,11 +80,19 @@ class Step:
 
 def steps() -> Mapping[str, Step]:
     """Every migration, oldest first: revision → what it is."""
-    newest_first = list(ScriptDirectory.from_config(_config()).walk_revisions())
     return {
         each.revision: Step(getattr(each.module, "step", None), getattr(each.module, "since", None))
-        for each in reversed(newest_first)
+        for each in _oldest_first()
     }
+
+
+def files_of_steps() -> Mapping[str, Path]:
+    """Every migration, oldest first: revision → its file."""
+    return {each.revision: Path(each.path) for each in _oldest_first()}
+
+
+def _oldest_first() -> Iterator[Script]:
+    return reversed(list(ScriptDirectory.from_config(_config()).walk_revisions()))
 
 
 def current_revision(connection: Connection) -> str | None:
