@@ -13,22 +13,19 @@ IDLE_DRAIN_S = 3.0
 infra/caddy/Caddyfile), so that the proxy lets go of it first; shorter than a server waits for connections to end."""
 
 
+CLOSES = (b"connection", b"close")
+
+
 class Draining(BoundedHttp):
     """A connection that outlives the listening socket by a request or by a pause."""
 
-    _ending = False
-
     def shutdown(self) -> None:
-        """Told once, by a server that ends."""
-        self._ending = True
+        """Told once to each connection, by a server that ends."""
+        # By the server's own headers, and so also to connections that were let in last and are not told of the end.
+        if CLOSES not in self.server_state.default_headers:
+            self.server_state.default_headers = [*self.server_state.default_headers, CLOSES]
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.keep_alive = False
             return
         self._unset_keepalive_if_required()
         self.timeout_keep_alive_task = self.loop.call_later(IDLE_DRAIN_S, self.timeout_keep_alive_handler)
-
-    def on_headers_complete(self) -> None:
-        """Begin to answer a request."""
-        super().on_headers_complete()
-        if self._ending and self.cycle is not None:
-            self.cycle.keep_alive = False

@@ -22,6 +22,7 @@ class Uploads(threading.Thread):
         super().__init__()
         self._stack, self._key = stack, key
         self.acknowledged = []
+        self.refused = []
         self.ended = threading.Event()
 
     def run(self):
@@ -36,9 +37,13 @@ class Uploads(threading.Thread):
     def _sent(self, client, body, name):
         headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": name}
         try:
-            return client.post("/v1/logs", content=body, headers=headers).status_code == 201
-        except httpx.HTTPError:
-            return False
+            answer = client.post("/v1/logs", content=body, headers=headers)
+            if answer.status_code in (200, 201):  # 200: the first time it was stored, and the answer lost
+                return True
+            self.refused.append(f"{answer.status_code} {answer.text}")
+        except httpx.HTTPError as failure:
+            self.refused.append(repr(failure))
+        return False
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may kill processes of containers from outside")
@@ -56,6 +61,8 @@ def test_what_was_acknowledged_is_there_once_whatever_is_killed(stack, figure):
                 killed += 1
                 eventually(lambda container=container: stack.health(container) == "healthy", patience_s=180)
             eventually(lambda before=before: len(uploads.acknowledged) > before, patience_s=120)
+    except AssertionError:
+        pytest.fail(f"after {service} was killed: {uploads.refused[-1:]}")
     finally:
         uploads.ended.set()
         uploads.join()
