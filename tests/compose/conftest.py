@@ -40,6 +40,13 @@ def client(stack: ComposeStack, key: str) -> Iterator[httpx.Client]:
         yield opened
 
 
+def outcome(answer: httpx.Response) -> str:
+    """The status; of a failure also who gave it, and why."""
+    if answer.is_success:
+        return str(answer.status_code)
+    return f"{answer.status_code} by {answer.headers.get('Server', 'the API')}: {answer.text[:120]}"
+
+
 def new_client(stack: ComposeStack, key: str) -> httpx.Client:
     return httpx.Client(base_url=stack.address, headers={"Authorization": f"Bearer {key}"}, timeout=60)
 
@@ -57,7 +64,7 @@ def asking(stack: ComposeStack, key: str):
             with new_client(stack, key) as client:
                 while not ended.is_set():
                     try:
-                        outcomes[str(client.post("/v1/recommend", json=ENQUIRY).status_code)] += 1
+                        outcomes[outcome(client.post("/v1/recommend", json=ENQUIRY))] += 1
                     except httpx.HTTPError as failure:
                         outcomes[repr(failure)] += 1
 
