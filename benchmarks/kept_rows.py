@@ -6,16 +6,12 @@ over those links and the settings and data sets of benchmarks, and are stored as
 trigger is at work. A tenth of them are transfers of the service, with an agreement.
 
 A day is there whole or not at all, so that an interrupted run is gone on with; a run on a later day adds the days that
-have begun since. Migrations that came since are applied; rows that were made by others than there are now are removed
-and made anew.
+have begun since.
 """
 
-import fcntl
-import hashlib
-import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,12 +22,12 @@ from uuid import UUID, uuid4
 
 import psycopg
 
+from benchmarks.kept_database import is_made, kept_server, makers_of, note_made, tell
 from benchmarks.pipeline import Unsent, refresh, store_logs, workers
 from benchmarks.report import ROOT
 from benchmarks.workload import ndjson_lines
 from services.application.roll_up import RollUp
 from services.bootstrap import container
-from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import Store, prepare_database
 from tradewind.units import GB
@@ -47,8 +43,6 @@ ROWS_A_SECOND = 15_000
 """Stored and rolled up on two cores: for the time that is told at the start."""
 DAYS_BETWEEN_NEWS = 5
 DAYS_AT_ONCE = 2
-MADE_BY = "made-by"
-"""File of what made the rows, with digests."""
 
 
 @dataclass(frozen=True)
@@ -76,51 +70,22 @@ def kept_rows(rows: int, *, links: int, seed: int) -> Iterator[KeptRows]:
     ------
     SystemExit : there is no room, or another run is at it.
     """
-    wanted = ROOT / "var" / "bench" / "pages" / f"{rows}-rows-{links}-links"
-    with alone(wanted):
-        server = EmbeddedPostgres(wanted)
-        made_by, makers_now = server.folder / MADE_BY, makers(seed)
-        if not is_of_today(made_by, makers_now):
-            shutil.rmtree(server.folder)
-            server = EmbeddedPostgres(wanted)
+    wanted = ROOT / "var" / "bench" / "pages" / f"{rows}-rows-{links}-links-seed-{seed}"
+    words = f"{seed} {LEARNED_LINKS} {LEARNED_ROWS_A_LINK} {MORE_LINKS} {LOGS} {ENDS}"
+    makers = makers_of(["benchmarks/workload.py"], words)
+    with kept_server(wanted, makers) as server:
         tell(f"{rows:,} rows over {links} links are kept in {server.folder}; remove it to be rid of them")
-        with server:
-            database_url = prepare_database(server.url())
-            with psycopg.connect(server.url(), autocommit=True) as admin, Store(database_url, Unsent()) as store:
-                if not made_by.exists():
-                    require_room(server.folder, rows)
-                    learn(database_url, seed)
-                    admin.execute(MORE_LINKS, {"each": links // LEARNED_LINKS - 1})
-                    made_by.write_text(json.dumps(makers_now), encoding="utf-8")
-                tenant_id = one(admin, "SELECT id FROM tenants")
-                kept = KeptRows(admin, server.url(), database_url, tenant_id, server.process_id)
-                fill(kept, store, rows // DAYS)
-                yield kept
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Hold a folder against other runs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with folder.with_suffix(".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SystemExit(f"another run uses {folder}") from None
-        yield
-
-
-def makers(seed: int) -> dict[str, str]:
-    """What the rows depend on, with a digest of each: migrations, the workload that is learned, statements here."""
-    versions = sorted((ROOT / "migrations").rglob("*.py"))
-    texts = {str(file.relative_to(ROOT)): file.read_bytes() for file in (*versions, ROOT / "benchmarks/workload.py")}
-    texts["rows"] = f"{seed} {LEARNED_LINKS} {LEARNED_ROWS_A_LINK} {MORE_LINKS} {LOGS} {ENDS}".encode()
-    return {name: hashlib.sha256(content).hexdigest() for name, content in texts.items()}
-
-
-def is_of_today(made_by: Path, now: Mapping[str, str]) -> bool:
-    """Whether all that made the rows is as it was; migrations that came since are applied to them."""
-    return made_by.exists() and json.loads(made_by.read_text(encoding="utf-8")).items() <= now.items()
+        database_url = prepare_database(server.url())
+        with psycopg.connect(server.url(), autocommit=True) as admin, Store(database_url, Unsent()) as store:
+            if not is_made(server):
+                require_room(server.folder, rows)
+                learn(database_url, seed)
+                admin.execute(MORE_LINKS, {"each": links // LEARNED_LINKS - 1})
+                note_made(server, makers)
+            tenant_id = one(admin, "SELECT id FROM tenants")
+            kept = KeptRows(admin, server.url(), database_url, tenant_id, server.process_id)
+            fill(kept, store, rows // DAYS)
+            yield kept
 
 
 def require_room(folder: Path, rows: int) -> None:
@@ -130,10 +95,6 @@ def require_room(folder: Path, rows: int) -> None:
     tell(f"filling: about {needed / GB:.1f} GB ({free / GB:.0f} GB are free) {minutes:.0f} minutes or more")
     if free < needed:
         raise SystemExit("too little room; --rows takes fewer, --quick a hundredth")
-
-
-def tell(what: str) -> None:
-    print(what, flush=True)
 
 
 def learn(database_url: str, seed: int) -> None:

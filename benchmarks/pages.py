@@ -22,7 +22,8 @@ import httpx
 import psutil
 
 from benchmarks.ingest import api_process
-from benchmarks.kept_rows import KeptRows, kept_rows, mark_days, one, store_rows, tell
+from benchmarks.kept_database import tell
+from benchmarks.kept_rows import KeptRows, kept_rows, mark_days, one, store_rows
 from benchmarks.pipeline import Unsent
 from benchmarks.processes import Shared
 from benchmarks.report import Value, arguments, write

@@ -12,6 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SIGNIFICANT_DIGITS = 4
+DIRTY, UNKNOWN = "-dirty", "unknown"
+"""After a commit with changes that are in none; in place of one."""
 
 Value = str | int | float | bool | None | Sequence["Value"] | Mapping[str, "Value"]
 
@@ -77,13 +79,13 @@ def write(
 def commit() -> str:
     """Return the commit measured, with `-dirty` for uncommitted changes; `unknown` outside a checkout."""
     answer = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+        ["git", "describe", "--always", f"--dirty={DIRTY}", "--abbrev=40", "--exclude=*"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    return answer.stdout.strip() or "unknown"
+    return answer.stdout.strip() or UNKNOWN
 
 
 def machine() -> dict[str, Value]:

@@ -7,19 +7,21 @@ and all links share eight destinations, so that the transfers of an end grow wit
 What a heartbeat, a recommendation and a row cost is measured beside it: `docs/scale.md` reckons with it.
 
 Rows are stored before the clock starts, see `benchmarks/scale/stored.py`; it stops when the release is in force. The
-workers are those of `./run serve`, two processes. Databases and figures are kept in `var/bench/scale`: a run that broke
-off goes on with the size that it had not done. Hosts need root, or leave to make namespaces.
+workers are those of `./run serve`, two processes. Databases and figures are kept in `var/bench/scale`, by their seed: a
+run that broke off goes on with the size that it had not done, if all is committed. Hosts need root, or leave to make
+namespaces.
 """
 
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from benchmarks.kept_database import tell
 from benchmarks.report import arguments, write
 from benchmarks.scale.costs import unit_costs
 from benchmarks.scale.growth import measured, summary
 from benchmarks.scale.hosts import cut_off
-from benchmarks.scale.stored import Size, tell
+from benchmarks.scale.stored import Size
 from benchmarks.testbed.errors import CannotEmulate
 
 ROWS_A_LINK = 5_000

@@ -6,16 +6,18 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import psutil
 
+from benchmarks.kept_database import tell
 from benchmarks.pipeline import growth_exponent, workers
 from benchmarks.processes import cpu_s, peak_rss_mb
-from benchmarks.report import Value, commit
+from benchmarks.report import DIRTY, UNKNOWN, Value, commit
 from benchmarks.scale.costs import kept_bytes
-from benchmarks.scale.stored import FOLDER, Size, Stored, add_new_logs, stored, tell
+from benchmarks.scale.stored import FOLDER, Size, Stored, add_new_logs, kept_as, stored
 from services.application.jobs import RefreshModels
 from services.bootstrap import Container, container
 from services.embedded.valkey import EmbeddedValkey
@@ -36,8 +38,8 @@ def measured(size: Size, *, seed: int, patience_s: float) -> tuple[Figures, Figu
 
     The second are absent where the first was not done in time.
     """
-    kept = FOLDER / f"{size}.json"
-    if kept.exists() and (found := json.loads(kept.read_text(encoding="utf-8")))["commit"] == commit():
+    kept = FOLDER / f"{kept_as(size, seed)}.json"
+    if (found := kept_figures(kept, of=commit())) is not None:
         tell(f"{size}: measured before, see {kept}")
         return found["whole"], found["new_logs"]
     with (
@@ -60,6 +62,14 @@ def measured(size: Size, *, seed: int, patience_s: float) -> tuple[Figures, Figu
     if whole["done"] == 1.0:
         kept.write_text(json.dumps({"commit": commit(), "whole": whole, "new_logs": new_logs}), encoding="utf-8")
     return whole, new_logs
+
+
+def kept_figures(file: Path, *, of: str) -> Mapping[str, Any] | None:
+    """Figures of exactly this commit; a tree with changes may have any, and is measured anew."""
+    if not file.exists() or of == UNKNOWN or of.endswith(DIRTY):
+        return None
+    found: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found if found["commit"] == of else None
 
 
 def some_links(data: Stored, seed: int) -> Sequence[UUID]:

@@ -19,9 +19,9 @@ from uuid import UUID, uuid4
 
 import redis
 
+from benchmarks.kept_database import tell
 from benchmarks.pipeline import store_logs
 from benchmarks.report import Value
-from benchmarks.scale.stored import tell
 from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.namespaces import DEVICE, Host, make_namespace, raise_device, remove_namespace
 from benchmarks.testbed.permissions import require_permission

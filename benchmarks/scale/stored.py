@@ -4,7 +4,6 @@ Rows are copied in without indexes and triggers, which are put back afterwards: 
 have left, but for the marks of daily rollups, which no refresh reads.
 """
 
-import fcntl
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from uuid import UUID, uuid4
 import psycopg
 from psycopg import sql
 
+from benchmarks.kept_database import is_made, kept_server, makers_of, note_made, tell
 from benchmarks.pipeline import Unsent
 from benchmarks.report import ROOT
 from benchmarks.scale.rows import COLUMNS, Span, csv_blocks
@@ -28,11 +28,11 @@ from tradewind.transfer import LinkKey
 from tradewind.units import GB
 
 FOLDER = ROOT / "var" / "bench" / "scale"
+MAKERS = ("benchmarks/workload.py", "benchmarks/scale/rows.py")
+"""Files that rows depend on."""
+
 BYTES_A_ROW = 1_000
 """Of the disk while rows are copied in: the row, its indexes, the log ahead."""
-
-FILLED = "filled"
-"""File that is there once the database is whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +66,22 @@ def stored(size: Size, *, seed: int) -> Iterator[Stored]:
     ------
     SystemExit : there is no room, or another run is at it.
     """
-    folder = FOLDER / str(size)
-    with alone(folder):
-        server = EmbeddedPostgres(folder)
-        if not (server.folder / FILLED).exists():
-            shutil.rmtree(server.folder)
-            server = EmbeddedPostgres(folder)
-        with server:
-            database_url = prepare_database(server.url())
-            with psycopg.connect(server.url(), autocommit=True) as admin:
-                if not (server.folder / FILLED).exists():
-                    require_room(folder, size.rows)
-                    fill(admin, database_url, size, seed)
-                    (server.folder / FILLED).touch()
-                tenant_id, link_ids = known(admin)
-                forget_models(admin)
-                yield Stored(server, admin, database_url, tenant_id, link_laws(size.links, seed), link_ids)
+    folder, makers = FOLDER / kept_as(size, seed), makers_of(MAKERS, f"{seed}")
+    with kept_server(folder, makers) as server:
+        database_url = prepare_database(server.url())
+        with psycopg.connect(server.url(), autocommit=True) as admin:
+            if not is_made(server):
+                require_room(folder, size.rows)
+                fill(admin, database_url, size, seed)
+                note_made(server, makers)
+            tenant_id, link_ids = known(admin)
+            forget_models(admin)
+            yield Stored(server, admin, database_url, tenant_id, link_laws(size.links, seed), link_ids)
 
 
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Hold a folder against other runs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with folder.with_suffix(".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SystemExit(f"another run uses {folder}") from None
-        yield
+def kept_as(size: Size, seed: int) -> str:
+    """The name of what is kept of a run."""
+    return f"{size}-seed-{seed}"
 
 
 def require_room(folder: Path, rows: int) -> None:
@@ -209,10 +197,6 @@ def forget_models(admin: psycopg.Connection) -> None:
     """As before the first refresh: no release, no model, no curve."""
     admin.execute("TRUNCATE releases, link_models, endpoint_curves CASCADE")
     admin.execute("UPDATE links SET fitted_version = 0, refit_rows = NULL, refit_at = NULL")
-
-
-def tell(what: str) -> None:
-    print(what, flush=True)
 
 
 COUNT_LINKS = """

@@ -1,6 +1,7 @@
 """Rows by the million are drawn from the law that single records are drawn from."""
 
 import csv
+import json
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from uuid import UUID
@@ -8,8 +9,12 @@ from uuid import UUID
 import numpy as np
 import pytest
 
+from benchmarks.kept_database import is_of_today, makers_of
+from benchmarks.scale.growth import kept_figures
 from benchmarks.scale.rows import COLUMNS, Laws, Span, csv_blocks
+from benchmarks.scale.stored import MAKERS
 from benchmarks.workload import CONCURRENCIES, MEAN_FILE_BYTES, PARALLELISMS, PIPELININGS, link_laws
+from services.persistence.migrate import head_revision
 
 SETTINGS = [(cc, p, pp) for cc in CONCURRENCIES for p in PARALLELISMS for pp in PIPELININGS]
 
@@ -37,3 +42,27 @@ def test_rows_begin_in_order_in_their_span_on_the_links_that_are_given():
     assert started == sorted(started)
     assert begins_at == started[0] < started[-1] < begins_at + span.lasts
     assert all(float(row["throughput_bps"]) > 0 for row in rows)
+
+
+def test_figures_are_taken_over_from_the_same_commit_and_never_from_a_changed_tree(tmp_path):
+    file = tmp_path / "kept.json"
+    assert kept_figures(file, of="a1") is None
+    for commit in ("a1", "a1-dirty", "unknown"):
+        file.write_text(json.dumps({"commit": commit}))
+        assert (kept_figures(file, of=commit) is not None) == (commit == "a1")
+    assert kept_figures(file, of="b2") is None
+
+
+def test_kept_rows_outlive_new_migrations_and_nothing_else(tmp_path):
+    file, makers = tmp_path / "made-by", {"2026_01_01_0000": "a", "rows": "1"}
+    assert not is_of_today(file, makers)
+    file.write_text(json.dumps(makers))
+    assert is_of_today(file, makers | {"2026_01_02_0000": "b"})
+    assert not is_of_today(file, makers | {"rows": "2"})
+    assert not is_of_today(file, {"rows": "1"})
+
+
+def test_rows_depend_on_their_seed_and_on_every_migration():
+    makers = makers_of(MAKERS, "1")
+    assert head_revision() in makers
+    assert makers_of(MAKERS, "2").items() != makers.items()
