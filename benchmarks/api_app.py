@@ -1,7 +1,8 @@
 """The real application, and beside its routes the baselines: the same answers without the work."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from fastapi import FastAPI, Response
@@ -35,7 +36,8 @@ REALLY_ANSWERED = SETTLING_TICKS
 def app() -> FastAPI:
     """For uvicorn. The echoes authenticate, validate the same body, and give back what was answered to it before.
 
-    They are ordinary endpoints of the framework, and ones that are reached directly, as the real ones are.
+    They are ordinary endpoints of the framework, with the client of Redis as it comes; and ones that are reached
+    directly and send by the line that all heartbeats share, as the real ones do.
     """
     application = app_from_environment()
     kept: dict[tuple[object, ...], bytes] = {}
@@ -48,10 +50,11 @@ def app() -> FastAPI:
 
     application.post(ECHO)(kept_answer)
     application.router.add_api_route(DIRECT_ECHO, kept_answer, methods=["POST"], route_class_override=DirectRoute)
-    heartbeat_echo = HeartbeatEcho(application.state.container).answer
-    application.post(ECHO_REDIS)(heartbeat_echo)
+    parts: Container = application.state.container
+    ordinary, direct = HeartbeatEcho(parts, _Ordinary(parts.session_client)), HeartbeatEcho(parts, parts.sessions)
+    application.post(ECHO_REDIS)(ordinary.answer)
     application.router.add_api_route(
-        DIRECT_ECHO_REDIS, heartbeat_echo, methods=["POST"], route_class_override=DirectRoute
+        DIRECT_ECHO_REDIS, direct.answer, methods=["POST"], route_class_override=DirectRoute
     )
     for echo in (ECHO, DIRECT_ECHO):
         _match_beside(application, echo, recommend_parameters)
@@ -79,6 +82,14 @@ class _Echoed:
     times: int = 1
 
 
+class _Ordinary(RedisSessions):
+    """Sessions by the client as it comes: a connection from its pool for each heartbeat."""
+
+    async def _exchanged(self, keys: Sequence[str], arguments: Sequence[bytes | str | float]) -> Sequence[Any]:
+        answer: Sequence[Any] = await self._exchange(keys=keys, args=arguments)
+        return answer
+
+
 class _Recording(RedisSessions):
     """Sessions that keep what was sent last."""
 
@@ -92,10 +103,13 @@ class _Recording(RedisSessions):
 class HeartbeatEcho:
     """Sends to the store of sessions, by the same script and in as many bytes, what was sent for a real heartbeat.
 
+    ``sessions`` : by which it does.
+
     Nothing is decided: the state, decision and answer of each transfer are those of one of its first heartbeats.
     """
 
-    def __init__(self, parts: Container) -> None:
+    def __init__(self, parts: Container, sessions: RedisSessions) -> None:
+        self._sending = sessions
         self._sessions = _Recording(parts.session_client)
         self._recorded = replace(parts, tuner=Tuner(self._sessions))
         self._echoed: dict[UUID, _Echoed] = {}
@@ -120,7 +134,7 @@ class HeartbeatEcho:
             silent_after_s=tick.silent_after_s,
             tells_enquiry=tick.tells_enquiry,
         )
-        exchanged = await RedisSessions.exchange(self._sessions, echoed.key, sent)
+        exchanged = await self._sending.exchange(echoed.key, sent)
         assert exchanged.outcome is Outcome.STORED
         return Response(echoed.answer, media_type="application/json")
 

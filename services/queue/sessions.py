@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from importlib.resources import files
+from typing import Any, cast
 from uuid import UUID
 
 import redis.asyncio
-from redis.exceptions import RedisError
+from redis.exceptions import NoScriptError, RedisError
 
 from services.application.live_shares import Held
 from services.application.silence import COMING_BACK_S, LONGEST_GAP_S
@@ -17,6 +18,7 @@ from services.application.tuning_sessions import (
     Tick,
     TransferKey,
 )
+from services.queue.shared_line import SharedLine
 from tradewind.units import MIB
 
 JOURNAL = "tradewind:heartbeats"
@@ -54,13 +56,14 @@ class RedisSessions:
         watching = (_SCRIPTS / "watch.lua").read_text()
         self._watch = client.register_script(f"{watching}return watched_since(KEYS[1], store_time_ms(), ARGV[1] + 0)")
         self._exchange = client.register_script(watching + (_SCRIPTS / "exchange.lua").read_text())
+        self._line = SharedLine(client)
         self._end = client.register_script((_SCRIPTS / "end.lua").read_text())
         self._held = client.register_script((_SCRIPTS / "held.lua").read_text())
 
     async def exchange(self, key: TransferKey, tick: Tick) -> Exchanged:
         caps = [_text(cap) for claim in tick.claims for cap in (claim.concurrency, claim.streams)]
         keys = [session_key(key), JOURNAL, WATCH, *(_scope_key(key.tenant_id, claim.scope) for claim in tick.claims)]
-        arguments: list[bytes | str | int | float] = [
+        arguments: list[bytes | str | float] = [
             tick.known,
             tick.sequence,
             tick.state,
@@ -83,7 +86,7 @@ class RedisSessions:
             *caps,
         ]
         try:
-            outcome, *told = await self._exchange(keys=keys, args=arguments)
+            outcome, *told = await self._exchanged(keys, arguments)
         except (RedisError, OSError) as away:
             raise SessionsAway(str(away)) from away
         match Outcome(outcome.decode()):
@@ -97,6 +100,16 @@ class RedisSessions:
             case Outcome.STORED:
                 _, journalled, *granted = told
                 return Exchanged(outcome=Outcome.STORED, journalled_sequence=int(journalled), share=_share(*granted))
+
+    async def _exchanged(self, keys: Sequence[str], arguments: Sequence[bytes | str | float]) -> Sequence[Any]:
+        """What the script gives; a store that does not know it is told it first."""
+        asked = ("EVALSHA", self._exchange.sha, len(keys), *keys, *arguments)
+        try:
+            answer = await self._line.ask(*asked)
+        except NoScriptError:
+            await self._client.script_load(self._exchange.script)
+            answer = await self._line.ask(*asked)
+        return cast("Sequence[Any]", answer)
 
     async def enquiry(self, key: TransferKey) -> bytes | None:
         try:

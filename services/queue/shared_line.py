@@ -1,0 +1,110 @@
+"""One connection to Redis that all requests of a process share: what gathers while answers are awaited is sent at once.
+
+A connection for each request, as the client's pool gives it, takes half of the time of a heartbeat: it is fetched,
+looked at, guarded by a timer for each way, and given back.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import redis.asyncio
+from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import ConnectionError as ConnectionLost
+from redis.exceptions import RedisError, ResponseError
+
+
+class _Asked(NamedTuple):
+    request: bytes
+    answered: asyncio.Future[Any]
+
+    def fail(self, error: Exception) -> None:
+        if not self.answered.done():  # else who asked has given up
+            self.answered.set_exception(error)
+
+
+class SharedLine:
+    """Belongs to one event loop. Its connection is of the client's pool, which closes it with the others.
+
+    Nobody waits longer than the client's ``socket_timeout`` for those before, and as long again for the own answer.
+    """
+
+    def __init__(self, client: redis.asyncio.Redis) -> None:
+        self._pool = client.connection_pool
+        self._connection: AbstractConnection | None = None
+        self._patience_s: float | None = self._pool.connection_kwargs.get("socket_timeout")
+        self._waiting: list[_Asked] = []
+        self._talking: asyncio.Task[None] | None = None
+
+    async def ask(self, *command: bytes | str | float) -> Any:
+        """The answer to a command.
+
+        Raises
+        ------
+        ResponseError : the command was refused.
+        RedisError, OSError : there is no answer; whether the command was carried out is not known.
+        """
+        asked = _Asked(packed(command), asyncio.get_running_loop().create_future())
+        self._waiting.append(asked)
+        if self._talking is None:
+            self._talking = asyncio.create_task(self._talk())
+        return await asked.answered
+
+    async def _talk(self) -> None:
+        """Until nobody waits any more."""
+        batch: list[_Asked] = []
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting, []
+                await self._deliver(batch)
+        finally:
+            self._talking = None
+            for each in (*batch, *self._waiting):  # none, unless this task was cancelled
+                each.fail(ConnectionLost("the line was closed"))
+
+    async def _deliver(self, batch: Sequence[_Asked]) -> None:
+        """Once more by a new connection where the old one ended before it answered: the server may be another."""
+        may_have_ended = self._connection is not None
+        while True:
+            try:
+                async with asyncio.timeout(self._patience_s):
+                    await self._exchange(batch)
+            except (RedisError, OSError) as gone:
+                self._connection = None
+                if may_have_ended and isinstance(gone, ConnectionLost) and not batch[0].answered.done():
+                    may_have_ended = False
+                    continue
+                for each in batch:
+                    each.fail(gone)
+            return
+
+    async def _exchange(self, batch: Sequence[_Asked]) -> None:
+        connection = self._connection or await self._connected()
+        try:
+            await connection.send_packed_command([each.request for each in batch], check_health=False)
+            for each in batch:
+                try:
+                    answer = await connection.read_response()
+                except ResponseError as refused:
+                    each.fail(refused)
+                else:
+                    if not each.answered.done():
+                        each.answered.set_result(answer)
+        except BaseException:
+            connection.socket_timeout = self._patience_s
+            await connection.disconnect(nowait=True)
+            await self._pool.release(connection)
+            raise
+
+    async def _connected(self) -> AbstractConnection:
+        """A connection that is kept; its own timers are replaced by one for each batch."""
+        connection: AbstractConnection = await self._pool.get_connection()  # type: ignore[no-untyped-call]  # redis'
+        connection.socket_timeout = None
+        self._connection = connection
+        return connection
+
+
+def packed(command: Sequence[bytes | str | float]) -> bytes:
+    """A command as Redis reads it."""
+    parts = [each if isinstance(each, bytes) else str(each).encode() for each in command]
+    return b"*%d\r\n%b" % (len(parts), b"".join([b"$%d\r\n%b\r\n" % (len(part), part) for part in parts]))
