@@ -38,7 +38,7 @@ async def key_holder(
     if credentials is None:
         raise Unauthenticated("send an API key as 'Authorization: Bearer tw_…'")
     secret = credentials.credentials
-    principal = parts.keyring.recall(secret)
+    principal = _recalled(parts, secret)
     if principal is None:
         principal = await parts.lookups.run(("key", secret), partial(parts.keyring.authenticate, secret))
     bind_contextvars(tenant_id=str(principal.tenant_id))
@@ -48,6 +48,14 @@ async def key_holder(
     except TooOften:
         parts.metrics.calls_refused.labels(kind).inc()
         raise
+    return principal
+
+
+def _recalled(parts: Container, secret: str) -> Principal | None:
+    """The principal if it is remembered; one that will be forgotten soon is looked up meanwhile."""
+    principal = parts.keyring.recall(secret)
+    if principal is not None and parts.keyring.is_due(secret):
+        parts.lookups.begin(("key", secret), partial(parts.keyring.authenticate, secret))
     return principal
 
 
@@ -71,7 +79,7 @@ def remembered_agent(parts: Container, authorization: bytes) -> Principal | None
     scheme, _, secret = authorization.partition(b" ")
     if scheme != b"Bearer":
         return None
-    principal = parts.keyring.recall(secret.decode("latin-1"))
+    principal = _recalled(parts, secret.decode("latin-1"))
     if principal is None or Scope.AGENT not in principal.scopes:
         return None
     bind_contextvars(tenant_id=str(principal.tenant_id))

@@ -35,7 +35,7 @@ async def answer(
     """
     at_hand: dict[UUID, ServedModel] = {}
     while True:
-        snapshot = snapshots.held(tenant_id) or await snapshot_of(tenant_id, snapshots=snapshots, lookups=lookups)
+        snapshot = await snapshot_of(tenant_id, snapshots=snapshots, lookups=lookups)
         if at_hand:
             snapshot = replace(snapshot, at_hand=at_hand)
         try:
@@ -54,8 +54,10 @@ async def answer(
 
 
 async def snapshot_of(tenant_id: UUID, *, snapshots: Snapshots, lookups: SingleFlight) -> Snapshot:
-    """The tenant's snapshot, read anew where none is fresh."""
+    """The tenant's snapshot, read anew where none is fresh, and meanwhile where one will not be for long."""
     held = snapshots.held(tenant_id)
     if held is not None:
+        if snapshots.is_due(tenant_id):
+            lookups.begin(("index", tenant_id), partial(snapshots.load, tenant_id))
         return held
     return await lookups.run(("index", tenant_id), partial(snapshots.load, tenant_id))

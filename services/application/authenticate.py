@@ -20,6 +20,9 @@ SHOWN_CHARACTERS = 10
 """Of a secret, in lists of keys."""
 
 REMEMBERED_S = 5.0
+AHEAD_S = 1.0
+"""So long before a key is forgotten it is looked up again, if it is used, while those who use it go on."""
+
 MAX_REMEMBERED = 100_000
 
 UNCHECKED_S = 30.0
@@ -136,6 +139,11 @@ class Keyring:
         if remembered is None or remembered.until_s < self._monotonic():
             return None
         return remembered.principal
+
+    def is_due(self, secret: str) -> bool:
+        """Whether a key that is remembered should be looked up again, so that nobody will have to wait for it."""
+        remembered = self._remembered.get(sha256_of(secret))
+        return remembered is not None and remembered.until_s - AHEAD_S <= self._monotonic()
 
     def authenticate(self, secret: str) -> Principal:
         """The principal of a secret.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
+from typing import NamedTuple
 from uuid import UUID
 
 from services.application.assumed_load import AssumedLoad
@@ -188,6 +189,18 @@ class Snapshot:
         return models
 
 
+AHEAD_S = 3.0
+"""So long before a snapshot has to be read anew it is, if it is used, while those who use it go on."""
+
+
+class _Held(NamedTuple):
+    """``read_s`` : when the index was read; ``until_s`` : until when it serves."""
+
+    snapshot: Snapshot
+    read_s: float
+    until_s: float
+
+
 class Snapshots:
     """The snapshot of each tenant, made anew when its release changes or after a while, once the store can tell.
 
@@ -213,15 +226,20 @@ class Snapshots:
         self._monotonic = monotonic
         self._fresh_for_s = fresh_for_s
         self._shelf = Shelf(capacity)
-        self._held: dict[UUID, tuple[Snapshot, float]] = {}
+        self._held: dict[UUID, _Held] = {}
         self._forgotten = 0
 
     def held(self, tenant_id: UUID) -> Snapshot | None:
         """The tenant's snapshot if there is a fresh one; asks no database."""
         found = self._held.get(tenant_id)
-        if found is None or found[1] < self._monotonic():
+        if found is None or found.until_s < self._monotonic():
             return None
-        return found[0]
+        return found.snapshot
+
+    def is_due(self, tenant_id: UUID) -> bool:
+        """Whether the index should be read again, so that nobody will have to wait for it."""
+        found = self._held.get(tenant_id)
+        return found is not None and found.read_s + self._fresh_for_s - AHEAD_S <= self._monotonic()
 
     def load(self, tenant_id: UUID) -> Snapshot:
         """Read the index again; notices may be lost, so this also happens after a while.
@@ -235,12 +253,12 @@ class Snapshots:
             before = self._held.get(tenant_id)
             if before is None:
                 raise
-            return self._hold(tenant_id, before[0], self._monotonic())
+            return self._hold(tenant_id, before.snapshot, self._monotonic())
         schedule = index.prices.schedule(self._monotonic())
         index.prepare()
         before = self._held.get(tenant_id)
-        is_recent = before is not None and asked_at - before[1] < self._fresh_for_s
-        held = before[0].held if before and is_recent else HeldShares()
+        is_recent = before is not None and asked_at - before.until_s < self._fresh_for_s
+        held = before.snapshot.held if before and is_recent else HeldShares()
         snapshot = Snapshot(index, self._shelf, held=held, schedule=schedule)
         if self._forgotten != forgotten:  # another release came into force meanwhile, perhaps of this tenant
             return replace(snapshot, book=schedule.at(self._monotonic()))
@@ -250,16 +268,17 @@ class Snapshots:
         """Keep it with the book in force for a while, and no longer than that book is in force."""
         now_s = self._monotonic()
         priced = replace(snapshot, book=snapshot.schedule.at(now_s))
-        self._held[tenant_id] = (priced, min(read_s + self._fresh_for_s, snapshot.schedule.next_s(now_s)))
+        until_s = min(read_s + self._fresh_for_s, snapshot.schedule.next_s(now_s))
+        self._held[tenant_id] = _Held(priced, read_s, until_s)
         return priced
 
     def capped(self) -> Mapping[UUID, tuple[Sequence[str], HeldShares]]:
         """Scopes with caps of the tenants at hand, and where to note what live transfers hold of them."""
         now_s, held = self._monotonic(), list(self._held.items())
         return {
-            tenant_id: (snapshot.index.limits.scopes, snapshot.held)
-            for tenant_id, (snapshot, fresh_until_s) in held
-            if snapshot.index.limits and now_s <= fresh_until_s
+            tenant_id: (each.snapshot.index.limits.scopes, each.snapshot.held)
+            for tenant_id, each in held
+            if each.snapshot.index.limits and now_s <= each.until_s
         }
 
     def fetch(self, tenant_id: UUID, model_id: UUID) -> ServedModel:
@@ -272,7 +291,7 @@ class Snapshots:
         """Another release is in force, or names have changed: what is held is read again before it serves."""
         self._forgotten += 1
         if (before := self._held.get(tenant_id)) is not None:
-            self._held[tenant_id] = (before[0], -math.inf)
+            self._held[tenant_id] = before._replace(until_s=-math.inf)
 
     def forget_all(self) -> None:
         """The same of all tenants, as after notices may have been missed."""

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from services.application.authenticate import (
+    AHEAD_S,
     LONGEST_UNCHECKED_S,
     REMEMBERED_S,
     UNCHECKED_S,
@@ -69,6 +70,19 @@ def test_a_principal_is_remembered_for_a_moment() -> None:
     keys.now_s += 0.001
     assert keys.ring.recall(secret) is None
     assert keys.lookups == 1
+
+
+def test_a_key_is_due_for_a_look_while_it_is_still_remembered() -> None:
+    keys = Keys()
+    secret, _ = keys.add()
+    assert not keys.ring.is_due(secret)
+    keys.ring.authenticate(secret)
+    assert not keys.ring.is_due(secret)
+    keys.now_s += REMEMBERED_S - AHEAD_S
+    assert keys.ring.is_due(secret)
+    assert keys.ring.recall(secret) is not None
+    keys.ring.authenticate(secret)
+    assert not keys.ring.is_due(secret)
 
 
 def test_a_forgotten_key_is_looked_up_again() -> None:

@@ -38,3 +38,20 @@ def test_a_failure_reaches_everybody_and_is_not_kept() -> None:
         return await flights.run("key", answers[1])
 
     assert asyncio.run(ask()) == 7
+
+
+def test_a_look_up_that_nobody_waits_for_is_made_and_may_fail() -> None:
+    made: list[str] = []
+
+    def look_up() -> None:
+        made.append("once")
+        raise ZeroDivisionError
+
+    async def ask() -> None:
+        flights = SingleFlight()
+        under_way = flights.begin("key", look_up)
+        flights.begin("key", look_up)
+        await asyncio.wait([under_way])
+
+    asyncio.run(ask())
+    assert made == ["once"]

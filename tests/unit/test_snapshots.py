@@ -5,7 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from services.application.snapshot import Index, Snapshots
+from services.application.snapshot import AHEAD_S, Index, Snapshots
 from tradewind.errors import Unavailable
 
 TENANT = uuid4()
@@ -54,6 +54,18 @@ def test_a_release_is_noticed_within_30_s_without_notice(source: Source) -> None
     assert source.current() == 1
     source.now_s = 30.1
     assert source.current() == 2
+
+
+def test_a_snapshot_is_due_for_a_look_while_it_still_holds(source: Source) -> None:
+    assert not source.snapshots.is_due(TENANT)
+    source.current()
+    source.now_s = 30.0 - AHEAD_S - 0.1
+    assert not source.snapshots.is_due(TENANT)
+    source.now_s = 30.0 - AHEAD_S
+    assert source.snapshots.is_due(TENANT)
+    assert source.snapshots.held(TENANT) is not None
+    source.snapshots.load(TENANT)
+    assert not source.snapshots.is_due(TENANT)
 
 
 def test_a_notice_counts_at_once(source: Source) -> None:
