@@ -33,6 +33,7 @@ from services.api import (
     problems,
     recommend,
     releases,
+    shedding,
     sla_tiers,
     traced,
     transfers,
@@ -53,6 +54,10 @@ VERSION = "1.0"
 COLLECTIONS = (20_000, 20, 50)
 """How many objects are made between two looks for cycles, and how many looks at the young make one at older ones. An
 answer leaves none; at Python's own 700 a busy process spent a twentieth of its time looking, up to 0.05 s at once."""
+
+SWITCH_S = 0.000_5
+"""For so long a thread that stores an upload may keep the interpreter from the one that answers. Answering gives it up
+with every message that it sends: at Python's own 5 ms a heartbeat waited four times as long, again and again."""
 
 CANCELLED_AGAIN_S = 0.2
 
@@ -131,6 +136,7 @@ def app_for(*, database_url: str, redis_url: str, options: Options | None = None
     app = create_app(closing.enter_context(parts), closing)
     gc.freeze()  # what is there now stays: the collector need not look at it again and again
     gc.set_threshold(*COLLECTIONS)
+    sys.setswitchinterval(SWITCH_S)
     return app
 
 
@@ -174,6 +180,7 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
     app.state.query_turns = QueryTurns(parts.warehouse.limits)
     problems.install(app)
     app.add_middleware(middleware.BodyLimit)
+    app.add_middleware(shedding.Shedding)
     if parts.options.tracing is not None:
         app.add_middleware(traced.Traced, tracing=parts.options.tracing)
     app.add_middleware(middleware.Measured, metrics=parts.metrics)

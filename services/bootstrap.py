@@ -31,6 +31,7 @@ from services.application.single_flight import SingleFlight
 from services.application.single_sign_on import Provider, SignOnRules
 from services.application.snapshot import Snapshots
 from services.application.tune_transfer import Tuner
+from services.application.turns import Turns
 from services.application.watch_service import ServiceWatch
 from services.persistence.store import Store
 from services.persistence.warehouse import Warehouse
@@ -113,6 +114,8 @@ class Container:
     lookups: SingleFlight
     unseen_turns: asyncio.Lock
     analysis_turns: asyncio.Lock
+    completion_turns: Turns
+    upload_turns: Turns
     client: redis.Redis
     session_client: redis.asyncio.Redis
     sessions: RedisSessions
@@ -180,6 +183,8 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             lookups=SingleFlight(),
             unseen_turns=asyncio.Lock(),
             analysis_turns=asyncio.Lock(),
+            completion_turns=Turns("ends of transfers"),
+            upload_turns=Turns("uploads"),
             client=client,
             session_client=session_client,
             sessions=sessions,

@@ -5,6 +5,7 @@ that arrives at once, as nearly all do, is looked at once more and costs no time
 """
 
 import asyncio
+import time
 from http import HTTPStatus
 from typing import Any
 
@@ -16,6 +17,9 @@ MAX_HEAD_BYTES = 32 * KIB
 """Of the request line and all fields; a signed-in browser sends about one."""
 
 WINDOW_S = 30.0
+ARRIVED_S = "tradewind.arrived_s"
+"""In a request's scope: when its head was there, by the monotonic clock."""
+
 LEAST_BYTES = 8 * KIB
 """A head must be complete within a window, and each window of a body must bring so much: less than a modem does."""
 
@@ -73,6 +77,7 @@ class BoundedHttp(HttpToolsProtocol):
                 raise _HeadTooLong
         self._head_bytes = None
         super().on_headers_complete()
+        self.scope[ARRIVED_S] = time.monotonic()  # type: ignore[literal-required]  # ``shedding`` reads it
 
     def on_message_complete(self) -> None:
         self._whole = True

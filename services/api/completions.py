@@ -73,7 +73,8 @@ async def complete(
     What is acknowledged is durable. The same completion twice stores nothing twice; how the transfer went is what its
     first record told that was stored. 409 for a transfer that another key began, unless that key was revoked since.
     """
-    receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal)
+    async with parts.completion_turns.turn():
+        receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal)
     await parts.tuner.end(TransferKey(principal.tenant_id, transfer_id))
     return receipt
 

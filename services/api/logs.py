@@ -71,7 +71,8 @@ async def upload_logs(
             idempotency_key=idempotency_key,
             body=UploadedBody(body, encoding, parts.body_limits),
         )
-        receipt = await run_in_threadpool(_ingest, batch, parts, principal)
+        async with parts.upload_turns.turn():
+            receipt = await run_in_threadpool(_ingest, batch, parts, principal)
     return _answer(receipt)
 
 

@@ -1,0 +1,40 @@
+"""What a process does that gets more than it can answer: old requests are refused, so that new ones do not get old.
+
+Requests wait in the event loop, first come, first served. Without an end to that queue everybody waits ever longer, and
+in the end for an answer that nobody wants any more. Agents that are refused tune their transfers themselves, and keep
+what they have to bring.
+"""
+
+import time
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from services.api.arrival import ARRIVED_S
+from services.api.problems import RETRY_AFTER_S, problem
+
+MOST_WAITED_S = 2.0
+"""From the arrival of a request until its turn. An agent waits 3 s for the answer to a heartbeat."""
+
+NEVER_SHED = frozenset({"/healthz", "/readyz", "/metrics", "/metrics/service"})
+"""Who watches must see the process as it is: one that has much to do is not broken."""
+
+
+class Shedding:
+    """Refuses what has waited for too long; ``ARRIVED_S`` in the scope tells since when, without it nothing is shed."""
+
+    def __init__(self, app: ASGIApp, most_waited_s: float = MOST_WAITED_S) -> None:
+        self._app = app
+        self._most_waited_s = most_waited_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        arrived_s = scope.get(ARRIVED_S)
+        if arrived_s is None or time.monotonic() - arrived_s <= self._most_waited_s or scope["path"] in NEVER_SHED:
+            await self._app(scope, receive, send)
+            return
+        refused = problem(
+            503,
+            "Unavailable for now",
+            "more comes in than this process can answer; come again later",
+            headers={"Retry-After": str(RETRY_AFTER_S)},
+        )
+        await refused(scope, receive, send)

@@ -1,0 +1,44 @@
+"""Work that is done beside the answers to others, a few pieces at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from tradewind.errors import Unavailable
+
+AT_ONCE = 4
+"""Each takes the interpreter from those who answer for a moment again and again: forty would leave them nothing."""
+
+PATIENCE_S = 5.0
+"""Whoever would wait longer is told to come again: agents keep what was not taken, and bring it later."""
+
+
+class Turns:
+    """Belongs to one event loop.
+
+    Parameters
+    ----------
+    what : that is done, for people.
+    """
+
+    def __init__(self, what: str, *, at_once: int = AT_ONCE, patience_s: float = PATIENCE_S) -> None:
+        self._what, self._patience_s = what, patience_s
+        self._free = asyncio.Semaphore(at_once)
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Hold one.
+
+        Raises
+        ------
+        Unavailable : there was none in time.
+        """
+        try:
+            async with asyncio.timeout(self._patience_s):
+                await self._free.acquire()
+        except TimeoutError:
+            raise Unavailable(f"{self._what} come faster than they are stored; send it again") from None
+        try:
+            yield
+        finally:
+            self._free.release()

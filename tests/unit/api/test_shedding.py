@@ -1,0 +1,41 @@
+"""A request that has waited for too long is refused at once."""
+
+import asyncio
+import time
+
+import pytest
+
+from services.api.arrival import ARRIVED_S
+from services.api.shedding import MOST_WAITED_S, Shedding
+
+
+def status_of(path, **scope):
+    sent = []
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(Shedding(app)({"type": "http", "path": path, **scope}, None, send))
+    return sent[0]["status"], dict(sent[0]["headers"])
+
+
+def test_what_arrived_a_moment_ago_is_answered():
+    assert status_of("/v1/recommend", **{ARRIVED_S: time.monotonic()})[0] == 200
+
+
+def test_what_has_waited_too_long_is_told_when_to_come_again():
+    status, headers = status_of("/v1/recommend", **{ARRIVED_S: time.monotonic() - MOST_WAITED_S})
+    assert status == 503
+    assert int(headers[b"retry-after"]) > 0
+
+
+def test_who_watches_sees_a_process_that_has_much_to_do():
+    assert status_of("/readyz", **{ARRIVED_S: time.monotonic() - 100})[0] == 200
+
+
+@pytest.mark.parametrize("scope", [{}, {"type": "lifespan"}])
+def test_what_tells_no_arrival_is_answered(scope):
+    assert status_of("/v1/recommend", **scope)[0] == 200

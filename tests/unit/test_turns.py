@@ -1,0 +1,39 @@
+"""Turns: so many at once, and no waiting without an end."""
+
+import asyncio
+
+import pytest
+
+from services.application.turns import Turns
+from tradewind.errors import Unavailable
+
+
+def test_so_many_at_once_and_the_next_when_one_is_done():
+    async def story():
+        turns, at_work, most = Turns("uploads", at_once=2), 0, 0
+
+        async def work():
+            nonlocal at_work, most
+            async with turns.turn():
+                at_work += 1
+                most = max(most, at_work)
+                await asyncio.sleep(0)
+                at_work -= 1
+
+        await asyncio.gather(*(work() for _ in range(7)))
+        return most
+
+    assert asyncio.run(story()) == 2
+
+
+def test_whoever_would_wait_too_long_is_told_to_come_again_and_holds_nothing():
+    async def story():
+        turns = Turns("uploads", at_once=1, patience_s=0.01)
+        async with turns.turn():
+            with pytest.raises(Unavailable, match="uploads come faster than they are stored"):
+                async with turns.turn():
+                    pass
+        async with turns.turn():
+            pass
+
+    asyncio.run(story())
