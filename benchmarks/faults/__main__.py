@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -43,6 +43,9 @@ QUICK_ROUNDS, QUICK_OTHERS = 1, 1
 BETWEEN_S = 2.0
 QUIET_S = 10.0
 """Without a fault, at the beginning: what is seen then is not the faults' doing."""
+
+LONGEST_BACK_S = 5.0
+"""Recommendations are to come again so soon after the cause of their absence has ended."""
 
 ENVIRONMENT = {
     "TRADEWIND_REFRESH_INTERVAL_S": "5",
@@ -87,6 +90,7 @@ def main(argv: Sequence[str]) -> int:
             published = {release for (release,) in admin.execute(_PUBLISHED)}
         wrong = failures(scene, uploaded)
         wrong += [f"{part} ended by itself" for part in course.ended]
+        wrong += late(course.results)
         if not course.kinds:
             wrong.append(f"no fault has {options.only!r} in its name")
         half = scene.publications.half
@@ -214,6 +218,15 @@ def failures(scene: Scene, uploaded: Sequence[bool]) -> list[str]:
     return found
 
 
+def late(results: Sequence[Mapping[str, Value]]) -> list[str]:
+    """Faults after which recommendations were away for too long, in words."""
+    return [
+        f"recommendations were back {each['back_s']:.1f} s after {each['case']}"
+        for each in results
+        if isinstance(each["back_s"], float) and each["back_s"] > LONGEST_BACK_S
+    ]
+
+
 def summary(course: Course, told: Ledger, scene: Scene, half: Sequence[str]) -> dict[str, Value]:
     """The figures to judge by."""
     copies = [copied for agent in scene.agents for copied in agent.copies]
@@ -225,6 +238,7 @@ def summary(course: Course, told: Ledger, scene: Scene, half: Sequence[str]) -> 
         "acked_rows": told.acked_rows,
         "lost_rows": told.lost_rows,
         "duplicate_rows": told.duplicate_rows,
+        "miscounted_rows": told.miscounted_rows,
         "quarantined_rows": told.quarantined_rows,
         "heartbeats": told.heartbeats,
         "lost_heartbeats": told.lost_heartbeats,

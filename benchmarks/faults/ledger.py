@@ -16,12 +16,15 @@ class Ledger:
     """Rows and heartbeats: so many were acknowledged, lost, stored twice; ``wrong`` tells of each in words.
 
     ``quarantined_rows`` : refused with a reason and kept, as those that a wrong clock put into the future.
+    ``miscounted_rows`` : by how many the sums of links or of receipts differ from the rows that are there; by its key
+    no row can be there twice, but a batch that was stored again could be counted again.
     """
 
     acked_rows: int = 0
     quarantined_rows: int = 0
     lost_rows: int = 0
     duplicate_rows: int = 0
+    miscounted_rows: int = 0
     heartbeats: int = 0
     lost_heartbeats: int = 0
     duplicate_heartbeats: int = 0
@@ -52,6 +55,13 @@ class Ledger:
         self._tell(f"transfer {transfer_id}", "heartbeats lost", lost)
         self._tell(f"transfer {transfer_id}", "heartbeats stored twice", twice)
 
+    def compare_counts(self, admin: psycopg.Connection) -> None:
+        """The rows that are there, and those that links and receipts of batches have counted."""
+        ((there, by_links, by_receipts),) = admin.execute(_COUNTED).fetchall()
+        self.miscounted_rows += abs(by_links - there) + abs(by_receipts - there)
+        if self.miscounted_rows:
+            self.wrong.append(f"{there} rows, by their links {by_links}, by the receipts of batches {by_receipts}")
+
     def _tell(self, whose: str, what: str, found: Sequence[object]) -> None:
         if found:
             self.wrong.append(f"{whose}: {len(found)} {what}, {', '.join(map(str, found[:3]))}")
@@ -70,6 +80,7 @@ def ledger_of(admin: psycopg.Connection, agents: Sequence[Agent]) -> Ledger:
                 told.compare_heartbeats(admin, UUID(copied.document["transfer_id"]), beats)
         for transfer_id, last in agent.cut_short.items():
             told.compare_heartbeats(admin, transfer_id, range(last + 1))
+    told.compare_counts(admin)
     return told
 
 
@@ -80,5 +91,10 @@ def _copied_rows(agent: Agent) -> Iterator[UUID]:
 
 
 _ROWS = "SELECT id, count(*) FROM transfer_logs WHERE id = ANY(%s) GROUP BY id"
+_COUNTED = """
+    SELECT (SELECT count(*) FROM transfer_logs),
+           (SELECT coalesce(sum(rows), 0)::bigint FROM links),
+           (SELECT coalesce(sum(accepted), 0)::bigint FROM batches)
+"""
 _QUARANTINED = "SELECT DISTINCT raw::json->>'id' FROM log_quarantine WHERE raw::json->>'id' = ANY(%s)"
 _HEARTBEATS = "SELECT sequence FROM transfer_samples WHERE transfer_id = %s"

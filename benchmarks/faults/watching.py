@@ -2,13 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import httpx
 import psycopg
 
+from benchmarks.beside import Beside, turns
 from benchmarks.faults.network import Network
 from benchmarks.faults.waiting import until
 
@@ -31,40 +32,21 @@ class Asked(NamedTuple):
     reason: str
 
 
-class _Watcher:
-    """Does something again and again in a thread of its own."""
-
-    def __init__(self, name: str) -> None:
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        raise NotImplementedError
-
-
-class Asking(_Watcher):
+class Asking(Beside):
     """Asks for a recommendation ten times a second, as an agent would, where the agents are."""
 
     def __init__(self, address: str, key: str, body: Mapping[str, Any], network: Network) -> None:
-        super().__init__("asking")
+        super().__init__("asking", self._run)
         self._address, self._key, self._body, self._network = address, key, body, network
         self.asked: list[Asked] = []
 
-    def _run(self) -> None:
+    def _run(self, stopping: threading.Event) -> None:
         self._network.enter()
         headers = {"Authorization": f"Bearer {self._key}"}
         with httpx.Client(base_url=self._address, headers=headers, timeout=ANSWER_PATIENCE_S) as client:
-            while not self._stopping.is_set():
+            while not stopping.is_set():
                 self.asked.append(self._ask(client))
-                self._stopping.wait(max(0.0, self.asked[-1].began_s + ASK_EVERY_S - time.monotonic()))
+                stopping.wait(max(0.0, self.asked[-1].began_s + ASK_EVERY_S - time.monotonic()))
 
     def _ask(self, client: httpx.Client) -> Asked:
         began_s = time.monotonic()
@@ -96,7 +78,7 @@ class Asking(_Watcher):
 
 
 @dataclass
-class Publications(_Watcher):
+class Publications(Beside):
     """Looks into the database, ten times a second, whether what is in force is there whole.
 
     Attributes
@@ -113,21 +95,17 @@ class Publications(_Watcher):
     _held: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        super().__init__("publications")
+        super().__init__("publications", self._run)
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
+    def _run(self, stopping: threading.Event) -> None:
+        while not stopping.is_set():
             try:
                 with psycopg.connect(self.url(), autocommit=True, connect_timeout=CONNECT_PATIENCE_S) as admin:
                     admin.execute(f"SET statement_timeout = '{STATEMENT_PATIENCE}'")
-                    for _ in self._turns():
+                    for _ in turns(stopping, LOOK_EVERY_S):
                         self._look(admin)
             except (psycopg.Error, OSError, IndexError):  # the database, or the file that tells where it is, is away
-                self._stopping.wait(LOOK_EVERY_S)
-
-    def _turns(self) -> Iterator[None]:
-        while not self._stopping.wait(LOOK_EVERY_S):
-            yield
+                stopping.wait(LOOK_EVERY_S)
 
     def _look(self, admin: psycopg.Connection) -> None:
         found = admin.execute(_IN_FORCE).fetchone()

@@ -5,10 +5,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import psutil
 
+from benchmarks.beside import Beside, turns
 from tradewind.units import KIB, MIB
 
 LOOK_EVERY_S = 5.0
@@ -22,7 +23,7 @@ class Look(NamedTuple):
     by_part: Mapping[str, float]
 
 
-class Memory:
+class Memory(Beside):
     """Looks at the memory of processes again and again, in a thread of its own, until its context ends.
 
     What several processes share is counted once; the buffers that PostgreSQL's processes share are left out: they are
@@ -36,16 +37,7 @@ class Memory:
     def __init__(self, parts: Callable[[], Mapping[str, int]]) -> None:
         self._parts = parts
         self.looks: list[Look] = []
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="memory")
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join()
+        super().__init__("memory", self._run)
 
     def growth(self, since_s: float) -> Mapping[str, float]:
         """MiB a minute by part: the slope of a straight line through the looks since a time."""
@@ -53,8 +45,8 @@ class Memory:
         names = later[0].by_part if later else {}
         return {name: slope([(look.at_s / MINUTE_S, look.by_part[name]) for look in later]) for name in names}
 
-    def _run(self) -> None:
-        while not self._stopping.wait(LOOK_EVERY_S):
+    def _run(self, stopping: threading.Event) -> None:
+        for _ in turns(stopping, LOOK_EVERY_S):
             with suppress(psutil.NoSuchProcess):
                 found = {name: of_family(first) for name, first in self._parts().items()}
                 self.looks.append(Look(time.monotonic(), found))

@@ -2,6 +2,7 @@
 
 import json
 
+from benchmarks.faults.__main__ import LONGEST_BACK_S, late
 from benchmarks.faults.network import Network
 from benchmarks.faults.rows import ROWS_A_BATCH, batch, ids
 from benchmarks.faults.watching import ASK_EVERY_S, STEADY_S, Asked, Asking
@@ -44,3 +45,8 @@ def test_they_are_back_with_the_first_answer_after_the_last_miss():
 
 def test_misses_before_the_end_of_a_fault_do_not_count():
     assert asking([False] * 10 + STEADILY).steady_since(1.0) == 0.0
+
+
+def test_a_fault_after_which_recommendations_stay_away_too_long_is_told():
+    results = [{"case": "api killed", "back_s": LONGEST_BACK_S + 1}, {"case": "disk full", "back_s": LONGEST_BACK_S}]
+    assert late(results) == ["recommendations were back 6.0 s after api killed"]
