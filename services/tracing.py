@@ -130,13 +130,16 @@ def check_tracing(environment: Mapping[str, str]) -> bool:
     return True
 
 
-def tracing_from(environment: Mapping[str, str], *, service: str, log: FilteringBoundLogger) -> Tracing | None:
+def tracing_from(
+    environment: Mapping[str, str], *, service: str, log: FilteringBoundLogger, trusted: bool
+) -> Tracing | None:
     """Traces as the environment asks for them, if it does.
 
     Parameters
     ----------
     service : the name of what is traced, unless the environment gives another.
     log : told of traces that could not be sent.
+    trusted : whether what spans belong to is told by processes of the service alone, and their flags are heeded.
 
     Raises
     ------
@@ -153,6 +156,10 @@ def tracing_from(environment: Mapping[str, str], *, service: str, log: Filtering
     provider = TracerProvider(
         resource=Resource.create({"service.name": environment.get(SERVICE_NAME) or service}), shutdown_on_exit=False
     )
+    if not trusted:
+        from services.trace_share import OwnShare  # noqa: PLC0415
+
+        provider.sampler = OwnShare(provider.sampler)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return Tracing(provider)
 

@@ -98,7 +98,7 @@ def application(settings: Settings) -> Celery:
     def open_parts(**_: object) -> None:
         threadpool_limits(1)  # processes share the cores already; threads that wait for each other would eat them
         log = logger("worker", output=sys.stderr)
-        tracing = tracing_from(os.environ, service="tradewind-worker", log=log)
+        tracing = tracing_from(os.environ, service="tradewind-worker", log=log, trusted=True)
         app.parts = WorkerParts.open(database_url, redis_url, settings=settings, log=log, tracing=tracing)
 
     @signals.worker_process_shutdown.connect(weak=False)

@@ -46,7 +46,7 @@ def traced_api(database_url: str, redis_url: str, asked: dict[str, str]) -> Iter
     with pytest.MonkeyPatch.context() as patch:
         for name, value in asked.items():
             patch.setenv(name, value)
-        tracing = tracing_from(os.environ, service="tradewind-api", log=logger("api", output=sys.stderr))
+        tracing = tracing_from(os.environ, service="tradewind-api", log=logger("api", output=sys.stderr), trusted=False)
     with (
         container(database_url=database_url, redis_url=redis_url, options=Options(tracing=tracing)) as parts,
         serving(parts) as address,
@@ -150,10 +150,10 @@ def test_a_failure_is_a_failed_span(traced_api: tuple[str, Tenant], received: Re
 def test_traces_are_asked_for_by_the_standard_variables(environment: dict[str, str], named: str | None) -> None:
     log = logger("api", output=sys.stderr)
     if named is None:
-        assert tracing_from(environment, service="tradewind-api", log=log) is None
+        assert tracing_from(environment, service="tradewind-api", log=log, trusted=False) is None
     else:
         with pytest.raises(InvalidValue, match=named):
-            tracing_from(environment, service="tradewind-api", log=log)
+            tracing_from(environment, service="tradewind-api", log=log, trusted=False)
 
 
 def test_a_command_that_is_not_traced_loads_nothing_for_it() -> None:
