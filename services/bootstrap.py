@@ -208,7 +208,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             passwords=Passwords(),
             pending_sign_ins=RedisMemory(client),
             options=options,
-            readiness=Readiness((store.require_ready, partial(require_redis, client)), log),
+            readiness=Readiness((store.require_ready,), log, spared=(partial(require_redis, client),)),
         )
 
 

@@ -17,21 +17,28 @@ Check = Callable[[], None]
 
 
 class Readiness:
-    """Whether everything that a process needs is there.
+    """Whether what a process needs is there.
 
     Parameters
     ----------
-    checks : in the order in which they are asked; the first that fails is the reason.
+    checks : of what it never does without, in the order in which they are asked; the first that fails is the reason.
     log : told when the reason changes, and not again while it stays.
+    spared : checks of what it goes on without, once it had it. All processes lose it at the same moment: if each were
+        taken out of service for that, nobody would answer what any of them still could. One that never had it was told
+        a wrong address, and must not take the place of one that works.
     """
 
-    def __init__(self, checks: Sequence[Check], log: FilteringBoundLogger) -> None:
+    def __init__(self, checks: Sequence[Check], log: FilteringBoundLogger, *, spared: Sequence[Check] = ()) -> None:
         self._checks = checks
+        self._spared = spared
         self._log = log
         self._missing: str | None = None
+        self._had_all = False
 
-    def require(self) -> None:
-        """Raises
+    def require(self) -> str | None:
+        """What the process goes on without, if anything.
+
+        Raises
         ------
         Unavailable : with what is missing.
         """
@@ -39,13 +46,26 @@ class Readiness:
             for check in self._checks:
                 check()
         except Unavailable as missing:
-            if str(missing) != self._missing:
-                self._missing = str(missing)
-                self._log.warning(Event.NOT_READY, reason=self._missing)
+            self._note(Event.NOT_READY, str(missing))
             raise
+        try:
+            for check in self._spared:
+                check()
+        except Unavailable as missing:
+            self._note(Event.DEGRADED if self._had_all else Event.NOT_READY, str(missing))
+            if not self._had_all:
+                raise
+            return str(missing)
+        self._had_all = True
         if self._missing is not None:
             self._missing = None
             self._log.info(Event.READY_AGAIN)
+        return None
+
+    def _note(self, event: Event, missing: str) -> None:
+        if missing != self._missing:
+            self._missing = missing
+            self._log.warning(event, reason=missing)
 
     def wait(self, pause: Callable[[], None]) -> None:
         """Return when everything is there; ``pause`` between two looks."""

@@ -56,6 +56,7 @@ class Event(StrEnum):
     JOURNAL_WAITS = "journal.waits"
     HEARTBEAT_DROPPED = "heartbeat.dropped"
     NOT_READY = "not_ready"
+    DEGRADED = "degraded"
     READY_AGAIN = "ready_again"
 
 

@@ -67,7 +67,8 @@ class Service:
     def is_ready(self) -> bool:
         """Whether the API answers and has its database and its store of sessions."""
         try:
-            return httpx.get(f"{self.address}/readyz", timeout=ANSWER_PATIENCE_S).status_code == httpx.codes.OK
+            answer = httpx.get(f"{self.address}/readyz", timeout=ANSWER_PATIENCE_S)
+            return bool(answer.json().get("status") == "ready")  # not ``degraded``
         except httpx.TransportError:
             return False
 

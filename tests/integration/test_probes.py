@@ -4,10 +4,13 @@ import httpx
 import psycopg
 import pytest
 
+from services.application.authenticate import Scope
 from services.bootstrap import container
+from services.embedded.valkey import EmbeddedValkey
 from services.persistence import migrate
+from tests.integration.live_transfers import ENQUIRY
 from tests.ports import free_port
-from tests.stack import serving
+from tests.stack import new_tenant, serving
 
 HEAD = migrate.head_revision()
 EARLIER = list(migrate.steps())[-2]
@@ -80,6 +83,24 @@ def test_a_part_that_is_away_is_told_without_its_address(away, told, database_ur
     }
     with container(**urls) as parts, serving(parts) as address:
         assert readiness(address) == (503, told)
+
+
+def test_a_process_that_loses_redis_stays_in_service_and_recommends(database_url, tmp_path):
+    with (
+        EmbeddedValkey(tmp_path) as valkey,
+        container(database_url=database_url, redis_url=valkey.url()) as parts,
+        serving(parts) as address,
+        new_tenant(parts, database_url).client(address, Scope.AGENT) as agent,
+    ):
+        ready = {"status": "ready"}
+        assert httpx.get(f"{address}/readyz").json() == ready
+        valkey.stop()
+        answer = httpx.get(f"{address}/readyz")
+        told = {"status": "degraded", "reason": "Redis does not answer"}
+        assert (answer.status_code, answer.json()) == (200, told)
+        assert agent.post("/v1/recommend", json=ENQUIRY).status_code == 200
+        valkey.start()
+        assert httpx.get(f"{address}/readyz").json() == ready
 
 
 def test_a_database_that_is_a_copy_takes_no_data(database_url, redis_url):

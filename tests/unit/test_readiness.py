@@ -1,0 +1,61 @@
+"""What a process does without, and what it waits for."""
+
+import json
+from io import StringIO
+
+import pytest
+
+from services.readiness import Readiness
+from services.telemetry import logger
+from tradewind.errors import Unavailable
+
+
+class Part:
+    def __init__(self, name):
+        self.name, self.there = name, True
+
+    def check(self):
+        if not self.there:
+            raise Unavailable(f"{self.name} does not answer")
+
+
+@pytest.fixture
+def parts():
+    return Part("database"), Part("redis")
+
+
+@pytest.fixture
+def output():
+    return StringIO()
+
+
+@pytest.fixture
+def readiness(parts, output):
+    database, redis = parts
+    return Readiness((database.check,), logger("api", output=output), spared=(redis.check,))
+
+
+def events(output):
+    return [json.loads(line)["event"] for line in output.getvalue().splitlines()]
+
+
+def test_a_spared_part_is_needed_until_it_was_there_once(parts, readiness, output):
+    parts[1].there = False
+    with pytest.raises(Unavailable, match="redis"):
+        readiness.require()
+    parts[1].there = True
+    assert readiness.require() is None
+    parts[1].there = False
+    assert [readiness.require() for _ in range(2)] == ["redis does not answer"] * 2
+    parts[1].there = True
+    assert readiness.require() is None
+    assert events(output) == ["not_ready", "ready_again", "degraded", "ready_again"]
+
+
+def test_the_other_parts_are_always_needed(parts, readiness, output):
+    readiness.require()
+    for part in parts:
+        part.there = False
+    with pytest.raises(Unavailable, match="database"):
+        readiness.require()
+    assert events(output) == ["not_ready"]
