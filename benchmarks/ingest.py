@@ -88,7 +88,7 @@ def main(argv: Sequence[str]) -> int:
             api_process(database_url, valkey.url()) as (address, process),
             psycopg.connect(admin_url, autocommit=True) as admin,
         ):
-            service = Service(address, agent_key(database_url, valkey.url()), process, Path(folder))
+            service = Service(address, new_key(database_url, valkey.url()), process, Path(folder))
             results = list(compare(service, admin, scale, options.seed))
             results.append(large_upload(service, scale, options.seed))
     write("ingest", quick=options.quick, results=results, summary=summary(results), started_at=started_at)
@@ -241,10 +241,10 @@ def await_ready(address: str) -> None:
     raise TimeoutError("the API did not start")
 
 
-def agent_key(database_url: str, redis_url: str) -> str:
+def new_key(database_url: str, redis_url: str, *, scopes: Sequence[Scope] = (Scope.AGENT,)) -> str:
     """The secret of a new tenant's key."""
     with container(database_url=database_url, redis_url=redis_url) as parts:
-        first_key = NewKey(name="benchmark", scopes=(Scope.AGENT,))
+        first_key = NewKey(name="benchmark", scopes=tuple(scopes))
         with parts.store.unit_of_work(uuid4()) as uow:
             return register_tenant("benchmark", first_key, new_secret(), uow=uow, clock=parts.clock).secret
 

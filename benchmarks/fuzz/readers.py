@@ -1,17 +1,14 @@
-"""Readers of what others wrote, fed with damaged logs, traces and messages: how many, and which of them failed."""
+"""Readers of what others wrote, fed with damaged logs, traces and messages."""
 
 import io
 import json
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from benchmarks import report
 from benchmarks.api_cases import live_enquiries, log_lines
 from tradewind.connections.har import decode_har, page_loads
 from tradewind.errors import TradewindError
@@ -22,7 +19,6 @@ from tradewind_agent.importers import ImportContext, import_file
 from tradewind_agent.importers.detect import FORMATS
 from tradewind_agent.meters.power_trace import read_power_trace
 
-MINUTES, QUICK_MINUTES = 20.0, 0.25
 AT_ONCE = 200
 GROUNDS = (TradewindError, ValidationError)
 """How a reader refuses."""
@@ -130,26 +126,3 @@ def fed(read: Read, for_s: float, first_seed: int) -> tuple[int, list[str]]:
         except Exception as failure:  # noqa: BLE001 - what is looked for
             failures.append(repr(failure)[:300])
     return examples, failures
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = report.arguments(__doc__ or "")
-    parser.add_argument("--minutes", type=float, help=f"in all; {MINUTES:g}, or {QUICK_MINUTES:g} with --quick")
-    options = parser.parse_args(argv)
-    started_at = datetime.now(UTC)
-    minutes = options.minutes or (QUICK_MINUTES if options.quick else MINUTES)
-    found = {name: fed(read, 60 * minutes / len(targets()), options.seed) for name, read in targets().items()}
-    results: list[dict[str, report.Value]] = [
-        {"case": name, "examples": examples, "failures": len(failures), "first": (failures or [""])[0]}
-        for name, (examples, failures) in found.items()
-    ]
-    summary = {
-        "examples": sum(examples for examples, _ in found.values()),
-        "failures": sum(len(failures) for _, failures in found.values()),
-    }
-    report.write("fuzz", quick=options.quick, results=results, summary=summary, started_at=started_at)
-    return 1 if summary["failures"] else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,85 @@
+"""Schemathesis over a running API: the bounds of what it describes, drawn requests, calls that follow from others."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+
+import schemathesis
+from schemathesis.engine import from_schema
+from schemathesis.engine.events import FatalError, NonFatalError, PhaseFinished, PhaseStarted, ScenarioFinished
+from schemathesis.engine.recorder import ScenarioRecorder
+from schemathesis.schemas import BaseSchema
+
+from benchmarks.fuzz.bodies import any_lines
+from benchmarks.ingest import api_process, new_key
+from services.application.authenticate import Scope
+from services.application.rate_limits import CallLimits
+from services.bootstrap import Options
+from services.embedded.postgres import EmbeddedPostgres
+from services.embedded.valkey import EmbeddedValkey
+from services.persistence.store import prepare_database
+
+CHECKS = ["not_a_server_error", "response_schema_conformance", "content_type_conformance"]
+PHASES, QUICK_PHASES = ["examples", "coverage", "fuzzing", "stateful"], ["examples", "fuzzing"]
+EXAMPLES, QUICK_EXAMPLES = 50, 5
+PATIENCE_S = 30.0
+UNLIMITED = Options(call_limits=CallLimits(of_key={}, of_tenant={}))
+"""One key makes all calls: refusing them as too many would hide what they meet."""
+
+
+@dataclass
+class Found:
+    """``phase`` : of Schemathesis; ``answers`` : how many of each status; ``failures`` : in order, without repeats."""
+
+    phase: str
+    answers: Counter[int] = field(default_factory=Counter)
+    failures: dict[str, None] = field(default_factory=dict)
+
+    def add(self, recorder: ScenarioRecorder) -> None:
+        """Count what was answered to requests that belong together."""
+        for interaction in recorder.interactions.values():
+            if interaction.response is not None:
+                self.answers[interaction.response.status_code] += 1
+        for check in chain.from_iterable(recorder.checks.values()):
+            if check.failure_info is not None:
+                self.failures[f"{recorder.label}: {check.failure_info.failure}"] = None
+
+
+def requested(*, quick: bool, seed: int) -> list[Found]:
+    """What the API answered in each phase, with a key that may do everything."""
+    with EmbeddedPostgres.temporary() as postgres, EmbeddedValkey.temporary() as valkey:
+        database_url, redis_url = prepare_database(postgres.url()), valkey.url()
+        secret = new_key(database_url, redis_url, scopes=tuple(Scope))
+        with api_process(database_url, redis_url, options=UNLIMITED) as (address, _):
+            schema = described(address, secret, quick=quick, seed=seed)
+            return list(phases_of(schema))
+
+
+def described(address: str, secret: str, *, quick: bool, seed: int) -> BaseSchema:
+    """The API by its own description, and how it is asked."""
+    schemathesis.serializer("application/x-ndjson")(any_lines)
+    config = schemathesis.Config(seed=seed)
+    project = config.projects.default
+    project.update(base_url=address, headers={"Authorization": f"Bearer {secret}"}, request_timeout=PATIENCE_S)
+    project.phases.update(phases=QUICK_PHASES if quick else PHASES)
+    project.generation.update(max_examples=QUICK_EXAMPLES if quick else EXAMPLES, database="none")
+    project.checks.update(included_check_names=CHECKS)
+    return schemathesis.openapi.from_url(f"{address}/openapi.json", config=config)
+
+
+def phases_of(schema: BaseSchema) -> Iterator[Found]:
+    """Run the phases; each is told when all of its requests were made."""
+    found = Found("")
+    for event in from_schema(schema).execute():
+        match event:
+            case PhaseStarted():
+                found = Found(event.phase.name.value)
+            case ScenarioFinished():
+                found.add(event.recorder)
+            case NonFatalError():
+                found.failures[f"{event.label}: {event.value}"] = None
+            case FatalError():
+                raise event.exception
+            case PhaseFinished() if found.answers or found.failures:
+                yield found
