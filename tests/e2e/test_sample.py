@@ -135,12 +135,20 @@ def test_every_command_of_a_guide_works(guide: str, sample: Served, tmp_path: Pa
     done = subprocess.run(
         ["bash", "-euxo", "pipefail", "-c", f"trap 'kill $(jobs -p) 2>&- || true' EXIT\n{commands}"],
         cwd=tmp_path,
-        env=environment(tmp_path, PATH=os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))),
+        env=environment(
+            tmp_path, PATH=os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])), **trust()
+        ),
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+
+
+def trust() -> dict[str, str]:
+    """What makes programs believe the certificate of a stack of containers."""
+    stack = ComposeStack.running()
+    return {} if stack is None else {"SSL_CERT_FILE": str(stack.authority)}
 
 
 def test_times_are_moved_by_whole_days_so_that_the_newest_is_of_yesterday() -> None:

@@ -7,6 +7,8 @@ from urllib.parse import urljoin, urlsplit
 import httpx
 import pytest
 
+from tests.stack import STACK
+
 
 class References(HTMLParser):
     """Every address that a page names."""
@@ -29,6 +31,8 @@ def test_the_address_alone_tells_what_answers_and_where_to_go_on(api):
         httpx.get(f"{api}/openapi.json").json()["info"]["version"],
     )
     assert set(document["links"]) == {"pages", "documentation", "openapi", "health", "readiness", "metrics"}
+    if STACK:
+        del document["links"]["metrics"]  # Caddy lets nobody there
     for link in document["links"].values():
         assert httpx.get(f"{api}{link}", follow_redirects=True).status_code == 200
 

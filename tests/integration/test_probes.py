@@ -104,6 +104,7 @@ def test_a_process_that_loses_redis_stays_in_service_and_recommends(database_url
 
 
 def test_a_database_that_is_a_copy_takes_no_data(database_url, redis_url):
-    copy = f"{database_url}&options=-c%20default_transaction_read_only%3Don"
+    more = "&" if "?" in database_url else "?"
+    copy = f"{database_url}{more}options=-c%20default_transaction_read_only%3Don"
     with container(database_url=copy, redis_url=redis_url) as parts, serving(parts) as address:
         assert readiness(address) == (503, "the database takes no data now: it is read-only; try again")
