@@ -1,6 +1,7 @@
 """infra/kubernetes as kustomize renders it: valid, confined, as Compose and the code say; no cluster is needed."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from services.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
+KUBERNETES = ROOT / "infra" / "kubernetes"
 KUBECTL = Path(sys.prefix) / "bin" / "kubectl"
 OVERLAYS = ("small", "production")
 PROCESSES = {"api", "worker", "journal", "beat"}
@@ -45,10 +47,20 @@ class Noting(dict[str, str]):
 @pytest.fixture(scope="module", params=OVERLAYS)
 def resources(request):
     """All that an overlay puts into a cluster."""
-    folder = ROOT / "infra" / "kubernetes" / "overlays" / request.param
+    return rendered(KUBERNETES / "overlays" / request.param)
+
+
+def rendered(folder):
     shown = subprocess.run([KUBECTL, "kustomize", folder], capture_output=True, text=True, check=True)
     assert not shown.stderr, "kustomize warns"
     return list(yaml.safe_load_all(shown.stdout))
+
+
+def overlay(folder, **more):
+    """What an operator's own overlay of the base renders."""
+    wanted = {"resources": [os.path.relpath(KUBERNETES / "base", folder)], **more}
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(wanted))
+    return rendered(folder)
 
 
 def of_kind(resources, kind):
@@ -108,6 +120,29 @@ def test_the_job_of_migrations_is_named_by_the_version(resources):
     assert name == f"migrate-{COMPOSE['migrate']['image'].rpartition(':')[2].replace('.', '-')}"
 
 
+def test_other_settings_change_all_pods_but_not_the_job_which_cannot_be_changed(resources, tmp_path):
+    changed = overlay(
+        tmp_path,
+        namespace="tradewind",
+        configMapGenerator=[
+            {"name": "tradewind-settings", "behavior": "merge", "literals": ["TRADEWIND_SWEEP_INTERVAL_S=61"]},
+            {
+                "name": "tradewind-migration",
+                "behavior": "merge",
+                "literals": ["TRADEWIND_MIGRATION_LOCK_TIMEOUT_S=61"],
+            },
+        ],
+    )
+    assert of_kind(changed, "Job") == of_kind(resources, "Job")
+    for name, each in of_kind(resources, "Deployment").items():
+        assert pod(of_kind(changed, "Deployment")[name])["containers"] != pod(each)["containers"], name
+
+
+def test_nobody_is_believed_who_asks_but_whom_an_overlay_names(resources):
+    told = [each["data"].get("TRADEWIND_PROXIES") for each in of_kind(resources, "ConfigMap").values()]
+    assert [each for each in told if each] == [Settings(data_folder=Path("/tmp")).proxies]
+
+
 def test_all_but_the_migration_wait_for_the_schema(resources):
     waiting = {name for name, each in pods(resources).items() if "initContainers" in each}
     assert waiting == PROCESSES
@@ -119,16 +154,17 @@ def test_all_but_the_migration_wait_for_the_schema(resources):
 def test_variables_are_settings_and_files_those_of_compose(resources):
     asked = Noting()
     Settings.from_environment(asked, data_folder=Path("/tmp"))
-    (settings,) = of_kind(resources, "ConfigMap").values()
-    assert set(settings["data"]) <= asked.asked
+    maps = of_kind(resources, "ConfigMap")
+    assert all(set(each["data"]) <= asked.asked for each in maps.values())
+    migration = maps.pop("tradewind-migration")
+    (settings,) = maps.values()
     for name, container in main_containers(resources).items():
         given, in_compose = values(container), COMPOSE[name]["environment"]
         assert set(given) <= asked.asked
         fixed = {key: value for key, value in in_compose.items() if key.endswith("_FILE") or "_METRICS_" in key}
         assert {key: given[key] for key in fixed} == fixed
-        assert {each["configMapRef"]["name"] for each in container["envFrom"] if "configMapRef" in each} == {
-            settings["metadata"]["name"]
-        }
+        (read,) = (each["configMapRef"]["name"] for each in container["envFrom"] if "configMapRef" in each)
+        assert read == (migration if name == "migrate" else settings)["metadata"]["name"]
 
 
 def test_secrets_are_named_and_not_contained(resources):
@@ -203,6 +239,17 @@ def test_nothing_is_open_but_what_a_policy_names(resources):
     paths = [each["path"] for rule in ingress["spec"]["rules"] for each in rule["http"]["paths"]]
     assert "/v1" in paths
     assert not [path for path in paths if path.startswith(("/metrics", "/readyz"))]
+
+
+def test_traces_reach_their_receiver_where_the_component_is_taken(tmp_path):
+    traced = overlay(tmp_path, components=[os.path.relpath(KUBERNETES / "components" / "traces", tmp_path)])
+    (policy,) = (each["spec"] for name, each in of_kind(traced, "NetworkPolicy").items() if name == "traces")
+    (told,) = (each["data"] for name, each in of_kind(traced, "ConfigMap").items() if "settings" in name)
+    (rule,) = policy["egress"]
+    assert told["OTEL_EXPORTER_OTLP_ENDPOINT"].endswith(f":{rule['ports'][0]['port']}")
+    assert told["TRADEWIND_SWEEP_INTERVAL_S"]
+    (chosen,) = policy["podSelector"]["matchExpressions"]
+    assert set(chosen["values"]) == PROCESSES - {"beat"}
 
 
 def test_what_scales_has_no_fixed_number_and_the_schedule_is_one(resources):
