@@ -30,6 +30,22 @@ def downgrade() -> None:
 
 
 @pytest.fixture
+def left_over(stack: ComposeStack) -> None:
+    """A container of the API that was made by the version before and does not run; and no worker."""
+    stack.compose("up", "--no-start", "--no-deps", "--no-recreate", "--scale", "api=3", "api")
+    stack.compose("stop", "worker")
+
+
+@pytest.fixture
+def version_that_does_not_start(stack: ComposeStack):
+    compose = Path(stack.folder) / "docker-compose.yml"
+    before = compose.read_text()
+    compose.write_text(before.replace("REDIS_URL_FILE: /run/secrets/redis_url", "REDIS_URL_FILE: /nowhere"))
+    yield
+    compose.write_text(before)
+
+
+@pytest.fixture
 def next_version(stack: ComposeStack) -> str:
     """The image of the version that comes into the stack's checkout."""
     folder = Path(stack.folder)
@@ -41,7 +57,20 @@ def next_version(stack: ComposeStack) -> str:
     return f"{image}-next"
 
 
-def test_recommendations_go_on_while_another_version_comes_in(stack, next_version, asking, figure):
+def test_an_upgrade_that_fails_says_at_what_and_the_version_before_serves_on(
+    stack, version_that_does_not_start, client
+):
+    before = stack.containers("api")
+    ran = stack.run("infra/upgrade", check=False)
+    assert ran.returncode == 1
+    *_, reason, last = ran.stderr.splitlines()
+    assert reason == "api: REDIS_URL_FILE: cannot read /nowhere: No such file or directory"
+    assert last == "upgrade: the new version does not start; the old containers serve on"
+    assert stack.containers("api") == before
+    assert client.get("/readyz").status_code == 200
+
+
+def test_recommendations_go_on_while_another_version_comes_in(stack, left_over, next_version, asking, figure):
     before = stack.containers("api")
     with asking() as outcomes:
         said = stack.run("infra/upgrade").stderr
@@ -52,6 +81,7 @@ def test_recommendations_go_on_while_another_version_comes_in(stack, next_versio
     assert len(after) == len(before)
     assert not set(after) & set(before)
     for service in SERVER_SERVICES:
+        assert stack.containers(service)
         for container in stack.containers(service):
             assert stack.inspect(container, "{{.Config.Image}}") == next_version
             assert stack.health(container) == "healthy"
