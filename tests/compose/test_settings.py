@@ -1,5 +1,7 @@
 """Settings and secrets that are wrong."""
 
+import json
+
 import pytest
 
 
@@ -42,3 +44,19 @@ def test_a_certificate_that_is_not_there_is_named_by_caddy(stack):
     ran = stack.run("docker", "compose", "run", "--rm", "--no-deps", "-T", "caddy", check=False, TRADEWIND_TLS=wrong)
     assert ran.returncode
     assert "/etc/caddy/no.pem: no such file" in ran.stderr.splitlines()[-1]
+
+
+def test_proxies_are_told_by_commas_to_caddy_as_to_the_api(stack):
+    words = ("docker", "compose", "run", "--rm", "--no-deps", "-T", "caddy", "sh", "/etc/caddy/with-settings", "adapt")
+    shown = json.loads(stack.run(*words, TRADEWIND_PROXIES="10.1.0.0/16, 10.2.0.1").stdout)
+    assert trusted_in(shown) == [["10.1.0.0/16", "10.2.0.1"]]
+
+
+def trusted_in(shown):
+    """What stands under ``trusted_proxies`` anywhere in Caddy's settings."""
+    if isinstance(shown, list):
+        return [found for each in shown for found in trusted_in(each)]
+    if isinstance(shown, dict):
+        here = [shown["trusted_proxies"]] if "trusted_proxies" in shown else []
+        return here + [found for each in shown.values() for found in trusted_in(each)]
+    return []

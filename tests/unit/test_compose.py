@@ -38,6 +38,7 @@ COMPOSE_ALONE = {
 }
 """Settings of the containers around ours; docs/operations.md tells of each."""
 
+UPLOADS = "uploads"
 DOCKERFILE = (ROOT / "infra" / "Dockerfile").read_text(encoding="utf-8")
 SERVER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
@@ -153,14 +154,39 @@ def test_every_variable_is_one_that_settings_read(service, secrets):
     given = environment_of(service, secrets)
     environment = Noting(given)
     settings = Settings.from_environment(environment, data_folder=Path("/tmp"))
-    of_traces = {name for name in given if name.startswith("OTEL_")}  # which OpenTelemetry itself reads
-    assert set(given) - of_traces <= environment.asked
+    of_others = {name for name in given if name.startswith("OTEL_") or name == "TMPDIR"}  # OpenTelemetry's, Python's
+    assert set(given) - of_others <= environment.asked
     urls = {
         "DATABASE_URL_FILE": settings.database_url,
         "TRADEWIND_ADMIN_DATABASE_URL_FILE": settings.admin_database_url,
         "REDIS_URL_FILE": settings.redis_url,
     }
     assert {name for name, url in urls.items() if url is not None} <= set(given)
+
+
+def test_migrations_are_told_how_long_they_may_wait_and_take(secrets):
+    told = Noting({})
+    Settings.from_environment(told, data_folder=Path("/tmp"))
+    assert {
+        name for name in told.asked if name.startswith("TRADEWIND_MIGRATION_") and not name.endswith("_FILE")
+    } <= set(environment_of("migrate", secrets))
+
+
+def test_bodies_of_uploads_are_put_aside_on_a_volume_and_not_in_memory():
+    api, place = SERVICES["api"], SERVICES["api"]["environment"]["TMPDIR"]
+    assert place not in api["tmpfs"]
+    assert f"{UPLOADS}:{place}" in api["volumes"]
+    assert f"{UPLOADS}:{place}" in SERVICES["folders"]["volumes"]
+    assert place in SERVICES["folders"]["command"]
+
+
+def test_worker_and_journal_reach_others_only_where_the_file_for_it_is_named():
+    outward = yaml.safe_load((ROOT / "infra" / "compose-outward.yml").read_text(encoding="utf-8"))["services"]
+    assert {name for name, each in outward.items() if "networks" in each} == {"worker", "journal"}
+    for name in ("worker", "journal"):
+        assert SERVICES[name]["networks"] == ["inside"]
+        assert outward[name]["networks"] == ["inside", "outside"]
+    assert not COMPOSE["networks"]["outside"]
 
 
 def test_variables_of_the_host_are_settings_too():
