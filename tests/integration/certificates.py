@@ -16,8 +16,8 @@ class Certificates:
     key: Path
 
 
-def make_certificates(folder: Path) -> Certificates:
-    """For 127.0.0.1 and localhost; readable to any user."""
+def make_certificates(folder: Path, *, server_days: int = 2) -> Certificates:
+    """For 127.0.0.1 and localhost; readable to any user. The server's ends so many days from now."""
     authority, authority_key = folder / "ca.pem", folder / "ca.key"
     certificate, key, request = folder / "server.pem", folder / "server.key", folder / "server.csr"
     extensions = folder / "extensions"
@@ -29,7 +29,7 @@ def make_certificates(folder: Path) -> Certificates:
     _openssl("req", *new_key, "-keyout", key, "-out", request, "-subj", "/CN=localhost")
     _openssl(
         *("x509", "-req", "-in", request, "-CA", authority, "-CAkey", authority_key, "-CAcreateserial"),
-        *("-out", certificate, "-days", "2", "-extfile", extensions),
+        *("-out", certificate, "-days", str(server_days), "-extfile", extensions),
     )
     key.chmod(0o644)
     return Certificates(authority, certificate, key)

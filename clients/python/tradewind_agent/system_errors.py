@@ -41,13 +41,22 @@ _BY_NUMBER: Mapping[int, Plain] = MappingProxyType(
         errno.ENFILE: Plain("too many files are open", "close other programs"),
     }
 )
+_BY_TIME: Mapping[int, Plain] = MappingProxyType(  # X509_V_ERR_CERT_NOT_YET_VALID and …_HAS_EXPIRED of OpenSSL
+    {
+        9: Plain("its certificate is not valid yet", "set this machine's clock, or tell its operator"),
+        10: Plain("its certificate has expired", "tell its operator, or set this machine's clock if that is wrong"),
+    }
+)
 _NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
 def in_words(error: OSError) -> Plain:
     """An error of the system in words; its own text where there are none for it."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return Plain(f"its certificate is not trusted ({error.verify_message})", "name its authority by SSL_CERT_FILE")
+        untrusted = Plain(
+            f"its certificate is not trusted ({error.verify_message})", "name its authority by SSL_CERT_FILE"
+        )
+        return _BY_TIME.get(error.verify_code, untrusted)
     if isinstance(error, ssl.SSLError):
         reason = f" ({error.reason.replace('_', ' ').lower()})" if error.reason else ""
         return Plain(f"TLS failed{reason}", "check that the address is one of https")

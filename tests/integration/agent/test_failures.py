@@ -58,6 +58,15 @@ def test_an_untrusted_certificate_names_the_option_that_trusts_it(env, tmp_path)
     assert "_ssl.c" not in copied.error + asked.error
 
 
+def test_an_expired_certificate_of_the_service_is_told_with_who_can_mend_it(env, tmp_path):
+    (tmp_path / "certificates").mkdir()
+    made = make_certificates(tmp_path / "certificates", server_days=-1)
+    with serving(tmp_path, tls=TlsFiles(made.certificate, made.key)) as server:
+        asked = run("login", server.url, "--key", "k", env=env | {"SSL_CERT_FILE": str(made.authority)})
+    assert asked.code == 1
+    assert "its certificate has expired; tell its operator, or set this machine's clock if that is wrong" in asked.error
+
+
 @pytest.mark.parametrize(
     ("option", "value", "told"),
     [
