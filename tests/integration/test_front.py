@@ -28,7 +28,7 @@ def test_the_address_alone_tells_what_answers_and_where_to_go_on(api):
     document = answer.json()
     assert (document["name"], document["version"]) == (
         "Tradewind",
-        httpx.get(f"{api}/openapi.json").json()["info"]["version"],
+        httpx.get(f"{api}/openapi.json", timeout=60).json()["info"]["version"],
     )
     assert set(document["links"]) == {"pages", "documentation", "openapi", "health", "readiness", "metrics"}
     if STACK:
