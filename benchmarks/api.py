@@ -22,6 +22,7 @@ from benchmarks.api_cases import DESTINATIONS, live_enquiries, log_lines, reques
 from benchmarks.demo.stack import free_port
 from benchmarks.http_load import HeartbeatLoad, LiveTransfer, Load, LoadError, Measured
 from benchmarks.live_transfers import SETTLING_TICKS, ObedientTransfer
+from services.api_process import HTTP
 from services.application.rate_limits import CallKind
 from services.bootstrap import container
 from services.embedded.postgres import EmbeddedPostgres
@@ -29,7 +30,7 @@ from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import prepare_database
 from services.processes import running
 from services.queue.sessions import JOURNAL
-from services.serve import HTTP, PYTHON, first_key
+from services.serve import PYTHON, first_key
 
 RECOMMEND = "/v1/recommend"
 HEARTBEAT = "/v1/transfers/{transfer_id}/heartbeats"

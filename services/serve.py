@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from services.api_process import APP, HTTP, KEEP_ALIVE_S, STREAMS_END_S
 from services.application.authenticate import Scope, sha256_of
 from services.bootstrap import Container, container
 from services.embedded.backends import Backends, backends
@@ -29,12 +30,9 @@ from tradewind.errors import InvalidValue, TradewindError
 
 POLL_S = 0.2
 REVIVAL_PAUSE_S = 5.0
-KEEP_ALIVE_S = 150  # longer than agents and proxies keep an idle connection: a request sent while we close it is lost
-STREAMS_END_S = 5  # pages that follow what goes on would keep a server from ending
 PYTHON = (sys.executable, "-P", "-m")
 # Root is warned of pickled messages; ours are JSON, and root serves only where there is no other account to use.
 CELERY = (*PYTHON[:-1], "-Wignore::UserWarning:celery.platforms", "-m", "celery", "-q", "-A", "workers.app")
-HTTP = "services.api.arrival:BoundedHttp"
 METRICS_PORT = "TRADEWIND_WORKER_METRICS_PORT"
 # In an API process the folder would turn its own metrics into files; and no two workers can listen on one port.
 OF_WORKERS = ("PROMETHEUS_MULTIPROC_DIR", "PROMETHEUS_MULTIPROC_DIR_FILE", METRICS_PORT, f"{METRICS_PORT}_FILE")
@@ -193,25 +191,30 @@ def commands(settings: Settings) -> Mapping[str, Sequence[str]]:
     """Return the service's processes, name → command."""
     schedule = settings.data_folder / "celerybeat-schedule"
     return {
-        "api": [
-            *(
-                *PYTHON,
-                "uvicorn",
-                "services.app:app_from_environment",
-                "--factory",
-                "--no-access-log",
-                "--log-level=warning",
-                f"--http={HTTP}",
-            ),
-            f"--timeout-keep-alive={KEEP_ALIVE_S}",
-            f"--timeout-graceful-shutdown={STREAMS_END_S}",
-            f"--forwarded-allow-ips={settings.proxies}",
-            *(f"--host={settings.host}", f"--port={settings.port}", f"--workers={settings.api_workers}"),
-        ],
+        **api_commands(settings),
         "workers": [*CELERY, "worker", f"--queues={JOBS_QUEUE}", f"--concurrency={settings.task_workers}"],
         "journal": [*CELERY, "worker", f"--queues={JOURNAL_QUEUE}", "--hostname=journal@%h", "--concurrency=1"],
         "schedule": [*CELERY, "beat", f"--schedule={schedule}", "--pidfile="],
     }
+
+
+def api_commands(settings: Settings) -> Mapping[str, Sequence[str]]:
+    """Return the processes that answer requests: one, or several beside each other on one port."""
+    place = (
+        f"--forwarded-allow-ips={settings.proxies}",
+        *(f"--host={settings.host}", f"--port={settings.port}"),
+    )
+    if settings.api_workers > 1:
+        names = ("api", *(f"api {number}" for number in range(2, settings.api_workers + 1)))
+        return dict.fromkeys(names, (*PYTHON, "services.api_process", *place))
+    alone = [
+        *(*PYTHON, "uvicorn", APP, "--factory", "--no-access-log", "--log-level=warning", f"--http={HTTP}"),
+        f"--timeout-keep-alive={KEEP_ALIVE_S}",
+        f"--timeout-graceful-shutdown={STREAMS_END_S}",
+        *place,
+        "--workers=1",
+    ]
+    return {"api": alone}
 
 
 def worker_environments(settings: Settings) -> Mapping[str, Mapping[str, str]]:

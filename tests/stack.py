@@ -19,6 +19,7 @@ import uvicorn
 from psycopg import sql
 
 from services.api.arrival import BoundedHttp
+from services.api_process import KEEP_ALIVE_S
 from services.app import create_app
 from services.application.authenticate import Scope, new_secret
 from services.application.manage_keys import create_key, register_tenant
@@ -30,7 +31,6 @@ from services.persistence.log_reader import LogReader
 from services.persistence.roles import app_url, prepare_roles
 from services.persistence.store import prepare_database
 from services.queue.sessions import WATCH
-from services.serve import KEEP_ALIVE_S
 from tests.compose_stack import ComposeStack
 from tradewind.wire.inventory import NewKey
 

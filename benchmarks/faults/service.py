@@ -20,7 +20,7 @@ from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import prepare_database
 from services.processes import running
-from services.serve import commands
+from services.serve import api_commands, commands
 from services.settings import Settings
 
 POSTGRES, VALKEY = "postgres", "valkey"
@@ -132,18 +132,22 @@ def service(
     folder: Path,
     *,
     parts: Sequence[str],
+    api_processes: int = 1,
     host: str = "127.0.0.1",
     environment: Mapping[str, str] | None = None,
     output: IO[bytes] | None = None,
 ) -> Iterator[Service]:
-    """A service with these processes; all that it and its servers write is in ``folder``."""
+    """A service with these processes; all that it and its servers write is in ``folder``.
+
+    ``api_processes`` : so many of the API, on one port.
+    """
     folder.mkdir(exist_ok=True)
     with ExitStack() as stack:
         postgres = stack.enter_context(EmbeddedPostgres(folder / "postgres", tcp=True))
         valkey = stack.enter_context(EmbeddedValkey(folder / "valkey"))
         database_url = prepare_database(postgres.url())
-        settings = Settings(host=host, data_folder=folder, port=free_port())
+        settings = Settings(host=host, data_folder=folder, port=free_port(), api_workers=api_processes)
         whole = Service(postgres, valkey, database_url, settings, stack, environment or {}, output)
-        whole.start(*parts)
+        whole.start(*parts, *(name for name in api_commands(settings) if name not in parts))
         until(whole.is_ready, "the service to be ready")
         yield whole

@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,9 @@ from benchmarks.load.crowd import COMPLETE, HEARTBEAT, RECOMMEND, SITES, UPLOAD,
 from benchmarks.load.memory import Memory
 from benchmarks.precedence import precedence
 from benchmarks.processes import Shared, cpu_s
+from services.api_process import APP
 from services.bootstrap import container
 from services.serve import PYTHON, commands, first_key
-
-APP = "services.app:app_from_environment"
 
 ROUTES = {
     RECOMMEND: "/v1/recommend",
@@ -70,12 +69,13 @@ def main(argv: Sequence[str]) -> int:
     parser = report.arguments(__doc__.partition("\n")[0])
     parser.add_argument("--agents", type=int, help="simulated; else 1,000, or 200 with --quick")
     parser.add_argument("--seconds", type=float, help="measured; else 600, or 30 with --quick")
+    parser.add_argument("--api-processes", type=int, default=1, help="on one port; else 1")
     options = parser.parse_args(argv)
     scale = QUICK if options.quick else FULL
     agents, seconds = options.agents or scale.agents, options.seconds or scale.seconds
     started_at = datetime.now(UTC)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with precedence() as ahead, at_work(options.seed) as (whole, key):
+    with precedence() as ahead, at_work(options.seed, options.api_processes) as (whole, key):
         print(f"{agents} agents for {seconds:.0f} s", flush=True)
         with Memory(lambda: parts_of(whole)) as memory:
             loaded, used = crowd(whole, key, agents, scale.warm_s, seconds)
@@ -99,13 +99,20 @@ def main(argv: Sequence[str]) -> int:
 
 
 @contextmanager
-def at_work(seed: int) -> Iterator[tuple[Service, str]]:
+def at_work(seed: int, api_processes: int = 1) -> Iterator[tuple[Service, str]]:
     """The whole service with a release of every link that the crowd will ask for, and a key."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-load-")))
         folder.chmod(0o755)
         output = stack.enter_context((folder / "service.log").open("ab"))
-        whole = stack.enter_context(service(folder / "service", parts=(API, WORKERS, JOURNAL, SCHEDULE), output=output))
+        whole = stack.enter_context(
+            service(
+                folder / "service",
+                parts=(API, WORKERS, JOURNAL, SCHEDULE),
+                api_processes=api_processes,
+                output=output,
+            )
+        )
         with container(database_url=whole.database_url, redis_url=whole.valkey.url()) as parts:
             key = first_key(parts, folder / "key")
         with httpx.Client(base_url=whole.address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
@@ -155,9 +162,9 @@ def parts_of(whole: Service) -> dict[str, int]:
 
 def echo(whole: Service, key: str, agents: int, seconds: float) -> dict[str, Any]:
     """The same agents on the echo, in place of the API and without workers."""
-    for part in (SCHEDULE, WORKERS, JOURNAL, API):
+    for part in list(whole.processes):
         whole.kill(part)
-    as_served = commands(whole.settings)[API]
+    as_served = commands(replace(whole.settings, api_workers=1))[API]
     whole.environment = {"TRADEWIND_CALLS": "off"}  # which would count an echo among the rarest calls
     whole.instead = {API: ["benchmarks.api_app:app" if each == APP else each for each in as_served]}
     whole.bring_back(API)

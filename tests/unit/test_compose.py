@@ -14,9 +14,10 @@ import yaml
 
 from services.api.arrival import BoundedHttp
 from services.api.draining import IDLE_DRAIN_S, Draining
+from services.api_process import HTTP, KEEP_ALIVE_S
 from services.embedded.postgres import DATABASE, INITDB_OPTIONS
 from services.persistence.roles import APP
-from services.serve import HTTP, KEEP_ALIVE_S, commands
+from services.serve import commands
 from services.settings import Settings
 from tradewind_agent.calls import IDLE_CONNECTION_S
 from tradewind_agent.tuning.pace import TICK_S
