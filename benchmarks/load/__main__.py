@@ -54,6 +54,9 @@ class Scale:
     echo_s: float
 
 
+RELEASE_PATIENCE_S = 1_200.0
+"""Fits give way to everybody else on the machine, where the benchmark cannot go ahead of them."""
+
 FULL = Scale(agents=1_000, seconds=600.0, warm_s=30.0, echo_s=60.0)
 QUICK = Scale(agents=200, seconds=30.0, warm_s=12.0, echo_s=10.0)
 ECHO_WARM_S = 15.0
@@ -118,7 +121,7 @@ def at_work(seed: int, api_processes: int = 1) -> Iterator[tuple[Service, str]]:
         with httpx.Client(base_url=whole.address, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
             sites = [site(number) for number in range(SITES)]
             client.post("/v1/logs", content=b"".join(log_lines(seed, sites))).raise_for_status()
-            until(lambda: _released(client) == SITES, "a release of all links", patience_s=300)
+            until(lambda: _released(client) == SITES, "a release of all links", patience_s=RELEASE_PATIENCE_S)
         yield whole, key
 
 
