@@ -1,7 +1,7 @@
 """``/v1/transfers``: heartbeats of live transfers, and what they and their ends have told."""
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated
 from uuid import UUID
 
@@ -19,13 +19,16 @@ from services.application.transfer_journal import Begun, Wanted
 from services.application.tune_transfer import Answer, Opening
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container
-from tradewind.recommendation import whole_setting
+from tradewind.recommendation import CompactTable, whole_setting
 from tradewind.sla import SlaKind
 from tradewind.tuning import Basis, opened
 from tradewind.wire.base import BIGINT_MAX, Instant, Name
 from tradewind.wire.heartbeats import Heartbeat, HeartbeatAnswer
 from tradewind.wire.recommendations import RecommendRequest, WireInterval, WirePrediction, WireTable
 from tradewind.wire.transfers import Expected, TransferState, TransferSummary, TransferTimeline
+
+TABLES_KEPT = 512
+"""Of those that transfers began with last; about 50 kB each."""
 
 USUAL_PAGE, LARGEST_PAGE = 50, 200
 USUAL_SAMPLES, MOST_SAMPLES = 500, 5_000
@@ -102,7 +105,7 @@ async def _opening(parts: Container, principal: Principal, asked: RecommendReque
     """What the transfer of an enquiry is tuned on: the recommendation as it stands now."""
     enquiry = enquiry_of(asked, weight=principal.weight)
     offer = await offer_for(enquiry, parts, principal.tenant_id)
-    tables = {kind: WireTable.model_validate_json(table).to_table() for kind, table in offer.table_json.items()}
+    tables = {kind: _table(told) for kind, told in offer.table_json.items()}
     basis = opened(
         sla=enquiry.sla,
         plan=offer.recommendation.plan,
@@ -120,6 +123,12 @@ async def _opening(parts: Container, principal: Principal, asked: RecommendReque
         .model_dump_json(exclude_none=True)
         .encode(),
     )
+
+
+@lru_cache(maxsize=TABLES_KEPT)
+def _table(told: bytes) -> CompactTable:
+    """The table of an offer. Transfers that begin alike share it, and with it what their ticks derive from it."""
+    return WireTable.model_validate_json(told).to_table()
 
 
 def expectation(offer: Offer, basis: Basis) -> Expected:
