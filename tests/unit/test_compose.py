@@ -27,9 +27,11 @@ COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8
 SERVICES = COMPOSE["services"]
 OWN = {"migrate", "api", "worker", "journal", "beat"}
 ONCE = {"folders", "migrate"}
+BACKUP = "backup"
 WATCHING = {"prometheus", "grafana"}
 CADDYFILE = (ROOT / "infra" / "caddy" / "Caddyfile").read_text(encoding="utf-8")
 COMPOSE_ALONE = {
+    "TRADEWIND_BACKUPS",
     "TRADEWIND_BUILD_NETWORK",
     "TRADEWIND_DOMAIN",
     "TRADEWIND_FRONT_NETWORK",
@@ -202,8 +204,9 @@ def test_every_setting_of_the_containers_is_told_to_operators():
     assert {name for name in COMPOSE_ALONE if f"`{name}`" not in told} == set()
 
 
-def test_the_administrator_of_the_database_is_known_to_migrate_alone():
-    assert [name for name, each in SERVICES.items() if "admin_database_url" in each.get("secrets", [])] == ["migrate"]
+def test_the_administrator_of_the_database_is_known_to_migrations_and_backups_alone():
+    knowing = [name for name, each in SERVICES.items() if "admin_database_url" in each.get("secrets", [])]
+    assert knowing == ["migrate", BACKUP]
 
 
 def test_each_service_mounts_the_secrets_that_it_names():
@@ -268,6 +271,11 @@ def test_who_watches_is_asked_for_apart_and_by_nobody_elsewhere():
         for volume in SERVICES[name]["volumes"]:
             source, _, options = volume.partition(":")
             assert source in COMPOSE["volumes"] or ((ROOT / source).exists() and options.endswith(":ro")), volume
+
+
+def test_backups_are_asked_for_apart():
+    assert [name for name, each in SERVICES.items() if each.get("profiles") == [BACKUP]] == [BACKUP]
+    assert SERVICES[BACKUP]["image"] == SERVICES["api"]["image"]
 
 
 def test_a_password_of_grafana_is_added_to_secrets_of_an_earlier_version(secrets):
