@@ -4,6 +4,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -45,6 +46,7 @@ from services.queue.short_memory import RedisMemory
 from services.readiness import Readiness, require_redis
 from services.telemetry import Event, Metrics, logger
 from services.tracing import Tracing
+from tradewind.errors import TradewindError
 
 if TYPE_CHECKING:
     from services.oidc import OpenIdProvider
@@ -191,7 +193,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             tuner=Tuner(sessions),
             live_shares=LiveShares(sessions, snapshots.capped, partial(_tell_failed_look, log)),
             quotes=QuoteRecorder(session_client, partial(_tell_waiting_quotes, log)),
-            notices=_listener(client, keyring, snapshots, log),
+            notices=_listener(client, keyring, _Renewals(snapshots, log, closing), log),
             clock=SystemClock(),
             metrics=Metrics.create(),
             watch=ServiceWatch(
@@ -245,14 +247,40 @@ def _query_login(store: Store) -> Callable[[UUID, bool], StoredLogin]:
     return login
 
 
-def _listener(client: redis.Redis, keyring: Keyring, snapshots: Snapshots, log: FilteringBoundLogger) -> NoticeListener:
+class _Renewals:
+    """Snapshots whose release is another one are renewed in a thread of their own, one after the other."""
+
+    def __init__(self, snapshots: Snapshots, log: FilteringBoundLogger, closing: ExitStack) -> None:
+        self.snapshots = snapshots
+        self._log = log
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="renewals")
+        closing.callback(self._thread.shutdown, cancel_futures=True)
+
+    def renew(self, tenant_id: UUID) -> None:
+        """Soon; a snapshot that cannot be renewed is read when somebody asks."""
+        self._thread.submit(self._renew, tenant_id)
+
+    def _renew(self, tenant_id: UUID) -> None:
+        try:
+            self.snapshots.renew(tenant_id)
+        except TradewindError:
+            self.snapshots.forget(tenant_id)
+        except Exception:  # noqa: BLE001  # nobody waits for it
+            self.snapshots.forget(tenant_id)
+            self._log.exception(Event.NOTICE_FAILED)
+
+
+def _listener(client: redis.Redis, keyring: Keyring, renewals: _Renewals, log: FilteringBoundLogger) -> NoticeListener:
     """Has the process forget what other processes have changed."""
+    snapshots = renewals.snapshots
 
     def on_notice(notice: Notice) -> None:
         match notice:
             case KeyChanged():
                 keyring.forget(notice.key_id)
-            case ReleaseChanged() | LimitsChanged() | PricesChanged():
+            case ReleaseChanged():
+                renewals.renew(notice.tenant_id)
+            case LimitsChanged() | PricesChanged():
                 snapshots.forget(notice.tenant_id)
 
     def on_subscribed() -> None:

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
@@ -61,11 +62,20 @@ class Shelf:
             self._models.move_to_end(model_id)
             return found
 
+    def has(self, model_id: UUID) -> bool:
+        with self._lock:
+            return model_id in self._models
+
     def put(self, model_id: UUID, model: ServedModel) -> None:
         with self._lock:
             self._models[model_id] = model
             if len(self._models) > self._capacity:
                 self._models.popitem(last=False)
+
+    def used(self, most: int) -> frozenset[UUID]:
+        """The models that were used last."""
+        with self._lock:
+            return frozenset(islice(reversed(self._models), most))
 
     def under(self, leaf: ServedLeaf, load: AssumedLoad) -> ServedLeaf:
         """The leaf under a load; the same as long as it is kept."""
@@ -189,6 +199,9 @@ class Snapshot:
         return models
 
 
+MOST_AHEAD = 200
+"""Models that are fetched before a release serves; those of links that are asked for more rarely come when they are."""
+
 AHEAD_S = 3.0
 """So long before a snapshot has to be read anew it is, if it is used, while those who use it go on."""
 
@@ -241,10 +254,28 @@ class Snapshots:
         found = self._held.get(tenant_id)
         return found is not None and found.read_s + self._fresh_for_s - AHEAD_S <= self._monotonic()
 
-    def load(self, tenant_id: UUID) -> Snapshot:
+    def renew(self, tenant_id: UUID) -> None:
+        """Another release is in force: until the models of the links in use are there, the one before serves on.
+
+        Where nothing is in use, as before the first release, it is read when somebody asks.
+        """
+        before = self._held.get(tenant_id)
+        used = self._shelf.used(MOST_AHEAD)
+        in_use = (
+            () if before is None else [key for key, each in before.snapshot.index.models.items() if each.id in used]
+        )
+        if not in_use:
+            self.forget(tenant_id)
+            return
+        renewed = self.load(tenant_id, in_use=in_use)
+        if self.held(tenant_id) is not renewed:  # something else changed meanwhile
+            self.forget(tenant_id)
+
+    def load(self, tenant_id: UUID, *, in_use: Iterable[LinkKey] = ()) -> Snapshot:
         """Read the index again; notices may be lost, so this also happens after a while.
 
-        While the store is away the snapshot from before serves on: what was learned is no worse for it.
+        While the store is away the snapshot from before serves on: what was learned is no worse for it. Models of links
+        ``in_use`` are fetched before the index is held.
         """
         forgotten, asked_at = self._forgotten, self._monotonic()
         try:
@@ -256,6 +287,9 @@ class Snapshots:
             return self._hold(tenant_id, before.snapshot, self._monotonic())
         schedule = index.prices.schedule(self._monotonic())
         index.prepare()
+        for model in (index.models[key] for key in in_use if key in index.models):
+            if not self._shelf.has(model.id):
+                self.fetch(tenant_id, model.id)
         before = self._held.get(tenant_id)
         is_recent = before is not None and asked_at - before.until_s < self._fresh_for_s
         held = before.snapshot.held if before and is_recent else HeldShares()

@@ -140,3 +140,25 @@ def test_a_burst_of_unseen_requests_leaves_the_others_their_turn():
     assert order.index(20) < 2
     assert order.index(21) < 3
     assert [number for number in order if number < 20] == list(range(20))
+
+
+def test_a_release_serves_once_the_models_of_the_links_in_use_are_there():
+    tenant = Tenant(unpowered=0, powered=2, capacity=100)
+    seen = replace(UNSEEN, link=LINK._replace(source="origin", destination="end0", network=None, mover="tradewind"))
+    assert tenant.answers(seen)[0].recommendation.release == 7
+    tenant.index = Index(8, {}, {})
+    for n in range(2):
+        tenant._add(n, powered=True)
+    tenant.fetched.clear()
+    tenant.snapshots.renew(UUID(int=1))
+    assert tenant.fetched == [tenant.index.models[seen.link].id]
+    assert tenant.answers(seen)[0].recommendation.release == 8
+    assert len(tenant.fetched) == 1
+
+
+def test_a_release_of_which_nothing_is_in_use_is_read_when_somebody_asks():
+    tenant = Tenant(unpowered=0, powered=1, capacity=100)
+    tenant.snapshots.load(UUID(int=1))
+    tenant.snapshots.renew(UUID(int=1))
+    assert tenant.snapshots.held(UUID(int=1)) is None
+    assert tenant.fetched == []
