@@ -51,7 +51,9 @@ def app() -> FastAPI:
     application.post(ECHO)(kept_answer)
     application.router.add_api_route(DIRECT_ECHO, kept_answer, methods=["POST"], route_class_override=DirectRoute)
     parts: Container = application.state.container
-    ordinary, direct = HeartbeatEcho(parts, _Ordinary(parts.session_client)), HeartbeatEcho(parts, parts.sessions)
+    echoed: dict[UUID, _Echoed] = {}
+    ordinary = HeartbeatEcho(parts, _Ordinary(parts.session_client), echoed)
+    direct = HeartbeatEcho(parts, parts.sessions, echoed)
     application.post(ECHO_REDIS)(ordinary.answer)
     application.router.add_api_route(
         DIRECT_ECHO_REDIS, direct.answer, methods=["POST"], route_class_override=DirectRoute
@@ -103,16 +105,19 @@ class _Recording(RedisSessions):
 class HeartbeatEcho:
     """Sends to the store of sessions, by the same script and in as many bytes, what was sent for a real heartbeat.
 
-    ``sessions`` : by which it does.
+    Parameters
+    ----------
+    sessions : by which it does.
+    echoed : what was sent for real heartbeats, for all echoes together.
 
     Nothing is decided: the state, decision and answer of each transfer are those of one of its first heartbeats.
     """
 
-    def __init__(self, parts: Container, sessions: RedisSessions) -> None:
+    def __init__(self, parts: Container, sessions: RedisSessions, echoed: "dict[UUID, _Echoed]") -> None:
         self._sending = sessions
         self._sessions = _Recording(parts.session_client)
         self._recorded = replace(parts, tuner=Tuner(self._sessions))
-        self._echoed: dict[UUID, _Echoed] = {}
+        self._echoed = echoed
 
     async def answer(self, transfer_id: UUID, beat: Heartbeat, body: Body, principal: AgentKey) -> Response:
         """One heartbeat."""
