@@ -84,6 +84,11 @@ CASES = {
         pairs("tradewind_requests_total", "status", ("200", 98), ("503", 2)),
         pairs("tradewind_requests_total", "status", ("404", 199), ("503", 1)),
     ),
+    "CallsAreRefused": Case(
+        {of("tradewind_calls_refused_total", kind="heartbeat"): rising(70)},
+        pairs("tradewind_calls_refused_total", "kind", ("heartbeat", 50), ("other", 50)),
+        {"kind": "heartbeat"},
+    ),
     "RecommendIsSlow": Case(answered(slow=2), answered(slow=0.5)),
     "MostAnswersAreRules": Case(
         pairs(RECOMMENDATIONS, "source", ("release", 4), ("heuristic", 6)),
