@@ -14,6 +14,7 @@ from services.api.dependencies import AgentKey, Parts
 from services.api.routing import StrictRoute, v1_router
 from services.application.authenticate import Principal
 from services.application.complete_transfer import complete_transfer
+from services.application.told_first import begun_by, told_first
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container
 from services.telemetry import Event
@@ -74,18 +75,23 @@ async def complete(
     first record told that was stored. 409 for a transfer that another key began, unless that key was revoked since.
     """
     async with parts.completion_turns.turn():
-        receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal)
-    await parts.tuner.end(TransferKey(principal.tenant_id, transfer_id))
+        key = TransferKey(principal.tenant_id, transfer_id)
+    told = await told_first(key, parts.sessions)  # the database may not know who began it yet
+    receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal, begun_by(told))
+    await parts.tuner.end(key)
     return receipt
 
 
-def _complete(transfer_id: UUID, body: bytes, parts: Container, principal: Principal) -> CompletionReceipt:
+def _complete(
+    transfer_id: UUID, body: bytes, parts: Container, principal: Principal, begun_by: UUID | None
+) -> CompletionReceipt:
     done = complete_transfer(
         transfer_id,
         read_completion(body),
         uow=parts.store.unit_of_work(principal.tenant_id, principal.actor),
         clock=parts.clock,
         limits=parts.body_limits,
+        begun_by=begun_by,
     )
     if done.first:
         parts.metrics.ended(done.status, done.agreement_kept)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import orjson
 from fastapi import Query
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import Response
 
 from services.api.dependencies import AgentKey, AnyKey, Body, Parts
@@ -15,10 +16,12 @@ from services.api.recommend import enquiry_of, offer_for, snapshot_for
 from services.api.routing import v1_router
 from services.application.authenticate import Principal
 from services.application.enquiry import Offer
+from services.application.told_first import timeline_of, told_first
 from services.application.transfer_journal import Begun, Wanted
 from services.application.tune_transfer import Answer, Opening
 from services.application.tuning_sessions import TransferKey
 from services.bootstrap import Container
+from tradewind.errors import NotFound
 from tradewind.recommendation import CompactTable, whole_setting
 from tradewind.sla import SlaKind
 from tradewind.tuning import Basis, opened
@@ -69,12 +72,26 @@ def list_transfers(
 
 
 @router.get("/{transfer_id}")
-def read_transfer(
+async def read_transfer(
     transfer_id: UUID, parts: Parts, principal: AnyKey, after: After = -1, limit: SampleCount = USUAL_SAMPLES
 ) -> TransferTimeline:
-    """A transfer with its samples and decisions; those after the last of an answer are the next page."""
-    with parts.store.unit_of_work(principal.tenant_id) as uow:
-        known = uow.journal.get(transfer_id, now=parts.clock.now())
+    """A transfer with its samples and decisions; those after the last of an answer are the next page.
+
+    One that has just begun has no samples yet: they are stored together, some seconds after they came.
+    """
+    key = TransferKey(principal.tenant_id, transfer_id)
+    try:
+        return await run_in_threadpool(_stored_timeline, parts, key, after, limit)
+    except NotFound:
+        told = await told_first(key, parts.sessions)
+        if told is None:
+            raise
+        return timeline_of(transfer_id, told, parts.clock.now())
+
+
+def _stored_timeline(parts: Container, key: TransferKey, after: int, limit: int) -> TransferTimeline:
+    with parts.store.unit_of_work(key.tenant_id) as uow:
+        known = uow.journal.get(key.transfer_id, now=parts.clock.now())
         samples = uow.journal.samples(known.summary, after=after, limit=limit)
     return TransferTimeline(
         transfer=known.summary,

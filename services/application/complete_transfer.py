@@ -38,13 +38,21 @@ class Completed(NamedTuple):
 
 
 def complete_transfer(
-    transfer_id: UUID, completion: Completion, *, uow: CompletionUnitOfWork, clock: Clock, limits: BodyLimits
+    transfer_id: UUID,
+    completion: Completion,
+    *,
+    uow: CompletionUnitOfWork,
+    clock: Clock,
+    limits: BodyLimits,
+    begun_by: UUID | None = None,
 ) -> Completed:
     """Store the records and late heartbeats of a transfer, and mark it as ended, in one transaction.
 
     The transfer need not be known. Records that an upload of logs would refuse go to the quarantine; heartbeats with
     values that no transfer can have are left out. How it went is told once, and as a row of the logs tells it: what is
     measured and billed by must not change afterwards.
+
+    ``begun_by`` : the key that began it by what its session knows, for a transfer that is not stored yet.
 
     Raises
     ------
@@ -55,11 +63,11 @@ def complete_transfer(
         if record.transfer_id != transfer_id:
             raise InvalidValue(f"records.{number}.transfer_id", f"must be that of the transfer, {transfer_id}")
     if not completion.records:
-        return _unlogged(transfer_id, completion, uow=uow, clock=clock)
+        return _unlogged(transfer_id, completion, uow=uow, clock=clock, begun_by=begun_by)
     whole, now = _whole(completion.records), clock.now()
     news = _news(transfer_id, whole, completion.heartbeats, now)
     with uow:
-        _hold_to_its_key(transfer_id, uow)
+        _hold_to_its_key(transfer_id, uow, begun_by)
         receipt = store_batch(_batch(uow.tenant_id, completion.records, limits), uow=uow, clock=clock)
         uow.journal.note([news])
         new_heartbeats = uow.journal.add([news])
@@ -75,8 +83,8 @@ def complete_transfer(
     return Completed(told, whole.outcome.status, ended_at == now, agreement_kept)
 
 
-def _hold_to_its_key(transfer_id: UUID, uow: CompletionUnitOfWork) -> None:
-    if uow.journal.is_anothers(transfer_id):
+def _hold_to_its_key(transfer_id: UUID, uow: CompletionUnitOfWork, begun_by: UUID | None) -> None:
+    if uow.journal.is_anothers(transfer_id, begun_by=begun_by):
         raise Conflict(
             f"transfer {transfer_id} was begun with another key: end it with that one, or revoke that one first;"
             " records alone may be uploaded as logs"
@@ -93,13 +101,15 @@ def _ended(
     return uow.journal.end(transfer_id, end), end.agreement_kept
 
 
-def _unlogged(transfer_id: UUID, completion: Completion, *, uow: CompletionUnitOfWork, clock: Clock) -> Completed:
+def _unlogged(
+    transfer_id: UUID, completion: Completion, *, uow: CompletionUnitOfWork, clock: Clock, begun_by: UUID | None
+) -> Completed:
     """The end of a transfer that has nothing to log; one that nobody has told of is not made known by it."""
     now, new_heartbeats = clock.now(), 0
     beats = {each.heartbeat.sequence: each for each in completion.heartbeats if _is_possible(each)}
     asked = _enquiry_of(beats)
     with uow:
-        _hold_to_its_key(transfer_id, uow)
+        _hold_to_its_key(transfer_id, uow, begun_by)
         if asked is not None:
             news = TransferNews(
                 transfer_id=transfer_id,

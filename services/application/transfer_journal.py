@@ -135,8 +135,11 @@ class TransferJournal(Protocol):
     def agreement(self, transfer_id: UUID) -> Sla | None:
         """What was agreed on for a noted transfer, as far as it is known."""
 
-    def is_anothers(self, transfer_id: UUID) -> bool:
-        """Whether a key other than the one that acts began the transfer, and is in force."""
+    def is_anothers(self, transfer_id: UUID, *, begun_by: UUID | None = None) -> bool:
+        """Whether a key other than the one that acts began the transfer, and is in force.
+
+        ``begun_by`` : the key that began it, for a transfer that is not noted, or whose key is not.
+        """
 
     def is_logged(self, record: WireRecord) -> bool:
         """Whether a row of the logs tells how it ended as the record does."""

@@ -1,6 +1,7 @@
 """Sessions of live transfers in Redis: one script, and so one round trip and one step, a heartbeat."""
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any, cast
 from uuid import UUID
@@ -10,6 +11,7 @@ from redis.exceptions import NoScriptError, RedisError
 
 from services.application.live_shares import Held
 from services.application.silence import COMING_BACK_S, LONGEST_GAP_S
+from services.application.told_first import ToldFirst
 from services.application.tuning_sessions import (
     Exchanged,
     Outcome,
@@ -35,6 +37,9 @@ ENDED_TTL_S = 3600
 
 WATCH = "tradewind:watch"
 """Mark of the time in which the store was there for claims without a break."""
+
+_TOLD_FIRST = ("enquiry", "heartbeat", "begun", "began_ms", "heard_ms")
+"""Fields of a session; the last four are kept up to date until the journal has told how far it is."""
 
 _SCRIPTS = files("services.queue") / "scripts"
 
@@ -118,6 +123,18 @@ class RedisSessions:
             raise SessionsAway(str(away)) from away
         return found.encode() if isinstance(found, str) else found
 
+    async def told_first(self, key: TransferKey) -> ToldFirst | None:
+        try:
+            told = await self._client.hmget(session_key(key), list(_TOLD_FIRST))
+        except (RedisError, OSError) as away:
+            raise SessionsAway(str(away)) from away
+        if any(each is None for each in told):
+            return None
+        enquiry, heartbeat, begun, began_ms, heard_ms = (cast("bytes", each) for each in told)
+        return ToldFirst(
+            enquiry=enquiry, heartbeat=heartbeat, begun=begun, began_at=_at(began_ms), heard_at=_at(heard_ms)
+        )
+
     async def watch(self) -> None:
         try:
             await self._watch(keys=[WATCH], args=[_LONGEST_GAP_MS])
@@ -144,6 +161,10 @@ def session_key(key: TransferKey) -> str:
 
 def _scope_key(tenant_id: UUID, scope: str) -> str:
     return f"tradewind:shares:{tenant_id}:{scope}"
+
+
+def _at(milliseconds: bytes) -> datetime:
+    return datetime.fromtimestamp(int(milliseconds) / 1000, UTC)
 
 
 def _text(cap: int | None) -> str:

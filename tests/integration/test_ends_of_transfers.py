@@ -9,12 +9,12 @@ import pytest
 
 from services.application.authenticate import Scope, new_secret
 from services.application.manage_keys import create_key, revoke_key
-from services.bootstrap import Container
+from services.bootstrap import Container, container
 from tests.integration.live_transfers import Transfer, client, learned, transfer
 from tests.integration.test_journal import timeline
 from tests.integration.test_transfers_api import complete, completion
 from tests.records import ndjson
-from tests.stack import Tenant
+from tests.stack import Tenant, serving
 from tradewind.wire.inventory import NewKey
 
 __all__ = ["client", "learned", "transfer"]
@@ -58,6 +58,30 @@ def test_another_key_does_not_end_a_transfer(transfer: Transfer, client: httpx.C
     for told in (completion(transfer.id), {"records": []}):
         refused = other.post(f"/v1/transfers/{transfer.id}/complete", json=told)
         assert (refused.status_code, "another key" in refused.json()["detail"]) == (409, True)
+
+
+def test_another_key_does_not_end_a_transfer_that_is_not_journalled_yet(
+    transfer: Transfer, client: httpx.Client, other: httpx.Client
+) -> None:
+    transfer.beat(0)
+    for told in (completion(transfer.id), {"records": []}):
+        refused = other.post(f"/v1/transfers/{transfer.id}/complete", json=told)
+        assert (refused.status_code, "another key" in refused.json()["detail"]) == (409, True)
+    transfer.beat(1)
+    complete(client, transfer.id, completion(transfer.id))
+    assert timeline(client, transfer)["transfer"]["status"] == "succeeded"
+
+
+def test_a_heartbeat_of_another_key_does_not_make_a_transfer_its_own(
+    transfer: Transfer, client: httpx.Client, other: httpx.Client, database_url: str, redis_url: str
+) -> None:
+    transfer.beat(0)
+    elsewhere = container(database_url=database_url, redis_url=redis_url)
+    with elsewhere as unknowing, serving(unknowing) as second:  # a process that does not know the transfer
+        other.base_url = httpx.URL(second)
+        transfer.beat(1, client=other)
+        assert other.post(f"/v1/transfers/{transfer.id}/complete", json={"records": []}).status_code == 409
+    complete(client, transfer.id, completion(transfer.id))
 
 
 def test_a_new_key_ends_what_a_revoked_one_began(

@@ -204,6 +204,21 @@ def test_only_agents_end_transfers_and_every_key_sees_them(
         assert analyst.get(f"/v1/transfers/{transfer.id}").status_code == 200
 
 
+def test_a_transfer_is_there_from_its_first_heartbeat_on(
+    transfer: Transfer, client: httpx.Client, alone: httpx.Client, journal: Journal
+) -> None:
+    transfer.beat(0)
+    at_once = timeline(client, transfer)
+    assert (at_once["transfer"]["state"], at_once["transfer"]["sequence"], at_once["samples"]) == ("live", 0, [])
+    assert alone.get(f"/v1/transfers/{transfer.id}").status_code == 404
+    journal.run()
+    stored = timeline(client, transfer)
+    assert sequences(stored) == [0]
+    same = stored["transfer"].keys() - {"started_at", "last_heartbeat_at", "journalled_sequence"}
+    assert {name: at_once["transfer"][name] for name in same} == {name: stored["transfer"][name] for name in same}
+    assert (at_once["enquiry"], at_once["expected"]) == (stored["enquiry"], stored["expected"])
+
+
 def test_another_tenants_transfer_is_not_there(transfer: Transfer, client: httpx.Client, alone: httpx.Client) -> None:
     complete(client, transfer.id, completion(transfer.id, transfer.body(0)))
     assert alone.get(f"/v1/transfers/{transfer.id}").status_code == 404

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select, text, tuple_, update
+from sqlalchemy import Connection, Row, and_, bindparam, case, func, literal, or_, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.transfer_journal import ANY, Journalled, TransferEnd, TransferNews, Wanted
@@ -138,11 +138,15 @@ class TransferJournal:
         asked = self._connection.execute(select(transfers.c.enquiry).where(transfers.c.id == transfer_id)).scalar_one()
         return None if asked is None else WireSla.model_validate(asked["sla"]).to_sla()
 
-    def is_anothers(self, transfer_id: UUID) -> bool:
-        """Whether a key other than the one that acts began the transfer, and is in force."""
-        known = transfers.c
-        begun = select(api_keys.c.id).join(transfers, known.key_id == api_keys.c.id)
-        found = begun.where(known.id == transfer_id, api_keys.c.id != self._key_id, api_keys.c.revoked_at.is_(None))
+    def is_anothers(self, transfer_id: UUID, *, begun_by: UUID | None = None) -> bool:
+        """Whether a key other than the one that acts began the transfer, and is in force.
+
+        ``begun_by`` : the key that began it, for a transfer that is not noted, or whose key is not.
+        """
+        key = api_keys.c
+        noted = select(transfers.c.key_id).where(transfers.c.id == transfer_id).scalar_subquery()
+        its_own = func.coalesce(noted, literal(begun_by, key.id.type))
+        found = select(key.id).where(key.id == its_own, key.id != self._key_id, key.revoked_at.is_(None))
         return self._connection.execute(found).first() is not None
 
     def is_logged(self, record: WireRecord) -> bool:

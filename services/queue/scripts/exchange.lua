@@ -8,7 +8,8 @@
 -- ARGV  1 known, 2 sequence, 3 state, 4 enquiry, 5 heartbeat, 6 decision, 7 session ttl s, 8 journal bytes,
 --       9 tenant, 10 transfer, 11 weight, 12 wanted files, 13 wanted streams, 14 used files, 15 used streams,
 --       16 silent after ms, 17 '1' where the heartbeat does not hold the enquiry, 18 longest gap of the watch ms,
---       19 for how long others may come back ms, 20 what is told of its begin, '' once that is done, 21… cap of files and cap of streams of each scope, '' for none
+--       19 for how long others may come back ms, 20 what is told of its begin, '' once that is done,
+--       21 what it belongs to, '' where nothing is traced, 22… cap of files and cap of streams of each scope, '' for none
 -- Gives {'ended'}, or {'overtaken', state, journalled, files, streams} with the share of the session that stands, or
 -- {'stored', '', journalled, files, streams}; files and streams are '' where no cap is set.
 
@@ -115,6 +116,12 @@ end
 
 redis.call('HSET', session, 'sequence', ARGV[2], 'state', ARGV[3], 'enquiry', ARGV[4], 'scopes', table.concat(scopes, '\n'),
   'files', granted[1] or '', 'streams', granted[2] or '')
+if not stored[2] then -- the database may not know the transfer yet: whoever asks for it is told this of it meanwhile
+  local heard_ms = string.format('%.0f', now_ms)
+  redis.call('HSETNX', session, 'began_ms', heard_ms)
+  redis.call('HSET', session, 'heartbeat', ARGV[5], 'heard_ms', heard_ms)
+  if ARGV[20] ~= '' then redis.call('HSETNX', session, 'begun', ARGV[20]) end -- whoever comes later began nothing
+end
 redis.call('EXPIRE', session, ARGV[7])
 local told = {'tenant', ARGV[9], 'transfer', transfer, 'sequence', ARGV[2], 'heartbeat', ARGV[5], 'decision', ARGV[6]}
 if ARGV[17] == '1' then
