@@ -173,13 +173,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
                 reader_address=options.reader_address,
             ),
             keyring=keyring,
-            rate_limits=RateLimits(
-                options.call_limits,
-                RedisLevels(session_client),
-                time.monotonic,
-                on_refused=partial(_tell_refused, log),
-                on_failed=partial(_tell_unshared, log),
-            ),
+            rate_limits=_rate_limits(options, session_client, log),
             snapshots=snapshots,
             histories=Histories(store.unit_of_work, time.monotonic),
             lookups=SingleFlight(),
@@ -196,15 +190,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             notices=_listener(client, keyring, _Renewals(snapshots, log, closing), log),
             clock=SystemClock(),
             metrics=Metrics.create(),
-            watch=ServiceWatch(
-                store.stored_states,
-                QueuedStates(client),
-                store.months_of_logs,
-                clock=SystemClock(),
-                monotonic=time.monotonic,
-                exports=options.export_place is not None,
-                log_months=options.log_months,
-            ),
+            watch=_watch(options, store, client),
             log=log,
             body_limits=BodyLimits(),
             passwords=Passwords(),
@@ -212,6 +198,28 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             options=options,
             readiness=Readiness((store.require_ready,), log, spared=(partial(require_redis, client),)),
         )
+
+
+def _rate_limits(options: Options, client: redis.asyncio.Redis, log: FilteringBoundLogger) -> RateLimits:
+    return RateLimits(
+        options.call_limits,
+        RedisLevels(client),
+        time.monotonic,
+        on_refused=partial(_tell_refused, log),
+        on_failed=partial(_tell_unshared, log),
+    )
+
+
+def _watch(options: Options, store: Store, client: redis.Redis) -> ServiceWatch:
+    return ServiceWatch(
+        store.stored_states,
+        QueuedStates(client),
+        store.months_of_logs,
+        clock=SystemClock(),
+        monotonic=time.monotonic,
+        exports=options.export_place is not None,
+        log_months=options.log_months,
+    )
 
 
 def _tell_refused(log: FilteringBoundLogger, refused: Refused) -> None:

@@ -49,27 +49,7 @@ def application(settings: Settings) -> Celery:
     redis_url = _told("REDIS_URL", settings.redis_url)
     metrics = settings.worker_metrics
     check_tracing(os.environ)
-    app = Celery("tradewind", broker=redis_url, include=["workers.tasks"], set_as_current=False)
-    app.conf.update(
-        task_acks_late=True,
-        task_reject_on_worker_lost=True,
-        worker_prefetch_multiplier=1,
-        worker_max_tasks_per_child=MAX_TASKS_A_PROCESS,
-        # Who names no queue takes both; see services.serve for workers of each.
-        task_queues=[Queue(name, routing_key=name) for name in (JOBS_QUEUE, JOURNAL_QUEUE)],  # type: ignore[no-untyped-call]  # kombu's
-        task_default_queue=JOBS_QUEUE,
-        task_routes={name: {"queue": JOURNAL_QUEUE} for name in (JOURNAL, QUOTES)},
-        task_ignore_result=True,
-        task_serializer="json",
-        accept_content=["json"],
-        broker_transport_options={"visibility_timeout": VISIBILITY_TIMEOUT_S},
-        broker_connection_retry_on_startup=True,
-        broker_connection_max_retries=None,  # a broker may be away for a night
-        worker_hijack_root_logger=False,
-        worker_redirect_stdouts=False,  # our log lines are JSON already
-        timezone="UTC",
-        beat_schedule=beat_schedule(sweep_every=timedelta(seconds=settings.sweep_interval_s)),
-    )
+    app = _on_broker(redis_url, sweep_every=timedelta(seconds=settings.sweep_interval_s))
 
     @signals.celeryd_init.connect(weak=False)
     def accept_root(**_: object) -> None:
@@ -105,6 +85,31 @@ def application(settings: Settings) -> Celery:
     def close_parts(**_: object) -> None:
         app.parts.close()
 
+    return app
+
+
+def _on_broker(redis_url: str, *, sweep_every: timedelta) -> Celery:
+    app = Celery("tradewind", broker=redis_url, include=["workers.tasks"], set_as_current=False)
+    app.conf.update(
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        worker_prefetch_multiplier=1,
+        worker_max_tasks_per_child=MAX_TASKS_A_PROCESS,
+        # Who names no queue takes both; see services.serve for workers of each.
+        task_queues=[Queue(name, routing_key=name) for name in (JOBS_QUEUE, JOURNAL_QUEUE)],  # type: ignore[no-untyped-call]  # kombu's
+        task_default_queue=JOBS_QUEUE,
+        task_routes={name: {"queue": JOURNAL_QUEUE} for name in (JOURNAL, QUOTES)},
+        task_ignore_result=True,
+        task_serializer="json",
+        accept_content=["json"],
+        broker_transport_options={"visibility_timeout": VISIBILITY_TIMEOUT_S},
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,  # a broker may be away for a night
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,  # our log lines are JSON already
+        timezone="UTC",
+        beat_schedule=beat_schedule(sweep_every=sweep_every),
+    )
     return app
 
 

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -34,7 +33,8 @@ from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 from tradewind.wire.records import WireRecord
 from tradewind_agent.batches import LogBatch, split_into_batches
 from tradewind_agent.calls import DEFAULT_TIMEOUT_S, Calls
-from tradewind_agent.errors import RequestRefused, ScopeMissing, ServiceAway, UnknownThing
+from tradewind_agent.errors import RequestRefused, ServiceAway
+from tradewind_agent.key_scopes import permitted_scopes
 from tradewind_agent.retries import NO_RETRIES, AskedPause, RetryPolicy
 
 if TYPE_CHECKING:
@@ -50,13 +50,6 @@ if TYPE_CHECKING:
 HEARTBEAT_TIMEOUT_S = 3.0
 """A heartbeat that takes longer is of no use: the next tick is near, and the transfer has decided by itself."""
 COMPLETION_TIMEOUT_S = 10.0
-
-_SCOPE_PROBES = (
-    ("agent", "POST", "/v1/recommend"),
-    ("provider", "POST", "/v1/endpoints"),
-    ("analyst", "POST", "/v1/warehouse/query"),
-    ("operator", "GET", "/v1/keys"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,19 +314,8 @@ class Client:
         self._calls.send("DELETE", f"/v1/keys/{key_id}")
 
     def scopes(self) -> tuple[str, ...]:
-        """What the key permits, found out without changing anything.
-
-        The calls lack what they need: a key without the scope is refused first, any other because of the body.
-        """
-        permitted = []
-        for scope, method, path in _SCOPE_PROBES:
-            try:
-                with suppress(RequestRefused):
-                    self._calls.send(method, path, content=b"{}", headers={"Content-Type": "application/json"})
-            except (ScopeMissing, UnknownThing):
-                continue
-            permitted.append(scope)
-        return tuple(permitted)
+        """What the key permits, found out without changing anything."""
+        return permitted_scopes(self._calls)
 
     # Health
 
