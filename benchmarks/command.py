@@ -1,5 +1,6 @@
-"""How a benchmark's command ends: what goes wrong is one line, an interrupt is no traceback."""
+"""How a benchmark's command ends: what goes wrong is one line; interrupted or told to end, it tidies up."""
 
+import signal
 import sys
 from collections.abc import Callable
 
@@ -10,6 +11,8 @@ FAILED, INTERRUPTED = 1, 130
 
 def told(name: str, work: Callable[[], int], *, goes_on: bool = False) -> int:
     """Exit code of ``work``; ``goes_on`` : what an interrupted run has measured is kept for the next."""
+    for ending in (signal.SIGINT, signal.SIGTERM):  # a shell starts what is not in front with the first ignored
+        signal.signal(ending, signal.default_int_handler)
     try:
         return work()
     except TradewindError as error:

@@ -36,7 +36,7 @@ def test_tls_is_told_without_the_library_s_own_text():
     refused = ssl.SSLCertVerificationError(
         1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed (_ssl.c:1006)"
     )
-    refused.verify_message = "self-signed certificate"
+    refused.verify_code, refused.verify_message = 18, "self-signed certificate"
     assert str(in_words(refused)) == (
         "its certificate is not trusted (self-signed certificate); name its authority by SSL_CERT_FILE"
     )
