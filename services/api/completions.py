@@ -74,10 +74,10 @@ async def complete(
     What is acknowledged is durable. The same completion twice stores nothing twice; how the transfer went is what its
     first record told that was stored. 409 for a transfer that another key began, unless that key was revoked since.
     """
+    key = TransferKey(principal.tenant_id, transfer_id)
     async with parts.completion_turns.turn():
-        key = TransferKey(principal.tenant_id, transfer_id)
-    told = await told_first(key, parts.sessions)  # the database may not know who began it yet
-    receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal, begun_by(told))
+        told = await told_first(key, parts.sessions)  # the database may not know who began it yet
+        receipt = await run_in_threadpool(_complete, transfer_id, completion, parts, principal, begun_by(told))
     await parts.tuner.end(key)
     return receipt
 
