@@ -48,7 +48,7 @@ class Uploads(threading.Thread):
 
 
 def is_back(stack, container, killed_process):
-    """Whether the container is healthy by another process: it is called healthy for a while after its own was killed."""
+    """Whether it is healthy by another process: it is called healthy for a while after its own was killed."""
     process = int(stack.inspect(container, "{{.State.Pid}}"))
     return process not in (0, killed_process) and stack.health(container) == "healthy"
 
