@@ -53,7 +53,8 @@ TITLE = "Tradewind"
 VERSION = "1.0"
 COLLECTIONS = (20_000, 20, 50)
 """How many objects are made between two looks for cycles, and how many looks at the young make one at older ones. An
-answer leaves none; at Python's own 700 a busy process spent a twentieth of its time looking, up to 0.05 s at once."""
+answer leaves none, what is stored a few hundred; at Python's own 700 a busy process spent a twentieth of its time
+looking, up to 0.05 s at once."""
 
 SWITCH_S = 0.000_5
 """For so long a thread that stores an upload may keep the interpreter from the one that answers. Answering gives it up
