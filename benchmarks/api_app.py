@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from fastapi import FastAPI, Response
+import redis.asyncio
+from fastapi import FastAPI, HTTPException, Response
 from fastapi.routing import APIRoute
 
 from benchmarks.live_transfers import SETTLING_TICKS
@@ -15,7 +16,7 @@ from services.api.recommend import recommend_parameters
 from services.api.transfers import heartbeat
 from services.app import app_from_environment
 from services.application.tune_transfer import Tuner
-from services.application.tuning_sessions import Exchanged, Outcome, Tick, TransferKey
+from services.application.tuning_sessions import Exchanged, Outcome, SessionsAway, Tick, TransferKey
 from services.bootstrap import Container
 from services.queue.sessions import RedisSessions
 from tradewind.wire.compression import WholeRecommendRequest
@@ -93,12 +94,14 @@ class _Ordinary(RedisSessions):
 
 
 class _Recording(RedisSessions):
-    """Sessions that keep what was sent last."""
+    """Sessions that keep what was sent last of each transfer, until it is taken."""
 
-    sent: tuple[TransferKey, Tick]
+    def __init__(self, client: redis.asyncio.Redis) -> None:
+        super().__init__(client)
+        self.sent: dict[TransferKey, Tick] = {}
 
     async def exchange(self, key: TransferKey, tick: Tick) -> Exchanged:
-        self.sent = key, tick
+        self.sent[key] = tick
         return await super().exchange(key, tick)
 
 
@@ -139,15 +142,19 @@ class HeartbeatEcho:
             silent_after_s=tick.silent_after_s,
             tells_enquiry=tick.tells_enquiry,
         )
-        exchanged = await self._sending.exchange(echoed.key, sent)
+        try:
+            exchanged = await self._sending.exchange(echoed.key, sent)
+        except SessionsAway as away:  # a real heartbeat is answered all the same; an echo that sent nothing is none
+            raise HTTPException(503, f"nothing was sent: {away}") from away
         assert exchanged.outcome is Outcome.STORED
         return Response(echoed.answer, media_type="application/json")
 
     async def _decided(self, transfer_id: UUID, beat: Heartbeat, body: bytes, principal: AgentKey) -> Response:
         own = UUID(int=transfer_id.int ^ 1)  # apart from the real transfer, which has a session of its own
         answer = await heartbeat(own, beat, body, self._recorded, principal)
-        key, tick = self._sessions.sent
-        before = self._echoed.get(transfer_id)
-        times = before.times + 1 if before else 1
-        self._echoed[transfer_id] = _Echoed(key, tick, bytes(answer.body), times)
+        key = TransferKey(principal.tenant_id, own)
+        if (tick := self._sessions.sent.pop(key, None)) is not None:  # one told twice sends nothing
+            before = self._echoed.get(transfer_id)
+            times = before.times + 1 if before else 1
+            self._echoed[transfer_id] = _Echoed(key, tick, bytes(answer.body), times)
         return answer

@@ -78,20 +78,8 @@ class WorkerParts:
         )
         retention = Retention(store.unit_of_work, settings.kept_releases, reporter)
 
-        def on_dropped(entry: Entry, reason: str) -> None:
-            tenant_id, transfer_id = entry.told("tenant"), entry.told("transfer")
-            reporter.report(
-                HeartbeatDropped(entry=entry.token, tenant_id=tenant_id, transfer_id=transfer_id, reason=reason)
-            )
-
-        def on_quotes_dropped(entry: Entry, reason: str) -> None:
-            reporter.report(QuotesDropped(entry=entry.token, tenant_id=entry.told(TENANT), reason=reason))
-
-        heartbeats: HandedOver = JournalStream(client)
-        if tracing is not None:
-            heartbeats = TracedStream(heartbeats, tracing)
-        journal = HeartbeatJournal(heartbeats, on_dropped, store.unit_of_work, SystemClock())
-        quotes = QuoteJournal(JournalStream(client, QUOTES), on_quotes_dropped, store.unit_of_work)
+        journal = _heartbeats(client, store, reporter, tracing)
+        quotes = _quotes(client, store, reporter)
         roll_up = RollUp(store.unit_of_work)
         lake = None if settings.export_place is None else ParquetLake(storage_at(settings.export_place), logs)
         log_retention = None
@@ -125,3 +113,24 @@ class WorkerParts:
         self.client.close()
         if self.tracing is not None:
             self.tracing.close()
+
+
+def _heartbeats(client: redis.Redis, store: Store, reporter: Reporter, tracing: Tracing | None) -> HeartbeatJournal:
+    stream: HandedOver = JournalStream(client)
+    if tracing is not None:
+        stream = TracedStream(stream, tracing)
+
+    def dropped(entry: Entry, reason: str) -> None:
+        tenant_id, transfer_id = entry.told("tenant"), entry.told("transfer")
+        reporter.report(
+            HeartbeatDropped(entry=entry.token, tenant_id=tenant_id, transfer_id=transfer_id, reason=reason)
+        )
+
+    return HeartbeatJournal(stream, dropped, store.unit_of_work, SystemClock())
+
+
+def _quotes(client: redis.Redis, store: Store, reporter: Reporter) -> QuoteJournal:
+    def dropped(entry: Entry, reason: str) -> None:
+        reporter.report(QuotesDropped(entry=entry.token, tenant_id=entry.told(TENANT), reason=reason))
+
+    return QuoteJournal(JournalStream(client, QUOTES), dropped, store.unit_of_work)

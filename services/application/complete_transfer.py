@@ -69,10 +69,9 @@ def complete_transfer(
     with uow:
         _hold_to_its_key(transfer_id, uow, begun_by)
         receipt = store_batch(_batch(uow.tenant_id, completion.records, limits), uow=uow, clock=clock)
-        uow.journal.note([news])
-        new_heartbeats = uow.journal.add([news])
-        uow.journal.advance([transfer_id])
-        ended_at, agreement_kept = _ended(transfer_id, whole, now, uow)
+        new_heartbeats = _journalled(news, uow)
+        is_stored = receipt.accepted == len(completion.records)
+        ended_at, agreement_kept = _ended(transfer_id, whole, now, uow, is_stored=is_stored)
         uow.commit()
     told = CompletionReceipt(
         accepted=receipt.accepted,
@@ -91,11 +90,24 @@ def _hold_to_its_key(transfer_id: UUID, uow: CompletionUnitOfWork, begun_by: UUI
         )
 
 
+def _journalled(news: TransferNews, uow: CompletionUnitOfWork) -> int:
+    """How many heartbeats were new."""
+    uow.journal.note([news])
+    if not news.beats:
+        return 0
+    new_heartbeats = uow.journal.add([news])
+    uow.journal.advance([news.transfer_id])
+    return new_heartbeats
+
+
 def _ended(
-    transfer_id: UUID, whole: WireRecord, now: datetime, uow: CompletionUnitOfWork
+    transfer_id: UUID, whole: WireRecord, now: datetime, uow: CompletionUnitOfWork, *, is_stored: bool
 ) -> tuple[datetime, bool | None]:
-    """Mark the noted transfer as ended: when it ended first, and whether this end kept what was agreed on."""
-    if not uow.journal.is_logged(whole):
+    """Mark the noted transfer as ended: when it ended first, and whether this end kept what was agreed on.
+
+    ``is_stored`` : the logs are known to tell it as the record does, which is looked up otherwise.
+    """
+    if not (is_stored or uow.journal.is_logged(whole)):
         return uow.journal.end_unlogged(transfer_id, whole.outcome.status, at=now) or now, None
     end = _end(whole, now, uow.journal.agreement(transfer_id), _link_of(whole, uow))
     return uow.journal.end(transfer_id, end), end.agreement_kept
@@ -119,9 +131,7 @@ def _unlogged(
                 silent_at=None,
                 beats=beats,
             )
-            uow.journal.note([news])
-            new_heartbeats = uow.journal.add([news])
-            uow.journal.advance([transfer_id])
+            new_heartbeats = _journalled(news, uow)
         ended_at = uow.journal.end_unlogged(transfer_id, completion.status, at=now)
         uow.commit()
     told = CompletionReceipt(accepted=0, rejected=0, heartbeats=new_heartbeats, ended_at=ended_at or now)

@@ -5,7 +5,7 @@ trouble. Rows are rendered as CSV by way of orjson, whose arrays are CSV but for
 time of psycopg's ``write_row``. A block is stored by a thread of its own while the next one is rendered.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from operator import attrgetter
@@ -17,6 +17,7 @@ from psycopg import Connection
 
 from services.application.ingest_logs import RenderedBlock
 from services.application.log_rows import AcceptedRow
+from services.persistence.month_partitions import MonthPartitions
 from services.persistence.tables import transfer_logs
 from tradewind.energy import Host
 from tradewind.wire.records import WireRecord
@@ -55,16 +56,15 @@ class TransferCopy:
     Parameters
     ----------
     connection : in the transaction of the unit of work.
-    ensure_months : makes the partitions of these months, in a transaction of its own.
+    partitions : of the table of logs.
     """
 
-    def __init__(
-        self, connection: Connection, tenant_id: UUID, ensure_months: Callable[[Collection[date]], None]
-    ) -> None:
+    def __init__(self, connection: Connection, tenant_id: UUID, partitions: MonthPartitions) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
-        self._ensure_months = ensure_months
+        self._partitions = partitions
         self._months: set[tuple[int, int]] = set()
+        self._staged = False
         self._storing = ThreadPoolExecutor(1, thread_name_prefix="copy")
 
     def render(self, rows: Iterable[AcceptedRow], *, batch_id: UUID, received_at: datetime) -> RenderedBlock:
@@ -95,19 +95,18 @@ class TransferCopy:
             return set()
         self._prepare(block.months)
         with self._connection.cursor() as cursor:
-            cursor.execute(_CREATE_STAGING)
+            cursor.execute(_EMPTY_STAGING if self._staged else _CREATE_STAGING)
+            self._staged = True
             with cursor.copy(_COPY_IN) as copy:
                 for start in range(0, len(block.lines), ROWS_A_WRITE):
                     copy.write(b"".join(block.lines[start : start + ROWS_A_WRITE]))
             cursor.execute(_STORE_NEW)
-            refused = {int(row) for (row,) in cursor.fetchall()}
-            cursor.execute(_EMPTY_STAGING)
-        return refused
+            return {int(row) for (row,) in cursor.fetchall()}
 
     def _prepare(self, months: Collection[tuple[int, int]]) -> None:
         missing = set(months) - self._months
         if missing:
-            self._ensure_months([date(year, month, 1) for year, month in missing])
+            self._partitions.ensure([date(year, month, 1) for year, month in missing])
             self._months |= missing
 
 

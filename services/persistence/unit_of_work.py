@@ -1,20 +1,19 @@
 """One transaction for one tenant: what it may see, what it changes, and what is sent once it has committed."""
 
-from collections.abc import Collection
-from datetime import date
-from functools import cached_property, partial
+from functools import cached_property
 from types import TracebackType
 from typing import Self
 from uuid import UUID
 
 import psycopg
-from sqlalchemy import Connection, Engine, func, select, text
+from sqlalchemy import Connection, Engine, text
 
 from services.application.audit import SERVICE, Actor, ActorKind
 from services.application.jobs import Event
 from services.application.ports import Outbox
 from services.persistence.bulk_copy import TransferCopy
 from services.persistence.failures import as_conflict, as_unavailable, unavailable_when_away
+from services.persistence.month_partitions import MonthPartitions
 from services.persistence.repositories.audit import AuditLog
 from services.persistence.repositories.batches import Batches, Quarantine
 from services.persistence.repositories.compression import CompressionObservations
@@ -168,7 +167,7 @@ class UnitOfWork:
 
     @cached_property
     def quotes(self) -> Quotes:
-        return Quotes(self.connection, self.tenant_id, partial(self._ensure_months, "ensure_quote_partitions"))
+        return Quotes(self.connection, self.tenant_id, self._partitions("quotes"))
 
     @cached_property
     def usage(self) -> Usage:
@@ -234,18 +233,17 @@ class UnitOfWork:
     def transfers(self) -> TransferCopy:
         driver = self.connection.connection.driver_connection
         assert isinstance(driver, psycopg.Connection)
-        return TransferCopy(driver, self.tenant_id, partial(self._ensure_months, "ensure_log_partitions"))
+        return TransferCopy(driver, self.tenant_id, self._partitions("transfer_logs"))
 
     @cached_property
     def journal(self) -> TransferJournal:
-        ensure_months = partial(self._ensure_months, "ensure_sample_partitions")
-        return TransferJournal(self.connection, self.tenant_id, self.closed_months, ensure_months, self._key_id)
+        partitions = self._partitions("transfer_samples")
+        return TransferJournal(self.connection, self.tenant_id, self.closed_months, partitions, self._key_id)
 
     @property
     def _key_id(self) -> UUID | None:
         """The key that acts, where a program does."""
         return self._actor.id if self._actor.kind is ActorKind.KEY else None
 
-    def _ensure_months(self, function: str, months: Collection[date]) -> None:
-        with self._apart.begin() as connection:
-            connection.execute(select(getattr(func, function)(sorted(months))))
+    def _partitions(self, table: str) -> MonthPartitions:
+        return MonthPartitions(self.connection, self._apart, table)

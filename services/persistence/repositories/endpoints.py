@@ -3,12 +3,17 @@
 from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 
 from services.persistence.tables import endpoint_aliases, endpoint_pairs, endpoints
 from tradewind.errors import Conflict, NotFound
 from tradewind.wire.inventory import Endpoint, EndpointChange, KnownPair, NewEndpoint, PowerProfile
+
+_FIND = text(
+    "SELECT alias AS name, endpoint_id FROM endpoint_aliases WHERE alias = ANY(:names)"
+    " UNION ALL SELECT name, id FROM endpoints WHERE name = ANY(:names)"
+)
 
 
 class Endpoints:
@@ -33,11 +38,8 @@ class Endpoints:
 
     def find(self, names: Collection[str]) -> Mapping[str, UUID]:
         """Endpoint ids of those ``names`` that are a name or an alias."""
-        by_alias = self._connection.execute(
-            select(endpoint_aliases.c.alias, endpoint_aliases.c.endpoint_id).where(endpoint_aliases.c.alias.in_(names))
-        )
-        by_name = self._connection.execute(select(endpoints.c.name, endpoints.c.id).where(endpoints.c.name.in_(names)))
-        return {name: endpoint_id for rows in (by_alias, by_name) for name, endpoint_id in rows}
+        rows = self._connection.execute(_FIND, {"names": list(names)})
+        return {row.name: row.endpoint_id for row in rows}
 
     def add(self, new: NewEndpoint) -> Endpoint:
         """Create an endpoint.

@@ -1,18 +1,47 @@
 """Links by the names of their ends, created when logs first mention them."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Connection, bindparam, func, select, tuple_, update
+from sqlalchemy import Connection, bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.learned import Span, StoredLink
 from services.application.log_rows import KnownLink, NewRows
 from services.persistence.repositories.endpoints import Endpoints
-from services.persistence.tables import endpoint_pairs, endpoints, links, transfer_logs
+from services.persistence.tables import endpoints, links, transfer_logs
 from tradewind.errors import NotFound
 from tradewind.path import UNKNOWN_PATH, Path
 from tradewind.transfer import LinkKey
+
+# Statements are made once: to build one anew for each batch takes longer than the database takes for it.
+_BETWEEN = text(
+    """
+    SELECT l.id, l.source_id, l.destination_id, l.network, l.mover, p.bandwidth_bps, p.rtt_s, p.buffer_bytes
+      FROM unnest(CAST(:sources AS uuid[]), CAST(:destinations AS uuid[])) AS asked (source_id, destination_id)
+      JOIN links AS l USING (source_id, destination_id)
+      LEFT JOIN endpoint_pairs AS p USING (source_id, destination_id)
+    """
+)
+_CREATE = insert(links).on_conflict_do_nothing()
+_HOLD = text("SELECT id FROM links WHERE id = ANY(:ids) ORDER BY id FOR UPDATE")
+_COUNT = (
+    update(links)
+    .where(links.c.id == bindparam("link_id"))
+    .values(
+        rows=links.c.rows + bindparam("new_rows"),
+        last_log_at=func.greatest(links.c.last_log_at, bindparam("newest")),
+        logs_version=links.c.logs_version + 1,
+    )
+)
+
+
+class _Ends(NamedTuple):
+    source_id: UUID
+    destination_id: UUID
+    network: str | None
+    mover: str
 
 
 class Links:
@@ -21,70 +50,46 @@ class Links:
     def __init__(self, connection: Connection, tenant_id: UUID) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
+        self._resolved: dict[LinkKey, KnownLink] = {}
 
     def resolve(self, keys: Collection[LinkKey]) -> Mapping[LinkKey, KnownLink]:
-        """Links by names or aliases of their ends; unknown endpoints and links are created."""
-        names = {name for key in keys for name in (key.source, key.destination)}
-        ids = Endpoints(self._connection, self._tenant_id).resolve(names)
-        ends = {key: (ids[key.source], ids[key.destination], key.network, key.mover) for key in keys}
-        self._create(set(ends.values()))
-        found = {
-            (row.source_id, row.destination_id, row.network, row.mover): KnownLink(
+        """Links by names or aliases of their ends; unknown endpoints and links are created. Each is looked up once."""
+        if unknown := set(keys) - self._resolved.keys():
+            names = {name for key in unknown for name in (key.source, key.destination)}
+            ids = Endpoints(self._connection, self._tenant_id).resolve(names)
+            ends = {key: _Ends(ids[key.source], ids[key.destination], key.network, key.mover) for key in unknown}
+            found = self._between(set(ends.values()))
+            if missing := set(ends.values()) - found.keys():
+                self._create(missing)
+                found = self._between(set(ends.values()))
+            self._resolved |= {key: found[end] for key, end in ends.items()}
+        return {key: self._resolved[key] for key in keys}
+
+    def _between(self, ends: Collection["_Ends"]) -> Mapping["_Ends", KnownLink]:
+        """At least those of these links that there are."""
+        pairs = sorted({end[:2] for end in ends})
+        asked = {"sources": [source for source, _ in pairs], "destinations": [destination for _, destination in pairs]}
+        return {
+            _Ends(row.source_id, row.destination_id, row.network, row.mover): KnownLink(
                 row.id, _path(row.bandwidth_bps, row.rtt_s, row.buffer_bytes)
             )
-            for row in self._connection.execute(
-                select(
-                    links.c.id,
-                    links.c.source_id,
-                    links.c.destination_id,
-                    links.c.network,
-                    links.c.mover,
-                    endpoint_pairs.c.bandwidth_bps,
-                    endpoint_pairs.c.rtt_s,
-                    endpoint_pairs.c.buffer_bytes,
-                )
-                .outerjoin(
-                    endpoint_pairs,
-                    (endpoint_pairs.c.source_id == links.c.source_id)
-                    & (endpoint_pairs.c.destination_id == links.c.destination_id),
-                )
-                .where(tuple_(links.c.source_id, links.c.destination_id).in_({end[:2] for end in ends.values()}))
-            )
+            for row in self._connection.execute(_BETWEEN, asked)
         }
-        return {key: found[end] for key, end in ends.items()}
 
-    def _create(self, ends: set[tuple[UUID, UUID, str | None, str]]) -> None:
+    def _create(self, ends: Collection["_Ends"]) -> None:
         # In one order, so that two batches that bring the same new links do not wait for each other in a circle.
-        values = [
-            {
-                "tenant_id": self._tenant_id,
-                "source_id": source_id,
-                "destination_id": destination_id,
-                "network": network,
-                "mover": mover,
-            }
-            for source_id, destination_id, network, mover in sorted(
-                ends, key=lambda end: (end[0], end[1], end[2] or "", end[3])
-            )
-        ]
-        self._connection.execute(insert(links).values(values).on_conflict_do_nothing())
+        ordered = sorted(ends, key=lambda end: (end.source_id, end.destination_id, end.network or "", end.mover))
+        self._connection.execute(_CREATE, [{"tenant_id": self._tenant_id, **end._asdict()} for end in ordered])
 
     def count(self, new_rows: Mapping[UUID, NewRows]) -> None:
         """Add what a batch brought; the links then have newer logs than models."""
         if not new_rows:
             return
         ordered = sorted(new_rows)
+        if len(ordered) > 1:  # one order for all, as in `_create`
+            self._connection.execute(_HOLD, {"ids": ordered})
         self._connection.execute(
-            select(links.c.id).where(links.c.id.in_(ordered)).order_by(links.c.id).with_for_update()
-        )
-        self._connection.execute(
-            update(links)
-            .where(links.c.id == bindparam("link_id"))
-            .values(
-                rows=links.c.rows + bindparam("new_rows"),
-                last_log_at=func.greatest(links.c.last_log_at, bindparam("newest")),
-                logs_version=links.c.logs_version + 1,
-            ),
+            _COUNT,
             [
                 {"link_id": link_id, "new_rows": new_rows[link_id].rows, "newest": new_rows[link_id].last_log_at}
                 for link_id in ordered

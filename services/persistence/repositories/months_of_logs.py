@@ -32,6 +32,7 @@ _DAY = log_days.c
 
 # Held until the end of the transaction: who closes months waits for it, so that no row of theirs is stored afterwards.
 _HOLD = text("SELECT pg_advisory_xact_lock_shared(hashtext('closed months of logs'))")
+_NEWEST = select(func.max(closed_months.c.month))
 
 _LOGGED_TRANSFERS = text(
     """
@@ -101,12 +102,16 @@ class ClosedMonths:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._is_held = False
+        self._closed_until: datetime | None = None
 
     def hold(self) -> datetime | None:
         """Nothing that began before this time may be stored; it stays so until the end of the transaction."""
-        self._connection.execute(_HOLD)
-        newest = self._connection.execute(select(func.max(closed_months.c.month))).scalar_one()
-        return None if newest is None else _month_of(newest).ends_at
+        if not self._is_held:
+            self._connection.execute(_HOLD)
+            newest = self._connection.execute(_NEWEST).scalar_one()
+            self._closed_until, self._is_held = None if newest is None else _month_of(newest).ends_at, True
+        return self._closed_until
 
 
 class MonthSeals:

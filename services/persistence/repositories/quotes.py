@@ -1,21 +1,17 @@
 """What was quoted, by the month of the offer."""
 
-from collections.abc import Callable, Collection, Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Connection, func, select, text
+from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.journal_quotes import StoredQuote
 from services.application.what_if import Demand
+from services.persistence.month_partitions import MonthPartitions, months_of
 from services.persistence.tables import quotes
 from tradewind.sla import EnergyBasis
-
-_MONTHS_WITHOUT_PARTITION = text(
-    "SELECT month FROM unnest(CAST(:months AS date[])) AS month"
-    " WHERE to_regclass('public.quotes_' || to_char(month, 'YYYY_MM')) IS NULL"
-)
 
 
 class Quotes:
@@ -23,22 +19,17 @@ class Quotes:
 
     Parameters
     ----------
-    ensure_months : makes the partitions of these months, in a transaction of its own.
+    partitions : of the table of quotes.
     """
 
-    def __init__(
-        self, connection: Connection, tenant_id: UUID, ensure_months: Callable[[Collection[date]], None]
-    ) -> None:
+    def __init__(self, connection: Connection, tenant_id: UUID, partitions: MonthPartitions) -> None:
         self._connection = connection
         self._tenant_id = tenant_id
-        self._ensure_months = ensure_months
+        self._partitions = partitions
 
     def add(self, told: Collection[StoredQuote]) -> None:
         """Store those that are not stored yet."""
-        months = {each.at.astimezone(UTC).date().replace(day=1) for each in told}
-        missing = self._connection.execute(_MONTHS_WITHOUT_PARTITION, {"months": sorted(months)}).scalars().all()
-        if missing:
-            self._ensure_months(missing)
+        self._partitions.ensure(months_of(each.at for each in told))
         self._connection.execute(
             insert(quotes).on_conflict_do_nothing(),
             [{"tenant_id": self._tenant_id, **each._asdict()} for each in told],

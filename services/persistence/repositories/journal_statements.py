@@ -1,0 +1,101 @@
+"""Statements of the journal, made once: to build one anew for each transfer takes longer than the database does."""
+
+from typing import Any
+
+from sqlalchemy import Select, and_, bindparam, case, func, or_, select, text, update
+from sqlalchemy.dialects.postgresql import Insert, insert
+
+from services.persistence.tables import api_keys, transfer_logs, transfer_samples, transfers
+
+_told = transfers.c
+_IS_IT = _told.id == bindparam("transfer_id")
+
+# Sequence numbers that follow the last journalled one without a gap keep the same distance to their row number.
+ADVANCE = text(
+    """
+    UPDATE transfers AS known SET journalled_sequence = whole.sequence FROM (
+        SELECT id, max(sequence) AS sequence FROM (
+            SELECT t.id, s.sequence,
+                   t.journalled_sequence + row_number() OVER (PARTITION BY t.id ORDER BY s.sequence) AS expected
+              FROM transfers t
+              JOIN transfer_samples s
+                ON s.tenant_id = t.tenant_id AND s.transfer_id = t.id AND s.transfer_started_at = t.started_at
+             WHERE t.tenant_id = :tenant_id AND t.id = ANY(:ids) AND s.sequence > t.journalled_sequence
+        ) AS stored WHERE sequence = expected GROUP BY id
+    ) AS whole
+     WHERE known.tenant_id = :tenant_id AND known.id = whole.id
+    """
+)
+
+TELLS_THE_END = (
+    "started_at", "ended_at", "transfer_id", "status", "bytes_moved", "throughput_bps",
+    "source_energy_j", "source_dynamic_j", "destination_energy_j", "destination_dynamic_j",
+)  # fmt: skip
+"""What a row of the logs says of how a transfer ended."""
+
+_OF_AN_END = (
+    "status", "bytes_moved", "throughput_bps", "energy_j", "duration_s", "energy", "agreement_kept", "link_id",
+)  # fmt: skip
+
+
+def _noting() -> Insert:
+    statement = insert(transfers)
+    new, told = statement.excluded, transfers.c
+    # Heard later counts too: a number that was far ahead of all others must not hold up what is shown.
+    is_news = or_(new.sequence >= told.sequence, new.last_heartbeat_at > told.last_heartbeat_at)
+    is_later = and_(told.ended_at.is_(None), is_news)
+    is_heard_last = or_(told.last_heartbeat_at.is_(None), new.last_heartbeat_at >= told.last_heartbeat_at)
+    return statement.on_conflict_do_update(
+        index_elements=["tenant_id", "id"],
+        set_={
+            "sla": func.coalesce(told.sla, new.sla),
+            "enquiry": func.coalesce(told.enquiry, new.enquiry),
+            "expected": func.coalesce(told.expected, new.expected),
+            "key_id": func.coalesce(told.key_id, new.key_id),
+            "last_heartbeat_at": func.greatest(told.last_heartbeat_at, new.last_heartbeat_at),
+            "silent_at": case((is_heard_last, new.silent_at), else_=told.silent_at),
+            "sequence": case((is_news, new.sequence), else_=told.sequence),
+            "bytes_moved": case((is_later, new.bytes_moved), else_=told.bytes_moved),
+            "throughput_bps": case((is_later, new.throughput_bps), else_=told.throughput_bps),
+        },
+    )
+
+
+def _is_anothers() -> Select[Any]:
+    key = api_keys.c
+    noted = select(_told.key_id).where(_IS_IT).scalar_subquery()
+    its_own = func.coalesce(noted, bindparam("begun_by", type_=key.id.type))
+    is_the_actors = key.id.is_not_distinct_from(bindparam("key_id", type_=key.id.type))
+    return select(key.id).where(key.id == its_own, ~is_the_actors, key.revoked_at.is_(None))
+
+
+NOTE = _noting()
+STARTS = text("SELECT id, started_at FROM transfers WHERE id = ANY(:ids)")
+ADD = insert(transfer_samples).on_conflict_do_nothing()
+JOURNALLED = text("SELECT id, journalled_sequence FROM transfers WHERE id = ANY(:ids)")
+
+IS_ANOTHERS = _is_anothers()
+"""The key that began a transfer, if it is in force and not ``key_id``."""
+
+AGREED = select(_told.enquiry).where(_IS_IT)
+IS_LOGGED = select(transfer_logs.c.id).where(
+    transfer_logs.c.id == bindparam("record_id"),
+    *(transfer_logs.c[name].is_not_distinct_from(bindparam(name)) for name in TELLS_THE_END),
+)
+END = (
+    update(transfers)
+    .where(_IS_IT, _told.duration_s.is_(None))  # which every end tells that is logged
+    .values(ended_at=func.coalesce(_told.ended_at, bindparam("at")))
+    .values({name: bindparam(f"new_{name}") for name in _OF_AN_END})
+    .returning(_told.ended_at)
+)
+END_UNLOGGED = (
+    update(transfers)
+    .where(_IS_IT)
+    .values(
+        ended_at=func.coalesce(_told.ended_at, bindparam("at")),
+        status=func.coalesce(_told.status, bindparam("new_status")),
+    )
+    .returning(_told.ended_at)
+)
+ENDED_AT = select(_told.ended_at).where(_IS_IT)
