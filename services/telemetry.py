@@ -29,6 +29,7 @@ class Event(StrEnum):
     REQUEST_FAILED = "request.failed"
     CALLS_REFUSED = "calls.refused"
     CALLS_NOT_SHARED = "calls.not_shared"
+    SIGN_IN_REFUSED = "sign_in.refused"
     BATCH_STORED = "batch.stored"
     TRANSFER_ENDED = "transfer.ended"
     EVENT_NOT_SENT = "event.not_sent"

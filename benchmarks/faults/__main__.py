@@ -23,6 +23,7 @@ import httpx
 import psycopg
 
 from benchmarks.api_cases import DESTINATIONS, FAMILIES, SOURCE, log_lines
+from benchmarks.beside import beside
 from benchmarks.demo.stack import Started, started
 from benchmarks.faults.agents import UPLOADED, Agent, make_files
 from benchmarks.faults.disk import disk
@@ -125,8 +126,10 @@ def stage(seed: int, api_processes: int = 1) -> Iterator[tuple[Scene, Asking]]:
         key = _key(whole, folder)
         _publish(whole, key, seed)
         agents = stack.enter_context(_agents(folder, whole, key, between))
-        publications = stack.enter_context(Publications(whole.postgres.url))
-        asking = stack.enter_context(Asking(whole.address, key, _question(), between))
+        publications = Publications(whole.postgres.url)
+        stack.enter_context(beside("publications", publications.run))
+        asking = Asking(whole.address, key, _question(), between)
+        stack.enter_context(beside("asking", asking.run))
         until(lambda: asking.asked and asking.asked[-1].release is not None, "the first recommendation")
         yield Scene(whole, agents, between, own, publications), asking
 

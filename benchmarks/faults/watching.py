@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import httpx
 import psycopg
 
-from benchmarks.beside import Beside, turns
+from benchmarks.beside import turns
 from benchmarks.faults.network import Network
 from benchmarks.faults.waiting import until
 
@@ -32,15 +32,15 @@ class Asked(NamedTuple):
     reason: str
 
 
-class Asking(Beside):
+class Asking:
     """Asks for a recommendation ten times a second, as an agent would, where the agents are."""
 
     def __init__(self, address: str, key: str, body: Mapping[str, Any], network: Network) -> None:
-        super().__init__("asking", self._run)
         self._address, self._key, self._body, self._network = address, key, body, network
         self.asked: list[Asked] = []
 
-    def _run(self, stopping: threading.Event) -> None:
+    def run(self, stopping: threading.Event) -> None:
+        """Until told to stop."""
         self._network.enter()
         headers = {"Authorization": f"Bearer {self._key}"}
         with httpx.Client(base_url=self._address, headers=headers, timeout=ANSWER_PATIENCE_S) as client:
@@ -78,7 +78,7 @@ class Asking(Beside):
 
 
 @dataclass
-class Publications(Beside):
+class Publications:
     """Looks into the database, ten times a second, whether what is in force is there whole.
 
     Attributes
@@ -94,10 +94,8 @@ class Publications(Beside):
     half: list[str] = field(default_factory=list)
     _held: dict[int, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        super().__init__("publications", self._run)
-
-    def _run(self, stopping: threading.Event) -> None:
+    def run(self, stopping: threading.Event) -> None:
+        """Until told to stop."""
         while not stopping.is_set():
             try:
                 with psycopg.connect(self.url(), autocommit=True, connect_timeout=CONNECT_PATIENCE_S) as admin:

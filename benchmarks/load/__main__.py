@@ -25,6 +25,7 @@ import psutil
 from benchmarks import report
 from benchmarks.api_app import ECHO, ECHO_REDIS, REALLY_ANSWERED
 from benchmarks.api_cases import log_lines
+from benchmarks.beside import beside
 from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, service
 from benchmarks.faults.waiting import until
 from benchmarks.load.crowd import COMPLETE, HEARTBEAT, RECOMMEND, SITES, UPLOAD, site
@@ -83,7 +84,8 @@ def main(argv: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with precedence() as ahead, at_work(options.seed, options.api_processes) as (whole, key):
         print(f"{agents} agents for {seconds:.0f} s", flush=True)
-        with Memory(lambda: parts_of(whole)) as memory:
+        memory = Memory(lambda: parts_of(whole))
+        with beside("memory", memory.run):
             loaded, used = crowd(whole, key, agents, scale.warm_s, seconds)
             growth = memory.growth(time.monotonic() - (1 - SETTLED_SHARE) * seconds)
         echoed = echo(whole, key, agents, scale.echo_s)

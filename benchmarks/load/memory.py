@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import psutil
 
-from benchmarks.beside import Beside, turns
+from benchmarks.beside import turns
 from tradewind.units import KIB, MIB
 
 LOOK_EVERY_S = 5.0
@@ -23,8 +23,8 @@ class Look(NamedTuple):
     by_part: Mapping[str, float]
 
 
-class Memory(Beside):
-    """Looks at the memory of processes again and again, in a thread of its own, until its context ends.
+class Memory:
+    """Looks at the memory of processes again and again.
 
     What several processes share is counted once; the buffers that PostgreSQL's processes share are left out: they are
     taken at its start and filled by what is read, up to their fixed size.
@@ -37,7 +37,6 @@ class Memory(Beside):
     def __init__(self, parts: Callable[[], Mapping[str, int]]) -> None:
         self._parts = parts
         self.looks: list[Look] = []
-        super().__init__("memory", self._run)
 
     def growth(self, since_s: float) -> Mapping[str, float]:
         """MiB a minute by part: the slope of a straight line through the looks since a time."""
@@ -45,7 +44,8 @@ class Memory(Beside):
         names = later[0].by_part if later else {}
         return {name: slope([(look.at_s / MINUTE_S, look.by_part[name]) for look in later]) for name in names}
 
-    def _run(self, stopping: threading.Event) -> None:
+    def run(self, stopping: threading.Event) -> None:
+        """Until told to stop."""
         for _ in turns(stopping, LOOK_EVERY_S):
             with suppress(psutil.NoSuchProcess):
                 found = {name: of_family(first) for name, first in self._parts().items()}

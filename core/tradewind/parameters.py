@@ -189,8 +189,10 @@ class Lattice:
 
     def settings(self) -> Iterator[Parameters]:
         """Every setting, the last axis running fastest: the order of a raveled C array of shape ``self.shape``."""
-        for point in product(*(self.values[axis] for axis in self.axes)):
-            yield Parameters(**{axis: _typed(axis, value) for axis, value in zip(self.axes, point, strict=True)})  # type: ignore[arg-type]  # keys are field names
+        axes = self.axes
+        typed = ([_typed(axis, value) for value in self.values[axis]] for axis in axes)
+        for point in product(*typed):
+            yield Parameters(**dict(zip(axes, point, strict=True)))  # type: ignore[arg-type]  # keys are field names
 
     def places(self) -> Callable[[Parameters], int | None]:
         """Tells of any setting its place in ``settings()``; ``None`` beside the grid, or if it is set on other axes."""

@@ -23,7 +23,8 @@ from services.application.personal_logins import make_personal_login, revoke_per
 from services.application.sign_in import LONGEST_SESSION
 from services.application.users import MAX_LOGIN_LENGTH, READING_ROLES
 from services.bootstrap import Container
-from tradewind.errors import InvalidValue, Unauthenticated
+from services.telemetry import Event
+from tradewind.errors import InvalidValue, Unauthenticated, Unavailable
 
 router = page_router()
 
@@ -37,10 +38,26 @@ def sign_in_page(request: Request, visit: MaybeVisit, parts: Parts, next: str = 
     """The form to sign in by; who is in already goes on."""
     if visit is not None:
         return go_to(request, own_address(next))
-    return sign_in_form(request, parts, next)
+    return _sign_in_form(request, parts, next)
 
 
-def sign_in_form(
+def not_signed_in(
+    request: Request,
+    parts: Container,
+    next: str,  # noqa: A002
+    reason: Unauthenticated | Unavailable,
+    *,
+    login: str = "",
+) -> Response:
+    """The form again, with what is wrong with the attempt, which is logged. Not who it was: some type a password there."""
+    away = isinstance(reason, Unavailable)
+    visitor = request.client.host if request.client else None
+    parts.log.warning(Event.SIGN_IN_REFUSED, path=request.url.path, visitor=visitor, reason=str(reason))
+    status = HTTPStatus.SERVICE_UNAVAILABLE if away else HTTPStatus.UNAUTHORIZED
+    return _sign_in_form(request, parts, next, login=login, problem=str(reason), status=status)
+
+
+def _sign_in_form(
     request: Request,
     parts: Container,
     next: str,  # noqa: A002
@@ -49,7 +66,6 @@ def sign_in_form(
     problem: str = "",
     status: HTTPStatus = HTTPStatus.OK,
 ) -> Response:
-    """The form, with what is wrong with the last attempt."""
     return page(
         request,
         "sign_in.html",
@@ -90,7 +106,7 @@ def sign_in(
     try:
         secret = sign_ins.sign_in(login, password)
     except Unauthenticated as refused:
-        return sign_in_form(request, parts, next, login=login, problem=str(refused), status=HTTPStatus.UNAUTHORIZED)
+        return not_signed_in(request, parts, next, refused, login=login)
     return begin_session(request, go_to(request, own_address(next)), secret)
 
 

@@ -1,11 +1,10 @@
 """Signing in at an OpenID provider: there, and back."""
 
-from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import Query, Request, Response
 
-from services.admin.account import begin_session, sign_in_form
+from services.admin.account import begin_session, not_signed_in
 from services.admin.pages import go_to, page_router
 from services.admin.visitors import HOME, Parts, own_address
 from services.application.pending_sign_ins import KEPT_S, PendingSignIn, keep, take
@@ -31,7 +30,7 @@ def begin(request: Request, parts: Parts, next: str = HOME) -> Response:  # noqa
         pending = PendingSignIn(nonce=begun.nonce, verifier=begun.verifier, next=own_address(next))
         browser = keep(pending, begun.state, parts.pending_sign_ins)
     except Unavailable as away:
-        return sign_in_form(request, parts, next, problem=str(away), status=HTTPStatus.SERVICE_UNAVAILABLE)
+        return not_signed_in(request, parts, next, away)
     response = go_to(request, begun.address)
     # Lax: the provider sends the browser back here from its own site.
     response.set_cookie(
@@ -55,9 +54,7 @@ def come_back(request: Request, parts: Parts, state: Text = "", code: Text = "",
         next_page = pending.next
         secret = _signed_in(request, parts, sign_on, pending, code="" if error else code)
     except (Unauthenticated, Unavailable) as refused:
-        away = isinstance(refused, Unavailable)
-        status = HTTPStatus.SERVICE_UNAVAILABLE if away else HTTPStatus.UNAUTHORIZED
-        response = sign_in_form(request, parts, next_page, problem=str(refused), status=status)
+        response = not_signed_in(request, parts, next_page, refused)
     else:
         response = begin_session(request, go_to(request, next_page), secret)
     response.delete_cookie(COOKIE, path=PATH)

@@ -1,5 +1,6 @@
 """Connections of the application to PostgreSQL."""
 
+import orjson
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import NullPool
 
@@ -28,6 +29,7 @@ def pooled_engine(libpq_url: str) -> Engine:
         pool_timeout=POOL_PATIENCE_S,
         pool_pre_ping=True,
         hide_parameters=True,  # errors are logged
+        json_deserializer=orjson.loads,  # lattices have thousands of numbers
         connect_args={"connect_timeout": CONNECT_PATIENCE_S, "application_name": "tradewind", **SERVER_IS_GONE},
     )
 

@@ -1,64 +1,37 @@
 """Secrets that pass through the service stand in no line that it writes, whatever goes wrong with them."""
 
-import contextlib
-import io
 import json
-import logging
 import re
-from collections.abc import Iterator
 from uuid import uuid4
 
 import httpx
 import psycopg
-import pytest
 
 from services.application.authenticate import Scope
 from services.bootstrap import container
 from tests.integration.admin.visitors import PASSWORD, Visitor, person
+from tests.integration.written import everything_written
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant, serving
 
 TYPED = "a-typed-secret-5f2c"
 """Marks what callers send that nobody else is to see: it stands in passwords, in values of queries, in wrong keys."""
 
-OF_THE_TEST = ("httpx", "httpcore", "asyncio")
 
-
-class Written(logging.Handler):
-    """Everything that a library says above its details."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
-        self.lines: list[str] = []
-
-    def emit(self, entry: logging.LogRecord) -> None:
-        if not entry.name.startswith(OF_THE_TEST):
-            self.lines.append(self.format(entry))
-
-
-@pytest.fixture
-def written() -> Iterator[Written]:
-    handler, root = Written(), logging.getLogger()
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.INFO)
-    yield handler
-    root.removeHandler(handler)
-    root.setLevel(level)
-
-
-def test_no_secret_is_written(database_url: str, admin_database_url: str, redis_url: str, written: Written) -> None:
-    log = io.StringIO()
-    with contextlib.redirect_stderr(log):
-        parts = container(database_url=database_url, redis_url=redis_url)
-    with contextlib.redirect_stderr(log), parts as built, serving(built) as api:
+def test_no_secret_is_written(database_url: str, admin_database_url: str, redis_url: str) -> None:
+    with (
+        everything_written() as written,
+        container(database_url=database_url, redis_url=redis_url) as built,
+        serving(built) as api,
+    ):
         tenant = new_tenant(built, database_url)
         with tenant.client(api) as client:
             secrets = [tenant.secret, *used(client), *refused(api), *at_pages(api, tenant)]
             secrets += failed(client, admin_database_url)
-    told = log.getvalue() + "\n".join(written.lines)
+    told = written()
     assert "batch.stored" in told
     assert "request.failed" in told
+    assert "sign_in.refused" in told
     assert [line for line in told.splitlines() if any(secret in line for secret in secrets)] == []
 
 

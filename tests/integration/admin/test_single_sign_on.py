@@ -6,6 +6,7 @@ import secrets
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -18,6 +19,7 @@ from services.bootstrap import Container, Options, SignOn, container
 from services.oidc import OpenIdProvider
 from services.queue.short_memory import PREFIX
 from tests.integration.admin.visitors import Visitor, person, signed_in
+from tests.integration.written import everything_written
 from tests.ports import free_port
 from tests.stack import Tenant, new_tenant, serving
 from tradewind.errors import Unauthenticated
@@ -36,6 +38,12 @@ def issuer_port() -> int:
 
 @pytest.fixture(scope="module")
 def house(database_url: str, redis_url: str, issuer_port: int) -> Iterator[tuple[Container, Tenant, str]]:
+    with house_at(database_url, redis_url, issuer_port) as opened:
+        yield opened
+
+
+@contextmanager
+def house_at(database_url: str, redis_url: str, issuer_port: int) -> Iterator[tuple[Container, Tenant, str]]:
     """An API at whose provider people sign in, and the tenant they are of."""
     secret = secrets.token_urlsafe()
     provider = Provider(
@@ -126,6 +134,25 @@ def test_somebody_new_comes_in_with_the_roles_of_their_groups(
     assert browser.get(back).status_code == 401, "what comes back is taken once"
     assert browser.submit("/admin/sign-out").status_code == 303
     assert browser.get("/admin/users").headers["location"].startswith("/admin/sign-in")
+
+
+@pytest.mark.usefixtures("issuer_port")  # which skips where there is no provider
+def test_no_secret_of_a_sign_in_is_written(database_url: str, redis_url: str) -> None:
+    with everything_written() as written, house_at(database_url, redis_url, free_port()) as (parts, _, api):
+        with Visitor(base_url=api, timeout=60) as somebody:
+            back = at_the_provider(somebody, "zoe.ops")
+            begun = json.loads(parts.client.get(f"{PREFIX}{back.params['state']}"))
+            wrong = somebody.get(back.copy_set_param("code", f"{back.params['code']}x"))
+            again = at_the_provider(somebody, "zoe.ops")
+            assert somebody.get(again).status_code == 303
+            session = somebody.cookies["tradewind_session"]
+        assert parts.options.sign_on is not None
+        known = parts.options.sign_on.provider.provider
+    assert wrong.status_code == 401
+    secrets_used = [known.client_secret, session, again.params["code"], back.params["code"], begun["verifier"]]
+    told = written()
+    assert "sign_in.refused" in told
+    assert [line for line in told.splitlines() if any(str(each) in line for each in secrets_used)] == []
 
 
 def test_who_comes_again_is_the_same_person(house: tuple[Container, Tenant, str], browser: Visitor) -> None:
