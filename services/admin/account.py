@@ -49,7 +49,7 @@ def not_signed_in(
     *,
     login: str = "",
 ) -> Response:
-    """The form again, with what is wrong with the attempt, which is logged without the login: some type passwords there."""
+    """The form again, with what is wrong with the attempt, logged without the login: some type passwords there."""
     away = isinstance(reason, Unavailable)
     visitor = request.client.host if request.client else None
     parts.log.warning(Event.SIGN_IN_REFUSED, path=request.url.path, visitor=visitor, reason=str(reason))
