@@ -139,6 +139,7 @@ def app_for(*, database_url: str, redis_url: str, options: Options | None = None
     app = create_app(closing.enter_context(parts), closing)
     gc.freeze()  # what is there now stays: the collector need not look at it again and again
     gc.set_threshold(*COLLECTIONS)
+    gc.enable()
     sys.setswitchinterval(SWITCH_S)
     return app
 

@@ -72,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/faults.json``; 1 where something that must hold did not."""
     parser = arguments(__doc__.partition("\n")[0])
     parser.add_argument("--only", default="", metavar="KIND", help="faults whose name has this in it")
-    parser.add_argument("--api-processes", type=int, default=1, help="on one port, of which one is killed; else 1")
+    parser.add_argument("--api-processes", type=int, default=2, help="on one port, of which one is killed; else 2")
     options = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     rounds, others = (QUICK_ROUNDS, QUICK_OTHERS) if options.quick else (ROUNDS, OTHERS)
@@ -105,7 +105,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 @contextmanager
-def stage(seed: int, api_processes: int = 1) -> Iterator[tuple[Scene, Asking]]:
+def stage(seed: int, api_processes: int) -> Iterator[tuple[Scene, Asking]]:
     """The service, its agents at work, and who watches."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tradewind-faults-")))

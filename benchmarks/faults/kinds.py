@@ -14,11 +14,13 @@ from benchmarks.faults.network import Network
 from benchmarks.faults.service import API, JOURNAL, POSTGRES, SCHEDULE, VALKEY, WORKERS, Service
 from benchmarks.faults.waiting import NeverCame, until
 from benchmarks.faults.watching import Publications
+from services.serve import api_commands
 
 KILLED = (POSTGRES, VALKEY, API, WORKERS, JOURNAL, SCHEDULE)
 AWAY_S = (0.5, 4.0)
 """Between a kill and the start anew: as fast as a supervisor is, and slower."""
 
+EVERY_API_AWAY_S = 1.0
 CUT_S = 6.0
 FULL_S = 8.0
 WRONG_S = 8.0
@@ -80,6 +82,7 @@ class Scene:
         yield Fault("kill agent", agent.kill, draw.uniform(*AWAY_S), agent.bring_back, is_kill=True)
 
     def _others(self) -> Iterator[Fault]:
+        yield Fault("kill every api", self._kill_every_api, EVERY_API_AWAY_S, self._bring_back_every_api, is_kill=True)
         yield Fault("sessions lost", self._lose_sessions, 1.0, partial(self.service.bring_back, VALKEY), is_kill=True)
         if self.network.namespace:
             yield Fault("network cut", self.network.cut, CUT_S, self.network.mend)
@@ -96,6 +99,14 @@ class Scene:
         with suppress(NeverCame):
             until(lambda: self.publications.building, "a refresh", patience_s=REFRESH_PATIENCE_S)
         self.service.kill(part)
+
+    def _kill_every_api(self) -> None:
+        for name in api_commands(self.service.settings):
+            self.service.kill(name)
+
+    def _bring_back_every_api(self) -> None:
+        self.service.start(*api_commands(self.service.settings))
+        until(self.service.is_ready, "the API to be ready")
 
     def _lose_sessions(self) -> None:
         self.service.kill(VALKEY)

@@ -1,4 +1,4 @@
-"""The network between agents and the service: two ends of a cable, of which the service's may be pulled out."""
+"""The network between agents and the service: the two ends of a cable, on which all may get lost."""
 
 import ctypes
 import os
@@ -16,6 +16,9 @@ LOOPBACK = "127.0.0.1"
 PREFIX_BITS = 30
 CLONE_NEWNET = 0x40000000
 
+OUR_MAC, THEIR_MAC, NOBODYS_MAC = (f"02:00:00:00:00:{number:02x}" for number in (1, 2, 3))
+THEIR_DEVICE = "service"
+
 
 class CannotConnect(TradewindError):
     """No network of its own can be made here; the message says why."""
@@ -30,11 +33,13 @@ class Network:
     service_address : of the service, as its agents reach it.
     namespace : of the agents; ``None`` where they share the service's, and nothing can be cut.
     cable : the service's end.
+    agents_address : of the agents, as the service reaches them.
     """
 
     service_address: str = LOOPBACK
     namespace: str | None = None
     cable: str = ""
+    agents_address: str = LOOPBACK
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """The command that runs ``argv`` beside the agents; it becomes the program."""
@@ -52,12 +57,17 @@ class Network:
             os.close(descriptor)
 
     def cut(self) -> None:
-        """Pull the cable out: what is sent is lost, and nobody is told."""
-        _ip("link", "set", self.cable, "down")
+        """From now on what either end sends is lost, and nobody is told: it goes to an address that nobody has."""
+        self._send_to(NOBODYS_MAC, NOBODYS_MAC)
 
     def mend(self) -> None:
-        """Put it in again."""
-        _ip("link", "set", self.cable, "up")
+        """What is sent arrives. Ends that were down and up again would need seconds to find each other."""
+        self._send_to(OUR_MAC, THEIR_MAC)
+
+    def _send_to(self, ours: str, theirs: str) -> None:
+        assert self.namespace is not None, "nothing can be cut"
+        _ip("neigh", "replace", self.agents_address, "lladdr", theirs, "dev", self.cable)
+        _ip("-n", self.namespace, "neigh", "replace", self.service_address, "lladdr", ours, "dev", THEIR_DEVICE)
 
 
 @contextmanager
@@ -71,13 +81,16 @@ def network() -> Iterator[Network]:
     ours, theirs = f"10.213.{subnet}.1", f"10.213.{subnet}.2"
     _ip("netns", "add", name)
     try:
-        _ip("link", "add", name, "type", "veth", "peer", "name", "service", "netns", name)
+        peer = ("peer", "name", THEIR_DEVICE, "address", THEIR_MAC, "netns", name)
+        _ip("link", "add", name, "address", OUR_MAC, "type", "veth", *peer)
         _ip("addr", "add", f"{ours}/{PREFIX_BITS}", "dev", name)
         _ip("link", "set", name, "up")
         _ip("-n", name, "link", "set", "lo", "up")
-        _ip("-n", name, "addr", "add", f"{theirs}/{PREFIX_BITS}", "dev", "service")
-        _ip("-n", name, "link", "set", "service", "up")
-        yield Network(ours, name, name)
+        _ip("-n", name, "addr", "add", f"{theirs}/{PREFIX_BITS}", "dev", THEIR_DEVICE)
+        _ip("-n", name, "link", "set", THEIR_DEVICE, "up")
+        made = Network(ours, name, name, theirs)
+        made.mend()
+        yield made
     finally:
         remove_namespace(name)  # its end of the cable goes with it, and so does the other
 

@@ -7,7 +7,7 @@ recommendation first needs it.
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -72,6 +72,14 @@ class Shelf:
             if len(self._models) > self._capacity:
                 self._models.popitem(last=False)
 
+    def give_up(self, model_ids: Collection[UUID]) -> None:
+        """Models that a newer release has replaced, with their shifted leaves: nobody will ask for them again."""
+        with self._lock:
+            models = [self._models.pop(each) for each in model_ids if each in self._models]
+            leaves = {leaf for model in models for leaf in model.leaves}
+            for key in [key for key in self._shifted if key[0] in leaves]:
+                del self._shifted[key]
+
     def used(self, most: int) -> frozenset[UUID]:
         """The models that were used last."""
         with self._lock:
@@ -108,6 +116,10 @@ class Index:
     limits: Limits = NO_LIMITS
     prices: PriceList = NO_PRICES
     tier_names: Mapping[UUID, str] = field(default_factory=dict)
+
+    @cached_property
+    def model_ids(self) -> frozenset[UUID]:
+        return frozenset(each.id for each in self.models.values())
 
     def prepare(self) -> None:
         """Make now what searches over all links need, rather than while a request waits for it."""
@@ -303,7 +315,10 @@ class Snapshots:
         now_s = self._monotonic()
         priced = replace(snapshot, book=snapshot.schedule.at(now_s))
         until_s = min(read_s + self._fresh_for_s, snapshot.schedule.next_s(now_s))
+        before = self._held.get(tenant_id)
         self._held[tenant_id] = _Held(priced, read_s, until_s)
+        if before is not None and before.snapshot.release != priced.release:
+            self._shelf.give_up(before.snapshot.index.model_ids - priced.index.model_ids)
         return priced
 
     def capped(self) -> Mapping[UUID, tuple[Sequence[str], HeldShares]]:

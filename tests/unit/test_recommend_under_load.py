@@ -1,6 +1,7 @@
 import json
 import math
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
@@ -127,6 +128,19 @@ def test_leaves_under_a_load_are_kept_and_the_least_recently_used_given_up():
     under(leaf, 0.4)
     assert under(leaf, 0.3) is first
     assert under(other, 0.3) is not second, "given up for the third"
+
+
+def test_leaves_under_a_load_go_with_their_model():
+    shelf, load = Shelf(), AssumedLoad(0.3, LoadOrigin.ASKED)
+    learned = (snapshot(*LOADED_LEAVES) for _ in range(2))
+    models = {UUID(int=number): each.model(each.index.models[LINK]) for number, each in enumerate(learned, start=1)}
+    for model_id, model in models.items():
+        shelf.put(model_id, model)
+    shifted = {model_id: shelf.under(model.leaves[0], load) for model_id, model in models.items()}
+    shelf.give_up({UUID(int=1), UUID(int=3)})
+    assert not shelf.has(UUID(int=1))
+    assert shelf.under(models[UUID(int=1)].leaves[0], load) is not shifted[UUID(int=1)]
+    assert shelf.under(models[UUID(int=2)].leaves[0], load) is shifted[UUID(int=2)]
 
 
 def test_a_leaf_whose_logs_know_nothing_of_load_is_the_same_under_any():

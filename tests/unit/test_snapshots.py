@@ -1,12 +1,16 @@
 """Snapshots in memory: how long they hold, and what makes them be read again."""
 
+from datetime import UTC, datetime
 from types import MappingProxyType
 from uuid import UUID, uuid4
 
 import pytest
 
-from services.application.snapshot import AHEAD_S, Index, Snapshots
+from services.application.learned import IndexedModel, StoredModel
+from services.application.snapshot import AHEAD_S, Index, NotInMemory, Snapshots
 from tradewind.errors import Unavailable
+from tradewind.path import UNKNOWN_PATH
+from tradewind.transfer import LinkKey
 
 TENANT = uuid4()
 
@@ -20,18 +24,31 @@ class Source:
         self.now_s = 0.0
         self.away = False
         self.meanwhile = lambda: None
-        self.snapshots = Snapshots(self.index, self._no_model, lambda: self.now_s)
+        self.models: dict[LinkKey, IndexedModel] = {}
+        self.fetched: list[UUID] = []
+        self.snapshots = Snapshots(self.index, self._model, lambda: self.now_s)
 
     def index(self, _: UUID) -> Index:
         self.reads += 1
         if self.away:
             raise Unavailable("the database does not answer now; try again")
-        read = Index(self.release, MappingProxyType({}), MappingProxyType({}))
+        read = Index(self.release, MappingProxyType(dict(self.models)), MappingProxyType({}))
         self.meanwhile()
         return read
 
-    def _no_model(self, *_: UUID):
-        raise AssertionError("no model is asked for")
+    def _model(self, _: UUID, model_id: UUID) -> StoredModel:
+        self.fetched.append(model_id)
+        return StoredModel(
+            id=model_id,
+            link_id=model_id,
+            fitted_at=datetime.now(UTC),
+            path=UNKNOWN_PATH,
+            rows=1,
+            load_median=0.0,
+            unknown_bps=None,
+            failures=(),
+            leaves=(),
+        )
 
     def current(self) -> int | None:
         return (self.snapshots.held(TENANT) or self.snapshots.load(TENANT)).release
@@ -106,3 +123,20 @@ def test_without_a_snapshot_from_before_a_store_that_is_away_is_told_as_such(sou
     source.away = True
     with pytest.raises(Unavailable):
         source.current()
+
+
+def test_models_that_a_newer_release_has_replaced_are_given_up(source: Source) -> None:
+    kept, replaced, new = (IndexedModel(uuid4(), UNKNOWN_PATH, (), (), uuid4()) for _ in range(3))
+    links = [LinkKey("a", destination, None, "tradewind") for destination in "bc"]
+    source.models = dict(zip(links, (kept, replaced), strict=True))
+    before = source.snapshots.load(TENANT)
+    for each in (kept, replaced):
+        source.snapshots.fetch(TENANT, each.id)
+    source.release, source.models = 2, dict(zip(links, (kept, new), strict=True))
+    source.snapshots.renew(TENANT)
+    now = source.snapshots.held(TENANT)
+    assert now is not None
+    assert set(now.require([kept, new])) == {kept.id, new.id}
+    with pytest.raises(NotInMemory):
+        before.require([replaced])
+    assert source.fetched == [kept.id, replaced.id, new.id]

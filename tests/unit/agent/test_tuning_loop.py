@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -209,6 +210,33 @@ def test_without_an_answer_the_same_controller_decides_here(error: Exception) ->
     story = Story(Service(says(8), says(8), fails(error))).run(4)
     assert [tick.verdict.by for tick in story.tuning.ticks[:4]] == [DecidedBy.SERVICE] * 2 + [DecidedBy.AGENT] * 2
     assert sum("by this host alone" in line for line in story.said) == 1
+
+
+def test_a_sample_whose_answer_the_end_of_the_transfer_overtakes_is_kept() -> None:
+    asked, answered = threading.Event(), threading.Event()
+
+    def waits(beat: Heartbeat) -> HeartbeatAnswer:
+        asked.set()
+        answered.wait(timeout=20)
+        return says(8)(beat)
+
+    story = Story(Service(says(8), waits))
+
+    async def running() -> None:
+        await story.tuning.begin(story.engine)
+        story.ticks_left = 1
+        ticks = asyncio.create_task(story.tuning.run(story.engine, None))
+        await asyncio.to_thread(asked.wait, 20)
+        ticks.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await ticks
+        story.tuning.end(story.engine.snapshot(), None)
+
+    asyncio.run(running())
+    answered.set()
+    assert [tick.heartbeat.sequence for tick in story.tuning.ticks] == [0, 1, 2]
+    assert [tick.verdict.by for tick in story.tuning.ticks] == [DecidedBy.SERVICE, DecidedBy.AGENT, DecidedBy.AGENT]
+    assert "before the service had answered" in story.tuning.ticks[1].verdict.reason
 
 
 def test_a_service_that_says_it_is_over_is_not_asked_again() -> None:

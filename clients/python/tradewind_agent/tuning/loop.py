@@ -4,6 +4,7 @@ Whatever happens here, the transfer goes on: a service that is slow, away, broke
 decision to this host, and a sample that cannot be made is left out.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -127,18 +128,20 @@ class Tuning:
         if self._correspondence is not None:
             self._correspondence.leave()
             self._keeping.journalled(self._correspondence.journalled_sequence)
-        verdict = Verdict(
-            chunks=self._plan, changed=False, kind="finish", reason="the transfer has ended", by=DecidedBy.AGENT
-        )
         beat = self._sampling.next(last, meter.latest() if meter is not None else None)
-        self._note(Tick(elapsed_s=last.elapsed_s, heartbeat=beat, verdict=verdict))
+        self._note_undecided(beat, last.elapsed_s, kind="finish", reason="the transfer has ended")
 
     async def _tick(self, engine: Tunable, meter: MeterSession | None) -> None:
         now = engine.snapshot()
         if not now.remaining_files:
             return
         beat = self._sampling.next(now, meter.latest(self._tick_s) if meter is not None else None)
-        verdict = await self._asked(beat) or self._alone(beat)
+        try:
+            verdict = await self._asked(beat) or self._alone(beat)
+        except asyncio.CancelledError:
+            reason = "the transfer ended before the service had answered"
+            self._note_undecided(beat, now.elapsed_s, kind=DecisionKind.HOLD, reason=reason)
+            raise
         self._follow(engine, beat, verdict, elapsed_s=now.elapsed_s)
 
     # Who decides.
@@ -242,6 +245,10 @@ class Tuning:
             cut = sum(each.parameters.streams for each in plan)
             self._say(f"the share was cut to {format_count(cut, 'stream')}, which this tool cannot follow as it runs")
             self._refused = plan
+
+    def _note_undecided(self, beat: Heartbeat, elapsed_s: float, *, kind: str, reason: str) -> None:
+        verdict = Verdict(chunks=self._plan, changed=False, kind=kind, reason=reason, by=DecidedBy.AGENT)
+        self._note(Tick(elapsed_s=elapsed_s, heartbeat=beat, verdict=verdict))
 
     def _note(self, tick: Tick) -> None:
         self.ticks.append(tick)
