@@ -20,6 +20,7 @@ KILLED = (POSTGRES, VALKEY, API, WORKERS, JOURNAL, SCHEDULE)
 AWAY_S = (0.5, 4.0)
 """Between a kill and the start anew: as fast as a supervisor is, and slower."""
 
+EVERY_API_KILLED = "kill every api"
 EVERY_API_AWAY_S = 1.0
 CUT_S = 6.0
 FULL_S = 8.0
@@ -82,7 +83,7 @@ class Scene:
         yield Fault("kill agent", agent.kill, draw.uniform(*AWAY_S), agent.bring_back, is_kill=True)
 
     def _others(self) -> Iterator[Fault]:
-        yield Fault("kill every api", self._kill_every_api, EVERY_API_AWAY_S, self._bring_back_every_api, is_kill=True)
+        yield Fault(EVERY_API_KILLED, self._kill_every_api, EVERY_API_AWAY_S, self._bring_back_every_api, is_kill=True)
         yield Fault("sessions lost", self._lose_sessions, 1.0, partial(self.service.bring_back, VALKEY), is_kill=True)
         if self.network.namespace:
             yield Fault("network cut", self.network.cut, CUT_S, self.network.mend)
