@@ -52,8 +52,8 @@ from tradewind.errors import InvalidValue
 TITLE = "Tradewind"
 VERSION = "1.0"
 COLLECTIONS = (20_000, 20, 50)
-"""How many objects are made between two looks for cycles, and how many looks at the young make one at older ones. An
-answer leaves none, what is stored a few hundred; at Python's own 700 a busy process spent a twentieth of its time
+"""How many objects are made between two looks for cycles, and how many looks at the young make one at older ones.
+Neither an answer nor the end of a transfer leaves any; at Python's own 700 a busy process spent a twentieth of its time
 looking, up to 0.05 s at once."""
 
 SWITCH_S = 0.000_5

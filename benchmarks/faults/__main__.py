@@ -34,7 +34,7 @@ from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, 
 from benchmarks.faults.waiting import until
 from benchmarks.faults.watching import Asking, Publications
 from benchmarks.precedence import precedence
-from benchmarks.report import Value, arguments, write
+from benchmarks.report import ROOT, Value, arguments, write
 from services.bootstrap import container
 from services.serve import PYTHON, first_key
 
@@ -47,6 +47,9 @@ QUIET_S = 10.0
 
 LONGEST_BACK_S = 5.0
 """Recommendations are to come again so soon after the cause of their absence has ended."""
+
+SERVICE_LOG = ROOT / "var" / "bench" / "faults-service.log"
+"""What all parts of the service write, of the last run."""
 
 ENVIRONMENT = {
     "TRADEWIND_REFRESH_INTERVAL_S": "5",
@@ -111,7 +114,8 @@ def stage(seed: int, api_processes: int) -> Iterator[tuple[Scene, Asking]]:
         folder.chmod(0o755)
         between = stack.enter_context(network())
         own = stack.enter_context(disk(folder / "service"))
-        output = stack.enter_context((folder / "service.log").open("ab"))
+        SERVICE_LOG.parent.mkdir(parents=True, exist_ok=True)
+        output = stack.enter_context(SERVICE_LOG.open("wb"))
         whole = stack.enter_context(
             service(
                 own.folder,
@@ -196,7 +200,7 @@ def one(fault: Fault, course: Course, asking: Asking, scene: Scene) -> None:
         f"{sum(course.kinds.values()):3} {fault.kind}, {ended_s - began_s:.1f} s: {told}; {copies} copies", flush=True
     )
     if ended := scene.service.ended():
-        print(f"    ended by themselves: {', '.join(ended)}", flush=True)
+        print(f"    ended by themselves: {', '.join(ended)}; see {SERVICE_LOG.relative_to(ROOT)}", flush=True)
         course.ended += ended
         for part in ended:
             scene.service.bring_back(part)
