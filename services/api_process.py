@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("--port", required=True, type=int)
     parser.add_argument("--forwarded-allow-ips", required=True, help="proxies that are believed")
     options = parser.parse_args(arguments)
-    gc.disable()  # nothing of what is imported becomes garbage; the application turns it on
+    gc.disable()  # little of what is imported becomes garbage; the application turns it on
     import uvicorn  # noqa: PLC0415 -- ``services.serve`` takes the names above alone
 
     config = uvicorn.Config(

@@ -49,7 +49,7 @@ def not_signed_in(
     *,
     login: str = "",
 ) -> Response:
-    """The form again, with what is wrong with the attempt, logged without the login: some type passwords there."""
+    """The form again, with what is wrong with the attempt. Logged without the login: some type passwords there."""
     away = isinstance(reason, Unavailable)
     visitor = request.client.host if request.client else None
     parts.log.warning(Event.SIGN_IN_REFUSED, path=request.url.path, visitor=visitor, reason=str(reason))
@@ -105,7 +105,7 @@ def sign_in(
     """Begin a session."""
     try:
         secret = sign_ins.sign_in(login, password)
-    except Unauthenticated as refused:
+    except (Unauthenticated, Unavailable) as refused:
         return not_signed_in(request, parts, next, refused, login=login)
     return begin_session(request, go_to(request, own_address(next)), secret)
 

@@ -73,7 +73,7 @@ class Shelf:
                 self._models.popitem(last=False)
 
     def give_up(self, model_ids: Collection[UUID]) -> None:
-        """Models that a newer release has replaced, with their shifted leaves: nobody will ask for them again."""
+        """Models that a newer release has replaced, with their shifted leaves; who still asks fetches them anew."""
         with self._lock:
             models = [self._models.pop(each) for each in model_ids if each in self._models]
             leaves = {leaf for model in models for leaf in model.leaves}
@@ -279,6 +279,7 @@ class Snapshots:
         if not in_use:
             self.forget(tenant_id)
             return
+        self._forgotten += 1  # what somebody else began to read before is not to be held after this
         renewed = self.load(tenant_id, in_use=in_use)
         if self.held(tenant_id) is not renewed:  # something else changed meanwhile
             self.forget(tenant_id)

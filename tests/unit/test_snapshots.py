@@ -140,3 +140,23 @@ def test_models_that_a_newer_release_has_replaced_are_given_up(source: Source) -
     with pytest.raises(NotInMemory):
         before.require([replaced])
     assert source.fetched == [kept.id, replaced.id, new.id]
+
+
+def test_what_was_begun_to_be_read_before_a_release_is_not_held_after_it(source: Source) -> None:
+    link = LinkKey("a", "b", None, "tradewind")
+    old, new = (IndexedModel(uuid4(), UNKNOWN_PATH, (), (), uuid4()) for _ in range(2))
+    source.models = {link: old}
+    source.snapshots.load(TENANT)
+    source.snapshots.fetch(TENANT, old.id)
+
+    def publish_and_renew() -> None:
+        source.meanwhile = lambda: None
+        source.release, source.models = 2, {link: new}
+        source.snapshots.renew(TENANT)
+
+    source.meanwhile = publish_and_renew
+    source.snapshots.load(TENANT)
+    held = source.snapshots.held(TENANT)
+    assert held is not None
+    assert held.release == 2
+    assert held.model(new) is not None

@@ -25,7 +25,7 @@ _BETWEEN = text(
     """
 )
 _CREATE = insert(links).on_conflict_do_nothing()
-_HOLD = text("SELECT id FROM links WHERE id = ANY(:ids) ORDER BY id FOR UPDATE")
+_HOLD = text("SELECT id FROM links WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE")
 _COUNT = (
     update(links)
     .where(links.c.id == bindparam("link_id"))

@@ -34,7 +34,7 @@ from tradewind_agent.tuning.lone_controller import LoneController, basis_of
 from tradewind_agent.tuning.loop import Tuning
 from tradewind_agent.tuning.pace import Pace
 from tradewind_agent.tuning.sampling import Sampling
-from tradewind_agent.tuning.ticks import DecidedBy, change_line
+from tradewind_agent.tuning.ticks import DecidedBy, Tick, change_line
 
 TRANSFER = UUID(int=7)
 FILES, FILE_BYTES = 10_000, 1_000_000
@@ -212,7 +212,8 @@ def test_without_an_answer_the_same_controller_decides_here(error: Exception) ->
     assert sum("by this host alone" in line for line in story.said) == 1
 
 
-def test_a_sample_whose_answer_the_end_of_the_transfer_overtakes_is_kept() -> None:
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_sample_whose_answer_the_end_of_the_transfer_overtakes_is_kept_and_cannot_hold_it_up(is_kept: bool) -> None:
     asked, answered = threading.Event(), threading.Event()
 
     def waits(beat: Heartbeat) -> HeartbeatAnswer:
@@ -221,6 +222,14 @@ def test_a_sample_whose_answer_the_end_of_the_transfer_overtakes_is_kept() -> No
         return says(8)(beat)
 
     story = Story(Service(says(8), waits))
+    keep = story.live.keep
+
+    def keep_or_fail(tick: Tick) -> None:
+        if tick.heartbeat.sequence == 1 and not is_kept:
+            raise ValueError("a defect")
+        keep(tick)
+
+    story.live.keep = keep_or_fail  # type: ignore[method-assign]
 
     async def running() -> None:
         await story.tuning.begin(story.engine)

@@ -6,6 +6,7 @@ decision to this host, and a sample that cannot be made is left out.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
@@ -140,7 +141,8 @@ class Tuning:
             verdict = await self._asked(beat) or self._alone(beat)
         except asyncio.CancelledError:
             reason = "the transfer ended before the service had answered"
-            self._note_undecided(beat, now.elapsed_s, kind=DecisionKind.HOLD, reason=reason)
+            with suppress(Exception):  # which would take the place of the cancellation, and the loop go on
+                self._note_undecided(beat, now.elapsed_s, kind=DecisionKind.HOLD, reason=reason)
             raise
         self._follow(engine, beat, verdict, elapsed_s=now.elapsed_s)
 
