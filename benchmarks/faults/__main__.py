@@ -226,14 +226,11 @@ def failures(scene: Scene, uploaded: Sequence[bool]) -> list[str]:
 
 
 def late(results: Sequence[Mapping[str, Value]]) -> list[str]:
-    """Faults after which recommendations were away for too long, in words.
-
-    Not where every process of the API was killed: that takes as long as one takes to start, which is told apart.
-    """
+    """Faults after which recommendations were away for too long, in words."""
     return [
         f"recommendations were back {each['back_s']:.1f} s after {each['case']}"
         for each in results
-        if isinstance(each["back_s"], float) and each["back_s"] > LONGEST_BACK_S and each["case"] != EVERY_API_KILLED
+        if isinstance(each["back_s"], float) and each["back_s"] > LONGEST_BACK_S
     ]
 
 
@@ -246,7 +243,7 @@ def back_after(course: Course, *kinds: str) -> list[float]:
 def summary(course: Course, told: Ledger, scene: Scene, half: Sequence[str]) -> dict[str, Value]:
     """The figures to judge by."""
     copies = [copied for agent in scene.agents for copied in agent.copies]
-    back = back_after(course, *(course.kinds.keys() - {EVERY_API_KILLED}))
+    back = back_after(course, *course.kinds)
     return {
         "faults_injected": sum(course.kinds.values()),
         "kills": course.kills,
@@ -265,7 +262,9 @@ def summary(course: Course, told: Ledger, scene: Scene, half: Sequence[str]) -> 
         "transfers_interrupted": sum(not copied.is_good for copied in copies),
         "recommend_back_s_max": max(back, default=0.0),
         "recommend_back_s_median": statistics.median(back) if back else 0.0,
-        "recommend_back_after_every_api_s_max": max(back_after(course, EVERY_API_KILLED), default=0.0),
+        "recommend_back_from_others_s_max": max(
+            back_after(course, *(course.kinds.keys() - {EVERY_API_KILLED})), default=0.0
+        ),
         "looks_at_releases": scene.publications.looks,
         "half_published": len(half),
     }

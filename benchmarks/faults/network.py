@@ -61,7 +61,7 @@ class Network:
         self._send_to(NOBODYS_MAC, NOBODYS_MAC)
 
     def mend(self) -> None:
-        """What is sent arrives. Ends that were down and up again would need seconds to find each other."""
+        """What is sent arrives again."""
         self._send_to(OUR_MAC, THEIR_MAC)
 
     def _send_to(self, ours: str, theirs: str) -> None:

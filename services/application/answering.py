@@ -10,8 +10,9 @@ from services.application.enquiry import Enquiry, Offer
 from services.application.fresh_path import recommend_unseen
 from services.application.recommend import recommend_seen
 from services.application.served_model import ServedModel
+from services.application.shelf import NotInMemory
 from services.application.single_flight import SingleFlight
-from services.application.snapshot import NotInMemory, Snapshot, Snapshots
+from services.application.snapshot import Snapshot, Snapshots
 
 
 async def answer(

@@ -3,7 +3,6 @@
 import json
 
 from benchmarks.faults.__main__ import LONGEST_BACK_S, late
-from benchmarks.faults.kinds import EVERY_API_KILLED
 from benchmarks.faults.network import Network
 from benchmarks.faults.rows import ROWS_A_BATCH, batch, ids
 from benchmarks.faults.watching import ASK_EVERY_S, STEADY_S, Asked, Asking
@@ -50,5 +49,4 @@ def test_misses_before_the_end_of_a_fault_do_not_count():
 
 def test_a_fault_after_which_recommendations_stay_away_too_long_is_told():
     results = [{"case": "api killed", "back_s": LONGEST_BACK_S + 1}, {"case": "disk full", "back_s": LONGEST_BACK_S}]
-    results.append({"case": EVERY_API_KILLED, "back_s": LONGEST_BACK_S + 1})
     assert late(results) == ["recommendations were back 6.0 s after api killed"]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from services.application.chunk_choice import shared_duration_s
 from services.application.neighbours import OTHER_MOVER_DISTANCE
 from services.application.recommend import MAX_OCTAVES
-from services.application.snapshot import Index, NotInMemory, Shelf, Snapshot
+from services.application.shelf import NotInMemory, Shelf
+from services.application.snapshot import Index, Snapshot
 from tests.unit.enquiries import HTML, LEARNED, VIDEO, answer, enquiry
 from tests.unit.models import EMPTY_SNAPSHOT, LINK, PATH, leaf_model, snapshot
 from tradewind.dataset import ChunkKind, DataSet, SizeBin, split_by_bdp

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from services.application.assumed_load import AssumedLoad, LoadOrigin
-from services.application.snapshot import Shelf
+from services.application.shelf import Shelf
 from tests.unit.enquiries import HTML, LEARNED, VIDEO, answer, enquiry
 from tests.unit.models import LINK, PATH, snapshot
 from tradewind.dataset import ChunkKind, DataSet, SizeBin

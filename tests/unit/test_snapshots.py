@@ -7,7 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from services.application.learned import IndexedModel, StoredModel
-from services.application.snapshot import AHEAD_S, Index, NotInMemory, Snapshots
+from services.application.shelf import NotInMemory
+from services.application.snapshot import AHEAD_S, Index, Snapshots
 from tradewind.errors import Unavailable
 from tradewind.path import UNKNOWN_PATH
 from tradewind.transfer import LinkKey

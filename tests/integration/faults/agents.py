@@ -11,6 +11,7 @@ from uuid import UUID
 import httpx
 import pytest
 
+from benchmarks.beside import beside
 from tests.conditions import eventually
 from tests.integration.live_transfers import Transfer
 from tests.records import record
@@ -81,24 +82,21 @@ class Agent:
 @contextmanager
 def ticking(agents: Sequence[Agent]) -> Iterator[None]:
     """Let transfers run beside the block, each a tick after the other."""
-    stopping = threading.Event()
 
-    async def drive(agent: Agent) -> None:
-        while not stopping.is_set():
-            await agent.tick()
-            await asyncio.sleep(PACE_S)
-        agent.correspondence.leave()
+    def drive_all(stopping: threading.Event) -> None:
+        async def drive(agent: Agent) -> None:
+            while not stopping.is_set():
+                await agent.tick()
+                await asyncio.sleep(PACE_S)
+            agent.correspondence.leave()
 
-    async def drive_all() -> None:
-        await asyncio.gather(*map(drive, agents))
+        async def drive_each() -> None:
+            await asyncio.gather(*map(drive, agents))
 
-    thread = threading.Thread(target=asyncio.run, args=(drive_all(),))
-    thread.start()
-    try:
+        asyncio.run(drive_each())
+
+    with beside("agents", drive_all):
         yield
-    finally:
-        stopping.set()
-        thread.join()
 
 
 def agents_of(address: str, secret: str, folder: Path, count: int) -> Iterator[list[Agent]]:
