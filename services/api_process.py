@@ -1,49 +1,125 @@
-"""An API process: how each is started, and one of several that share a port.
+"""The API's processes: one that makes the others, which answer, and makes another at once for each that ends.
 
-Each of several listens there by itself (SO_REUSEPORT, Linux): the kernel spreads connections over those that are there,
-so that one that ends, or starts, keeps nobody waiting whom another can answer.
+It imports the application and forks: what answers is there within a moment, not after the seconds that importing takes
+on a busy machine, and all of them share the memory of what was imported. Each listens on the port by itself
+(SO_REUSEPORT, Linux): the kernel spreads connections over those that are there, so that one that ends, or starts, keeps
+nobody waiting whom another can answer. All of them end with the one that made them.
 """
 
 import gc
+import multiprocessing
+import os
+import signal
 import socket
 import sys
-from argparse import ArgumentParser
+import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from multiprocessing.process import BaseProcess
 
-HTTP = "services.api.arrival:BoundedHttp"
 APP = "services.app:app_from_environment"
+HTTP = "services.api.arrival:BoundedHttp"
 KEEP_ALIVE_S = 150  # longer than agents and proxies keep an idle connection: a request sent while we close it is lost
 STREAMS_END_S = 5  # pages that follow what goes on would keep a server from ending
 
+HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
+"""Signals that the making process takes one after the other, and never amid anything else."""
+
+SETTLED_S, PAUSE_S = 5.0, 0.5
+"""One that was killed sooner is followed by another after a pause, lest they take the machine."""
+
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Serve until told to stop; 0, or 1 for a start that failed."""
+    """Serve until told to stop; 0, or the exit code of one that ended by itself, after which the others end."""
     parser = ArgumentParser(prog="python -m services.api_process", description=__doc__)
     parser.add_argument("--app", default=APP, help="a factory, as uvicorn takes it")
+    parser.add_argument("--http", default=HTTP, help="of a connection, as uvicorn takes it")
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", required=True, type=int)
-    parser.add_argument("--forwarded-allow-ips", required=True, help="proxies that are believed")
+    parser.add_argument("--forwarded-allow-ips", default="127.0.0.1", help="proxies that are believed, by commas")
+    parser.add_argument("--processes", type=int, default=1, help="that answer; else 1")
     options = parser.parse_args(arguments)
-    gc.disable()  # little of what is imported becomes garbage; the application turns it on
-    import uvicorn  # noqa: PLC0415 -- ``services.serve`` takes the names above alone
+    signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
+    _import(options)
+    return Answering(options).run()
 
+
+def _import(options: Namespace) -> None:
+    """All that those who answer need, as garbage for nobody: little of it ends, and what is frozen stays shared."""
+    gc.disable()  # the application turns it on
+    from uvicorn.importer import import_from_string  # noqa: PLC0415 -- others take the names above alone
+
+    import_from_string(options.app)
+    import_from_string(options.http)
+    gc.freeze()
+
+
+class Answering:
+    """Those that answer, as children of this process."""
+
+    def __init__(self, options: Namespace) -> None:
+        self._options = options
+        self._context = multiprocessing.get_context("fork")  # while nothing here has threads or connections
+        self._since_s: dict[BaseProcess, float] = {}
+
+    def run(self) -> int:
+        """Until SIGTERM or SIGINT, or until one ends by itself."""
+        try:
+            for _ in range(self._options.processes):
+                self._start()
+            while signal.sigwait(HANDLED) == signal.SIGCHLD:
+                for code in self._ended():
+                    if code >= 0:
+                        return code
+                    self._start()
+            return 0
+        finally:
+            self._stop()
+
+    def _start(self) -> None:
+        process = self._context.Process(target=_answer, args=(self._options, os.getpid()))
+        process.start()
+        self._since_s[process] = time.monotonic()
+
+    def _ended(self) -> list[int]:
+        """Exit codes of those that have ended since one looked, negative by a signal."""
+        ended = [process for process in self._since_s if process.exitcode is not None]
+        lasted_s = [time.monotonic() - self._since_s.pop(process) for process in ended]
+        if ended and min(lasted_s) < SETTLED_S:
+            time.sleep(PAUSE_S)
+        return [process.exitcode for process in ended if process.exitcode is not None]
+
+    def _stop(self) -> None:
+        for process in self._since_s:
+            process.terminate()
+        for process in self._since_s:
+            process.join()
+
+
+def _answer(options: Namespace, parent: int) -> None:
+    """Be one of those that answer."""
+    import uvicorn  # noqa: PLC0415
+
+    from services.embedded.keeper import end_with_parent  # noqa: PLC0415
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all of a terminal; the parent asks in order
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HANDLED)
+    end_with_parent(parent, signal.SIGTERM)
     config = uvicorn.Config(
         options.app,
         factory=True,
         access_log=False,
         log_level="warning",
-        http=HTTP,
+        http=options.http,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=STREAMS_END_S,
         forwarded_allow_ips=options.forwarded_allow_ips,
     )
     config.load_app()
     server = uvicorn.Server(config)
-    try:
-        server.run(sockets=[shared_socket(options.host, options.port)])
-    except KeyboardInterrupt:
-        return 0
-    return 0 if server.started else 1
+    server.run(sockets=[shared_socket(options.host, options.port)])
+    if not server.started:
+        sys.exit(1)
 
 
 def shared_socket(host: str, port: int) -> socket.socket:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from services.api_process import APP, HTTP, KEEP_ALIVE_S, STREAMS_END_S
 from services.application.authenticate import Scope, sha256_of
 from services.bootstrap import Container, container
 from services.embedded.backends import Backends, backends
@@ -191,30 +190,14 @@ def commands(settings: Settings) -> Mapping[str, Sequence[str]]:
     """Return the service's processes, name → command."""
     schedule = settings.data_folder / "celerybeat-schedule"
     return {
-        **api_commands(settings),
+        "api": [
+            *(*PYTHON, "services.api_process", f"--forwarded-allow-ips={settings.proxies}"),
+            *(f"--host={settings.host}", f"--port={settings.port}", f"--processes={settings.api_workers}"),
+        ],
         "workers": [*CELERY, "worker", f"--queues={JOBS_QUEUE}", f"--concurrency={settings.task_workers}"],
         "journal": [*CELERY, "worker", f"--queues={JOURNAL_QUEUE}", "--hostname=journal@%h", "--concurrency=1"],
         "schedule": [*CELERY, "beat", f"--schedule={schedule}", "--pidfile="],
     }
-
-
-def api_commands(settings: Settings) -> Mapping[str, Sequence[str]]:
-    """Return the processes that answer requests: one, or several beside each other on one port."""
-    place = (
-        f"--forwarded-allow-ips={settings.proxies}",
-        *(f"--host={settings.host}", f"--port={settings.port}"),
-    )
-    if settings.api_workers > 1:
-        names = ("api", *(f"api {number}" for number in range(2, settings.api_workers + 1)))
-        return dict.fromkeys(names, (*PYTHON, "services.api_process", *place))
-    alone = [
-        *(*PYTHON, "uvicorn", APP, "--factory", "--no-access-log", "--log-level=warning", f"--http={HTTP}"),
-        f"--timeout-keep-alive={KEEP_ALIVE_S}",
-        f"--timeout-graceful-shutdown={STREAMS_END_S}",
-        *place,
-        "--workers=1",
-    ]
-    return {"api": alone}
 
 
 def worker_environments(settings: Settings) -> Mapping[str, Mapping[str, str]]:

@@ -27,7 +27,7 @@ from benchmarks.beside import beside
 from benchmarks.demo.stack import Started, started
 from benchmarks.faults.agents import UPLOADED, Agent, make_files
 from benchmarks.faults.disk import disk
-from benchmarks.faults.kinds import EVERY_API_KILLED, Fault, Scene, run
+from benchmarks.faults.kinds import WHOLE_API_KILLED, Fault, Scene, run
 from benchmarks.faults.ledger import Ledger, ledger_of
 from benchmarks.faults.network import Network, network
 from benchmarks.faults.service import API, JOURNAL, SCHEDULE, WORKERS, Service, service
@@ -74,7 +74,7 @@ def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/faults.json``; 1 where something that must hold did not."""
     parser = arguments(__doc__.partition("\n")[0])
     parser.add_argument("--only", default="", metavar="KIND", help="faults whose name has this in it")
-    parser.add_argument("--api-processes", type=int, default=2, help="on one port, of which one is killed; else 2")
+    parser.add_argument("--api-processes", type=int, default=2, help="that answer, of which one is killed; else 2")
     options = parser.parse_args(argv)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     rounds, others = (QUICK_ROUNDS, QUICK_OTHERS) if options.quick else (ROUNDS, OTHERS)
@@ -263,7 +263,7 @@ def summary(course: Course, told: Ledger, scene: Scene, half: Sequence[str]) -> 
         "recommend_back_s_max": max(back, default=0.0),
         "recommend_back_s_median": statistics.median(back) if back else 0.0,
         "recommend_back_from_others_s_max": max(
-            back_after(course, *(course.kinds.keys() - {EVERY_API_KILLED})), default=0.0
+            back_after(course, *(course.kinds.keys() - {WHOLE_API_KILLED})), default=0.0
         ),
         "looks_at_releases": scene.publications.looks,
         "half_published": len(half),

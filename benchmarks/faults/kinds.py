@@ -14,14 +14,15 @@ from benchmarks.faults.network import Network
 from benchmarks.faults.service import API, JOURNAL, POSTGRES, SCHEDULE, VALKEY, WORKERS, Service
 from benchmarks.faults.waiting import NeverCame, until
 from benchmarks.faults.watching import Publications
-from services.serve import api_commands
 
-KILLED = (POSTGRES, VALKEY, API, WORKERS, JOURNAL, SCHEDULE)
+KILLED = (POSTGRES, VALKEY, WORKERS, JOURNAL, SCHEDULE)
 AWAY_S = (0.5, 4.0)
 """Between a kill and the start anew: as fast as a supervisor is, and slower."""
 
-EVERY_API_KILLED = "kill every api"
-EVERY_API_AWAY_S = 1.0
+WHOLE_API_KILLED = "kill the whole api"
+"""With the process that makes those that answer anew."""
+
+WHOLE_API_AWAY_S = 1.0
 CUT_S = 6.0
 FULL_S = 8.0
 WRONG_S = 8.0
@@ -79,11 +80,14 @@ class Scene:
             begin = partial(self._kill_worker, part) if part == WORKERS else partial(self.service.kill, part)
             end = partial(self.service.bring_back, part)
             yield Fault(f"kill {part}", begin, draw.uniform(*AWAY_S), end, is_kill=True)
+        kill_api, ready = self.service.kill_one_that_answers, self.service.await_ready
+        yield Fault("kill api", partial(kill_api, draw), 0.0, ready, is_kill=True)
         agent = self.agents[number % len(self.agents)]
         yield Fault("kill agent", agent.kill, draw.uniform(*AWAY_S), agent.bring_back, is_kill=True)
 
     def _others(self) -> Iterator[Fault]:
-        yield Fault(EVERY_API_KILLED, self._kill_every_api, EVERY_API_AWAY_S, self._bring_back_every_api, is_kill=True)
+        kill, bring_back = partial(self.service.kill, API), partial(self.service.bring_back, API)
+        yield Fault(WHOLE_API_KILLED, kill, WHOLE_API_AWAY_S, bring_back, is_kill=True)
         yield Fault("sessions lost", self._lose_sessions, 1.0, partial(self.service.bring_back, VALKEY), is_kill=True)
         if self.network.namespace:
             yield Fault("network cut", self.network.cut, CUT_S, self.network.mend)
@@ -100,14 +104,6 @@ class Scene:
         with suppress(NeverCame):
             until(lambda: self.publications.building, "a refresh", patience_s=REFRESH_PATIENCE_S)
         self.service.kill(part)
-
-    def _kill_every_api(self) -> None:
-        for name in api_commands(self.service.settings):
-            self.service.kill(name)
-
-    def _bring_back_every_api(self) -> None:
-        self.service.start(*api_commands(self.service.settings))
-        until(self.service.is_ready, "the API to be ready")
 
     def _lose_sessions(self) -> None:
         self.service.kill(VALKEY)

@@ -1,6 +1,7 @@
 """The service as `./run serve` runs it, on durable servers of its own; each part may be killed and come back."""
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import prepare_database
 from services.processes import running
-from services.serve import api_commands, commands
+from services.serve import commands
 from services.settings import Settings
 
 POSTGRES, VALKEY = "postgres", "valkey"
@@ -94,6 +95,14 @@ class Service:
                 os.killpg(self.processes[name].pid, signal.SIGKILL)
                 self.processes.pop(name).wait()
 
+    def kill_one_that_answers(self, draw: random.Random) -> None:
+        """End one of the API's processes, which the one that made it makes anew."""
+        _kill([draw.choice(psutil.Process(self.processes[API].pid).children())])
+
+    def await_ready(self) -> None:
+        """Return when the API answers and has all that it needs."""
+        until(self.is_ready, "the API to be ready")
+
     def lose(self, name: str) -> None:
         """Remove what a killed Valkey has on disk."""
         assert name == VALKEY
@@ -108,7 +117,7 @@ class Service:
                 until(lambda: _revived(self.valkey), "Valkey to come back")
             case "api":
                 self.start(name, **variables)
-                until(self.is_ready, "the API to be ready")
+                self.await_ready()
             case _:
                 self.start(name, **variables)
 
@@ -148,6 +157,6 @@ def service(
         database_url = prepare_database(postgres.url())
         settings = Settings(host=host, data_folder=folder, port=free_port(), api_workers=api_processes)
         whole = Service(postgres, valkey, database_url, settings, stack, environment or {}, output)
-        whole.start(*parts, *(name for name in api_commands(settings) if name not in parts))
-        until(whole.is_ready, "the service to be ready")
+        whole.start(*parts)
+        whole.await_ready()
         yield whole

@@ -32,7 +32,6 @@ from benchmarks.load.crowd import COMPLETE, HEARTBEAT, RECOMMEND, SITES, UPLOAD,
 from benchmarks.load.memory import Memory
 from benchmarks.precedence import precedence
 from benchmarks.processes import Shared, cpu_s
-from services.api_process import APP
 from services.bootstrap import container
 from services.serve import PYTHON, commands, first_key
 
@@ -76,7 +75,7 @@ def main(argv: Sequence[str]) -> int:
     parser = report.arguments(__doc__.partition("\n")[0])
     parser.add_argument("--agents", type=int, help="simulated; else 1,000, or 200 with --quick")
     parser.add_argument("--seconds", type=float, help="measured; else 600, or 30 with --quick")
-    parser.add_argument("--api-processes", type=int, default=API_PROCESSES, help="on one port; else 2")
+    parser.add_argument("--api-processes", type=int, default=API_PROCESSES, help="that answer; else 2")
     options = parser.parse_args(argv)
     scale = QUICK if options.quick else FULL
     agents, seconds = options.agents or scale.agents, options.seconds or scale.seconds
@@ -162,9 +161,11 @@ def _cpu(whole: Service) -> dict[str, float]:
 
 
 def parts_of(whole: Service) -> dict[str, int]:
-    """The first process of every part."""
+    """The first process of every part; each of the API's that answers is one."""
     (valkey,) = psutil.Process(int((whole.valkey.folder / "keeper.lock").read_text())).children()
     processes = {name: process.pid for name, process in whole.processes.items()}
+    answering = psutil.Process(processes.pop(API)).children()
+    processes |= {f"{API} {number}": each.pid for number, each in enumerate(answering, 1)}
     return processes | {"postgres": whole.postgres.process_id, "valkey": valkey.pid}
 
 
@@ -174,7 +175,7 @@ def echo(whole: Service, key: str, agents: int, seconds: float) -> dict[str, Any
         whole.kill(part)
     as_served = commands(replace(whole.settings, api_workers=1))[API]
     whole.environment = {"TRADEWIND_CALLS": "off"}  # which would count an echo among the rarest calls
-    whole.instead = {API: ["benchmarks.api_app:app" if each == APP else each for each in as_served]}
+    whole.instead = {API: [*as_served, "--app=benchmarks.api_app:app"]}
     whole.bring_back(API)
     warm_s = ECHO_WARM_S + REALLY_ANSWERED * ECHO_FAST_TICK_S
     found, _ = crowd(

@@ -12,6 +12,7 @@ import pytest
 from tests.conditions import eventually
 from tests.ports import free_port
 
+COMMAND = (sys.executable, "-P", "-m", "services.api_process", "--host=127.0.0.1")
 REQUEST = b"GET /docs HTTP/1.1\r\nHost: api\r\n\r\n"
 
 
@@ -19,12 +20,8 @@ REQUEST = b"GET /docs HTTP/1.1\r\nHost: api\r\n\r\n"
 def ending(database_url: str, redis_url: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """A process of the API with the containers' protocol, and its port."""
     port = free_port()
-    command = (
-        *(sys.executable, "-P", "-m", "uvicorn", "services.app:app_from_environment", "--factory"),
-        f"--port={port}",
-    )
     process = subprocess.Popen(
-        (*command, "--log-level=warning", "--timeout-graceful-shutdown=5", "--http=services.api.draining:Draining"),
+        (*COMMAND, f"--port={port}", "--http=services.api.draining:Draining"),
         env=os.environ | {"DATABASE_URL": database_url, "REDIS_URL": redis_url},
     )
     try:
@@ -91,11 +88,12 @@ def test_connections_that_nobody_uses_do_not_keep_a_process_that_ends(ending):
 
 def test_wrong_settings_end_the_start_with_one_line():
     environment = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
-    command = (sys.executable, "-P", "-m", "uvicorn", "services.app:app_from_environment", "--factory", "--port=0")
     for given, told in (
         ({}, "api: DATABASE_URL: must be set"),
         ({"DATABASE_URL": "postgresql://db/x"}, "api: REDIS_URL: must be set"),
         ({"DATABASE_URL_FILE": "/nowhere"}, "api: DATABASE_URL_FILE: cannot read /nowhere: No such file or directory"),
     ):
-        ran = subprocess.run(command, env=environment | given, capture_output=True, text=True, check=False)
+        ran = subprocess.run(
+            (*COMMAND, "--port=0"), env=environment | given, capture_output=True, text=True, check=False
+        )
         assert (ran.returncode, ran.stderr.splitlines()) == (1, [told])

@@ -11,8 +11,6 @@ import pytest
 
 from services.api_process import shared_socket
 from services.processes import LONGEST_PAUSE_S, SETTLED_S, EndedAtOnce, running
-from services.serve import api_commands
-from services.settings import Settings
 
 IMPATIENT = ((signal.SIGTERM, 0.1), (signal.SIGQUIT, 0.1))
 OBEDIENT = "import signal; print('ready', flush=True); signal.pause()"
@@ -164,12 +162,6 @@ def test_a_process_that_ends_by_itself_later_is_started_again():
         processes["one"].wait()
         clock.now_s += SETTLED_S
         assert processes.revive() == {"one": 3}
-
-
-def test_several_processes_of_the_api_share_its_port(tmp_path):
-    several = api_commands(Settings(data_folder=tmp_path, api_workers=3))
-    assert list(several) == ["api", "api 2", "api 3"]
-    assert len(set(several.values())) == 1
 
 
 def test_who_comes_when_one_that_shares_a_port_has_ended_is_answered_by_another():

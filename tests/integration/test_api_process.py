@@ -1,0 +1,100 @@
+"""The API's processes: those that answer, and the one that makes them anew."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import httpx
+import psutil
+import pytest
+
+from tests.conditions import eventually
+from tests.ports import free_port
+
+PROCESSES = 2
+
+
+class Api:
+    """The processes, and where they answer."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        port = free_port()
+        self.address = f"http://127.0.0.1:{port}"
+        command = (*(sys.executable, "-P", "-m", "services.api_process"), "--host=127.0.0.1", f"--port={port}")
+        self.maker = subprocess.Popen(
+            (*command, f"--processes={PROCESSES}"), env=environment, start_new_session=True, stderr=subprocess.PIPE
+        )
+
+    def answering(self) -> list[psutil.Process]:
+        """Those that listen."""
+        made = psutil.Process(self.maker.pid).children()
+        return [
+            each
+            for each in made
+            if not is_gone(each) and any(place.status == psutil.CONN_LISTEN for place in each.net_connections())
+        ]
+
+    def all_answer(self) -> list[psutil.Process]:
+        """Those that should, once they do."""
+        return eventually(lambda: found if len(found := self.answering()) == PROCESSES else [])
+
+    def asked(self) -> int:
+        """The status of a simple answer, on a connection of its own."""
+        return httpx.get(f"{self.address}/healthz", timeout=20).status_code
+
+
+def is_gone(process: psutil.Process) -> bool:
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+
+
+@pytest.fixture
+def api(database_url: str, redis_url: str) -> Iterator[Api]:
+    started = Api(os.environ | {"DATABASE_URL": database_url, "REDIS_URL": redis_url})
+    try:
+        yield started
+    finally:
+        if started.maker.poll() is None:
+            os.killpg(started.maker.pid, signal.SIGKILL)
+        started.maker.communicate()
+
+
+def test_another_is_made_for_one_that_was_killed_and_nobody_waits_meanwhile(api):
+    first, second = api.all_answer()
+    first.kill()
+    eventually(lambda: is_gone(first))
+    assert [api.asked() for _ in range(10)] == [200] * 10
+    (made,) = set(api.all_answer()) - {second}
+    assert made != first
+
+
+def test_all_of_them_killed_are_made_anew(api):
+    killed = api.all_answer()
+    for each in killed:
+        each.kill()
+    eventually(lambda: all(map(is_gone, killed)))
+    assert not set(api.all_answer()) & set(killed)
+    assert api.asked() == 200
+
+
+def test_all_end_in_order_when_told_to(api):
+    made = api.all_answer()
+    api.maker.send_signal(signal.SIGTERM)
+    _, said = api.maker.communicate(timeout=30)
+    assert (api.maker.returncode, said) == (0, b"")
+    assert all(map(is_gone, made))
+
+
+def test_none_is_left_when_the_one_that_made_them_was_killed(api):
+    made = api.all_answer()
+    api.maker.kill()
+    eventually(lambda: all(map(is_gone, made)))
+
+
+def test_one_that_ends_by_itself_ends_all_with_what_it_says():
+    without = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
+    api = Api(without)
+    _, said = api.maker.communicate(timeout=60)
+    assert api.maker.returncode == 1
+    assert set(said.decode().splitlines()) == {"api: DATABASE_URL: must be set"}
