@@ -76,6 +76,18 @@ def write(
     return path
 
 
+def judge(summary: Mapping[str, Value], at_most: Mapping[str, float]) -> int:
+    """Say which figures are above what they may be, and what was not measured; an exit code, 1 for any of them."""
+    wrong = [
+        f"{name} {_cell(value)}, {_cell(bound)} at most"
+        for name, bound in at_most.items()
+        if not isinstance(value := summary.get(name), int | float) or value > bound
+    ]
+    for each in wrong:
+        print(f"MISSED  {each}")
+    return 1 if wrong else 0
+
+
 def commit() -> str:
     """Return the commit measured, with `-dirty` for uncommitted changes; `unknown` outside a checkout."""
     answer = subprocess.run(

@@ -9,11 +9,10 @@ from uuid import UUID
 from services.application.assumed_load import AssumedLoad
 from services.application.served_model import ServedLeaf, ServedModel
 
-MAX_MODELS = 2_000
-"""Models kept in memory; about 0.3 MB each."""
+MAX_LEAVES = 1_000
+"""Leaves of models kept in memory; 0.25 MB each, 0.4 MB once everything was asked of it. A model has one to a dozen."""
 
-
-MAX_SHIFTED = 2_000
+MAX_SHIFTED = 500
 """Leaves under another load than their median kept in memory; 30 kB each, 0.6 MB where agreements were solved anew."""
 
 
@@ -26,11 +25,18 @@ class NotInMemory(Exception):
 
 
 class Shelf:
-    """Models and shifted leaves in memory, the least recently used given up first; safe to use from several threads."""
+    """Models and shifted leaves in memory, the least recently used given up first; safe to use from several threads.
 
-    def __init__(self, capacity: int = MAX_MODELS, shifted: int = MAX_SHIFTED) -> None:
+    Parameters
+    ----------
+    capacity : leaves of models; the model that was put last is kept even if it has more.
+    shifted : leaves under another load.
+    """
+
+    def __init__(self, capacity: int = MAX_LEAVES, shifted: int = MAX_SHIFTED) -> None:
         self._capacity = capacity
         self._models: OrderedDict[UUID, ServedModel] = OrderedDict()
+        self._leaves = 0
         self._shifted_capacity = shifted
         self._shifted: OrderedDict[tuple[ServedLeaf, float], ServedLeaf] = OrderedDict()
         self._lock = threading.Lock()
@@ -50,15 +56,23 @@ class Shelf:
 
     def put(self, model_id: UUID, model: ServedModel) -> None:
         with self._lock:
+            self._take(model_id)
             self._models[model_id] = model
-            if len(self._models) > self._capacity:
-                self._models.popitem(last=False)
+            self._leaves += len(model.leaves)
+            while self._leaves > self._capacity and len(self._models) > 1:
+                self._take(next(iter(self._models)))
+
+    def _take(self, model_id: UUID) -> Sequence[ServedLeaf]:
+        """Take a model off the shelf, if it is there: its leaves."""
+        model = self._models.pop(model_id, None)
+        leaves = () if model is None else model.leaves
+        self._leaves -= len(leaves)
+        return leaves
 
     def give_up(self, model_ids: Collection[UUID]) -> None:
         """Models that a newer release has replaced, with their shifted leaves; who still asks fetches them anew."""
         with self._lock:
-            models = [self._models.pop(each) for each in model_ids if each in self._models]
-            leaves = {leaf for model in models for leaf in model.leaves}
+            leaves = {leaf for each in model_ids for leaf in self._take(each)}
             for key in [key for key in self._shifted if key[0] in leaves]:
                 del self._shifted[key]
 

@@ -18,7 +18,7 @@ from services.application.live_shares import HeldShares
 from services.application.neighbours import Neighbourhood, by_mover
 from services.application.price_list import NO_PRICES, NO_SCHEDULE, PriceList, PublishedBook, Schedule
 from services.application.served_model import ServedModel
-from services.application.shelf import MAX_MODELS, NotInMemory, Shelf
+from services.application.shelf import MAX_LEAVES, NotInMemory, Shelf
 from services.application.tuning_sessions import Claim
 from tradewind.errors import Unavailable
 from tradewind.path import UNKNOWN_PATH, Path
@@ -158,7 +158,7 @@ class Snapshots:
     load_index : of a tenant, from the store.
     load_model : one model of a tenant, from the store.
     monotonic : seconds of a clock that never goes back.
-    capacity : models kept in memory, of all tenants together.
+    capacity : leaves of models kept in memory, of all tenants together.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Snapshots:
         monotonic: Callable[[], float],
         *,
         fresh_for_s: float = 30.0,
-        capacity: int = MAX_MODELS,
+        capacity: int = MAX_LEAVES,
     ) -> None:
         self._load_index = load_index
         self._load_model = load_model

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from benchmarks.report import arguments, table, write
+from benchmarks.report import arguments, judge, table, write
 
 BEGAN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
@@ -54,3 +54,11 @@ def test_a_data_folder_that_is_missing_is_told_at_once(capsys):
 def test_several_data_folders_may_be_given(tmp_path):
     parsed = arguments("compares").parse_args(["--quick", "--data", str(tmp_path), str(tmp_path), "--seed", "7"])
     assert (parsed.quick, parsed.data, parsed.seed) == (True, [tmp_path, tmp_path], 7)
+
+
+def test_figures_above_their_bounds_and_those_not_measured_are_told(capsys):
+    bounds = {"p99_ms": 50.0, "error_rate": 0.0, "growth_exponent": 1.05}
+    assert judge({"p99_ms": 50.0, "error_rate": 0, "growth_exponent": 0.88}, bounds) == 0
+    assert capsys.readouterr().out == ""
+    assert judge({"p99_ms": 50.1, "error_rate": 0.0}, bounds) == 1
+    assert capsys.readouterr().out == "MISSED  p99_ms 50.1, 50 at most\nMISSED  growth_exponent –, 1.05 at most\n"

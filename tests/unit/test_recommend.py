@@ -48,8 +48,8 @@ def test_a_model_that_is_not_in_memory_is_asked_for_by_name():
 
 
 def test_the_shelf_gives_up_what_was_not_used_for_longest():
-    shelf = Shelf(capacity=2)
     model = LEARNED.model(LEARNED.index.models[LINK])
+    shelf = Shelf(capacity=2 * len(model.leaves))
     first, second, third = uuid4(), uuid4(), uuid4()
     shelf.put(first, model)
     shelf.put(second, model)
@@ -58,6 +58,25 @@ def test_the_shelf_gives_up_what_was_not_used_for_longest():
     assert shelf.get(first) is model
     with pytest.raises(NotInMemory):
         shelf.get(second)
+
+
+def test_a_model_that_is_put_again_takes_no_more_of_the_shelf():
+    model = LEARNED.model(LEARNED.index.models[LINK])
+    shelf = Shelf(capacity=2 * len(model.leaves))
+    first, second = uuid4(), uuid4()
+    for each in (first, second, second, second):
+        shelf.put(each, model)
+    assert shelf.get(first) is shelf.get(second) is model
+
+
+def test_a_model_with_more_leaves_than_the_shelf_has_room_for_is_there_alone():
+    model = LEARNED.model(LEARNED.index.models[LINK])
+    shelf = Shelf(capacity=1)
+    first, second = uuid4(), uuid4()
+    shelf.put(first, model)
+    shelf.put(second, replace(model, leaves=2 * model.leaves))
+    assert len(shelf.get(second).leaves) == 2 * len(model.leaves)
+    assert not shelf.has(first)
 
 
 def test_an_alias_leads_to_the_same_link():
