@@ -116,15 +116,8 @@ class Scene:
             self.service.bring_back(part)
 
     def _wrong_clock(self, part: str, wrong_s: float) -> Fault:
-        def begin() -> None:
-            self.service.kill(part)
-            self.service.bring_back(part, **clock.wrong_by(wrong_s))
-
-        def end() -> None:
-            self.service.kill(part)
-            self.service.bring_back(part)
-
-        return Fault(f"clock of {part} {wrong_s / 3600:+.0f} h", begin, WRONG_S, end)
+        begin = partial(self.service.restart, part, **clock.wrong_by(wrong_s))
+        return Fault(f"clock of {part} {wrong_s / 3600:+.0f} h", begin, WRONG_S, partial(self.service.restart, part))
 
     def _wrong_agents(self) -> Fault:
         """Copies of two agents that begin from now on tell wrong times, one of the future, one of the past."""

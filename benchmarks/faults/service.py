@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -97,7 +97,24 @@ class Service:
 
     def kill_one_that_answers(self, draw: random.Random) -> None:
         """End one of the API's processes, which the one that made it makes anew."""
-        _kill([draw.choice(psutil.Process(self.processes[API].pid).children())])
+        _kill([draw.choice(self._answering())])
+
+    def restart(self, name: str, **variables: str) -> None:
+        """End a part and start it with ``variables``; the API as an upgrade does, once the new one answers."""
+        if name != API:
+            self.kill(name)
+            self.bring_back(name, **variables)
+            return
+        before = self.processes.pop(API)
+        self.start(API, **variables)
+        until(lambda: len(self._answering()) == self.settings.api_workers, "the new API to listen")
+        os.killpg(before.pid, signal.SIGKILL)
+        before.wait()
+
+    def _answering(self) -> list[psutil.Process]:
+        """Those of the API that listen."""
+        made = psutil.Process(self.processes[API].pid).children()
+        return [each for each in made if _listens(each)]
 
     def await_ready(self) -> None:
         """Return when the API answers and has all that it needs."""
@@ -128,6 +145,12 @@ def _revived(server: EmbeddedPostgres | EmbeddedValkey) -> bool:
         return server.revive()
     except CannotStart:
         return False
+
+
+def _listens(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return any(each.status == psutil.CONN_LISTEN for each in process.net_connections("tcp"))
+    return False
 
 
 def _kill(processes: Sequence[psutil.Process]) -> None:
