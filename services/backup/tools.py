@@ -27,7 +27,9 @@ def forget_log_before(segment: str, log: Path) -> None:
 
 
 def follow_log(url: str, into: Path) -> None:
-    """Become the program that writes the server's log down as it comes, until it is ended.
+    """Become the program that writes the server's log down as it comes, until it is ended or loses the server.
+
+    Who supervises it starts it again, with the password of then.
 
     Raises
     ------
@@ -35,7 +37,7 @@ def follow_log(url: str, into: Path) -> None:
     """
     _run("pg_receivewal", f"--slot={SLOT}", "--create-slot", "--if-not-exists", url=url)
     program = installed_program("pg_receivewal")
-    options = [f"--directory={into}", f"--slot={SLOT}", "--synchronous", *_place(url)]
+    options = [f"--directory={into}", f"--slot={SLOT}", "--synchronous", "--no-loop", *_place(url)]
     os.execve(program, [str(program), *options], _environment(url))  # noqa: S606 - signals then reach it directly
 
 

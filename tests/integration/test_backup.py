@@ -153,3 +153,15 @@ def test_without_an_administrator_there_is_nothing_to_copy_with(tmp_path, monkey
     monkeypatch.setenv("TRADEWIND_DATA", str(tmp_path / "data"))
     assert main(["make", str(tmp_path / "backups")]) == 2
     assert capsys.readouterr().err.startswith("backup: TRADEWIND_DATA: no service has kept its data")
+
+
+def test_who_follows_ends_when_the_server_lets_go_of_it(folder, postgres, admin_database_url, monkeypatch):
+    monkeypatch.setenv("TRADEWIND_ADMIN_DATABASE_URL", postgres.url())
+    with psycopg.connect(admin_database_url, autocommit=True) as admin:
+        with subprocess.Popen([*FOLLOW, folder / "backups"], stderr=subprocess.PIPE) as process:
+            eventually(lambda: admin.execute(IS_WRITTEN_DOWN).fetchone())
+            admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_replication")
+            _, told = process.communicate(timeout=60)
+        admin.execute("SELECT pg_drop_replication_slot('tradewind_backup')")
+    assert process.returncode == 1
+    assert told.endswith(b"pg_receivewal: error: disconnected\n")

@@ -16,6 +16,7 @@ from services.api.arrival import BoundedHttp
 from services.api.draining import IDLE_DRAIN_S, Draining
 from services.api_process import KEEP_ALIVE_S, STREAMS_END_S
 from services.embedded.postgres import DATABASE, INITDB_OPTIONS
+from services.persistence.engine import MAX_OVERFLOW, POOL_SIZE
 from services.persistence.roles import APP
 from services.serve import commands
 from services.settings import Settings
@@ -318,3 +319,24 @@ def test_the_image_is_built_from_every_package_and_from_hashes():
     let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[:1] == "!"}
     assert copied <= let_in
     assert "--require-hashes" in DOCKERFILE
+
+
+def number_in(command, setting):
+    return int(re.search(rf"{setting}[= ](\d+)", str(command))[1])
+
+
+def test_connections_suffice_for_eight_containers_of_the_api_and_four_workers():
+    api, worker, journal = POOL_SIZE + MAX_OVERFLOW, 8, 4
+    allowed = number_in(SERVICES["postgres"]["command"], "max_connections")
+    assert 8 * api + 4 * worker + journal <= allowed, "docs/operations.md tells so many"
+
+
+def test_redis_refuses_to_write_before_the_kernel_kills_it():
+    memory = SERVICES["redis"]["mem_limit"]
+    assert memory == "1g"
+    assert number_in(SERVICES["redis"]["command"], "maxmemory") < 0.75 * 1024
+    assert "noeviction" in str(SERVICES["redis"]["command"])
+
+
+def test_no_container_fills_the_disk_with_its_log():
+    assert all(each["logging"]["options"].keys() == {"max-size", "max-file"} for each in SERVICES.values())
