@@ -32,7 +32,8 @@ HOURS = 60
 class Case(NamedTuple):
     """Series, a value or a slope a minute, that an alert is about; the fewer or smaller ``quiet`` ones are no alert.
 
-    ``labels`` : of the alert, beside its severity. ``minutes`` : from the first sample until one looks.
+    ``labels`` : of the alert, beside its severity. ``minutes`` : from the first sample until one looks; no
+    fewer than Prometheus waits for.
     """
 
     firing: dict[str, str]
@@ -64,7 +65,7 @@ def answered(slow: float) -> dict[str, str]:
     return {of(name, route=route, le=le): rising(a_minute) for le, a_minute in counts.items()}
 
 
-SERVICE, WORKER = of("up", job="tradewind-service"), of("up", job="tradewind-worker")
+SERVICE, WORKER, JOURNAL = (of("up", job=f"tradewind-{job}") for job in ("service", "worker", "journal"))
 AGREEMENTS, RECOMMENDATIONS = "tradewind_agreements_total", "tradewind_recommendations_total"
 TASKS, HEARTBEATS = "tradewind_task_seconds_count", "tradewind_heartbeats_total"
 GATE, FITS = "tradewind_gate_failures_total", of("tradewind_fit_seconds_count", outcome="fitted")
@@ -79,7 +80,8 @@ CASES = {
         {"part": "redis"},
     ),
     "ProcessIsAway": Case({WORKER: steady(0)}, {WORKER: steady(1)}, {"job": "tradewind-worker"}),
-    "NoWorker": Case({SERVICE: steady(1)}, {WORKER: steady(1)}),
+    "NoWorker": Case({JOURNAL: steady(1)}, {WORKER: steady(1)}),
+    "NoJournal": Case({WORKER: steady(1)}, {JOURNAL: steady(1)}),
     "RequestsFail": Case(
         pairs("tradewind_requests_total", "status", ("200", 98), ("503", 2)),
         pairs("tradewind_requests_total", "status", ("404", 199), ("503", 1)),
@@ -116,9 +118,10 @@ CASES = {
         {"tradewind_last_sweep_time_seconds": steady(0)}, {"tradewind_last_sweep_time_seconds": rising(60)}
     ),
     "TasksFail": Case(
-        {of(TASKS, task="fit", outcome="failed"): rising(1)},
-        {of(TASKS, task="fit", outcome="retried"): rising(1)},
+        {of(TASKS, task="fit", outcome="failed"): "0+0x60 1+0"},  # once, as a worker counts it
+        {of(TASKS, task="fit", outcome="retried"): "0+0x60 1+0", of(TASKS, task="fit", outcome="failed"): steady(0)},
         {"task": "fit"},
+        70,
     ),
     "ExportsAreLate": Case(
         {"tradewind_days_to_export": steady(1)},
@@ -133,6 +136,14 @@ CASES = {
         49 * HOURS,
     ),
 }
+
+WHERE_NOBODY_BEGAN = {
+    "SweepStopped": Case({WORKER: steady(1)}, {"tradewind_last_sweep_time_seconds": rising(60)}),
+}
+"""As after a start whose ``beat`` never came up: there is no series to be late."""
+
+LONG = 6 * HOURS
+"""A course of this many minutes or more is judged every ten of them, which is a sixth of the time; others every one."""
 
 
 def promtool(*arguments: object, text: str | None = None) -> None:
@@ -153,25 +164,34 @@ def promtool(*arguments: object, text: str | None = None) -> None:
 
 def test_each_alert_fires_for_what_it_is_about_and_not_a_little_before_it(tmp_path: Path) -> None:
     assert CASES.keys() == ALERTS.keys()
-    tests = [
-        _rule_test(alert, series, case, fires=series is case.firing)
-        for alert, case in CASES.items()
-        for series in (case.firing, case.quiet)
-    ]
-    program = tmp_path / "tests.yml"
-    program.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": "10m", "tests": tests}))
-    promtool("test", "rules", program)
+    cases = [*CASES.items(), *WHERE_NOBODY_BEGAN.items()]
+    for every, judged in (
+        ("1m", [(alert, case) for alert, case in cases if case.minutes < LONG]),
+        ("10m", [(alert, case) for alert, case in cases if case.minutes >= LONG]),
+    ):
+        tests = [_rule_test(*of_one, fires=fires) for of_one in judged for fires in (True, False)]
+        program = tmp_path / f"tests-{every}.yml"
+        program.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": every, "tests": tests}))
+        promtool("test", "rules", program)
 
 
-def _rule_test(alert: str, series: dict[str, str], case: Case, *, fires: bool) -> dict[str, Any]:
-    rule = ALERTS[alert]
+def _rule_test(alert: str, case: Case, *, fires: bool) -> dict[str, Any]:
+    """Nothing fires before the time that the rule waits for."""
+    rule, series = ALERTS[alert], case.firing if fires else case.quiet
     expected = {"exp_labels": {**case.labels, **rule["labels"]}, "exp_annotations": rule["annotations"]}
+    looks = {_minutes(rule["for"]) - 1: [], case.minutes: [expected] * fires}
     return {
         "name": alert,
         "interval": "1m",
         "input_series": [{"series": name, "values": f"{values}x{case.minutes}"} for name, values in series.items()],
-        "alert_rule_test": [{"eval_time": f"{case.minutes}m", "alertname": alert, "exp_alerts": [expected] * fires}],
+        "alert_rule_test": [
+            {"eval_time": f"{minute}m", "alertname": alert, "exp_alerts": alerts} for minute, alerts in looks.items()
+        ],
     }
+
+
+def _minutes(duration: str) -> int:
+    return int(duration[:-1]) * {"m": 1, "h": HOURS, "d": 24 * HOURS}[duration[-1]]
 
 
 def test_the_configuration_of_prometheus_is_one() -> None:
