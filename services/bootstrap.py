@@ -28,6 +28,7 @@ from services.application.pending_sign_ins import ShortMemory
 from services.application.ports import Clock
 from services.application.query_warehouse import QueryLimits, StoredLogin, login_for_queries
 from services.application.rate_limits import CallLimits, RateLimits, Refused
+from services.application.refused_sign_ins import RefusedSignIn, RefusedSignIns
 from services.application.single_flight import SingleFlight
 from services.application.single_sign_on import Provider, SignOnRules
 from services.application.snapshot import Snapshots
@@ -131,6 +132,7 @@ class Container:
     log: FilteringBoundLogger
     body_limits: BodyLimits
     passwords: Passwords
+    refused_sign_ins: RefusedSignIns
     pending_sign_ins: ShortMemory
     options: Options
     readiness: Readiness
@@ -194,6 +196,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             log=log,
             body_limits=BodyLimits(),
             passwords=Passwords(),
+            refused_sign_ins=RefusedSignIns(partial(_tell_refused_sign_in, log)),
             pending_sign_ins=RedisMemory(client),
             options=options,
             readiness=Readiness((store.require_ready,), log, spared=(partial(require_redis, client),)),
@@ -231,6 +234,10 @@ def _tell_refused(log: FilteringBoundLogger, refused: Refused) -> None:
         limit=refused.limit,
         calls=refused.calls,
     )
+
+
+def _tell_refused_sign_in(log: FilteringBoundLogger, refused: RefusedSignIn) -> None:
+    log.warning(Event.SIGN_IN_REFUSED, **refused._asdict())
 
 
 def _tell_unshared(log: FilteringBoundLogger, error: Exception) -> None:

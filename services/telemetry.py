@@ -89,6 +89,7 @@ class Metrics:
     rows_accepted: Counter
     rows_rejected: Counter
     calls_refused: Counter
+    sign_ins_refused: Counter
     recommended: Mapping[str, Counter]
     """By where the recommendation comes from."""
 
@@ -114,6 +115,9 @@ class Metrics:
             requests=Counter("tradewind_requests", "Answers.", ["method", "route", "status"], registry=registry),
             calls_refused=Counter(
                 "tradewind_calls_refused", "Calls of keys that call too often, by kind.", ["kind"], registry=registry
+            ),
+            sign_ins_refused=Counter(
+                "tradewind_sign_ins_refused", "Attempts to sign in that were refused.", registry=registry
             ),
             rows_accepted=Counter("tradewind_rows_accepted", "Transfer records stored.", registry=registry),
             rows_rejected=Counter("tradewind_rows_rejected", "Transfer records put in quarantine.", registry=registry),
