@@ -31,9 +31,9 @@ from benchmarks.server_time import Service, Took
 from services.application.passwords import Passwords
 from services.application.roll_up import RollUp
 from services.application.users import ROLES
-from services.bootstrap import SystemClock
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import Store
+from services.system_clock import SystemClock
 
 TURNS_BETWEEN_NEW_ROWS = 5
 ROWS_A_TIME = 100

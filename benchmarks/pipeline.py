@@ -28,7 +28,7 @@ from benchmarks.workload import ndjson_lines
 from services.application.ingest_logs import LogBatch, ingest_logs
 from services.application.jobs import Event, RefreshModels
 from services.application.log_lines import BodyLimits, Encoding, UploadedBody
-from services.bootstrap import Container, SystemClock, container
+from services.bootstrap import Container, container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.store import Store, prepare_database
@@ -36,6 +36,7 @@ from services.processes import running
 from services.queue.dispatcher import job_publisher
 from services.serve import commands
 from services.settings import Settings
+from services.system_clock import SystemClock
 
 ROWS_A_LINK = 5_000
 WORKERS = 2

@@ -164,7 +164,12 @@ def create_app(parts: Container, closing: ExitStack | None = None) -> FastAPI:
         parts.notices.start()
         following = [
             asyncio.create_task(task)
-            for task in (parts.live_shares.follow(), parts.quotes.follow(), parts.rate_limits.follow())
+            for task in (
+                parts.live_shares.follow(),
+                parts.quotes.follow(),
+                parts.rate_limits.follow(),
+                parts.refused_sign_ins.follow(),
+            )
         ]
         try:
             yield

@@ -4,10 +4,8 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -20,7 +18,6 @@ from structlog.typing import FilteringBoundLogger
 from services.application.audit import SERVICE
 from services.application.authenticate import Keyring
 from services.application.compression import Histories
-from services.application.jobs import KeyChanged, LimitsChanged, Notice, PricesChanged, ReleaseChanged
 from services.application.live_shares import LiveShares
 from services.application.log_lines import BodyLimits
 from services.application.passwords import Passwords
@@ -28,6 +25,7 @@ from services.application.pending_sign_ins import ShortMemory
 from services.application.ports import Clock
 from services.application.query_warehouse import QueryLimits, StoredLogin, login_for_queries
 from services.application.rate_limits import CallLimits, RateLimits, Refused
+from services.application.refused_sign_ins import RefusedSignIn, RefusedSignIns
 from services.application.single_flight import SingleFlight
 from services.application.single_sign_on import Provider, SignOnRules
 from services.application.snapshot import Snapshots
@@ -44,22 +42,16 @@ from services.queue.sessions import RedisSessions
 from services.queue.shared_rates import RedisLevels
 from services.queue.short_memory import RedisMemory
 from services.readiness import Readiness, require_redis
+from services.renewals import Renewals, listener
+from services.system_clock import SystemClock
 from services.telemetry import Event, Metrics, logger
 from services.tracing import Tracing
-from tradewind.errors import TradewindError
 
 if TYPE_CHECKING:
     from services.oidc import OpenIdProvider
 
 SESSION_PATIENCE_S = 1.0
 """How long a heartbeat waits for a store of sessions that does not answer, before it is answered without."""
-
-
-class SystemClock:
-    """The machine's clock, in UTC."""
-
-    def now(self) -> datetime:
-        return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +123,7 @@ class Container:
     log: FilteringBoundLogger
     body_limits: BodyLimits
     passwords: Passwords
+    refused_sign_ins: RefusedSignIns
     pending_sign_ins: ShortMemory
     options: Options
     readiness: Readiness
@@ -187,13 +180,14 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             tuner=Tuner(sessions),
             live_shares=LiveShares(sessions, snapshots.capped, partial(_tell_failed_look, log)),
             quotes=QuoteRecorder(session_client, partial(_tell_waiting_quotes, log)),
-            notices=_listener(client, keyring, _Renewals(snapshots, log, closing), log),
+            notices=listener(client, keyring, Renewals(snapshots, log, closing), log),
             clock=SystemClock(),
             metrics=Metrics.create(),
             watch=_watch(options, store, client),
             log=log,
             body_limits=BodyLimits(),
             passwords=Passwords(),
+            refused_sign_ins=RefusedSignIns(partial(_tell_refused_sign_in, log)),
             pending_sign_ins=RedisMemory(client),
             options=options,
             readiness=Readiness((store.require_ready,), log, spared=(partial(require_redis, client),)),
@@ -233,6 +227,10 @@ def _tell_refused(log: FilteringBoundLogger, refused: Refused) -> None:
     )
 
 
+def _tell_refused_sign_in(log: FilteringBoundLogger, refused: RefusedSignIn) -> None:
+    log.warning(Event.SIGN_IN_REFUSED, **refused._asdict())
+
+
 def _tell_unshared(log: FilteringBoundLogger, error: Exception) -> None:
     log.error(Event.CALLS_NOT_SHARED, exc_info=error)
 
@@ -253,46 +251,3 @@ def _query_login(store: Store) -> Callable[[UUID, bool], StoredLogin]:
         return login_for_queries(tenant_id, actor=SERVICE, units=units, clock=SystemClock(), anew=anew)
 
     return login
-
-
-class _Renewals:
-    """Snapshots whose release is another one are renewed in a thread of their own, one after the other."""
-
-    def __init__(self, snapshots: Snapshots, log: FilteringBoundLogger, closing: ExitStack) -> None:
-        self.snapshots = snapshots
-        self._log = log
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="renewals")
-        closing.callback(self._thread.shutdown, cancel_futures=True)
-
-    def renew(self, tenant_id: UUID) -> None:
-        """Soon; a snapshot that cannot be renewed is read when somebody asks."""
-        self._thread.submit(self._renew, tenant_id)
-
-    def _renew(self, tenant_id: UUID) -> None:
-        try:
-            self.snapshots.renew(tenant_id)
-        except TradewindError:
-            self.snapshots.forget(tenant_id)
-        except Exception:  # noqa: BLE001  # nobody waits for it
-            self.snapshots.forget(tenant_id)
-            self._log.exception(Event.NOTICE_FAILED)
-
-
-def _listener(client: redis.Redis, keyring: Keyring, renewals: _Renewals, log: FilteringBoundLogger) -> NoticeListener:
-    """Has the process forget what other processes have changed."""
-    snapshots = renewals.snapshots
-
-    def on_notice(notice: Notice) -> None:
-        match notice:
-            case KeyChanged():
-                keyring.forget(notice.key_id)
-            case ReleaseChanged():
-                renewals.renew(notice.tenant_id)
-            case LimitsChanged() | PricesChanged():
-                snapshots.forget(notice.tenant_id)
-
-    def on_subscribed() -> None:
-        keyring.forget_all()
-        snapshots.forget_all()
-
-    return NoticeListener(client, on_notice=on_notice, on_subscribed=on_subscribed, log=log)

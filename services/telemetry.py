@@ -3,13 +3,16 @@
 Event names are listed here, so that a search for one finds every place that says it, and dashboards can rely on them.
 """
 
+import math
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self, TextIO
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Histogram, Metric
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from structlog.tracebacks import ExceptionDictTransformer
@@ -89,6 +92,8 @@ class Metrics:
     rows_accepted: Counter
     rows_rejected: Counter
     calls_refused: Counter
+    sign_ins_refused: Counter
+    upload_disk_free: Gauge
     recommended: Mapping[str, Counter]
     """By where the recommendation comes from."""
 
@@ -115,6 +120,10 @@ class Metrics:
             calls_refused=Counter(
                 "tradewind_calls_refused", "Calls of keys that call too often, by kind.", ["kind"], registry=registry
             ),
+            sign_ins_refused=Counter(
+                "tradewind_sign_ins_refused", "Attempts to sign in that were refused.", registry=registry
+            ),
+            upload_disk_free=_upload_disk_free(registry),
             rows_accepted=Counter("tradewind_rows_accepted", "Transfer records stored.", registry=registry),
             rows_rejected=Counter("tradewind_rows_rejected", "Transfer records put in quarantine.", registry=registry),
             recommended={source: recommendations.labels(source) for source in AnswerSource},
@@ -141,6 +150,24 @@ def _agreements(registry: CollectorRegistry) -> Counter:
     return counter
 
 
+def _upload_disk_free(registry: CollectorRegistry) -> Gauge:
+    gauge = Gauge(
+        "tradewind_upload_disk_free_ratio",
+        "Share that is free of the disk on which uploads are put aside.",
+        registry=registry,
+    )
+    gauge.set_function(_free_share)
+    return gauge
+
+
+def _free_share() -> float:
+    try:
+        disk = shutil.disk_usage(tempfile.gettempdir())
+    except OSError:
+        return math.nan
+    return disk.free / disk.total
+
+
 class StateMetrics(Collector):
     """The state of the service as metrics; what could not be asked has no sample, and ``tradewind_watched`` says so."""
 
@@ -154,7 +181,12 @@ class StateMetrics(Collector):
             "watched",
             "1 where the part answers whoever watches over the service, else 0.",
             "part",
-            {"database": state.live_transfers is not None, "redis": queued is not None},
+            {"database": state.database_answers, "redis": queued is not None},
+        )
+        yield _one(
+            "state_told",
+            "1 where the database told in time what is stored, else 0; metrics of that have no sample then.",
+            float(state.live_transfers is not None),
         )
         yield _one(
             "ingest_lag_seconds",
@@ -184,6 +216,27 @@ class StateMetrics(Collector):
             "Time in seconds that the oldest entry has waited to be stored in the database, by stream.",
             "stream",
             {name: each.oldest_s for name, each in streams.items()},
+        )
+        yield from self._room()
+
+    def _room(self) -> Iterator[Metric]:
+        """How much there is left before something is lost."""
+        backup, queued = self._state.backup, self._state.queued
+        yield _one("redis_memory_bytes", "Memory that Redis has taken.", queued.memory_bytes if queued else None)
+        yield _one(
+            "redis_memory_limit_bytes",
+            "Memory that Redis takes at most, 0 of no bound.",
+            queued.most_memory_bytes if queued else None,
+        )
+        yield _one(
+            "backup_followed",
+            "1 where a backup takes the database's log as it comes, 0 where it has stopped; no sample of none.",
+            float(backup.followed) if backup else None,
+        )
+        yield _one(
+            "backup_behind_bytes",
+            "The database's log that it keeps for the backup; no sample where it could not keep all of it.",
+            backup.behind_bytes if backup else None,
         )
 
 

@@ -27,6 +27,7 @@ from tradewind.errors import InvalidValue
 from workers.metrics import begin_counting, serve_metrics
 from workers.parts import WorkerParts
 from workers.schedule import JOURNAL, QUOTES, beat_schedule
+from workers.task import TimedTask
 
 VISIBILITY_TIMEOUT_S = 600
 """A message whose worker host died is delivered again after this long; the sweep is faster."""
@@ -80,6 +81,7 @@ def application(settings: Settings) -> Celery:
         log = logger("worker", output=sys.stderr)
         tracing = tracing_from(os.environ, service="tradewind-worker", log=log, trusted=True)
         app.parts = WorkerParts.open(database_url, redis_url, settings=settings, log=log, tracing=tracing)
+        app.parts.metrics.expect(name for name, task in app.tasks.items() if isinstance(task, TimedTask))
 
     @signals.worker_process_shutdown.connect(weak=False)
     def close_parts(**_: object) -> None:

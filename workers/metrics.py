@@ -37,6 +37,18 @@ class WorkerMetrics:
     swept_jobs: Counter
     last_sweep: Gauge
 
+    def expect(self, tasks: Iterable[str]) -> None:
+        """Count failures from zero: the first is a rise then, and not a series that begins at 1 and stays there.
+
+        Parameters
+        ----------
+        tasks : the names of those that may run.
+        """
+        for task in tasks:
+            self.task_seconds.labels(task, "failed")
+        for entries in (self.heartbeats, self.quotes):
+            entries.labels("dropped")
+
     @classmethod
     def create(cls) -> Self:
         """Return the metrics of this process; call it after the fork."""

@@ -16,7 +16,6 @@ from services.application.remove_old_releases import Retention
 from services.application.retain_logs import LogRetention
 from services.application.roll_up import RollUp
 from services.application.stream_journal import Entry, HandedOver
-from services.bootstrap import SystemClock
 from services.persistence.lake import ParquetLake, storage_at
 from services.persistence.log_reader import LogReader
 from services.persistence.store import Store
@@ -24,6 +23,7 @@ from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
 from services.queue.journal_stream import JournalStream
 from services.queue.quote_recorder import QUOTES
 from services.settings import Settings
+from services.system_clock import SystemClock
 from services.tracing import Tracing
 from workers.learner import Learner
 from workers.metrics import WorkerMetrics

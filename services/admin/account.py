@@ -23,7 +23,6 @@ from services.application.personal_logins import make_personal_login, revoke_per
 from services.application.sign_in import LONGEST_SESSION
 from services.application.users import MAX_LOGIN_LENGTH, READING_ROLES
 from services.bootstrap import Container
-from services.telemetry import Event
 from tradewind.errors import InvalidValue, Unauthenticated, Unavailable
 
 router = page_router()
@@ -52,7 +51,8 @@ def not_signed_in(
     """The form again, with what is wrong with the attempt. Logged without the login: some type passwords there."""
     away = isinstance(reason, Unavailable)
     visitor = request.client.host if request.client else None
-    parts.log.warning(Event.SIGN_IN_REFUSED, path=request.url.path, visitor=visitor, reason=str(reason))
+    parts.metrics.sign_ins_refused.inc()
+    parts.refused_sign_ins.add(visitor, path=request.url.path, reason=str(reason))
     status = HTTPStatus.SERVICE_UNAVAILABLE if away else HTTPStatus.UNAUTHORIZED
     return _sign_in_form(request, parts, next, login=login, problem=str(reason), status=status)
 

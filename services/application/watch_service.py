@@ -19,6 +19,18 @@ KEPT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FollowedLog:
+    """The database's log, which it keeps until whoever backs it up has written it down.
+
+    behind_bytes : not written down yet; ``None`` where the database has dropped some of it: a gap.
+    followed : whether somebody takes it now.
+    """
+
+    behind_bytes: int | None
+    followed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredState:
     """Of all tenants together.
 
@@ -27,12 +39,14 @@ class StoredState:
     oldest_release_at : when the one was published that is in force for longest; ``None`` where there is none.
     live_transfers : begun, not ended, and heard of a moment ago.
     days_to_export : over before today, with rows that are not in their files.
+    backup : ``None`` where nobody has begun to follow the database's log.
     """
 
     unlearned_since: datetime | None
     oldest_release_at: datetime | None
     live_transfers: int
     days_to_export: int
+    backup: FollowedLog | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,11 +59,16 @@ class WaitingEntries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedState:
-    """``jobs`` : by queue, taken by no worker. ``taken_jobs`` : by a worker, and not done."""
+    """``jobs`` : by queue, taken by no worker. ``taken_jobs`` : by a worker, and not done.
+
+    ``memory_bytes`` : of the store of the queues. ``most_memory_bytes`` : it takes no more than that, 0 of no bound.
+    """
 
     jobs: Mapping[str, int]
     taken_jobs: int
     streams: Mapping[str, WaitingEntries]
+    memory_bytes: int
+    most_memory_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,23 +77,27 @@ class ServiceState:
 
     Attributes
     ----------
+    database_answers : be it too slowly to tell the rest.
     ingest_lag_s : age of the oldest rows that are due and unlearned, 0 of none.
     oldest_release_s : age of the oldest release in force; ``None`` also where there is none.
     days_to_export : ``None`` also where nothing is exported.
     months_overdue : of logs that are older than is kept, and still there; ``None`` also where all are kept.
+    backup : ``None`` also where nobody follows the log.
     """
 
+    database_answers: bool
     ingest_lag_s: float | None
     oldest_release_s: float | None
     live_transfers: int | None
     days_to_export: int | None
     months_overdue: int | None
+    backup: FollowedLog | None
     queued: QueuedState | None
 
 
 class StoredStates(Protocol):
-    def read(self) -> StoredState:
-        """Raises ``Unavailable`` : the database is away, or takes too long."""
+    def read(self) -> StoredState | None:
+        """``None`` where the database answers and takes too long to tell. Raises ``Unavailable`` : it is away."""
 
 
 class QueuedStates(Protocol):
@@ -122,13 +145,19 @@ class ServiceWatch:
         return self._last[1]
 
     def _read(self) -> ServiceState:
-        stored, queued = _unless_away(self._stored.read), _unless_away(self._queued.read)
+        queued = _unless_away(self._queued.read)
+        try:
+            stored, answers = self._stored.read(), True
+        except Unavailable:
+            stored, answers = None, False
         return ServiceState(
+            database_answers=answers,
             ingest_lag_s=None if stored is None else self._age_s(stored.unlearned_since) or 0.0,
             oldest_release_s=None if stored is None else self._age_s(stored.oldest_release_at),
             live_transfers=None if stored is None else stored.live_transfers,
             days_to_export=stored.days_to_export if stored is not None and self._exports else None,
             months_overdue=None if stored is None else self._months_overdue(),
+            backup=None if stored is None else stored.backup,
             queued=queued,
         )
 

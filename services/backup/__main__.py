@@ -1,6 +1,6 @@
 """Backups of the database, and the way back.
 
-    python -m services.backup follow FOLDER             writes the log down as it comes, until it is stopped or loses the server
+    python -m services.backup follow FOLDER             writes the log down, until stopped or without a server
     python -m services.backup make FOLDER [--keep N]    a whole copy, verified; beside it the N - 1 newest are kept
     python -m services.backup list FOLDER
     python -m services.backup verify FOLDER [--name N]  every file by its checksum, and the log since without a gap

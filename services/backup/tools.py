@@ -7,9 +7,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from services.backup.errors import BackupFailed
 from services.embedded.postgres import installed_program
-
-SLOT = "tradewind_backup"
-"""The server keeps its log for whoever follows by this name."""
+from services.persistence.repositories.stored_state import BACKUP_SLOT
 
 
 def copy_cluster(url: str, into: Path) -> None:
@@ -35,9 +33,9 @@ def follow_log(url: str, into: Path) -> None:
     ------
     BackupFailed : the server does not let it.
     """
-    _run("pg_receivewal", f"--slot={SLOT}", "--create-slot", "--if-not-exists", url=url)
+    _run("pg_receivewal", f"--slot={BACKUP_SLOT}", "--create-slot", "--if-not-exists", url=url)
     program = installed_program("pg_receivewal")
-    options = [f"--directory={into}", f"--slot={SLOT}", "--synchronous", "--no-loop", *_place(url)]
+    options = [f"--directory={into}", f"--slot={BACKUP_SLOT}", "--synchronous", "--no-loop", *_place(url)]
     os.execve(program, [str(program), *options], _environment(url))  # noqa: S606 - signals then reach it directly
 
 

@@ -1,4 +1,4 @@
-"""How much lies in Redis that nobody has taken yet: jobs, and entries of the streams to the database."""
+"""What lies in Redis: jobs that nobody has taken, entries of the streams to the database; and the memory of it all."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -32,13 +32,14 @@ class QueuedStates:
         try:
             with self._client.pipeline(transaction=False) as pipeline:
                 pipeline.time()
+                pipeline.info("memory")
                 pipeline.hlen(TAKEN_JOBS)
                 for queue in queues:
                     pipeline.llen(queue)
                 for stream in STREAMS.values():
                     pipeline.xlen(stream)
                     pipeline.xrange(stream, count=1)
-                (seconds, microseconds), taken, *found = pipeline.execute()
+                (seconds, microseconds), memory, taken, *found = pipeline.execute()
         except (redis.RedisError, OSError) as away:
             raise Unavailable(f"Redis does not answer: {away}") from away
         now_s, of_streams = seconds + microseconds / 1e6, found[len(queues) :]
@@ -48,4 +49,10 @@ class QueuedStates:
             )
             for name, entries, oldest in zip(STREAMS, of_streams[::2], of_streams[1::2], strict=True)
         }
-        return QueuedState(jobs=dict(zip(queues, found, strict=False)), taken_jobs=taken, streams=streams)
+        return QueuedState(
+            jobs=dict(zip(queues, found, strict=False)),
+            taken_jobs=taken,
+            streams=streams,
+            memory_bytes=memory["used_memory"],
+            most_memory_bytes=memory["maxmemory"],
+        )

@@ -12,6 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from services.application import watch_service
 from services.bootstrap import Container, Options, container
 from services.embedded.valkey import EmbeddedValkey
+from services.persistence.repositories import stored_state
+from services.persistence.repositories.stored_state import BACKUP_SLOT
 from services.queue.dispatcher import JOBS_QUEUE
 from services.queue.quote_recorder import QUOTES
 from services.queue.sessions import JOURNAL
@@ -134,12 +136,49 @@ def test_what_is_away_is_told_and_the_rest_goes_on(database_url: str, redis_url:
     with container(database_url=nowhere, redis_url=redis_url) as parts, serving(parts) as address:
         found = samples(address, "/metrics/service")
         assert (found["tradewind_watched database"], found["tradewind_watched redis"]) == (0, 1)
+        assert found["tradewind_state_told"] == 0
         assert "tradewind_ingest_lag_seconds" not in found
         assert "tradewind_taken_jobs" in found
     with container(database_url=database_url, redis_url="redis://127.0.0.1:1/0") as parts, serving(parts) as address:
         found = samples(address, "/metrics/service")
         assert (found["tradewind_watched database"], found["tradewind_watched redis"]) == (1, 0)
         assert "tradewind_ingest_lag_seconds" in found
+
+
+def test_a_database_that_is_too_slow_to_tell_is_not_taken_for_one_that_is_away(
+    scraped: Scraped, admin_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_state, "PATIENCE_MS", 100)
+    assert scraped()["tradewind_state_told"] == 1
+    with psycopg.connect(admin_database_url) as admin:
+        admin.execute("LOCK TABLE transfers IN ACCESS EXCLUSIVE MODE")
+        found = scraped()
+    assert (found["tradewind_watched database"], found["tradewind_state_told"]) == (1, 0)
+    assert "tradewind_ingest_lag_seconds" not in found
+
+
+def test_a_backup_that_has_stopped_is_told_where_there_was_one(scraped: Scraped, admin_database_url: str) -> None:
+    assert "tradewind_backup_followed" not in scraped()
+    with psycopg.connect(admin_database_url, autocommit=True) as admin:
+        admin.execute("SELECT pg_create_physical_replication_slot(%s, true)", [BACKUP_SLOT])
+        try:
+            before = scraped()
+            admin.execute("SELECT pg_switch_wal()")
+            after = scraped()
+        finally:
+            admin.execute("SELECT pg_drop_replication_slot(%s)", [BACKUP_SLOT])
+    assert before["tradewind_backup_followed"] == after["tradewind_backup_followed"] == 0
+    assert 0 <= before["tradewind_backup_behind_bytes"] < after["tradewind_backup_behind_bytes"]
+
+
+def test_memory_of_redis_and_room_for_uploads_are_told(api: str, scraped: Scraped, redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url) as client:
+        client.config_set("maxmemory", 2**30)
+        found = scraped()
+        client.config_set("maxmemory", 0)
+    assert 0 < found["tradewind_redis_memory_bytes"] < found["tradewind_redis_memory_limit_bytes"] == 2**30
+    assert scraped()["tradewind_redis_memory_limit_bytes"] == 0
+    assert 0 < samples(api, "/metrics")["tradewind_upload_disk_free_ratio"] <= 1
 
 
 def test_days_to_export_and_months_overdue_are_told_where_there_are_such(

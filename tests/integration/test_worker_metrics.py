@@ -12,7 +12,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from services.application.jobs import FitLink, RefreshModels, RemoveOldReleases
+from services.application.jobs import ExportLogs, FitLink, RefreshModels, RemoveOldReleases
 from services.queue.dispatcher import job_publisher
 from tests.conditions import eventually
 from tests.integration.celery_worker import ROOT, worker
@@ -71,6 +71,8 @@ def test_the_metrics_of_all_processes_of_a_worker_are_scraped_in_one_place(
         assert found["tradewind_releases_total published"] == found["tradewind_release_seconds_count"] == 3
         assert found["tradewind_removed_total releases"] == 1
         assert found[f"tradewind_task_seconds_count done {FitLink.name}"] == 6
+        failures = [found[f"tradewind_task_seconds_count failed {task}"] for task in (ExportLogs.name, SWEEP)]
+        assert failures == [0, 0], "told before there is one"
         assert found["tradewind_gate_failures_total"] == 0, "a link of one row has no model to judge"
         assert found["tradewind_tenants_with_work"] == sweep["tenants_with_work"]
         assert found[f"tradewind_swept_jobs_total {RefreshModels.name}"] == sweep["tenants_with_work"]

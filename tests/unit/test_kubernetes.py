@@ -11,11 +11,13 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from infra import prometheus_rule
 from services.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
 KUBERNETES = ROOT / "infra" / "kubernetes"
+OPERATOR = KUBERNETES / "components" / "prometheus-operator"
 KUBECTL = Path(sys.prefix) / "bin" / "kubectl"
 OVERLAYS = ("small", "production")
 PROCESSES = {"api", "worker", "journal", "beat"}
@@ -23,6 +25,7 @@ OF_OPERATORS = {
     "ScaledObject": "keda.sh",
     "ServiceMonitor": "monitoring.coreos.com",
     "PodMonitor": "monitoring.coreos.com",
+    "PrometheusRule": "monitoring.coreos.com",
 }
 """Kinds that the schemas of Kubernetes do not tell, and whose they are."""
 EXPECTED_SECRETS = {
@@ -154,7 +157,7 @@ def test_all_but_the_migration_wait_for_the_schema(resources):
 def test_variables_are_settings_and_files_those_of_compose(resources):
     asked = Noting()
     Settings.from_environment(asked, data_folder=Path("/tmp"))
-    maps = of_kind(resources, "ConfigMap")
+    maps = {name: each for name, each in of_kind(resources, "ConfigMap").items() if "dashboard" not in name}
     assert all(set(each["data"]) <= asked.asked for each in maps.values())
     migration = maps.pop("tradewind-migration")
     (settings,) = maps.values()
@@ -250,6 +253,38 @@ def test_traces_reach_their_receiver_where_the_component_is_taken(tmp_path):
     assert told["TRADEWIND_SWEEP_INTERVAL_S"]
     (chosen,) = policy["podSelector"]["matchExpressions"]
     assert set(chosen["values"]) == PROCESSES - {"beat"}
+
+
+@pytest.fixture
+def watched(tmp_path):
+    """What the component for the Prometheus operator brings."""
+    return overlay(tmp_path, components=[os.path.relpath(OPERATOR, tmp_path)])
+
+
+def test_alerts_in_a_cluster_are_those_of_compose(watched):
+    (rule,) = of_kind(watched, "PrometheusRule").values()
+    assert rule["spec"] == yaml.safe_load(prometheus_rule.ALERTS.read_text(encoding="utf-8"))
+    assert prometheus_rule.RULE.read_text(encoding="utf-8") == prometheus_rule.rendered()
+
+
+def test_jobs_in_a_cluster_are_those_of_compose(watched):
+    monitors = [*of_kind(watched, "ServiceMonitor").values(), *of_kind(watched, "PodMonitor").values()]
+    endpoints = [
+        each for one in monitors for each in one["spec"].get("endpoints", ()) or one["spec"]["podMetricsEndpoints"]
+    ]
+    in_compose = yaml.safe_load((ROOT / "infra" / "prometheus" / "prometheus.yml").read_text(encoding="utf-8"))
+    jobs = [relabelled["replacement"] for each in endpoints for relabelled in each["relabelings"]]
+    assert sorted(jobs) == sorted(each["job_name"] for each in in_compose["scrape_configs"])
+    pods_of = {name: one["spec"]["selector"] for name, one in of_kind(watched, "PodMonitor").items()}
+    for name, selector in pods_of.items():
+        assert selector["matchLabels"]["app.kubernetes.io/component"] == name
+        assert name in pods(watched)
+
+
+def test_the_dashboard_in_a_cluster_is_that_of_compose(watched):
+    (told,) = (each["data"] for name, each in of_kind(watched, "ConfigMap").items() if "dashboard" in name)
+    dashboard = ROOT / "infra" / "grafana" / "dashboards" / "tradewind.json"
+    assert json.loads(told["tradewind.json"]) == json.loads(dashboard.read_text(encoding="utf-8"))
 
 
 def test_what_scales_has_no_fixed_number_and_the_schedule_is_one(resources):

@@ -6,7 +6,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 
 from tests.conditions import eventually
-from workers.metrics import SumsBelow, begin_counting
+from workers.metrics import SumsBelow, WorkerMetrics, begin_counting
 
 
 def test_files_that_a_worker_removes_while_they_are_read_are_left_out(tmp_path: Path) -> None:
@@ -20,3 +20,13 @@ def test_files_that_a_worker_removes_while_they_are_read_are_left_out(tmp_path: 
         eventually(lambda: collected.running() or collected.done())
         removed_after_the_list.unlink()
         assert collected.result() == []
+
+
+def test_failures_are_told_before_the_first_so_that_it_is_seen_to_be_one_more() -> None:
+    metrics = WorkerMetrics.create()
+    metrics.expect(["tradewind.fit", "tradewind.export"])
+    for task in ("tradewind.fit", "tradewind.export"):
+        failed = {"task": task, "outcome": "failed"}
+        assert metrics.registry.get_sample_value("tradewind_task_seconds_count", failed) == 0
+    for entries in ("tradewind_heartbeats_total", "tradewind_quote_entries_total"):
+        assert metrics.registry.get_sample_value(entries, {"outcome": "dropped"}) == 0

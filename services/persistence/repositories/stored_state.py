@@ -1,12 +1,23 @@
-"""What an operator watches of all tenants' rows together, by a function of the owner."""
+"""What an operator watches of all tenants' rows together, by a function of the owner; and of the database's log."""
 
-from sqlalchemy import Engine, text
+import psycopg
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import OperationalError
 
-from services.application.watch_service import StoredState
+from services.application.watch_service import FollowedLog, StoredState
 from services.persistence.failures import unavailable_when_away
 
 PATIENCE_MS = 2_000
 """Whoever watches asks again soon; a database that is busy has better to do."""
+
+BACKUP_SLOT = "tradewind_backup"
+"""Under this name the server keeps its log for whoever backs it up."""
+
+# A slot whose log the server had to drop has no place in it any more.
+LOG = text(
+    "SELECT active AS followed, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint AS behind_bytes"
+    " FROM pg_replication_slots WHERE slot_name = :slot"
+)
 
 
 class StoredStates:
@@ -19,17 +30,31 @@ class StoredStates:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def read(self) -> StoredState:
-        """Raises
+    def read(self) -> StoredState | None:
+        """``None`` where the database answers, and takes longer than ``PATIENCE_MS`` to tell.
+
+        Raises
         ------
-        Unavailable : the database is away, or takes longer than ``PATIENCE_MS``.
+        Unavailable : the database is away.
         """
-        with unavailable_when_away(), self._engine.begin() as connection:
-            connection.execute(text(f"SET LOCAL statement_timeout = {PATIENCE_MS}"))
-            row = connection.execute(text("SELECT * FROM service_state()")).one()
-        return StoredState(
-            unlearned_since=row.unlearned_since,
-            oldest_release_at=row.oldest_release_at,
-            live_transfers=row.live_transfers,
-            days_to_export=row.days_to_export,
-        )
+        with unavailable_when_away():
+            try:
+                with self._engine.begin() as connection:
+                    return _told(connection)
+            except OperationalError as error:
+                if isinstance(error.orig, psycopg.errors.QueryCanceled):
+                    return None
+                raise
+
+
+def _told(connection: Connection) -> StoredState:
+    connection.execute(text(f"SET LOCAL statement_timeout = {PATIENCE_MS}"))
+    row = connection.execute(text("SELECT * FROM service_state()")).one()
+    log = connection.execute(LOG, {"slot": BACKUP_SLOT}).one_or_none()
+    return StoredState(
+        unlearned_since=row.unlearned_since,
+        oldest_release_at=row.oldest_release_at,
+        live_transfers=row.live_transfers,
+        days_to_export=row.days_to_export,
+        backup=None if log is None else FollowedLog(behind_bytes=log.behind_bytes, followed=log.followed),
+    )

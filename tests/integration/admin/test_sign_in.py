@@ -306,3 +306,14 @@ def test_what_is_changed_by_a_key_is_in_the_log_with_its_name(parts, api, tenant
         client.post("/v1/endpoints", json={"name": "site A"}).raise_for_status()
     assert entries(parts, tenant, "limit.") == [("limit.set", "first", "tenant")]
     assert entries(parts, tenant, "endpoint.") == [("endpoint.created", "first", "site A")]
+
+
+def test_a_refused_attempt_is_counted(api, parts, operator):
+    def counted():
+        return parts.metrics.registry.get_sample_value("tradewind_sign_ins_refused_total")
+
+    before = counted()
+    with Visitor(base_url=api) as visitor:
+        for password in ("not this one", PASSWORD):
+            visitor.post("/admin/sign-in", data={"login": operator.login, "password": password})
+    assert counted() == before + 1

@@ -1,0 +1,10 @@
+"""The clock that everything but tests goes by."""
+
+from datetime import UTC, datetime
+
+
+class SystemClock:
+    """The machine's clock, in UTC."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
