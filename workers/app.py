@@ -107,6 +107,7 @@ def _on_broker(redis_url: str, *, sweep_every: timedelta) -> Celery:
         broker_transport_options={"visibility_timeout": VISIBILITY_TIMEOUT_S},
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,  # a broker may be away for a night
+        broker_channel_error_retry=True,  # or refuse to write, as on a full disk
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,  # our log lines are JSON already
         timezone="UTC",
