@@ -20,12 +20,12 @@ async def health() -> dict[str, str]:
 
 
 @router.get("/readyz", responses={503: {"model": Problem}})
-def readiness(parts: Parts) -> dict[str, str]:
+async def readiness(parts: Parts) -> dict[str, str]:
     """The process can serve: the database answers with a schema that it knows, and it and Redis take data.
 
     Without Redis, once it was there, the process still recommends and stores, and is ``degraded`` with a ``reason``.
     """
-    missing = parts.readiness.require()
+    missing = await parts.lookups.run("readiness", parts.readiness.require)  # one at a time, however many ask
     return {"status": "ready"} if missing is None else {"status": "degraded", "reason": missing}
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from services.backup.errors import BackupFailed
 from services.backup.folder import Backup, BackupFolder
+from services.backup.tools import control_data
 from services.embedded.account import hand_down
 from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
@@ -16,6 +17,15 @@ STAGED = "log_to_replay"
 
 CLOSED_MEANWHILE = {"hot_standby": "off"}
 """It would else call itself ready as soon as it can be read from, amid the log."""
+
+REPLAYED_WITH = {
+    "max_connections": "max_connections",
+    "max_worker_processes": "max_worker_processes",
+    "max_wal_senders": "max_wal_senders",
+    "max_prepared_xacts": "max_prepared_transactions",
+    "max_locks_per_xact": "max_locks_per_transaction",
+}
+"""Labels of ``pg_controldata``, and the settings' names."""
 
 RECOVERY_PATIENCE_S = 24 * 3600.0
 STOPPED = "recovery stopping"
@@ -45,10 +55,17 @@ def restore_cluster(folder: BackupFolder, backup: Backup, into: Path, *, until: 
         "recovery_end_command": f"rm -rf {STAGED}",
         "recovery_target_time": target,
         "recovery_target_action": "promote",
+        **_at_least(into),
     }
     with (into / "postgresql.auto.conf").open("a", encoding="utf-8") as written:
         written.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
     (into / "recovery.signal").touch()
+
+
+def _at_least(cluster: Path) -> dict[str, str]:
+    """Settings below which PostgreSQL refuses to replay, as the cluster's server had them."""
+    told = dict(line.split(":", 1) for line in control_data(cluster).splitlines() if ":" in line)
+    return {name: told[f"{label} setting"].strip() for label, name in REPLAYED_WITH.items()}
 
 
 def restore_service(folder: BackupFolder, backup: Backup, into: Path, *, until: datetime | None) -> None:

@@ -39,12 +39,17 @@ def follow_log(url: str, into: Path) -> None:
     os.execve(program, [str(program), *options], _environment(url))  # noqa: S606 - signals then reach it directly
 
 
-def _run(name: str, *options: str, url: str | None = None) -> None:
+def control_data(cluster: Path) -> str:
+    """What the cluster says of itself and of the settings of its server, by lines ``label: value``."""
+    return _run("pg_controldata", str(cluster))
+
+
+def _run(name: str, *options: str, url: str | None = None) -> str:
     place = [] if url is None else _place(url)
     done = subprocess.run(
         [installed_program(name), *options, *place],
         check=False,
-        env=None if url is None else _environment(url),
+        env={**os.environ, "LC_ALL": "C"} if url is None else _environment(url),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -55,6 +60,7 @@ def _run(name: str, *options: str, url: str | None = None) -> None:
         told = [line.strip() for line in done.stdout.splitlines() if line.strip()]
         reason = next((line for line in told if "error:" in line or "FATAL" in line), "".join(told[-1:]))
         raise BackupFailed(reason.removeprefix(f"{name}: ").removeprefix("error: ") or f"{name} failed")
+    return done.stdout
 
 
 def _place(url: str) -> list[str]:

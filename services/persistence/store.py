@@ -70,13 +70,13 @@ class Store:
             return uow.models.get(model_id)
 
     def require_ready(self) -> None:
-        """Ask whether the database has a schema that this code knows, and takes data.
+        """Ask whether the database has a schema that this code knows, and takes data; no matter how busy requests are.
 
         Raises
         ------
         Unavailable : with what is missing.
         """
-        require_ready(self._engine)
+        require_ready(self._apart)
 
     def close(self) -> None:
         self._engine.dispose()

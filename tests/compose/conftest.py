@@ -53,7 +53,10 @@ def new_client(stack: ComposeStack, key: str) -> httpx.Client:
 
 @pytest.fixture
 def asking(stack: ComposeStack, key: str):
-    """Ask for recommendations without a pause, by several agents, while the block runs; what became of them."""
+    """Ask for recommendations by several agents while the block runs; what became of them.
+
+    Together 200 a second at most, which is below what a key may.
+    """
 
     @contextmanager
     def ask(agents: int = 4) -> Iterator[Counter[str]]:
@@ -62,7 +65,7 @@ def asking(stack: ComposeStack, key: str):
 
         def agent() -> None:
             with new_client(stack, key) as client:
-                while not ended.is_set():
+                while not ended.wait(agents / 200):
                     try:
                         outcomes[outcome(client.post("/v1/recommend", json=ENQUIRY))] += 1
                     except httpx.HTTPError as failure:

@@ -67,7 +67,7 @@ def test_an_upgrade_that_fails_says_at_what_and_the_version_before_serves_on(
     assert reason == "api: REDIS_URL_FILE: cannot read /nowhere: No such file or directory"
     assert last == "upgrade: the new version does not start; the old containers serve on"
     assert stack.containers("api") == before
-    assert client.get("/v1/links").status_code == 200
+    assert client.get("/readyz").status_code == 200
 
 
 def test_recommendations_go_on_while_another_version_comes_in(stack, left_over, next_version, asking, figure):

@@ -1,5 +1,8 @@
 """Probes of a running API, on real PostgreSQL and Valkey, as the application's ordinary role."""
 
+from contextlib import ExitStack
+from uuid import uuid4
+
 import httpx
 import psycopg
 import pytest
@@ -8,6 +11,7 @@ from services.application.authenticate import Scope
 from services.bootstrap import container
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence import migrate
+from services.persistence.engine import MAX_OVERFLOW, POOL_SIZE
 from tests.integration.live_transfers import ENQUIRY
 from tests.ports import free_port
 from tests.stack import new_tenant, serving
@@ -101,6 +105,14 @@ def test_a_process_that_loses_redis_stays_in_service_and_recommends(database_url
         assert agent.post("/v1/recommend", json=ENQUIRY).status_code == 200
         valkey.start()
         assert httpx.get(f"{address}/readyz").json() == ready
+
+
+def test_readiness_waits_for_no_request(database_url, redis_url):
+    with container(database_url=database_url, redis_url=redis_url) as parts, serving(parts) as address:
+        with ExitStack() as busy:
+            for _ in range(POOL_SIZE + MAX_OVERFLOW):
+                busy.enter_context(parts.store.unit_of_work(uuid4())).links.all()
+            assert readiness(address) == (200, None)
 
 
 def test_a_database_that_is_a_copy_takes_no_data(database_url, redis_url):
