@@ -108,11 +108,11 @@ def test_a_process_that_loses_redis_stays_in_service_and_recommends(database_url
 
 
 def test_readiness_waits_for_no_request(database_url, redis_url):
-    with container(database_url=database_url, redis_url=redis_url) as parts, serving(parts) as address:
-        with ExitStack() as busy:
-            for _ in range(POOL_SIZE + MAX_OVERFLOW):
-                busy.enter_context(parts.store.unit_of_work(uuid4())).links.all()
-            assert readiness(address) == (200, None)
+    parts_of_api = container(database_url=database_url, redis_url=redis_url)
+    with parts_of_api as parts, serving(parts) as address, ExitStack() as busy:
+        for _ in range(POOL_SIZE + MAX_OVERFLOW):
+            busy.enter_context(parts.store.unit_of_work(uuid4())).links.all()
+        assert readiness(address) == (200, None)
 
 
 def test_a_database_that_is_a_copy_takes_no_data(database_url, redis_url):
