@@ -43,6 +43,7 @@ from services.queue.shared_rates import RedisLevels
 from services.queue.short_memory import RedisMemory
 from services.readiness import Readiness, require_redis
 from services.renewals import Renewals, listener
+from services.spools import Spools
 from services.system_clock import SystemClock
 from services.telemetry import Event, Metrics, logger
 from services.tracing import Tracing
@@ -110,6 +111,7 @@ class Container:
     analysis_turns: asyncio.Lock
     completion_turns: Turns
     upload_turns: Turns
+    spools: Spools
     client: redis.Redis
     session_client: redis.asyncio.Redis
     sessions: RedisSessions
@@ -174,6 +176,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             analysis_turns=asyncio.Lock(),
             completion_turns=Turns("ends of transfers"),
             upload_turns=Turns("uploads"),
+            spools=Spools(),
             client=client,
             session_client=session_client,
             sessions=sessions,

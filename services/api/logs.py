@@ -1,10 +1,9 @@
 """``/v1/logs``: uploads of transfer records, and their receipts."""
 
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import IO, Annotated
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import Header, HTTPException, Request, Response
@@ -19,16 +18,12 @@ from services.application.ingest_logs import IngestReceipt, LogBatch, ingest_log
 from services.application.log_lines import Encoding, UploadedBody
 from services.bootstrap import Container
 from services.telemetry import Event
-from tradewind.errors import InvalidValue, NotFound, TooLarge, Unavailable
-from tradewind.units import GIB, MIB, format_count
+from tradewind.errors import InvalidValue, NotFound, Unavailable
+from tradewind.units import format_count
 from tradewind.wire.logs import BatchReceipt
 
 router = v1_router("/logs", "logs")
 
-MAX_BODY_BYTES = GIB
-"""Of an upload as it is sent, compressed or not."""
-
-HELD_IN_MEMORY_BYTES = MIB
 ATTEMPTS = 3
 """Two batches that bring the same new links in opposite orders may stop each other; the one that lost goes again."""
 
@@ -64,12 +59,15 @@ async def upload_logs(
     The body is put aside first, so that a slow or broken connection holds no transaction and leaves nothing behind.
     """
     encoding = _encoding(content_encoding)
-    with tempfile.SpooledTemporaryFile(HELD_IN_MEMORY_BYTES) as body:
-        await _receive(request, body)
+    with parts.spools.one() as spool:
+        try:
+            await spool.receive(request.stream())
+        except ClientDisconnect:
+            raise InvalidValue("body", "was cut off; nothing is stored") from None
         batch = LogBatch(
             tenant_id=principal.tenant_id,
             idempotency_key=idempotency_key,
-            body=UploadedBody(body, encoding, parts.body_limits),
+            body=UploadedBody(spool.file, encoding, parts.body_limits),
         )
         async with parts.upload_turns.turn():
             receipt = await run_in_threadpool(_ingest, batch, parts, principal)
@@ -91,18 +89,6 @@ def _encoding(header: str | None) -> Encoding:
         return Encoding((header or Encoding.IDENTITY).strip().lower())
     except ValueError:
         raise HTTPException(415, "Content-Encoding must be identity, gzip or zstd") from None
-
-
-async def _receive(request: Request, body: IO[bytes]) -> None:
-    received = 0
-    try:
-        async for chunk in request.stream():
-            received += len(chunk)
-            if received > MAX_BODY_BYTES:
-                raise TooLarge(f"an upload may have {MAX_BODY_BYTES} bytes; split it")
-            body.write(chunk)
-    except ClientDisconnect:
-        raise InvalidValue("body", "was cut off; nothing is stored") from None
 
 
 def _ingest(batch: LogBatch, parts: Container, principal: Principal) -> IngestReceipt:
