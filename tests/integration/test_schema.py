@@ -46,7 +46,7 @@ def test_several_processes_may_migrate_at_once(empty_database: str) -> None:
 
 def test_a_lock_that_is_not_had_ends_a_migration_in_one_line(empty_database: str) -> None:
     prepare_database(empty_database)
-    migrate.downgrade(empty_database, "-1")
+    migrate.downgrade(empty_database, "2026_11_22_2400")  # what comes after it changes batches
     hasty = Patience(lock_s=0.1, statement_s=60)
     with psycopg.connect(empty_database) as rival:
         rival.execute("LOCK TABLE batches")
