@@ -1,6 +1,7 @@
 """Writes who may call what to docs/authorisation.md: ``python -m infra.authorisation``, after a wanted change.
 
-It is read off the routes themselves, and held against what they answer by ``tests/contract/test_authorisation.py``.
+It is read off the routes themselves, and held against what they answer by ``tests/contract/test_authorisation.py`` and
+``tests/contract/test_another_tenant.py``.
 """
 
 import sys

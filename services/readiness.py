@@ -92,5 +92,10 @@ def require_redis(client: redis.Redis) -> None:
     except redis.ResponseError as refused:
         raise Unavailable(f"Redis takes no data: {str(refused)[:TOLD_CHARACTERS]}") from None
     except redis.RedisError as away:
-        expired = "certificate" in str(away)
-        raise Unavailable("Redis does not answer" + (": its certificate is not accepted" if expired else "")) from None
+        raise Unavailable(f"Redis does not answer{_of_certificate(str(away))}") from None
+
+
+def _of_certificate(told: str) -> str:
+    if "certificate has expired" in told:
+        return ": its certificate has expired"
+    return ": its certificate is not accepted" if "certificate" in told else ""

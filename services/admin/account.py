@@ -21,6 +21,7 @@ from services.admin.visitors import (
 from services.application.passwords import MAX_LENGTH, MIN_LENGTH
 from services.application.personal_logins import make_personal_login, revoke_personal_login
 from services.application.sign_in import LONGEST_SESSION
+from services.application.sign_in_networks import network_of
 from services.application.users import MAX_LOGIN_LENGTH, READING_ROLES
 from services.bootstrap import Container
 from tradewind.errors import InvalidValue, Unauthenticated, Unavailable
@@ -104,7 +105,8 @@ def sign_in(
 ) -> Response:
     """Begin a session."""
     try:
-        secret = sign_ins.sign_in(login, password)
+        network = network_of(request.client.host if request.client else None)
+        secret = sign_ins.sign_in(login, password, network=network)
     except (Unauthenticated, Unavailable) as refused:
         return not_signed_in(request, parts, next, refused, login=login)
     return begin_session(request, go_to(request, own_address(next)), secret)

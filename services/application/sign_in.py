@@ -1,4 +1,4 @@
-"""Signing in and out: sessions kept on the server, locked for a while after repeated failures."""
+"""Signing in and out: sessions kept on the server; a network is not looked at for a while after repeated failures."""
 
 import hashlib
 import hmac
@@ -14,17 +14,21 @@ from services.application.audit import SERVICE, Actor, ActorKind, Audit
 from services.application.authenticate import Scope, sha256_of
 from services.application.passwords import Passwords
 from services.application.ports import Clock
+from services.application.sign_in_networks import (
+    FAILURES_BEFORE_LOCK,
+    FAILURES_BEFORE_LOCK_EVERYWHERE,
+    IN_A_SESSION,
+    NOWHERE,
+    SignInNetworks,
+    Standing,
+    lock_after,
+)
 from services.application.users import User
 from tradewind.errors import InvalidValue, NotPermitted, Unauthenticated
 
 SESSION_BYTES = 32
 LONGEST_SESSION = timedelta(days=7)
 LONGEST_IDLE = timedelta(hours=12)
-
-FAILURES_BEFORE_LOCK = 5
-FIRST_LOCK = timedelta(seconds=30)
-LONGEST_LOCK = timedelta(hours=1)
-MOST_DOUBLINGS = 7  # of the first lock, beyond the longest: after days of guessing more would be no time at all
 
 REFUSED = "the login or the password is wrong, or the account is locked for a while after failed sign-ins"
 """The same for all, so that nobody learns who has an account here."""
@@ -82,6 +86,8 @@ class SignInUnitOfWork(Protocol):
     @property
     def users(self) -> Users: ...
     @property
+    def sign_in_networks(self) -> SignInNetworks: ...
+    @property
     def user_sessions(self) -> Sessions: ...
     @property
     def audit(self) -> Audit: ...
@@ -107,26 +113,30 @@ class SignIns:
     clock: Clock
     passwords: Passwords
 
-    def sign_in(self, login: str, password: str) -> str:
+    def sign_in(self, login: str, password: str, *, network: str = NOWHERE) -> str:
         """Begin a session; its secret.
+
+        Parameters
+        ----------
+        network : from where; what fails there counts there, and over all networks.
 
         Raises
         ------
         Unauthenticated : with one message for every reason.
         """
         found = self.find_user(login.strip())
-        user = self._user(found) if found is not None else None
+        user, standing = (None, Standing()) if found is None else self._user(found, network)
         now = self.clock.now()
         known = user.password_hash if user is not None else None
         right = self.passwords.matches(password, known)
         if found is None or user is None:
             raise Unauthenticated(REFUSED)
-        if user.disabled_at is not None or _locked(user, now):
+        if user.disabled_at is not None or standing.is_locked(now, everywhere_until=user.locked_until):
             raise Unauthenticated(REFUSED)
         if not right:
-            self._failed(found, user, now)
+            self._failed(found, user, network, now)
             raise Unauthenticated(REFUSED)
-        return self._begin(found, user, now)
+        return self._begin(found, user, network, now)
 
     def visitor(self, secret: str, *, looks_by_itself: bool = False) -> Visitor | None:
         """Who holds this session, if it goes on.
@@ -163,59 +173,67 @@ class SignIns:
         user, now = visitor.user, self.clock.now()
         if user.signs_in_elsewhere:
             raise InvalidValue("old", "is none: you sign in at the provider")
-        if _locked(user, now):
+        found = FoundUser(user.id, visitor.tenant_id)
+        if _is_locked_in_session(self._user(found, IN_A_SESSION)[1], now):
             raise InvalidValue("old", LOCKED)
         if not self.passwords.matches(old, user.password_hash):
-            self._failed(FoundUser(user.id, visitor.tenant_id), user, now)
+            self._failed(found, user, IN_A_SESSION, now)
             raise InvalidValue("old", "is not your password")
         if old == new:
             raise InvalidValue("password", "must be another one than before")
         kept = self.passwords.hashed(new)
         with self.open_(visitor.tenant_id, visitor.actor) as uow:
-            if not _unchanged(user, uow.users.get(user.id)):
+            standing = uow.sign_in_networks.standing(user.id, IN_A_SESSION)
+            if not _unchanged(user, uow.users.get(user.id)) or _is_locked_in_session(standing, now):
                 raise InvalidValue("old", LOCKED)
             uow.users.set_password(visitor.user.id, kept, must_change=False)
             uow.user_sessions.end_all(visitor.user.id, but=sha256_of(secret))
             uow.audit.note("user.password_changed", visitor.user.login)
             uow.commit()
 
-    def _user(self, found: FoundUser) -> User:
+    def _user(self, found: FoundUser, network: str) -> tuple[User, Standing]:
         with self.open_(found.tenant_id, SERVICE) as uow:
-            return uow.users.get(found.id)
+            return uow.users.get(found.id), uow.sign_in_networks.standing(found.id, network)
 
-    def _failed(self, found: FoundUser, user: User, now: datetime) -> None:
+    def _failed(self, found: FoundUser, user: User, network: str, now: datetime) -> None:
         with self.open_(found.tenant_id, SERVICE) as uow:
-            failures = uow.users.note_failure(user.id)
-            if failures >= FAILURES_BEFORE_LOCK:
-                doubled = min(failures - FAILURES_BEFORE_LOCK, MOST_DOUBLINGS)
-                until = now + min(FIRST_LOCK * 2**doubled, LONGEST_LOCK)
+            everywhere = uow.users.note_failure(user.id)
+            here = uow.sign_in_networks.note_failure(user.id, network)
+            if (until := lock_after(here, most=FAILURES_BEFORE_LOCK, now=now)) is not None:
+                uow.sign_in_networks.lock(user.id, network, until)
+                uow.audit.note("user.locked", user.login, network=network, failures=here, until=until.isoformat())
+            if (until := lock_after(everywhere, most=FAILURES_BEFORE_LOCK_EVERYWHERE, now=now)) is not None:
                 uow.users.lock(user.id, until)
-                uow.audit.note("user.locked", user.login, failures=failures, until=until.isoformat())
+                told = {"network": "any new one", "failures": everywhere, "until": until.isoformat()}
+                uow.audit.note("user.locked", user.login, **told)
             uow.commit()
 
-    def _begin(self, found: FoundUser, user: User, now: datetime) -> str:
+    def _begin(self, found: FoundUser, user: User, network: str, now: datetime) -> str:
         secret = secrets.token_urlsafe(SESSION_BYTES)
         with self.open_(found.tenant_id, Visitor(found.tenant_id, user).actor) as uow:
-            if not _unchanged(user, uow.users.get(user.id)):
+            since = uow.users.get(user.id)
+            standing = uow.sign_in_networks.standing(user.id, network)
+            if not _unchanged(user, since) or standing.is_locked(now, everywhere_until=since.locked_until):
                 raise Unauthenticated(REFUSED)
             uow.users.note_sign_in(user.id, now)
+            uow.sign_in_networks.note_sign_in(user.id, network, now)
             uow.user_sessions.begin(sha256_of(secret), user.id, at=now, expires_at=now + LONGEST_SESSION)
             uow.audit.note("user.signed_in", user.login)
             uow.commit()
         return secret
 
 
-def _locked(user: User, now: datetime) -> bool:
-    return user.locked_until is not None and now < user.locked_until
+def _is_locked_in_session(standing: Standing, now: datetime) -> bool:
+    """Strangers' failures do not count where somebody is signed in already."""
+    return standing.is_locked(now, everywhere_until=None)
 
 
 def _unchanged(user: User, since: User) -> bool:
-    """Whether nobody locked or disabled the account or changed its password while this one was checked.
+    """Whether nobody disabled the account or changed its password while this one was checked.
 
-    Guesses sent all at once are else checked before the first of them locks.
+    Locks are looked at again then too: guesses sent all at once are else checked before the first of them locks.
     """
-    kept = (user.password_hash, user.locked_until, user.disabled_at)
-    return kept == (since.password_hash, since.locked_until, since.disabled_at)
+    return (user.password_hash, user.disabled_at) == (since.password_hash, since.disabled_at)
 
 
 def form_token(session_secret: str) -> str:

@@ -9,6 +9,7 @@ from sqlalchemy.exc import ProgrammingError
 from services.persistence import migrate
 from services.persistence.engine import unpooled_engine
 from services.persistence.failures import unavailable_when_away
+from services.persistence.server_certificate import has_expired
 from tradewind.errors import Unavailable
 
 _TAKES_DATA = text("CREATE TEMPORARY TABLE taking_data ON COMMIT DROP AS SELECT 1 AS row")
@@ -27,6 +28,10 @@ def require_ready(engine: Engine) -> None:
     except ProgrammingError as error:
         if isinstance(error.orig, psycopg.errors.InsufficientPrivilege):  # so it is amid the first migration
             raise Unavailable("the application's role has no rights in the database: run the migrations") from None
+        raise
+    except Unavailable as away:
+        if has_expired(away.__cause__):
+            raise Unavailable("the database does not answer now (its certificate has expired)") from away.__cause__
         raise
 
 

@@ -10,7 +10,6 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from tradewind.errors import Conflict, Unavailable
 
 REASONS = {
-    "certificate has expired": "its certificate has expired",
     "certificate": "its certificate is not accepted",
     "Connection refused": "nothing listens at its address",
     "could not translate host name": "no address is known for its name",

@@ -39,6 +39,7 @@ from services.persistence.repositories.release_work import ReleaseWork
 from services.persistence.repositories.releases import Releases
 from services.persistence.repositories.rollups import Rollups
 from services.persistence.repositories.saved_queries import SavedQueries
+from services.persistence.repositories.sign_in_networks import SignInNetworks
 from services.persistence.repositories.sla_tiers import SlaTiers
 from services.persistence.repositories.tenants import Tenants
 from services.persistence.repositories.usage import Usage
@@ -136,6 +137,10 @@ class UnitOfWork:
     @cached_property
     def users(self) -> Users:
         return Users(self.connection, self.tenant_id)
+
+    @cached_property
+    def sign_in_networks(self) -> SignInNetworks:
+        return SignInNetworks(self.connection, self.tenant_id)
 
     @cached_property
     def user_sessions(self) -> UserSessions:

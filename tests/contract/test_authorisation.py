@@ -1,4 +1,4 @@
-"""Who may call what: every route, as every kind of caller, and with what another tenant owns."""
+"""Who may call what: every route, as every kind of caller."""
 
 from collections.abc import Iterable
 from uuid import uuid4
@@ -12,11 +12,11 @@ from services.application.users import ROLES
 from services.bootstrap import Container
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.live_transfers import learned
-from tests.stack import Tenant, new_tenant
+from tests.stack import Tenant
 
 __all__ = ["learned"]
 
-UNAUTHENTICATED, FORBIDDEN, NOT_FOUND, FAILED = 401, 403, 404, 500
+UNAUTHENTICATED, FORBIDDEN, FAILED = 401, 403, 500
 ENDS_THE_SESSION = "/admin/sign-out"
 SETTLED_OTHERWISE = ("/admin/sign-in", "/admin/static/", ENDS_THE_SESSION)
 """Of the pages: what is asked before or to end a session."""
@@ -93,42 +93,3 @@ def test_a_stranger_is_sent_to_sign_in_from_every_page(api: str) -> None:
         for call, answer in sent.items()
         if not answer.headers.get("location", "").startswith("/admin/sign-in")
     } == {}
-
-
-def owned_by(api: str, tenant: Tenant) -> dict[str, object]:
-    """What a tenant has of each kind that an address of the API names."""
-    with tenant.client(api) as client:
-
-        def first(path: str) -> dict[str, object]:
-            found: list[dict[str, object]] = client.get(path).raise_for_status().json()
-            return found[0]
-
-        link = first("/v1/links")["id"]
-        tier = first("/v1/sla-tiers")
-        book = client.post("/v1/price-books", json={"name": "Winter", "currency": "EUR"}).raise_for_status().json()
-        endpoint = client.post("/v1/endpoints", json={"name": "an end of theirs"}).raise_for_status().json()
-        return {
-            "link_id": link,
-            "cluster_id": first(f"/v1/links/{link}/clusters")["id"],
-            "tier_id": tier["tier_id"],
-            "release_id": first("/v1/releases")["id"],
-            "key_id": first("/v1/keys")["id"],
-            "book_id": book["id"],
-            "endpoint_id": endpoint["id"],
-        }
-
-
-def test_what_another_tenant_owns_is_not_there(api: str, parts: Container, database_url: str, learned: Tenant) -> None:
-    theirs = owned_by(api, learned)
-    named = [call for call in API if "{" in call.path and call.path.partition("{")[2].partition("}")[0] in theirs]
-    with new_tenant(parts, database_url).client(api) as neighbour, learned.client(api) as owner:
-        found = {
-            f"{call.method} {call.path}": status_of(neighbour, call, filled(call.path, **theirs)) for call in named
-        }
-        read = {
-            call.path: status_of(owner, call, filled(call.path, **theirs)) for call in named if call.method == "GET"
-        }
-    # A body that is missing is refused before anything is looked up.
-    assert {name: status for name, status in found.items() if status not in (NOT_FOUND, 422)} == {}
-    assert [path for path, status in read.items() if status == NOT_FOUND] == [], "they are there for their owner"
-    assert NOT_FOUND in found.values()

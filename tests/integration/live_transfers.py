@@ -14,7 +14,7 @@ from tests.conditions import eventually
 from tests.integration.refreshes import Refreshes
 from tests.stack import STACK, Tenant, new_tenant
 
-__all__ = ["client", "learned", "transfer"]
+__all__ = ["client", "learned", "learned_tenant", "transfer"]
 
 DESTINATION = "amber"
 FILES, BYTES = 3_000, 300_000_000
@@ -28,6 +28,11 @@ ENQUIRY = {
 
 @pytest.fixture(scope="module")
 def learned(api: str, parts: Container, database_url: str, logs: LogReader) -> Tenant:
+    return learned_tenant(api, parts, database_url, logs)
+
+
+def learned_tenant(api: str, parts: Container, database_url: str, logs: LogReader) -> Tenant:
+    """A tenant with a release in force."""
     tenant = new_tenant(parts, database_url)
     with tenant.client(api) as client:
         client.post("/v1/logs", content=b"".join(log_lines(1, (DESTINATION,)))).raise_for_status()

@@ -10,6 +10,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from psycopg import sql
+from psycopg.types.json import Jsonb
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
@@ -19,6 +20,8 @@ from services.persistence.patience import Patience
 from services.persistence.roles import APP, app_url, prepare_roles
 from services.persistence.store import prepare_database
 from services.persistence.tables import METADATA
+from tests.integration.every_table import fill_empty_tables
+from tests.integration.test_upgrades import learn
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant
 from tradewind.errors import Conflict, Unavailable
@@ -43,7 +46,7 @@ def test_several_processes_may_migrate_at_once(empty_database: str) -> None:
 
 def test_a_lock_that_is_not_had_ends_a_migration_in_one_line(empty_database: str) -> None:
     prepare_database(empty_database)
-    migrate.downgrade(empty_database, "-1")
+    migrate.downgrade(empty_database, "2026_11_22_2400")  # what comes after it changes batches
     hasty = Patience(lock_s=0.1, statement_s=60)
     with psycopg.connect(empty_database) as rival:
         rival.execute("LOCK TABLE batches")
@@ -139,10 +142,48 @@ def test_a_hostile_tenant_sees_nothing_and_changes_nothing_of_another(
                     except psycopg.errors.InsufficientPrivilege:
                         continue
                     assert (cursor.fetchone() == (0,)) if command[0] == "S" else (cursor.rowcount == 0), table
-    with psycopg.connect(database_url) as connection:
-        connection.execute("SELECT set_config('tradewind.tenant', %s, false)", [str(hostile.id)])
-        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
-            connection.execute("INSERT INTO endpoints (tenant_id, name) VALUES (%s, 'theirs')", [tenant.id])
+
+
+def test_no_row_of_any_table_is_taken_from_or_planted_with_another_tenant(
+    api: str, tenant: Tenant, database_url: str, admin_database_url: str
+) -> None:
+    learn(api, tenant)
+    with psycopg.connect(admin_database_url, autocommit=True) as admin:
+        fill_empty_tables(admin)
+        hostile = str(new_tenant(tenant.parts, database_url).id)
+        rows = {table: one_row(admin, table, but_of=hostile) for table in names(admin, TENANTS_TABLES)}
+    assert {table for table, row in rows.items() if row} >= {
+        table.name for table in METADATA.sorted_tables if "tenant_id" in table.columns
+    }
+    for table, row in rows.items():
+        if row is None:  # the partition of a month that nobody has rows of
+            continue
+        name, victim = sql.Identifier(table), row["tenant_id"]
+        move = sql.SQL("UPDATE {} SET tenant_id = %s WHERE tenant_id = %s").format(name)
+        plant = sql.SQL("INSERT INTO {0} OVERRIDING SYSTEM VALUE SELECT * FROM jsonb_populate_record(NULL::{0}, %s)")
+        assert changed_as(hostile, database_url, move, hostile, victim) in (0, REFUSED), table
+        assert changed_as(hostile, database_url, move, victim, victim) in (0, REFUSED), table
+        assert changed_as(hostile, database_url, plant.format(name), Jsonb(row)) == REFUSED, table
+        assert changed_as(victim, database_url, move, hostile, victim) == REFUSED, table
+
+
+REFUSED = -1
+
+
+def one_row(admin: psycopg.Connection, table: str, *, but_of: str) -> dict[str, Any] | None:
+    query = sql.SQL("SELECT to_jsonb(t) FROM {} t WHERE tenant_id <> %s LIMIT 1").format(sql.Identifier(table))
+    found = admin.execute(query, [but_of]).fetchone()
+    return None if found is None else found[0]
+
+
+def changed_as(tenant_id: str, database_url: str, command: sql.Composed, *values: Any) -> int:
+    """The rows that a command of the application's role changes in the name of a tenant."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("SELECT set_config('tradewind.tenant', %s, false)", [tenant_id])
+        try:
+            return connection.execute(command, values).rowcount
+        except psycopg.errors.InsufficientPrivilege:
+            return REFUSED
 
 
 def test_partitions_of_a_month_are_made_once_however_many_ask(database_url: str) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.users import User
-from services.persistence.tables import user_identities, user_sessions, users
+from services.persistence.tables import sign_in_networks, user_identities, user_sessions, users
 from tradewind.errors import Conflict, NotFound
 
 SEEN_EVERY = timedelta(minutes=1)
@@ -89,6 +89,9 @@ class Users:
             must_change_password=must_change,
             failed_sign_ins=0,
             locked_until=None,
+        )
+        self._connection.execute(
+            update(sign_in_networks).where(sign_in_networks.c.user_id == user_id).values(failures=0, locked_until=None)
         )
 
     def set_disabled(self, user_id: UUID, at: datetime | None) -> None:

@@ -18,7 +18,7 @@ from services.persistence.tables.models import (
     surfaces,
 )
 from services.persistence.tables.pages import page_connections, page_loads
-from services.persistence.tables.people import audit_log, user_identities, user_sessions, users
+from services.persistence.tables.people import audit_log, sign_in_networks, user_identities, user_sessions, users
 from services.persistence.tables.prices import own_cuts, price_books, prices, quotes, tier_names
 from services.persistence.tables.retention import closed_months, sealed_months, sealed_transfers, sealed_usage
 from services.persistence.tables.rollups import daily_rollups, rollup_marks
@@ -63,6 +63,7 @@ __all__ = [
     "sealed_months",
     "sealed_transfers",
     "sealed_usage",
+    "sign_in_networks",
     "sla_partitions",
     "surfaces",
     "tenants",

@@ -50,6 +50,17 @@ user_sessions = Table(
     Index(None, "expires_at"),
 )
 
+sign_in_networks = Table(
+    "sign_in_networks",
+    METADATA,
+    reference("user_id", "users", primary_key=True),
+    Column("network", Text, primary_key=True),
+    tenant_column(),
+    Column("failures", BigInteger, nullable=False, server_default=text("0")),
+    instant("locked_until", nullable=True),
+    instant("signed_in_at", nullable=True),
+)
+
 user_identities = Table(
     "user_identities",
     METADATA,
