@@ -108,12 +108,16 @@ def begin_of_all() -> datetime:
     return min(datetime.fromisoformat(row["started_at"]) for row in rows.logged(shift))
 
 
-def test_filling_again_changes_nothing(sample: Served) -> None:
-    paths = ("/v1/links", "/v1/price-books", "/v1/limits", "/v1/transfers")
+def test_filling_again_changes_nothing(sample: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = ("/v1/price-books", "/v1/limits", "/v1/transfers")
     with sample.client() as client:
         before = [client.get(path).json() for path in paths]
+        links = [link["id"] for link in client.get("/v1/links").json()]
         fill.fill(client, sample.behind, timedelta())
         assert [client.get(path).json() for path in paths] == before
+        assert [link["id"] for link in client.get("/v1/links").json()] == links
+    (told,) = capsys.readouterr().out.splitlines()
+    assert told.startswith("sample: ready: "), "nothing was uploaded, priced or quoted"
 
 
 @pytest.mark.skipif(ComposeStack.running() is not None, reason="it is ./run serve --sample that says so")
