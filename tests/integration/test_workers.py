@@ -53,16 +53,6 @@ def with_sweep(tmp_path: Path) -> tuple[str, ...]:
     return (PAIR, "--beat", f"--schedule={tmp_path / 'schedule'}")
 
 
-@contextmanager
-def refusing(broker: redis.Redis) -> Iterator[None]:
-    """It answers what takes or puts jobs with an error, as on a full disk (MISCONF)."""
-    broker.execute_command("ACL", "SETUSER", "default", "-brpop", "-lpush")
-    try:
-        yield
-    finally:
-        broker.execute_command("ACL", "SETUSER", "default", "+brpop", "+lpush")
-
-
 class Store:
     """What an administrator sees of a tenant, and how to hold up its fits."""
 
@@ -220,24 +210,6 @@ def test_logs_that_came_while_the_broker_was_away_are_learned_when_it_is_back(
         eventually(store.in_force)
     assert store.releases() == ["published"]
     assert store.models() == 1
-
-
-def test_a_broker_that_refuses_to_write_for_a_while_ends_no_worker(
-    api: str,
-    tenant: Tenant,
-    store: Store,
-    environment: dict[str, str],
-    tmp_path: Path,
-    with_sweep: tuple[str, ...],
-    valkey: EmbeddedValkey,
-) -> None:
-    with worker(environment, tmp_path, *with_sweep) as running, redis.Redis.from_url(valkey.url()) as broker:
-        with refusing(broker):
-            eventually(lambda: running.log.read_text().count("NoPermissionError") >= 3)
-            upload(api, tenant, rows())
-        eventually(store.in_force)
-        assert running.process.poll() is None
-    assert store.releases() == ["published"]
 
 
 def test_a_fit_that_loses_its_database_is_tried_again(
