@@ -40,6 +40,6 @@ def test_the_work_of_all_processes_of_a_tool_is_counted(drive, tmp_path):
     report = drive.run(prepared)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    assert report.work.cpu_s >= 0.9 * spent_s > 0.1
+    assert report.work.cpu_s >= 0.9 * spent_s > 0.02
     if report.energy[0].method is EnergyMethod.CPU_MODEL:
         assert report.energy[0].dynamic_j > 0
