@@ -37,6 +37,7 @@ class Fault:
     """One fault.
 
     ``begin`` : breaks it. ``lasts_s`` : until ``end``, which is the end of the cause, not yet of what follows from it.
+    ``ends_slowly`` : the cause lasts until ``end`` has returned; what ``end`` takes is not the service's doing.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Fault:
     lasts_s: float
     end: Callable[[], object]
     is_kill: bool = False
+    ends_slowly: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Scene:
         yield Fault(WHOLE_API_KILLED, kill, WHOLE_API_AWAY_S, bring_back, is_kill=True)
         yield Fault("sessions lost", self._lose_sessions, 1.0, partial(self.service.bring_back, VALKEY), is_kill=True)
         if self.network.namespace:
-            yield Fault("network cut", self.network.cut, CUT_S, self.network.mend)
+            yield Fault("network cut", self.network.cut, CUT_S, self.network.mend, ends_slowly=True)
         if self.disk.is_own:
             yield Fault("disk full", self.disk.fill, FULL_S, self._free_disk)
         if clock.is_possible():
@@ -134,10 +136,10 @@ class Scene:
 
 
 def run(fault: Fault) -> tuple[float, float]:
-    """Let a fault happen; when it began, and when its end began."""
+    """Let a fault happen; when it began, and when its cause ended."""
     began_s = time.monotonic()
     fault.begin()
     time.sleep(fault.lasts_s)
     ended_s = time.monotonic()
     fault.end()
-    return began_s, ended_s
+    return began_s, time.monotonic() if fault.ends_slowly else ended_s

@@ -1,8 +1,13 @@
 """The faults benchmark's own sums: which rows it looks for, and when recommendations count as back."""
 
 import json
+import time
 
+import pytest
+
+from benchmarks.faults import kinds
 from benchmarks.faults.__main__ import LONGEST_BACK_S, late
+from benchmarks.faults.kinds import Fault
 from benchmarks.faults.network import Network
 from benchmarks.faults.rows import ROWS_A_BATCH, batch, ids
 from benchmarks.faults.watching import ASK_EVERY_S, STEADY_S, Asked, Asking
@@ -50,3 +55,19 @@ def test_misses_before_the_end_of_a_fault_do_not_count():
 def test_a_fault_after_which_recommendations_stay_away_too_long_is_told():
     results = [{"case": "api killed", "back_s": LONGEST_BACK_S + 1}, {"case": "disk full", "back_s": LONGEST_BACK_S}]
     assert late(results) == ["recommendations were back 6.0 s after api killed"]
+
+
+@pytest.mark.parametrize("ends_slowly", [False, True])
+def test_what_it_takes_to_put_the_network_right_is_not_the_services_doing(ends_slowly: bool) -> None:
+    returned_s: list[float] = []
+
+    def end() -> None:
+        called_s = time.monotonic()
+        while time.monotonic() <= called_s:  # a moment passes
+            pass
+        returned_s.append(time.monotonic())
+
+    began_s, ended_s = kinds.run(Fault("any", lambda: None, 0.0, end, ends_slowly=ends_slowly))
+
+    assert began_s <= ended_s
+    assert (ended_s >= returned_s[0]) is ends_slowly
