@@ -27,7 +27,7 @@ from services.application.rate_limits import CallKind
 from services.bootstrap import container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
-from services.persistence.store import prepare_database
+from services.persistence.migrate import prepare_database
 from services.processes import running
 from services.queue.sessions import JOURNAL
 from services.serve import PYTHON, first_key

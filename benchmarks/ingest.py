@@ -37,7 +37,7 @@ from services.bootstrap import Options, container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.bulk_copy import COLUMN_LIST, record_values
-from services.persistence.store import prepare_database
+from services.persistence.migrate import prepare_database
 from tradewind.units import MIB
 from tradewind.wire.inventory import NewKey
 from tradewind.wire.records import parse_row

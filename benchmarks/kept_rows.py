@@ -29,7 +29,8 @@ from benchmarks.workload import ndjson_lines
 from services.application.roll_up import RollUp
 from services.bootstrap import container
 from services.embedded.valkey import EmbeddedValkey
-from services.persistence.store import Store, prepare_database
+from services.persistence.migrate import prepare_database
+from services.persistence.store import Store
 from tradewind.units import GB
 
 DAYS = 80

@@ -31,7 +31,8 @@ from services.application.log_lines import BodyLimits, Encoding, UploadedBody
 from services.bootstrap import Container, container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
-from services.persistence.store import Store, prepare_database
+from services.persistence.migrate import prepare_database
+from services.persistence.store import Store
 from services.processes import running
 from services.queue.dispatcher import job_publisher
 from services.serve import commands

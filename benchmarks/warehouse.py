@@ -37,7 +37,7 @@ from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.lake import COMPRESSION, COMPRESSION_LEVEL, PART, Folder, ParquetLake
 from services.persistence.log_reader import LogReader
-from services.persistence.store import prepare_database
+from services.persistence.migrate import prepare_database
 from tradewind.wire.inventory import NewKey
 from tradewind_agent.client import Client
 

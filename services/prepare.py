@@ -24,8 +24,8 @@ from services.application.manage_keys import create_key, register_tenant
 from services.application.users import ROLES, add_user, let_in_again
 from services.bootstrap import Container, container
 from services.persistence.condition import condition_of
+from services.persistence.migrate import prepare_database
 from services.persistence.patience import Patience
-from services.persistence.store import prepare_database
 from services.settings import Settings
 from tradewind.errors import InvalidValue, NotFound, TradewindError, Unavailable
 from tradewind.wire.inventory import CreatedKey, NewKey

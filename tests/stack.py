@@ -28,8 +28,8 @@ from services.embedded.postgres import DATABASE as TEMPLATE
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.log_reader import LogReader
+from services.persistence.migrate import prepare_database
 from services.persistence.roles import app_url, prepare_roles
-from services.persistence.store import prepare_database
 from services.queue.sessions import WATCH
 from tests.compose_stack import ComposeStack
 from tradewind.wire.inventory import NewKey

@@ -19,7 +19,7 @@ from benchmarks.faults.waiting import until
 from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
-from services.persistence.store import prepare_database
+from services.persistence.migrate import prepare_database
 from services.processes import running
 from services.serve import commands
 from services.settings import Settings

@@ -18,7 +18,7 @@ from services.application.rate_limits import CallLimits
 from services.bootstrap import Options
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
-from services.persistence.store import prepare_database
+from services.persistence.migrate import prepare_database
 
 CHECKS = ["not_a_server_error", "response_schema_conformance", "content_type_conformance"]
 PHASES, QUICK_PHASES = ["examples", "coverage", "fuzzing", "stateful"], ["examples", "fuzzing"]

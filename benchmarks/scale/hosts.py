@@ -30,8 +30,8 @@ from services.application.jobs import RefreshModels
 from services.bootstrap import Container, container
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
+from services.persistence.migrate import prepare_database
 from services.persistence.roles import place_of
-from services.persistence.store import prepare_database
 from services.processes import running
 from services.queue.dispatcher import JOBS_QUEUE
 from services.serve import CELERY

@@ -23,7 +23,8 @@ from benchmarks.scale.rows import COLUMNS, Span, csv_blocks
 from benchmarks.workload import FIRST_START, SPAN, LinkLaw, link_laws
 from services.application.log_rows import NewRows
 from services.embedded.postgres import EmbeddedPostgres
-from services.persistence.store import Store, prepare_database
+from services.persistence.migrate import prepare_database
+from services.persistence.store import Store
 from tradewind.transfer import LinkKey
 from tradewind.units import GB
 

@@ -6,9 +6,9 @@ import psycopg
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import ProgrammingError
 
-from services.persistence import migrate
 from services.persistence.engine import unpooled_engine
 from services.persistence.failures import unavailable_when_away
+from services.persistence.schema import require_known
 from services.persistence.server_certificate import has_expired
 from tradewind.errors import Unavailable
 
@@ -23,7 +23,7 @@ def require_ready(engine: Engine) -> None:
     """
     try:
         with unavailable_when_away(), engine.connect() as connection:
-            migrate.require_known(connection)
+            require_known(connection)
             connection.execute(_TAKES_DATA)
     except ProgrammingError as error:
         if isinstance(error.orig, psycopg.errors.InsufficientPrivilege):  # so it is amid the first migration

@@ -9,20 +9,29 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from alembic.migration import MigrationContext
 from alembic.script import Script, ScriptDirectory
 from sqlalchemy import Connection, create_engine, text
 from sqlalchemy.pool import NullPool
 
 from services.persistence.engine import CONNECT_PATIENCE_S, sqlalchemy_url
+from services.persistence.failures import unavailable_when_away
 from services.persistence.patience import PATIENCE, Patience, told_apart
-from services.persistence.roles import APP, OWNER
-from tradewind.errors import Conflict, Unavailable
+from services.persistence.roles import APP, OWNER, app_url, prepare_roles
+from services.persistence.schema import current_revision, head_revision, known_revisions, word_of_who_is_served
+from tradewind.errors import Conflict
 
 HEAD = "head"
 BASE = "base"
 BASE_OF_ALL = "0"
 """Before every revision, which begins with a year."""
+
+
+def prepare_database(admin_url: str, *, app_password: str | None = None, patience: Patience = PATIENCE) -> str:
+    """Make the roles, bring the schema up to date, and return the application's URL."""
+    with unavailable_when_away():
+        prepare_roles(admin_url, app_password=app_password, patience=patience)
+        upgrade(admin_url, patience=patience)
+    return app_url(admin_url, password=app_password)
 
 
 def upgrade(admin_url: str, revision: str = HEAD, *, patience: Patience = PATIENCE) -> None:
@@ -45,13 +54,6 @@ def downgrade(admin_url: str, revision: str, *, patience: Patience = PATIENCE) -
     """Migrate down to ``revision`` (``BASE``: nothing is left)."""
     with _migrating(admin_url, patience) as (config, _):
         command.downgrade(config, revision)
-
-
-def head_revision() -> str:
-    """The newest version that this code knows."""
-    head = ScriptDirectory.from_config(_config()).get_current_head()
-    assert head is not None
-    return head
 
 
 def sql_of(revision: str) -> str:
@@ -95,48 +97,17 @@ def _oldest_first() -> Iterator[Script]:
     return reversed(list(ScriptDirectory.from_config(_config()).walk_revisions()))
 
 
-def current_revision(connection: Connection) -> str | None:
-    """The version of the schema behind ``connection``."""
-    return MigrationContext.configure(connection).get_current_revision()
-
-
-def require_known(connection: Connection) -> None:
-    """Ask whether this code knows the schema behind ``connection``, or was said to get on with it.
-
-    Raises
-    ------
-    Unavailable : which schema it has and which is wanted.
-    """
-    found, newest = current_revision(connection), head_revision()
-    if found == newest:
-        return
-    if found is None:
-        raise Unavailable(f"the database has no schema: run the migrations up to {newest}")
-    if found in steps():
-        raise Unavailable(f"the database's schema {found} is older than {newest} of this version: run the migrations")
-    oldest = _oldest_served(connection, found)
-    if oldest is None or newest < oldest:
-        raise Unavailable(f"the database's schema {found} is newer than {newest} of this version: run a newer version")
-
-
-def _oldest_served(connection: Connection, revision: str) -> str | None:
-    """The oldest code, by its newest migration, that gets on with this schema; None if nobody said."""
-    told = connection.scalar(text("SELECT obj_description(to_regclass('alembic_version'), 'pg_class')"))
-    words = (told or "").split()
-    return words[-1] if words[:1] == [revision] else None
-
-
 def _say_who_is_served(connection: Connection) -> None:
     """Leave word for versions before this one, which do not know the schema, whether they get on with it.
 
     They do until something is taken away: a contracting migration says in ``since`` from which migration on code does
-    without. The word names the schema that it is about, should another tool set another.
+    without.
     """
     found = current_revision(connection) or BASE_OF_ALL
     oldest = max(
         (step.since for revision, step in steps().items() if revision <= found and step.since), default=BASE_OF_ALL
     )
-    connection.execute(text(f"COMMENT ON TABLE alembic_version IS '{found} serves {oldest}'"))
+    connection.execute(text(f"COMMENT ON TABLE alembic_version IS '{word_of_who_is_served(found, oldest)}'"))
 
 
 def _config() -> Config:
@@ -149,7 +120,7 @@ def _config() -> Config:
 def _refuse_unknown(connection: Connection) -> None:
     found = current_revision(connection)
     connection.commit()  # each migration has a transaction of its own
-    if found is not None and found not in steps():
+    if found is not None and found not in known_revisions():
         raise Conflict(
             f"the database's schema {found} is not known to this version, whose newest is {head_revision()}: "
             "run the version that made it, or a newer one"

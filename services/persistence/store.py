@@ -8,26 +8,14 @@ from services.application.learned import StoredModel
 from services.application.limits import Limits
 from services.application.ports import Outbox
 from services.application.snapshot import Index
-from services.persistence import migrate
 from services.persistence.condition import require_ready
 from services.persistence.engine import pooled_engine, unpooled_engine
-from services.persistence.failures import unavailable_when_away
-from services.persistence.patience import PATIENCE, Patience
 from services.persistence.repositories.keys import Registry
 from services.persistence.repositories.months_of_logs import MonthsOfLogs
 from services.persistence.repositories.stored_state import StoredStates
 from services.persistence.repositories.warehouse_logins import Reads
-from services.persistence.roles import app_url, prepare_roles
 from services.persistence.unit_of_work import UnitOfWork
 from tradewind.path import Path
-
-
-def prepare_database(admin_url: str, *, app_password: str | None = None, patience: Patience = PATIENCE) -> str:
-    """Make the roles, bring the schema up to date, and return the application's URL."""
-    with unavailable_when_away():
-        prepare_roles(admin_url, app_password=app_password, patience=patience)
-        migrate.upgrade(admin_url, patience=patience)
-    return app_url(admin_url, password=app_password)
 
 
 class Store:

@@ -5,7 +5,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from services.persistence.migrate import head_revision
+from services.persistence.schema import head_revision
 from tests.compose_stack import SERVER_SERVICES, ComposeStack
 
 NEXT = "next_version"

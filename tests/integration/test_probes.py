@@ -10,14 +10,14 @@ import pytest
 from services.application.authenticate import Scope
 from services.bootstrap import container
 from services.embedded.valkey import EmbeddedValkey
-from services.persistence import migrate
 from services.persistence.engine import MAX_OVERFLOW, POOL_SIZE
+from services.persistence.schema import head_revision, known_revisions
 from tests.integration.live_transfers import ENQUIRY
 from tests.ports import free_port
 from tests.stack import new_tenant, serving
 
-HEAD = migrate.head_revision()
-EARLIER = list(migrate.steps())[-2]
+HEAD = head_revision()
+EARLIER = known_revisions()[-2]
 
 
 def readiness(address):

@@ -16,9 +16,10 @@ from sqlalchemy.pool import NullPool
 
 from services.persistence import migrate
 from services.persistence.engine import sqlalchemy_url
+from services.persistence.migrate import prepare_database
 from services.persistence.patience import Patience
 from services.persistence.roles import APP, app_url, prepare_roles
-from services.persistence.store import prepare_database
+from services.persistence.schema import head_revision
 from services.persistence.tables import METADATA
 from tests.integration.every_table import fill_empty_tables
 from tests.integration.test_upgrades import learn
@@ -41,7 +42,7 @@ def test_several_processes_may_migrate_at_once(empty_database: str) -> None:
     with ThreadPoolExecutor(3) as threads:
         list(threads.map(migrate.upgrade, [empty_database] * 3))
     with psycopg.connect(empty_database) as admin:
-        assert names(admin, "SELECT version_num FROM alembic_version") == [migrate.head_revision()]
+        assert names(admin, "SELECT version_num FROM alembic_version") == [head_revision()]
 
 
 def test_a_lock_that_is_not_had_ends_a_migration_in_one_line(empty_database: str) -> None:

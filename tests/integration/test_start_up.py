@@ -10,8 +10,8 @@ import pytest
 
 from services import serve
 from services.persistence.condition import condition_of
+from services.persistence.migrate import prepare_database
 from services.persistence.roles import app_url, prepare_roles
-from services.persistence.store import prepare_database
 from services.readiness import Readiness
 from services.settings import Settings
 from services.telemetry import logger

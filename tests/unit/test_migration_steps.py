@@ -4,6 +4,7 @@ import pytest
 
 from infra.checks.migration_steps import LAID, refusals
 from services.persistence import migrate
+from services.persistence.schema import known_revisions
 
 HARMLESS = {
     "a new table with its index": (
@@ -76,3 +77,7 @@ def test_a_contract_says_from_when_on_code_does_without():
 def test_the_sql_of_a_migration_is_read_without_a_database():
     assert "CREATE FUNCTION service_state()" in migrate.sql_of(LAID)
     assert LAID in migrate.steps()
+
+
+def test_the_names_of_their_files_tell_the_migrations_in_the_order_in_which_they_are_made():
+    assert known_revisions() == tuple(migrate.steps())

@@ -14,7 +14,7 @@ from benchmarks.scale.growth import kept_figures
 from benchmarks.scale.rows import COLUMNS, Laws, Span, csv_blocks
 from benchmarks.scale.stored import MAKERS
 from benchmarks.workload import CONCURRENCIES, MEAN_FILE_BYTES, PARALLELISMS, PIPELININGS, link_laws
-from services.persistence.migrate import head_revision
+from services.persistence.schema import head_revision
 
 SETTINGS = [(cc, p, pp) for cc in CONCURRENCIES for p in PARALLELISMS for pp in PIPELININGS]
 

@@ -13,8 +13,8 @@ from psycopg import sql
 
 from services.application.authenticate import Scope
 from services.embedded.postgres import EmbeddedPostgres
+from services.persistence.migrate import prepare_database
 from services.persistence.roles import READER, app_url, prepare_roles
-from services.persistence.store import prepare_database
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant
 
