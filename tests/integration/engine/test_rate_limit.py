@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import statistics
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tests.integration.engine.rough_server import RoughServer, plain
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, transfer, until
 from tests.integration.serving import serving
 from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_uploads, tls_context
-from tradewind_agent.engine.rate_limit import BURST_S
+from tradewind_agent.engine.rate_limit import BURST_S, PART_BYTES, RateLimit
 from tradewind_agent.serve import TlsFiles
 
 NAMES = [f"f{number}" for number in range(6)]
@@ -59,6 +60,23 @@ def test_a_download_is_never_faster_than_its_limit_at_any_moment(files: Path, tm
     for first in range(len(seen)):
         for later in seen[first:]:
             assert_within(RATE, later[1] - seen[first][1], later[0] - seen[first][0])
+
+
+def test_a_limited_download_is_not_read_in_crumbs(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What comes in while a connection reads is left for its next turn: each read costs processor, however small."""
+    reads: list[int] = []
+
+    class Counted(RateLimit):
+        def take(self, moved_bytes: int) -> bool:
+            reads.append(moved_bytes)
+            return super().take(moved_bytes)
+
+    monkeypatch.setattr("tradewind_agent.engine.pool.RateLimit", Counted)
+    with serving(files) as server:
+        jobs = jobs_for(f"http://127.0.0.1:{server.port}", NAMES, tmp_path / "copy", dict.fromkeys(NAMES, SIZE))
+        result = transfer(jobs, plan(6), rate_bytes_per_s=RATE)
+    assert_whole(result, files, tmp_path / "copy")
+    assert statistics.fmean(reads) >= PART_BYTES / 2
 
 
 def test_an_upload_keeps_its_limit(files: Path, tmp_path: Path):

@@ -7,7 +7,7 @@ import pytest
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.engine.options import EngineOptions
-from tradewind_agent.engine.rate_limit import BURST_S, RateLimit
+from tradewind_agent.engine.rate_limit import BURST_S, PART_BYTES, RateLimit
 
 
 class Timer:
@@ -99,6 +99,30 @@ def test_connections_share_alike():
     loop.turn_to(10.0, late())
     shares = [each.total_bytes for each in greedy]
     assert min(shares) >= 0.8 * max(shares)
+
+
+@pytest.mark.parametrize(("rate", "connections"), [(2_000.0, 40), (1e6, 20), (1e7, 64)])
+def test_nobody_goes_on_for_crumbs_where_one_can_have_more(rate: float, connections: int):
+    loop, _, greedy = begin(rate, connections)
+    loop.turn_to(10.0, late())
+    moved = [nbytes for each in greedy for at_s, nbytes in each.moved if at_s > 2 * BURST_S]
+    a_round_bytes = rate * BURST_S / 2
+    assert min(moved) >= min(PART_BYTES, a_round_bytes) - 1
+
+
+def test_who_had_its_part_waits_though_there_is_more_for_others():
+    loop = TurnedLoop()
+    limit = RateLimit(1e6, loop)
+    limit.take(100_000)
+    first, second = Counting(), Counting()
+    for each in (first, second):
+        limit.wait(each)
+    loop.turn_to(0.0501, late())
+    part = limit.share(65_536)
+    assert 24_000 < part < 26_000
+    assert not limit.take(part // 2)
+    assert limit.take(part)
+    assert limit.share(65_536) > 10_000
 
 
 def test_another_rate_holds_from_the_next_byte_on():

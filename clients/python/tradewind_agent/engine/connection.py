@@ -178,8 +178,7 @@ class Connection(asyncio.BufferedProtocol):
             self.abort(fault)
         if self._patient_loop is not None and nbytes >= self.buffer.size_bytes:
             self._patient_loop.hurry()
-        self._rate_limit.take(nbytes)
-        if self._rate_limit.exhausted and self._transport is not None:
+        if self._rate_limit.take(nbytes) and self._transport is not None:
             self._transport.pause_reading()
             self._rate_limit.wait(self)
 
@@ -303,6 +302,8 @@ class Connection(asyncio.BufferedProtocol):
         if not self._in_flight:
             return
         left_s = self._active_at + self._idle_timeout_s - self._loop.time()
+        if self._rate_limit.holds(self):
+            left_s = self._idle_timeout_s
         if left_s > 0:
             self._deadline = self._loop.call_later(left_s, self._check_deadline)
             return
