@@ -14,8 +14,8 @@ ROUND_S = BURST_S / 2
 """Time that an empty bucket is left to fill before those who wait go on; half of it is left for lateness."""
 
 PART_BYTES = 16 * KIB
-"""Nobody goes on for less, if the rate has it in a round, but those next in line do: each read of few bytes costs as much
-processor as one of many. Left to read what came in while they read, twenty connections kept a core busy for 8 Mbit/s."""
+"""Nobody goes on for less, if the rate has it in a round: those next in line do then. A read of few bytes costs as much
+processor as one of many; left to read what came in meanwhile, twenty connections kept a core busy for 8 Mbit/s."""
 
 
 class Waiting(Protocol):
