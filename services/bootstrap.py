@@ -32,6 +32,7 @@ from services.application.snapshot import Snapshots
 from services.application.tune_transfer import Tuner
 from services.application.turns import Turns
 from services.application.watch_service import ServiceWatch
+from services.persistence.patience import PATIENCE_OF_REQUESTS, Patience
 from services.persistence.store import Store
 from services.persistence.warehouse import Warehouse
 from services.queue.dispatcher import PATIENCE_S, Dispatcher, job_publisher
@@ -84,6 +85,7 @@ class Options:
     notice : at the head of every page.
     call_limits : how often a key and a tenant may call.
     tracing : where spans go; None: nowhere.
+    patience : with locks and statements of the database.
     """
 
     query_limits: QueryLimits = field(default_factory=QueryLimits)
@@ -94,6 +96,7 @@ class Options:
     notice: str = ""
     call_limits: CallLimits = field(default_factory=CallLimits.usual)
     tracing: Tracing | None = None
+    patience: Patience = PATIENCE_OF_REQUESTS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +158,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
         closing.callback(dispatcher.close)
         if options.sign_on is not None:
             closing.callback(options.sign_on.provider.close)
-        store = closing.enter_context(Store(database_url, dispatcher))
+        store = closing.enter_context(Store(database_url, dispatcher, options.patience))
         keyring = Keyring(store.registry.find_key, time.monotonic)
         snapshots = Snapshots(store.index, store.model, time.monotonic)
         sessions = RedisSessions(session_client, trace=lambda: carried().get("traceparent", ""))

@@ -13,6 +13,7 @@ TradewindError
 ├── QueryRefused            SQL that the warehouse does not run, or that failed there
 ├── CannotFit               the rows at hand do not determine a model
 └── Unavailable             a dependency is away for now (retryable)
+    └── Deadlocked          two calls waited for each other, and this one gave way (retryable at once)
 """
 
 
@@ -109,3 +110,7 @@ class Unavailable(TradewindError):
     """A dependency does not answer now; the same call may succeed later."""
 
     retryable = True
+
+
+class Deadlocked(Unavailable):
+    """Two calls waited for each other, and this one gave way: nothing of it was stored, and it may go again at once."""

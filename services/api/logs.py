@@ -18,7 +18,7 @@ from services.application.ingest_logs import IngestReceipt, LogBatch, ingest_log
 from services.application.log_lines import Encoding, UploadedBody
 from services.bootstrap import Container
 from services.telemetry import Event
-from tradewind.errors import InvalidValue, NotFound, Unavailable
+from tradewind.errors import Deadlocked, InvalidValue, NotFound
 from tradewind.units import format_count
 from tradewind.wire.logs import BatchReceipt
 
@@ -104,7 +104,7 @@ def _ingest(batch: LogBatch, parts: Container, principal: Principal) -> IngestRe
 
 def _with_attempts(ingest: Callable[[], IngestReceipt]) -> IngestReceipt:
     for _ in range(ATTEMPTS - 1):
-        with suppress(Unavailable):
+        with suppress(Deadlocked):
             return ingest()
     return ingest()
 

@@ -1,8 +1,11 @@
 """Connections of the application to PostgreSQL."""
 
 import orjson
+from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import NullPool
+
+from services.persistence.patience import Patience
 
 POOL_SIZE = 10
 MAX_OVERFLOW = 20
@@ -20,8 +23,11 @@ def sqlalchemy_url(libpq_url: str) -> str:
     return f"postgresql+psycopg{separator}{rest}"
 
 
-def pooled_engine(libpq_url: str) -> Engine:
-    """Engine for requests and tasks: connections are kept, and checked before they are used again."""
+def pooled_engine(libpq_url: str, patience: Patience | None = None) -> Engine:
+    """Engine for requests and tasks: connections are kept, and checked before they are used again.
+
+    ``patience`` : with locks and statements; ``None``: without end, as fits need it.
+    """
     return create_engine(
         sqlalchemy_url(libpq_url),
         pool_size=POOL_SIZE,
@@ -30,11 +36,11 @@ def pooled_engine(libpq_url: str) -> Engine:
         pool_pre_ping=True,
         hide_parameters=True,  # errors are logged
         json_deserializer=orjson.loads,  # lattices have thousands of numbers
-        connect_args={"connect_timeout": CONNECT_PATIENCE_S, "application_name": "tradewind", **SERVER_IS_GONE},
+        connect_args=_connecting(libpq_url, patience) | {"application_name": "tradewind"},
     )
 
 
-def unpooled_engine(libpq_url: str) -> Engine:
+def unpooled_engine(libpq_url: str, patience: Patience | None = None) -> Engine:
     """Engine for the rare statement that needs a transaction of its own while another one is open.
 
     From the pool it could wait for ever on the very requests that wait for it.
@@ -43,5 +49,12 @@ def unpooled_engine(libpq_url: str) -> Engine:
         sqlalchemy_url(libpq_url),
         poolclass=NullPool,
         hide_parameters=True,
-        connect_args={"connect_timeout": CONNECT_PATIENCE_S, **SERVER_IS_GONE},
+        connect_args=_connecting(libpq_url, patience),
     )
+
+
+def _connecting(libpq_url: str, patience: Patience | None) -> dict[str, object]:
+    """Arguments of a connection; options that the URL has come last, and so hold."""
+    told = str(conninfo_to_dict(libpq_url).get("options") or "")
+    options = {} if patience is None else {"options": f"{patience.as_options} {told}".rstrip()}
+    return {"connect_timeout": CONNECT_PATIENCE_S, **SERVER_IS_GONE, **options}

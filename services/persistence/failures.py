@@ -7,7 +7,7 @@ import psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolExhausted
 
-from tradewind.errors import Conflict, Unavailable
+from tradewind.errors import Conflict, Deadlocked, Unavailable
 
 REASONS = {
     "certificate": "its certificate is not accepted",
@@ -25,21 +25,43 @@ REASONS = {
 }
 """What drivers say → what callers are told: no address, login or path of the server."""
 
+NOTHING = "nothing of this was stored; try again"
+
+PASSING: tuple[tuple[tuple[type[psycopg.Error], ...], type[Unavailable], str], ...] = (
+    (
+        (psycopg.errors.DiskFull,),
+        Unavailable,
+        "the database's disk is full: nothing of this was stored; try again when it has room",
+    ),
+    (
+        (psycopg.errors.ReadOnlySqlTransaction,),
+        Unavailable,
+        "the database takes no data now: it is read-only; try again",
+    ),
+    (
+        (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure),
+        Deadlocked,
+        f"another request was first at what both change: {NOTHING}",
+    ),
+    ((psycopg.errors.LockNotAvailable,), Unavailable, f"another request holds what this one changes: {NOTHING}"),
+    ((psycopg.errors.QueryCanceled,), Unavailable, f"the database took too long over this: {NOTHING}"),
+)
+"""What the database says of its own → what callers are told."""
+
 
 def as_unavailable(error: BaseException) -> Unavailable | None:
     """The retryable error that ``error`` stands for, if it is one.
 
-    Lost connections, an exhausted pool, deadlocks, timeouts and a full disk all pass; nothing was committed.
+    Lost connections, an exhausted pool, deadlocks, locks that are not given up, timeouts and a full disk all pass;
+    nothing was committed.
     """
     cause = error.orig if isinstance(error, DBAPIError) else error
-    match cause:
-        case psycopg.errors.DiskFull():
-            return Unavailable("the database's disk is full: nothing of this was stored; try again when it has room")
-        case psycopg.errors.ReadOnlySqlTransaction():
-            return Unavailable("the database takes no data now: it is read-only; try again")
-        case psycopg.OperationalError() | PoolExhausted():
-            why = next((reason for told, reason in REASONS.items() if told in str(cause)), None)
-            return Unavailable(f"the database does not answer now{f' ({why})' if why else ''}; try again")
+    for kinds, error_type, told in PASSING:
+        if isinstance(cause, kinds):
+            return error_type(told)
+    if isinstance(cause, psycopg.OperationalError | PoolExhausted):
+        why = next((reason for told, reason in REASONS.items() if told in str(cause)), None)
+        return Unavailable(f"the database does not answer now{f' ({why})' if why else ''}; try again")
     return None
 
 

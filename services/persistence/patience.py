@@ -1,4 +1,4 @@
-"""How long what changes the schema may wait and work, and what is said when that was not enough."""
+"""How long requests, and what changes the schema, may wait and work; what is said when that was not enough."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ SHOWN_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """What a statement may take that changes the schema or the roles.
+    """What a statement may take.
 
     Attributes
     ----------
@@ -35,8 +35,25 @@ class Patience:
         """The setting that bounds the wait for readers and writers."""
         return f"SET lock_timeout = {_milliseconds(self.lock_s)}"
 
+    @property
+    def as_options(self) -> str:
+        """Of a connection for requests: both, and the end of a transaction that is forgotten."""
+        settings = {
+            "lock_timeout": self.lock_s,
+            "statement_timeout": self.statement_s,
+            "idle_in_transaction_session_timeout": FORGOTTEN_S,
+        }
+        return " ".join(f"-c {name}={_milliseconds(seconds)}" for name, seconds in settings.items())
+
 
 PATIENCE = Patience(lock_s=5.0, statement_s=600.0)
+"""Of what changes the schema or the roles."""
+
+PATIENCE_OF_REQUESTS = Patience(lock_s=10.0, statement_s=300.0)
+"""Of what an API process asks for: an upload of the largest size takes a minute or two."""
+
+FORGOTTEN_S = 60.0
+"""Nothing that answers a request leaves a transaction open so long without a statement."""
 
 
 def _milliseconds(seconds: float) -> int:

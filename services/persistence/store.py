@@ -10,6 +10,7 @@ from services.application.ports import Outbox
 from services.application.snapshot import Index
 from services.persistence.condition import require_ready
 from services.persistence.engine import pooled_engine, unpooled_engine
+from services.persistence.patience import Patience
 from services.persistence.repositories.keys import Registry
 from services.persistence.repositories.months_of_logs import MonthsOfLogs
 from services.persistence.repositories.stored_state import StoredStates
@@ -21,9 +22,10 @@ from tradewind.path import Path
 class Store:
     """Opens units of work; close it when the process ends."""
 
-    def __init__(self, database_url: str, outbox: Outbox) -> None:
-        self._engine = pooled_engine(database_url)
-        self._apart = unpooled_engine(database_url)
+    def __init__(self, database_url: str, outbox: Outbox, patience: Patience | None = None) -> None:
+        """``patience`` : with locks and statements; ``None``: without end."""
+        self._engine = pooled_engine(database_url, patience)
+        self._apart = unpooled_engine(database_url, patience)
         self._outbox = outbox
         self.registry = Registry(self._engine)
         self.months_of_logs = MonthsOfLogs(self._engine)

@@ -1,0 +1,87 @@
+"""An API process whose database keeps it waiting: requests end in time, say so, and leave their turn to others."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from services.bootstrap import Container, Options, container
+from services.persistence.patience import PATIENCE_OF_REQUESTS, Patience
+from tests.records import ndjson, record
+from tests.stack import Tenant, new_tenant, serving
+from tradewind.errors import Deadlocked, Unavailable
+
+MORE_THAN_MAY_RUN = 5
+"""Uploads are stored four at once."""
+
+FIRST, SECOND = "SELECT pg_advisory_xact_lock(1)", "SELECT pg_advisory_xact_lock(2)"
+
+HASTY = Patience(lock_s=0.1, statement_s=2.0)
+
+
+@pytest.fixture
+def hasty(database_url: str, redis_url: str) -> Iterator[Container]:
+    with container(database_url=database_url, redis_url=redis_url, options=Options(patience=HASTY)) as parts:
+        yield parts
+
+
+@contextmanager
+def somebody_holds(admin_url: str, statement: str) -> Iterator[None]:
+    """As a worker that hangs, or an operator amid a transaction."""
+    with psycopg.connect(admin_url) as rival:
+        rival.execute(statement)
+        yield
+
+
+def test_an_upload_that_waits_for_a_lock_is_told_to_come_again_and_does(
+    hasty: Container, database_url: str, admin_database_url: str
+) -> None:
+    tenant, lines = new_tenant(hasty, database_url), ndjson([record(0)])
+    with serving(hasty) as address, tenant.client(address) as client:
+        with somebody_holds(admin_database_url, "LOCK TABLE batches IN ACCESS EXCLUSIVE MODE"):
+            answers = [client.post("/v1/logs", content=lines) for _ in range(MORE_THAN_MAY_RUN)]
+        after = client.post("/v1/logs", content=lines)
+    assert {answer.status_code for answer in answers} == {503}
+    assert all(answer.headers["Retry-After"] for answer in answers)
+    assert "another request holds what this one changes" in answers[0].json()["detail"]
+    assert after.status_code == 201
+    assert after.json()["accepted"] == 1
+
+
+def test_a_statement_that_takes_too_long_is_ended_and_its_connection_serves_others(
+    hasty: Container, database_url: str
+) -> None:
+    tenant = new_tenant(hasty, database_url)
+    with pytest.raises(Unavailable, match="took too long"), hasty.store.unit_of_work(tenant.id) as uow:
+        uow.connection.execute(text("SELECT pg_sleep(60)"))
+    with hasty.store.unit_of_work(tenant.id) as uow:
+        assert uow.connection.scalar(text("SELECT 1")) == 1
+
+
+def test_requests_have_these_limits_and_no_transaction_stays_open_for_ever(parts: Container, tenant: Tenant) -> None:
+    with parts.store.unit_of_work(tenant.id) as uow:
+        asked = "SELECT current_setting('lock_timeout'), current_setting('statement_timeout'), "
+        found = uow.connection.execute(text(asked + "current_setting('idle_in_transaction_session_timeout')")).one()
+    assert tuple(found) == ("10s", "5min", "1min")
+    assert (PATIENCE_OF_REQUESTS.lock_s, PATIENCE_OF_REQUESTS.statement_s) == (10.0, 300.0)
+
+
+def test_of_two_that_wait_for_each_other_one_gives_way_and_may_go_again_at_once(
+    parts: Container, tenant: Tenant, admin_database_url: str
+) -> None:
+    with psycopg.connect(admin_database_url) as rival:
+        rival.execute("SET deadlock_timeout = '1h'")  # it is not the one that gives way
+        rival.execute(SECOND)
+        with pytest.raises(Deadlocked, match="another request was first"):
+            wait_for_each_other(parts, tenant, rival)
+
+
+def wait_for_each_other(parts: Container, tenant: Tenant, rival: psycopg.Connection) -> None:
+    """We have the first lock and want the second, which the rival has, who wants the first."""
+    with ThreadPoolExecutor(1) as threads, parts.store.unit_of_work(tenant.id) as uow:
+        uow.connection.execute(text(FIRST))
+        threads.submit(rival.execute, FIRST)
+        uow.connection.execute(text(SECOND))
