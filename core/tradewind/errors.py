@@ -13,6 +13,7 @@ TradewindError
 ├── QueryRefused            SQL that the warehouse does not run, or that failed there
 ├── CannotFit               the rows at hand do not determine a model
 └── Unavailable             a dependency is away for now (retryable)
+    └── UnknownSchema       the database is there, with a schema of another version
 """
 
 
@@ -109,3 +110,7 @@ class Unavailable(TradewindError):
     """A dependency does not answer now; the same call may succeed later."""
 
     retryable = True
+
+
+class UnknownSchema(Unavailable):
+    """The database has none, or one of another version of the service: until either is changed, nothing fits it."""

@@ -191,7 +191,8 @@ def test_probes_ask_what_compose_asks(resources):
         assert containers[name]["readinessProbe"]["exec"]["command"][-1] == in_compose(name)
     assert containers["beat"]["livenessProbe"]["exec"]["command"][-1] == in_compose("beat")
     ready, alive = (containers["api"][probe]["httpGet"]["path"] for probe in ("readinessProbe", "livenessProbe"))
-    assert f"{ready}'" in in_compose("api")
+    assert "/readyz'" in in_compose("api")  # which takes nothing out of service, and is for people
+    assert ready == "/servingz", "pods that lost their database together would all be taken out of service"
     known = json.loads((ROOT / "tests" / "contract" / "openapi.json").read_text(encoding="utf-8"))["paths"]
     assert {ready, alive} <= set(known)
 
@@ -241,7 +242,7 @@ def test_nothing_is_open_but_what_a_policy_names(resources):
     assert hosts == {host for tls in ingress["spec"]["tls"] for host in tls["hosts"]}
     paths = [each["path"] for rule in ingress["spec"]["rules"] for each in rule["http"]["paths"]]
     assert "/v1" in paths
-    assert not [path for path in paths if path.startswith(("/metrics", "/readyz"))]
+    assert not [path for path in paths if path.startswith(("/metrics", "/readyz", "/servingz"))]
 
 
 def test_traces_reach_their_receiver_where_the_component_is_taken(tmp_path):
