@@ -6,7 +6,7 @@ import redis
 from structlog.typing import FilteringBoundLogger
 
 from services.telemetry import Event
-from tradewind.errors import Unavailable
+from tradewind.errors import Unavailable, UnknownSchema
 
 MARK = "tradewind:ready"
 MARK_KEPT_S = 10
@@ -34,6 +34,7 @@ class Readiness:
         self._log = log
         self._missing: str | None = None
         self._had_all = False
+        self._serves = False
 
     def require(self) -> str | None:
         """What the process goes on without, if anything.
@@ -46,8 +47,11 @@ class Readiness:
             for check in self._checks:
                 check()
         except Unavailable as missing:
+            if isinstance(missing, UnknownSchema):
+                self._serves = False
             self._note(Event.NOT_READY, str(missing))
             raise
+        self._serves = self._had_all
         try:
             for check in self._spared:
                 check()
@@ -56,11 +60,25 @@ class Readiness:
             if not self._had_all:
                 raise
             return str(missing)
-        self._had_all = True
+        self._had_all = self._serves = True
         if self._missing is not None:
             self._missing = None
             self._log.info(Event.READY_AGAIN)
         return None
+
+    def require_serving(self) -> str | None:
+        """What was missing at the last look, if anything, of a process that still answers what it can from memory.
+
+        So does one that had all that it needs and then lost it, its database too: others have lost the same, and none
+        of them would be left. Nothing is asked, since a database that hangs must not keep this waiting.
+
+        Raises
+        ------
+        Unavailable : it never had all, or the database's schema, when it was last seen, was none that it knows.
+        """
+        if not self._serves:
+            raise Unavailable(self._missing or "nothing has been looked at yet")
+        return self._missing
 
     def _note(self, event: Event, missing: str) -> None:
         if missing != self._missing:

@@ -51,6 +51,7 @@ def application(settings: Settings) -> Celery:
     metrics = settings.worker_metrics
     check_tracing(os.environ)
     app = _on_broker(redis_url, sweep_every=timedelta(seconds=settings.sweep_interval_s))
+    app.conf.worker_concurrency = settings.task_workers  # unless the command line says --concurrency
 
     @signals.celeryd_init.connect(weak=False)
     def accept_root(**_: object) -> None:

@@ -13,7 +13,8 @@ TradewindError
 ├── QueryRefused            SQL that the warehouse does not run, or that failed there
 ├── CannotFit               the rows at hand do not determine a model
 └── Unavailable             a dependency is away for now (retryable)
-    └── Deadlocked          two calls waited for each other, and this one gave way (retryable at once)
+    ├── Deadlocked          two calls waited for each other, and this one gave way (retryable at once)
+    └── UnknownSchema       the database is there, with a schema of another version
 """
 
 
@@ -114,3 +115,7 @@ class Unavailable(TradewindError):
 
 class Deadlocked(Unavailable):
     """Two calls waited for each other, and this one gave way: nothing of it was stored, and it may go again at once."""
+
+
+class UnknownSchema(Unavailable):
+    """The database has none, or one of another version of the service: until either is changed, nothing fits it."""

@@ -1,7 +1,9 @@
-"""``/healthz``, ``/readyz``, ``/metrics``: for whoever watches over the process, and over the service as a whole.
+"""``/healthz``, ``/readyz``, ``/servingz``, ``/metrics``: for who watches over a process, or the service as a whole.
 
 No key is needed and none helps.
 """
+
+import asyncio
 
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -11,6 +13,12 @@ from services.api.problems import Problem
 from services.telemetry import StateMetrics
 
 router = APIRouter(tags=["probes"])
+
+KEPT_S = 1.0
+"""So long one look serves all who ask: they need no key, and each look is a connection to the database."""
+
+LOOK_PATIENCE_S = 1.0
+"""For a look that is under way: less than who balances waits for the answer (infra/kubernetes/base/api.yaml)."""
 
 
 @router.get("/healthz")
@@ -25,8 +33,25 @@ async def readiness(parts: Parts) -> dict[str, str]:
 
     Without Redis, once it was there, the process still recommends and stores, and is ``degraded`` with a ``reason``.
     """
-    missing = await parts.lookups.run("readiness", parts.readiness.require)  # one at a time, however many ask
+    missing = await asyncio.shield(_look(parts))  # who gives up does not take it from the others
     return {"status": "ready"} if missing is None else {"status": "degraded", "reason": missing}
+
+
+@router.get("/servingz", responses={503: {"model": Problem}})
+async def serving(parts: Parts) -> dict[str, str]:
+    """Requests may be sent to the process: it was ready once, and last saw a schema that it knows.
+
+    For who balances between processes. When the database is away all of them stay in service, and answer from memory
+    what they can, which ``reason`` then tells of.
+    """
+    await asyncio.wait([_look(parts)], timeout=LOOK_PATIENCE_S)
+    missing = parts.readiness.require_serving()
+    return {"status": "serving"} if missing is None else {"status": "serving", "reason": missing}
+
+
+def _look(parts: Parts) -> asyncio.Task[str | None]:
+    """One for all who ask now or within a moment."""
+    return parts.lookups.begin("readiness", parts.readiness.require, kept_s=KEPT_S)
 
 
 @router.get("/metrics", response_class=Response)

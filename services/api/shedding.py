@@ -15,7 +15,7 @@ from services.api.problems import RETRY_AFTER_S, problem
 MOST_WAITED_S = 2.0
 """From the arrival of a request until its turn. An agent waits 3 s for the answer to a heartbeat."""
 
-NEVER_SHED = frozenset({"/healthz", "/readyz", "/metrics", "/metrics/service"})
+NEVER_SHED = frozenset({"/healthz", "/readyz", "/servingz", "/metrics", "/metrics/service"})
 """Who watches must see the process as it is: one that has much to do is not broken."""
 
 

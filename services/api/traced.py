@@ -6,7 +6,7 @@ from structlog.contextvars import bind_contextvars, get_contextvars
 from services.application.jobs import REQUEST_ID
 from services.tracing import CARRIED, REQUEST, TENANT, TRANSFER, Tracing
 
-NOT_TRACED = ("/healthz", "/readyz", "/metrics", "/admin/static/")
+NOT_TRACED = ("/healthz", "/readyz", "/servingz", "/metrics", "/admin/static/")
 """Asked for every few seconds, or by every page."""
 
 FAILED = 500

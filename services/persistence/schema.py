@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from sqlalchemy import Connection, text
 
-from tradewind.errors import Unavailable
+from tradewind.errors import UnknownSchema
 
 _FILE_OF_A_MIGRATION = re.compile(r"(\d{4}(?:_\d{2,4}){3})_\w+\.py")
 """Begins with the migration's revision, which is when it was made: revisions follow one another as their names do."""
@@ -41,18 +41,20 @@ def require_known(connection: Connection) -> None:
 
     Raises
     ------
-    Unavailable : which schema it has and which is wanted.
+    UnknownSchema : which one it has and which is wanted.
     """
     found, newest = current_revision(connection), head_revision()
     if found == newest:
         return
     if found is None:
-        raise Unavailable(f"the database has no schema: run the migrations up to {newest}")
+        raise UnknownSchema(f"the database has no schema: run the migrations up to {newest}")
     if found in known_revisions():
-        raise Unavailable(f"the database's schema {found} is older than {newest} of this version: run the migrations")
+        raise UnknownSchema(f"the database's schema {found} is older than {newest} of this version: run the migrations")
     oldest = _oldest_served(connection, found)
     if oldest is None or newest < oldest:
-        raise Unavailable(f"the database's schema {found} is newer than {newest} of this version: run a newer version")
+        raise UnknownSchema(
+            f"the database's schema {found} is newer than {newest} of this version: run a newer version"
+        )
 
 
 def word_of_who_is_served(revision: str, oldest: str) -> str:

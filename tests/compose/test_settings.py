@@ -11,6 +11,7 @@ import pytest
         ("api", "DATABASE_URL_FILE", "/nowhere", "api: DATABASE_URL_FILE: cannot read /nowhere"),
         ("api", "REDIS_URL_FILE", "", "api: REDIS_URL: must be set"),
         ("worker", "DATABASE_URL_FILE", "/nowhere", "workers: DATABASE_URL_FILE: cannot read /nowhere"),
+        ("worker", "TRADEWIND_TASK_WORKERS", "many", "workers: TRADEWIND_TASK_WORKERS: must be a whole number"),
         (
             "beat",
             "TRADEWIND_SWEEP_INTERVAL_S",

@@ -28,6 +28,7 @@ FIXED = {
     "/v1/keys/{key_id}": {"delete"},
     "/healthz": {"get"},
     "/readyz": {"get"},
+    "/servingz": {"get"},
     "/metrics": {"get"},
 }
 

@@ -1,17 +1,25 @@
 """Probes of a running API, on real PostgreSQL and Valkey, as the application's ordinary role."""
 
+import socket
+import time
 from contextlib import ExitStack
+from dataclasses import replace
 from uuid import uuid4
 
 import httpx
 import psycopg
 import pytest
 
+from services.api.probes import KEPT_S
 from services.application.authenticate import Scope
 from services.bootstrap import container
+from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.valkey import EmbeddedValkey
 from services.persistence.engine import MAX_OVERFLOW, POOL_SIZE
+from services.persistence.migrate import prepare_database
 from services.persistence.schema import head_revision, known_revisions
+from services.readiness import Readiness
+from tests.conditions import eventually
 from tests.integration.live_transfers import ENQUIRY
 from tests.ports import free_port
 from tests.stack import new_tenant, serving
@@ -25,6 +33,19 @@ def readiness(address):
     assert httpx.get(f"{address}/healthz").status_code == 200
     answer = httpx.get(f"{address}/readyz", timeout=30)
     return answer.status_code, answer.json().get("detail")
+
+
+def serving_on(address):
+    """Status, and what is said of it."""
+    answer = httpx.get(f"{address}/servingz", timeout=30)
+    told = answer.json()
+    return answer.status_code, told.get("reason") or told.get("detail")
+
+
+def comes_to(expected, look, address):
+    """An answer of a moment ago is kept."""
+    eventually(lambda: look(address) == expected, patience_s=20)
+    assert look(address) == expected
 
 
 @pytest.fixture
@@ -41,29 +62,30 @@ def schema(admin_database_url):
         named(HEAD, f"{HEAD} serves 0")
 
 
-def test_a_process_on_a_current_schema_is_ready(api):
-    assert readiness(api) == (200, None)
+def test_a_process_on_a_current_schema_is_ready_and_serves(api):
+    comes_to((200, None), readiness, api)
+    assert serving_on(api) == (200, None)
 
 
 def test_an_older_schema_is_told_with_what_is_to_be_done(api, schema):
     schema(EARLIER)
-    assert readiness(api) == (
-        503,
-        f"the database's schema {EARLIER} is older than {HEAD} of this version: run the migrations",
-    )
+    told = f"the database's schema {EARLIER} is older than {HEAD} of this version: run the migrations"
+    comes_to((503, told), readiness, api)
     schema(HEAD)
-    assert readiness(api) == (200, None)
+    comes_to((200, None), readiness, api)
 
 
 def test_a_newer_schema_is_served_on_until_something_is_taken_away(api, schema):
     newer = "2999_01_01_0000"
     told = f"the database's schema {newer} is newer than {HEAD} of this version: run a newer version"
-    schema(newer)
-    assert readiness(api) == (503, told)
-    schema(newer, f"{newer} serves {EARLIER}")
-    assert readiness(api) == (200, None)
-    schema(newer, f"{newer} serves 2998_12_31_0000")
-    assert readiness(api) == (503, told)
+    for word, expected in (
+        (None, (503, told)),
+        (f"{newer} serves {EARLIER}", (200, None)),
+        (f"{newer} serves 2998_12_31_0000", (503, told)),
+    ):
+        schema(newer, word)
+        comes_to(expected, readiness, api)
+        assert serving_on(api) == expected
 
 
 def test_who_migrates_leaves_word_that_all_code_so_far_is_served(admin_database_url):
@@ -86,7 +108,53 @@ def test_a_part_that_is_away_is_told_without_its_address(away, told, database_ur
         "redis_url": f"redis://:secret@{nowhere}/0" if away == "redis" else redis_url,
     }
     with container(**urls) as parts, serving(parts) as address:
-        assert readiness(address) == (503, told)
+        assert readiness(address) == serving_on(address) == (503, told)
+
+
+def test_a_process_that_loses_its_database_is_not_ready_and_recommends_on(redis_url, tmp_path):
+    with EmbeddedPostgres(tmp_path, durable=False) as postgres:
+        admin_url = postgres.url()
+        database_url = prepare_database(admin_url)
+        with (
+            container(database_url=database_url, redis_url=redis_url) as parts,
+            serving(parts) as address,
+            new_tenant(parts, database_url).client(address, Scope.AGENT) as agent,
+        ):
+            assert serving_on(address) == (200, None)
+            assert agent.post("/v1/recommend", json=ENQUIRY).status_code == 200
+            postgres.stop()
+            told = "the database does not answer now; try again"
+            comes_to((503, told), readiness, address)
+            assert serving_on(address) == (200, told)
+            assert agent.post("/v1/recommend", json=ENQUIRY).status_code == 200
+            with container(database_url=database_url, redis_url=redis_url) as others, serving(others) as began_without:
+                assert serving_on(began_without) == (503, told)
+            postgres.start()
+            comes_to((200, None), readiness, address)
+            with psycopg.connect(admin_url) as admin:
+                admin.execute("UPDATE alembic_version SET version_num = %s", [EARLIER])
+            eventually(lambda: serving_on(address)[0] == 503)
+            postgres.stop()
+            comes_to((503, told), readiness, address)
+            assert serving_on(address) == (503, told)
+
+
+def test_who_balances_waits_for_no_database_that_hangs(database_url, redis_url):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        nowhere = f"postgresql://tradewind_app@127.0.0.1:{silent.getsockname()[1]}/none"
+        with container(database_url=nowhere, redis_url=redis_url) as parts, serving(parts) as address:
+            assert serving_on(address) == (503, "nothing has been looked at yet")
+
+
+def test_a_crowd_without_keys_costs_one_look(database_url, redis_url):
+    looks = []
+    with container(database_url=database_url, redis_url=redis_url) as parts:
+        counted = replace(parts, readiness=Readiness((lambda: looks.append(1),), parts.log))
+        with serving(counted) as address, httpx.Client(base_url=address) as stranger:
+            began_s = time.monotonic()
+            for _ in range(20):
+                assert stranger.get("/readyz").status_code == stranger.get("/servingz").status_code == 200
+            assert len(looks) <= 2 + (time.monotonic() - began_s) / KEPT_S
 
 
 def test_a_process_that_loses_redis_stays_in_service_and_recommends(database_url, tmp_path):
@@ -99,12 +167,13 @@ def test_a_process_that_loses_redis_stays_in_service_and_recommends(database_url
         ready = {"status": "ready"}
         assert httpx.get(f"{address}/readyz").json() == ready
         valkey.stop()
-        answer = httpx.get(f"{address}/readyz")
         told = {"status": "degraded", "reason": "Redis does not answer"}
-        assert (answer.status_code, answer.json()) == (200, told)
+        eventually(lambda: httpx.get(f"{address}/readyz").json() == told)
+        assert httpx.get(f"{address}/readyz").status_code == 200
+        assert serving_on(address) == (200, told["reason"])
         assert agent.post("/v1/recommend", json=ENQUIRY).status_code == 200
         valkey.start()
-        assert httpx.get(f"{address}/readyz").json() == ready
+        eventually(lambda: httpx.get(f"{address}/readyz").json() == ready)
 
 
 def test_readiness_waits_for_no_request(database_url, redis_url):

@@ -50,7 +50,10 @@ def test_a_method_that_a_path_does_not_have_is_told_before_its_query(api: str, t
         assert client.delete("/v1/releases?limt=5").status_code == 405
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", *([] if STACK else ["/metrics"])])  # Caddy lets nobody there
+PROBES = ["/healthz", "/readyz", "/servingz", *([] if STACK else ["/metrics"])]  # Caddy lets nobody there
+
+
+@pytest.mark.parametrize("path", PROBES)
 def test_probes_take_any_query(api: str, path: str, tenant: Tenant) -> None:
     with tenant.client(api) as client:
         assert client.get(f"{path}?from=balancer").status_code == 200

@@ -86,7 +86,10 @@ def test_processes_are_started_as_by_serve(service, process):
     settings = Settings(host="0.0.0.0", data_folder=Path("/tmp"), proxies=f"{front},127.0.0.1")
     module, *arguments = module_and_arguments(commands(settings)[process])
     in_containers = ["--http=services.api.draining:Draining"] if process == "api" else []
-    assert module_and_arguments(SERVICES[service]["command"]) == [module, *in_containers, *arguments]
+    by_serve = (
+        [f"--concurrency={settings.task_workers}"] if process == "workers" else []
+    )  # else by TRADEWIND_TASK_WORKERS
+    assert [*module_and_arguments(SERVICES[service]["command"]), *by_serve] == [module, *in_containers, *arguments]
     assert issubclass(Draining, BoundedHttp)
 
 
@@ -150,6 +153,22 @@ def test_each_process_is_told_all_that_it_needs(service, program, secrets):
     Settings.from_environment(told, data_folder=Path("/tmp"))
     others = {name: value for name, value in os.environ.items() if name not in told.asked}
     subprocess.run([sys.executable, "-c", program], env=others | environment_of(service, secrets), check=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "out", "err"),
+    [
+        ("", "2\n", ""),
+        ("3", "3\n", ""),
+        ("many", "", "workers: TRADEWIND_TASK_WORKERS: must be a whole number from 1 to 256\n"),
+    ],
+)
+def test_a_worker_fits_as_many_links_at_once_as_it_is_told(given, out, err, secrets):
+    environment = os.environ | environment_of("worker", secrets) | {"TRADEWIND_TASK_WORKERS": given}
+    program = "from workers.app import app; print(app.conf.worker_concurrency)"
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.stdout, ended.stderr) == (out, err)
 
 
 @pytest.mark.parametrize("service", sorted(OWN))

@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 
 import kubernetes_validate
+import pydantic
 import pytest
 import yaml
+from cloudcoil.models.keda.v1alpha1 import ScaledObject
+from cloudcoil.models.prometheus_operator.v1 import PodMonitor, PrometheusRule, ServiceMonitor
 
 from infra import prometheus_rule
 from services.settings import Settings
@@ -21,13 +24,9 @@ OPERATOR = KUBERNETES / "components" / "prometheus-operator"
 KUBECTL = Path(sys.prefix) / "bin" / "kubectl"
 OVERLAYS = ("small", "production")
 PROCESSES = {"api", "worker", "journal", "beat"}
-OF_OPERATORS = {
-    "ScaledObject": "keda.sh",
-    "ServiceMonitor": "monitoring.coreos.com",
-    "PodMonitor": "monitoring.coreos.com",
-    "PrometheusRule": "monitoring.coreos.com",
-}
-"""Kinds that the schemas of Kubernetes do not tell, and whose they are."""
+OF_OPERATORS = {each.__name__: each for each in (ScaledObject, ServiceMonitor, PodMonitor, PrometheusRule)}
+"""Kinds that Kubernetes' own schemas do not tell: made from those that KEDA and the Prometheus operator bring."""
+
 EXPECTED_SECRETS = {
     "tradewind-database": "database_url",
     "tradewind-database-admin": "admin_database_url",
@@ -96,16 +95,40 @@ def values(container):
 
 def test_every_resource_is_valid_by_the_schema_of_its_kind(resources):
     for each in resources:
-        if each["kind"] in OF_OPERATORS:
-            assert each["apiVersion"].startswith(OF_OPERATORS[each["kind"]])
-        else:
-            kubernetes_validate.validate(each, kubernetes_validate.latest_version(), strict=True)
+        validate(each)
 
 
-def test_a_misspelt_field_is_found():
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "api"}, "spec": {"port": []}}
-    with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(service, kubernetes_validate.latest_version(), strict=True)
+def validate(resource):
+    """Hold it against the schema of its kind, which must tell each of its fields."""
+    if resource["kind"] in OF_OPERATORS:
+        by_schema = {"strict": True, "extra": "forbid", "by_alias": True, "by_name": False}
+        OF_OPERATORS[resource["kind"]].model_validate(resource, **by_schema)
+    else:
+        kubernetes_validate.validate(resource, kubernetes_validate.latest_version(), strict=True)
+
+
+def test_a_misspelt_field_is_found_in_every_kind():
+    every = rendered(KUBERNETES / "overlays" / "production")
+    assert {each["kind"] for each in every} >= OF_OPERATORS.keys()
+    for each in every:
+        each.get("spec", each)["misspelt"] = 1
+        with pytest.raises((kubernetes_validate.ValidationError, pydantic.ValidationError), match="misspelt"):
+            validate(each)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"maxReplicaCount": "20"},
+        {"scaleTargetRef": {"kind": "Deployment"}},
+        {"triggers": [{"type": "prometheus", "metadata": {"threshold": 16}}]},
+    ],
+)
+def test_a_wrong_value_of_an_operators_kind_is_found(wrong):
+    (scaled,) = of_kind(rendered(KUBERNETES / "overlays" / "production"), "ScaledObject").values()
+    scaled["spec"] |= wrong
+    with pytest.raises(pydantic.ValidationError, match=next(iter(wrong))):
+        validate(scaled)
 
 
 def test_processes_are_started_as_by_compose_and_from_its_image(resources):
@@ -191,7 +214,8 @@ def test_probes_ask_what_compose_asks(resources):
         assert containers[name]["readinessProbe"]["exec"]["command"][-1] == in_compose(name)
     assert containers["beat"]["livenessProbe"]["exec"]["command"][-1] == in_compose("beat")
     ready, alive = (containers["api"][probe]["httpGet"]["path"] for probe in ("readinessProbe", "livenessProbe"))
-    assert f"{ready}'" in in_compose("api")
+    assert "/readyz'" in in_compose("api")  # which takes nothing out of service, and is for people
+    assert ready == "/servingz", "pods that lost their database together would all be taken out of service"
     known = json.loads((ROOT / "tests" / "contract" / "openapi.json").read_text(encoding="utf-8"))["paths"]
     assert {ready, alive} <= set(known)
 
@@ -241,7 +265,7 @@ def test_nothing_is_open_but_what_a_policy_names(resources):
     assert hosts == {host for tls in ingress["spec"]["tls"] for host in tls["hosts"]}
     paths = [each["path"] for rule in ingress["spec"]["rules"] for each in rule["http"]["paths"]]
     assert "/v1" in paths
-    assert not [path for path in paths if path.startswith(("/metrics", "/readyz"))]
+    assert not [path for path in paths if path.startswith(("/metrics", "/readyz", "/servingz"))]
 
 
 def test_traces_reach_their_receiver_where_the_component_is_taken(tmp_path):

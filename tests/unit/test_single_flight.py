@@ -55,3 +55,36 @@ def test_a_look_up_that_nobody_waits_for_is_made_and_may_fail() -> None:
 
     asyncio.run(ask())
     assert made == ["once"]
+
+
+def test_an_answer_or_a_failure_that_is_kept_serves_whoever_asks_within_that_time() -> None:
+    made: list[int] = []
+
+    def look_up() -> int:
+        made.append(len(made))
+        return 1 // made[-1]
+
+    async def ask(flights: SingleFlight) -> None:
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError):
+                await flights.begin("key", look_up, kept_s=60)
+        assert made == [0]
+
+    asyncio.run(ask(SingleFlight()))
+
+
+def test_an_answer_is_kept_no_longer() -> None:
+    made: list[int] = []
+
+    def look_up() -> int:
+        made.append(len(made))
+        return made[-1]
+
+    async def ask() -> None:
+        flights, is_over = SingleFlight(), asyncio.Event()
+        assert await flights.begin("key", look_up, kept_s=0.001) == 0
+        asyncio.get_running_loop().call_later(0.002, is_over.set)
+        await is_over.wait()
+        assert await flights.begin("key", look_up, kept_s=0.001) == 1
+
+    asyncio.run(ask())

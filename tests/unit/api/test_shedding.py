@@ -33,7 +33,8 @@ def test_what_has_waited_too_long_is_told_when_to_come_again():
 
 
 def test_who_watches_sees_a_process_that_has_much_to_do():
-    assert status_of("/readyz", **{ARRIVED_S: time.monotonic() - 100})[0] == 200
+    for path in ("/readyz", "/servingz"):
+        assert status_of(path, **{ARRIVED_S: time.monotonic() - 100})[0] == 200
 
 
 @pytest.mark.parametrize("scope", [{}, {"type": "lifespan"}])
