@@ -1,4 +1,4 @@
-"""Readers of what others wrote, fed with damaged logs, traces and messages."""
+"""Readers of what others wrote, fed with damaged logs, traces, messages and streams."""
 
 import io
 import json
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from benchmarks.api_cases import live_enquiries, log_lines
+from benchmarks.fuzz import wire
 from tradewind.connections.har import decode_har, page_loads
 from tradewind.errors import TradewindError
 from tradewind.wire.heartbeats import Completion, Heartbeat
@@ -18,9 +19,10 @@ from tradewind.wire.records import parse_row
 from tradewind_agent.importers import ImportContext, import_file
 from tradewind_agent.importers.detect import FORMATS
 from tradewind_agent.meters.power_trace import read_power_trace
+from tradewind_agent.serve.messages import Refused
 
 AT_ONCE = 200
-GROUNDS = (TradewindError, ValidationError)
+GROUNDS = (TradewindError, ValidationError, Refused)
 """How a reader refuses."""
 
 Read = Callable[[bytes], object]
@@ -38,10 +40,7 @@ GOOD: Sequence[bytes] = (
     next(iter(log_lines(1))),
     json.dumps({"log": {"version": "1.2", "pages": [], "entries": [ENTRY]}}).encode(),
     json.dumps(live_enquiries()[0]).encode(),
-    (
-        b'{"sequence":1,"at":"2026-03-01T00:00:00Z","interval_s":5,"bytes_moved":1,"throughput_bps":8,'
-        b'"remaining_bytes":1,"remaining_files":1,"parameters":{"concurrency":2}}'
-    ),
+    *wire.GOOD,
     b"time,power_w\n0,10.0\n1,12.5\n2,11.0\n",
     b"Throughput,FileSize,P,CC,StartTime,TotalEnergy,Bandwidth,RTT\n9.1,100,2,4,1700000000,55,10,40\n",
     (
@@ -65,7 +64,10 @@ ODD = (
     b"null",
     b"0",
     b"-0.0",
+    "²".encode(),
+    "²".encode("latin-1"),
 )
+"""Among them digits that are no numbers."""
 
 
 def targets() -> Mapping[str, Read]:
@@ -75,14 +77,18 @@ def targets() -> Mapping[str, Read]:
         return lambda data: list(import_file(io.BytesIO(data), format=name, context=ENDS))
 
     importers: dict[str, Read] = {f"importer {name}": importer(name) for name in ("auto", *FORMATS)}
-    return importers | {
-        "power trace": lambda data: read_power_trace(data.decode(errors="replace")),
-        "HAR": lambda data: page_loads(decode_har(data)),
-        "record": parse_row,
-        "recommendation": RecommendRequest.model_validate_json,
-        "heartbeat": lambda data: Heartbeat.model_validate_json(data).to_sample(),
-        "completion": Completion.model_validate_json,
-    }
+    return (
+        importers
+        | wire.targets()
+        | {
+            "power trace": lambda data: read_power_trace(data.decode(errors="replace")),
+            "HAR": lambda data: page_loads(decode_har(data)),
+            "record": parse_row,
+            "recommendation": RecommendRequest.model_validate_json,
+            "heartbeat": lambda data: Heartbeat.model_validate_json(data).to_sample(),
+            "completion": Completion.model_validate_json,
+        }
+    )
 
 
 @st.composite

@@ -97,7 +97,10 @@ def test_writing_anew_keeps_what_is_known(journal: Journal, path: Path):
     assert len(path.read_text().splitlines()) == 4
 
 
-@pytest.mark.parametrize("text", ["", "\n", "nonsense\n", "tradewind-parts 2 10 b 7\n", "tradewind-parts 1 x b 7\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "\n", "nonsense\n", "tradewind-parts 2 10 b 7\n", "tradewind-parts 1 x b 7\n", "tradewind-parts 1 ² b 7\n"],
+)
 def test_what_is_no_journal_is_none(text: str):
     assert read_journal(text, boot="b", inode=7) is None
 

@@ -221,4 +221,4 @@ async def _size(url: Url, options: EngineOptions, gate: asyncio.Semaphore, seen:
     except FileFault:
         return None
     length = answer.head.headers.get("content-length", "")
-    return int(length) if answer.head.status == _OK and length.isdigit() else None
+    return int(length) if answer.head.status == _OK and length.isdecimal() else None

@@ -71,7 +71,7 @@ def retry_after_s(header: str | None, now: datetime) -> float | None:
     """Seconds that a ``Retry-After`` asks for (RFC 9110 §10.2.3: seconds or a date); ``None`` where it says nothing."""
     if header is None:
         return None
-    if header.strip().isdigit():
+    if header.strip().isdecimal():
         return float(header.strip())
     try:
         at = parsedate_to_datetime(header)

@@ -260,7 +260,7 @@ class Spool:
         for name in names:
             sequence, _, rest = name.partition("-")
             sha256, dot, ending = rest.partition(".")
-            if dot and ending == "ndjson" and sequence.isdigit():
+            if dot and ending == "ndjson" and sequence.isdecimal():
                 path = folder / name
                 with contextlib.suppress(FileNotFoundError):
                     yield Segment(path, int(sequence), sha256, path.stat().st_size)

@@ -65,4 +65,8 @@ def receipt(accepted: int = 1, **more: object) -> httpx.Response:
 
 
 def problem(status: int, headers: Iterable[tuple[str, str]] = (), **more: object) -> httpx.Response:
-    return httpx.Response(status, json={"type": "about:blank", "status": status} | more, headers=dict(headers))
+    return httpx.Response(
+        status,
+        json={"type": "about:blank", "status": status} | more,
+        headers=[(name.encode(), value.encode("latin-1")) for name, value in headers],
+    )

@@ -176,6 +176,14 @@ def test_retry_after_is_waited_for_in_seconds_and_as_a_date():
     assert service.waits_s[1] < 1
 
 
+@pytest.mark.parametrize("told", ["²", "soon", "", "-1"])
+def test_a_retry_after_that_says_nothing_is_passed_over(told: str):
+    service = answering(problem(503, [("Retry-After", told)]), httpx.Response(200, json=[]))
+    with service.client() as client:
+        client.links()
+    assert len(service.waits_s) == 1
+
+
 def test_a_wait_beyond_the_budget_is_told_instead_of_waited_for():
     service = answering(problem(503, [("Retry-After", "3600")]))
     with service.client() as client, pytest.raises(ServiceAway) as raised:

@@ -38,12 +38,12 @@ def read_journal(text: str, *, boot: str, inode: int) -> JournalState | None:
     """
     lines = text.split("\n")[:-1]
     words = lines[0].split() if lines else []
-    if len(words) != 5 or " ".join(words[:2]) != _FORMAT or not words[2].isdigit() or words[4] != str(inode):
+    if len(words) != 5 or " ".join(words[:2]) != _FORMAT or not words[2].isdecimal() or words[4] != str(inode):
         return None
     state = JournalState(int(words[2]), trusted=bool(boot) and words[3] == boot)
     for line in lines[1:]:
         match line.split():
-            case [("s" | "w") as kind, first, last] if first.isdigit() and last.isdigit():
+            case [("s" | "w") as kind, first, last] if first.isdecimal() and last.isdecimal():
                 if kind == "s" or state.trusted:
                     state.received.add(int(first), int(last))
             case ["h", digest]:

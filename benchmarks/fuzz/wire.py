@@ -1,0 +1,142 @@
+"""What one process sends another, and what lies on disk between two of them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from zlib import crc32
+
+from benchmarks.api_cases import live_enquiries
+from services.application.journal_heartbeats import read as read_heartbeat_entry
+from services.application.stream_journal import Entry
+from tradewind.compression.codecs import Codec, Setting
+from tradewind.errors import TradewindError
+from tradewind_agent.compression.codecs import pack
+from tradewind_agent.compression.frames import Block, encode_block, encode_end
+from tradewind_agent.compression.unpacking import Unpacker
+from tradewind_agent.engine.http1 import ResponseHead, ResponseReader
+from tradewind_agent.serve.body import RequestBody
+from tradewind_agent.serve.journal import read_journal
+from tradewind_agent.serve.messages import Request
+from tradewind_agent.serve.reader import RequestReader
+
+PLAIN = b"the same again and again " * 8
+HEARTBEAT = (
+    b'{"sequence":1,"at":"2026-03-01T00:00:00Z","interval_s":5,"bytes_moved":1,"throughput_bps":8,'
+    b'"remaining_bytes":1,"remaining_files":1,"parameters":{"concurrency":2}}'
+)
+ID = b"018f3b1e-7a53-7b6e-9f67-1f2a5d3c4b5a"
+DECISION = json.dumps(
+    {"changed": True, "kind": "hold", "reason": "", "chunks": [["large", 1, {"concurrency": 2}]]}
+).encode()
+ENTRY = {
+    "tenant": ID,
+    "transfer": ID,
+    "decision": DECISION,
+    "heartbeat": HEARTBEAT,
+    "enquiry": json.dumps(live_enquiries()[0]).encode(),
+}
+
+
+def packed_stream() -> bytes:
+    """A whole one, of a packed block and one as it is."""
+    setting = Setting(Codec.GZIP, 6)
+    blocks = (
+        Block(setting, len(PLAIN), crc32(PLAIN), pack(PLAIN, setting)),
+        Block(None, len(PLAIN), crc32(PLAIN), PLAIN),
+    )
+    return b"".join(map(encode_block, blocks)) + encode_end(sha256(PLAIN + PLAIN).digest())
+
+
+GOOD: Sequence[bytes] = (
+    packed_stream(),
+    (
+        b"PUT /folder/a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nContent-Range: bytes 0-4/10\r\n\r\nhello"
+        b"GET /b HTTP/1.1\r\nHost: h\r\nRange: bytes=0-4\r\nExpect: 100-continue\r\n\r\n"
+    ),
+    (
+        b"HTTP/1.1 206 Partial Content\r\nContent-Length: 5\r\nContent-Range: bytes 0-4/10\r\n\r\nhello"
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+    ),
+    b"tradewind-parts 1 10 boot 7\ns 0 4\nw 5 9\nh 00ff\n",
+    HEARTBEAT,
+    DECISION,
+)
+
+
+def targets() -> Mapping[str, Callable[[bytes], object]]:
+    """What is read, by name."""
+    return {
+        "packed stream": unpacked,
+        "request to serve-files": asked,
+        "answer to the engine": answered,
+        "journal of parts": lambda data: read_journal(data.decode(errors="replace"), boot="boot", inode=7),
+        "entry of the heartbeats' stream": entries,
+    }
+
+
+def unpacked(data: bytes) -> None:
+    """In two pieces, as it may come."""
+    unpacker = Unpacker()
+    for piece in _halves(data):
+        for block in unpacker.blocks(piece):
+            unpacker.plain(block)
+    unpacker.end()
+
+
+def asked(data: bytes) -> None:
+    """As `serve-files` is asked."""
+    requests: list[Request] = []
+
+    def body(declared_bytes: int | None, _invited: bool) -> RequestBody:
+        return RequestBody(declared_bytes, pause=_nothing, resume=_nothing)
+
+    reader = RequestReader(max_head_bytes=8192, deliver=requests.append, make_body=body, clock=lambda: 0.0)
+    for piece in _halves(data):
+        reader.feed(piece)
+
+
+class Heard:
+    """What an answer comes to."""
+
+    def __init__(self) -> None:
+        self.body_bytes = 0
+
+    def on_head(self, head: ResponseHead) -> bool:
+        assert head.status_line
+        _ = head.content_range
+        return True
+
+    def on_data(self, data: memoryview | bytes) -> None:
+        self.body_bytes += len(data)
+
+    def on_end(self) -> None:
+        pass
+
+
+def answered(data: bytes) -> None:
+    """As the engine is answered: in two pieces, then the connection ends."""
+    reader = ResponseReader(Heard())
+    for piece in _halves(data):
+        reader.feed(memoryview(piece))
+    reader.eof()
+
+
+def entries(data: bytes) -> None:
+    """Each field of an entry in turn is something else; the last refusal counts."""
+    refused: Exception | None = None
+    for field in ENTRY:
+        try:
+            read_heartbeat_entry(Entry("1-1", datetime(2026, 3, 1, tzinfo=UTC), ENTRY | {field: data}))
+        except TradewindError as refusal:
+            refused = refusal
+    if refused is not None:
+        raise refused
+
+
+def _halves(data: bytes) -> tuple[bytes, bytes]:
+    return data[: len(data) // 2], data[len(data) // 2 :]
+
+
+def _nothing() -> None:
+    pass
