@@ -77,18 +77,16 @@ def targets() -> Mapping[str, Read]:
         return lambda data: list(import_file(io.BytesIO(data), format=name, context=ENDS))
 
     importers: dict[str, Read] = {f"importer {name}": importer(name) for name in ("auto", *FORMATS)}
-    return (
-        importers
-        | wire.targets()
-        | {
-            "power trace": lambda data: read_power_trace(data.decode(errors="replace")),
-            "HAR": lambda data: page_loads(decode_har(data)),
-            "record": parse_row,
-            "recommendation": RecommendRequest.model_validate_json,
-            "heartbeat": lambda data: Heartbeat.model_validate_json(data).to_sample(),
-            "completion": Completion.model_validate_json,
-        }
-    )
+    return {
+        **importers,
+        **wire.targets(),
+        "power trace": lambda data: read_power_trace(data.decode(errors="replace")),
+        "HAR": lambda data: page_loads(decode_har(data)),
+        "record": parse_row,
+        "recommendation": RecommendRequest.model_validate_json,
+        "heartbeat": lambda data: Heartbeat.model_validate_json(data).to_sample(),
+        "completion": Completion.model_validate_json,
+    }
 
 
 @st.composite
