@@ -17,7 +17,13 @@ from services.persistence.engine import CONNECT_PATIENCE_S, sqlalchemy_url
 from services.persistence.failures import unavailable_when_away
 from services.persistence.patience import PATIENCE, Patience, told_apart
 from services.persistence.roles import APP, OWNER, app_url, prepare_roles
-from services.persistence.schema import current_revision, head_revision, known_revisions, word_of_who_is_served
+from services.persistence.schema import (
+    current_revision,
+    head_revision,
+    known_revisions,
+    serves_this_code,
+    word_of_who_is_served,
+)
 from tradewind.errors import Conflict
 
 HEAD = "head"
@@ -37,13 +43,16 @@ def prepare_database(admin_url: str, *, app_password: str | None = None, patienc
 def upgrade(admin_url: str, revision: str = HEAD, *, patience: Patience = PATIENCE) -> None:
     """Migrate up to ``revision``; several processes may start at once, one of them does it.
 
+    A schema of a later version that serves this one is left as it is: so the version before can come back.
+
     Raises
     ------
     Unavailable : a lock was not had in time, or a statement took too long; each migration was made whole or not at all.
-    Conflict : the database has a schema that this code does not know.
+    Conflict : the database has a schema that this code does not know, nor was said to get on with.
     """
     with _migrating(admin_url, patience) as (config, connection):
-        _refuse_unknown(connection)
+        if _is_of_a_later_version(connection):
+            return
         command.upgrade(config, revision)
         connection.execute(text(f"GRANT SELECT ON alembic_version TO {APP}"))  # readiness asks for the version
         _say_who_is_served(connection)
@@ -117,14 +126,17 @@ def _config() -> Config:
     return config
 
 
-def _refuse_unknown(connection: Connection) -> None:
+def _is_of_a_later_version(connection: Connection) -> bool:
     found = current_revision(connection)
-    connection.commit()  # each migration has a transaction of its own
-    if found is not None and found not in known_revisions():
-        raise Conflict(
-            f"the database's schema {found} is not known to this version, whose newest is {head_revision()}: "
-            "run the version that made it, or a newer one"
-        )
+    if found is None or found in known_revisions():
+        connection.commit()  # each migration has a transaction of its own
+        return False
+    if serves_this_code(connection, found):
+        return True
+    raise Conflict(
+        f"the database's schema {found} is not known to this version, whose newest is {head_revision()}: "
+        "run the version that made it, or a newer one"
+    )
 
 
 @contextmanager

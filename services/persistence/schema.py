@@ -50,8 +50,7 @@ def require_known(connection: Connection) -> None:
         raise UnknownSchema(f"the database has no schema: run the migrations up to {newest}")
     if found in known_revisions():
         raise UnknownSchema(f"the database's schema {found} is older than {newest} of this version: run the migrations")
-    oldest = _oldest_served(connection, found)
-    if oldest is None or newest < oldest:
+    if not serves_this_code(connection, found):
         raise UnknownSchema(
             f"the database's schema {found} is newer than {newest} of this version: run a newer version"
         )
@@ -65,8 +64,8 @@ def word_of_who_is_served(revision: str, oldest: str) -> str:
     return f"{revision} serves {oldest}"
 
 
-def _oldest_served(connection: Connection, revision: str) -> str | None:
-    """The oldest code, by its newest migration, that gets on with this schema; None if nobody said."""
+def serves_this_code(connection: Connection, revision: str) -> bool:
+    """Whether a schema that this code does not know was said to be one that it gets on with."""
     told = connection.scalar(text("SELECT obj_description(to_regclass('alembic_version'), 'pg_class')")) or ""
     oldest = told.rpartition(" ")[2]
-    return oldest if told == word_of_who_is_served(revision, oldest) else None
+    return told == word_of_who_is_served(revision, oldest) and oldest <= head_revision()

@@ -2,6 +2,7 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import date
 from typing import Any
 
@@ -31,6 +32,8 @@ TENANTS_TABLES = """
     SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
      WHERE a.attname = 'tenant_id' AND c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace ORDER BY 1
 """
+
+COMMENT = "SELECT obj_description('alembic_version'::regclass, 'pg_class')"
 
 
 def names(connection: psycopg.Connection, query: str) -> list[str]:
@@ -80,6 +83,21 @@ def test_a_database_of_a_newer_version_is_left_as_it_is(empty_database: str) -> 
         with pytest.raises(Conflict, match=r"^the database's schema 2999_01_01_0000 is not known to this version"):
             migrate.upgrade(empty_database)
         assert names(admin, "SELECT relname FROM pg_class WHERE relname = 'tenants'") == []
+
+
+def test_the_version_before_prepares_a_later_database_that_serves_it_by_leaving_it_as_it_is(
+    empty_database: str,
+) -> None:
+    prepare_database(empty_database)
+    newest = head_revision()
+    with psycopg.connect(empty_database, autocommit=True) as admin:
+        admin.execute("UPDATE alembic_version SET version_num = '2999_01_01_0000'")
+        for oldest, served in ((newest, True), ("2999_01_01_0000", False)):
+            admin.execute(f"COMMENT ON TABLE alembic_version IS '2999_01_01_0000 serves {oldest}'")
+            with nullcontext() if served else pytest.raises(Conflict, match="is not known to this version"):
+                prepare_database(empty_database)
+            assert names(admin, "SELECT version_num FROM alembic_version") == ["2999_01_01_0000"]
+            assert names(admin, COMMENT) == [f"2999_01_01_0000 serves {oldest}"]
 
 
 def test_the_schema_is_that_of_the_tables(admin_database_url: str) -> None:
