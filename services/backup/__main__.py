@@ -2,6 +2,8 @@
 
     python -m services.backup follow FOLDER             writes the log down, until stopped or without a server
     python -m services.backup make FOLDER [--keep N]    a whole copy, verified; beside it the N - 1 newest are kept
+    python -m services.backup nightly FOLDER [--at 01:00] [--keep N]    one each day, the first at once, until stopped
+    python -m services.backup health FOLDER [--copied-within HOURS]     0 if the log is followed now; or copies are made
     python -m services.backup list FOLDER
     python -m services.backup verify FOLDER [--name N]  every file by its checksum, and the log since without a gap
     python -m services.backup restore FOLDER --into DATA [--until TIME] [--name N] [--cluster]
@@ -12,14 +14,18 @@ TRADEWIND_DATA. What is restored goes to a folder of its own: nothing that runs 
 
 import argparse
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from datetime import time as time_of_day
 from pathlib import Path
 
 from services.backup.folder import BackupFolder
+from services.backup.health import require_copied, require_followed, told
+from services.backup.nightly import copy_nightly
 from services.backup.restore import OF_EMBEDDED, restore_cluster, restore_service
 from services.embedded.postgres import EmbeddedPostgres
 from services.settings import Settings
@@ -38,6 +44,8 @@ def main(arguments: Sequence[str]) -> int:
         return _fail(error, 2)
     except TradewindError as error:
         return _fail(error, 1)
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 
@@ -57,6 +65,24 @@ def _make(folder: BackupFolder, asked: argparse.Namespace) -> None:
             _say(f"{removed.name}: removed")
 
 
+def _nightly(folder: BackupFolder, asked: argparse.Namespace) -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # of a copy that is broken off nothing stays
+    copy_nightly(
+        asked.at,
+        backups=folder.backups,
+        make=lambda: _make(folder, asked),
+        failed=lambda error: _say(f"backup: {error}; it is tried again in an hour"),
+    )
+
+
+def _health(folder: BackupFolder, asked: argparse.Namespace) -> None:
+    if asked.copied_within is not None:
+        require_copied(folder.backups(), within=timedelta(hours=asked.copied_within), now=datetime.now(UTC))
+        return
+    with _server() as (url, _beside):
+        require_followed(url, folder.log)
+
+
 def _list(folder: BackupFolder, _: argparse.Namespace) -> None:
     for each in folder.backups():
         _say(f"{each.name}  {each.bytes / 1e6:8.0f} MB  to any moment after {each.ended_at.isoformat()}")
@@ -65,6 +91,9 @@ def _list(folder: BackupFolder, _: argparse.Namespace) -> None:
 def _verify(folder: BackupFolder, asked: argparse.Namespace) -> None:
     backup = folder.find(asked.name)
     _say(f"{backup.name}: whole, with {folder.verify(backup)} files of the log since")
+    now, followed_at = datetime.now(UTC), folder.followed_at()
+    log = "there is no log" if followed_at is None else f"the log was last written to {told(now - followed_at)} ago"
+    _say(f"the newest copy is {told(now - folder.find(None).ended_at)} old; {log}")
 
 
 def _restore(folder: BackupFolder, asked: argparse.Namespace) -> None:
@@ -76,7 +105,15 @@ def _restore(folder: BackupFolder, asked: argparse.Namespace) -> None:
     _say(f"{backup.name} restored to {asked.into} in {time.monotonic() - began_at:.1f} s; {then}")
 
 
-_COMMANDS = {"follow": _follow, "make": _make, "list": _list, "verify": _verify, "restore": _restore}
+_COMMANDS = {
+    "follow": _follow,
+    "make": _make,
+    "nightly": _nightly,
+    "health": _health,
+    "list": _list,
+    "verify": _verify,
+    "restore": _restore,
+}
 
 
 @contextmanager
@@ -103,7 +140,12 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in _COMMANDS:
         commands.add_parser(name).add_argument("folder", type=Path, metavar="FOLDER", help="where backups are kept")
-    commands.choices["make"].add_argument("--keep", type=_count, help="so many copies; older ones and their log go")
+    for name in ("make", "nightly"):
+        commands.choices[name].add_argument("--keep", type=_count, help="so many copies; older ones and their log go")
+    nightly = commands.choices["nightly"]
+    nightly.add_argument("--at", type=_time_of_day, default="01:00", metavar="HH:MM", help="by UTC; without, 01:00")
+    within = "instead of the log: whether a copy is not older"
+    commands.choices["health"].add_argument("--copied-within", type=_count, metavar="HOURS", help=within)
     for name in ("verify", "restore"):
         commands.choices[name].add_argument("--name", help="of one copy; without, the newest that fits")
     restore = commands.choices["restore"]
@@ -117,6 +159,13 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError("must be a number from 1")
     return int(text)
+
+
+def _time_of_day(text: str) -> time_of_day:
+    try:
+        return datetime.strptime(text, "%H:%M").time()  # noqa: DTZ007 - of each day
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be a time of day such as 01:00") from None
 
 
 def _moment(text: str) -> datetime:

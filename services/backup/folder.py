@@ -152,6 +152,12 @@ class BackupFolder:
                 found[name] = file
         return found
 
+    def followed_at(self) -> datetime | None:
+        """When the log was last written to; None where there is none. A server that is idle writes none."""
+        files = (file for file in self.log.glob("*") if SEGMENT.fullmatch(file.name.removesuffix(UNFINISHED)))
+        written = max((file.stat().st_mtime for file in files), default=None)
+        return None if written is None else datetime.fromtimestamp(written, UTC)
+
     def keep(self, count: int) -> Sequence[Backup]:
         """Remove all but the newest copies, and the log before the oldest of these; what was removed."""
         found = self.backups()

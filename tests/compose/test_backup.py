@@ -1,55 +1,115 @@
-"""Copies of the database, and the log between them, as docs/operations.md has them made in containers."""
+"""Copies of the database, the log between them, and the way back, as docs/operations.md has them in containers."""
 
+import psycopg
 import pytest
 
+from tests.compose.conftest import ENQUIRY
 from tests.conditions import eventually
-from tests.records import ndjson, record
+from tests.integration.refreshes import rows
+from tests.records import ndjson
 
+ASKED = ENQUIRY | {"mover": "tradewind", "dataset": {"file_count": 300, "total_bytes": 30_000_000}}
 PROGRAM = ("python", "-m", "services.backup")
-AGAIN = "/backups/again"
-COUNTED = f"""
-import sys, psycopg
-with psycopg.connect(host="{AGAIN}", user="postgres", dbname="tradewind") as database:
-    print(*database.execute("SELECT count(*) FROM transfer_logs WHERE id = ANY(%s::uuid[])", [sys.argv[1:]]).fetchone())
-"""
+HEALTH = (*PROGRAM, "health", "/backups")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def followed(stack):
-    stack.compose("--profile", "backup", "up", "--detach", "--wait", "backup")
+    """The log is followed and a first copy is there, as after `docker compose --profile backup up`."""
+    stack.compose("--profile", "backup", "up", "--detach", "--wait", "backup", "backup-nightly")
     yield
-    stack.compose("--profile", "backup", "rm", "--stop", "--force", "backup")
+    stack.compose("--profile", "backup", "rm", "--stop", "--force", "backup", "backup-nightly")
 
 
 def backup(stack, *words, check=True):
-    return stack.compose("run", "--rm", "-T", "backup", *words, check=check)
+    return stack.compose("run", "--rm", "--no-deps", "-T", "backup", *words, check=check)
 
 
-@pytest.fixture
-def started_again(stack):
-    """Starts PostgreSQL on the cluster that was restored; it is reached by a socket in its folder."""
-    containers = []
-
-    def start():
-        ours = ("docker", "run", "--detach", "--user", "10001:10001", "--network", "none", "--entrypoint", "postgres")
-        where = (
-            f"--volume={stack.project}_backups:/backups",
-            stack.inspect(*stack.containers("postgres"), "{{.Image}}"),
-        )
-        settings = ("-c", f"unix_socket_directories={AGAIN}", "-c", "listen_addresses=")
-        containers.append(stack.run(*ours, *where, "-D", AGAIN, *settings).stdout.strip())
-
-    yield start
-    stack.run("docker", "rm", "--force", *containers)
-
-
-def test_a_copy_and_the_log_after_it_bring_back_what_was_acknowledged(stack, followed, client, started_again):
-    assert "verified" in backup(stack, *PROGRAM, "make", "/backups", "--keep", "2")
-    sent = [record(minute) for minute in range(5)]
+def upload(client, *, first_minute, count=5):
+    sent = rows(count, first_minute=first_minute)
     answer = client.post("/v1/logs", content=ndjson(sent), headers={"Content-Type": "application/x-ndjson"})
     assert answer.status_code == 201, answer.text
+    return {each["id"] for each in sent}
+
+
+def recommended(client):
+    """As it is answered, but for the id of the transfer; once the service answers at all."""
+    answer = client.post("/v1/recommend", json=ASKED)
+    assert answer.status_code == 200, answer.text
+    return {name: value for name, value in answer.json().items() if name != "transfer_id"}
+
+
+def learned(client):
+    answer = client.post("/v1/recommend", json=ASKED)
+    return answer.status_code == 200 and answer.json()["source"] == "release"
+
+
+def server(stack):
+    return psycopg.connect(stack.url_from_here("admin_database_url", "postgres"), autocommit=True)
+
+
+def stored(stack, ids):
+    with server(stack) as database:
+        found = database.execute("SELECT id::text FROM transfer_logs WHERE id = ANY(%s::uuid[])", [list(ids)])
+        return {each for (each,) in found}
+
+
+def test_who_follows_is_well_only_while_the_server_says_that_it_does(stack, followed):
+    assert "followed" not in backup(stack, *HEALTH)
+    stack.compose("--profile", "backup", "stop", "backup")
+    ran = stack.run("docker", "compose", "run", "--rm", "--no-deps", "-T", "backup", *HEALTH, check=False)
+    assert (ran.returncode, ran.stderr.splitlines()[-1]) == (1, "backup: nobody follows the log now")
+    stack.compose("--profile", "backup", "up", "--detach", "--wait", "backup")
     assert "whole, with" in backup(stack, *PROGRAM, "verify", "/backups")
-    backup(stack, *PROGRAM, "restore", "/backups", "--into", AGAIN, "--cluster")
-    started_again()
-    ids = [each["id"] for each in sent]
-    eventually(lambda: backup(stack, "python", "-c", COUNTED, *ids, check=False).split() == ["5"], patience_s=120)
+
+
+def test_the_service_is_brought_back_to_a_moment_and_recommends_the_same(stack, followed, client):
+    kept = upload(client, first_minute=0, count=60)
+    eventually(lambda: learned(client), patience_s=180)
+    before = recommended(client)
+    with server(stack) as database:
+        (moment,) = database.execute("SELECT clock_timestamp()").fetchone()
+    lost = upload(client, first_minute=60)
+    assert stored(stack, kept | lost) == kept | lost
+
+    ran = stack.run("infra/restore", "--until", moment.isoformat(), check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert stored(stack, kept | lost) == kept
+    assert recommended(client) == before
+    eventually(
+        lambda: [stack.health(each) for each in stack.containers("backup-nightly")] == ["healthy"], patience_s=180
+    )
+    assert "whole, with" in backup(stack, *PROGRAM, "verify", "/backups"), "of a copy made since"
+
+
+def test_a_moment_that_the_log_does_not_reach_leaves_the_service_with_what_it_had(stack, followed, client):
+    kept = upload(client, first_minute=70)
+    ran = stack.run("infra/restore", "--until", "2999-01-01T00:00:00Z", check=False)
+    assert ran.returncode == 1, ran.stderr
+    *_, reason, last = ran.stderr.splitlines()
+    assert "recovery ended before configured recovery target was reached" in reason
+    assert last == "restore: the log could not be replayed; the service goes on with the database that it had"
+    assert stored(stack, kept) == kept
+    assert client.post("/v1/recommend", json=ASKED).status_code == 200
+
+
+def test_what_there_is_no_copy_of_stops_nothing(stack, followed, client):
+    before = stack.containers("api")
+    ran = stack.run("infra/restore", "--name", "none", check=False)
+    assert ran.returncode == 1
+    *_, reason, last = ran.stderr.splitlines()
+    assert reason == "backup: no backup none in /backups"
+    assert last == "restore: there is nothing to restore; the service goes on as it was"
+    assert stack.containers("api") == before
+
+
+def test_a_service_whose_database_is_gone_comes_back_from_its_backup(stack, followed, client):
+    kept = upload(client, first_minute=80)
+    before = recommended(client)
+    stack.compose("--profile", "backup", "down", "--timeout", "20")
+    stack.run("docker", "volume", "rm", f"{stack.project}_postgres")
+    ran = stack.run("infra/restore", check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.splitlines()[-1].startswith("restore: no backup runs: ")
+    assert stored(stack, kept) == kept
+    assert recommended(client) == before

@@ -8,7 +8,7 @@ import pytest
 from services.persistence.schema import head_revision
 from tests.compose_stack import SERVER_SERVICES, ComposeStack
 
-NEXT = "next_version"
+NEXT = "2999_01_01_0000"
 MIGRATION = '''"""As the next version may bring it: something more."""
 
 from alembic import op
@@ -36,6 +36,13 @@ def left_over(stack: ComposeStack) -> None:
     stack.compose("stop", "worker")
 
 
+@pytest.fixture(scope="module")
+def backed_up(stack: ComposeStack):
+    stack.compose("--profile", "backup", "up", "--detach", "--wait", "backup")
+    yield
+    stack.compose("--profile", "backup", "rm", "--stop", "--force", "backup")
+
+
 @pytest.fixture
 def version_that_does_not_start(stack: ComposeStack):
     compose = Path(stack.folder) / "docker-compose.yml"
@@ -53,8 +60,19 @@ def next_version(stack: ComposeStack) -> str:
     (image,) = {stack.inspect(each, "{{.Config.Image}}") for each in stack.containers("api")}
     compose.write_text(compose.read_text().replace(image, f"{image}-next"))
     migration = MIGRATION.format(revision=NEXT, before=head_revision())
-    (folder / "migrations" / "versions" / f"{NEXT}.py").write_text(migration)
+    (folder / "migrations" / "versions" / f"{NEXT}_next.py").write_text(migration)
     return f"{image}-next"
+
+
+@pytest.fixture
+def version_before(stack: ComposeStack) -> str:
+    """The image of the version that was in the stack's checkout before the next one, and comes into it again."""
+    folder = Path(stack.folder)
+    compose = folder / "docker-compose.yml"
+    (image,) = {stack.inspect(each, "{{.Config.Image}}") for each in stack.containers("api")}
+    compose.write_text(compose.read_text().replace(image, image.removesuffix("-next")))
+    (folder / "migrations" / "versions" / f"{NEXT}_next.py").unlink()
+    return image.removesuffix("-next")
 
 
 def test_an_upgrade_that_fails_says_at_what_and_the_version_before_serves_on(
@@ -70,7 +88,9 @@ def test_an_upgrade_that_fails_says_at_what_and_the_version_before_serves_on(
     assert client.get("/readyz").status_code == 200
 
 
-def test_recommendations_go_on_while_another_version_comes_in(stack, left_over, next_version, asking, figure):
+def test_recommendations_go_on_while_another_version_comes_in(
+    stack, left_over, backed_up, next_version, asking, figure
+):
     before = stack.containers("api")
     with asking() as outcomes:
         said = stack.run("infra/upgrade").stderr
@@ -80,10 +100,23 @@ def test_recommendations_go_on_while_another_version_comes_in(stack, left_over, 
     after = stack.containers("api")
     assert len(after) == len(before)
     assert not set(after) & set(before)
-    for service in SERVER_SERVICES:
+    for service in (*SERVER_SERVICES, "backup"):
         assert stack.containers(service)
         for container in stack.containers(service):
             assert stack.inspect(container, "{{.Config.Image}}") == next_version
             assert stack.health(container) == "healthy"
+    with psycopg.connect(stack.url_from_here("admin_database_url", "postgres")) as database:
+        assert database.execute("SELECT version_num FROM alembic_version").fetchone() == (NEXT,)
+
+
+def test_the_version_before_comes_back_in_the_same_way_if_nothing_was_taken_from_it(
+    stack, backed_up, version_before, asking
+):
+    with asking() as outcomes:
+        stack.run("infra/upgrade")
+    assert outcomes.keys() == {"200"}
+    for service in (*SERVER_SERVICES, "backup"):
+        for container in stack.containers(service):
+            assert stack.inspect(container, "{{.Config.Image}}") == version_before
     with psycopg.connect(stack.url_from_here("admin_database_url", "postgres")) as database:
         assert database.execute("SELECT version_num FROM alembic_version").fetchone() == (NEXT,)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -153,6 +154,49 @@ def test_without_an_administrator_there_is_nothing_to_copy_with(tmp_path, monkey
     monkeypatch.setenv("TRADEWIND_DATA", str(tmp_path / "data"))
     assert main(["make", str(tmp_path / "backups")]) == 2
     assert capsys.readouterr().err.startswith("backup: TRADEWIND_DATA: no service has kept its data")
+
+
+def test_health_is_that_the_log_is_followed_now_and_to_this_folder(
+    folder, postgres, admin_database_url, monkeypatch, capsys
+):
+    monkeypatch.setenv("TRADEWIND_ADMIN_DATABASE_URL", postgres.url())
+    here, elsewhere = folder / "backups", folder / "elsewhere"
+
+    def unwell(*arguments: object) -> str:
+        assert main(["health", *map(str, arguments)]) == 1
+        return capsys.readouterr().err
+
+    assert unwell(here) == "backup: nobody has begun to follow the log\n"
+    assert unwell(here, "--copied-within", 1) == "backup: there is no copy yet\n"
+    with psycopg.connect(admin_database_url, autocommit=True) as admin:
+        with following(here, admin):
+            admin.execute("SELECT pg_logical_emit_message(false, 'test', 'something', true)")
+            eventually(lambda: main(["health", str(here)]) == 0)
+            capsys.readouterr()
+            assert unwell(elsewhere).startswith(
+                f"backup: the log is followed, but not to {elsewhere / 'wal'}, which has"
+            )
+        eventually(lambda: admin.execute("SELECT NOT active FROM pg_replication_slots").fetchone() == (True,))
+        assert unwell(here) == "backup: nobody follows the log now\n"
+        admin.execute("SELECT pg_drop_replication_slot('tradewind_backup')")
+    assert main(["make", str(here)]) == main(["health", str(here), "--copied-within", "1"]) == 0
+    assert main(["verify", str(here)]) == 0
+    assert re.search(
+        r"^the newest copy is \d+ s old; the log was last written to \d+ s ago$", capsys.readouterr().out, re.MULTILINE
+    )
+    monkeypatch.setenv("TRADEWIND_ADMIN_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
+    assert unwell(here).startswith("backup: the database does not answer now")
+
+
+def test_who_copies_nightly_begins_at_once_and_leaves_nothing_of_what_is_broken_off(folder, postgres, monkeypatch):
+    monkeypatch.setenv("TRADEWIND_ADMIN_DATABASE_URL", postgres.url())
+    nightly = [sys.executable, "-P", "-m", "services.backup", "nightly", folder / "backups", "--keep", "2"]
+    with subprocess.Popen(nightly, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().endswith("verified\n")
+        process.terminate()
+    assert process.returncode == 130
+    assert len(list((folder / "backups" / "base").iterdir())) == 1
 
 
 def test_who_follows_ends_when_the_server_lets_go_of_it(folder, postgres, admin_database_url, monkeypatch):

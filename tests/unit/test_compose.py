@@ -1,5 +1,6 @@
 """docker-compose.yml, infra/Dockerfile and the code say the same; Docker itself is not needed to see it."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -27,12 +28,14 @@ ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES = COMPOSE["services"]
 OWN = {"migrate", "api", "worker", "journal", "beat"}
-ONCE = {"folders", "migrate"}
-BACKUP = "backup"
+ONCE = {"folders", "migrate", "restore"}
+BACKUPS = ["backup", "backup-nightly"]
 WATCHING = {"prometheus", "grafana"}
 CADDYFILE = (ROOT / "infra" / "caddy" / "Caddyfile").read_text(encoding="utf-8")
 COMPOSE_ALONE = {
     "TRADEWIND_BACKUPS",
+    "TRADEWIND_BACKUP_AT",
+    "TRADEWIND_BACKUP_KEEP",
     "TRADEWIND_BUILD_NETWORK",
     "TRADEWIND_DOMAIN",
     "TRADEWIND_FRONT_NETWORK",
@@ -211,6 +214,25 @@ def test_worker_and_journal_reach_others_only_where_the_file_for_it_is_named():
     assert not COMPOSE["networks"]["outside"]
 
 
+@pytest.mark.parametrize(
+    ("name", "services", "secret"),
+    [("sign-on", {"api"}, "oidc_client_secret"), ("object-store", {"api", "worker"}, "aws_credentials")],
+)
+def test_what_is_asked_with_a_secret_is_told_it_in_a_file(name, services, secret):
+    added = yaml.safe_load((ROOT / "infra" / f"compose-{name}.yml").read_text(encoding="utf-8"))
+    assert added["services"].keys() == services
+    for each in added["services"].values():
+        assert each["secrets"] == [secret]
+        assert f"/run/secrets/{secret}" in each["environment"].values()
+    assert added["secrets"] == {secret: {"file": f"secrets/{secret}"}}
+
+
+def test_no_variable_that_is_handed_on_is_a_secret():
+    secret = re.compile("SECRET|PASSWORD|KEY")
+    handed_on = {name for each in SERVICES.values() for name, value in each.get("environment", {}).items() if not value}
+    assert {name for name in handed_on if secret.search(name)} == set()
+
+
 def test_variables_of_the_host_are_settings_too():
     environment = Noting({})
     Settings.from_environment(environment, data_folder=Path("/tmp"))
@@ -225,7 +247,7 @@ def test_every_setting_of_the_containers_is_told_to_operators():
 
 def test_the_administrator_of_the_database_is_known_to_migrations_and_backups_alone():
     knowing = [name for name, each in SERVICES.items() if "admin_database_url" in each.get("secrets", [])]
-    assert knowing == ["migrate", BACKUP]
+    assert knowing == ["migrate", *BACKUPS]
 
 
 def test_each_service_mounts_the_secrets_that_it_names():
@@ -293,8 +315,25 @@ def test_who_watches_is_asked_for_apart_and_by_nobody_elsewhere():
 
 
 def test_backups_are_asked_for_apart():
-    assert [name for name, each in SERVICES.items() if each.get("profiles") == [BACKUP]] == [BACKUP]
-    assert SERVICES[BACKUP]["image"] == SERVICES["api"]["image"]
+    assert [name for name, each in SERVICES.items() if each.get("profiles") == ["backup"]] == BACKUPS
+    assert [name for name, each in SERVICES.items() if each.get("profiles") == ["restore"]] == ["restore"]
+    assert {SERVICES[name]["image"] for name in (*BACKUPS, "restore")} == {SERVICES["api"]["image"]}
+
+
+@pytest.mark.parametrize("script", ["upgrade", "restore"])
+def test_of_two_that_change_the_same_containers_the_second_says_so_and_ends(script, tmp_path):
+    (tmp_path / "infra").mkdir()
+    for name in (script, "compose.sh"):
+        shutil.copy(ROOT / "infra" / name, tmp_path / "infra")
+    place = os.open(tmp_path / "infra", os.O_RDONLY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX)
+        ran = subprocess.run([tmp_path / "infra" / script], check=False, capture_output=True, text=True)
+    finally:
+        os.close(place)
+    assert ran.returncode == 1
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith(f"{script}: another infra/upgrade or infra/restore is at work here")
 
 
 def test_a_password_of_grafana_is_added_to_secrets_of_an_earlier_version(secrets):
@@ -311,7 +350,12 @@ def test_no_process_has_rights_that_it_does_not_need():
         assert service["read_only"], name
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
-    assert {name for name, each in SERVICES.items() if "cap_add" in each} == {"caddy", "folders", "postgres"}
+    assert {name for name, each in SERVICES.items() if "cap_add" in each} == {
+        "caddy",
+        "folders",
+        "postgres",
+        "restore",
+    }
     assert {SERVICES[name]["user"] for name in ("caddy", "redis")} == {"10001:10001"}
     assert "--uid 10001" in DOCKERFILE
     assert re.search(r"^USER (?!root)\w+$", DOCKERFILE, re.MULTILINE)

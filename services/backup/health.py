@@ -1,0 +1,50 @@
+"""Whether backups are made now: asked of the server, and of the folder that it is told of."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from services.backup.errors import BackupFailed
+from services.backup.folder import UNFINISHED, Backup
+from services.persistence.backup_slot import slot_of
+
+
+def require_followed(url: str, log: Path) -> None:
+    """Ask the server whether somebody takes its log now, and the folder whether it is what they write to.
+
+    Raises
+    ------
+    BackupFailed : nobody follows, some of the log is lost, or it goes elsewhere.
+    Unavailable : the server does not answer.
+    """
+    slot = slot_of(url)
+    if slot is None:
+        raise BackupFailed("nobody has begun to follow the log")
+    if slot.lost:
+        raise BackupFailed("the server could not keep all of its log: begin anew, with another copy")
+    if not slot.followed:
+        raise BackupFailed("nobody follows the log now")
+    if not any((log / name).exists() for name in (f"{slot.file}", f"{slot.file}{UNFINISHED}")):
+        raise BackupFailed(f"the log is followed, but not to {log}, which has no {slot.file}")
+
+
+def require_copied(backups: Sequence[Backup], *, within: timedelta, now: datetime) -> None:
+    """See that there is a copy that is not older than ``within``.
+
+    Raises
+    ------
+    BackupFailed : how old the newest one is.
+    """
+    if not backups:
+        raise BackupFailed("there is no copy yet")
+    age = now - backups[-1].ended_at
+    if age > within:
+        raise BackupFailed(f"the newest copy is {told(age)} old")
+
+
+def told(age: timedelta) -> str:
+    """As a person says it: 40 s, 12 min, 5 h, 3 days."""
+    for unit, seconds in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if age.total_seconds() >= 2 * seconds:
+            return f"{age.total_seconds() / seconds:.0f} {unit}"
+    return f"{age.total_seconds():.0f} s"

@@ -1,0 +1,42 @@
+"""How far who backs the database up has taken its log, as the server knows it."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from services.persistence.engine import unpooled_engine
+from services.persistence.failures import unavailable_when_away
+from services.persistence.repositories.stored_state import BACKUP_SLOT
+
+# The last byte that the server was told is on a disk lies in that file of the log.
+_SLOT = text(
+    "SELECT active AS followed, wal_status = 'lost' AS lost, pg_walfile_name(restart_lsn - 1) AS file"
+    " FROM pg_replication_slots WHERE slot_name = :slot"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BackupSlot:
+    """
+    Attributes
+    ----------
+    followed : somebody takes the log now.
+    lost : the server could not keep all that was not taken.
+    file : the last of the log that was taken, with all that came before it; None where some is lost.
+    """
+
+    followed: bool
+    lost: bool
+    file: str | None
+
+
+def slot_of(admin_url: str) -> BackupSlot | None:
+    """None where nobody has begun to follow the log.
+
+    Raises
+    ------
+    Unavailable : the server does not answer.
+    """
+    with unavailable_when_away(), unpooled_engine(admin_url).connect() as connection:
+        row = connection.execute(_SLOT, {"slot": BACKUP_SLOT}).one_or_none()
+    return None if row is None else BackupSlot(row.followed, row.lost, row.file)

@@ -1,0 +1,49 @@
+"""When the next copy of the database is due, and how its age is told."""
+
+from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
+
+import pytest
+
+from services.backup.errors import BackupFailed
+from services.backup.folder import Backup
+from services.backup.health import require_copied, told
+from services.backup.nightly import due_at
+
+AT = time(1, 0)
+NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
+
+
+def copied(ended_at: datetime) -> Backup:
+    return Backup(Path("copy"), ended_at, 1)
+
+
+def test_the_first_copy_is_due_at_once() -> None:
+    assert due_at([], AT, now=NOW) == NOW
+
+
+@pytest.mark.parametrize(
+    ("newest", "due"),
+    [
+        (datetime(2026, 11, 23, 0, 59, tzinfo=UTC), datetime(2026, 11, 23, 1, 0, tzinfo=UTC)),
+        (datetime(2026, 11, 23, 1, 0, tzinfo=UTC), datetime(2026, 11, 24, 1, 0, tzinfo=UTC)),
+        (datetime(2026, 11, 23, 14, 0, tzinfo=UTC), datetime(2026, 11, 24, 1, 0, tzinfo=UTC)),
+    ],
+)
+def test_the_next_copy_is_due_the_next_time_that_it_is_so_late(newest: datetime, due: datetime) -> None:
+    older = copied(newest - timedelta(days=3))
+    assert due_at([older, copied(newest)], AT, now=NOW) == due
+
+
+def test_a_copy_that_is_too_old_is_told_with_its_age() -> None:
+    require_copied([copied(NOW - timedelta(hours=30))], within=timedelta(hours=30), now=NOW)
+    with pytest.raises(BackupFailed, match=r"^the newest copy is 3 days old$"):
+        require_copied([copied(NOW - timedelta(days=3))], within=timedelta(hours=30), now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("age_s", "words"),
+    [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (100_000, "28 h"), (172_800, "2 days")],
+)
+def test_an_age_is_told_as_a_person_says_it(age_s: int, words: str) -> None:
+    assert told(timedelta(seconds=age_s)) == words
