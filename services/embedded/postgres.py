@@ -135,6 +135,7 @@ class EmbeddedPostgres(EmbeddedServer):
             "timezone": "UTC",
             "log_timezone": "UTC",
             "reserved_connections": "30",  # for the service, however many analysts there are
+            "max_locks_per_transaction": "512",  # a query over all time locks each month: 430 at most, of all sessions
             "max_slot_wal_keep_size": "8GB",  # for who follows the log and has stopped: no full disk for his sake
             "max_notify_queue_pages": "64",  # everybody may NOTIFY, and by default fill 8 GB
             **({} if self._durable else {"fsync": "off", "full_page_writes": "off"}),

@@ -22,6 +22,7 @@ REASONS = {
     "starting up": "it is starting",
     "shutting down": "it is stopping",
     "No space left on device": "its disk is full",
+    "out of shared memory": "it has no locks left: max_locks_per_transaction",
 }
 """What drivers say → what callers are told: no address, login or path of the server."""
 
