@@ -139,3 +139,19 @@ def test_being_held_back_is_not_taken_for_silence_of_the_server(tmp_path: Path):
 
     result = asyncio.run(story())
     assert result.succeeded
+
+
+def test_uploads_share_a_limit_alike(tmp_path: Path):
+    """Equal files that begin together end together: nobody takes the parts of others again and again."""
+    files, copy = tmp_path / "files", tmp_path / "copy"
+    files.mkdir()
+    copy.mkdir()
+    for name in NAMES[:3]:
+        (files / name).write_bytes(random.Random(name).randbytes(3 * SIZE))
+    with serving(copy, writable=True) as server:
+        jobs = list_uploads([files], Url.parse(f"http://127.0.0.1:{server.port}/"))
+        result = transfer(jobs, plan(3), rate_bytes_per_s=RATE)
+    assert result.succeeded
+    ended_s = [path.stat().st_mtime for path in copy.rglob("f*") if path.is_file()]
+    assert len(ended_s) == 3
+    assert max(ended_s) - min(ended_s) < 0.5 * result.duration_s  # one after the other: two thirds

@@ -258,17 +258,20 @@ class Connection(asyncio.BufferedProtocol):
             self._loop.call_soon(self._write)  # requests given in one go leave in one segment
 
     def _write(self) -> None:
-        """Write heads and bodies in order until the socket's buffer is full."""
+        """Write heads and bodies in order until the socket's buffer is full, or our part of the rate is used up."""
         self._write_scheduled = False
+        may_go_on = True
         while self._outbox and self._writable and self._transport is not None and not self._transport.is_closing():
             first = self._outbox[0]
             if isinstance(first, bytes):
                 self._transport.write(self._take_heads())
-            elif self._rate_limit.exhausted:
+            elif may_go_on and not self._rate_limit.exhausted:
+                block = self._take_block(first)
+                may_go_on = not self._rate_limit.take(len(block))
+                self._transport.write(block)
+            else:
                 self._rate_limit.wait(self)
                 return
-            else:
-                self._transport.write(self._take_block(first))
 
     def _take_block(self, payload: Payload) -> bytes:
         """The next bytes of the body that is being sent."""
@@ -277,7 +280,6 @@ class Connection(asyncio.BufferedProtocol):
         except FileFault as fault:
             self.abort(fault)
             return b""
-        self._rate_limit.take(len(block))
         self._active_at = self._loop.time()
         if not payload.remaining_bytes:
             self._outbox.popleft()
