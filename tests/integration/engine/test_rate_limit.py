@@ -12,7 +12,7 @@ from tests.integration.engine.rough_server import RoughServer, plain
 from tests.integration.engine.transfers import digests, jobs_for, options, plan, transfer, until
 from tests.integration.serving import serving
 from tradewind_agent.engine import TransferEngine, TransferResult, Url, list_uploads, tls_context
-from tradewind_agent.engine.rate_limit import BURST_S, PART_BYTES, RateLimit
+from tradewind_agent.engine.rate_limit import BURST_S, PART_BYTES, WORTH_BYTES, RateLimit, Waiting
 from tradewind_agent.serve import TlsFiles
 
 NAMES = [f"f{number}" for number in range(6)]
@@ -67,15 +67,16 @@ def test_a_limited_download_is_not_read_in_crumbs(files: Path, tmp_path: Path, m
     reads: list[int] = []
 
     class Counted(RateLimit):
-        def take(self, moved_bytes: int) -> bool:
+        def take(self, connection: Waiting, moved_bytes: int) -> bool:
             reads.append(moved_bytes)
-            return super().take(moved_bytes)
+            return super().take(connection, moved_bytes)
 
     monkeypatch.setattr("tradewind_agent.engine.pool.RateLimit", Counted)
     with serving(files) as server:
         jobs = jobs_for(f"http://127.0.0.1:{server.port}", NAMES, tmp_path / "copy", dict.fromkeys(NAMES, SIZE))
         result = transfer(jobs, plan(6), rate_bytes_per_s=RATE)
     assert_whole(result, files, tmp_path / "copy")
+    assert statistics.median(reads) >= WORTH_BYTES
     assert statistics.fmean(reads) >= PART_BYTES / 2
 
 
@@ -141,17 +142,29 @@ def test_being_held_back_is_not_taken_for_silence_of_the_server(tmp_path: Path):
     assert result.succeeded
 
 
-def test_uploads_share_a_limit_alike(tmp_path: Path):
-    """Equal files that begin together end together: nobody takes the parts of others again and again."""
+@pytest.mark.parametrize("block_bytes", [16_384, 262_144])
+def test_uploads_share_a_limit_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int):
+    """Nobody takes the parts of others again and again, however little it sends at once."""
+    moved: dict[Waiting, int] = {}
+    halves: list[dict[Waiting, int]] = []
+
+    class Counted(RateLimit):
+        def take(self, connection: Waiting, moved_bytes: int) -> bool:
+            moved[connection] = moved.get(connection, 0) + moved_bytes
+            if not halves and sum(moved.values()) >= 3 * SIZE:
+                halves.append(dict(moved))
+            return super().take(connection, moved_bytes)
+
+    monkeypatch.setattr("tradewind_agent.engine.pool.RateLimit", Counted)
     files, copy = tmp_path / "files", tmp_path / "copy"
     files.mkdir()
     copy.mkdir()
     for name in NAMES[:3]:
-        (files / name).write_bytes(random.Random(name).randbytes(3 * SIZE))
+        (files / name).write_bytes(random.Random(name).randbytes(2 * SIZE))
     with serving(copy, writable=True) as server:
         jobs = list_uploads([files], Url.parse(f"http://127.0.0.1:{server.port}/"))
-        result = transfer(jobs, plan(3), rate_bytes_per_s=RATE)
+        result = transfer(jobs, plan(3, io_block_bytes=block_bytes), rate_bytes_per_s=RATE)
     assert result.succeeded
-    ended_s = [path.stat().st_mtime for path in copy.rglob("f*") if path.is_file()]
-    assert len(ended_s) == 3
-    assert max(ended_s) - min(ended_s) < 0.5 * result.duration_s  # one after the other: two thirds
+    (at_half,) = halves
+    assert len(at_half) == 3
+    assert min(at_half.values()) >= SIZE / 2

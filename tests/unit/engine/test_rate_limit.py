@@ -1,7 +1,7 @@
 """The token bucket against a clock that the test turns."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -24,6 +24,7 @@ class TurnedLoop:
     def __init__(self):
         self.now_s = 0.0
         self.timers: list[Timer] = []
+        self.soon: list[Callable[[], None]] = []
 
     def time(self):
         return self.now_s
@@ -32,20 +33,25 @@ class TurnedLoop:
         self.timers.append(Timer(self.now_s + delay_s, call))
         return self.timers[-1]
 
+    def call_soon(self, call):
+        self.soon.append(call)
+
     def turn_to(self, end_s, late_s: Iterator[float]):
         """Run what is due, each timer a little late, as on a busy machine."""
         while self.timers and (first := min(self.timers, key=lambda timer: timer.at_s)).at_s < end_s:
             self.timers.remove(first)
             self.now_s = max(self.now_s, first.at_s + next(late_s))
             first.call()
+            while self.soon:
+                self.soon.pop(0)()
         self.now_s = max(self.now_s, end_s)
 
 
 class Greedy:
-    """A connection that always has more to move."""
+    """A connection that always has more to move, ``block_bytes`` at once; as a real one, after it was told to go on."""
 
-    def __init__(self, limit, loop, most_bytes=65536):
-        self.limit, self.loop, self.most_bytes = limit, loop, most_bytes
+    def __init__(self, limit, loop, block_bytes=65536):
+        self.limit, self.loop, self.block_bytes = limit, loop, block_bytes
         self.moved: list[tuple[float, int]] = []
 
     @property
@@ -53,9 +59,14 @@ class Greedy:
         return sum(moved for _, moved in self.moved)
 
     def go_on(self):
-        nbytes = self.limit.share(self.most_bytes)
-        self.limit.take(nbytes)
-        self.moved.append((self.loop.time(), nbytes))
+        self.loop.call_soon(self.move)
+
+    def move(self):
+        while not self.limit.exhausted:
+            nbytes = self.limit.share(self, self.block_bytes)
+            self.moved.append((self.loop.time(), nbytes))
+            if self.limit.take(self, nbytes):
+                break
         self.limit.wait(self)
 
 
@@ -65,12 +76,12 @@ def late(most_s=0.0):
         yield rng.uniform(0, most_s)
 
 
-def begin(rate_bytes_per_s, connections):
+def begin(rate_bytes_per_s, connections, block_bytes=65536):
     loop = TurnedLoop()
     limit = RateLimit(rate_bytes_per_s, loop)
-    greedy = [Greedy(limit, loop) for _ in range(connections)]
+    greedy = [Greedy(limit, loop, block_bytes) for _ in range(connections)]
     for each in greedy:
-        each.go_on()
+        each.move()
     return loop, limit, greedy
 
 
@@ -80,7 +91,7 @@ def test_no_window_of_time_holds_more_than_the_rate_and_one_burst(rate, connecti
     loop, _, greedy = begin(rate, connections)
     loop.turn_to(5.0, late(0.03))
     moved = sorted(event for each in greedy for event in each.moved)
-    slack = rate * BURST_S + connections  # a byte each, which a connection with nothing left may still read
+    slack = rate * BURST_S + connections  # a byte each, for parts are rounded up to one
     for first in range(0, len(moved), max(len(moved) // 50, 1)):
         start_s, total = moved[first][0], 0
         for at_s, nbytes in moved[first:]:
@@ -94,11 +105,26 @@ def test_a_rate_is_used_in_full_by_those_who_want_it_even_where_timers_are_late(
     assert sum(each.total_bytes for each in greedy) >= 0.98 * 10 * 1e6
 
 
-def test_connections_share_alike():
-    loop, _, greedy = begin(200_000.0, 8)
-    loop.turn_to(10.0, late())
+@pytest.mark.parametrize("block_bytes", [4_096, 16_384, 65_536, 262_144])
+@pytest.mark.parametrize(("rate", "connections"), [(100_000.0, 2), (200_000.0, 10), (1.5e6, 3), (1e7, 3), (5e7, 3)])
+def test_connections_share_alike(rate: float, connections: int, block_bytes: int):
+    loop, _, greedy = begin(rate, connections, block_bytes)
+    loop.turn_to(10.0, late(0.005))
     shares = [each.total_bytes for each in greedy]
     assert min(shares) >= 0.8 * max(shares)
+
+
+def test_a_part_that_is_not_used_is_the_next_ones():
+    """One that has nothing to move keeps its part for a round, and then nobody waits for it."""
+    loop = TurnedLoop()
+    limit = RateLimit(1e5, loop)
+    idle, busy = Counting(), Greedy(limit, loop)
+    limit.take(busy, 10_000)
+    for each in (idle, busy):
+        limit.wait(each)
+    loop.turn_to(10.0, late())
+    assert idle.woken == 1
+    assert busy.total_bytes >= 0.97 * 10.0 * 1e5
 
 
 @pytest.mark.parametrize(("rate", "connections"), [(2_000.0, 40), (1e6, 20), (1e7, 64)])
@@ -113,16 +139,17 @@ def test_nobody_goes_on_for_crumbs_where_one_can_have_more(rate: float, connecti
 def test_who_had_its_part_waits_though_there_is_more_for_others():
     loop = TurnedLoop()
     limit = RateLimit(1e6, loop)
-    limit.take(100_000)
     first, second = Counting(), Counting()
+    limit.take(first, 100_000)
     for each in (first, second):
         limit.wait(each)
     loop.turn_to(0.0501, late())
-    part = limit.share(65_536)
+    assert (first.woken, second.woken) == (1, 1)
+    part = limit.share(first, 65_536)
     assert 24_000 < part < 26_000
-    assert not limit.take(part // 2)
-    assert limit.take(part)
-    assert limit.share(65_536) > 10_000
+    assert not limit.take(first, part // 2)
+    assert limit.take(first, part - part // 2)
+    assert limit.share(second, 65_536) == part
 
 
 def test_another_rate_holds_from_the_next_byte_on():
@@ -138,16 +165,16 @@ def test_another_rate_holds_from_the_next_byte_on():
     assert greedy.total_bytes - before - raised <= 2e4 + 1e4 * BURST_S + 1
 
 
-def test_parts_are_small_only_while_bytes_are_short():
-    loop, limit, _ = begin(1e5, 50)
+def test_parts_hold_only_while_bytes_are_short():
+    loop, limit, greedy = begin(1e5, 50)
     loop.turn_to(1.0, late())
-    assert limit.share(65536) < 1000
+    assert limit.share(greedy[0], 65536) <= 1e5 * BURST_S / 2
     loop.now_s += 10.0
-    assert limit.share(65536) == 1e5 * BURST_S
-    limit.take(9_999)
+    assert limit.share(greedy[0], 65536) == 1e5 * BURST_S
+    limit.take(greedy[0], 9_999)
     limit.change(1e9)
     loop.now_s += 10.0
-    assert limit.share(65536) == 65536
+    assert limit.share(greedy[0], 65536) == 65536
 
 
 class Counting:
@@ -163,7 +190,7 @@ class Counting:
 def test_lifting_the_limit_wakes_who_waits_at_once_and_holds_nobody():
     loop = TurnedLoop()
     limit, waiting, gone = RateLimit(10.0, loop), Counting(), Counting()
-    limit.take(1000)
+    limit.take(waiting, 1000)
     for each in (waiting, gone):
         limit.wait(each)
     limit.forget(gone)
@@ -173,13 +200,13 @@ def test_lifting_the_limit_wakes_who_waits_at_once_and_holds_nobody():
     loop.turn_to(1.0 + 1e-9, late())
     assert (waiting.woken, gone.woken) == (1, 0)
     assert not limit.exhausted
-    assert limit.share(123_456) == 123_456
+    assert limit.share(waiting, 123_456) == 123_456
 
 
 def test_bytes_moved_without_a_limit_are_no_debt_once_there_is_one():
     loop = TurnedLoop()
     limit = RateLimit(None, loop)
-    limit.take(10**12)
+    limit.take(Counting(), 10**12)
     limit.change(1e6)
     loop.now_s = 1.0
     assert not limit.exhausted

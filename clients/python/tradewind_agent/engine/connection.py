@@ -165,7 +165,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        return self.buffer.view[: self._rate_limit.share(self.buffer.size_bytes)]
+        return self.buffer.view[: self._rate_limit.share(self, self.buffer.size_bytes)]
 
     def buffer_updated(self, nbytes: int) -> None:
         self._active_at = self._loop.time()
@@ -178,7 +178,7 @@ class Connection(asyncio.BufferedProtocol):
             self.abort(fault)
         if self._patient_loop is not None and nbytes >= self.buffer.size_bytes:
             self._patient_loop.hurry()
-        if self._rate_limit.take(nbytes) and self._transport is not None:
+        if self._rate_limit.take(self, nbytes) and self._transport is not None:
             self._transport.pause_reading()
             self._rate_limit.wait(self)
 
@@ -267,7 +267,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.write(self._take_heads())
             elif may_go_on and not self._rate_limit.exhausted:
                 block = self._take_block(first)
-                may_go_on = not self._rate_limit.take(len(block))
+                may_go_on = not self._rate_limit.take(self, len(block))
                 self._transport.write(block)
             else:
                 self._rate_limit.wait(self)
@@ -276,7 +276,7 @@ class Connection(asyncio.BufferedProtocol):
     def _take_block(self, payload: Payload) -> bytes:
         """The next bytes of the body that is being sent."""
         try:
-            block = payload.read(self._rate_limit.share(self.buffer.size_bytes))
+            block = payload.read(self._rate_limit.share(self, self.buffer.size_bytes))
         except FileFault as fault:
             self.abort(fault)
             return b""

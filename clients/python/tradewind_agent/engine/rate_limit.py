@@ -17,15 +17,21 @@ PART_BYTES = 16 * KIB
 """Nobody goes on for less, if the rate has it in a round: those next in line do then. A read of few bytes costs as much
 processor as one of many; left to read what came in meanwhile, twenty connections kept a core busy for 8 Mbit/s."""
 
+WORTH_BYTES = PART_BYTES // 4
+"""What is left below this is no read's worth; of a low rate, below a quarter of the bucket."""
+
 
 class Waiting(Protocol):
-    """A connection that has stopped because the bucket was empty."""
+    """A connection that has stopped because the bucket, or its part of it, was empty."""
 
     def go_on(self) -> None: ...
 
 
 class RateLimit:
     """Bytes received in answers and sent in bodies, of all connections together.
+
+    Connections that wait go on in rounds, in turn, each with a part of what the bucket holds then; who has used up its
+    part waits at the end of the line. A part that is not used, for want of data, is the next one's in the next round.
 
     Parameters
     ----------
@@ -39,7 +45,7 @@ class RateLimit:
         self._filled_at = loop.time()
         self._tokens = self._capacity
         self._waiting: dict[Waiting, None] = {}
-        self._part = math.inf
+        self._parts: dict[Waiting, float] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def change(self, rate_bytes_per_s: float | None) -> None:
@@ -47,27 +53,26 @@ class RateLimit:
         self._fill()  # at the old rate
         self._rate = rate_bytes_per_s
         self._tokens = min(self._tokens, self._capacity)
-        self._part = math.inf
+        self._parts.clear()
         self.close()
         if self._waiting:
             self._wake_later()
 
-    def share(self, most_bytes: int) -> int:
-        """Bytes that one connection may move at once, 1 at least and ``most_bytes`` at most.
-
-        Those that went on together get equal shares, so that none takes all.
-        """
+    def share(self, connection: Waiting, most_bytes: int) -> int:
+        """Bytes that a connection may move at once, 1 at least and ``most_bytes`` at most."""
         if self._rate is None:
             return most_bytes
         self._fill()
-        return max(int(min(most_bytes, self._tokens, self._part)), 1)
+        return max(int(min(most_bytes, self._tokens, self._parts.get(connection, math.inf))), 1)
 
-    def take(self, moved_bytes: int) -> bool:
-        """Count bytes that were moved; whether who moved them is to `wait`: their part, or the bucket, is used up."""
+    def take(self, connection: Waiting, moved_bytes: int) -> bool:
+        """Count bytes that it has moved; whether it is to `wait` now: its part, or the bucket, is used up."""
         if self._rate is None:
             return False
         self._tokens -= moved_bytes
-        return self.exhausted or moved_bytes + 1 > self._part  # parts are no whole numbers, reads are
+        if connection in self._parts:
+            self._parts[connection] -= moved_bytes
+        return self.exhausted or self._parts.get(connection, math.inf) < self._worth
 
     @property
     def exhausted(self) -> bool:
@@ -75,10 +80,11 @@ class RateLimit:
         if self._rate is None:
             return False
         self._fill()
-        return self._tokens < min(self._capacity / 4, PART_BYTES)
+        return self._tokens < self._worth
 
     def wait(self, connection: Waiting) -> None:
-        """Call the connection's ``go_on`` once there are tokens again."""
+        """Call the connection's ``go_on`` once it is its turn again."""
+        self._parts.pop(connection, None)
         self._waiting[connection] = None
         if self._timer is None:
             self._wake_later()
@@ -90,6 +96,7 @@ class RateLimit:
     def forget(self, connection: Waiting) -> None:
         """The connection is gone."""
         self._waiting.pop(connection, None)
+        self._parts.pop(connection, None)
 
     def close(self) -> None:
         """Wake nobody any more."""
@@ -101,18 +108,24 @@ class RateLimit:
     def _capacity(self) -> float:
         return 0.0 if self._rate is None else max(self._rate * BURST_S, 1.0)
 
+    @property
+    def _worth(self) -> float:
+        return min(self._capacity / 4, WORTH_BYTES)
+
     def _fill(self) -> None:
         now_s = self._loop.time()
         if self._rate is not None:
             self._tokens = min(self._tokens + self._rate * (now_s - self._filled_at), self._capacity)
             if self._tokens == self._capacity:
-                self._part = math.inf  # nobody wants more than there is: small parts would only cost reads
+                self._parts.clear()  # nobody wants more than there is: small parts would only cost reads
         self._filled_at = now_s
 
     def _wake_later(self) -> None:
+        """Once the bucket holds a round beside the parts that are not used yet; a round from now at the latest."""
         delay_s = 0.0
         if self._rate is not None:
-            delay_s = max((max(self._rate * ROUND_S, 1.0) - self._tokens) / self._rate, 0.0)
+            free = self._tokens - min(sum(self._parts.values()), max(self._tokens, 0.0))
+            delay_s = max((max(self._rate * ROUND_S, 1.0) - free) / self._rate, 0.0)
         self._timer = self._loop.call_later(delay_s, self._wake)
 
     def _wake(self) -> None:
@@ -120,9 +133,10 @@ class RateLimit:
         self._fill()
         places = len(self._waiting) if self._rate is None else max(int(self._tokens / PART_BYTES), 1)
         woken = list(islice(self._waiting, places))
-        self._part = self._tokens / max(len(woken), 1)
         for connection in woken:
-            self._waiting.pop(connection, None)
+            del self._waiting[connection]
+            self._parts[connection] = self._tokens / len(woken)
+        for connection in woken:
             connection.go_on()
         if self._waiting and self._timer is None:
             self._wake_later()
