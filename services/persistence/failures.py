@@ -44,6 +44,11 @@ PASSING: tuple[tuple[tuple[type[psycopg.Error], ...], type[Unavailable], str], .
         Deadlocked,
         f"another request was first at what both change: {NOTHING}",
     ),
+    (
+        (psycopg.errors.IdleInTransactionSessionTimeout,),
+        Unavailable,
+        f"this went on too long without a word to the database: {NOTHING}",
+    ),
     ((psycopg.errors.LockNotAvailable,), Unavailable, f"another request holds what this one changes: {NOTHING}"),
     ((psycopg.errors.QueryCanceled,), Unavailable, f"the database took too long over this: {NOTHING}"),
 )

@@ -20,10 +20,12 @@ class Patience:
     ----------
     lock_s : for a lock. Who cannot have it gives up, rather than queue everybody behind itself.
     statement_s : in all, and for another process that does the same.
+    forgotten_s : of a transaction without a statement, as of one whose reader has stopped to read.
     """
 
     lock_s: float
     statement_s: float
+    forgotten_s: float = 300.0
 
     @property
     def for_rivals(self) -> str:
@@ -41,7 +43,7 @@ class Patience:
         settings = {
             "lock_timeout": self.lock_s,
             "statement_timeout": self.statement_s,
-            "idle_in_transaction_session_timeout": FORGOTTEN_S,
+            "idle_in_transaction_session_timeout": self.forgotten_s,
         }
         return " ".join(f"-c {name}={_milliseconds(seconds)}" for name, seconds in settings.items())
 
@@ -51,9 +53,6 @@ PATIENCE = Patience(lock_s=5.0, statement_s=600.0)
 
 PATIENCE_OF_REQUESTS = Patience(lock_s=10.0, statement_s=300.0)
 """Of what an API process asks for: an upload of the largest size takes a minute or two."""
-
-FORGOTTEN_S = 60.0
-"""Nothing that answers a request leaves a transaction open so long without a statement."""
 
 
 def _milliseconds(seconds: float) -> int:

@@ -9,7 +9,9 @@ import pytest
 from sqlalchemy import text
 
 from services.bootstrap import Container, Options, container
-from services.persistence.patience import PATIENCE_OF_REQUESTS, Patience
+from services.persistence.engine import pooled_engine
+from services.persistence.patience import Patience
+from tests.conditions import eventually
 from tests.records import ndjson, record
 from tests.stack import Tenant, new_tenant, serving
 from tradewind.errors import Deadlocked, Unavailable
@@ -19,7 +21,7 @@ MORE_THAN_MAY_RUN = 5
 
 FIRST, SECOND = "SELECT pg_advisory_xact_lock(1)", "SELECT pg_advisory_xact_lock(2)"
 
-HASTY = Patience(lock_s=0.1, statement_s=2.0)
+HASTY = Patience(lock_s=0.1, statement_s=2.0, forgotten_s=0.2)
 
 
 @pytest.fixture
@@ -61,12 +63,36 @@ def test_a_statement_that_takes_too_long_is_ended_and_its_connection_serves_othe
         assert uow.connection.scalar(text("SELECT 1")) == 1
 
 
-def test_requests_have_these_limits_and_no_transaction_stays_open_for_ever(parts: Container, tenant: Tenant) -> None:
+def test_a_transaction_that_is_forgotten_is_ended_and_told_so(
+    hasty: Container, database_url: str, admin_database_url: str
+) -> None:
+    tenant = new_tenant(hasty, database_url)
+    with pytest.raises(Unavailable, match="without a word"):
+        forget_a_transaction(hasty, tenant, admin_database_url)
+
+
+def forget_a_transaction(parts: Container, tenant: Tenant, admin_url: str) -> None:
+    with psycopg.connect(admin_url, autocommit=True) as admin, parts.store.unit_of_work(tenant.id) as uow:
+        session = uow.connection.scalar(text("SELECT pg_backend_pid()"))
+        eventually(lambda: admin.execute("SELECT FROM pg_stat_activity WHERE pid = %s", [session]).rowcount == 0)
+        uow.connection.execute(text("SELECT 1"))
+
+
+def test_requests_have_limits_and_what_fits_asks_for_has_none(
+    parts: Container, tenant: Tenant, database_url: str
+) -> None:
+    asked = text(
+        "SELECT name, setting <> '0' FROM pg_settings"
+        " WHERE name IN ('lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout')"
+    )
     with parts.store.unit_of_work(tenant.id) as uow:
-        asked = "SELECT current_setting('lock_timeout'), current_setting('statement_timeout'), "
-        found = uow.connection.execute(text(asked + "current_setting('idle_in_transaction_session_timeout')")).one()
-    assert tuple(found) == ("10s", "5min", "1min")
-    assert (PATIENCE_OF_REQUESTS.lock_s, PATIENCE_OF_REQUESTS.statement_s) == (10.0, 300.0)
+        of_requests = {name: bool(limited) for name, limited in uow.connection.execute(asked)}
+    fits = pooled_engine(database_url)
+    with fits.connect() as connection:
+        of_fits = {name: bool(limited) for name, limited in connection.execute(asked)}
+    fits.dispose()
+    assert list(of_requests.values()) == [True] * 3
+    assert list(of_fits.values()) == [False] * 3
 
 
 def test_of_two_that_wait_for_each_other_one_gives_way_and_may_go_again_at_once(
