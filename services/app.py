@@ -43,6 +43,7 @@ from services.api import (
 from services.application.query_warehouse import QueryLimits
 from services.application.told_reasons import without_secrets
 from services.bootstrap import Container, Options, SignOn, container
+from services.persistence.address import parameters_of
 from services.query_turns import QueryTurns
 from services.settings import Settings
 from services.telemetry import logger
@@ -101,6 +102,7 @@ def app_from_environment() -> FastAPI:
         settings = Settings.from_environment(os.environ, data_folder=Path("var"))
         database_url = _told("DATABASE_URL", settings.database_url)
         redis_url = _told("REDIS_URL", settings.redis_url)
+        parameters_of(database_url)
     except InvalidValue as wrong:
         raise SystemExit(f"api: {wrong}") from None
     return app_for(

@@ -17,6 +17,7 @@ from celery.platforms import SecurityWarning
 from kombu.entity import Queue
 from threadpoolctl import threadpool_limits
 
+from services.persistence.address import parameters_of
 from services.persistence.condition import condition_of
 from services.queue.dispatcher import JOBS_QUEUE, JOURNAL_QUEUE
 from services.readiness import Readiness
@@ -49,6 +50,7 @@ def application(settings: Settings) -> Celery:
     database_url = _told("DATABASE_URL", settings.database_url)
     redis_url = _told("REDIS_URL", settings.redis_url)
     metrics = settings.worker_metrics
+    parameters_of(database_url)
     check_tracing(os.environ)
     app = _on_broker(redis_url, sweep_every=timedelta(seconds=settings.sweep_interval_s))
     app.conf.worker_concurrency = settings.task_workers  # unless the command line says --concurrency

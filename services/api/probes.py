@@ -11,6 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from services.api.dependencies import Parts
 from services.api.problems import Problem
 from services.telemetry import StateMetrics
+from tradewind.errors import Unavailable
 
 router = APIRouter(tags=["probes"])
 
@@ -19,6 +20,10 @@ KEPT_S = 1.0
 
 LOOK_PATIENCE_S = 1.0
 """For a look that is under way: less than who balances waits for the answer (infra/kubernetes/base/api.yaml)."""
+
+
+READY_PATIENCE_S = 4.0
+"""For the same by who wants to know whether all is there: less than a probe of Compose waits."""
 
 
 @router.get("/healthz")
@@ -33,7 +38,11 @@ async def readiness(parts: Parts) -> dict[str, str]:
 
     Without Redis, once it was there, the process still recommends and stores, and is ``degraded`` with a ``reason``.
     """
-    missing = await asyncio.shield(_look(parts))  # who gives up does not take it from the others
+    look = _look(parts)
+    await asyncio.wait([look], timeout=READY_PATIENCE_S)  # who gives up does not take it from the others
+    if not look.done():
+        raise Unavailable(f"a look at the database and Redis has not come back in {READY_PATIENCE_S:g} s; try again")
+    missing = look.result()
     return {"status": "ready"} if missing is None else {"status": "degraded", "reason": missing}
 
 

@@ -1,10 +1,10 @@
 """Connections of the application to PostgreSQL."""
 
 import orjson
-from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import NullPool
 
+from services.persistence.address import parameters_of
 from services.persistence.patience import Patience
 
 POOL_SIZE = 10
@@ -55,6 +55,6 @@ def unpooled_engine(libpq_url: str, patience: Patience | None = None) -> Engine:
 
 def _connecting(libpq_url: str, patience: Patience | None) -> dict[str, object]:
     """Arguments of a connection; options that the URL has come last, and so hold."""
-    told = str(conninfo_to_dict(libpq_url).get("options") or "")
+    told = parameters_of(libpq_url).get("options", "")
     options = {} if patience is None else {"options": f"{patience.as_options} {told}".rstrip()}
     return {"connect_timeout": CONNECT_PATIENCE_S, **SERVER_IS_GONE, **options}

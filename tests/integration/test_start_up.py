@@ -27,6 +27,14 @@ def test_a_missing_setting_ends_the_start_of_the_api_with_a_line_that_names_it()
     assert (done.stdout, done.stderr) == ("", "api: DATABASE_URL: must be set\n")
 
 
+def test_an_address_with_a_parameter_that_there_is_not_ends_the_start_of_the_api_with_a_line_that_names_it():
+    wrong = {"DATABASE_URL": "postgresql://app:secret@nowhere/db?sslmod=require", "REDIS_URL": "redis://nowhere"}
+    done = subprocess.run(API, env=os.environ | wrong, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    told = 'api: DATABASE_URL: must be an address that libpq understands: invalid URI query parameter: "sslmod"\n'
+    assert (done.stdout, done.stderr) == ("", told)
+
+
 def test_a_wrong_setting_ends_serve_with_a_line_that_names_it(monkeypatch, capsys):
     monkeypatch.setenv("TRADEWIND_MIGRATION_LOCK_TIMEOUT_S", "soon")
     assert serve.main() == 2

@@ -1,0 +1,20 @@
+"""Addresses of databases, as libpq takes them."""
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from tradewind.errors import InvalidValue
+
+
+def parameters_of(libpq_url: str, *, variable: str = "DATABASE_URL") -> dict[str, str]:
+    """What a URL says beside the scheme.
+
+    Raises
+    ------
+    InvalidValue : libpq does not understand it; the words name the variable, and no password.
+    """
+    try:
+        found = conninfo_to_dict(libpq_url)
+    except psycopg.ProgrammingError as wrong:
+        raise InvalidValue(variable, f"must be an address that libpq understands: {str(wrong).strip()}") from None
+    return {name: str(value) for name, value in found.items()}
