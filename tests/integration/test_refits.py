@@ -60,7 +60,7 @@ def test_a_refit_is_judged_beside_the_model_in_force_on_rows_new_to_both(
     link = only_link(api, tenant)
     assert link["reason"] is None
     verdict = link["verdict"]
-    assert 20 < verdict["compared_rows"] < 60  # 30 % of all rows were held out
+    assert 8 < verdict["compared_rows"] < 60  # some 30 of 100: each is held out, or not, by its id
     assert verdict["error"] == pytest.approx(0.05, abs=0.03)
     assert verdict["error_in_force"] == pytest.approx(0.05, abs=0.03)
 
