@@ -4,7 +4,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -40,8 +41,14 @@ class Backup:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        told = json.loads((folder / "backup.json").read_text(encoding="utf-8"))
-        return cls(folder, datetime.fromisoformat(told["ended_at"]), told["bytes"])
+        place = folder / "backup.json"
+        try:
+            told = json.loads(place.read_text(encoding="utf-8"))
+            return cls(folder, datetime.fromisoformat(told["ended_at"]), told["bytes"])
+        except OSError as error:
+            raise BackupFailed(f"cannot read {place}: {error.strerror}") from None
+        except (ValueError, KeyError):
+            raise BackupFailed(f"{place} is not as it was written") from None
 
     @property
     def name(self) -> str:
@@ -90,22 +97,23 @@ class BackupFolder:
         beside : files to be kept with it, by the path that they are restored to.
         """
         _make(self._place, self._copies)
-        partial = self._copies / f"{datetime.now(UTC).strftime(NAME)}{UNFINISHED}"
-        partial.mkdir(mode=OWNER_ALONE)
-        try:
-            copy_cluster(url, partial / "data")
-            ended_at = datetime.now(UTC)
-            verify(partial / "data")
-            for path, source in beside.items():
-                (partial / "files" / path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source, partial / "files" / path)
-            size = sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
-            told = {"ended_at": ended_at.isoformat(), "bytes": size}
-            (partial / "backup.json").write_text(json.dumps(told), encoding="utf-8")
-        except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
-        return Backup.read(partial.rename(self._copies / ended_at.strftime(NAME)))
+        with _refusals_told(self._place):
+            partial = self._copies / f"{datetime.now(UTC).strftime(NAME)}{UNFINISHED}"
+            try:
+                partial.mkdir(mode=OWNER_ALONE)
+                copy_cluster(url, partial / "data")
+                ended_at = datetime.now(UTC)
+                verify(partial / "data")
+                for path, source in beside.items():
+                    (partial / "files" / path).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(source, partial / "files" / path)
+                size = sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
+                told = {"ended_at": ended_at.isoformat(), "bytes": size}
+                (partial / "backup.json").write_text(json.dumps(told), encoding="utf-8")
+                return Backup.read(partial.rename(self._copies / ended_at.strftime(NAME)))
+            except BaseException:
+                shutil.rmtree(partial, ignore_errors=True)
+                raise
 
     def backups(self) -> Sequence[Backup]:
         """Oldest first; what was broken off is none."""
@@ -162,12 +170,22 @@ class BackupFolder:
         """Remove all but the newest copies, and the log before the oldest of these; what was removed."""
         found = self.backups()
         kept, removed = found[-count:], found[:-count]
-        for each in removed:
-            gone = each.folder.rename(each.folder.with_suffix(UNFINISHED))
-            shutil.rmtree(gone)
+        with _refusals_told(self._place):
+            for each in removed:
+                gone = each.folder.rename(each.folder.with_suffix(UNFINISHED))
+                shutil.rmtree(gone)
         if kept and self.log.is_dir():
             forget_log_before(kept[0].first_segment(), self.log)
         return removed
+
+
+@contextmanager
+def _refusals_told(place: Path) -> Iterator[None]:
+    """Whatever the system refuses, as it does when the disk is full, is a copy that failed."""
+    try:
+        yield
+    except OSError as error:
+        raise BackupFailed(f"{error.filename or place}: {error.strerror}") from None
 
 
 def _make(*folders: Path) -> None:

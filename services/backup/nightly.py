@@ -32,12 +32,12 @@ def copy_nightly(
 ) -> None:
     """Make copies; one that fails is told, and tried again after an hour. Does not return."""
     while True:
-        now = datetime.now(UTC)
-        if due_at(backups(), at, now=now) > now:
-            time.sleep(NAP_S)
-            continue
+        pause_s = NAP_S
         try:
-            make()
+            now = datetime.now(UTC)
+            if due_at(backups(), at, now=now) <= now:
+                make()
         except TradewindError as error:
             failed(error)
-            time.sleep(AGAIN_S)
+            pause_s = AGAIN_S
+        time.sleep(pause_s)
