@@ -116,9 +116,14 @@ class BackupFolder:
                 raise
 
     def backups(self) -> Sequence[Backup]:
-        """Oldest first; what was broken off is none."""
-        found = self._copies.glob("*/backup.json")
-        return sorted((Backup.read(file.parent) for file in found if file.parent.suffix != UNFINISHED), key=_ended_at)
+        """Oldest first; what was broken off is none.
+
+        One that ended later than now was made while the clock was ahead: it is older than it says, and comes first.
+        """
+        now = datetime.now(UTC)
+        described = [file for file in self._copies.glob("*/backup.json") if file.parent.suffix != UNFINISHED]
+        found = [Backup.read(file.parent) for file in described]
+        return sorted(found, key=lambda each: (each.ended_at <= now, each.ended_at))
 
     def find(self, name: str | None, *, until: datetime | None = None) -> Backup:
         """The copy of that name; without one, the newest that ended before ``until``.
@@ -132,7 +137,8 @@ class BackupFolder:
             raise BackupFailed(f"no backup {name} in {self._place}" if name else f"no backup in {self._place}")
         early = [each for each in found if until is None or each.ended_at <= until]
         if not early:
-            raise BackupFailed(f"the oldest moment that can be returned to is {found[0].ended_at.isoformat()}")
+            oldest = min(each.ended_at for each in found)
+            raise BackupFailed(f"the oldest moment that can be returned to is {oldest.isoformat()}")
         return early[-1]
 
     def verify(self, backup: Backup) -> int:
@@ -167,7 +173,7 @@ class BackupFolder:
         return None if written is None else datetime.fromtimestamp(written, UTC)
 
     def keep(self, count: int) -> Sequence[Backup]:
-        """Remove all but the newest copies, and the log before the oldest of these; what was removed."""
+        """Remove all but the newest copies, and the log that none of these needs; what was removed."""
         found = self.backups()
         kept, removed = found[-count:], found[:-count]
         with _refusals_told(self._place):
@@ -175,7 +181,7 @@ class BackupFolder:
                 gone = each.folder.rename(each.folder.with_suffix(UNFINISHED))
                 shutil.rmtree(gone)
         if kept and self.log.is_dir():
-            forget_log_before(kept[0].first_segment(), self.log)
+            forget_log_before(min((each.first_segment() for each in kept), key=_place_in_log), self.log)
         return removed
 
 
@@ -198,8 +204,9 @@ def _make(*folders: Path) -> None:
             raise BackupFailed(f"cannot write to {folder}")
 
 
-def _ended_at(backup: Backup) -> datetime:
-    return backup.ended_at
+def _place_in_log(segment: str) -> str:
+    """Without its timeline, which changes at each restore."""
+    return segment[8:]
 
 
 def _number(place: str) -> int:

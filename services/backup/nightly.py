@@ -15,10 +15,13 @@ NAP_S = 60.0
 
 
 def due_at(backups: Sequence[Backup], at: time_of_day, *, now: datetime) -> datetime:
-    """When the next copy is to be made: now if there is none, else the next time that it is ``at`` after the newest."""
-    if not backups:
+    """When the next copy is to be made: now if there is none, else the next time that it is ``at`` after the newest.
+
+    One that ended later than now, by a clock that was ahead, is passed over.
+    """
+    newest = max((each.ended_at for each in backups if each.ended_at <= now), default=None)
+    if newest is None:
         return now
-    newest = backups[-1].ended_at
     same_day = datetime.combine(newest.date(), at, UTC)
     return same_day if same_day > newest else same_day + timedelta(days=1)
 

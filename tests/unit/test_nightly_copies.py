@@ -29,12 +29,19 @@ def test_the_first_copy_is_due_at_once() -> None:
     [
         (datetime(2026, 11, 23, 0, 59, tzinfo=UTC), datetime(2026, 11, 23, 1, 0, tzinfo=UTC)),
         (datetime(2026, 11, 23, 1, 0, tzinfo=UTC), datetime(2026, 11, 24, 1, 0, tzinfo=UTC)),
-        (datetime(2026, 11, 23, 14, 0, tzinfo=UTC), datetime(2026, 11, 24, 1, 0, tzinfo=UTC)),
+        (datetime(2026, 11, 23, 11, 0, tzinfo=UTC), datetime(2026, 11, 24, 1, 0, tzinfo=UTC)),
     ],
 )
 def test_the_next_copy_is_due_the_next_time_that_it_is_so_late(newest: datetime, due: datetime) -> None:
     older = copied(newest - timedelta(days=3))
     assert due_at([older, copied(newest)], AT, now=NOW) == due
+
+
+def test_a_copy_made_while_the_clock_was_ahead_puts_off_no_other() -> None:
+    ahead = copied(NOW + timedelta(days=30))
+    assert due_at([ahead], AT, now=NOW) == NOW
+    newest = copied(NOW - timedelta(hours=3))
+    assert due_at([ahead, newest], AT, now=NOW) == due_at([newest], AT, now=NOW)
 
 
 def test_copies_that_cannot_be_read_are_told_as_one_that_failed() -> None:
@@ -55,6 +62,14 @@ def test_a_copy_that_is_too_old_is_told_with_its_age() -> None:
     require_copied([copied(NOW - timedelta(hours=30))], within=timedelta(hours=30), now=NOW)
     with pytest.raises(BackupFailed, match=r"^the newest copy is 3 days old$"):
         require_copied([copied(NOW - timedelta(days=3))], within=timedelta(hours=30), now=NOW)
+
+
+def test_a_copy_made_while_the_clock_was_ahead_is_not_taken_for_a_new_one() -> None:
+    ahead = copied(NOW + timedelta(days=30))
+    with pytest.raises(BackupFailed, match=r"^there is no copy yet$"):
+        require_copied([ahead], within=timedelta(hours=30), now=NOW)
+    with pytest.raises(BackupFailed, match=r"^the newest copy is 3 days old$"):
+        require_copied([ahead, copied(NOW - timedelta(days=3))], within=timedelta(hours=30), now=NOW)
 
 
 @pytest.mark.parametrize(
