@@ -4,7 +4,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -40,8 +41,14 @@ class Backup:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        told = json.loads((folder / "backup.json").read_text(encoding="utf-8"))
-        return cls(folder, datetime.fromisoformat(told["ended_at"]), told["bytes"])
+        place = folder / "backup.json"
+        try:
+            told = json.loads(place.read_text(encoding="utf-8"))
+            return cls(folder, datetime.fromisoformat(told["ended_at"]), told["bytes"])
+        except OSError as error:
+            raise BackupFailed(f"cannot read {place}: {error.strerror}") from None
+        except (ValueError, KeyError):
+            raise BackupFailed(f"{place} is not as it was written") from None
 
     @property
     def name(self) -> str:
@@ -90,27 +97,33 @@ class BackupFolder:
         beside : files to be kept with it, by the path that they are restored to.
         """
         _make(self._place, self._copies)
-        partial = self._copies / f"{datetime.now(UTC).strftime(NAME)}{UNFINISHED}"
-        partial.mkdir(mode=OWNER_ALONE)
-        try:
-            copy_cluster(url, partial / "data")
-            ended_at = datetime.now(UTC)
-            verify(partial / "data")
-            for path, source in beside.items():
-                (partial / "files" / path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source, partial / "files" / path)
-            size = sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
-            told = {"ended_at": ended_at.isoformat(), "bytes": size}
-            (partial / "backup.json").write_text(json.dumps(told), encoding="utf-8")
-        except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
-        return Backup.read(partial.rename(self._copies / ended_at.strftime(NAME)))
+        with _refusals_told(self._place):
+            partial = self._copies / f"{datetime.now(UTC).strftime(NAME)}{UNFINISHED}"
+            try:
+                partial.mkdir(mode=OWNER_ALONE)
+                copy_cluster(url, partial / "data")
+                ended_at = datetime.now(UTC)
+                verify(partial / "data")
+                for path, source in beside.items():
+                    (partial / "files" / path).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(source, partial / "files" / path)
+                size = sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
+                told = {"ended_at": ended_at.isoformat(), "bytes": size}
+                (partial / "backup.json").write_text(json.dumps(told), encoding="utf-8")
+                return Backup.read(partial.rename(self._copies / ended_at.strftime(NAME)))
+            except BaseException:
+                shutil.rmtree(partial, ignore_errors=True)
+                raise
 
     def backups(self) -> Sequence[Backup]:
-        """Oldest first; what was broken off is none."""
-        found = self._copies.glob("*/backup.json")
-        return sorted((Backup.read(file.parent) for file in found if file.parent.suffix != UNFINISHED), key=_ended_at)
+        """Oldest first; what was broken off is none.
+
+        One that ended later than now was made while the clock was ahead: it is older than it says, and comes first.
+        """
+        now = datetime.now(UTC)
+        described = [file for file in self._copies.glob("*/backup.json") if file.parent.suffix != UNFINISHED]
+        found = [Backup.read(file.parent) for file in described]
+        return sorted(found, key=lambda each: (each.ended_at <= now, each.ended_at))
 
     def find(self, name: str | None, *, until: datetime | None = None) -> Backup:
         """The copy of that name; without one, the newest that ended before ``until``.
@@ -124,7 +137,8 @@ class BackupFolder:
             raise BackupFailed(f"no backup {name} in {self._place}" if name else f"no backup in {self._place}")
         early = [each for each in found if until is None or each.ended_at <= until]
         if not early:
-            raise BackupFailed(f"the oldest moment that can be returned to is {found[0].ended_at.isoformat()}")
+            oldest = min(each.ended_at for each in found)
+            raise BackupFailed(f"the oldest moment that can be returned to is {oldest.isoformat()}")
         return early[-1]
 
     def verify(self, backup: Backup) -> int:
@@ -159,15 +173,25 @@ class BackupFolder:
         return None if written is None else datetime.fromtimestamp(written, UTC)
 
     def keep(self, count: int) -> Sequence[Backup]:
-        """Remove all but the newest copies, and the log before the oldest of these; what was removed."""
+        """Remove all but the newest copies, and the log that none of these needs; what was removed."""
         found = self.backups()
         kept, removed = found[-count:], found[:-count]
-        for each in removed:
-            gone = each.folder.rename(each.folder.with_suffix(UNFINISHED))
-            shutil.rmtree(gone)
+        with _refusals_told(self._place):
+            for each in removed:
+                gone = each.folder.rename(each.folder.with_suffix(UNFINISHED))
+                shutil.rmtree(gone)
         if kept and self.log.is_dir():
-            forget_log_before(kept[0].first_segment(), self.log)
+            forget_log_before(min((each.first_segment() for each in kept), key=_place_in_log), self.log)
         return removed
+
+
+@contextmanager
+def _refusals_told(place: Path) -> Iterator[None]:
+    """Whatever the system refuses, as it does when the disk is full, is a copy that failed."""
+    try:
+        yield
+    except OSError as error:
+        raise BackupFailed(f"{error.filename or place}: {error.strerror}") from None
 
 
 def _make(*folders: Path) -> None:
@@ -180,8 +204,9 @@ def _make(*folders: Path) -> None:
             raise BackupFailed(f"cannot write to {folder}")
 
 
-def _ended_at(backup: Backup) -> datetime:
-    return backup.ended_at
+def _place_in_log(segment: str) -> str:
+    """Without its timeline, which changes at each restore."""
+    return segment[8:]
 
 
 def _number(place: str) -> int:

@@ -29,16 +29,16 @@ def require_followed(url: str, log: Path) -> None:
 
 
 def require_copied(backups: Sequence[Backup], *, within: timedelta, now: datetime) -> None:
-    """See that there is a copy that is not older than ``within``.
+    """See that there is a copy that is not older than ``within``; one from after ``now`` may be of any age.
 
     Raises
     ------
     BackupFailed : how old the newest one is.
     """
-    if not backups:
+    ages = [now - each.ended_at for each in backups if each.ended_at <= now]
+    if not ages:
         raise BackupFailed("there is no copy yet")
-    age = now - backups[-1].ended_at
-    if age > within:
+    if (age := min(ages)) > within:
         raise BackupFailed(f"the newest copy is {told(age)} old")
 
 

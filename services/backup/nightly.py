@@ -15,10 +15,13 @@ NAP_S = 60.0
 
 
 def due_at(backups: Sequence[Backup], at: time_of_day, *, now: datetime) -> datetime:
-    """When the next copy is to be made: now if there is none, else the next time that it is ``at`` after the newest."""
-    if not backups:
+    """When the next copy is to be made: now if there is none, else the next time that it is ``at`` after the newest.
+
+    One that ended later than now, by a clock that was ahead, is passed over.
+    """
+    newest = max((each.ended_at for each in backups if each.ended_at <= now), default=None)
+    if newest is None:
         return now
-    newest = backups[-1].ended_at
     same_day = datetime.combine(newest.date(), at, UTC)
     return same_day if same_day > newest else same_day + timedelta(days=1)
 
@@ -32,12 +35,12 @@ def copy_nightly(
 ) -> None:
     """Make copies; one that fails is told, and tried again after an hour. Does not return."""
     while True:
-        now = datetime.now(UTC)
-        if due_at(backups(), at, now=now) > now:
-            time.sleep(NAP_S)
-            continue
+        pause_s = NAP_S
         try:
-            make()
+            now = datetime.now(UTC)
+            if due_at(backups(), at, now=now) <= now:
+                make()
         except TradewindError as error:
             failed(error)
-            time.sleep(AGAIN_S)
+            pause_s = AGAIN_S
+        time.sleep(pause_s)

@@ -14,6 +14,8 @@ import psycopg
 import pytest
 
 from services.backup.__main__ import main
+from services.backup.errors import BackupFailed
+from services.backup.folder import BackupFolder
 from services.bootstrap import container
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.roles import APP
@@ -129,6 +131,13 @@ def test_a_copy_that_has_changed_is_found_and_the_newest_ones_are_kept(folder, p
     told = json.loads((version.parents[1] / "backup.json").read_text())
     assert (folder / "backups").stat().st_mode & 0o077 == 0
     assert told["bytes"] > 10**6
+
+
+def test_what_the_system_refuses_is_a_copy_that_failed_and_nothing_of_it_stays(folder, postgres):
+    missing = folder / "agent-key"
+    with pytest.raises(BackupFailed, match=rf"^{missing}: No such file or directory$"):
+        BackupFolder(folder / "backups").make(postgres.url(), beside={"agent-key": missing})
+    assert list((folder / "backups" / "base").iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """When the next copy of the database is due, and how its age is told."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import pytest
 from services.backup.errors import BackupFailed
 from services.backup.folder import Backup
 from services.backup.health import require_copied, told
-from services.backup.nightly import due_at
+from services.backup.nightly import copy_nightly, due_at
+from tradewind.errors import TradewindError
 
 AT = time(1, 0)
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
@@ -27,7 +29,7 @@ def test_the_first_copy_is_due_at_once() -> None:
     [
         (datetime(2026, 11, 23, 0, 59, tzinfo=UTC), datetime(2026, 11, 23, 1, 0, tzinfo=UTC)),
         (datetime(2026, 11, 23, 1, 0, tzinfo=UTC), datetime(2026, 11, 24, 1, 0, tzinfo=UTC)),
-        (datetime(2026, 11, 23, 14, 0, tzinfo=UTC), datetime(2026, 11, 24, 1, 0, tzinfo=UTC)),
+        (datetime(2026, 11, 23, 11, 0, tzinfo=UTC), datetime(2026, 11, 24, 1, 0, tzinfo=UTC)),
     ],
 )
 def test_the_next_copy_is_due_the_next_time_that_it_is_so_late(newest: datetime, due: datetime) -> None:
@@ -35,10 +37,39 @@ def test_the_next_copy_is_due_the_next_time_that_it_is_so_late(newest: datetime,
     assert due_at([older, copied(newest)], AT, now=NOW) == due
 
 
+def test_a_copy_made_while_the_clock_was_ahead_puts_off_no_other() -> None:
+    ahead = copied(NOW + timedelta(days=30))
+    assert due_at([ahead], AT, now=NOW) == NOW
+    newest = copied(NOW - timedelta(hours=3))
+    assert due_at([ahead, newest], AT, now=NOW) == due_at([newest], AT, now=NOW)
+
+
+def test_copies_that_cannot_be_read_are_told_as_one_that_failed() -> None:
+    class Told(Exception):
+        """Ends what does not return."""
+
+    def backups() -> Sequence[Backup]:
+        raise BackupFailed("backup.json is not as it was written")
+
+    def failed(error: TradewindError) -> None:
+        raise Told(error)
+
+    with pytest.raises(Told, match=r"^backup.json is not as it was written$"):
+        copy_nightly(AT, backups=backups, make=lambda: None, failed=failed)
+
+
 def test_a_copy_that_is_too_old_is_told_with_its_age() -> None:
     require_copied([copied(NOW - timedelta(hours=30))], within=timedelta(hours=30), now=NOW)
     with pytest.raises(BackupFailed, match=r"^the newest copy is 3 days old$"):
         require_copied([copied(NOW - timedelta(days=3))], within=timedelta(hours=30), now=NOW)
+
+
+def test_a_copy_made_while_the_clock_was_ahead_is_not_taken_for_a_new_one() -> None:
+    ahead = copied(NOW + timedelta(days=30))
+    with pytest.raises(BackupFailed, match=r"^there is no copy yet$"):
+        require_copied([ahead], within=timedelta(hours=30), now=NOW)
+    with pytest.raises(BackupFailed, match=r"^the newest copy is 3 days old$"):
+        require_copied([ahead, copied(NOW - timedelta(days=3))], within=timedelta(hours=30), now=NOW)
 
 
 @pytest.mark.parametrize(
