@@ -25,6 +25,7 @@ from services.settings import Settings
 from services.telemetry import logger
 from services.tracing import check_tracing, tracing_from
 from tradewind.errors import InvalidValue
+from workers.broker import Broker
 from workers.metrics import begin_counting, serve_metrics
 from workers.parts import WorkerParts
 from workers.schedule import JOURNAL, QUOTES, beat_schedule
@@ -94,7 +95,7 @@ def application(settings: Settings) -> Celery:
 
 
 def _on_broker(redis_url: str, *, sweep_every: timedelta) -> Celery:
-    app = Celery("tradewind", broker=redis_url, include=["workers.tasks"], set_as_current=False)
+    app = Celery("tradewind", broker=redis_url, amqp=Broker, include=["workers.tasks"], set_as_current=False)
     app.conf.update(
         task_acks_late=True,
         task_reject_on_worker_lost=True,

@@ -38,6 +38,11 @@ class TimedTask(Task):  # type: ignore[misc]  # celery is untyped
         parts: WorkerParts = self.app.parts
         return parts
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether this is a retry: nothing ended the worker that tried before, which asked for it itself."""
+        return self.request.retries > 0 and not (self.request.delivery_info or {}).get("redelivered")
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the task; an error marked retryable is tried again later, twice as late each time.
 

@@ -50,6 +50,10 @@ class Worker:
         """How many tasks of that name were done."""
         return sum(line["task"] == task for line in self.outcomes("task.done"))
 
+    def lost_broker(self) -> bool:
+        """Whether it has tried in vain to connect again."""
+        return "Trying again" in self.log.read_text()
+
 
 @contextmanager
 def worker(environment: dict[str, str], folder: Path, *options: str, waiting: bool = False) -> Iterator[Worker]:
@@ -89,8 +93,10 @@ def wait_until_ready(process: subprocess.Popen[bytes], redis_url: str, log: Path
     celery = job_publisher(redis_url)
     try:
         deadline = time.monotonic() + PATIENCE_S
-        while not celery.control.ping(timeout=0.5, limit=1):
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
+        # A connection of its own: one that is kept from before may be of a broker that was stopped since.
+        with celery.connection_for_write() as connection:
+            while not celery.control.ping(timeout=0.5, limit=1, connection=connection):
+                assert process.poll() is None, log.read_text()
+                assert time.monotonic() < deadline, log.read_text()
     finally:
         celery.close()

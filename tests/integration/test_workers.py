@@ -212,6 +212,27 @@ def test_logs_that_came_while_the_broker_was_away_are_learned_when_it_is_back(
     assert store.models() == 1
 
 
+def test_a_worker_outlives_a_broker_that_is_lost_amid_its_tasks(
+    api: str,
+    tenant: Tenant,
+    store: Store,
+    environment: dict[str, str],
+    tmp_path: Path,
+    valkey: EmbeddedValkey,
+) -> None:
+    with worker(environment, tmp_path, PAIR) as running:
+        with store.held_up("link_models"):
+            upload(api, tenant, rows())
+            eventually(store.waiting)  # and the other process's queue is listened to
+            valkey.stop()
+            eventually(lambda: running.lost_broker() or running.process.poll() is not None)
+            valkey.start()
+        assert running.process.poll() is None, running.log.read_text()
+        eventually(store.in_force)
+    assert running.process.returncode == 0
+    assert store.models() == 1
+
+
 def test_a_fit_that_loses_its_database_is_tried_again(
     api: str, tenant: Tenant, store: Store, environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -223,6 +244,7 @@ def test_a_fit_that_loses_its_database_is_tried_again(
             eventually(lambda: running.outcomes("task.retried"))
         eventually(store.in_force)
     assert store.releases() == ["published"]
+    assert store.attempts() == 1
     assert not running.outcomes("task.failed")
 
 
