@@ -8,7 +8,7 @@ if ! flock --nonblock 9; then
 fi
 
 say() {
-    echo "$(basename "$0"): $*" >&2
+    echo "$(basename "$0"): $*" >&2 || true # of a terminal that is gone
 }
 
 # Does what the first word names, in silence; if that fails, it is told with the last that the command said.

@@ -90,6 +90,19 @@ class ComposeStack:
             check=check,
         )
 
+    def begun(self, *command: str) -> subprocess.Popen[str]:
+        """Start a program as ``run`` does, in a session of its own, as of a terminal that may send it signals."""
+        return subprocess.Popen(
+            ["env", "--default-signal", *command],  # who started the tests may have had some ignored
+            cwd=self.folder,
+            env=os.environ | self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
     def compose(self, *words: str, check: bool = True, **more: str) -> str:
         """What ``docker compose`` prints."""
         return self.run("docker", "compose", *words, check=check, **more).stdout

@@ -1,5 +1,9 @@
 """Copies of the database, the log between them, and the way back, as docs/operations.md has them in containers."""
 
+import os
+import shutil
+import signal
+
 import psycopg
 import pytest
 
@@ -11,6 +15,9 @@ from tests.records import ndjson
 ASKED = ENQUIRY | {"mover": "tradewind", "dataset": {"file_count": 300, "total_bytes": 30_000_000}}
 PROGRAM = ("python", "-m", "services.backup")
 HEALTH = (*PROGRAM, "health", "/backups")
+
+
+AS_BEFORE = "restore: nothing was restored; the service is as it was"
 
 
 @pytest.fixture(scope="module")
@@ -86,11 +93,70 @@ def test_a_moment_that_the_log_does_not_reach_leaves_the_service_with_what_it_ha
     kept = upload(client, first_minute=70)
     ran = stack.run("infra/restore", "--until", "2999-01-01T00:00:00Z", check=False)
     assert ran.returncode == 1, ran.stderr
-    *_, reason, last = ran.stderr.splitlines()
+    *_, reason, told, _, last = ran.stderr.splitlines()
     assert "recovery ended before configured recovery target was reached" in reason
-    assert last == "restore: the log could not be replayed; the service goes on with the database that it had"
+    assert told == "restore: the log could not be replayed"
+    assert last == AS_BEFORE
     assert stored(stack, kept) == kept
     assert client.post("/v1/recommend", json=ASKED).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("said", "number"),
+    [
+        ("copying the backup", signal.SIGTERM),
+        ("stopping the service", signal.SIGINT),
+        ("replaying the log", signal.SIGHUP),
+    ],
+)
+def test_a_restore_that_is_ended_leaves_the_service_with_what_it_had(stack, followed, client, said, number):
+    kept, there = upload(client, first_minute=90 + number), volume(stack)
+    code, *_, last = ended_at(stack, said, number)
+    assert (code, last) == (128 + number, AS_BEFORE)
+    assert stored(stack, kept) == kept
+    assert client.post("/v1/recommend", json=ASKED).status_code == 200
+    assert stack.run("docker", "ps", "--all", "--quiet", "--filter", "name=tradewind-restore").stdout == ""
+    assert volume(stack) == there
+
+
+def test_a_restore_goes_on_once_the_log_is_replayed(stack, followed, client):
+    kept = upload(client, first_minute=150)
+    code, *_, last = ended_at(stack, "emptying Redis", signal.SIGHUP)
+    assert code == 0
+    assert last.startswith("restore: done; ")
+    assert stored(stack, kept) == kept
+    assert client.post("/v1/recommend", json=ASKED).status_code == 200
+
+
+def test_what_is_left_of_a_restore_is_told_and_brings_the_service_back(stack, followed, client, tmp_path):
+    kept = upload(client, first_minute=160)
+    docker = tmp_path / "docker"
+    docker.write_text(f'#!/bin/sh\ncase "$*" in *flushall*) exit 7 ;; esac\nexec {shutil.which("docker")} "$@"\n')
+    docker.chmod(0o755)
+    ran = stack.run("infra/restore", check=False, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert ran.returncode == 1
+    lines = ran.stderr.splitlines()
+    for command in lines[lines.index("restore: what is left to do:") + 1 :]:
+        stack.run("sh", "-c", command)
+    assert stored(stack, kept) == kept
+    assert client.post("/v1/recommend", json=ASKED).status_code == 200
+
+
+def ended_at(stack, said: str, number: signal.Signals) -> tuple[int, *tuple[str, ...]]:
+    """Exit code and lines of a restore that gets a signal twice, as from its terminal, when it says something."""
+    with stack.begun("infra/restore") as restore:
+        lines = []
+        for line in restore.stderr:
+            lines.append(line.rstrip())
+            if f"restore: {said}" in line:
+                os.killpg(restore.pid, number)
+            if "restore: putting the database of before back" in line:
+                os.killpg(restore.pid, number)
+    return restore.returncode, *lines
+
+
+def volume(stack) -> list[str]:
+    return stack.compose("run", "--rm", "--no-deps", "-T", "restore", "ls", "/var/lib/postgresql/18").split()
 
 
 def test_what_there_is_no_copy_of_stops_nothing(stack, followed, client):
@@ -99,7 +165,7 @@ def test_what_there_is_no_copy_of_stops_nothing(stack, followed, client):
     assert ran.returncode == 1
     *_, reason, last = ran.stderr.splitlines()
     assert reason == "backup: no backup none in /backups"
-    assert last == "restore: there is nothing to restore; the service goes on as it was"
+    assert last == AS_BEFORE
     assert stack.containers("api") == before
 
 
@@ -108,6 +174,9 @@ def test_a_service_whose_database_is_gone_comes_back_from_its_backup(stack, foll
     before = recommended(client)
     stack.compose("--profile", "backup", "down", "--timeout", "20")
     stack.run("docker", "volume", "rm", f"{stack.project}_postgres")
+    ran = stack.run("infra/restore", "--until", "2999-01-01T00:00:00Z", check=False)
+    assert (ran.returncode, ran.stderr.splitlines()[-1]) == (1, AS_BEFORE)
+    assert volume(stack) == []
     ran = stack.run("infra/restore", check=False)
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr.splitlines()[-1].startswith("restore: no backup runs: ")

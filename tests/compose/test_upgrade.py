@@ -1,5 +1,7 @@
 """infra/upgrade: another version, with a migration, while agents ask."""
 
+import os
+import signal
 from pathlib import Path
 
 import psycopg
@@ -7,6 +9,7 @@ import pytest
 
 from services.persistence.schema import head_revision
 from tests.compose_stack import SERVER_SERVICES, ComposeStack
+from tests.conditions import eventually
 
 NEXT = "2999_01_01_0000"
 MIGRATION = '''"""As the next version may bring it: something more."""
@@ -84,6 +87,18 @@ def test_an_upgrade_that_fails_says_at_what_and_the_version_before_serves_on(
     *_, reason, last = ran.stderr.splitlines()
     assert reason == "api: REDIS_URL_FILE: cannot read /nowhere: No such file or directory"
     assert last == "upgrade: the new version does not start; the old containers serve on"
+    assert stack.containers("api") == before
+    assert client.get("/readyz").status_code == 200
+
+
+def test_an_upgrade_that_is_ended_takes_its_new_container_away(stack, client):
+    before = stack.containers("api")
+    with stack.begun("infra/upgrade") as upgrade:
+        eventually(lambda: len(stack.containers("api")) > len(before), patience_s=180)
+        os.killpg(upgrade.pid, signal.SIGINT)
+        _, said = upgrade.communicate()
+    assert upgrade.returncode != 0
+    assert "upgrade: this was ended; the old containers serve on" in said.splitlines()
     assert stack.containers("api") == before
     assert client.get("/readyz").status_code == 200
 
