@@ -238,6 +238,11 @@ class StateMetrics(Collector):
             "The database's log that it keeps for the backup; no sample where it could not keep all of it.",
             backup.behind_bytes if backup else None,
         )
+        yield _one(
+            "backup_copy_age_seconds",
+            "Age in seconds of the newest copy of the database; no sample where it was told of none.",
+            self._state.copy_s,
+        )
 
 
 def _one(name: str, help_text: str, value: float | None) -> Metric:

@@ -40,6 +40,7 @@ class StoredState:
     live_transfers : begun, not ended, and heard of a moment ago.
     days_to_export : over before today, with rows that are not in their files.
     backup : ``None`` where nobody has begun to follow the database's log.
+    copied_at : when the newest copy of the whole database was made; ``None`` where it was told of none.
     """
 
     unlearned_since: datetime | None
@@ -47,6 +48,7 @@ class StoredState:
     live_transfers: int
     days_to_export: int
     backup: FollowedLog | None
+    copied_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,7 @@ class ServiceState:
     days_to_export : ``None`` also where nothing is exported.
     months_overdue : of logs that are older than is kept, and still there; ``None`` also where all are kept.
     backup : ``None`` also where nobody follows the log.
+    copy_s : age of the newest copy of the database; ``None`` also where there is none.
     """
 
     database_answers: bool
@@ -92,6 +95,7 @@ class ServiceState:
     days_to_export: int | None
     months_overdue: int | None
     backup: FollowedLog | None
+    copy_s: float | None
     queued: QueuedState | None
 
 
@@ -158,6 +162,7 @@ class ServiceWatch:
             days_to_export=stored.days_to_export if stored is not None and self._exports else None,
             months_overdue=None if stored is None else self._months_overdue(),
             backup=None if stored is None else stored.backup,
+            copy_s=None if stored is None else self._age_s(stored.copied_at),
             queued=queued,
         )
 

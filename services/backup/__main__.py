@@ -23,11 +23,13 @@ from datetime import UTC, datetime, timedelta
 from datetime import time as time_of_day
 from pathlib import Path
 
-from services.backup.folder import BackupFolder
+from services.backup.errors import BackupFailed
+from services.backup.folder import Backup, BackupFolder
 from services.backup.health import require_copied, require_followed, told
 from services.backup.nightly import copy_nightly
 from services.backup.restore import OF_EMBEDDED, restore_cluster, restore_service
 from services.embedded.postgres import EmbeddedPostgres
+from services.persistence.database_copies import note_copy
 from services.settings import Settings
 from tradewind.errors import InvalidValue, TradewindError
 
@@ -59,14 +61,18 @@ def _make(folder: BackupFolder, asked: argparse.Namespace) -> None:
     began_at = time.monotonic()
     with _server() as (url, beside):
         made = folder.make(url, beside=beside)
+        _note(url, made)
     _say(f"{made.name}: {made.bytes / 1e6:.0f} MB in {time.monotonic() - began_at:.1f} s, verified")
     if asked.keep is not None:
-        for removed in folder.keep(asked.keep):
-            _say(f"{removed.name}: removed")
+        try:
+            for removed in folder.keep(asked.keep):
+                _say(f"{removed.name}: removed")
+        except BackupFailed as error:
+            raise BackupFailed(f"{made.name} is there, but older ones were not removed: {error}") from None
+    _tell_damage(folder)
 
 
 def _nightly(folder: BackupFolder, asked: argparse.Namespace) -> None:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # of a copy that is broken off nothing stays
     copy_nightly(
         asked.at,
         backups=folder.backups,
@@ -84,11 +90,27 @@ def _health(folder: BackupFolder, asked: argparse.Namespace) -> None:
 
 
 def _list(folder: BackupFolder, _: argparse.Namespace) -> None:
+    _tell_damage(folder)
     for each in folder.backups():
         _say(f"{each.name}  {each.bytes / 1e6:8.0f} MB  to any moment after {each.ended_at.isoformat()}")
 
 
+def _note(url: str, made: Backup) -> None:
+    """Have the database know of its copy, which is one in any case."""
+    try:
+        note_copy(url, ended_at=made.ended_at, size_bytes=made.bytes)
+    except TradewindError as error:
+        sys.stderr.write(f"backup: {made.name} is there, but the database does not know of it: {error}\n")
+
+
+def _tell_damage(folder: BackupFolder) -> None:
+    """Of copies that are passed over; they stay where they are, and so does the log."""
+    for damage in folder.damaged():
+        sys.stderr.write(f"backup: {damage}: passed over\n")
+
+
 def _verify(folder: BackupFolder, asked: argparse.Namespace) -> None:
+    _tell_damage(folder)
     backup = folder.find(asked.name)
     _say(f"{backup.name}: whole, with {folder.verify(backup)} files of the log since")
     now, followed_at = datetime.now(UTC), folder.followed_at()
@@ -98,6 +120,7 @@ def _verify(folder: BackupFolder, asked: argparse.Namespace) -> None:
 
 def _restore(folder: BackupFolder, asked: argparse.Namespace) -> None:
     began_at = time.monotonic()
+    _tell_damage(folder)
     backup = folder.find(asked.name, until=asked.until)
     restore = restore_cluster if asked.cluster else restore_service
     restore(folder, backup, asked.into.absolute(), until=asked.until)
@@ -189,4 +212,5 @@ def _fail(error: TradewindError, code: int) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # of a copy that is broken off nothing stays
     sys.exit(main(sys.argv[1:]))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from services.backup.errors import BackupFailed
+from services.backup.files import listed, locked, refusals_told
 from services.backup.manifest import verify
 from services.backup.tools import copy_cluster, follow_log, forget_log_before
 
@@ -20,6 +21,8 @@ SEGMENT = re.compile(r"[0-9A-F]{24}")
 """A file of the log: timeline, then its place in two parts."""
 HISTORY = re.compile(r"[0-9A-F]{8}\.history")
 UNFINISHED = ".partial"
+DESCRIPTION = "backup.json"
+"""The last thing that is written of a copy; who makes or reads one, or removes it, holds its lock."""
 _START = re.compile(r"^START WAL LOCATION: \S+ \(file ([0-9A-F]{24})\)$", re.MULTILINE)
 NAME = "%Y-%m-%dT%H-%M-%SZ"
 OWNER_ALONE = 0o700
@@ -33,22 +36,25 @@ class Backup:
     ----------
     folder : with the cluster in ``data``, and in ``files`` what lies beside the cluster.
     ended_at : from then on any moment can be returned to with it.
+    first_segment : the file of the log from which on it needs the log.
     """
 
     folder: Path
     ended_at: datetime
     bytes: int
+    first_segment: str
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        place = folder / "backup.json"
+        place = folder / DESCRIPTION
         try:
             told = json.loads(place.read_text(encoding="utf-8"))
-            return cls(folder, datetime.fromisoformat(told["ended_at"]), told["bytes"])
+            ended_at, size = datetime.fromisoformat(told["ended_at"]).astimezone(UTC), int(told["bytes"])
         except OSError as error:
             raise BackupFailed(f"cannot read {place}: {error.strerror}") from None
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, TypeError):
             raise BackupFailed(f"{place} is not as it was written") from None
+        return cls(folder, ended_at, size, _first_segment(folder / "data" / "backup_label"))
 
     @property
     def name(self) -> str:
@@ -62,12 +68,20 @@ class Backup:
     def files(self) -> Path:
         return self.folder / "files"
 
-    def first_segment(self) -> str:
-        """The file of the log from which on this copy needs it."""
-        found = _START.search((self.data / "backup_label").read_text(encoding="utf-8"))
-        if found is None:
-            raise BackupFailed(f"{self.name}: its backup_label does not say where the log begins")
-        return found[1]
+    @contextmanager
+    def read_from(self) -> Iterator[None]:
+        """Have nobody remove it meanwhile."""
+        with refusals_told(self.folder), locked(self.folder / DESCRIPTION, alone=False):
+            yield
+
+    def remove(self) -> bool:
+        """Remove it, unless somebody reads from it."""
+        with refusals_told(self.folder), locked(self.folder / DESCRIPTION, alone=True) as held:
+            if held is False:
+                return False
+            gone = self.folder.rename(self.folder.with_suffix(UNFINISHED))  # none as soon as it is not whole
+            shutil.rmtree(gone)
+        return True
 
 
 class BackupFolder:
@@ -89,7 +103,7 @@ class BackupFolder:
         follow_log(url, self.log)
 
     def make(self, url: str, *, beside: Mapping[str, Path]) -> Backup:
-        """Copy the cluster, and verify the copy before it counts as one.
+        """Copy the cluster, and verify the copy before it counts as one; what was broken off before is removed.
 
         Parameters
         ----------
@@ -97,10 +111,13 @@ class BackupFolder:
         beside : files to be kept with it, by the path that they are restored to.
         """
         _make(self._place, self._copies)
-        with _refusals_told(self._place):
+        with refusals_told(self._place):
+            self._remove_broken_off()
             partial = self._copies / f"{datetime.now(UTC).strftime(NAME)}{UNFINISHED}"
+            partial.mkdir(mode=OWNER_ALONE)
+            (partial / DESCRIPTION).touch()
+        with refusals_told(self._place), locked(partial / DESCRIPTION, alone=True):
             try:
-                partial.mkdir(mode=OWNER_ALONE)
                 copy_cluster(url, partial / "data")
                 ended_at = datetime.now(UTC)
                 verify(partial / "data")
@@ -109,11 +126,20 @@ class BackupFolder:
                     shutil.copy2(source, partial / "files" / path)
                 size = sum(file.stat().st_size for file in partial.rglob("*") if file.is_file())
                 told = {"ended_at": ended_at.isoformat(), "bytes": size}
-                (partial / "backup.json").write_text(json.dumps(told), encoding="utf-8")
+                (partial / DESCRIPTION).write_text(json.dumps(told), encoding="utf-8")
                 return Backup.read(partial.rename(self._copies / ended_at.strftime(NAME)))
             except BaseException:
                 shutil.rmtree(partial, ignore_errors=True)
                 raise
+
+    def _remove_broken_off(self) -> None:
+        """What who was killed amid a copy has left; who is at work on one has its lock."""
+        for folder in listed(self._copies):
+            if folder.suffix == UNFINISHED:
+                (folder / DESCRIPTION).touch()
+                with locked(folder / DESCRIPTION, alone=True) as held:
+                    if held:
+                        shutil.rmtree(folder)
 
     def backups(self) -> Sequence[Backup]:
         """Oldest first; what was broken off is none.
@@ -121,17 +147,30 @@ class BackupFolder:
         One that ended later than now was made while the clock was ahead: it is older than it says, and comes first.
         """
         now = datetime.now(UTC)
-        described = [file for file in self._copies.glob("*/backup.json") if file.parent.suffix != UNFINISHED]
-        found = [Backup.read(file.parent) for file in described]
+        found = [each for each in self._described() if isinstance(each, Backup)]
         return sorted(found, key=lambda each: (each.ended_at <= now, each.ended_at))
+
+    def damaged(self) -> Sequence[BackupFailed]:
+        """Of each copy that cannot be told from what was broken off: what is wrong with its description."""
+        return [each for each in self._described() if isinstance(each, BackupFailed)]
+
+    def _described(self) -> Iterator[Backup | BackupFailed]:
+        for folder in listed(self._copies):
+            if folder.suffix != UNFINISHED and (folder / DESCRIPTION).exists():
+                try:
+                    yield Backup.read(folder)
+                except BackupFailed as damage:
+                    yield damage
 
     def find(self, name: str | None, *, until: datetime | None = None) -> Backup:
         """The copy of that name; without one, the newest that ended before ``until``.
 
         Raises
         ------
-        BackupFailed : there is none.
+        BackupFailed : there is none, or it is damaged.
         """
+        if name is not None and (self._copies / name).is_dir():
+            Backup.read(self._copies / name)
         found = [each for each in self.backups() if name in (None, each.name)]
         if not found:
             raise BackupFailed(f"no backup {name} in {self._place}" if name else f"no backup in {self._place}")
@@ -148,7 +187,8 @@ class BackupFolder:
         ------
         BackupFailed : with what is wrong or missing.
         """
-        verify(backup.data)
+        with refusals_told(backup.folder):
+            verify(backup.data)
         names = sorted({name[8:] for name in self.log_since(backup) if SEGMENT.fullmatch(name)})
         for before, after in pairwise(names):
             if _number(after) != _number(before) + 1:
@@ -157,8 +197,8 @@ class BackupFolder:
 
     def log_since(self, backup: Backup) -> Mapping[str, Path]:
         """The log that the copy needs: the name that PostgreSQL asks for → file; the newest is being written to."""
-        first = backup.first_segment()[8:]
-        files = sorted(self.log.glob("*")) if self.log.is_dir() else []
+        first = backup.first_segment[8:]
+        files = listed(self.log)
         found = {file.name: file for file in files if HISTORY.fullmatch(file.name)}
         for file in files:
             name = file.name.removesuffix(UNFINISHED)
@@ -168,30 +208,23 @@ class BackupFolder:
 
     def followed_at(self) -> datetime | None:
         """When the log was last written to; None where there is none. A server that is idle writes none."""
-        files = (file for file in self.log.glob("*") if SEGMENT.fullmatch(file.name.removesuffix(UNFINISHED)))
-        written = max((file.stat().st_mtime for file in files), default=None)
+        files = (file for file in listed(self.log) if SEGMENT.fullmatch(file.name.removesuffix(UNFINISHED)))
+        with refusals_told(self.log):
+            written = max((file.stat().st_mtime for file in files if file.exists()), default=None)
         return None if written is None else datetime.fromtimestamp(written, UTC)
 
     def keep(self, count: int) -> Sequence[Backup]:
-        """Remove all but the newest copies, and the log that none of these needs; what was removed."""
+        """Remove all but the newest copies, and the log that none of these needs; what was removed.
+
+        One that is read from stays until the next time. While there is a damaged one, no log is removed: it may be
+        mended, and may need it.
+        """
         found = self.backups()
-        kept, removed = found[-count:], found[:-count]
-        with _refusals_told(self._place):
-            for each in removed:
-                gone = each.folder.rename(each.folder.with_suffix(UNFINISHED))
-                shutil.rmtree(gone)
-        if kept and self.log.is_dir():
-            forget_log_before(min((each.first_segment() for each in kept), key=_place_in_log), self.log)
+        removed = [each for each in found[:-count] if each.remove()]
+        kept = [each for each in found if each not in removed]
+        if kept and self.log.is_dir() and not self.damaged():
+            forget_log_before(min((each.first_segment for each in kept), key=_place_in_log), self.log)
         return removed
-
-
-@contextmanager
-def _refusals_told(place: Path) -> Iterator[None]:
-    """Whatever the system refuses, as it does when the disk is full, is a copy that failed."""
-    try:
-        yield
-    except OSError as error:
-        raise BackupFailed(f"{error.filename or place}: {error.strerror}") from None
 
 
 def _make(*folders: Path) -> None:
@@ -202,6 +235,14 @@ def _make(*folders: Path) -> None:
             raise BackupFailed(f"cannot make {folder}: {error.strerror}") from None
         if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
             raise BackupFailed(f"cannot write to {folder}")
+
+
+def _first_segment(label: Path) -> str:
+    with refusals_told(label):
+        found = _START.search(label.read_text(encoding="utf-8", errors="replace"))
+    if found is None:
+        raise BackupFailed(f"{label} does not say where the log begins")
+    return found[1]
 
 
 def _place_in_log(segment: str) -> str:

@@ -42,7 +42,7 @@ def _files(copy: Path) -> list[dict[str, Any]]:
         told = json.loads(text)
         whole = bool(mark) and hashlib.sha256(listed).hexdigest() == told["Manifest-Checksum"]
         files: list[dict[str, Any]] = told["Files"]
-    except (ValueError, KeyError):
+    except (ValueError, KeyError, TypeError):
         whole, files = False, []
     if not whole:
         raise BackupFailed(f"{copy}: {MANIFEST} is not as it was written")

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from services.backup.errors import BackupFailed
-from services.backup.folder import Backup, BackupFolder
+from services.backup.files import refusals_told
+from services.backup.folder import UNFINISHED, Backup, BackupFolder
 from services.backup.tools import control_data
 from services.embedded.account import hand_down
 from services.embedded.errors import CannotStart
@@ -41,14 +42,18 @@ def restore_cluster(folder: BackupFolder, backup: Backup, into: Path, *, until: 
     into : a folder that is empty or is not there.
     until : the moment to stop at; None: the end of the log.
     """
-    if into.exists() and any(into.iterdir()):
-        raise BackupFailed(f"{into} is not empty: what it holds would be lost")
+    with refusals_told(into), backup.read_from():
+        _make_cluster(folder, backup, into, until)
+
+
+def _make_cluster(folder: BackupFolder, backup: Backup, into: Path, until: datetime | None) -> None:
+    _require_empty(into)
     shutil.copytree(backup.data, into, symlinks=True, dirs_exist_ok=True)
     into.chmod(0o700)
     staged = into / STAGED
     staged.mkdir()
     for name, file in folder.log_since(backup).items():
-        shutil.copyfile(file, staged / name)
+        _copy_log(file, staged / name)
     target = "" if until is None else until.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f+00")
     settings = {
         "restore_command": f'cp {STAGED}/%f "%p"',
@@ -60,6 +65,16 @@ def restore_cluster(folder: BackupFolder, backup: Backup, into: Path, *, until: 
     with (into / "postgresql.auto.conf").open("a", encoding="utf-8") as written:
         written.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
     (into / "recovery.signal").touch()
+
+
+def _copy_log(file: Path, to: Path) -> None:
+    """One file of the log; the newest gets another name when it is full, which may be just now."""
+    try:
+        shutil.copyfile(file, to)
+    except FileNotFoundError:
+        if file.suffix != UNFINISHED:
+            raise
+        shutil.copyfile(file.with_suffix(""), to)
 
 
 def _at_least(cluster: Path) -> dict[str, str]:
@@ -75,8 +90,18 @@ def restore_service(folder: BackupFolder, backup: Backup, into: Path, *, until: 
     ------
     BackupFailed : the log does not reach ``until``, or the database does not come up.
     """
-    if into.exists() and any(into.iterdir()):
-        raise BackupFailed(f"{into} is not empty: what it holds would be lost")
+    with refusals_told(into):
+        server = _make_service(folder, backup, into, until)
+    try:
+        _replay(server, until)
+    except BackupFailed:
+        for half_made in (server.folder, into):
+            shutil.rmtree(half_made, ignore_errors=True)
+        raise
+
+
+def _make_service(folder: BackupFolder, backup: Backup, into: Path, until: datetime | None) -> EmbeddedPostgres:
+    _require_empty(into)
     server = EmbeddedPostgres(into / OF_EMBEDDED, start_patience_s=RECOVERY_PATIENCE_S, settings=CLOSED_MEANWHILE)
     partial = server.folder / "data.partial"
     hand_down(partial, server.account)
@@ -89,12 +114,12 @@ def restore_service(folder: BackupFolder, backup: Backup, into: Path, *, until: 
         home = server.folder / beside.name if beside.parts[0] == OF_EMBEDDED else into / beside
         shutil.copy2(file, home)
     partial.rename(server.folder / "data")
-    try:
-        _replay(server, until)
-    except BackupFailed:
-        for half_made in (server.folder, into):
-            shutil.rmtree(half_made, ignore_errors=True)
-        raise
+    return server
+
+
+def _require_empty(into: Path) -> None:
+    if into.exists() and any(into.iterdir()):
+        raise BackupFailed(f"{into} is not empty: what it holds would be lost")
 
 
 def _replay(server: EmbeddedPostgres, until: datetime | None) -> None:

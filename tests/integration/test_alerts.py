@@ -75,6 +75,7 @@ RECOMMEND, HEARTBEAT = "/v1/recommend", "/v1/transfers/{transfer_id}/heartbeats"
 SIGN_INS, RELEASE_AGE = "tradewind_sign_ins_refused_total", "tradewind_oldest_release_age_seconds"
 REDIS, REDIS_LIMIT = "tradewind_redis_memory_bytes", "tradewind_redis_memory_limit_bytes"
 FOLLOWED, BEHIND = "tradewind_backup_followed", "tradewind_backup_behind_bytes"
+COPIED = "tradewind_backup_copy_age_seconds"
 DATABASE, TOLD = of("tradewind_watched", part="database"), "tradewind_state_told"
 REQUESTS, DISK = "tradewind_requests_total", "tradewind_upload_disk_free_ratio"
 QUEUE = of("tradewind_queue_jobs", queue="celery")
@@ -150,6 +151,7 @@ CASES = {
         49 * HOURS,
     ),
     "BackupIsLate": Case({FOLLOWED: steady(0)}, {FOLLOWED: steady(1), BEHIND: steady(1e8)}),
+    "CopyIsOld": Case({COPIED: steady(110_000)}, {COPIED: steady(100_000), FOLLOWED: steady(1)}, {}, 3 * HOURS),
     "RedisIsFull": Case(
         {REDIS: steady(81), REDIS_LIMIT: steady(100)},
         {REDIS: steady(79), REDIS_LIMIT: steady(100)},
@@ -165,6 +167,7 @@ MORE_CASES = {
         pairs(REQUESTS, "status", ("200", 9), ("503", 2)), pairs(REQUESTS, "status", ("200", 9), ("503", 0.5))
     ),
     "BackupIsLate": Case({FOLLOWED: steady(1), BEHIND: steady(2e9)}, {SERVICE: steady(1)}),
+    "CopyIsOld": Case({FOLLOWED: steady(1)}, {SERVICE: steady(1)}, {}, 3 * HOURS),
     "RedisIsFull": Case({REDIS: steady(2), REDIS_LIMIT: steady(2)}, {REDIS: steady(2), REDIS_LIMIT: steady(0)}),
 }
 

@@ -47,6 +47,12 @@ def folder() -> Iterator[Path]:
         yield place
 
 
+@pytest.fixture(autouse=True)
+def administered(admin_database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is copied is told of it: the database of these tests, and not the one that others are made from."""
+    monkeypatch.setenv("TRADEWIND_ADMIN_DATABASE_URL", admin_database_url)
+
+
 @contextmanager
 def following(folder: Path, admin: psycopg.Connection) -> Iterator[None]:
     """Have the log written down; at the end all that was committed so far is."""
@@ -79,15 +85,15 @@ def stored(connection: psycopg.Connection) -> list[str]:
 
 
 def test_the_service_is_brought_back_to_a_moment_and_recommends_the_same(
-    folder, postgres, admin_database_url, redis_url, api, tenant, monkeypatch, capsys
+    folder, admin_database_url, redis_url, api, tenant, capsys
 ):
-    monkeypatch.setenv("TRADEWIND_ADMIN_DATABASE_URL", postgres.url())
     backups = str(folder / "backups")
     upload(api, tenant, 1)
     refresh(tenant)
     before = recommended(api, tenant)
     with psycopg.connect(admin_database_url, autocommit=True) as admin, following(folder / "backups", admin):
         assert main(["make", backups]) == 0
+        assert admin.execute("SELECT count(*) FROM database_copies WHERE bytes > 0").fetchone() == (1,)
         upload(api, tenant, 2)
         (moment,) = admin.execute("SELECT clock_timestamp()").fetchone()
         upload(api, tenant, 3)
@@ -114,8 +120,7 @@ def test_the_service_is_brought_back_to_a_moment_and_recommends_the_same(
     assert not (folder / "late").exists()
 
 
-def test_a_copy_that_has_changed_is_found_and_the_newest_ones_are_kept(folder, postgres, monkeypatch, capsys):
-    monkeypatch.setenv("TRADEWIND_ADMIN_DATABASE_URL", postgres.url())
+def test_a_copy_that_has_changed_is_found_and_the_newest_ones_are_kept(folder, capsys):
     backups = str(folder / "backups")
     assert main(["make", backups]) == 0
     capsys.readouterr()
@@ -133,11 +138,29 @@ def test_a_copy_that_has_changed_is_found_and_the_newest_ones_are_kept(folder, p
     assert told["bytes"] > 10**6
 
 
-def test_what_the_system_refuses_is_a_copy_that_failed_and_nothing_of_it_stays(folder, postgres):
+def test_what_the_system_refuses_is_a_copy_that_failed_and_nothing_of_it_stays(folder, admin_database_url):
     missing = folder / "agent-key"
     with pytest.raises(BackupFailed, match=rf"^{missing}: No such file or directory$"):
-        BackupFolder(folder / "backups").make(postgres.url(), beside={"agent-key": missing})
+        BackupFolder(folder / "backups").make(admin_database_url, beside={"agent-key": missing})
     assert list((folder / "backups" / "base").iterdir()) == []
+
+
+def test_what_a_killed_copy_has_left_is_removed_by_the_next(folder, capsys):
+    left = folder / "backups" / "base" / "2026-11-23T01-00-00Z.partial"
+    (left / "data").mkdir(parents=True)
+    assert main(["make", str(folder / "backups")]) == 0
+    (made,) = (folder / "backups" / "base").iterdir()
+    assert made.name == capsys.readouterr().out.partition(":")[0]
+
+
+def test_a_copy_that_its_database_cannot_be_told_of_is_one(folder, postgres, monkeypatch, capsys):
+    monkeypatch.setenv("TRADEWIND_ADMIN_DATABASE_URL", postgres.url(database="postgres"))
+    assert main(["make", str(folder / "backups")]) == 0
+    assert re.fullmatch(
+        r"backup: \S+ is there, but the database does not know of it: it has no table database_copies for this role\n",
+        capsys.readouterr().err,
+    )
+    assert main(["verify", str(folder / "backups")]) == 0
 
 
 @pytest.mark.parametrize(
@@ -150,8 +173,7 @@ def test_what_the_system_refuses_is_a_copy_that_failed_and_nothing_of_it_stays(f
         (["make", "/proc/none"], 1, "backup: cannot make /proc/none: No such file or directory\n"),
     ],
 )
-def test_what_is_not_there_is_told_in_a_line(arguments, code, told, tmp_path, postgres, monkeypatch, capsys):
-    monkeypatch.setenv("TRADEWIND_ADMIN_DATABASE_URL", postgres.url())
+def test_what_is_not_there_is_told_in_a_line(arguments, code, told, tmp_path, capsys):
     assert main([each.format(tmp_path) for each in arguments]) == code
     assert capsys.readouterr().err == told.format(tmp_path)
 
@@ -167,10 +189,7 @@ def test_without_an_administrator_there_is_nothing_to_copy_with(tmp_path, monkey
     assert capsys.readouterr().err.startswith("backup: TRADEWIND_DATA: no service has kept its data")
 
 
-def test_health_is_that_the_log_is_followed_now_and_to_this_folder(
-    folder, postgres, admin_database_url, monkeypatch, capsys
-):
-    monkeypatch.setenv("TRADEWIND_ADMIN_DATABASE_URL", postgres.url())
+def test_health_is_that_the_log_is_followed_now_and_to_this_folder(folder, admin_database_url, monkeypatch, capsys):
     here, elsewhere = folder / "backups", folder / "elsewhere"
 
     def unwell(*arguments: object) -> str:
@@ -199,8 +218,7 @@ def test_health_is_that_the_log_is_followed_now_and_to_this_folder(
     assert unwell(here).startswith("backup: the database does not answer now")
 
 
-def test_who_copies_nightly_begins_at_once_and_leaves_nothing_of_what_is_broken_off(folder, postgres, monkeypatch):
-    monkeypatch.setenv("TRADEWIND_ADMIN_DATABASE_URL", postgres.url())
+def test_who_copies_nightly_begins_at_once_and_leaves_nothing_of_what_is_broken_off(folder):
     nightly = [sys.executable, "-P", "-m", "services.backup", "nightly", folder / "backups", "--keep", "2"]
     with subprocess.Popen(nightly, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -210,8 +228,7 @@ def test_who_copies_nightly_begins_at_once_and_leaves_nothing_of_what_is_broken_
     assert len(list((folder / "backups" / "base").iterdir())) == 1
 
 
-def test_who_follows_ends_when_the_server_lets_go_of_it(folder, postgres, admin_database_url, monkeypatch):
-    monkeypatch.setenv("TRADEWIND_ADMIN_DATABASE_URL", postgres.url())
+def test_who_follows_ends_when_the_server_lets_go_of_it(folder, admin_database_url):
     with psycopg.connect(admin_database_url, autocommit=True) as admin:
         with subprocess.Popen([*FOLLOW, folder / "backups"], stderr=subprocess.PIPE) as process:
             eventually(lambda: admin.execute(IS_WRITTEN_DOWN).fetchone())

@@ -1,7 +1,7 @@
 """What an operator watches of the whole service: rows and queues change, and the metrics tell it."""
 
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import psycopg
@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from services.application import watch_service
 from services.bootstrap import Container, Options, container
 from services.embedded.valkey import EmbeddedValkey
+from services.persistence.database_copies import note_copy
 from services.persistence.repositories import stored_state
 from services.persistence.repositories.stored_state import BACKUP_SLOT
 from services.queue.dispatcher import JOBS_QUEUE
@@ -169,6 +170,16 @@ def test_a_backup_that_has_stopped_is_told_where_there_was_one(scraped: Scraped,
             admin.execute("SELECT pg_drop_replication_slot(%s)", [BACKUP_SLOT])
     assert before["tradewind_backup_followed"] == after["tradewind_backup_followed"] == 0
     assert 0 <= before["tradewind_backup_behind_bytes"] < after["tradewind_backup_behind_bytes"]
+
+
+def test_the_age_of_the_newest_copy_is_told_where_there_is_one(scraped: Scraped, admin_database_url: str) -> None:
+    assert "tradewind_backup_copy_age_seconds" not in scraped()
+    now = datetime.now(UTC)
+    for ended_at in (now - timedelta(days=2), now - timedelta(hours=3), now + timedelta(days=9)):
+        note_copy(admin_database_url, ended_at=ended_at, size_bytes=1)
+    assert 10_800 <= scraped()["tradewind_backup_copy_age_seconds"] < 11_800
+    with psycopg.connect(admin_database_url, autocommit=True) as admin:
+        admin.execute("DELETE FROM database_copies")
 
 
 def test_memory_of_redis_and_room_for_uploads_are_told(api: str, scraped: Scraped, redis_url: str) -> None:

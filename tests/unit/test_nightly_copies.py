@@ -17,7 +17,7 @@ NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 
 
 def copied(ended_at: datetime) -> Backup:
-    return Backup(Path("copy"), ended_at, 1)
+    return Backup(Path("copy"), ended_at, 1, "0" * 24)
 
 
 def test_the_first_copy_is_due_at_once() -> None:

@@ -19,6 +19,9 @@ LOG = text(
     " FROM pg_replication_slots WHERE slot_name = :slot"
 )
 
+# By a clock that was ahead: such a copy is older than it says.
+COPIED = text("SELECT max(ended_at) FROM database_copies WHERE ended_at <= now()")
+
 
 class StoredStates:
     """
@@ -57,4 +60,5 @@ def _told(connection: Connection) -> StoredState:
         live_transfers=row.live_transfers,
         days_to_export=row.days_to_export,
         backup=None if log is None else FollowedLog(behind_bytes=log.behind_bytes, followed=log.followed),
+        copied_at=connection.execute(COPIED).scalar_one(),
     )

@@ -1,5 +1,6 @@
 """Tables as SQLAlchemy Core; migrations create them, a test compares the two."""
 
+from services.persistence.tables.backups import database_copies
 from services.persistence.tables.compression import compression_observations
 from services.persistence.tables.devices import device_profiles
 from services.persistence.tables.exports import export_failures, export_marks, log_days
@@ -36,6 +37,7 @@ __all__ = [
     "compression_observations",
     "current_releases",
     "daily_rollups",
+    "database_copies",
     "device_profiles",
     "endpoint_aliases",
     "endpoint_curves",

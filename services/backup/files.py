@@ -1,0 +1,46 @@
+"""Files of a folder of backups, on whatever disk: what the system refuses is told, locks are held where it has any."""
+
+import fcntl
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from services.backup.errors import BackupFailed
+
+
+@contextmanager
+def refusals_told(place: Path) -> Iterator[None]:
+    """Whatever the system refuses, as it does when the disk is full, is a copy that failed."""
+    try:
+        yield
+    except shutil.Error as several:  # of a whole tree: source, destination and reason each
+        source, _, reason = several.args[0][0]
+        raise BackupFailed(f"{source}: {reason}") from None
+    except OSError as error:
+        raise BackupFailed(f"{error.filename or place}: {error.strerror or error}") from None
+
+
+def listed(folder: Path) -> Sequence[Path]:
+    """What is in a folder, by name; nothing if there is none."""
+    with refusals_told(folder):
+        return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+@contextmanager
+def locked(file: Path, *, alone: bool) -> Iterator[bool | None]:
+    """Hold a file's lock, alone or beside others who do not ask for it alone.
+
+    Yields
+    ------
+    False where somebody else has it; ``None`` where the file system has no locks.
+    """
+    with file.open("r+b" if alone else "rb") as opened:  # NFS wants to write for the one
+        held: bool | None = True
+        try:
+            fcntl.flock(opened, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held = False
+        except OSError:
+            held = None
+        yield held
