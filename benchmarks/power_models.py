@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 
-from benchmarks.report import Value, arguments, write
+from benchmarks.report import Value, arguments, judge, write
 from tradewind.power_model import CalibrationSample, FineModel, cross_validated, fit_cpu, fit_fine, fit_line
 
 PATTERN = "compare_cpu_load_and_RAPL-*.csv"
@@ -44,7 +44,7 @@ def main(argv: Sequence[str]) -> int:
     for result in results:
         if files and float(str(result["error"])) > GOAL:
             sys.stdout.write(f"above {GOAL:.2f}: {result['case']}: {result['why']}\n")
-    return 0
+    return judge(summary, {"cpu_error_worst": GOAL}, whole=bool(files))
 
 
 def _measured(path: Path) -> dict[str, Value]:

@@ -8,7 +8,9 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from operator import ge, le
 from pathlib import Path
+from types import MappingProxyType
 
 ROOT = Path(__file__).resolve().parents[1]
 SIGNIFICANT_DIGITS = 4
@@ -76,16 +78,26 @@ def write(
     return path
 
 
-def judge(summary: Mapping[str, Value], at_most: Mapping[str, float]) -> int:
-    """Say which figures are above what they may be, and what was not measured; an exit code, 1 for any of them."""
-    wrong = [
-        f"{name} {_cell(value)}, {_cell(bound)} at most"
-        for name, bound in at_most.items()
-        if not isinstance(value := summary.get(name), int | float) or value > bound
-    ]
-    for each in wrong:
-        print(f"MISSED  {each}")
-    return 1 if wrong else 0
+def judge(
+    summary: Mapping[str, Value],
+    at_most: Mapping[str, float],
+    at_least: Mapping[str, float] = MappingProxyType({}),
+    *,
+    whole: bool = True,
+) -> int:
+    """Say which figures miss their bounds; an exit code, 1 for any of them.
+
+    ``whole`` : all was asked for, so that what has no figure is missed, too.
+    """
+    bounds = [(name, bound, "at most", le) for name, bound in at_most.items()]
+    bounds += [(name, bound, "at least", ge) for name, bound in at_least.items()]
+    code = 0
+    for name, bound, word, keeps in bounds:
+        value = summary.get(name)
+        if not keeps(value, bound) if isinstance(value, int | float) else whole:
+            print(f"MISSED  {name} {_cell(value)}, {_cell(bound)} {word}")
+            code = 1
+    return code
 
 
 def commit() -> str:

@@ -9,6 +9,15 @@ from benchmarks import report
 from benchmarks.compression.machines import read, unseen_machines
 from benchmarks.compression.transfers import figures, transferred
 
+AT_MOST = {
+    "model_error_median": 0.05,
+    "model_error_small_median": 0.15,
+    "choice_regret_median": 0.03,
+    "choice_regret_p90": 0.10,
+    "unseen_machine_regret_median": 0.08,
+}
+AT_LEAST = {"best_vs_gzip6": 2.0}
+
 WORKSPACE = report.ROOT / "var" / "compression"
 
 
@@ -30,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         rows, told = figures(transferred(WORKSPACE, quick=options.quick, seed=options.seed))
         results, summary = results + rows, summary | told
     report.write("compression", quick=options.quick, results=results, summary=summary, started_at=started_at)
-    return 0
+    return 0 if options.quick else report.judge(summary, AT_MOST, AT_LEAST, whole=False)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,11 @@ QUICK = Scale(agents=200, seconds=30.0, warm_s=12.0, echo_s=10.0)
 AT_MOST = {"error_rate": 0.0, "p99_ms": 50.0}
 """With as many agents as are asked for."""
 
+STEADY_AT_MOST = {"steady_growth_mb_per_minute_worst": 1.0}
+STEADY_S = 300.0
+"""From one refresh to the next: what fits take and give back is in it once. It is judged after as long a time before,
+in which connections are made and caches filled."""
+
 ECHO_WARM_S = 15.0
 ECHO_FAST_TICK_S = 2.0
 """Until an echo has an answer to give back, its transfers tell heartbeats faster."""
@@ -89,7 +94,9 @@ def main(argv: Sequence[str]) -> int:
         memory = Memory(lambda: parts_of(whole))
         with beside("memory", memory.run):
             loaded, used = crowd(whole, key, agents, scale.warm_s, seconds)
-            growth = memory.growth(time.monotonic() - (1 - SETTLED_SHARE) * seconds)
+            ended_at_s = time.monotonic()
+        growth = memory.growth(ended_at_s - (1 - SETTLED_SHARE) * seconds)
+        steady = memory.steady_growth(ended_at_s - STEADY_S)
         echoed = echo(whole, key, agents, scale.echo_s)
     results = [*rows("service", loaded), *rows("echo", echoed)]
     results += [
@@ -98,14 +105,15 @@ def main(argv: Sequence[str]) -> int:
             "cpu_share": used.get(name),
             "pss_mb": memory.looks[-1].by_part[name],
             "growth_mb_per_minute": growth.get(name),
+            "steady_growth_mb_per_minute": steady.get(name),
         }
         for name in memory.looks[-1].by_part
     ]
-    found = summary(agents, loaded, echoed, memory, growth) | {"went_ahead_of_others": ahead}
+    found = summary(agents, loaded, echoed, memory) | grown(growth, steady) | {"went_ahead_of_others": ahead}
     for reason, count in [*loaded["reasons"].items(), *echoed["reasons"].items()]:
         print(f"{count} times {reason}")
     report.write("load", quick=options.quick, results=results, summary=found, started_at=started_at)
-    return report.judge(found, AT_MOST)
+    return report.judge(found, AT_MOST | (STEADY_AT_MOST if seconds >= 2 * STEADY_S else {}))
 
 
 @contextmanager
@@ -194,7 +202,7 @@ def rows(whose: str, found: Mapping[str, Any]) -> list[dict[str, report.Value]]:
 
 
 def summary(
-    agents: int, loaded: Mapping[str, Any], echoed: Mapping[str, Any], memory: Memory, growth: Mapping[str, float]
+    agents: int, loaded: Mapping[str, Any], echoed: Mapping[str, Any], memory: Memory
 ) -> dict[str, report.Value]:
     """The figures to judge by; times from when a request was due."""
     kinds = loaded["kinds"]
@@ -213,8 +221,15 @@ def summary(
         "others_share": loaded["others_share"],
         "stolen_share": loaded["stolen_share"],
         "peak_rss_mb": max(sum(look.by_part.values()) for look in memory.looks),
+    }
+
+
+def grown(growth: Mapping[str, float], steady: Mapping[str, float]) -> dict[str, report.Value]:
+    """Of the parts together, and of the one that grew most."""
+    return {
         "growth_mb_per_minute": sum(growth.values()),
         "growth_mb_per_minute_worst": max(growth.values(), default=0.0),
+        "steady_growth_mb_per_minute_worst": max(steady.values(), default=0.0),
     }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import psutil
+from scipy.stats import theilslopes
 
 from benchmarks.beside import turns
 from tradewind.units import KIB, MIB
@@ -40,9 +41,19 @@ class Memory:
 
     def growth(self, since_s: float) -> Mapping[str, float]:
         """MiB a minute by part: the slope of a straight line through the looks since a time."""
+        return self._slopes(since_s, slope)
+
+    def steady_growth(self, since_s: float) -> Mapping[str, float]:
+        """MiB a minute by part: the median of the slopes between any two looks since a time (Theil and Sen).
+
+        What is taken once, as a new release's models are, changes few of them unless it comes amid that time.
+        """
+        return self._slopes(since_s, middle_slope)
+
+    def _slopes(self, since_s: float, of: Callable[[Sequence[tuple[float, float]]], float]) -> Mapping[str, float]:
         later = [look for look in self.looks if look.at_s >= since_s]
         names = later[0].by_part if later else {}
-        return {name: slope([(look.at_s / MINUTE_S, look.by_part[name]) for look in later]) for name in names}
+        return {name: of([(look.at_s / MINUTE_S, look.by_part[name]) for look in later]) for name in names}
 
     def run(self, stopping: threading.Event) -> None:
         """Until told to stop."""
@@ -78,3 +89,11 @@ def slope(points: Sequence[tuple[float, float]]) -> float:
     middle_x, middle_y = (sum(values) / len(points) for values in zip(*points, strict=True))
     spread = sum((x - middle_x) ** 2 for x, _ in points)
     return sum((x - middle_x) * (y - middle_y) for x, y in points) / spread if spread else 0.0
+
+
+def middle_slope(points: Sequence[tuple[float, float]]) -> float:
+    """The median of the slopes between any two points; 0 through fewer than two."""
+    if len(points) < 2:
+        return 0.0
+    x, y = zip(*points, strict=True)
+    return float(theilslopes(y, x).slope)

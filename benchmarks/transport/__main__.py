@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.command import told
 from benchmarks.precedence import precedence
-from benchmarks.report import Value, arguments, write
+from benchmarks.report import Value, arguments, judge, write
 from benchmarks.testbed.permissions import require_permission
 from benchmarks.transport.cases import (
     CUBIC,
@@ -46,6 +46,15 @@ WORTH_IT = 1.15
 """A gain by the model from which on it should show."""
 
 
+AT_MOST = {"fld_rounds_500kB": 4.0, "fld_long_flow_share": 1.25}
+AT_LEAST = {
+    "reno_rounds_500kB": 6.0,
+    "fld_long_flow_share": 0.8,
+    "fld_vs_cubic_short_flows": 1.15,
+    "fld_model_fraction": 0.9,
+}
+
+
 def main(argv: Sequence[str]) -> int:
     """Measure, print and write ``var/bench/transport.json``."""
     parser = arguments(__doc__.partition("\n")[0])
@@ -64,8 +73,9 @@ def _run(options: argparse.Namespace) -> int:
         if options.case is None:
             sizes = typical_sizes(options.seed) if options.har is None else sizes_of_har(options.har.read_bytes())
             rows += _pages(sizes, quick=options.quick, seed=options.seed)
-    write("transport", quick=options.quick, results=rows, summary=summary(rows), started_at=started_at)
-    return 0
+    found = summary(rows)
+    write("transport", quick=options.quick, results=rows, summary=found, started_at=started_at)
+    return 0 if options.quick else judge(found, AT_MOST, AT_LEAST, whole=options.case is None)
 
 
 @contextmanager

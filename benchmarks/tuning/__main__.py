@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.command import told
 from benchmarks.precedence import precedence
-from benchmarks.report import ROOT, arguments, table, write
+from benchmarks.report import ROOT, arguments, judge, table, write
 from benchmarks.sources import digests
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
@@ -23,7 +23,7 @@ from benchmarks.tuning import history
 from benchmarks.tuning.case_run import CaseRunner
 from benchmarks.tuning.cases import ALL_CASES, BASE, QUICK_CASES, AgreementCase, Case
 from benchmarks.tuning.oracle import LATTICE, QUICK_LATTICE, afresh, best_setting, mean_bps, ranked_bps
-from benchmarks.tuning.summary import compared, result, summary, timeline
+from benchmarks.tuning.summary import AT_LEAST, AT_MOST, compared, result, summary, timeline
 from benchmarks.tuning.transfers import yard
 from benchmarks.tuning.tuners import OURS, VARIANTS
 from benchmarks.wan.runs import Row, RunLog
@@ -92,11 +92,12 @@ def _run(options: argparse.Namespace) -> int:
         "tuning",
         quick=options.quick,
         results=[result(row) for row in rows],
-        summary=summary(rows),
+        summary=(found := summary(rows)),
         started_at=started_at,
     )
     sys.stdout.write(f"\n{table(compared(rows))}\n")
-    return 0
+    whole = options.case is None and options.tuner is None
+    return 0 if options.quick else judge(found, AT_MOST, AT_LEAST, whole=whole)
 
 
 class _Cells:

@@ -17,6 +17,9 @@ WORST = {
 }
 """Each figure with what picks the worst of several cases."""
 
+AT_MOST = {"sla_shortfall": 0.03, "oscillation": 0.1}
+AT_LEAST = {"oracle_fraction_after_5_ticks": 0.9, "jain": 0.95, "competitor_share": 0.7}
+
 HIDDEN = ("key", "case", "tuner", "repeat", "timelines")
 
 

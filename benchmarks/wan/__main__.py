@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.command import told
 from benchmarks.precedence import precedence
-from benchmarks.report import ROOT, arguments, write
+from benchmarks.report import ROOT, arguments, judge, write
 from benchmarks.testbed.data_sets import TUNED_S, SizeLists, draw_sizes, needed_bytes, read_size_lists
 from benchmarks.testbed.measured_run import CUT_S
 from benchmarks.testbed.peers import PEERS, missing_packages
@@ -30,7 +30,7 @@ from benchmarks.wan.duration import expected_s
 from benchmarks.wan.knowledge import Knowledge
 from benchmarks.wan.peers_alone import run_peers
 from benchmarks.wan.runs import Row, RunLog, hashes, hashes_of_rules
-from benchmarks.wan.summary import missing, result, summary
+from benchmarks.wan.summary import AT_LEAST, AT_MOST, is_saving_everywhere, missing, result, summary
 from tradewind.errors import InvalidValue
 
 RECORDS = ROOT / "benchmarks" / "records" / "wan.ndjson"
@@ -79,10 +79,13 @@ def _run(options: argparse.Namespace) -> int:
     if not rows:
         raise InvalidValue("cells", "none is finished yet for these sources")
     results = [result(row) for row in rows]
-    write("wan", quick=options.quick, results=results, summary=summary(rows), started_at=started_at)
+    found = summary(rows)
+    write("wan", quick=options.quick, results=results, summary=found, started_at=started_at)
     for line in missing(rows):
         sys.stdout.write(f"{line}\n")
-    return 0
+    if options.quick or options.cells:
+        return 0
+    return judge(found, AT_MOST, AT_LEAST) or int(not is_saving_everywhere(found))
 
 
 def _holds(row: Row, current: dict[str, str]) -> bool:

@@ -44,6 +44,30 @@ def result(row: Row) -> dict[str, Value]:
     return line
 
 
+AT_MOST = {
+    "energy_vs_best_default_max": 1.05,
+    "energy_vs_rclone_median": 0.6,
+    "energy_vs_wget_median": 0.3,
+    "unseen_ticks_max": 12.0,
+    "cells_missing": 0.0,
+}
+AT_LEAST = {
+    "oracle_fraction_median": 0.95,
+    "oracle_fraction_min": 0.88,
+    "unseen_fraction_min": 0.85,
+    "vs_best_default_min": 0.98,
+    "cells_above_best_default": 12.0,
+    "html_60ms_vs_rclone": 2.5,
+    "html_60ms_vs_wget": 6.0,
+}
+"""Of the whole table. Where brute force shows a setting that saves, all such cells have to."""
+
+
+def is_saving_everywhere(figures: Mapping[str, Value]) -> bool:
+    """Whether ``min_energy`` saves 30 percent of the dynamic energy in every cell in which a setting does."""
+    return figures["cells_saving_30_percent"] == figures["cells_with_30_percent_to_save"]
+
+
 def summary(rows: Sequence[Row]) -> dict[str, Value]:
     """The figures to judge by, of the cells that are finished; energies are modelled, at equal bytes."""
     fractions = [_bps(row, OURS) / oracle_bps(row) for row in rows]

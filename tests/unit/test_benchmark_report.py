@@ -62,3 +62,11 @@ def test_figures_above_their_bounds_and_those_not_measured_are_told(capsys):
     assert capsys.readouterr().out == ""
     assert judge({"p99_ms": 50.1, "error_rate": 0.0}, bounds) == 1
     assert capsys.readouterr().out == "MISSED  p99_ms 50.1, 50 at most\nMISSED  growth_exponent –, 1.05 at most\n"
+
+
+def test_figures_below_their_bounds_are_told_and_of_a_part_what_was_measured_alone(capsys):
+    least = {"jain": 0.95, "vs_best_default_min": 0.98}
+    assert judge({"jain": 0.95}, {}, least, whole=False) == 0
+    assert capsys.readouterr().out == ""
+    assert judge({"jain": 0.94}, {}, least) == 1
+    assert capsys.readouterr().out == "MISSED  jain 0.94, 0.95 at least\nMISSED  vs_best_default_min –, 0.98 at least\n"

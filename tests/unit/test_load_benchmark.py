@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.load.connection import Broken, Connection, post
 from benchmarks.load.crowd import quantile
-from benchmarks.load.memory import slope
+from benchmarks.load.memory import middle_slope, slope
 
 
 def test_a_share_of_values_does_not_exceed_its_quantile():
@@ -19,6 +19,13 @@ def test_a_share_of_values_does_not_exceed_its_quantile():
 def test_memory_that_grows_evenly_grows_by_its_slope():
     assert round(slope([(0.0, 10.0), (1.0, 12.0), (2.0, 14.0)]), 9) == 2.0
     assert slope([(1.0, 5.0)]) == 0.0
+
+
+def test_memory_that_is_taken_once_is_no_steady_growth():
+    points = [(each / 10, 2.0 * each / 10 + (50.0 if each >= 50 else 0.0)) for each in range(60)]
+    assert slope(points) > 8.0
+    assert round(middle_slope(points), 9) == 2.0
+    assert middle_slope([(1.0, 5.0)]) == 0.0
 
 
 async def asked(*answers: bytes) -> tuple[int, bytes]:
