@@ -10,12 +10,14 @@ import gc
 import multiprocessing
 import os
 import signal
-import socket
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from multiprocessing.process import BaseProcess
+
+from services.listening import MAX_PORT, proxies_from, shared_socket
+from tradewind.errors import InvalidValue
 
 APP = "services.app:app_from_environment"
 HTTP = "services.api.arrival:BoundedHttp"
@@ -35,13 +37,32 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser.add_argument("--app", default=APP, help="a factory, as uvicorn takes it")
     parser.add_argument("--http", default=HTTP, help="of a connection, as uvicorn takes it")
     parser.add_argument("--host", required=True)
-    parser.add_argument("--port", required=True, type=int)
+    parser.add_argument("--port", required=True, type=_port)
     parser.add_argument("--forwarded-allow-ips", default="127.0.0.1", help="proxies that are believed, by commas")
     parser.add_argument("--processes", type=int, default=1, help="that answer; else 1")
     options = parser.parse_args(arguments)
+    try:
+        options.forwarded_allow_ips = _proxies(options.forwarded_allow_ips)
+        shared_socket(options.host, options.port).close()
+    except InvalidValue as wrong:
+        sys.stderr.write(f"api: {wrong}\n")
+        return 2
     signal.pthread_sigmask(signal.SIG_BLOCK, HANDLED)
     _import(options)
     return Answering(options).run()
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > MAX_PORT:
+        raise ArgumentTypeError(f"must be a number from 0 to {MAX_PORT}")
+    return int(text)
+
+
+def _proxies(text: str) -> str:
+    try:
+        return proxies_from(text)
+    except ValueError as wrong:
+        raise InvalidValue("TRADEWIND_PROXIES", str(wrong)) from None
 
 
 def _import(options: Namespace) -> None:
@@ -120,18 +141,6 @@ def _answer(options: Namespace, parent: int) -> None:
     server.run(sockets=[shared_socket(options.host, options.port)])
     if not server.started:
         sys.exit(1)
-
-
-def shared_socket(host: str, port: int) -> socket.socket:
-    """A socket of a port that others may listen on, too; it listens when the server does."""
-    ((family, kind, protocol, _, address), *_) = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    made.bind(address)
-    return made
 
 
 if __name__ == "__main__":

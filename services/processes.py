@@ -126,9 +126,10 @@ class Running(Mapping[str, subprocess.Popen[bytes]]):
             for process in processes:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(max(0.0, deadline - time.monotonic()))
-        for process in processes:
-            _kill_session(process)
-            process.wait()
+        for child in self._children.values():
+            if child.due_s is None:  # else it was done when it ended, and its number may be another's by now
+                _kill_session(child.process)
+            child.process.wait()
 
 
 @contextmanager

@@ -10,13 +10,13 @@ from urllib.parse import urlsplit
 
 from services.application.rate_limits import USUAL_CALLS_PER_S, CallLimits, calls_from
 from services.application.single_sign_on import Provider, SignOnRules
+from services.listening import MAX_PORT, proxies_from
 from services.oidc_settings import sign_on_from
 from tradewind.errors import InvalidValue
 from tradewind.units import GIB
 
 T = TypeVar("T")
 
-MAX_PORT = 65_535
 MAX_WORKERS = 256
 MAX_KEPT_RELEASES = 10_000
 MAX_QUERY_ROWS = 10**12
@@ -171,7 +171,7 @@ class Settings:
         return cls(
             host=read("TRADEWIND_HOST", str, cls.host),
             port=read("TRADEWIND_PORT", _integer(1, MAX_PORT), cls.port),
-            proxies=read("TRADEWIND_PROXIES", str, cls.proxies),
+            proxies=read("TRADEWIND_PROXIES", proxies_from, cls.proxies),
             database_url=read("DATABASE_URL", _postgres_url, None),
             admin_database_url=read("TRADEWIND_ADMIN_DATABASE_URL", _postgres_url, None),
             migration_lock_s=read("TRADEWIND_MIGRATION_LOCK_TIMEOUT_S", _seconds(0.1), cls.migration_lock_s),

@@ -76,7 +76,7 @@ class ReleaseWork(Protocol):
     def last_activity(self, release_id: int) -> datetime: ...
     def newest_began_at(self) -> datetime | None: ...
     def outcomes(self, release_id: int) -> Mapping[str, int]: ...
-    def start_attempt(self, release_id: int, link_id: UUID, at: datetime) -> int | None: ...
+    def start_attempt(self, release_id: int, link_id: UUID, at: datetime, *, goes_on: bool = False) -> int | None: ...
     def claim_curve(self, release_id: int, endpoint_id: UUID) -> bool: ...
     def claim(self, release_id: int, link_id: UUID) -> ClaimedLink | None: ...
     def finish(self, release_id: int, link_id: UUID, link_model_id: UUID, verdict: Verdict, at: datetime) -> None: ...
@@ -165,11 +165,14 @@ class Refresh:
             work.commit()
         self._publish_if_complete(job.tenant_id, release_id)
 
-    def fit(self, job: FitLink) -> None:
-        """Fit one link, put its model before the gate, and publish the release if it was the last."""
+    def fit(self, job: FitLink, *, goes_on: bool = False) -> None:
+        """Fit one link, put its model before the gate, and publish the release if it was the last.
+
+        ``goes_on`` : with an attempt whose worker lived to try again, as when the database was away.
+        """
         fact = None
         with self.unit_of_work(job.tenant_id) as work:
-            work.release_work.start_attempt(job.release_id, job.link_id, self.clock.now())
+            work.release_work.start_attempt(job.release_id, job.link_id, self.clock.now(), goes_on=goes_on)
             work.commit()
         with self.unit_of_work(job.tenant_id) as work:
             claimed = work.release_work.claim(job.release_id, job.link_id)

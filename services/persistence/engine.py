@@ -12,6 +12,11 @@ MAX_OVERFLOW = 20
 POOL_PATIENCE_S = 10.0
 CONNECT_PATIENCE_S = 5
 
+STAGES_IN = "-c temp_buffers=1MB"
+"""What a connection keeps in memory of temporary tables, in which rows are staged; larger ones go to disk.
+
+The default of 8 MB fills slowly as some dozen connections take turns, and looks like memory that is lost."""
+
 SERVER_IS_GONE = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4, "tcp_user_timeout": 30_000}
 """When a connection ends whose server fell silent: after half a minute, as in the other direction (see ``roles``). By
 default who waits for an answer that was lost on its way waits for two hours."""
@@ -34,6 +39,7 @@ def pooled_engine(libpq_url: str, patience: Patience | None = None) -> Engine:
         max_overflow=MAX_OVERFLOW,
         pool_timeout=POOL_PATIENCE_S,
         pool_pre_ping=True,
+        pool_use_lifo=True,  # as few as the load needs are in use, and have caches of their own on the server
         hide_parameters=True,  # errors are logged
         json_deserializer=orjson.loads,  # lattices have thousands of numbers
         connect_args=_connecting(libpq_url, patience) | {"application_name": "tradewind"},
@@ -56,5 +62,6 @@ def unpooled_engine(libpq_url: str, patience: Patience | None = None) -> Engine:
 def _connecting(libpq_url: str, patience: Patience | None) -> dict[str, object]:
     """Arguments of a connection; options that the URL has come last, and so hold."""
     told = parameters_of(libpq_url).get("options", "")
-    options = {} if patience is None else {"options": f"{patience.as_options} {told}".rstrip()}
-    return {"connect_timeout": CONNECT_PATIENCE_S, **SERVER_IS_GONE, **options}
+    bounds = [] if patience is None else [patience.as_options]
+    options = " ".join([STAGES_IN, *bounds, told]).rstrip()
+    return {"connect_timeout": CONNECT_PATIENCE_S, **SERVER_IS_GONE, "options": options}

@@ -98,3 +98,22 @@ def test_one_that_ends_by_itself_ends_all_with_what_it_says():
     _, said = api.maker.communicate(timeout=60)
     assert api.maker.returncode == 1
     assert set(said.decode().splitlines()) == {"api: DATABASE_URL: must be set"}
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--forwarded-allow-ips=*", "TRADEWIND_PROXIES: * would have everybody believed"),
+        ("--forwarded-allow-ips=10.1.0.0/16,caddy", "TRADEWIND_PROXIES: must be addresses or networks by commas, but"),
+        ("--forwarded-allow-ips=10.1.0.1/16", "TRADEWIND_PROXIES: must be addresses or networks by commas, but"),
+        ("--host=192.0.2.1", "TRADEWIND_HOST: cannot listen on 192.0.2.1, port 1"),
+        ("--host=.a", "TRADEWIND_HOST: no address of .a: it is no name"),
+        ("--host=nobody.invalid", "TRADEWIND_HOST: no address of nobody.invalid: "),
+    ],
+)
+def test_what_it_cannot_listen_on_or_believe_ends_it_with_one_line(option: str, told: str) -> None:
+    command = [sys.executable, "-P", "-m", "services.api_process", "--host=127.0.0.1", "--port=1", option]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith(f"api: {told}")

@@ -123,6 +123,29 @@ def test_jobs_lost_after_the_commit_are_sent_again_by_the_sweep(api: str, tenant
     assert tenant.id not in tenant.parts.store.registry.tenants_with_work()
 
 
+def test_retries_are_no_attempts_of_their_own_and_keep_the_sweep_away(
+    api: str, tenant: Tenant, logs: LogReader
+) -> None:
+    upload(api, tenant, rows())
+    fixture = Refreshes(tenant, logs)
+    fixture.refresh.begin(RefreshModels(tenant.id))
+    (job,) = fixture.fits()
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        started = uow.release_work.start_attempt
+        # The database was away when it was to be counted.
+        assert started(job.release_id, job.link_id, fixture.time, goes_on=True) == 1
+        for _ in range(MAX_ATTEMPTS):
+            fixture.time += STALE_AFTER
+            assert started(job.release_id, job.link_id, fixture.time, goes_on=True) == 1
+        assert uow.release_work.last_activity(job.release_id) == fixture.time
+        uow.commit()
+    fixture.sent.clear()
+    fixture.refresh.begin(RefreshModels(tenant.id))
+    assert fixture.fits() == []
+    fixture.refresh.fit(job, goes_on=True)
+    assert tenant.id not in tenant.parts.store.registry.tenants_with_work()
+
+
 def test_a_link_that_kills_its_workers_is_given_up(api: str, tenant: Tenant, logs: LogReader) -> None:
     upload(api, tenant, rows() + rows(destination="psi", seed=2))
     fixture = Refreshes(tenant, logs)

@@ -9,7 +9,7 @@ import sys
 import psutil
 import pytest
 
-from services.api_process import shared_socket
+from services.listening import shared_socket
 from services.processes import LONGEST_PAUSE_S, SETTLED_S, EndedAtOnce, running
 
 IMPATIENT = ((signal.SIGTERM, 0.1), (signal.SIGQUIT, 0.1))

@@ -184,8 +184,12 @@ class ReleaseWork:
         ).one()
         return dict(row._mapping)  # noqa: SLF001 - SQLAlchemy's documented way to a row's names
 
-    def start_attempt(self, release_id: int, link_id: UUID, at: datetime) -> int | None:
+    def start_attempt(self, release_id: int, link_id: UUID, at: datetime, *, goes_on: bool = False) -> int | None:
         """Count an attempt at a pending link, so that one which kills its worker is not tried for ever.
+
+        Parameters
+        ----------
+        goes_on : the attempt is counted already, unless the database was away then; the sweep is to know of it anew.
 
         Returns
         -------
@@ -199,7 +203,7 @@ class ReleaseWork:
         return self._connection.execute(
             update(release_links)
             .where(release_links.c.release_id == release_id, release_links.c.link_id.in_(free))
-            .values(attempts=release_links.c.attempts + 1, started_at=at)
+            .values(attempts=_counted(goes_on), started_at=at)
             .returning(release_links.c.attempts)
         ).scalar_one_or_none()
 
@@ -241,6 +245,11 @@ class ReleaseWork:
 
     def _close(self, release_id: int, link_id: UUID, at: datetime, **values: Any) -> None:
         self._connection.execute(update(release_links).where(_is(release_id, link_id)).values(finished_at=at, **values))
+
+
+def _counted(goes_on: bool) -> Any:
+    before = release_links.c.attempts
+    return func.greatest(before, 1) if goes_on else before + 1
 
 
 def _is_pending(release_id: int) -> Any:

@@ -15,6 +15,7 @@ import pytest
 from tests.integration.agent.command import environment
 from tests.integration.serving import serving
 from tradewind_agent.transport import installation
+from tradewind_agent.transport.parameters import Parameters
 
 DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
@@ -69,6 +70,12 @@ def test_installed_twice_is_installed_once_and_removed_twice_is_removed_once(ker
     ]
     assert changed == [True, False, True, False]
     assert tradewind("status").returncode == 1
+
+
+def test_what_is_removed_can_be_installed_at_once(kernel):
+    for _ in range(10):
+        installation.install(Parameters())
+        assert not installation.remove().state.registered
 
 
 def test_a_dry_run_says_what_it_would_do_and_does_nothing(kernel, tradewind):

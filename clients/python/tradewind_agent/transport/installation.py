@@ -2,6 +2,7 @@
 
 import subprocess
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,8 @@ NAME = "fld_tcp"
 
 BPF_FOLDER = Path("/sys/fs/bpf")
 PIN_FOLDER = BPF_FOLDER / "tradewind"
+
+LETS_GO_WITHIN_S = 5.0
 
 _TCP = Path("/proc/sys/net/ipv4")
 
@@ -130,7 +133,22 @@ def remove(*, dry_run: bool = False, pins: Pins | None = None) -> Change:
         return Change(steps, state)
     pins.link.unlink(missing_ok=True)
     pins.parameters.unlink(missing_ok=True)
-    return Change(steps, look(pins))
+    return Change(steps, _unregistered(pins))
+
+
+def _unregistered(pins: Pins) -> State:
+    """What there is once the kernel has let go of it, which it does a moment after its last pin is gone.
+
+    Raises
+    ------
+    TransportFailed : it does not, as when another program holds it, too.
+    """
+    deadline_s = time.monotonic() + LETS_GO_WITHIN_S
+    while (state := look(pins)).registered:
+        if time.monotonic() > deadline_s:
+            raise TransportFailed(f"{NAME} is still registered: another program holds it, too; end that")
+        time.sleep(0.01)
+    return state
 
 
 def _require_free(state: State, pins: Pins) -> None:

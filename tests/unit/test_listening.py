@@ -1,0 +1,23 @@
+"""Whom the API believes where a request comes from."""
+
+import pytest
+
+from services.listening import proxies_from
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", ""),
+        ("10.1.0.0/16, 10.2.0.1,", "10.1.0.0/16,10.2.0.1"),
+        ("2001:db8::/32,::1", "2001:db8::/32,::1"),
+    ],
+)
+def test_proxies_stand_by_commas(text: str, found: str) -> None:
+    assert proxies_from(text) == found
+
+
+@pytest.mark.parametrize("text", ["*", "10.0.0.1,*", "0.0.0.0/0", "::/0", "caddy", "10.1.2.3/16", "10.0.0.0/33"])
+def test_what_would_have_nobody_or_everybody_believed_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^(\S+ would|must be addresses or networks by commas, but)"):
+        proxies_from(text)
