@@ -147,6 +147,14 @@ def test_a_word_too_many_is_named_and_nothing_is_begun(run, checkout, words, tak
     assert not (checkout / ".venv").exists()
 
 
+def test_an_unknown_stack_is_refused_before_anything_is_installed(run, checkout):
+    for words in (("--stack",), ("--stack", "none")):
+        code, output, errors = run("test", *words)
+        assert (code, output) == (2, "")
+        assert errors.startswith("run: there is only --stack compose\n\nusage: ./run")
+    assert not (checkout / ".venv").exists()
+
+
 def test_help_is_no_error(run):
     code, output, _ = run("--help")
     assert code == 0
@@ -191,10 +199,13 @@ def test_a_start_installs_only_what_has_changed(run, checkout, tmp_path):
     assert "set up in" in errors
 
 
-def test_what_serves_needs_no_packages_of_tests_and_takes_them_where_they_are(run):
+def test_what_serves_needs_no_packages_of_tests_and_takes_them_where_they_are(run, checkout):
     code, output, errors = run("serve")
     assert (code, output) == (0, "serving with first alone\n"), errors
+    (loaded,) = (checkout / ".venv").glob("lib/*/site-packages/installed.py")
+    served_from = loaded.stat()
     assert run("check")[:2] == (0, "checked with first\n")
+    assert os.path.samestat(loaded.stat(), served_from), "a service that runs would lose what it has not loaded yet"
     assert run("serve") == (0, "serving with first and tests' packages\n", "")
 
 
