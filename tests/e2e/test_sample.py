@@ -113,7 +113,8 @@ def test_filling_again_changes_nothing(sample: Served, capsys: pytest.CaptureFix
     with sample.client() as client:
         before = [client.get(path).json() for path in paths]
         links = [link["id"] for link in client.get("/v1/links").json()]
-        fill.fill(client, sample.behind, timedelta())
+        (book,) = before[0]
+        fill.fill(client, sample.behind, datetime.fromisoformat(book["effective_from"]) - begin_of_all(0))
         assert [client.get(path).json() for path in paths] == before
         assert [link["id"] for link in client.get("/v1/links").json()] == links
     (told,) = capsys.readouterr().out.splitlines()
