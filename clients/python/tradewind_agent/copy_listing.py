@@ -166,7 +166,8 @@ async def _jobs(
     if manifest is None:
         jobs = await list_downloads(urls, folder, options, seen=round_trips.see)
     elif len(urls) <= 1:
-        jobs = list_manifest(_read(manifest), urls[0] if urls else None, folder)
+        # Beside, so that connections begin before thousands of lines are read.
+        jobs = await asyncio.to_thread(lambda: list_manifest(_read(manifest), urls[0] if urls else None, folder))
     else:
         raise InvalidValue("manifest", "goes with one source, the folder that its relative paths are in")
     _check_any(jobs)

@@ -1,5 +1,6 @@
 """Files to move, and the servers that serve them."""
 
+import os
 import random
 import tempfile
 from collections.abc import Iterator
@@ -21,6 +22,10 @@ def world_readable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield Path(name)
 
 
+WRITTEN_AT = 1_700_000_000
+"""Long ago: Apache gives a file that was written within this second another, weak, ETag than later on."""
+
+
 @pytest.fixture(scope="session")
 def content(world_readable: Path) -> Path:
     """60 small files, 6 middling ones in a folder, 2 large ones, an empty one and odd names."""
@@ -34,6 +39,7 @@ def content(world_readable: Path) -> Path:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(rng.randbytes(size))
+        os.utime(path, (WRITTEN_AT, WRITTEN_AT))
     return root
 
 

@@ -42,13 +42,13 @@ def test_credentials_stay_with_their_origin():
     assert url.join("https://host/c").login is None
 
 
-@pytest.mark.parametrize("name", ["plain.bin", "a b", "100%", "x?y#z", "umläut", "~tilde", "a:b", "%41"])
+@pytest.mark.parametrize("name", ["plain.bin", "a b", "100%", "x?y#z", "umläut", "~tilde", "a:b", "%41", "sub folder/b"])
 @pytest.mark.parametrize("at", ["http://ann:pw@host/data/", "http://host:81/", "http://host/data/index.html?sort=1"])
-def test_a_child_is_what_joining_its_escaped_name_gives(at: str, name: str):
+def test_what_is_below_is_what_joining_its_escaped_path_gives(at: str, name: str):
     url = Url.parse(at)
-    assert url.child(name) == url.join("./" + quote(name))
-    assert url.child(name, is_folder=True) == url.join("./" + quote(name) + "/")
-    assert url.child(name).name == name
+    assert url.below(name) == url.join("./" + quote(name))
+    assert url.below(name, is_folder=True) == url.join("./" + quote(name) + "/")
+    assert url.below(name).name == name.rpartition("/")[2]
 
 
 def test_the_name_of_a_file():

@@ -90,12 +90,12 @@ class Url:
             return joined
         return Url(joined.origin, joined.target, self.login)
 
-    def child(self, name: str, *, is_folder: bool = False) -> "Url":
-        """The URL of what is called ``name``, one plain segment that is not escaped, in this folder.
+    def below(self, path: str, *, is_folder: bool = False) -> "Url":
+        """The URL of ``path`` below this folder, of plain segments that are not escaped.
 
         The same as joining it, for a fraction of the time: folders have thousands of files.
         """
-        return Url(self.origin, self.folder + quote(name) + "/" * is_folder, self.login)
+        return Url(self.origin, self.folder + quote(path) + "/" * is_folder, self.login)
 
     @property
     def folder(self) -> str:

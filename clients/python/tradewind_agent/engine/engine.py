@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeVar
 
 from tradewind.errors import InvalidValue
 from tradewind.recommendation import ChunkPlan
-from tradewind_agent.engine.address import Origin, Url
+from tradewind_agent.engine.address import Origin
 from tradewind_agent.engine.chunks import TransferChunk
 from tradewind_agent.engine.connection import Connection
 from tradewind_agent.engine.download import FileDownload
@@ -287,11 +286,11 @@ class TransferEngine:
 
 def _distinct(jobs: Iterable[Job]) -> Iterator[Job]:
     """The jobs as they are, as long as no two write to the same place."""
-    seen: set[Path | Url] = set()
+    seen: set[str] = set()
     for job in jobs:
-        if job.destination in seen:
-            raise InvalidValue("jobs", f"two files would both become {job.destination}")
-        seen.add(job.destination)
+        if (place := str(job.destination)) in seen:  # of a path it is kept, which a hash of its parts is not
+            raise InvalidValue("jobs", f"two files would both become {place}")
+        seen.add(place)
         yield job
 
 

@@ -51,6 +51,9 @@ class LaneHost(Protocol):
     def ready(self, lane: "Lane") -> None:
         """The lane has room for work, or none left to do."""
 
+    def deal_soon(self) -> None:
+        """Deal work to all lanes, once those that connect in this turn of the loop have sent their first request."""
+
     def crash(self, error: BaseException) -> None:
         """A defect: end the transfer with it instead of waiting for ever."""
 
@@ -95,18 +98,19 @@ class Lane:
         """Whether one more request may be dealt: within the window, the look-ahead and the server's limits."""
         if self.channel is None or self._resting is not None or self._shut:
             return False
-        if self.connection is not None and not self.connection.is_open:
-            return False
-        if not self._outstanding:
-            return True
+        if self.connection is None:
+            # One is enough to connect for: to deal them by the thousand would keep the first from being asked.
+            return not self._outstanding
+        return self.connection.is_open and (not self._outstanding or self._may_ask_ahead(self.connection, self.channel))
+
+    def _may_ask_ahead(self, connection: Connection, channel: "Channel") -> bool:
         if self._cautious or self._outstanding[-1].request.method == "HEAD":
             return False  # where the answer to HEAD ends is only known when nothing follows it
         assert self.origin is not None
-        answered = self.connection.answered if self.connection is not None else 0
-        window = self._host.traits_of(self.origin).window(self.channel.chunk.pipelining, answered)
+        window = self._host.traits_of(self.origin).window(channel.chunk.pipelining, connection.answered)
         if len(self._outstanding) >= window:
             return False
-        ahead_bytes = _AHEAD_SHARE * self.channel.chunk.bytes_to_come_a_lane
+        ahead_bytes = _AHEAD_SHARE * channel.chunk.bytes_to_come_a_lane
         most_bytes = min(max(ahead_bytes, _LEAST_AHEAD_BYTES), _AHEAD_BYTES)
         return sum(exchange.expected_bytes for exchange in self._outstanding) < most_bytes
 
@@ -151,6 +155,7 @@ class Lane:
             self._idle_since = self._loop.time()
             for exchange in self._outstanding:
                 self.connection.send(exchange)
+            self._host.deal_soon()
 
     def _lose(self, fault: FileFault | None) -> None:
         lost, self._outstanding = self._outstanding, deque()

@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import dataclass
-from urllib.parse import quote
 
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.listing import safe_segment
@@ -71,4 +70,4 @@ def _place(text: str, base: Url | None, where: str) -> tuple[Url, str]:
     if text.startswith("/"):
         raise UnsafeName(f"{where} lists {text!r}, an absolute path: nothing was copied")
     path = "/".join(safe_segment(segment, where) for segment in text.removeprefix("./").split("/"))
-    return base.join("./" + quote(path)), path
+    return base.below(path), path

@@ -5,7 +5,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote
 
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.fetch import Answer, Seen, fetch
@@ -115,11 +114,11 @@ def list_uploads(sources: Sequence[Path], destination: Url) -> list[UploadJob]:
 
 def _uploads_below(source: Path, folder: Url) -> Iterator[UploadJob]:
     if source.is_file():
-        yield _upload(source, folder.join("./" + quote(source.name)))
+        yield _upload(source, folder.below(source.name))
     elif source.is_dir():
         for path in sorted(source.rglob("*")):
             if path.is_file() and not path.is_symlink():
-                yield _upload(path, folder.join("./" + quote(path.relative_to(source).as_posix())))
+                yield _upload(path, folder.below(path.relative_to(source).as_posix()))
     else:
         raise UnusableSource(f"{source} is neither a file nor a folder")
 
@@ -139,7 +138,7 @@ async def _list_folder(source: Url, destination: Path, options: EngineOptions, s
         below = []
         for (_, folder), (url, entries) in zip(level, indexes, strict=True):
             for entry in entries:
-                child = url.child(entry.name, is_folder=entry.is_folder)
+                child = url.below(entry.name, is_folder=entry.is_folder)
                 if entry.is_folder:
                     below.append((child, folder / entry.name))
                 else:
