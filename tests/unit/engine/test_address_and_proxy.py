@@ -42,7 +42,9 @@ def test_credentials_stay_with_their_origin():
     assert url.join("https://host/c").login is None
 
 
-@pytest.mark.parametrize("name", ["plain.bin", "a b", "100%", "x?y#z", "umläut", "~tilde", "a:b", "%41", "sub folder/b"])
+@pytest.mark.parametrize(
+    "name", ["plain.bin", "a b", "100%", "x?y#z", "umläut", "~tilde", "a:b", "%41", "sub folder/b"]
+)
 @pytest.mark.parametrize("at", ["http://ann:pw@host/data/", "http://host:81/", "http://host/data/index.html?sort=1"])
 def test_what_is_below_is_what_joining_its_escaped_path_gives(at: str, name: str):
     url = Url.parse(at)
