@@ -17,8 +17,17 @@ WORST = {
 }
 """Each figure with what picks the worst of several cases."""
 
-AT_MOST = {"sla_shortfall": 0.03, "oscillation": 0.1}
-AT_LEAST = {"oracle_fraction_after_5_ticks": 0.9, "jain": 0.95, "competitor_share": 0.7}
+AT_MOST = {"sla_shortfall": 0.03, "oscillation": 0.1, "figures_worse": 0}
+AT_LEAST = {
+    "oracle_fraction_after_5_ticks": 0.9,
+    "jain": 0.95,
+    "competitor_share": 0.7,
+    "figures_better": 3,
+}
+"""Beside bounds of its own, the controller is worse than the best variant in none of `RANKED`, and better in most."""
+
+RANKED = ("oracle_fraction_after_5_ticks", "sla_shortfall", "jain", "oscillation")
+"""Not what a competitor keeps: who leaves more than its share to others is no better for it."""
 
 HIDDEN = ("key", "case", "tuner", "repeat", "timelines")
 
@@ -56,16 +65,21 @@ def summary(rows: Sequence[Row]) -> dict[str, Value]:
 
 
 def _ranks(rows: Sequence[Row]) -> dict[str, Value]:
-    """Names of the figures in which the controller is better than every variant, as good as the best one, or worse."""
+    """In which figures, and in how many, the controller is better than every variant, as good as the best, or worse."""
     names: dict[str, list[str]] = {"better_than_all_others": [], "as_good_as_the_best": [], "worse_than_the_best": []}
     for line in compared(rows):
         name, ours, best = str(line["figure"]), line[OURS], line["best of the others"]
-        if not isinstance(ours, int | float) or not isinstance(best, int | float):
+        if name not in RANKED or not isinstance(ours, int | float) or not isinstance(best, int | float):
             continue
         margin = ours - best if WORST[name] is min else best - ours
         rank = "better_than_all_others" if margin > 0 else "worse_than_the_best" if margin else "as_good_as_the_best"
         names[rank].append(name)
-    return {rank: ", ".join(found) or None for rank, found in names.items()}
+    ranked = sum(map(len, names.values()))
+    return {
+        **{rank: ", ".join(found) or None for rank, found in names.items()},
+        "figures_better": len(names["better_than_all_others"]) if ranked == len(RANKED) else None,
+        "figures_worse": len(names["worse_than_the_best"]) if ranked else None,
+    }
 
 
 def compared(rows: Sequence[Row]) -> list[dict[str, Value]]:

@@ -221,12 +221,18 @@ def test_the_comparison_counts_variants_that_ran_the_same_cases_alone():
 
 
 def test_the_summary_names_the_figures_in_which_the_controller_leads_or_falls_short():
-    ours = {"jain": 0.97, "sla_shortfall": 0.0, "competitor_share": 0.8}
-    theirs = {"jain": 0.94, "sla_shortfall": 0.0, "competitor_share": 1.1}
+    ours = {"jain": 0.97, "sla_shortfall": 0.0, "oscillation": 0.08, "competitor_share": 0.8}
+    theirs = {"jain": 0.94, "sla_shortfall": 0.0, "oscillation": 0.05, "competitor_share": 1.1}
+    ours["oracle_fraction_after_5_ticks"], theirs["oracle_fraction_after_5_ticks"] = 0.95, 0.9
     found = summary([cell("all", OURS, 0, **ours), cell("all", "htee", 0, **theirs)])
-    assert found["better_than_all_others"] == "jain"
+    assert found["better_than_all_others"] == "oracle_fraction_after_5_ticks, jain"
     assert found["as_good_as_the_best"] == "sla_shortfall"
-    assert found["worse_than_the_best"] == "competitor_share"
+    assert found["worse_than_the_best"] == "oscillation"
+    assert (found["figures_better"], found["figures_worse"]) == (2, 1)
+    some = summary([cell("all", tuner, 0, jain=jain) for tuner, jain in ((OURS, 0.97), ("htee", 0.94))])
+    assert (some["figures_better"], some["figures_worse"]) == (None, 0), "one of four is not most"
+    alone = summary([cell("all", OURS, 0, **ours)])
+    assert (alone["figures_better"], alone["figures_worse"]) == (None, None), "nobody was beside it"
 
 
 def test_a_timeline_tells_queue_and_decision_of_each_tick():
