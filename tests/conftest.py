@@ -5,14 +5,9 @@ import signal
 from collections.abc import Generator
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 
-settings.register_profile(
-    "tradewind",
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow],  # how fast examples are drawn depends on who else has the machine
-)
+settings.register_profile("tradewind", deadline=None, derandomize=True)
 settings.load_profile("tradewind")
 """Property tests are judged by what they find, the same each time, never by how long an example takes."""
 
