@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tradewind.parameters import Parameters
 from tradewind.selection import SettingTable
-from tradewind.tuning.limits import Point, Room
+from tradewind.tuning.limits import Limits, Point, Room, requests
 
 RELAXATION = 0.015
 """Share of the throughput that is given up for fewer streams (HARP's parameter relaxation)."""
@@ -138,6 +138,27 @@ class Expectation:
                 self._candidates.clear()
             known = self._candidates[room] = Candidates(found)
         return known
+
+    def keeps_requests(self, limits: Limits, files: int, most_files: int) -> bool:
+        """Whether ``files`` leave each point its requests in flight as ``most_files`` did, so that none is a new one.
+
+        A cap, or too few files, may cut the fastest to any number of channels.
+        """
+        concurrency, _, pipelining = self.fastest
+        pairs = self._requests
+        if limits.share_a_cap or files < concurrency:
+            pairs |= {(channels, pipelining) for channels in range(1, concurrency)}
+        cap = limits.caps.pipelining or max(pp for _, pp in pairs)
+        return all(
+            requests(min(pp, cap), cc, files) == requests(min(pp, cap), cc, most_files)
+            for cc, pp in pairs
+            if cc <= files < cc * pp
+        )
+
+    @cached_property
+    def _requests(self) -> frozenset[tuple[int, int]]:
+        """(cc, pp) of what is chosen from: few files cut the second."""
+        return frozenset((cc, pp) for cc, _, pp in self.chosen_from)
 
     @cached_property
     def _widest(self) -> Point:

@@ -143,7 +143,7 @@ class Forecaster:
         P / T ≥ P_b / C + min over chunks and settings of (P̂_k − P_b) / (T̂_k · exp(d_k)), the least of the parts. For
         a chunk alone the least of all is known. Limits that chunks share make a room depend on the others: unknown.
         """
-        if limits.caps.concurrency is not None or limits.most_streams is not None:
+        if limits.share_a_cap:
             return None
         settings = [chunk.parameters for chunk in self.active]
         rooms = [each.candidates(limits.room(settings, i)) for i, each in enumerate(self.expectations)]

@@ -63,10 +63,15 @@ class Limits:
             and _is_within(self.most_streams, other.most_streams)
         )
 
+    @property
+    def share_a_cap(self) -> bool:
+        """Whether what one chunk may have depends on the others."""
+        return self.caps.concurrency is not None or self.most_streams is not None
+
     def room(self, settings: Sequence[Parameters], index: int) -> "Room":
         """What is left for one chunk if the others keep their settings."""
         files, most = self.files[index], self.most_streams
-        if most is None and self.caps.concurrency is None:
+        if not self.share_a_cap:
             return Room(files, self.caps.parallelism, self.caps.pipelining, None, files)
         others = [each for i, each in enumerate(settings) if i != index]
         channels = files if self.caps.concurrency is None else min(files, self.caps.concurrency - _channels(others))

@@ -16,8 +16,9 @@ monotone and homogeneous in the rates, and so is the time in the bytes left: bet
 may compete: asked with bounds eased by H already, the search has weighed all who may come to while ε ≤ H. Fewer files,
 channels or streams take choices away and add none.
 
-What no bound is known of is searched each tick: a goal that is missed, streams limited for the sake of others, and
-energy above the base power where a meter has corrected the hosts' power.
+What no bound is known of is searched each tick: a goal that is missed, streams limited for the sake of others, requests
+in flight that fewer files cut to another number, and energy above the base power where a meter has corrected the hosts'
+power.
 """
 
 import math
@@ -55,7 +56,7 @@ class Rest:
         settings = in_force(view, limits)
         if settings != self.settings or goal.objective is not self.goal.objective or not _is_bounded(view, goal):
             return False
-        if not limits.are_within(self.limits):
+        if not limits.are_within(self.limits) or not self._keeps_requests(view, limits):
             return False
         if len(settings) == 1 and not goal.has_bounds:
             return True
@@ -69,6 +70,10 @@ class Rest:
         return self._eased(view, goal) + 2 * own + apart <= HYSTERESIS and not shortfall(
             goal, outlook_of(view, settings)
         )
+
+    def _keeps_requests(self, view: Forecaster, limits: Limits) -> bool:
+        chunks = zip(view.expectations, limits.files, self.limits.files, strict=True)
+        return all(each.keeps_requests(limits, files, most) for each, files, most in chunks)
 
     def _eased(self, view: Forecaster, goal: Goal) -> float:
         """ε, but for what single chunks have moved by."""

@@ -7,15 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.tuning.simulated_path import MAX_THROUGHPUT, run
-from tests.unit.tuning.test_choice_is_exact import situations, weighing_all
+from tests.unit.tuning.simulated_path import MAX_THROUGHPUT, chunk_basis, run
+from tests.unit.tuning.test_choice_is_exact import PATH, SETS, TABLES, situations, weighing_all
 from tests.unit.tuning.transfers import BIG, P, warm
-from tradewind.parameters import Caps
+from tradewind.dataset import ChunkKind
+from tradewind.parameters import Caps, Parameters
 from tradewind.sla import Sla, SlaKind
-from tradewind.tuning import following
-from tradewind.tuning.belief import Gain
-from tradewind.tuning.choice import best, pays
-from tradewind.tuning.forecast import forecaster
+from tradewind.tuning import Basis, following
+from tradewind.tuning.belief import Gain, prior
+from tradewind.tuning.choice import FASTEST, best, pays
+from tradewind.tuning.forecast import ActiveChunk, forecaster
 from tradewind.tuning.limits import Limits
 from tradewind.tuning.rest import rest_after
 
@@ -63,6 +64,23 @@ def test_while_an_answer_stands_a_search_that_weighs_every_setting_finds_nothing
     now, limits_now, goal_now = data.draw(later(situation))
     if rest is not None and rest.holds(now, goal_now, limits_now):
         assert not pays(weighing_all(now, goal_now, limits_now), goal_now, remaining_s=math.inf, rtt_s=0.0)
+
+
+def test_an_answer_does_not_outlive_the_requests_that_fewer_files_cut():
+    """Two files at once with two requests each become two with one, which the table may think more of."""
+    here = Parameters(concurrency=3, parallelism=1, pipelining=1)
+    chunk = chunk_basis(SETS[ChunkKind.LARGE], here, TABLES[ChunkKind.LARGE], ChunkKind.LARGE)
+    basis = Basis(MAX_THROUGHPUT, (chunk,), PATH.path)
+
+    def left(files):
+        view = forecaster(basis, (ActiveChunk(chunk, here, 1e7, 10**9, files),), prior(0.05), z=0.0)
+        return view, FASTEST, Limits(Caps(streams=3), (files,))
+
+    rest = rest_after(best(*left(4)), *left(4))
+    assert rest is not None
+    assert rest.holds(*left(4))
+    assert not rest.holds(*left(3))
+    assert best(*left(3)).settings[0].concurrency == 2
 
 
 @pytest.mark.parametrize(
