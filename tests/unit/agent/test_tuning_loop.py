@@ -37,6 +37,7 @@ from tradewind_agent.spool import Spool
 from tradewind_agent.transfer_spool import TransferSpool
 from tradewind_agent.tuning.following import Nonsense, plan_of
 from tradewind_agent.tuning.lone_controller import basis_of
+from tradewind_agent.tuning.loop import UNHEARD_S
 from tradewind_agent.tuning.sampling import Sampling
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, change_line
 
@@ -175,6 +176,28 @@ def test_a_share_is_waited_for_and_its_lack_is_told() -> None:
     assert story.said[1] == "a share was granted after 1 s"
 
 
+def test_who_waits_for_a_share_outlasts_a_service_that_starts_anew() -> None:
+    full, away = says(4, granted=False, reason="full", next_heartbeat_s=1.0), fails(ServiceAway("restarting"))
+    story = Story(Service(full, *[away] * 10, says(4))).run(1)
+    assert "a share was granted after 11 s" in story.said
+    assert story.files_at_once[0] == 4
+
+
+def test_who_waits_for_a_share_begins_without_where_no_one_holds_the_cap_any_more() -> None:
+    full, away = says(4, granted=False, reason="full", next_heartbeat_s=1.0), fails(ServiceAway("gone"))
+    story = Story(Service(full, away))
+    asyncio.run(story.tuning.begin(story.engine))
+    assert UNHEARD_S < story.now_s <= UNHEARD_S + 2.0
+    assert story.tuning.ticks[0].verdict.by is DecidedBy.AGENT
+
+
+def test_who_waits_for_a_share_does_not_wait_on_where_the_service_will_never_answer() -> None:
+    full, over = says(4, granted=False, reason="full", next_heartbeat_s=1.0), Contradiction(409, {"detail": "over"})
+    story = Story(Service(full, fails(over)))
+    asyncio.run(story.tuning.begin(story.engine))
+    assert story.now_s == 1.0
+
+
 def test_a_share_that_never_comes_ends_the_wait() -> None:
     with pytest.raises(CopyFailed, match=r"no share of the path came free within 3 s \(full\)"):
         Story(Service(says(1, granted=False, reason="full", next_heartbeat_s=1.0))).run(1)
@@ -186,6 +209,17 @@ def test_a_path_that_ends_at_a_middle_box_is_not_told() -> None:
     engine = Story(None).engine
     told = sampling.next(replace(engine.snapshot(), elapsed_s=1.0, path=near), None)
     assert (told.rtt_s, told.min_rtt_s, told.sent_bytes) == (None, None, None)
+
+
+def test_a_chunk_that_is_done_uses_no_streams() -> None:
+    sampling = Sampling(enquiry=ENQUIRY, sees_path=True, now=lambda: NOW)
+    now = Story(None).engine.snapshot()
+    done = replace(
+        now.chunks[0], chunk=ChunkKind.LARGE, remaining_bytes=0, parameters=Parameters(concurrency=1, parallelism=4)
+    )
+    told = sampling.next(replace(now, elapsed_s=1.0, chunks=(*now.chunks, done)), None)
+    assert told.parameters == told.chunks[0].parameters
+    assert len(told.chunks) == 2
 
 
 def test_only_what_is_not_journalled_is_kept(tmp_path: Folder) -> None:

@@ -33,8 +33,9 @@ TICK_BOUNDS_S = (1.0, 60.0)
 WAIT_BOUNDS_S = (0.1, 30.0)
 """What it may make of the wait for a share."""
 
-MOST_SILENCES = 3
-"""Unanswered questions for a share before the copy begins without: no one is there to hold the cap."""
+UNHEARD_S = 3 * TICK_S
+"""Without an answer to who waits for a share, the copy begins without: no one is there to hold the cap. A service waits
+as long for a transfer that has gone silent; one that only starts anew is back before."""
 
 ALONE = "tuning goes on by this host alone"
 
@@ -150,28 +151,33 @@ class Tuning:
 
     async def _granted(self, beat: Heartbeat) -> Verdict | None:
         """The service's verdict once it has granted a share; ``None`` where it does not answer."""
-        asked_s, silences, waiting = self._pace.clock_s(), 0, False
+        asked_s = heard_s = self._pace.clock_s()
+        waiting, wait_s = False, 0.0
         while True:
             answer = await self._answer(beat)
             if isinstance(answer, HeartbeatAnswer) and answer.granted:
                 if waiting:
                     self._say(f"a share was granted after {self._pace.clock_s() - asked_s:.0f} s")
                 return self._understood(answer, beat)
+            now_s = self._pace.clock_s()
             if isinstance(answer, HeartbeatAnswer):
-                silences, wait_s, reason = 0, answer.next_heartbeat_s, answer.reason
-            else:
-                silences, wait_s, reason = silences + 1, WAIT_BOUNDS_S[0], str(answer)
-                if not waiting or silences >= MOST_SILENCES:
-                    return None
-            waited_s = self._pace.clock_s() - asked_s
-            if waited_s > self._pace.share_patience_s:
-                patience = f"{self._pace.share_patience_s:g} s"
-                raise CopyFailed(f"no share of the path came free within {patience} ({reason}); try again later")
-            if not waiting:
-                self._say(f"waiting for a share of the path before the first byte: {reason} (Ctrl-C gives up)")
-            waiting = True
+                heard_s, wait_s = now_s, answer.next_heartbeat_s
+                if now_s - asked_s > self._pace.share_patience_s:
+                    patience = f"within {self._pace.share_patience_s:g} s ({answer.reason})"
+                    raise CopyFailed(f"no share of the path came free {patience}; try again later")
+                if not waiting:
+                    why = f"{answer.reason} (Ctrl-C gives up)"
+                    self._say(f"waiting for a share of the path before the first byte: {why}")
+                waiting = True
+            elif not waiting or self._is_final or now_s - heard_s > UNHEARD_S:
+                return None
             await self._pace.pause(_within(wait_s, WAIT_BOUNDS_S))
             beat = self._sampling.first(self._lone.basis)
+
+    @property
+    def _is_final(self) -> bool:
+        """Whether the service has said that there is no use in asking it again."""
+        return self._correspondence is not None and self._correspondence.ended is not None
 
     async def _asked(self, beat: Heartbeat) -> Verdict | None:
         answer = await self._answer(beat)

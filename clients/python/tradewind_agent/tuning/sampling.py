@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan, whole_setting
 from tradewind.tuning import Basis
 from tradewind.units import throughput_bps
@@ -76,7 +77,7 @@ class Sampling:
             throughput_bps=sum(rate for _, rate, _ in chunks),
             remaining_bytes=left[0],
             remaining_files=left[1],
-            parameters=wire_parameters(whole_setting([plan.parameters for plan, _, _ in chunks])),
+            parameters=wire_parameters(whole_setting(_in_force(chunks))),
             chunks=tuple(
                 ChunkSample(
                     chunk=plan.chunk,
@@ -99,6 +100,12 @@ class Sampling:
             "sent_bytes": seen.sent_bytes,
             "retransmitted_bytes": min(seen.retransmitted_bytes, seen.sent_bytes),
         }
+
+
+def _in_force(chunks: Sequence[tuple[ChunkPlan, float, int]]) -> list[Parameters]:
+    """Settings of the chunks that have something left, or of all at the end: one that is done uses no streams."""
+    unfinished = [plan.parameters for plan, _, remaining_bytes in chunks if remaining_bytes]
+    return unfinished or [plan.parameters for plan, _, _ in chunks]
 
 
 def _is_of_a_middle_box(enquiry: RecommendRequest, seen: PathSample) -> bool:
