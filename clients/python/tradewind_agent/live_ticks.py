@@ -108,11 +108,17 @@ class LiveTicks:
 
     @contextlib.contextmanager
     def _giving_up_on_failure(self) -> Iterator[None]:
-        """A disk that takes no ticks stops no transfer: they stay in memory."""
+        """A disk that takes no ticks stops no transfer: they stay in memory.
+
+        The file goes before its lock does: unlocked, it would be taken for one of a killed program.
+        """
         try:
             yield
         except OSError:
-            self._path = None
+            path, self._path = self._path, None
+            for each in () if path is None else (path, path.with_suffix(DRAFT_ENDING)):
+                with contextlib.suppress(OSError):
+                    each.unlink(missing_ok=True)
             if self._file is not None:
                 file, self._file = self._file, None
                 with contextlib.suppress(OSError):
@@ -137,6 +143,8 @@ def left_behind(folder: Path) -> Iterator[tuple[Path, WireRecord, tuple[SpooledH
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
+            if not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                continue  # a running program has put another in its place meanwhile
             found = _read(file)
             if found is None:
                 path.unlink(missing_ok=True)

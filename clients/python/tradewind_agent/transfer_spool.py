@@ -114,8 +114,9 @@ class TransferSpool:
         return Delivered(frozenset(completed), frozenset(logged), tuple(refused))
 
     def _seal_left_behind(self) -> None:
+        """Seal transfers of killed programs; of one that was sealed before it was killed, that is the end."""
         for path, record, ticks in left_behind(self.folder):
-            if record.transfer_id is not None:
+            if record.transfer_id is not None and not (self.folder / f"{record.transfer_id}{ENDING}").exists():
                 self.seal(record.transfer_id, (record,), ticks)
             path.unlink(missing_ok=True)
 

@@ -2,13 +2,18 @@
 
 import asyncio
 import contextlib
+import fcntl
+import resource
+import signal
 import threading
 from dataclasses import replace
 from pathlib import Path as Folder
+from typing import Any
 from uuid import UUID
 
 import pytest
 
+from tests.unit.agent.records import record
 from tests.unit.agent.tuning_story import (
     BINS,
     ENQUIRY,
@@ -30,8 +35,10 @@ from tradewind.recommendation import ChunkPlan
 from tradewind.sla import Sla, SlaKind
 from tradewind.transfer import Status
 from tradewind.wire.heartbeats import Completion, CompletionReceipt, Heartbeat, HeartbeatAnswer
+from tradewind.wire.records import WireRecord
 from tradewind_agent.engine.path_sample import PathSample
 from tradewind_agent.errors import Contradiction, CopyFailed, ServiceAway, UnknownThing
+from tradewind_agent.live_ticks import left_behind
 from tradewind_agent.planning import plan_by_rules
 from tradewind_agent.spool import Spool
 from tradewind_agent.transfer_spool import TransferSpool
@@ -250,6 +257,51 @@ def test_a_transfer_whose_program_was_killed_is_told_with_its_last_tick(tmp_path
     assert (killed.outcome.status, killed.outcome.bytes_moved) == (Status.CANCELLED, 150_000_000)
     assert [each.heartbeat.sequence for each in service.completions[0].heartbeats] == [0, 1, 2, 3, 4]
     assert transfers.drain(service).completed == frozenset()
+
+
+def test_ticks_that_a_full_disk_does_not_take_are_not_those_of_a_killed_program(tmp_path: Folder) -> None:
+    transfers = TransferSpool(Spool(tmp_path, warn=lambda _: None))
+    service = Completing()
+    story = Story(None, folder=transfers.folder).run(2)
+    room = resource.getrlimit(resource.RLIMIT_FSIZE)
+    usual = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, room[1]))
+    try:
+        story.live.keep(story.tuning.ticks[-1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, room)
+        signal.signal(signal.SIGXFSZ, usual)
+    assert transfers.drain(service).completed == frozenset()
+    assert not list(transfers.folder.glob("*.live"))
+    assert len(story.live.pending) == len(story.tuning.ticks) + 1
+
+
+def test_a_file_that_is_replaced_while_it_is_looked_at_is_not_one_of_a_killed_program(
+    tmp_path: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story(None, folder=tmp_path).run(3)
+    lock = fcntl.flock
+
+    def replacing(file: Any, how: int) -> None:
+        if how & fcntl.LOCK_NB:
+            story.live.journalled(1)
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", replacing)
+    assert list(left_behind(tmp_path)) == []
+    assert list(tmp_path.glob("*.live"))
+    story.live.remove()
+
+
+def test_what_a_killed_program_has_sealed_is_the_end_of_its_transfer(tmp_path: Folder) -> None:
+    transfers = TransferSpool(Spool(tmp_path, warn=lambda _: None))
+    service = Completing()
+    story = Story(None, folder=transfers.folder).run(3)
+    ended = WireRecord.of(replace(record(1), transfer_id=TRANSFER))
+    transfers.seal(TRANSFER, (ended,), story.live.pending)
+    story.live.close()
+    transfers.drain(service)
+    assert [each.records for each in service.completions] == [(ended,)]
 
 
 def test_a_file_that_is_no_transfer_is_left_alone(tmp_path: Folder) -> None:
