@@ -10,7 +10,7 @@ import redis.asyncio
 from redis.exceptions import NoScriptError, RedisError
 
 from services.application.live_shares import Held
-from services.application.silence import COMING_BACK_S, LONGEST_GAP_S
+from services.application.silence import COMING_BACK_S, LONGEST_GAP_S, LONGEST_SILENCE_S
 from services.application.told_first import ToldFirst
 from services.application.tuning_sessions import (
     Exchanged,
@@ -30,6 +30,7 @@ JOURNAL_BYTES = 256 * MIB
 """Memory of the heartbeats that no worker takes; those that fall out, the oldest, come again with the completion."""
 
 _LONGEST_GAP_MS = round(1000 * LONGEST_GAP_S)
+_LONGEST_SILENCE_MS = round(1000 * LONGEST_SILENCE_S)
 _COMING_BACK_MS = round(1000 * COMING_BACK_S)
 
 SESSION_TTL_S = 900
@@ -58,12 +59,12 @@ class RedisSessions:
         self._client = client
         self._trace = trace
         self._journal_bytes = journal_bytes
-        watching = (_SCRIPTS / "watch.lua").read_text()
+        watching = f"local longest_silence_ms = {_LONGEST_SILENCE_MS}\n{(_SCRIPTS / 'watch.lua').read_text()}"
         self._watch = client.register_script(f"{watching}return watched_since(KEYS[1], store_time_ms(), ARGV[1] + 0)")
         self._exchange = client.register_script(watching + (_SCRIPTS / "exchange.lua").read_text())
         self._line = SharedLine(client)
         self._end = client.register_script((_SCRIPTS / "end.lua").read_text())
-        self._held = client.register_script((_SCRIPTS / "held.lua").read_text())
+        self._held = client.register_script(watching + (_SCRIPTS / "held.lua").read_text())
 
     async def exchange(self, key: TransferKey, tick: Tick) -> Exchanged:
         caps = [_text(cap) for claim in tick.claims for cap in (claim.concurrency, claim.streams)]

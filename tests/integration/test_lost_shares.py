@@ -12,7 +12,7 @@ from services.application.silence import COMING_BACK_S, LONGEST_GAP_S
 from services.application.tuning_sessions import Claim, Share, TransferKey
 from services.embedded.valkey import EmbeddedValkey
 from services.queue.sessions import WATCH, RedisSessions
-from tests.integration.test_sessions import new_transfer, run, streams_of, tick
+from tests.integration.test_sessions import TENANT, new_transfer, run, streams_of, tick
 
 __all__ = ["run"]
 
@@ -39,6 +39,11 @@ class Watch:
     def breaks(self) -> None:
         """A time without the store in which shares may have run out."""
         self.store.hincrby(WATCH, "last", -round(1000 * LONGEST_GAP_S) - 1)
+
+    def sets_its_clock_back(self, seconds: float) -> None:
+        """All that it noted lies so much later than it was."""
+        for name in ("since", "last"):
+            self.store.hincrby(WATCH, name, round(1000 * seconds))
 
     def loses_everything(self) -> None:
         self.store.flushall()
@@ -99,6 +104,34 @@ def test_a_store_that_was_there_all_the_time_holds_nobody_up(run: Any, watch: Wa
         return (await sessions.exchange(new_transfer(), tick(0, claims=streams_of(CAP), wanted=(1, CAP)))).share
 
     assert run(story).streams == CAP
+
+
+def test_a_clock_that_was_set_back_holds_nobody_up_for_longer_than_all_need_to_come_back(
+    run: Any, watch: Watch
+) -> None:
+    async def story(sessions: RedisSessions) -> None:
+        claims, newcomer = streams_of(CAP), new_transfer()
+        await sessions.watch()
+        watch.sets_its_clock_back(7200)
+        assert await beat(sessions, newcomer, 0, claims, used=0) == 0
+        watch.passes(COMING_BACK_S)
+        assert await beat(sessions, newcomer, 0, claims, used=0, known=0) == CAP
+
+    run(story)
+
+
+def test_a_share_claimed_before_the_clock_was_set_back_runs_out(run: Any, watch: Watch) -> None:
+    async def story(sessions: RedisSessions) -> None:
+        claims = streams_of(CAP)
+        await sessions.watch()
+        watch.passes(COMING_BACK_S)
+        two_hours_later = {"silent_after_s": 7200.0}
+        assert await beat(sessions, new_transfer(), 0, claims, used=0, **two_hours_later) == CAP
+        (held,) = await sessions.held(TENANT, [claims[0].scope])
+        assert held.transfers == 0
+        assert await beat(sessions, new_transfer(), 0, claims, used=0) == CAP
+
+    run(story)
 
 
 def test_transfers_without_caps_are_held_up_by_nothing(run: Any, watch: Watch) -> None:

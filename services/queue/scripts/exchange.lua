@@ -33,7 +33,7 @@ local function members(scope)
     local weight, files, streams, held_files, held_streams, expires =
       string.match(all[i + 1], '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
     if all[i] ~= transfer then
-      if tonumber(expires) <= now_ms and not others_may_come_back then
+      if has_run_out(tonumber(expires), now_ms) and not others_may_come_back then
         redis.call('HDEL', scope, all[i])
       else
         found[#found + 1] = {

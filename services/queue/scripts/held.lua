@@ -1,13 +1,12 @@
--- What live transfers hold of scopes with caps, for those who are about to begin one.
+-- What live transfers hold of scopes with caps, for those who are about to begin one. Begins with watch.lua.
 -- KEYS  hashes of scopes, as exchange.lua keeps them. Gives for each: transfers, sum of weights, files held, streams held.
-local clock = redis.call('TIME')
-local now_ms = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now_ms = store_time_ms()
 local told = {}
 for i = 1, #KEYS do
   local transfers, weights, files, streams = 0, 0, 0, 0
   for _, entry in ipairs(redis.call('HVALS', KEYS[i])) do
     local weight, held_files, held_streams, expires = string.match(entry, '^(%S+) %S+ %S+ (%S+) (%S+) (%S+)$')
-    if tonumber(expires) > now_ms then
+    if not has_run_out(tonumber(expires), now_ms) then
       transfers = transfers + 1
       weights = weights + tonumber(weight)
       files = files + tonumber(held_files)
