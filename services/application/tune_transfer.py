@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from services.application.share_claims import fits, used, wanted, within
 from services.application.silence import TICK_S, silent_after_s
 from services.application.tuning_sessions import (
     UNLIMITED,
@@ -24,8 +25,6 @@ from services.application.tuning_sessions import (
     TransferKey,
 )
 from tradewind.errors import Conflict, InvalidValue
-from tradewind.parameters import Caps
-from tradewind.recommendation import ChunkPlan
 from tradewind.transfer import LinkKey
 from tradewind.tuning import Basis, Decision, Sample, TuningState, begin, resume, step
 from tradewind.wire.heartbeats import Heartbeat
@@ -42,9 +41,6 @@ ATTEMPTS = 4
 
 MAX_LIVE = 20_000
 """Transfers whose state a process keeps; a few kilobytes each."""
-
-GROWTH = 2
-"""Streams may double within a tick (the controller's trust region), so that much more than in use is claimed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +88,7 @@ class _Live:
 
     def grant(self, share: Share) -> None:
         if share != self.share:
-            self.share, self.basis = share, _within(self.opening.basis, share)
+            self.share, self.basis = share, within(self.opening.basis, share)
 
 
 NO_ROOM = "the caps of this path are in use by other transfers; ask again for a share"
@@ -140,7 +136,7 @@ class Tuner:
             self._live.move_to_end(key)
         if _runs_behind(sample, live.known):
             live.state = _resumed(live.opening.basis, sample)
-        elif sample.sequence <= live.known and live.share.granted:
+        elif _is_answered(sample, live.known, live.share):
             return _answer(live, live.state.decision)
         return await self._decide(key, live, _Told(beat, sample, body, weight), claims(live.opening.link))
 
@@ -179,9 +175,11 @@ class Tuner:
         sample = told.sample
         before = live.state
         for _ in range(ATTEMPTS):
+            waits = sample.sequence == 0 and not live.share.granted  # and asks for all that it would begin with
+            basis = live.opening.basis if waits else live.basis
             if sample.sequence == 0:
-                before = begin(live.basis)  # so also when a transfer asks again for its share
-            state, decision = step(live.basis, before, sample)
+                before = begin(basis)
+            state, decision = step(basis, before, sample)
             exchanged = await self._exchange(key, live, _tick(live, told, state, claims))
             match exchanged.outcome:
                 case Outcome.ENDED:
@@ -191,13 +189,13 @@ class Tuner:
                     before = self._adopted(live, sample, exchanged)
                     if _runs_behind(sample, before.sequence):
                         before = _resumed(live.opening.basis, sample)
-                    elif sample.sequence <= before.sequence and live.share.granted:
+                    elif _is_answered(sample, before.sequence, live.share):
                         return _answer(live, before.decision)
                     continue
             live.known, live.state = sample.sequence, state
             live.journalled = exchanged.journalled_sequence
             live.grant(exchanged.share)
-            if not live.share.granted or _fits(decision.chunks, live.share):
+            if not live.share.granted or fits(decision.chunks, live.share):
                 break
         return _answer(live, decision)
 
@@ -230,6 +228,11 @@ def _runs_behind(sample: Sample, known: int) -> bool:
     return 0 < sample.sequence < known - LATE_TICKS
 
 
+def _is_answered(sample: Sample, known: int, share: Share) -> bool:
+    """Whether a heartbeat has come before, or a later one has; who waits for a share begins again and again."""
+    return sample.sequence <= known and (share.granted or known > 0)
+
+
 def _resumed(basis: Basis, sample: Sample) -> TuningState:
     return replace(resume(basis, sample), sequence=sample.sequence - 1)
 
@@ -247,60 +250,13 @@ def _tick(live: _Live, told: _Told, state: TuningState, claims: tuple[Claim, ...
         heartbeat=told.body,
         decision=decision,
         claims=claims,
-        used=_used(told.beat),
-        wanted=_wanted(told.beat, state.decision, live.opening.basis.caps),
+        used=used(told.beat),
+        wanted=wanted(told.beat, state.decision, live.opening.basis.caps),
         weight=told.weight,
         silent_after_s=silent_after_s(sample.interval_s),
         tells_enquiry=told.beat.enquiry is not None,
         begun=live.begun,
     )
-
-
-def _within(basis: Basis, share: Share) -> Basis:
-    """The basis under the caps of its request and the share granted now."""
-    if share.concurrency is None and share.streams is None:
-        return basis
-    granted = Caps(concurrency=_at_least_one(share.concurrency), streams=_at_least_one(share.streams))
-    return replace(basis, caps=basis.caps.tightened_by(granted))
-
-
-def _at_least_one(share: int | None) -> int | None:
-    return None if share is None else max(share, 1)
-
-
-def _fits(chunks: tuple[ChunkPlan, ...], share: Share) -> bool:
-    files, streams = _total(chunks)
-    return files <= (share.concurrency or files) and streams <= (share.streams or streams)
-
-
-def _total(chunks: tuple[ChunkPlan, ...]) -> tuple[int, int]:
-    """Files and streams at once."""
-    return (
-        sum(chunk.parameters.concurrency or 1 for chunk in chunks),
-        sum(chunk.parameters.streams for chunk in chunks),
-    )
-
-
-def _used(beat: Heartbeat) -> tuple[int, int]:
-    """Files and streams in force; none before the first byte."""
-    if beat.sequence == 0:
-        return 0, 0
-    settings = [each.parameters for each in beat.chunks] or [beat.parameters]
-    return (
-        sum(each.concurrency or 1 for each in settings),
-        sum((each.concurrency or 1) * (each.parallelism or 1) for each in settings),
-    )
-
-
-def _wanted(beat: Heartbeat, decision: Decision, caps: Caps) -> tuple[int, int]:
-    """Files and streams that the transfer may come to use until its next heartbeat."""
-    files, streams = _total(decision.chunks)
-    if beat.sequence:
-        files, streams = min(GROWTH * files, max(beat.remaining_files, 1)), GROWTH * streams
-    files, streams = min(files, caps.concurrency or files), min(streams, caps.streams or streams)
-    if beat.wanted is None:
-        return files, streams
-    return max(files, beat.wanted.concurrency), max(streams, beat.wanted.streams)
 
 
 def _answer(live: _Live, decision: Decision) -> Answer:

@@ -129,15 +129,21 @@ def test_another_tenants_transfer_is_not_known(
         assert transfer.send(transfer.body(1, enquiry=None), client).status_code == 409
 
 
-def test_no_heartbeat_revives_an_ended_transfer(transfer: Transfer, learned: Tenant, redis_url: str) -> None:
-    transfer.beat(0)
+def end_session(tenant: Tenant, transfer: Transfer, redis_url: str) -> None:
+    """As the completion of a transfer does."""
 
     async def end() -> None:
         store = redis.asyncio.Redis.from_url(redis_url)
-        await RedisSessions(store).end(TransferKey(learned.id, UUID(transfer.id)))
+        await RedisSessions(store).end(TransferKey(tenant.id, UUID(transfer.id)))
         await store.aclose()
 
     asyncio.run(end())
+
+
+def test_no_heartbeat_revives_an_ended_transfer(transfer: Transfer, learned: Tenant, redis_url: str) -> None:
+    transfer.beat(0)
+
+    end_session(learned, transfer, redis_url)
     answer = transfer.send(transfer.body(1))
     assert answer.status_code == 409
     assert "over" in answer.json()["detail"]
@@ -241,6 +247,35 @@ def test_a_transfer_without_a_share_waits_and_is_told_why(limited: httpx.Client,
     assert told["granted"] is False
     assert told["next_heartbeat_s"] < 5
     assert "other transfers" in told["reason"]
+
+
+def test_who_has_waited_for_a_share_begins_as_it_would_have_at_once(
+    limited: httpx.Client, client: httpx.Client, learned: Tenant, redis_url: str
+) -> None:
+    first, second, third = Transfer(client), Transfer(client), Transfer(client)
+    cap(limited, scope="tenant", streams=streams_of(first.recommended))
+    first.beat(0)
+    assert second.beat(0)["granted"] is False
+    end_session(learned, first, redis_url)
+    waited = second.beat(0)
+    end_session(learned, second, redis_url)
+    assert third.beat(0)["chunks"] == waited["chunks"]
+    assert streams_of(waited) == streams_of(first.recommended)
+
+
+def test_a_beginning_that_comes_again_frees_nothing_of_who_runs_without_a_share(
+    limited: httpx.Client, client: httpx.Client
+) -> None:
+    """Under a cap of one stream the first of two names is granted it, and the other goes on until it hears so."""
+    cap(limited, scope="tenant", streams=1)
+    early, late = sorted((Transfer(client), Transfer(client)), key=lambda each: each.id)
+    beginning = late.body(0)
+    late.send(beginning).raise_for_status()
+    late.beat(1)
+    assert early.beat(0)["granted"] is False
+    assert late.beat(2)["share"]["streams"] == 0
+    late.send(beginning).raise_for_status()
+    assert early.beat(0)["granted"] is False
 
 
 def test_what_a_user_has_set_is_claimed_and_cut_to_what_is_left(limited: httpx.Client, client: httpx.Client) -> None:
