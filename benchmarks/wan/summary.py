@@ -38,6 +38,7 @@ def result(row: Row) -> dict[str, Value]:
     line: dict[str, Value] = {"case": row["cell"]}
     line |= {name: each["throughput_bps"] / 1e6 for name, each in contenders.items()}
     line |= {f"{name} J/GB": each["modelled_j_per_gb"] for name, each in contenders.items() if name[:5] != "best "}
+    line["failed_runs"] = _failed(row)
     line["oracle_fraction"] = _bps(row, OURS) / oracle_bps(row)
     line["unseen_fraction"] = _bps(row, OURS_UNSEEN) / oracle_bps(row)
     line["vs_best_default"] = _bps(row, OURS) / best_default(row, "throughput_bps", max)
@@ -50,6 +51,7 @@ AT_MOST = {
     "energy_vs_wget_median": 0.3,
     "unseen_ticks_max": 12.0,
     "cells_missing": 0.0,
+    "failed_runs": 0.0,
 }
 AT_LEAST = {
     "oracle_fraction_median": 0.95,
@@ -84,6 +86,7 @@ def summary(rows: Sequence[Row]) -> dict[str, Value]:
         "oracle_fraction_median": statistics.median(fractions),
         "unseen_fraction_min": min(unseen),
         "unseen_fraction_median": statistics.median(unseen),
+        "failed_runs": sum(_failed(row) for row in rows),
         "unseen_ticks_max": max(row["contenders"][OURS_UNSEEN]["duration_s"] / TICK_S for row in rows),
         "vs_best_default_min": min(margins),
         "cells_above_best_default": sum(margin > 1 for margin in margins),
@@ -109,6 +112,12 @@ def missing(rows: Sequence[Row]) -> list[str]:
 def _not_measured(rows: Sequence[Row]) -> list[str]:
     measured = {row["cell"] for row in rows}
     return [cell.name for cell in ALL_CELLS if cell.name not in measured]
+
+
+def _failed(row: Row) -> int:
+    """Runs of ours that ended with an error, whatever they had moved by then; peers' cost them their figures alone."""
+    ours = (FASTEST, OURS, OURS_MIN_ENERGY, OURS_MIN_DYNAMIC, OURS_UNSEEN)
+    return sum(int(row["contenders"][name]["failed"]) for name in ours)
 
 
 def _bps(row: Row, contender: str) -> float:

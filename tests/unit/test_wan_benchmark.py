@@ -87,6 +87,7 @@ def a_cell(name: str, tuned_mbps: float, oracle_mbps: float, **defaults_mbps: fl
             "modelled_j_per_gb": j_per_gb,
             "dynamic_j_per_gb": j_per_gb,
             "duration_s": 30.0,
+            "failed": 0,
         }
 
     contenders = {peer.name: figures(defaults_mbps.get(peer.name, 10.0), 100.0) for peer in PEERS}
@@ -122,6 +123,13 @@ def test_the_summary_compares_with_the_oracle_and_the_best_default():
     assert "100M-60ms/video" in unmeasured
     assert "100M-60ms/html" not in unmeasured
     assert result(rows[0])["vs_best_default"] == pytest.approx(1.6)
+
+
+def test_a_run_of_ours_that_failed_is_counted_and_a_peers_is_not():
+    row = a_cell("50M-20ms/video", 45.0, 45.0)
+    row["contenders"]["tuned"]["failed"] = 2
+    row["contenders"]["rclone"]["failed"] = 1
+    assert summary([row])["failed_runs"] == 2
 
 
 def test_a_tool_without_a_byte_at_the_cut_has_no_ratio_and_breaks_nothing():
