@@ -46,6 +46,16 @@ def test_aria2_opens_more_streams_of_a_large_file_while_it_runs(drive, quick, tm
     assert report.result.bytes_moved == 24_000_000
 
 
+def test_aria2_opens_more_streams_of_files_that_wait(drive, slow, tmp_path):
+    (tmp_path / "list").write_text("".join(f"{slow.url}f{number:02}\n" for number in range(FILES)))
+    line = ("aria2c", "-q", "-d", tmp_path / "to", "-i", tmp_path / "list")
+    retuner = Retuner(whole(2, 4), counting(slow.port), until=2)
+    report = drive.run(drive.prepare(*line, service=recommending(2)), retuner)
+    assert retuner.changed
+    assert report.in_force == Parameters(concurrency=2, parallelism=4)
+    assert report.result.files_done == FILES
+
+
 def test_what_the_user_set_is_not_retuned(drive, slow, tmp_path):
     line = (
         "aria2c",

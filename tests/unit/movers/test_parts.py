@@ -1,15 +1,21 @@
 """Small parts: rounds, globs, remotes, logs that are read while they grow, tools by name."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tradewind.dataset import ChunkKind
 from tradewind.errors import InvalidValue
+from tradewind.parameters import Parameters
+from tradewind.recommendation import ChunkPlan
+from tradewind_agent.movers.aria2 import Aria2Run
 from tradewind_agent.movers.aria2_command import configuration_of, options_in
 from tradewind_agent.movers.command_line import Parsed
 from tradewind_agent.movers.known import known_movers, mover_named
+from tradewind_agent.movers.port import Tuning
 from tradewind_agent.movers.rclone_log import RcloneLog
 from tradewind_agent.movers.rclone_remotes import host_of
 from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
@@ -124,6 +130,54 @@ def test_who_wants_statistics_sees_them_as_often_as_asked(tmp_path):
     assert [json.loads(each)["stats"]["elapsedTime"] for each in told] == [3, 6]
     log.close()
     assert json.loads(told[-1])["stats"]["elapsedTime"] == 7
+
+
+def test_counts_that_nobody_can_have_moved_are_not_taken_in(tmp_path):
+    told = []
+    (tmp_path / "log").write_text(line(msg="x", stats={"bytes": 9e99, "transfers": 1, "errors": 0}))
+    log = RcloneLog(tmp_path / "log", told.append, as_json=False, stats_every_s=None)
+    log.read()
+    assert not log.seen
+    assert len(told) == 1
+
+
+class Refusing:
+    """An aria2c that takes all but one kind of change."""
+
+    def __init__(self, refused):
+        self.refused = refused
+
+    def call(self, method, *_):
+        return None if method == self.refused else "OK"
+
+    def call_each(self, method, calls):
+        return [self.call(method) for _ in calls]
+
+    def active(self):
+        return [{"gid": "1", "totalLength": "100000000", "completedLength": "0"}]
+
+    def waiting(self):
+        return []
+
+
+@pytest.mark.parametrize(
+    ("refused", "taken"),
+    [
+        ("changeGlobalOption", Parameters(concurrency=4, parallelism=4)),
+        ("changeOption", Parameters(concurrency=16, parallelism=1)),
+    ],
+)
+def test_only_what_aria2_has_taken_is_in_force(refused, taken, tmp_path):
+    task = SimpleNamespace(addresses=("http://host/one",))
+    run = Aria2Run(task, Tuning(parameters=Parameters(concurrency=4, parallelism=1)), tmp_path)
+    run._rpc = Refusing(refused)
+    wanted = [ChunkPlan(ChunkKind.WHOLE, None, Parameters(concurrency=16, parallelism=4))]
+    assert run.retune(wanted)
+    assert run.in_force == taken
+    assert not run.retune(wanted)  # asked for again, and refused again
+    run._rpc = Refusing(None)
+    assert run.retune(wanted)
+    assert run.in_force == wanted[0].parameters
 
 
 def test_a_configuration_of_aria2_is_found_where_aria2_looks(tmp_path):

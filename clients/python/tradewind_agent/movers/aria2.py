@@ -172,18 +172,15 @@ class Aria2Run:
 
     def retune(self, chunks: Sequence[ChunkPlan], /) -> bool:
         with self._retuning:
-            rpc, wanted = self._rpc, _within(whole_setting(chunks, self._fixed))
-            if rpc is None or wanted == self._parameters:
+            rpc, before = self._rpc, self._parameters
+            if rpc is None:
                 return False
-            changed = False
-            if wanted.concurrency != self._parameters.concurrency:
-                options = {"max-concurrent-downloads": str(wanted.concurrency)}
-                changed = rpc.call("changeGlobalOption", options) == "OK"
-            if wanted.parallelism != self._parameters.parallelism:
-                changed = self._change_streams(rpc, wanted.parallelism or 1) or changed
-            if changed:
-                self._parameters = wanted
-            return changed
+            wanted = _within(whole_setting(chunks, self._fixed))
+            if wanted.concurrency != before.concurrency and self._change_files(rpc, wanted.concurrency or 1):
+                self._parameters = replace(self._parameters, concurrency=wanted.concurrency)
+            if wanted.parallelism != before.parallelism and self._change_streams(rpc, wanted.parallelism or 1):
+                self._parameters = replace(self._parameters, parallelism=wanted.parallelism)
+            return self._parameters != before
 
     def result(self) -> Result | None:
         if not self._answered:
@@ -195,6 +192,9 @@ class Aria2Run:
             files_failed=states.count("error"),
         )
 
+    def _change_files(self, rpc: Aria2Rpc, files: int) -> bool:
+        return bool(rpc.call("changeGlobalOption", {"max-concurrent-downloads": str(files)}) == "OK")
+
     def _change_streams(self, rpc: Aria2Rpc, streams: int) -> bool:
         options = dict.fromkeys(_STREAMS, str(streams))
         worth = [
@@ -202,8 +202,7 @@ class Aria2Run:
             for row in rpc.active()
             if int(row["totalLength"]) - int(row["completedLength"]) > _WORTH_RESTARTING_BYTES
         ]
-        answers = [rpc.call("changeOption", row["gid"], options) for row in (*worth, *rpc.waiting())]
-        return "OK" in answers
+        return "OK" in rpc.call_each("changeOption", [(row["gid"], options) for row in (*worth, *rpc.waiting())])
 
 
 def _by_hand(given: Parsed) -> Parameters:

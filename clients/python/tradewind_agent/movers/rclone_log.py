@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tradewind.errors import InvalidValue
+from tradewind.wire.base import BIGINT_MAX
 from tradewind_agent.importers.fields import number
 from tradewind_agent.importers.json_messages import message_of, object_at, text_at
 from tradewind_agent.movers.port import Result
@@ -71,4 +72,7 @@ class RcloneLog:
 
 
 def _count(stats: Mapping[str, object], key: str) -> int:
-    return max(int(number(key, text_at(stats, key) or "0")), 0)
+    counted = number(key, text_at(stats, key) or "0")
+    if counted > BIGINT_MAX:
+        raise InvalidValue(key, "no tool has moved so much")
+    return max(int(counted), 0)
