@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -23,9 +24,12 @@ from benchmarks.facts.finding import (
     recovered,
 )
 from benchmarks.facts.forms import FORMS
+from benchmarks.facts.grounds import FRANKFURT, SYDNEY, run_of
 from benchmarks.facts.measuring import Bench
 from benchmarks.facts.pages import PAGE, page_of
 from benchmarks.facts.printed import closest, printed, readings_of_bytes
+from benchmarks.facts.transfers import NothingMoved
+from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.wan.runs import RunLog
 from tradewind.errors import InvalidValue
 
@@ -49,6 +53,20 @@ class Lacking(Steady):
 
     def measured(self, _yard):
         raise InvalidValue("kernel", "has no BTF")
+
+
+@contextmanager
+def failing_at_two_files(path, _files, _yard, _cut_s):
+    """A path on which two files at once are one too many; none at all to Frankfurt."""
+    if path == FRANKFURT:
+        raise EmulationBroke("no server")
+
+    def made(run):
+        if run.setting.concurrency == 2:
+            raise NothingMoved("moved 0 bytes")
+        return {"duration_s": 1.0, "bytes_done": 125_000, "disturbed": None}
+
+    yield made
 
 
 FINE, WRONG = computed("a model's", 2.0, 2.0), computed("a model's", 2.0, 3.0)
@@ -176,3 +194,20 @@ def test_a_trial_that_lacks_something_here_leaves_the_others_be(tmp_path, capsys
     bench.measure([lacking, steady])
     assert list(bench.rows([lacking, steady])) == [steady]
     assert "a trial that lacks something: cannot be measured here: " in capsys.readouterr().err
+
+
+def test_a_run_that_fails_and_a_path_that_breaks_leave_the_others_be(tmp_path, capsys):
+    facts = {
+        "000-servers": claim({"EC2_Sydney": {"rtt_ms": 290}, "EC2_Frankfurt": {"rtt_ms": 115}}),
+        "000-fig3": claim({"3GB": {"to": 86}}),
+        "000-fig6": claim({"html_max_Mbps": {"Frankfurt": 55}}),
+        **{id_: claim({}) for id_ in ("002-fig2", "002-fig3")},
+    }
+    log = RunLog(tmp_path / "rows")
+    bench = Bench(facts=facts, log=log, folder=tmp_path, cut_s=1.0, ground=failing_at_two_files)
+    runs = [run_of(path, "000/html", cc=cc) for path in (FRANKFURT, SYDNEY) for cc in (1, 2, 4)]
+    bench.measure([*runs, trial := Steady()])
+    assert set(bench.rows([*runs, trial])) == {runs[3], runs[5], trial}
+    told = capsys.readouterr().err
+    assert "Sydney, 000/html, concurrency 2, parallelism 1, pipelining 1: cannot be measured here: moved 0" in told
+    assert "Frankfurt, 000/html: 3 runs cannot be made here: no server" in told
