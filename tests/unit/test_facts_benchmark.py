@@ -27,9 +27,11 @@ from benchmarks.facts.forms import FORMS
 from benchmarks.facts.grounds import FRANKFURT, SYDNEY, run_of
 from benchmarks.facts.measuring import Bench
 from benchmarks.facts.pages import PAGE, page_of
+from benchmarks.facts.peer_trial import figures_of
 from benchmarks.facts.printed import closest, printed, readings_of_bytes
 from benchmarks.facts.transfers import NothingMoved
 from benchmarks.testbed.errors import EmulationBroke
+from benchmarks.testbed.measured_run import MeasuredRun
 from benchmarks.wan.runs import RunLog
 from tradewind.errors import InvalidValue
 
@@ -211,3 +213,24 @@ def test_a_run_that_fails_and_a_path_that_breaks_leave_the_others_be(tmp_path, c
     told = capsys.readouterr().err
     assert "Sydney, 000/html, concurrency 2, parallelism 1, pipelining 1: cannot be measured here: moved 0" in told
     assert "Frankfurt, 000/html: 3 runs cannot be made here: no server" in told
+
+
+def ran(**words):
+    as_usual = {"duration_s": 2.0, "bytes_done": 10**6, "cpu_s": 0.1, "cut": False, "exit_code": 0}
+    nothing_else = {"path": None, "share": None}
+    return MeasuredRun(**as_usual | nothing_else | words)
+
+
+@pytest.mark.parametrize(
+    "failed", [{"bytes_done": 0}, {"bytes_done": 0, "cut": True, "exit_code": None}, {"exit_code": 1}]
+)
+def test_a_tool_that_moved_nothing_or_failed_has_no_figures_and_says_why(tmp_path, failed):
+    log = tmp_path / "log"
+    log.write_text("no such host", encoding="utf-8")
+    with pytest.raises(NothingMoved, match=r"rclone .*no such host"):
+        figures_of("rclone", ran(**failed), log)
+
+
+@pytest.mark.parametrize("fine", [{}, {"cut": True, "exit_code": None}])
+def test_a_tool_that_was_cut_stands_for_its_bytes(tmp_path, fine):
+    assert figures_of("rclone", ran(**fine), tmp_path / "none")["bps"] == 4e6
