@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.facts.catalogue import Facts
 from benchmarks.facts.form import Measurable, Rows, mbps
-from benchmarks.facts.grounds import Run, path_of
+from benchmarks.facts.grounds import SEED, Run, path_of
 from benchmarks.facts.transfers import Ground, on_testbed
 from benchmarks.facts.trial import SOURCES, Yard
 from benchmarks.report import ROOT
@@ -24,24 +24,13 @@ from benchmarks.wan.runs import Row, RunLog
 from tradewind.errors import TradewindError
 
 RECORDS = ROOT / "benchmarks" / "records" / "facts.ndjson"
-SEED = 1
-_SOURCES = {
-    **SOURCES,
-    "transfers": (
-        "clients/python/tradewind_agent/engine",
-        "clients/python/tradewind_agent/moving.py",
-        "benchmarks/testbed",
-        "benchmarks/facts/grounds.py",
-        "benchmarks/facts/transfers.py",
-    ),
-}
 _PAUSES_S = PAUSES_S[:2]
 
 
 @cache
 def _digests() -> Mapping[str, str]:
     """Of the sources as this process began with them."""
-    return digests(_SOURCES)
+    return digests(SOURCES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,8 @@ from benchmarks.facts.pages import PAGE, page_of
 from benchmarks.facts.peer_trial import figures_of
 from benchmarks.facts.printed import closest, printed, readings_of_bytes
 from benchmarks.facts.transfers import NothingMoved
+from benchmarks.facts.trial import SOURCES
+from benchmarks.report import ROOT
 from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.measured_run import MeasuredRun
 from benchmarks.wan.runs import RunLog
@@ -234,3 +236,24 @@ def test_a_tool_that_moved_nothing_or_failed_has_no_figures_and_says_why(tmp_pat
 @pytest.mark.parametrize("fine", [{}, {"cut": True, "exit_code": None}])
 def test_a_tool_that_was_cut_stands_for_its_bytes(tmp_path, fine):
     assert figures_of("rclone", ran(**fine), tmp_path / "none")["bps"] == 4e6
+
+
+@pytest.mark.parametrize(
+    ("sort", "part"),
+    [
+        ("pages", "clients/bpf/fld_tcp.bpf.c"),
+        ("pages", "clients/python/tradewind_agent/transport/installation.py"),
+        ("peers", "clients/python/tradewind_agent/planning.py"),
+        ("peers", "core/tradewind/cold_start.py"),
+        ("peers", "core/tradewind/selection.py"),
+        ("peers", "core/tradewind/tuning/controller.py"),
+        ("tuners", "benchmarks/tuning/history.py"),
+        ("tuners", "core/tradewind/learning/link.py"),
+        ("tuners", "core/tradewind/selection.py"),
+        *((sort, "clients/python/tradewind_agent/meters/cpu_model.py") for sort in SOURCES),
+        *((sort, "benchmarks/facts/grounds.py") for sort in SOURCES),
+    ],
+)
+def test_what_was_measured_counts_no_longer_than_what_it_measured(sort, part):
+    assert (ROOT / part).is_file()
+    assert any((ROOT / part).is_relative_to(ROOT / source) for source in SOURCES[sort])
