@@ -29,6 +29,7 @@ from benchmarks.facts.measuring import Bench
 from benchmarks.facts.pages import PAGE, page_of
 from benchmarks.facts.peer_trial import figures_of
 from benchmarks.facts.printed import closest, printed, readings_of_bytes
+from benchmarks.facts.summary import judged, what_is_missing
 from benchmarks.facts.transfers import NothingMoved
 from benchmarks.facts.trial import SOURCES
 from benchmarks.report import ROOT
@@ -257,3 +258,28 @@ def test_a_tool_that_was_cut_stands_for_its_bytes(tmp_path, fine):
 def test_what_was_measured_counts_no_longer_than_what_it_measured(sort, part):
     assert (ROOT / part).is_file()
     assert any((ROOT / part).is_relative_to(ROOT / source) for source in SOURCES[sort])
+
+
+RATE = measured("a rate", 10.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("results", "others", "code"),
+    [
+        ([Finding((RATE,))] * 20, [compared(FINE)], 0),
+        ([Finding((RATE,))] * 19, [compared(FINE)], 1),
+        ([Finding((RATE,))] * 20, [Finding(unmeasured=True)], 1),
+        ([Finding((FINE,))] * 20, [], 1),
+    ],
+)
+def test_all_claims_need_a_verdict_and_twenty_results_a_measurement(results, others, code, capsys):
+    told = [(claim({}), each) for each in results] + [(claim({}, kind="claim"), each) for each in others]
+    assert judged(told, quick=False) == code
+    assert ("MISSED" in capsys.readouterr().out) == bool(code)
+    assert judged(told, quick=True) == 0
+
+
+def test_what_is_not_measured_is_named_with_how_to_measure_it():
+    told = [(claim({}, id="000-fig2"), Finding((IMPOSSIBLE,), unmeasured=True)), (claim({}), compared(FINE))]
+    assert re.search(r"1 results \(000-fig2\); --measure", what_is_missing(told))
+    assert what_is_missing(told[1:]) == ""
