@@ -7,6 +7,7 @@ from benchmarks.facts import (
     agreements,
     algorithms,
     compression,
+    compression_advice,
     compression_tables,
     connections,
     greendataflow,
@@ -34,6 +35,7 @@ _MODULES = (
     http_sla,
     http_figures,
     compression,
+    compression_advice,
     compression_tables,
     connections,
 )

@@ -3,6 +3,7 @@
 from operator import itemgetter
 
 from benchmarks.facts.catalogue import Fact, Facts
+from benchmarks.facts.compression_advice import advised
 from benchmarks.facts.finding import By, Comparison, Finding, compared, computed, elsewhere, recomputed
 from benchmarks.facts.printed import printed
 
@@ -37,14 +38,17 @@ def uploads(fact: Fact, facts: Facts) -> Finding:
         *_headlines(fact),
         computed("codecs that are slower on the faster network", 0, falls, by=By.ARITHMETIC),
         computed("codecs faster than ratio times network", 0, over, by=By.ARITHMETIC),
+        *advised(fact, facts),
     )
 
 
-def downloads(fact: Fact, _facts: Facts) -> Finding:
+def downloads(fact: Fact, facts: Facts) -> Finding:
     rows = fact.values["rows"]
     falls = sum(printed(row[4]).high < printed(row[3]).low for row in rows)
     return compared(
-        *_headlines(fact), computed("codecs that are slower on the faster network", 0, falls, by=By.ARITHMETIC)
+        *_headlines(fact),
+        computed("codecs that are slower on the faster network", 0, falls, by=By.ARITHMETIC),
+        *advised(fact, facts),
     )
 
 
