@@ -15,6 +15,7 @@ from benchmarks.facts import (
     http_sla,
     mobile,
     mobile_figures,
+    page_sizes,
 )
 from benchmarks.facts.catalogue import Fact, Facts
 from benchmarks.facts.finding import Finding
@@ -38,6 +39,7 @@ _MODULES = (
     compression_advice,
     compression_tables,
     connections,
+    page_sizes,
 )
 
 
