@@ -5,11 +5,12 @@
 been made, on emulated paths with real TCP, and keeps each in ``benchmarks/records/facts.ndjson``; the next start goes
 on where one was interrupted. That takes about 70 minutes, and needs root, nginx, Chromium, rclone, GridFTP, and what
 `tradewind transport install` needs.
+
+It ends with 1 while claims are without a verdict or fewer than 20 results are measured, unless ``--quick`` is given.
 """
 
 import argparse
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -20,10 +21,11 @@ from pathlib import Path
 from benchmarks.command import told
 from benchmarks.facts.catalogue import Fact, read_facts
 from benchmarks.facts.checks import every_check, findings
-from benchmarks.facts.finding import Finding, Verdict
+from benchmarks.facts.finding import Finding
 from benchmarks.facts.forms import FORMS
 from benchmarks.facts.measuring import RECORDS, Bench
 from benchmarks.facts.pages import PAGE, page_of
+from benchmarks.facts.summary import judged, summary_of
 from benchmarks.precedence import precedence
 from benchmarks.report import ROOT, Value, arguments, write
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
@@ -57,12 +59,12 @@ def _run(options: argparse.Namespace) -> int:
         "facts",
         quick=options.quick,
         results=[_row(*each) for each in findings],
-        summary=_summary(findings),
+        summary=summary_of(findings),
         started_at=started_at,
     )
     if options.markdown:
         PAGE.write_text(page_of(findings, started_at), encoding="utf-8")
-    return 0
+    return judged(findings, quick=options.quick)
 
 
 def _findings(options: argparse.Namespace) -> Sequence[tuple[Fact, Finding]]:
@@ -84,20 +86,6 @@ def _row(fact: Fact, finding: Finding) -> dict[str, Value]:
         row |= {"compared": spoken.what, "paper": spoken.paper, "ours": spoken.ours, "deviation": spoken.deviation}
         row |= {"comparisons": len(finding.comparisons), "agree": sum(each.agrees for each in finding.comparisons)}
     return row | {"needs": finding.needs or None}
-
-
-def _summary(told: Sequence[tuple[Fact, Finding]]) -> dict[str, Value]:
-    counts = Counter(finding.verdict for _, finding in told)
-    return {
-        "claims": len(told),
-        "reproduced": counts[Verdict.REPRODUCED],
-        "errata": counts[Verdict.CONTRADICTED],
-        "differs": counts[Verdict.DIFFERS],
-        "not_reproducible": counts[Verdict.NOT_HERE],
-        "without_verdict": counts[Verdict.NOT_MEASURED],
-        "comparisons": sum(len(finding.comparisons) for _, finding in told),
-        "results_measured": sum(fact.kind == "result" and finding.is_measured for fact, finding in told),
-    }
 
 
 if __name__ == "__main__":

@@ -40,10 +40,22 @@ class Fact:
         ------
         InvalidValue : there is none, so that the file is another than this check was made for.
         """
-        found = re.search(re.escape(words) + r"\s*(\d+(?:\.\d+)?)", f"{self.statement} {self.note}")
+        return float(self._after(words, r"\d+(?:\.\d+)?", "number"))
+
+    def word_after(self, words: str) -> str:
+        """The word that follows these of the statement or the note.
+
+        Raises
+        ------
+        InvalidValue : there is none.
+        """
+        return self._after(words, r"\w+", "word")
+
+    def _after(self, words: str, pattern: str, what: str) -> str:
+        found = re.search(re.escape(words) + rf"\s*({pattern})", f"{self.statement} {self.note}")
         if found is None:
-            raise InvalidValue(self.id, f"says no number after {words!r}")
-        return float(found[1])
+            raise InvalidValue(self.id, f"says no {what} after {words!r}")
+        return found[1]
 
 
 Facts = Mapping[str, Fact]

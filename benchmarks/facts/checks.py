@@ -7,6 +7,7 @@ from benchmarks.facts import (
     agreements,
     algorithms,
     compression,
+    compression_advice,
     compression_tables,
     connections,
     greendataflow,
@@ -14,6 +15,7 @@ from benchmarks.facts import (
     http_sla,
     mobile,
     mobile_figures,
+    page_sizes,
 )
 from benchmarks.facts.catalogue import Fact, Facts
 from benchmarks.facts.finding import Finding
@@ -34,8 +36,10 @@ _MODULES = (
     http_sla,
     http_figures,
     compression,
+    compression_advice,
     compression_tables,
     connections,
+    page_sizes,
 )
 
 

@@ -3,10 +3,12 @@
 from operator import itemgetter
 
 from benchmarks.facts.catalogue import Fact, Facts
-from benchmarks.facts.finding import By, Comparison, Finding, compared, computed, elsewhere, recomputed
+from benchmarks.facts.compression_advice import advised
+from benchmarks.facts.finding import By, Comparison, Finding, compared, computed, elsewhere, property_of, recomputed
 from benchmarks.facts.printed import printed
 
 PHONES = "its phones and wireless network"
+CORES = "Krait 400"
 
 
 def _headlines(fact: Fact) -> list[Comparison]:
@@ -37,14 +39,17 @@ def uploads(fact: Fact, facts: Facts) -> Finding:
         *_headlines(fact),
         computed("codecs that are slower on the faster network", 0, falls, by=By.ARITHMETIC),
         computed("codecs faster than ratio times network", 0, over, by=By.ARITHMETIC),
+        *advised(fact, facts),
     )
 
 
-def downloads(fact: Fact, _facts: Facts) -> Finding:
+def downloads(fact: Fact, facts: Facts) -> Finding:
     rows = fact.values["rows"]
     falls = sum(printed(row[4]).high < printed(row[3]).low for row in rows)
     return compared(
-        *_headlines(fact), computed("codecs that are slower on the faster network", 0, falls, by=By.ARITHMETIC)
+        *_headlines(fact),
+        computed("codecs that are slower on the faster network", 0, falls, by=By.ARITHMETIC),
+        *advised(fact, facts),
     )
 
 
@@ -58,8 +63,20 @@ def start_up(fact: Fact, facts: Facts) -> Finding:
     )
 
 
-def platform(_fact: Fact, _facts: Facts) -> Finding:
-    return elsewhere(PHONES)
+CORES_OF = {"APQ8064": "Krait", "MSM8974": "Krait"}
+"""By the device trees of Linux: ``qcom-apq8064.dtsi`` and ``qcom-msm8974.dtsi`` say ``compatible = "qcom,krait"``."""
+
+
+def platform(fact: Fact, facts: Facts) -> Finding:
+    """The cores of its chips as Linux knows them, and their clock as the mobile paper has it for the same cores."""
+    told = []
+    for chip, cores in CORES_OF.items():
+        words = fact.statement.partition(chip)[2].partition(";")[0]
+        told.append(property_of(f"{chip}: its cores are those of the chip, {cores}", cores in words))
+    known = [row[4] for row in facts["000-table1"].values["rows"] if CORES in row[4]]
+    clock_ghz = float(known[0].partition(" GHz")[0].split()[-1])
+    told.append(computed(f"clock of a {CORES} in the mobile paper, GHz", fact.number_after(CORES), clock_ghz))
+    return elsewhere(PHONES, told)
 
 
 CHECKS = {

@@ -129,10 +129,6 @@ def of_its_pages(_fact: Fact, _facts: Facts) -> Finding:
     return elsewhere(PAGES)
 
 
-def sizes(_fact: Fact, _facts: Facts) -> Finding:
-    return elsewhere(f"{PAGES}; the page that is loaded here is made by these very two shares")
-
-
 def caches(fact: Fact, _facts: Facts) -> Finding:
     values = fact.values
     classes = {"hit": "HIT from squid", "miss": "MISS from squid", "foreign": "HIT from elsewhere", "none": ""}
@@ -281,7 +277,6 @@ CHECKS = {
     "004-fig1-bdp": filled_path,
     "004-fld": fld_tcp,
     "004-setup": setup,
-    "004-fig3": sizes,
     "004-fig4": caches,
     "004-fig5": page_classes,
     "004-nettime": net_transfer_time,

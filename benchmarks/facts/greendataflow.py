@@ -1,5 +1,6 @@
 """Claims of the GreenDataFlow paper (001): definitions, agreements, learning and tables."""
 
+import re
 from dataclasses import fields
 from math import ceil
 
@@ -19,6 +20,7 @@ from benchmarks.facts.finding import (
 from benchmarks.facts.printed import printed
 from tradewind.dataset import DataSet, kind_of
 from tradewind.energy import EnergyReading
+from tradewind.errors import InvalidValue
 from tradewind.flags import flags_of
 from tradewind.heuristics import parallelism
 from tradewind.learning.clustering import find_tiers
@@ -208,8 +210,19 @@ def rclone(fact: Fact, _facts: Facts) -> Finding:
     return compared(property_of("rclone's four are streams of one file", flag.parameter == "parallelism"))
 
 
-def labels(_fact: Fact, _facts: Facts) -> Finding:
-    return elsewhere("labels of a figure: nothing to compute")
+def labels(fact: Fact, _facts: Facts) -> Finding:
+    """Panels of medium files by their letters, a as 1: what the text says beside what the captions say."""
+    panels = re.search(r"\(([a-z])-([a-z])\).*\(([a-z])\)-\(([a-z])\)", fact.statement)
+    if panels is None:
+        raise InvalidValue(fact.id, "does not tell the panels of the text and of the captions")
+    first, last, first_captioned, last_captioned = (ord(letter) - ord("a") + 1 for letter in panels.groups())
+    return compared(
+        recomputed("first panel of medium files: text beside captions", first, first_captioned),
+        recomputed("last panel of medium files: text beside captions", last, last_captioned),
+        recomputed(
+            "panels of medium files: text beside captions", last - first + 1, last_captioned - first_captioned + 1
+        ),
+    )
 
 
 def violations(_fact: Fact, _facts: Facts) -> Finding:

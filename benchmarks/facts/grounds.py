@@ -16,6 +16,9 @@ from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.units import MBIT
 
+SEED = 1
+"""Of files, and of what the paths lose."""
+
 LOSS_RATE = 1e-5
 _SETUPS = {"Austin to Chicago": "Chicago 10 Gbps", "Frankfurt to Virginia": "Virginia 1 Gbps"}
 """The words of the setup after which a path's round trip stands, ms."""

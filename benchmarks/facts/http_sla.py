@@ -1,6 +1,7 @@
 """Claims of the HTTP-services paper (002): its data sets, rules and algorithms."""
 
 import random
+import re
 from math import ceil
 
 from benchmarks.facts.catalogue import Fact, Facts
@@ -16,8 +17,12 @@ from benchmarks.facts.finding import (
     recomputed,
     recovered,
 )
+from benchmarks.facts.grounds import CARRIED_MBPS, CHICAGO, VIRGINIA, path_of
 from benchmarks.facts.printed import closest, readings_of_bytes
-from tradewind.dataset import Chunk, ChunkKind, DataSet
+from benchmarks.testbed.peers import PEERS
+from tradewind.dataset import Chunk, ChunkKind, DataSet, kind_of
+from tradewind.errors import InvalidUnit
+from tradewind.flags import flags_of
 from tradewind.heuristics import (
     EFFICIENCY_STEP,
     bits_per_joule,
@@ -29,11 +34,17 @@ from tradewind.heuristics import (
     pipelining,
     throughput_per_joule,
 )
+from tradewind.parameters import Parameters
 from tradewind.path import Path
 from tradewind.power_model import CalibrationSample, FineModel, fit_cpu, fit_fine
-from tradewind.units import MBIT
+from tradewind.units import MBIT, parse_joules
 
 MB = 10**6
+ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII")
+SEVERAL = 8
+SETUPS = {CHICAGO: "Chicago", VIRGINIA: "Virginia"}
+"""What stands before the rate and the round trip of a path."""
+
 HOSTS = "its hosts and their power models"
 COMPONENT_OF = {"cpu": "cpu", "mem": "memory", "disk": "disk", "nic": "nic"}
 SEED = 17
@@ -41,12 +52,36 @@ SD_TOLERANCE = 0.1
 """Of a few files drawn evenly, as the paper's were or were not."""
 
 
-def quoted(_fact: Fact, _facts: Facts) -> Finding:
-    return elsewhere("statistics of others, quoted")
+def quoted(fact: Fact, _facts: Facts) -> Finding:
+    """Of what it quotes the unit alone is ours to judge: that of an energy is no power."""
+    told = []
+    if "terawatts of electricity" in fact.note:
+        told.append(
+            property_of("terawatts are an energy, as it consumes them in a year", _is_energy("1TW"), by=By.ARITHMETIC)
+        )
+        told.append(property_of("terawatt hours are one", _is_energy("1TWh"), by=By.ARITHMETIC))
+    return elsewhere("statistics of others, quoted; what devices between the ends take is none of our accounts", told)
 
 
-def outline(_fact: Fact, _facts: Facts) -> Finding:
-    return elsewhere("the paper's text about its own sections and labels: nothing to compute")
+def _is_energy(text: str) -> bool:
+    try:
+        return parse_joules(text) > 0
+    except InvalidUnit:
+        return False
+
+
+def outline(fact: Fact, _facts: Facts) -> Finding:
+    """Its data sets count as far as they are numbered, and its sixth section cannot be two."""
+    items = re.findall(r"\((i+)\)", fact.statement)
+    promised = ROMAN.index(fact.word_after("Section")) + 1
+    return compared(
+        computed("numbers of its data sets that stand for one each", len(items), len(set(items)), by=By.ARITHMETIC),
+        property_of(
+            f"section {promised} is what its outline promises, and no conclusion",
+            promised != fact.number_after("but section"),
+            by=By.ARITHMETIC,
+        ),
+    )
 
 
 def data_sets(fact: Fact, _facts: Facts) -> Finding:
@@ -91,7 +126,16 @@ def power_models(fact: Fact, _facts: Facts) -> Finding:
 
 
 def tools(_fact: Fact, _facts: Facts) -> Finding:
-    return elsewhere(f"{HOSTS}, and wget and curl of its time")
+    """Whether either opens several channels by what we ask it for; how much energy they took is of their time."""
+    wget = next(peer for peer in PEERS if peer.name == "wget")
+    asked = flags_of("curl", Parameters(concurrency=SEVERAL)).flags
+    return elsewhere(
+        f"{HOSTS}, and wget and curl of its time",
+        [
+            property_of("wget opens one channel", not wget.axes),
+            property_of("curl opens one channel", not any(str(SEVERAL) in flag.words for flag in asked)),
+        ],
+    )
 
 
 def rules(_fact: Fact, facts: Facts) -> Finding:
@@ -200,8 +244,22 @@ def flexible(_fact: Fact, _facts: Facts) -> Finding:
     )
 
 
-def setup(_fact: Fact, _facts: Facts) -> Finding:
-    return elsewhere("its hosts at Chameleon, AWS and DIDCLab")
+def setup(fact: Fact, facts: Facts) -> Finding:
+    """Its paths as they are emulated, and whether files of these sizes are both below and above what each holds."""
+    told = []
+    for name, words in SETUPS.items():
+        gbps, rtt_ms = fact.number_after(words), fact.number_after(f"{words} {fact.number_after(words):g} Gbps")
+        told.append(computed(f"{name}: round trip as emulated, ms", rtt_ms, 1e3 * path_of(name, facts).rtt_s))
+        bdp = _bdp_bytes(1e3 * gbps, rtt_ms)
+        kinds = [kind_of(1e3 * kb, bdp) for kb in fact.values["file_KB"]]
+        told.append(
+            property_of(
+                f"{name}: its smallest files are small there, its largest are not",
+                [kind is ChunkKind.SMALL for kind in kinds] == [True, False],
+            )
+        )
+    carried = f"a path of a gigabit a second and more is emulated with {CARRIED_MBPS:g} Mbit/s"
+    return elsewhere(f"its hosts at Chameleon, AWS and DIDCLab; {carried}", told)
 
 
 CHECKS = {

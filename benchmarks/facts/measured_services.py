@@ -6,7 +6,6 @@ geometric mean of the papers' 150 kB to 250 MB: MinE, which gives its channels t
 """
 
 from collections.abc import Iterator, Mapping
-from math import inf
 from statistics import fmean
 
 from benchmarks.facts.catalogue import Fact, Facts
@@ -140,13 +139,13 @@ def _rivals(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     yield measured(
         "our rate over globus-url-copy's at its defaults",
         fact.values["maxth_vs_guc"],
-        ours["bps"] / guc["bps"] if guc["bps"] else inf,
+        ours["bps"] / guc["bps"],
         relative=RATIO,
     )
     yield measured(
         "rclone's energy over that of ours for least energy",
         fact.values["minpow_vs_rclone_factor"],
-        (rclone["j_per_gb"] or inf) / frugal["j_per_gb"],
+        rclone["j_per_gb"] / frugal["j_per_gb"],
         relative=RATIO,
     )
     yield property_of("ours is faster than both", ours["bps"] > max(guc["bps"], rclone["bps"]), by=By.TESTBED)

@@ -13,10 +13,11 @@ from types import MappingProxyType
 
 from benchmarks.facts.catalogue import Facts
 from benchmarks.facts.grounds import PEERS_PATH, path_of, small_files
+from benchmarks.facts.transfers import require_moved
 from benchmarks.facts.trial import Yard
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import write_files
-from benchmarks.testbed.measured_run import measured_run
+from benchmarks.testbed.measured_run import MeasuredRun, measured_run
 from benchmarks.testbed.peers import DEFAULTS, PEERS, TRADEWIND, Job, Peer, environment
 from benchmarks.testbed.soundness import complaint
 from benchmarks.testbed.testbed import Testbed
@@ -72,12 +73,24 @@ def _origin(bed: Testbed, served: Path, peer: Peer) -> Iterator[str]:
 
 def _run(bed: Testbed, peer: Peer, url: str, work: Path, served: Path, *, ahead: bool) -> tuple[Row, str | None]:
     with tempfile.TemporaryDirectory(dir=work, prefix="run-") as name:
-        got, scratch = Path(name) / "got", Path(name) / "scratch"
+        got, scratch, log = Path(name) / "got", Path(name) / "scratch", Path(name) / "log"
         got.mkdir()
         scratch.mkdir()
         sizes = {each.name: each.stat().st_size for each in sorted(served.iterdir())}
         job = Job(url=url, sizes_bytes=sizes, destination=got, scratch=scratch)
         command = [*peer.command(job, DEFAULTS), *_OPTIONS.get(peer.name, ())]
-        ran = measured_run(bed, bed.clients[0], command, got, cut_s=CUT_S, environment=environment(scratch))
-    told = {"bps": ran.throughput_bps, "j_per_gb": ran.per_gb(ran.modelled_energy_j())}
+        surroundings = environment(scratch)
+        ran = measured_run(bed, bed.clients[0], command, got, cut_s=CUT_S, environment=surroundings, log=log)
+        told = figures_of(peer.name, ran, log)
     return told, complaint(ran.path, ran.share, rtt_s=bed.path.rtt_s, ahead=ahead and bed.link.is_ahead)
+
+
+def figures_of(name: str, ran: MeasuredRun, log: Path) -> Row:
+    """Rate and energy of a tool.
+
+    Raises
+    ------
+    NothingMoved : it failed, which says nothing of it beside others.
+    """
+    require_moved(name, ran, log)
+    return {"bps": ran.throughput_bps, "j_per_gb": ran.per_gb(ran.modelled_energy_j())}

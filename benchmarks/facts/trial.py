@@ -8,18 +8,39 @@ from typing import Protocol
 from benchmarks.facts.catalogue import Facts
 from benchmarks.wan.runs import Row
 
-_AGENT = "clients/python/tradewind_agent"
-_ALL = (f"{_AGENT}/engine", f"{_AGENT}/moving.py", "benchmarks/testbed")
+_AGENT, _CORE = "clients/python/tradewind_agent", "core/tradewind"
+_ALL = (
+    f"{_AGENT}/engine",
+    f"{_AGENT}/moving.py",
+    f"{_AGENT}/meters/cpu_model.py",
+    "benchmarks/testbed",
+    "benchmarks/processes.py",
+    "benchmarks/facts/grounds.py",
+)
+_CHOICE = (
+    *(f"{_CORE}/{name}.py" for name in ("cluster", "dataset", "heuristics", "load_effect", "prediction", "selection")),
+    f"{_CORE}/tuning",
+)
+"""What chooses from what is known, in an agent or a benchmark."""
 
 SOURCES: Mapping[str, tuple[str, ...]] = {
+    "transfers": (*_ALL, "benchmarks/facts/transfers.py"),
     "tuners": (
         *_ALL,
+        *_CHOICE,
+        f"{_CORE}/learning",
         "benchmarks/facts/tuner_trials.py",
-        *(f"benchmarks/tuning/{name}.py" for name in ("driver", "task", "transfers", "tuners")),
-        "core/tradewind/heuristics.py",
-        "core/tradewind/tuning",
+        *(f"benchmarks/tuning/{name}.py" for name in ("driver", "history", "task", "transfers", "tuners")),
+        "benchmarks/records/tuning-history.ndjson",
     ),
-    "peers": (*_ALL, "benchmarks/facts/peer_trial.py"),
+    "peers": (
+        *_ALL,
+        *_CHOICE,
+        *(f"{_CORE}/{name}.py" for name in ("cold_start", "prior", "sla_partitions")),
+        *(f"{_AGENT}/{name}.py" for name in ("copying", "copy_plan", "copy_tuning", "path_probe", "planning")),
+        f"{_AGENT}/tuning",
+        "benchmarks/facts/peer_trial.py",
+    ),
     "packing": (
         *_ALL,
         "benchmarks/facts/packing_trials.py",
@@ -27,17 +48,24 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
         "benchmarks/compression/files.py",
         f"{_AGENT}/compression",
         f"{_AGENT}/serve",
-        "core/tradewind/compression",
+        f"{_CORE}/compression",
+        "benchmarks/disturbance.py",
     ),
     "pages": (
         *_ALL,
         "benchmarks/facts/page_trials.py",
         "benchmarks/transport",
+        "benchmarks/disturbance.py",
         f"{_AGENT}/serve",
-        "core/tradewind/connections",
+        f"{_AGENT}/transport",
+        "clients/bpf",
+        f"{_CORE}/connections",
     ),
 }
-"""What a trial's figures depend on, by the sort of trial."""
+"""What the figures of single transfers, and of each sort of trial, depend on.
+
+Ours beside other tools plans and tunes by itself; its controller beside cross traffic does so from what was learned.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -23,9 +24,17 @@ from benchmarks.facts.finding import (
     recovered,
 )
 from benchmarks.facts.forms import FORMS
+from benchmarks.facts.grounds import FRANKFURT, SYDNEY, run_of
 from benchmarks.facts.measuring import Bench
 from benchmarks.facts.pages import PAGE, page_of
+from benchmarks.facts.peer_trial import figures_of
 from benchmarks.facts.printed import closest, printed, readings_of_bytes
+from benchmarks.facts.summary import judged, what_is_missing
+from benchmarks.facts.transfers import NothingMoved
+from benchmarks.facts.trial import SOURCES
+from benchmarks.report import ROOT
+from benchmarks.testbed.errors import EmulationBroke
+from benchmarks.testbed.measured_run import MeasuredRun
 from benchmarks.wan.runs import RunLog
 from tradewind.errors import InvalidValue
 
@@ -49,6 +58,20 @@ class Lacking(Steady):
 
     def measured(self, _yard):
         raise InvalidValue("kernel", "has no BTF")
+
+
+@contextmanager
+def failing_at_two_files(path, _files, _yard, _cut_s):
+    """A path on which two files at once are one too many; none at all to Frankfurt."""
+    if path == FRANKFURT:
+        raise EmulationBroke("no server")
+
+    def made(run):
+        if run.setting.concurrency == 2:
+            raise NothingMoved("moved 0 bytes")
+        return {"duration_s": 1.0, "bytes_done": 125_000, "disturbed": None}
+
+    yield made
 
 
 FINE, WRONG = computed("a model's", 2.0, 2.0), computed("a model's", 2.0, 3.0)
@@ -176,3 +199,87 @@ def test_a_trial_that_lacks_something_here_leaves_the_others_be(tmp_path, capsys
     bench.measure([lacking, steady])
     assert list(bench.rows([lacking, steady])) == [steady]
     assert "a trial that lacks something: cannot be measured here: " in capsys.readouterr().err
+
+
+def test_a_run_that_fails_and_a_path_that_breaks_leave_the_others_be(tmp_path, capsys):
+    facts = {
+        "000-servers": claim({"EC2_Sydney": {"rtt_ms": 290}, "EC2_Frankfurt": {"rtt_ms": 115}}),
+        "000-fig3": claim({"3GB": {"to": 86}}),
+        "000-fig6": claim({"html_max_Mbps": {"Frankfurt": 55}}),
+        **{id_: claim({}) for id_ in ("002-fig2", "002-fig3")},
+    }
+    log = RunLog(tmp_path / "rows")
+    bench = Bench(facts=facts, log=log, folder=tmp_path, cut_s=1.0, ground=failing_at_two_files)
+    runs = [run_of(path, "000/html", cc=cc) for path in (FRANKFURT, SYDNEY) for cc in (1, 2, 4)]
+    bench.measure([*runs, trial := Steady()])
+    assert set(bench.rows([*runs, trial])) == {runs[3], runs[5], trial}
+    told = capsys.readouterr().err
+    assert "Sydney, 000/html, concurrency 2, parallelism 1, pipelining 1: cannot be measured here: moved 0" in told
+    assert "Frankfurt, 000/html: 3 runs cannot be made here: no server" in told
+
+
+def ran(**words):
+    as_usual = {"duration_s": 2.0, "bytes_done": 10**6, "cpu_s": 0.1, "cut": False, "exit_code": 0}
+    nothing_else = {"path": None, "share": None}
+    return MeasuredRun(**as_usual | nothing_else | words)
+
+
+@pytest.mark.parametrize(
+    "failed", [{"bytes_done": 0}, {"bytes_done": 0, "cut": True, "exit_code": None}, {"exit_code": 1}]
+)
+def test_a_tool_that_moved_nothing_or_failed_has_no_figures_and_says_why(tmp_path, failed):
+    log = tmp_path / "log"
+    log.write_text("no such host", encoding="utf-8")
+    with pytest.raises(NothingMoved, match=r"rclone .*no such host"):
+        figures_of("rclone", ran(**failed), log)
+
+
+@pytest.mark.parametrize("fine", [{}, {"cut": True, "exit_code": None}])
+def test_a_tool_that_was_cut_stands_for_its_bytes(tmp_path, fine):
+    assert figures_of("rclone", ran(**fine), tmp_path / "none")["bps"] == 4e6
+
+
+@pytest.mark.parametrize(
+    ("sort", "part"),
+    [
+        ("pages", "clients/bpf/fld_tcp.bpf.c"),
+        ("pages", "clients/python/tradewind_agent/transport/installation.py"),
+        ("peers", "clients/python/tradewind_agent/planning.py"),
+        ("peers", "core/tradewind/cold_start.py"),
+        ("peers", "core/tradewind/selection.py"),
+        ("peers", "core/tradewind/tuning/controller.py"),
+        ("tuners", "benchmarks/tuning/history.py"),
+        ("tuners", "core/tradewind/learning/link.py"),
+        ("tuners", "core/tradewind/selection.py"),
+        *((sort, "clients/python/tradewind_agent/meters/cpu_model.py") for sort in SOURCES),
+        *((sort, "benchmarks/facts/grounds.py") for sort in SOURCES),
+    ],
+)
+def test_what_was_measured_counts_no_longer_than_what_it_measured(sort, part):
+    assert (ROOT / part).is_file()
+    assert any((ROOT / part).is_relative_to(ROOT / source) for source in SOURCES[sort])
+
+
+RATE = measured("a rate", 10.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("results", "others", "code"),
+    [
+        ([Finding((RATE,))] * 20, [compared(FINE)], 0),
+        ([Finding((RATE,))] * 19, [compared(FINE)], 1),
+        ([Finding((RATE,))] * 20, [Finding(unmeasured=True)], 1),
+        ([Finding((FINE,))] * 20, [], 1),
+    ],
+)
+def test_all_claims_need_a_verdict_and_twenty_results_a_measurement(results, others, code, capsys):
+    told = [(claim({}), each) for each in results] + [(claim({}, kind="claim"), each) for each in others]
+    assert judged(told, quick=False) == code
+    assert ("MISSED" in capsys.readouterr().out) == bool(code)
+    assert judged(told, quick=True) == 0
+
+
+def test_what_is_not_measured_is_named_with_how_to_measure_it():
+    told = [(claim({}, id="000-fig2"), Finding((IMPOSSIBLE,), unmeasured=True)), (claim({}), compared(FINE))]
+    assert re.search(r"1 results \(000-fig2\); --measure", what_is_missing(told))
+    assert what_is_missing(told[1:]) == ""

@@ -50,7 +50,7 @@ def decode_har(content: bytes) -> Har:
     if not content.strip():
         raise InvalidValue("har", "is empty")
     try:
-        document = from_json(content)
+        document = from_json(content, allow_inf_nan=False)  # no JSON (RFC 8259, section 6), though some write it
     except ValueError as wrong:
         if _HALF_A_CHARACTER not in str(wrong):
             raise InvalidValue("har", why_no_json(str(wrong))) from None
@@ -64,9 +64,13 @@ _HALF_A_CHARACTER = "hex escape"
 
 def _with_half_characters(content: bytes) -> Any:
     try:
-        return json.loads(content)
+        return json.loads(content, parse_constant=_no_number)
     except (ValueError, RecursionError) as wrong:
         raise InvalidValue("har", why_no_json(str(wrong))) from None
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number")
 
 
 def har_of_document(document: Any) -> Har:

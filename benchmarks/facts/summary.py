@@ -1,0 +1,46 @@
+"""All findings in a few numbers, and the bounds that these are judged by."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from benchmarks.facts.catalogue import Fact
+from benchmarks.facts.finding import Finding, Verdict
+from benchmarks.report import Value, judge
+
+Told = Sequence[tuple[Fact, Finding]]
+
+AT_MOST: Mapping[str, float] = MappingProxyType({"without_verdict": 0})
+AT_LEAST: Mapping[str, float] = MappingProxyType({"results_measured": 20})
+
+
+def summary_of(told: Told) -> dict[str, Value]:
+    counts = Counter(finding.verdict for _, finding in told)
+    return {
+        "claims": len(told),
+        "reproduced": counts[Verdict.REPRODUCED],
+        "errata": counts[Verdict.CONTRADICTED],
+        "differs": counts[Verdict.DIFFERS],
+        "not_reproducible": counts[Verdict.NOT_HERE],
+        "without_verdict": counts[Verdict.NOT_MEASURED],
+        "comparisons": sum(len(finding.comparisons) for _, finding in told),
+        "results_measured": sum(fact.kind == "result" and finding.is_measured for fact, finding in told),
+    }
+
+
+def what_is_missing(told: Told) -> str:
+    """Which results can be measured here and are not, and how to; empty if there are none."""
+    left = [fact.id for fact, finding in told if finding.unmeasured]
+    if not left:
+        return ""
+    return (
+        f"not measured yet, or not since what they measure changed: {len(left)} results ({', '.join(left)}); "
+        "--measure makes the transfers that are missing, --measure ID … those of some"
+    )
+
+
+def judged(told: Told, *, quick: bool) -> int:
+    """Tell what is missing and which bounds are missed: an exit code, that of a quick run always 0."""
+    if missing := what_is_missing(told):
+        print(f"\n{missing}")
+    return 0 if quick else judge(summary_of(told), AT_MOST, AT_LEAST)

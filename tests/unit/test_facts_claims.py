@@ -1,0 +1,115 @@
+"""Checks of single claims, on made values: what agrees, what contradicts, what is told apart."""
+
+import pytest
+
+from benchmarks.facts.catalogue import Fact
+from benchmarks.facts.compression import examples
+from benchmarks.facts.compression_advice import error_sign
+from benchmarks.facts.compression_tables import downloads, platform
+from benchmarks.facts.finding import Verdict
+from benchmarks.facts.greendataflow import labels
+from benchmarks.facts.http_sla import outline, quoted, setup, tools
+from benchmarks.facts.page_sizes import sizes
+from tradewind.errors import InvalidValue
+
+
+def claim(values=None, **words) -> Fact:
+    usual = {"id": "x-1", "paper": "003", "place": "p", "kind": "result", "statement": ""}
+    return Fact(**usual | words, values=values or {})
+
+
+def table(best: str) -> Fact:
+    """Two codecs of which gzip is as quick as the path carries, and xz packs better and slowly."""
+    rows = [["gzip", 1, 2.0, 1.0, 9.5], ["gzip", 6, 2.1, 1.05, 5.0], ["xz", 9, 4.0, 1.8, 2.0], ["raw", None, 1, 0.5, 5]]
+    if best == "raw":
+        rows = [[*row[:3], row[3] / 30, row[4] / 30] if row[0] != "raw" else row for row in rows]
+    headlines = [max(row[n] for row in rows) / rows[-1][n] for n in (3, 4)]
+    usual = [max(row[n] for row in rows) / rows[1][n] for n in (3, 4)]
+    return claim({"US_MB": 100.0, "rows": rows, "best_raw": headlines, "best_gzip6": usual}, id="003-table3")
+
+
+FACTS = {
+    "003-tsc": claim({"net_MBps": [0.5, 5.0], "T_SC_s": 0.0}),
+    "003-err-up": claim({"net5": {"xz": -40}}),
+    "003-table2": claim({"US_MB": 100.0, "rows": [["xz", 0, 12.9, 6.3, 9.8], ["raw", None, 1, 0.5, 5.0]]}),
+    "003-fig5": claim({"gzip1": [3.9, 6.2, 5.9], "net": 2.5}),
+    "003-fig6": claim({"gzip9": [6.19, 7.29, 7.16]}, statement="2.5 MB/s download"),
+}
+
+
+def told(finding, words):
+    return {each.what: each for each in finding.comparisons if words in each.what}
+
+
+def test_advice_is_compared_with_the_fastest_codec_of_each_network():
+    found = told(downloads(table("codecs"), FACTS), "our advice")
+    assert [(each.what.partition("(")[2], each.agrees) for each in found.values()] == [
+        ("xz -9)", True),
+        ("gzip -1)", True),
+    ]
+    [rate] = told(downloads(table("codecs"), FACTS), "rate of what we advise").values()
+    assert rate.agrees
+    assert rate.paper == 1.8
+
+
+def test_sending_raw_can_be_what_is_advised():
+    assert all(each.agrees for each in told(downloads(table("raw"), FACTS), "our advice").values())
+
+
+def test_an_error_below_zero_is_a_promise_of_more_than_was_measured():
+    assert error_sign(claim(), FACTS).verdict is Verdict.REPRODUCED
+    other_way = {**FACTS, "003-err-up": claim({"net5": {"xz": 40}})}
+    assert error_sign(claim(), other_way).verdict is Verdict.DIFFERS
+
+
+def test_an_example_is_estimated_by_the_equation_of_its_direction():
+    assert told(examples(FACTS["003-fig5"], FACTS), "by equation 20")
+    assert told(examples(FACTS["003-fig6"], FACTS), "by equation 22")
+
+
+def test_figures_whose_text_and_captions_name_other_panels_contradict_themselves():
+    named = "Text: 'Figure 2 (d-f) contain performance for medium files'; extracted captions label ({})-({}) as medium."
+    assert labels(claim(statement=named.format("a", "c")), {}).verdict is Verdict.CONTRADICTED
+    assert labels(claim(statement=named.format("d", "f")), {}).verdict is Verdict.REPRODUCED
+    with pytest.raises(InvalidValue, match="x-1"):
+        labels(claim(statement="no labels"), {})
+
+
+def test_a_power_where_an_energy_is_meant_is_told():
+    assert quoted(claim(note="and 'terawatts of electricity'"), {}).verdict is Verdict.CONTRADICTED
+    assert quoted(claim(), {}).verdict is Verdict.NOT_HERE
+
+
+def test_an_outline_counts_as_it_is_numbered():
+    said = "promises 'Section VI studies effect' but section {} is the conclusion; items numbered (i),({}),({})"
+    assert outline(claim(statement=said.format(6, "ii", "i")), {}).verdict is Verdict.CONTRADICTED
+    assert outline(claim(statement=said.format(7, "ii", "iii")), {}).verdict is Verdict.REPRODUCED
+
+
+def test_curl_opens_several_channels_and_wget_does_not():
+    assert [each.agrees for each in tools(claim(), {}).comparisons] == [True, False]
+
+
+def test_paths_of_the_set_up_are_those_that_are_emulated():
+    said = "Chameleon Austin->Chicago 10 Gbps {} ms; AWS Frankfurt-Virginia 1 Gbps 90 ms"
+    facts = {id_: claim() for id_ in ("000-servers", "000-fig6", "002-fig2", "002-fig3")}
+    facts["002-setup5"] = claim({"file_KB": [150, 250_000]}, statement=said.format(40))
+    assert all(each.agrees for each in setup(facts["002-setup5"], facts).comparisons)
+    other = claim({"file_KB": [150, 250]}, statement=said.format(50))
+    assert [each.agrees for each in setup(other, facts).comparisons] == [False, False, True, False]
+
+
+def test_the_cores_of_a_chip_are_those_that_linux_knows():
+    facts = {"000-table1": claim({"rows": [["", "", "", 21, "quad-core 2.5 GHz Krait 400"]]})}
+    said = "APQ8064 quad-core '{}'; 801 MSM8974AC quad Krait 400 2.5 GHz"
+    assert [each.agrees for each in platform(claim(statement=said.format("Cortex A15")), facts).comparisons] == [
+        False,
+        True,
+        True,
+    ]
+    assert platform(claim(statement=said.format("Krait")), facts).verdict is Verdict.NOT_HERE
+
+
+def test_our_pages_have_the_two_shares_of_the_connections_of_the_paper():
+    assert sizes(claim({"p85_B": 50_000, "p99_B": 500_000}), {}).verdict is Verdict.NOT_HERE
+    assert sizes(claim({"p70_B": 50_000}), {}).verdict is Verdict.DIFFERS
