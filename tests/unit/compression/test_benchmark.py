@@ -11,6 +11,7 @@ from benchmarks.compression import bounds
 from benchmarks.compression.judging import figures, without
 from benchmarks.compression.kept import Kept
 from benchmarks.compression.packing import Made, made
+from benchmarks.compression.slow_path import Turns
 from benchmarks.compression.ways import AUTO, RAW, Cell
 from benchmarks.wan.runs import RunLog
 from tradewind.compression.codecs import Codec, Setting
@@ -89,6 +90,16 @@ def test_regret_is_told_against_what_was_left_out_as_if_it_took_its_least_time()
 
 def test_a_transfer_that_is_quicker_than_its_bound_is_told() -> None:
     assert bounds.broken({ZSTD: 0.4, GZIP: 0.7, XZ: 1.0}, {RAW: 2.0, str(ZSTD): 0.5, str(GZIP): 0.6}) == 1
+
+
+def test_a_path_makes_up_for_being_served_late_but_not_for_having_been_idle() -> None:
+    now_s = [0.0]
+    turns = Turns(1e6, lambda: now_s[0])
+    assert turns.take(50_000, gap_s=0.0) == pytest.approx(0.05)
+    now_s[0] = 0.06  # ten milliseconds too late
+    assert turns.take(50_000, gap_s=0.0) == pytest.approx(0.04)
+    now_s[0] = 10.0
+    assert turns.take(10_000, gap_s=9.9) == pytest.approx(0.01)
 
 
 def test_what_a_setting_makes_of_a_file_is_that_of_the_stream_which_is_sent(tmp_path: Path) -> None:
