@@ -3,10 +3,11 @@
 All connections share the rate, a direction each.
 """
 
+import math
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 PIECE_BYTES = 16 * 1024
@@ -14,6 +15,10 @@ BUFFER_BYTES = 64 * 1024
 """Of each socket, so that a sender soon feels the path."""
 
 LONGEST_BURST_S = 0.02
+"""That the path makes up for where it was served late."""
+
+LONGEST_GAP_S = 0.002
+"""Longer without a byte, the path was idle, and has nothing to make up for: else a probe would pass at once."""
 
 
 class SlowPath:
@@ -21,7 +26,7 @@ class SlowPath:
 
     def __init__(self, upstream: int, bytes_per_s: float) -> None:
         self._upstream = upstream
-        self._up, self._down = _Turns(bytes_per_s), _Turns(bytes_per_s)
+        self._up, self._down = Turns(bytes_per_s), Turns(bytes_per_s)
         self._listening = socket.socket()
         self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
         self._listening.bind(("127.0.0.1", 0))
@@ -48,29 +53,32 @@ class SlowPath:
                 threading.Thread(target=_carry, args=(turns, source, sink), daemon=True).start()
 
 
-class _Turns:
+class Turns:
     """When the path is free for the next bytes of one direction, whichever connection they are of."""
 
-    def __init__(self, bytes_per_s: float) -> None:
-        self._bytes_per_s = bytes_per_s
-        self._free_at_s = time.monotonic()
+    def __init__(self, bytes_per_s: float, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._bytes_per_s, self._clock_s = bytes_per_s, clock_s
+        self._free_at_s = clock_s()
         self._lock = threading.Lock()
 
-    def take(self, count: int) -> float:
-        """How long to wait until so many bytes have passed, s."""
+    def take(self, count: int, *, gap_s: float) -> float:
+        """How long to wait until so many bytes have passed, s; ``gap_s`` : for which they had been waited for."""
+        late_s = LONGEST_BURST_S if gap_s <= LONGEST_GAP_S else 0.0
         with self._lock:
-            now_s = time.monotonic()
-            self._free_at_s = max(self._free_at_s, now_s - LONGEST_BURST_S) + count / self._bytes_per_s
+            now_s = self._clock_s()
+            self._free_at_s = max(self._free_at_s, now_s - late_s) + count / self._bytes_per_s
             return self._free_at_s - now_s
 
 
-def _carry(turns: _Turns, source: socket.socket, sink: socket.socket) -> None:
+def _carry(turns: Turns, source: socket.socket, sink: socket.socket) -> None:
     with source:
         with suppress(OSError):
+            asked_s = -math.inf  # of a connection nothing was late before its first byte
             while data := source.recv(PIECE_BYTES):
-                if (wait_s := turns.take(len(data))) > 0:
+                if (wait_s := turns.take(len(data), gap_s=time.monotonic() - asked_s)) > 0:
                     time.sleep(wait_s)
                 sink.sendall(data)
+                asked_s = time.monotonic()
         with suppress(OSError):
             sink.shutdown(socket.SHUT_WR)
 

@@ -1,98 +1,156 @@
-"""The choice on real files and rate-limited sockets, up and down, against really transferring in every way."""
+"""The choice on real files and rate-limited sockets, up and down, against every candidate that could be the best."""
 
 import json
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
-from statistics import median
-from typing import Any
+from typing import NamedTuple
 
+from benchmarks.compression import bounds
 from benchmarks.compression.files import KINDS, content
+from benchmarks.compression.judging import GZIP_6, chosen, without
+from benchmarks.compression.kept import Kept
+from benchmarks.compression.packing import Made, made
 from benchmarks.compression.slow_path import slow_path
-from benchmarks.compression.ways import AUTO, RAW, Cell, transfer
-from tradewind.compression.advice import Question, advise
-from tradewind.compression.codecs import Codec, Setting, parse_setting
-from tradewind.compression.history import History
-from tradewind.compression.prior import packaged_history
-from tradewind_agent.compression.path import probed_line
+from benchmarks.compression.ways import AUTO, RAW, Cell, TransferFailed, transfer
+from benchmarks.wan.runs import Row
+from tradewind.compression.codecs import Setting, candidates, parse_setting
+from tradewind.compression.model import Line
+from tradewind_agent.compression.codecs import available_codecs
+from tradewind_agent.compression.path import probed_line, probed_line_from
 from tradewind_agent.compression.planning import case_of
-from tradewind_agent.compression.sampling import sample_file
+from tradewind_agent.compression.sampling import Sample, sample_file
 
-CANDIDATES = (
-    Setting(Codec.GZIP, 1),
-    Setting(Codec.GZIP, 6),
-    Setting(Codec.PIGZ, 6),
-    Setting(Codec.PBZIP2, 9),
-    Setting(Codec.XZ, 0),
-    Setting(Codec.XZ, 6),
-    Setting(Codec.ZSTD, 1),
-    Setting(Codec.ZSTD, 3),
-    Setting(Codec.ZSTD, 9),
-    Setting(Codec.LZ4, 1),
-    Setting(Codec.BROTLI, 4),
-)
-QUICK_CANDIDATES = (Setting(Codec.GZIP, 1), Setting(Codec.GZIP, 6), Setting(Codec.XZ, 0), Setting(Codec.ZSTD, 3))
-GZIP_6 = str(Setting(Codec.GZIP, 6))
+QUICK_SETTINGS = tuple(map(parse_setting, ("gzip:1", "gzip:6", "xz:0", "zstd:3", "lz4:1")))
 RATES_MB_PER_S, QUICK_RATES_MB_PER_S = (0.5, 2.0, 5.0, 20.0), (2.0, 20.0)
 SIZES_BYTES, QUICK_SIZES_BYTES = (12_000_000, 1_000_000), (4_000_000,)
-LARGE_BYTES = 10_000_000
 ROUNDS = 2
 """Transfers of each file in each way, the quicker of which counts: other work of the machine only ever slows."""
+
+CONTENDERS_AT_ONCE = 2
+"""Of a cell, until it is looked again who may yet be the best."""
 
 SEED = 101
 """Of the files; not that of those that the packaged measurements were made on."""
 
 
-def transferred(folder: Path, *, quick: bool, seed: int) -> list[Cell]:
-    """All cells. On each path files, directions and ways take turns in an order drawn by lot, anew each round."""
+class Looked(NamedTuple):
+    """A file, what a sample tells of it, and what each setting makes of it."""
+
+    content: str
+    file: Path
+    sample: Sample
+    made: Mapping[Setting, Made]
+
+
+def transferred(folder: Path, kept: Kept, *, quick: bool, seed: int) -> list[Cell]:
+    """All cells, each with transfers in all ways that could be the best.
+
+    On each path files, directions and ways take turns in an order drawn by lot.
+    """
+    shutil.rmtree(folder, ignore_errors=True)  # half a file of an interrupted run would be gone on with
     served = folder / "served"
-    served.mkdir(parents=True, exist_ok=True)
-    files = [file for size in (QUICK_SIZES_BYTES if quick else SIZES_BYTES) for file in _files(folder, served, size)]
-    ways = [RAW, AUTO, *map(str, QUICK_CANDIDATES if quick else CANDIDATES)]
-    lot, cells = Random(seed), list[Cell]()
+    served.mkdir(parents=True)
+    sizes = QUICK_SIZES_BYTES if quick else SIZES_BYTES
+    settings = QUICK_SETTINGS if quick else candidates(available_codecs())
+    files = [_looked(*named, settings, kept) for size in sizes for named in _files(folder, served, size)]
+    cells: list[Cell] = []
     with server(served) as port:
         for rate in QUICK_RATES_MB_PER_S if quick else RATES_MB_PER_S:
             with slow_path(port, 1e6 * rate) as url:
-                here = _cells(files, rate, url)
+                here = _cells(files, rate, url, kept)
                 cells += here
-                for number in range(ROUNDS):
-                    turns = [(cell, way) for cell in here for way in ways]
-                    lot.shuffle(turns)
-                    for cell, way in turns:
-                        transfer(cell, way, url=url, served=served, history=partial(without, cell, cells))
-                    print(f"{rate:g} MB/s, round {number + 1}: {len(turns)} transfers", file=sys.stderr, flush=True)
+                turns = Turns(cells=here, kept=kept, url=url, served=served, lot=Random(f"{seed} {rate}"))
+                turns.go({cell.name: [RAW, AUTO, GZIP_6, str(chosen(cell, here).best.setting or RAW)] for cell in here})
+                while wanted := {cell.name: ways for cell in here if (ways := _contenders(cell))}:
+                    turns.go(wanted)
     return cells
+
+
+def _contenders(cell: Cell) -> list[str]:
+    return list(map(str, bounds.contenders(cell.least_s(), cell.fixed_s, CONTENDERS_AT_ONCE)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turns:
+    """Transfers of cells over one path, in an order drawn by lot, anew each round."""
+
+    cells: Sequence[Cell]
+    kept: Kept
+    url: str
+    served: Path
+    lot: Random
+
+    def go(self, ways: Mapping[str, Sequence[str]]) -> None:
+        """Transfer each cell in the ways under its name."""
+        for number in range(1, ROUNDS + 1):
+            wanted = [(cell, way) for cell in self.cells for way in dict.fromkeys(ways.get(cell.name, ()))]
+            self.lot.shuffle(wanted)
+            for cell, way in wanted:
+                row = self.kept.moved(f"{cell.name} by {way}, {number} of {ROUNDS}", partial(self._transfer, cell, way))
+                cell.took_s[way] = min(row["took_s"], cell.took_s.get(way, row["took_s"]))
+            sys.stderr.write(f"{self.cells[0].mb_per_s:g} MB/s, round {number}: {len(wanted)} transfers\n")
+
+    def _transfer(self, cell: Cell, way: str) -> Row:
+        history = partial(without, cell, self.cells)
+        return {"took_s": transfer(cell, way, url=self.url, served=self.served, history=history)}
 
 
 def _files(folder: Path, served: Path, size_bytes: int) -> Iterator[tuple[str, Path]]:
     """One of each content, here and at the server."""
     for name in KINDS:
-        made = content(name, size_bytes, SEED)
+        data = content(name, size_bytes, SEED)
         for place in (folder, served):
-            (place / f"{name}-{size_bytes}").write_bytes(made)
+            (place / f"{name}-{size_bytes}").write_bytes(data)
         yield name, folder / f"{name}-{size_bytes}"
 
 
-def _cells(files: Sequence[tuple[str, Path]], mb_per_s: float, url: str) -> list[Cell]:
-    line = probed_line(url)
+def _looked(name: str, file: Path, settings: Sequence[Setting], kept: Kept) -> Looked:
+    row = kept.packed(f"{file.name} sampled", lambda: {"sample": sample_file(file).told()})
+    sample = Sample.read(row["sample"], file.stat().st_size)
+    if sample is None:
+        raise TransferFailed(f"{file.name}: a sample that makes no sense is kept: {row['sample']}")
+    found = {}
+    for each in settings:
+        found[each] = Made.read(kept.packed(f"{file.name} packed by {each}", partial(_made, file, each)))
+    return Looked(name, file, sample, found)
+
+
+def _made(file: Path, setting: Setting) -> Row:
+    return made(file, setting).row()
+
+
+def _cells(files: Sequence[Looked], mb_per_s: float, url: str, kept: Kept) -> list[Cell]:
+    large = max((each.file for each in files), key=lambda file: file.stat().st_size)
+    ways = {True: ("up", partial(probed_line, url)), False: ("down", partial(probed_line_from, f"{url}{large.name}"))}
+    lines = {
+        upload: kept.moved(f"probe {way} at {mb_per_s:g} MB/s", partial(_probed, probe))
+        for upload, (way, probe) in ways.items()
+    }
     return [
         Cell(
-            content=name,
-            file=file,
+            content=each.content,
+            file=each.file,
             upload=upload,
             mb_per_s=mb_per_s,
-            line=line,
-            case=case_of(sample),
-            sample=sample,
+            line=Line(line["rate_bps"], line["setup_s"]),
+            case=case_of(each.sample),
+            made=each.made,
         )
-        for name, file in files
-        for sample in (sample_file(file),)
-        for upload in (True, False)
+        for each in files
+        for upload, line in lines.items()
     ]
+
+
+def _probed(probe: Callable[[], Line]) -> Row:
+    line = probe()
+    return {"rate_bps": line.rate_bps, "setup_s": line.setup_s}
 
 
 @contextmanager
@@ -100,54 +158,9 @@ def server(root: Path) -> Iterator[int]:
     """A writable ``serve-files`` in a process of its own; its port."""
     command = [sys.executable, "-m", "tradewind_agent", "serve-files", str(root), "--port", "0", "--writable"]
     with subprocess.Popen([*command, "--no-meter", "--json"], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
+        if process.stdout is None or not (first := process.stdout.readline()):
+            raise TransferFailed("serve-files did not start")
         try:
-            yield json.loads(process.stdout.readline())["port"]
+            yield json.loads(first)["port"]
         finally:
             process.terminate()
-
-
-def without(cell: Cell, cells: Sequence[Cell]) -> History:
-    """What is known without the file and all that its maker made: the other contents, as packaged and as seen here."""
-    others = (seen for other in cells if other.content != cell.content for seen in other.seen.values())
-    return packaged_history(KINDS[cell.content]).extended(others)
-
-
-def figures(cells: Sequence[Cell]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """A row a cell, and the figures over all of them; each cell is judged by a history without its content."""
-    rows: list[dict[str, Any]] = []
-    errors: dict[bool, list[float]] = {True: [], False: []}
-    for cell in cells:
-        settings = [parse_setting(way) for way in cell.took_s if way not in (RAW, AUTO)]
-        advice = advise(Question(case=cell.case, line=cell.line, settings=settings), without(cell, cells))
-        off = [abs(option.duration_s / cell.took_s[str(option.setting or RAW)] - 1) for option in advice.options]
-        errors[cell.case.file_bytes >= LARGE_BYTES] += off
-        rows.append(_row(cell, str(advice.best.setting or RAW), median(off)))
-    regrets, of_auto = (sorted(row[name] for row in rows) for name in ("regret", "auto_regret"))
-    return rows, {
-        "model_error_median": median(errors[True]) if errors[True] else None,
-        "model_error_small_median": median(errors[False]) if errors[False] else None,
-        "choice_regret_median": median(regrets),
-        "choice_regret_p90": regrets[int(0.9 * len(regrets))],
-        "auto_regret_median": median(of_auto),
-        "auto_regret_p90": of_auto[int(0.9 * len(of_auto))],
-        "best_vs_gzip6": max(row["gzip6_s"] / row["chosen_s"] for row in rows),
-    }
-
-
-def _row(cell: Cell, chosen: str, model_error: float) -> dict[str, Any]:
-    fixed = {way: took_s for way, took_s in cell.took_s.items() if way != AUTO}
-    best = min(fixed, key=lambda way: fixed[way])
-    return {
-        "case": cell.name,
-        "chosen": chosen,
-        "best": best,
-        "raw_s": fixed[RAW],
-        "gzip6_s": fixed[GZIP_6],
-        "chosen_s": fixed[chosen],
-        "auto_s": cell.took_s[AUTO],
-        "best_s": fixed[best],
-        "regret": 1 - fixed[best] / fixed[chosen],
-        "auto_regret": 1 - fixed[best] / cell.took_s[AUTO],
-        "model_error": model_error,
-    }

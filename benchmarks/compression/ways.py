@@ -1,20 +1,24 @@
 """One file sent or fetched over a path in one of the ways that are compared: raw, packed by a codec, or by ``auto``."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.compression.bounds import least_s
+from benchmarks.compression.packing import Made
 from tradewind.compression.codecs import Setting, parse_setting
 from tradewind.compression.history import Case, History, Observation
-from tradewind.compression.model import Line, Speeds
+from tradewind.compression.model import Line
+from tradewind.errors import TradewindError
+from tradewind.transfer import Status
 from tradewind_agent.compression.choosing import choose
 from tradewind_agent.compression.copying import PackedCopy, copy_packed
 from tradewind_agent.compression.planning import Wish
-from tradewind_agent.compression.sampling import Sample, measured
-from tradewind_agent.compression.wishes import PackedOutcome
+from tradewind_agent.compression.report import PackedReport
 from tradewind_agent.copy_listing import Listing, list_files
 from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.copy_report import CopyReport
 from tradewind_agent.copying import prepare_listed, run
 from tradewind_agent.engine.options import EngineOptions
 
@@ -22,11 +26,15 @@ RAW, AUTO = "raw", "auto"
 OPTIONS = EngineOptions(durable=False)
 
 
+class TransferFailed(TradewindError):
+    """A transfer that was to be measured did not come to its end."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Cell:
     """One file on one path, one way.
 
-    ``took_s`` : of the quickest of its transfers in each way, by its name. ``seen`` : what settings made of the file.
+    ``made`` : what each setting makes of the file. ``took_s`` : of the quickest of its transfers in each way, by name.
     """
 
     content: str
@@ -35,9 +43,8 @@ class Cell:
     mb_per_s: float
     line: Line
     case: Case
-    sample: Sample
+    made: Mapping[Setting, Made]
     took_s: dict[str, float] = field(default_factory=dict)
-    seen: dict[Setting, Observation] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -48,14 +55,31 @@ class Cell:
         """What a user tells who knows the path."""
         return CopyOptions(bandwidth_bps=self.line.rate_bps, engine=OPTIONS)
 
+    @property
+    def fixed_s(self) -> dict[str, float]:
+        """Without ``auto``."""
+        return {way: took_s for way, took_s in self.took_s.items() if way != AUTO}
 
-def transfer(cell: Cell, way: str, *, url: str, served: Path, history: Callable[[], History]) -> None:
-    """Do it, check what came, remove it, and keep the time.
+    def least_s(self) -> dict[Setting, float]:
+        """What each setting takes at least."""
+        return {each: least_s(made, self.mb_per_s, self.case.cores) for each, made in self.made.items()}
+
+    def seen(self) -> list[Observation]:
+        """What agents would tell of the file, had they sent it in every way."""
+        return [made.seen(setting, self.case) for setting, made in self.made.items()]
+
+
+def transfer(cell: Cell, way: str, *, url: str, served: Path, history: Callable[[], History]) -> float:
+    """Do it, check what came, remove it; its duration, s.
 
     Parameters
     ----------
     url, served : of the server, which has all files, and the folder that it serves.
     history : that ``auto`` may know.
+
+    Raises
+    ------
+    TransferFailed
     """
     came = (served if cell.upload else cell.file.parent) / f"came-{cell.file.name}"
     source, destination = (
@@ -67,28 +91,25 @@ def transfer(cell: Cell, way: str, *, url: str, served: Path, history: Callable[
     elif way == RAW:
         took_s = _by_engine(listing, cell)
     else:
-        took_s = _packed(listing, cell, parse_setting(way))
-    assert came.stat().st_size == cell.file.stat().st_size, f"{cell.name} by {way}"
+        took_s = _took_s(cell, copy_packed(listing, Wish(parse_setting(way)), OPTIONS))
+    size = came.stat().st_size if came.exists() else 0
+    if size != cell.file.stat().st_size:
+        raise TransferFailed(f"{cell.name} by {way}: {size} bytes came of {cell.file.stat().st_size}")
     came.unlink()
-    cell.took_s[way] = min(took_s, cell.took_s.get(way, took_s))
+    return took_s
+
+
+def _took_s(cell: Cell, report: CopyReport | PackedReport) -> float:
+    cancelled = report.cancelled if isinstance(report, PackedReport) else report.status is Status.CANCELLED
+    if cancelled:
+        raise KeyboardInterrupt  # which copies take for a wish to end them alone
+    if not report.succeeded:
+        raise TransferFailed(f"{cell.name}: {report.failures}")
+    return report.duration_s
 
 
 def _by_engine(listing: Listing, cell: Cell) -> float:
-    report = run(prepare_listed(listing, options=cell.options))
-    assert report.succeeded, report.failures
-    return report.duration_s
-
-
-def _packed(listing: Listing, cell: Cell, setting: Setting) -> float:
-    outcomes: list[PackedOutcome] = []
-    report = copy_packed(listing, Wish(setting), OPTIONS, on_outcome=outcomes.append)
-    assert report.succeeded, report.failures
-    effort = outcomes[0].work.efforts.get(setting)
-    if effort is not None:
-        compress_bps = effort.compress_bps * cell.case.cores_for(setting)
-        speeds = Speeds(effort.ratio, compress_bps, measured(cell.sample.blocks, setting).decompress_bps)
-        cell.seen[setting] = Observation(case=cell.case, setting=setting, speeds=speeds)
-    return report.duration_s
+    return _took_s(cell, run(prepare_listed(listing, options=cell.options)))
 
 
 def _by_auto(listing: Listing, cell: Cell, history: History) -> float:
@@ -98,7 +119,5 @@ def _by_auto(listing: Listing, cell: Cell, history: History) -> float:
     looked_s = time.perf_counter() - begun_s
     if not chosen.advised:
         return looked_s + _by_engine(listing, cell)
-    copy = PackedCopy(listing, Wish(None), OPTIONS, advised=chosen.advised, line_bps=chosen.line_bps)
-    report = copy.run()
-    assert report.succeeded, report.failures
-    return looked_s + report.duration_s
+    report = PackedCopy(listing, Wish(None), OPTIONS, advised=chosen.advised, line_bps=chosen.line_bps).run()
+    return looked_s + _took_s(cell, report)

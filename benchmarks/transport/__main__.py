@@ -1,7 +1,9 @@
 """FLD_TCP beside CUBIC and Reno on real TCP: rounds on the wire, short flows and pages on LTE- and 3G-like paths.
 
-FLD_TCP is installed for the run where it is not, and removed afterwards. Needs what `tradewind transport install` and
-the testbed need: root, a kernel with BTF, clang and bpftool; and Chromium.
+FLD_TCP is installed for the run where it is not, and removed afterwards. What other programs disturbed is measured
+again after a pause, and counts for nothing where that does not help. Rows are kept in
+``var/bench/transport-runs.ndjson``: an interrupted benchmark goes on where it was. Needs what `tradewind transport
+install` and the testbed need: root, a kernel with BTF, clang and bpftool; and Chromium.
 """
 
 import argparse
@@ -15,8 +17,10 @@ from pathlib import Path
 
 from benchmarks.command import told
 from benchmarks.precedence import precedence
-from benchmarks.report import Value, arguments, judge, write
+from benchmarks.report import ROOT, Value, arguments, judge, write
+from benchmarks.sources import digest_of
 from benchmarks.testbed.permissions import require_permission
+from benchmarks.testbed.soundness import PAUSES_S
 from benchmarks.transport.cases import (
     CUBIC,
     ENGINE,
@@ -32,8 +36,10 @@ from benchmarks.transport.cases import (
     SIZES_BYTES,
 )
 from benchmarks.transport.engine import engine_copies
-from benchmarks.transport.measuring import Row, conditions, count_rounds, long_flow, short_flows
+from benchmarks.transport.measuring import conditions, count_rounds, long_flow, short_flows
 from benchmarks.transport.pages import load_pages, sizes_of_har, typical_sizes
+from benchmarks.transport.rows import DISTURBED, Row, Rows
+from benchmarks.wan.runs import RunLog
 from tradewind_agent.transport import installation
 from tradewind_agent.transport.parameters import Parameters
 
@@ -42,11 +48,13 @@ LONG_REPEATS, QUICK_LONG_REPEATS = 5, 3
 PAGE_REPEATS, QUICK_PAGE_REPEATS = 11, 1
 """The paper loaded each page 11 times (section 3)."""
 
+RUNS = ROOT / "var" / "bench" / "transport-runs.ndjson"
+
 WORTH_IT = 1.15
 """A gain by the model from which on it should show."""
 
 
-AT_MOST = {"fld_rounds_500kB": 4.0, "fld_long_flow_share": 1.25}
+AT_MOST = {"fld_rounds_500kB": 4.0, "fld_long_flow_share": 1.25, "rows_disturbed": 0}
 AT_LEAST = {
     "reno_rounds_500kB": 6.0,
     "fld_long_flow_share": 0.8,
@@ -62,17 +70,18 @@ def main(argv: Sequence[str]) -> int:
         "--case", nargs="+", help="only short flows of these", choices=[each.name for each in SHORT_FLOWS]
     )
     parser.add_argument("--har", type=Path, help="replay the sizes of its first page; else a page like the paper's")
-    return told("transport", partial(_run, parser.parse_args(argv)))
+    return told("transport", partial(_run, parser.parse_args(argv)), goes_on=True)
 
 
 def _run(options: argparse.Namespace) -> int:
     started_at = datetime.now(UTC)
     require_permission()
-    with fld_tcp_installed(), nullcontext() if options.quick else precedence():
-        rows = list(_rows(quick=options.quick, wanted=options.case))
+    with fld_tcp_installed(), nullcontext(False) if options.quick else precedence() as ahead:
+        known = Rows.of(RunLog(RUNS), ahead=ahead, pauses_s=() if options.quick else PAUSES_S)
+        rows = list(_rows(known, quick=options.quick, wanted=options.case))
         if options.case is None:
             sizes = typical_sizes(options.seed) if options.har is None else sizes_of_har(options.har.read_bytes())
-            rows += _pages(sizes, quick=options.quick, seed=options.seed)
+            rows += _pages(known, sizes, quick=options.quick, seed=options.seed)
     found = summary(rows)
     write("transport", quick=options.quick, results=rows, summary=found, started_at=started_at)
     return 0 if options.quick else judge(found, AT_MOST, AT_LEAST, whole=options.case is None)
@@ -90,45 +99,45 @@ def fld_tcp_installed() -> Iterator[None]:
         yield
 
 
-def _rows(*, quick: bool, wanted: Sequence[str] | None) -> Iterator[Row]:
+def _rows(known: Rows, *, quick: bool, wanted: Sequence[str] | None) -> Iterator[Row]:
     """What was measured, then the conditions of all of it."""
     repeats, long_repeats = (QUICK_REPEATS, QUICK_LONG_REPEATS) if quick else (REPEATS, LONG_REPEATS)
     sizes_bytes = QUICK_SIZES_BYTES if quick else SIZES_BYTES
     short = [case for case in SHORT_FLOWS if wanted is None or case.name in wanted]
     for case in short:
-        yield from map(_told, short_flows(case, sizes_bytes, repeats))
+        yield from short_flows(case, sizes_bytes, repeats, known)
     if wanted is None:
-        yield _told(long_flow(LONG_FLOW, QUICK_LONG_FLOW_BYTES if quick else LONG_FLOW_BYTES, long_repeats))
+        yield long_flow(LONG_FLOW, QUICK_LONG_FLOW_BYTES if quick else LONG_FLOW_BYTES, long_repeats, known)
         for counted in ROUNDS:
-            yield _told(count_rounds(counted, repeats))
+            yield count_rounds(counted, repeats, known)
     yield from map(conditions, short)
     if wanted is None:
         yield conditions(LONG_FLOW)
         yield from map(conditions, ROUNDS)
 
 
-def _pages(sizes_bytes: Sequence[int], *, quick: bool, seed: int) -> Iterator[Row]:
+def _pages(known: Rows, sizes_bytes: Sequence[int], *, quick: bool, seed: int) -> Iterator[Row]:
     repeats = QUICK_PAGE_REPEATS if quick else PAGE_REPEATS
     for case in PAGES:
-        yield _told(load_pages(case, sizes_bytes, repeats=repeats, seed=seed))
+        facts = (case.flows.path, case.flows.buffers, f"{repeats} repeats", seed, digest_of(*sizes_bytes))
+        attempt = partial(load_pages, case, sizes_bytes, repeats=repeats, seed=seed, ahead=known.ahead)
+        yield known.made(case.name, *facts, by=attempt)
     flows = QUICK_SIZES_BYTES if quick else SIZES_BYTES
     for ground in ENGINE[:1] if quick else ENGINE:
-        yield from map(_told, engine_copies(ground, flows, sizes_bytes, repeats=repeats, seed=seed))
-
-
-def _told(row: Row) -> Row:
-    figures = {name: f"{value:.3g}" for name, value in row.items() if isinstance(value, int | float)}
-    sys.stderr.write(f"  {row['case']}: {', '.join(f'{name} {value}' for name, value in figures.items())}\n")
-    return row
+        yield from engine_copies(ground, flows, sizes_bytes, repeats=repeats, seed=seed, rows=known)
 
 
 def summary(rows: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
-    """The figures to judge by; only those of what was measured.
+    """The figures to judge by; only those of what was measured while nothing disturbed it.
 
+    ``rows_disturbed`` : rows that other work of the machine spoiled each time, of which nothing is told but that.
     ``fld_vs_cubic_short_flows`` : median gain of the flows for which the model promises `WORTH_IT` or more.
     ``fld_model_fraction`` : least share of the model's gain, of all short flows.
     """
-    figures: dict[str, Value] = {}
+    if not rows:
+        return {}
+    every, rows = rows, [row for row in rows if not row.get(DISTURBED)]
+    figures: dict[str, Value] = {"rows_disturbed": len(every) - len(rows)}
     for row in rows:
         if row["case"] == ROUNDS[0].name and f"{FLD}_rounds" in row:
             names = {FLD: "fld_rounds_500kB", RENO: "reno_rounds_500kB", CUBIC: "cubic_rounds_500kB"}

@@ -10,19 +10,20 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from benchmarks.report import Value
+from benchmarks.sources import digest_of
 from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
 from benchmarks.testbed.peers import environment
+from benchmarks.testbed.testbed import Testbed
 from benchmarks.transport.arena import buffered_bed
 from benchmarks.transport.cases import CUBIC, FLD, ShortFlowsCase
 from benchmarks.transport.measuring import FILLING_S
 from benchmarks.transport.pages import FIRST_PORT, served, write_page
+from benchmarks.transport.rows import Row, Rows
 from tradewind.connections.advice import MOST_CONNECTIONS
-
-Row = dict[str, Value]
 
 
 class Copy(Protocol):
@@ -32,9 +33,15 @@ class Copy(Protocol):
 
 
 def engine_copies(
-    case: ShortFlowsCase, sizes_bytes: Sequence[int], page_bytes: Sequence[int], *, repeats: int, seed: int
+    case: ShortFlowsCase, sizes_bytes: Sequence[int], page_bytes: Sequence[int], *, repeats: int, seed: int, rows: Rows
 ) -> list[Row]:
     """A row a flow's size, and one of a page's files; medians of copies by turns."""
+    asked = {f"{size} bytes": (f"{number}/", 1, size) for number, size in enumerate(sizes_bytes)}
+    asked["page"] = ("page/", MOST_CONNECTIONS, sum(page_bytes))
+    common = (case.path, case.buffers, f"{case.background} beside", f"{repeats} repeats", seed, digest_of(*page_bytes))
+    names = {name: f"engine, {case.name}, {name}" for name in asked}
+    if all(rows.has(each, *common) for each in names.values()):
+        return [rows.made(each, *common, by=_never) for each in names.values()]
     with tempfile.TemporaryDirectory(prefix="tradewind-engine-") as scratch:
         root = Path(scratch) / "site"
         for number, sizes in enumerate([each] for each in sizes_bytes):
@@ -43,13 +50,19 @@ def engine_copies(
             (root / str(number) / "page.html").unlink()
         (root / "page").mkdir()
         write_page(root / "page", page_bytes, seed)
-        with _copies_over(case, root, Path(scratch)) as copy:
-            asked = {f"{size} bytes": (f"{number}/", 1, size) for number, size in enumerate(sizes_bytes)}
-            asked["page"] = ("page/", MOST_CONNECTIONS, sum(page_bytes))
-            return [
-                _row(f"engine, {case.name}, {name}", size, _by_turns(copy, folder, files_at_once, repeats))
-                for name, (folder, files_at_once, size) in asked.items()
-            ]
+        with _copies_over(case, root, Path(scratch)) as (copy, bed):
+
+            def attempt(name: str) -> Row:
+                folder, files_at_once, size = asked[name]
+                return rows.judged(
+                    bed, lambda: _row(names[name], size, _by_turns(copy, folder, files_at_once, repeats))
+                )
+
+            return [rows.made(names[name], *common, by=partial(attempt, name)) for name in asked]
+
+
+def _never() -> Row:
+    raise AssertionError("it was measured before")
 
 
 def _by_turns(copy: Copy, source: str, files_at_once: int, repeats: int) -> dict[str, float]:
@@ -71,8 +84,8 @@ def _row(name: str, size_bytes: int, seconds: dict[str, float]) -> Row:
 
 
 @contextmanager
-def _copies_over(case: ShortFlowsCase, root: Path, scratch: Path) -> Iterator[Copy]:
-    """A function that copies a folder of ``root`` over the case's path."""
+def _copies_over(case: ShortFlowsCase, root: Path, scratch: Path) -> Iterator[tuple[Copy, Testbed]]:
+    """A function that copies a folder of ``root`` over the case's path, and the testbed."""
     clients = 2 if case.background else 1
     with buffered_bed(case.path, case.buffers, clients=clients) as bed, ExitStack() as standing:
         ports = {control: port for port, control in enumerate((CUBIC, FLD), start=FIRST_PORT)}
@@ -92,4 +105,4 @@ def _copies_over(case: ShortFlowsCase, root: Path, scratch: Path) -> Iterator[Co
                 told = json.loads(bed.run(bed.clients[0], ["env", "-i", *home, *command]))
             return float(told["duration_s"])
 
-        yield copy
+        yield copy, bed

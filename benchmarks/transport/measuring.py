@@ -4,17 +4,17 @@ import statistics
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Self
 
-from benchmarks.report import Value
 from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.transport.arena import Answer, Arena, arena
 from benchmarks.transport.cases import CUBIC, FLD, RENO, RoundsCase, ShortFlowsCase
+from benchmarks.transport.rows import Row, Rows
 from benchmarks.transport.wire import rounds
 from tradewind.connections.rounds import FLD_TCP, FLD_THRESHOLD_BYTES, SEGMENT_BYTES, Sender, send
 from tradewind.path import Path
-
-Row = dict[str, Value]
 
 MTU_BYTES = 1500
 FILLING_S = 3.0
@@ -26,16 +26,24 @@ def conditions(case: RoundsCase | ShortFlowsCase) -> Row:
     return {"case": case.name, "conditions": f"{case.path}; {case.buffers}"}
 
 
-def count_rounds(case: RoundsCase, repeats: int) -> Row:
+def count_rounds(case: RoundsCase, repeats: int, rows: Rows) -> Row:
     """Rounds of a flow on the wire, the median of repeats, and the bytes of each round once."""
+
+    def attempt() -> Row:
+        with arena(case.path, (FLD, CUBIC, RENO), buffers=case.buffers) as ground:
+            return rows.judged(ground.bed, partial(_counted, case, ground, repeats))
+
+    return rows.made(*_facts(case), case.size_bytes, f"{repeats} repeats", by=attempt)
+
+
+def _counted(case: RoundsCase, ground: Arena, repeats: int) -> Row:
     controls = (FLD, CUBIC, RENO)
-    with arena(case.path, controls, buffers=case.buffers) as ground:
-        with ground.watched() as watch:
-            for control in controls * repeats:
-                ground.fetch(control, [case.size_bytes])
-        counted = {
-            control: [rounds(flow, case.path.rtt_s) for flow in ground.flows(watch, control)] for control in controls
-        }
+    with ground.watched() as watch:
+        for control in controls * repeats:
+            ground.fetch(control, [case.size_bytes])
+    counted = {
+        control: [rounds(flow, case.path.rtt_s) for flow in ground.flows(watch, control)] for control in controls
+    }
     row: Row = {"case": case.name}
     told: list[str] = []
     for control, flows in counted.items():
@@ -45,23 +53,44 @@ def count_rounds(case: RoundsCase, repeats: int) -> Row:
     return row | {"round_bytes": "; ".join(told)}
 
 
-def short_flows(case: ShortFlowsCase, sizes_bytes: Sequence[int], repeats: int) -> list[Row]:
+def short_flows(case: ShortFlowsCase, sizes_bytes: Sequence[int], repeats: int, rows: Rows) -> list[Row]:
     """Times of short flows by FLD_TCP and CUBIC, and what the round model says of them; a row a size."""
-    with _beside_others(case) as ground:
-        return [_row(case, size_bytes, *_by_turns(ground, [size_bytes], repeats)) for size_bytes in sizes_bytes]
+    facts = {size: (*_facts(case), f"{size} B", f"{repeats} repeats") for size in sizes_bytes}
+    found: list[Row] = []
+    with _Standing(case) as standing:
+        for size, of_size in facts.items():
+
+            def attempt(size: int = size) -> Row:
+                ground = standing.ground()
+                return rows.judged(ground.bed, lambda: _row(case, size, *_by_turns(ground, [size], repeats)))
+
+            found.append(rows.made(*of_size, by=attempt))
+    return found
 
 
-def long_flow(case: ShortFlowsCase, size_bytes: int, repeats: int) -> Row:
+def long_flow(case: ShortFlowsCase, size_bytes: int, repeats: int, rows: Rows) -> Row:
     """The rate beyond the threshold of a long flow beside a bulk one, FLD_TCP's against CUBIC's."""
-    with _beside_others(case) as ground:
+
+    def measured(ground: Arena) -> Row:
         seconds, _ = _by_turns(ground, [FLD_THRESHOLD_BYTES, size_bytes], repeats)
-    return {
-        "case": case.name,
-        "bytes": size_bytes,
-        "fld_s": seconds[FLD],
-        "cubic_s": seconds[CUBIC],
-        "share": seconds[CUBIC] / seconds[FLD],
-    }
+        return {
+            "case": case.name,
+            "bytes": size_bytes,
+            "fld_s": seconds[FLD],
+            "cubic_s": seconds[CUBIC],
+            "share": seconds[CUBIC] / seconds[FLD],
+        }
+
+    def attempt() -> Row:
+        with _beside_others(case) as ground:
+            return rows.judged(ground.bed, partial(measured, ground))
+
+    return rows.made(*_facts(case), f"{size_bytes} B", f"{repeats} repeats", by=attempt)
+
+
+def _facts(case: RoundsCase | ShortFlowsCase) -> tuple[object, ...]:
+    background = case.background if isinstance(case, ShortFlowsCase) else 0
+    return case.name, case.path, case.buffers, f"{background} beside"
 
 
 def model_gain(path: PathSpec, size_bytes: int, *, rtt_s: float, others: int) -> float:
@@ -75,6 +104,25 @@ def model_gain(path: PathSpec, size_bytes: int, *, rtt_s: float, others: int) ->
     payload_bps = path.rate_bps * SEGMENT_BYTES / MTU_BYTES / (1 + others)
     found = Path(bandwidth_bps=payload_bps, rtt_s=rtt_s)
     return send(size_bytes, Sender(), found).duration_s / send(size_bytes, Sender(growth=FLD_TCP), found).duration_s
+
+
+class _Standing:
+    """A ground that is set up once it is needed: not where all rows were measured before."""
+
+    def __init__(self, case: ShortFlowsCase) -> None:
+        self._case, self._open = case, ExitStack()
+        self._ground: Arena | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def ground(self) -> Arena:
+        if self._ground is None:
+            self._ground = self._open.enter_context(_beside_others(self._case))
+        return self._ground
 
 
 @contextmanager

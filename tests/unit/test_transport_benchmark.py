@@ -9,7 +9,9 @@ from benchmarks.transport.__main__ import summary
 from benchmarks.transport.cases import ROUNDS
 from benchmarks.transport.measuring import model_gain
 from benchmarks.transport.pages import sizes_of_har, typical_sizes, write_page
+from benchmarks.transport.rows import Rows
 from benchmarks.transport.wire import parse, rounds
+from benchmarks.wan.runs import RunLog
 from tests.unit.connections.hars import entry, har
 
 
@@ -45,7 +47,51 @@ def test_the_summary_judges_what_the_model_holds_possible_and_the_worst_of_all()
     assert figures["fld_model_fraction"] == pytest.approx(0.8)
     assert figures["fld_long_flow_share"] == pytest.approx(1.1)
     assert (figures["fld_rounds_500kB"], figures["reno_rounds_500kB"], figures["cubic_rounds_500kB"]) == (4, 6, 6)
+    assert figures["rows_disturbed"] == 0
     assert summary([]) == {}
+
+
+def test_a_row_that_other_programs_disturbed_counts_for_nothing_but_its_number():
+    sound = {"case": "LTE", "gain": 1.3, "model_gain": 1.2, "of_model": 1.1, "disturbed": None}
+    stalled = {**sound, "of_model": 0.2, "disturbed": "packets left up to 90 ms late"}
+    figures = summary([sound, stalled, {**stalled, "share": 3.0}])
+    assert figures["fld_model_fraction"] == pytest.approx(1.1)
+    assert "fld_long_flow_share" not in figures
+    assert figures["rows_disturbed"] == 2
+
+
+def attempts(*wrong):
+    """Each call measures once more, with what disturbed it."""
+    left = list(wrong)
+
+    def measure():
+        return {"case": "LTE", "gain": 10.0 - len(left), "disturbed": left.pop(0)}
+
+    return measure
+
+
+def rows_of(folder, slept=None):
+    sleep = ([] if slept is None else slept).append
+    return Rows(log=RunLog(folder / "runs.ndjson"), conditions="here", ahead=True, pauses_s=(5.0, 15.0), sleep=sleep)
+
+
+def test_a_disturbed_row_is_measured_again_after_a_pause(tmp_path):
+    slept = []
+    row = rows_of(tmp_path, slept).made("LTE", "50000 B", by=attempts("late", None))
+    assert (row["gain"], row["disturbed"], slept) == (9.0, None, [5.0])
+
+
+def test_a_row_that_stays_disturbed_says_so_and_is_measured_by_the_next_run(tmp_path):
+    assert rows_of(tmp_path).made("LTE", by=attempts("late", "late", "late"))["disturbed"] == "late"
+    assert rows_of(tmp_path).made("LTE", by=attempts(None))["disturbed"] is None
+
+
+def test_an_interrupted_run_goes_on_behind_what_it_has_measured(tmp_path):
+    first = rows_of(tmp_path).made("LTE", "50000 B", by=attempts(None))
+    again = rows_of(tmp_path)
+    assert again.has("LTE", "50000 B")
+    assert again.made("LTE", "50000 B", by=attempts()) == first  # nothing is measured
+    assert not again.has("LTE", "120000 B")
 
 
 def test_a_page_has_objects_as_large_as_the_papers_connections():

@@ -38,7 +38,7 @@ class Question:
     ``content`` : of the sampled file, where it was sampled.
     ``samples`` : what settings made of that sample. ``settings`` : that both ends can do.
     ``raw_bps`` : what files reach that are sent as they are, where they go another way than packed ones.
-    ``cpu_w``, ``network_w`` : power above idle while packing or unpacking, and while sending.
+    ``cpu_w``, ``network_w`` : power above idle of each core that packs or unpacks, and of the network while it sends.
     """
 
     case: Case
@@ -146,6 +146,7 @@ def _option(question: Question, setting: Setting, expected: Expected, mode: Mode
     )
     took_s = duration_s(mode, file_bytes, line, means)
     each = stages(file_bytes, line, means)
+    core_s = each.compress_s * question.case.cores_for(setting) + each.decompress_s
     return Option(
         mode=mode,
         setting=setting,
@@ -153,7 +154,7 @@ def _option(question: Question, setting: Setting, expected: Expected, mode: Mode
         ratio=means.ratio,
         duration_s=took_s,
         throughput_bps=Band(mean, low, high),
-        energy_j=question.cpu_w * (each.compress_s + each.decompress_s) + question.network_w * took_s,
+        energy_j=question.cpu_w * core_s + question.network_w * took_s,
         weight=expected.weight,
     )
 

@@ -79,8 +79,11 @@ class Window:
         return Window(self.window_bytes + (sender.growth.after(sent) - 1) * flight_bytes, sent)
 
     def at_rest(self, sender: Sender) -> "Window":
-        """After a pause longer than the retransmission timeout: it begins anew (RFC 5681, section 4.1)."""
-        return Window(min(self.window_bytes, sender.initial_window_bytes), self.sent_bytes)
+        """After a pause longer than the retransmission timeout: it begins anew (RFC 5681, section 4.1).
+
+        So does the count of what was sent: FLD_TCP takes what follows for a flow of its own; others count nothing.
+        """
+        return Window(min(self.window_bytes, sender.initial_window_bytes))
 
 
 @dataclass(frozen=True, slots=True)

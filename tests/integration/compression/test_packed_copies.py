@@ -164,6 +164,33 @@ def test_a_file_that_changes_while_it_is_packed_is_told_and_does_not_show(
     assert not (root / "growing.csv").exists()
 
 
+@pytest.mark.parametrize("changes", [1, 1000])
+def test_a_file_that_changes_while_it_is_downloaded_packed_is_whole_or_does_not_show(
+    server: Server, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: int
+) -> None:
+    source, sent, left = root / f"changing-{changes}.csv", PackedFile._sent, [changes]
+    source.write_bytes(PLAIN)
+
+    def changed(self: PackedFile, made: Any) -> Iterator[bytes]:
+        if left[0]:
+            left[0] -= 1
+            with source.open("r+b") as opened:
+                opened.write(b"%08d" % left[0])
+        return sent(self, made)
+
+    monkeypatch.setattr(PackedFile, "_sent", changed)
+    target = tmp_path / "came.csv"
+    report = copied(f"{server.url}{source.name}", str(target), "gzip:1")
+    assert leftovers(tmp_path) == []
+    if changes == 1:
+        assert report.succeeded, report.failures
+        assert target.read_bytes() == source.read_bytes()
+    else:
+        ((_, reason),) = report.failures
+        assert "the sender gave up: it changed while it was packed" in reason
+        assert not target.exists()
+
+
 class Cutting:
     """A server that closes each connection after some bytes of its answer, the first times."""
 

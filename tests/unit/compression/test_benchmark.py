@@ -1,37 +1,50 @@
-"""What the benchmark of compression lets the choice know, and what of it counts."""
+"""What the benchmark of compression lets the choice know, what it transfers, and what of it counts."""
 
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from benchmarks.compression.transfers import figures, without
+from benchmarks.compression import __main__ as benchmark
+from benchmarks.compression import bounds
+from benchmarks.compression.judging import figures, without
+from benchmarks.compression.kept import Kept
+from benchmarks.compression.packing import Made, made
+from benchmarks.compression.slow_path import Turns
 from benchmarks.compression.ways import AUTO, RAW, Cell
+from benchmarks.wan.runs import RunLog
 from tradewind.compression.codecs import Codec, Setting
-from tradewind.compression.content import Content, Kind
-from tradewind.compression.history import Case, Observation
+from tradewind.compression.content import Kind
+from tradewind.compression.history import Case
 from tradewind.compression.model import Line, Speeds
-from tradewind_agent.compression.sampling import Sample
 
-ZSTD, GZIP = Setting(Codec.ZSTD, 3), Setting(Codec.GZIP, 6)
+ZSTD, GZIP, XZ = Setting(Codec.ZSTD, 3), Setting(Codec.GZIP, 6), Setting(Codec.XZ, 9)
 PROBE = Speeds(4.0, 400e6, 1600e6)
 
 
+def packed(ratio: float, cpu_s: float = 0.01) -> Made:
+    return Made(
+        stream_bytes=round(4_000_000 / ratio),
+        ratio=ratio,
+        compress_bps=8e8,
+        decompress_bps=3e9,
+        pack_cpu_s=cpu_s,
+        unpack_cpu_s=0.01,
+    )
+
+
 def cell(content: str, mb_per_s: float, ratio: float) -> Cell:
-    case = Case(file_bytes=4_000_000, kind=Kind.TEXT, cpu_class="x86_64/a/2", probe=PROBE)
-    made = Cell(
+    return Cell(
         content=content,
         file=Path(content),
         upload=True,
         mb_per_s=mb_per_s,
         line=Line(8e6 * mb_per_s),
-        case=case,
-        sample=Sample(file_bytes=4_000_000, content=Content(Kind.TEXT, 4.0), probe=PROBE, cpu_class="x86_64/a/2"),
+        case=Case(file_bytes=4_000_000, kind=Kind.TEXT, cpu_class="x86_64/a/2", probe=PROBE),
+        made={ZSTD: packed(ratio), GZIP: packed(ratio), XZ: packed(2 * ratio, cpu_s=4.0)},
+        took_s={RAW: 2.0, AUTO: 0.6, str(ZSTD): 0.5, str(GZIP): 1.0},
     )
-    for setting in (ZSTD, GZIP):
-        made.seen[setting] = Observation(case=case, setting=setting, speeds=Speeds(ratio, 8e8, 3e9))
-    made.took_s = {RAW: 2.0, AUTO: 0.6, str(ZSTD): 0.5, str(GZIP): 1.0}
-    return made
 
 
 def test_a_choice_knows_nothing_of_its_own_content_at_any_rate_nor_of_what_its_maker_was_packaged_for() -> None:
@@ -45,8 +58,76 @@ def test_a_choice_knows_nothing_of_its_own_content_at_any_rate_nor_of_what_its_m
     assert told.speeds.ratio > 10 * known.speeds.ratio
 
 
+def judged(each: Cell) -> Cell:
+    """With all settings transferred that the choice may fall on."""
+    each.took_s |= {str(XZ): 1.8}
+    return each
+
+
 def test_regret_is_that_of_real_transfers_and_auto_is_judged_beside_the_fixed_ways() -> None:
-    (row,), summary = figures([cell("log", 2.0, 5.0)])
+    (row,), summary = figures([judged(cell("log", 2.0, 5.0))])
     assert (row["best"], row["best_s"]) == (str(ZSTD), 0.5)
     assert row["regret"] == pytest.approx(1 - 0.5 / row["chosen_s"])
     assert summary["auto_regret_median"] == pytest.approx(1 - 0.5 / 0.6)
+    assert (summary["settings_weighed"], summary["settings_ruled_out_share"], summary["bounds_broken"]) == (3, 0, 0)
+
+
+def test_a_setting_whose_slowest_stage_takes_longer_than_another_whole_transfer_is_ruled_out() -> None:
+    each = cell("log", 2.0, 5.0)
+    least = each.least_s()
+    assert least[XZ] == pytest.approx(bounds.TRUST * 4.0 / 2)  # two cores pack for 4 s
+    assert least[ZSTD] == pytest.approx(800_000 / 2e6 - 0.02)  # the stream takes its time on the path
+    assert bounds.contenders(least, {RAW: 2.0, str(GZIP): 1.0}, most=9) == [ZSTD]
+    assert bounds.contenders(least, {RAW: 2.0}, most=1) == [ZSTD]  # the most promising first
+    assert bounds.contenders(least, {RAW: 2.0, str(GZIP): 1.0, str(ZSTD): 0.5}, most=9) == []
+
+
+def test_regret_is_told_against_what_was_left_out_as_if_it_took_its_least_time() -> None:
+    least = {ZSTD: 0.4, GZIP: 0.496}
+    assert bounds.contenders(least, {RAW: 2.0, str(ZSTD): 0.5}, most=9) == []  # it could gain a hundredth at most
+    assert bounds.best_s(least, {RAW: 2.0, str(ZSTD): 0.5}) == 0.496
+
+
+def test_a_transfer_that_is_quicker_than_its_bound_is_told() -> None:
+    assert bounds.broken({ZSTD: 0.4, GZIP: 0.7, XZ: 1.0}, {RAW: 2.0, str(ZSTD): 0.5, str(GZIP): 0.6}) == 1
+
+
+def test_a_path_makes_up_for_being_served_late_but_not_for_having_been_idle() -> None:
+    now_s = [0.0]
+    turns = Turns(1e6, lambda: now_s[0])
+    assert turns.take(50_000, gap_s=0.0) == pytest.approx(0.05)
+    now_s[0] = 0.06  # ten milliseconds too late
+    assert turns.take(50_000, gap_s=0.0) == pytest.approx(0.04)
+    now_s[0] = 10.0
+    assert turns.take(10_000, gap_s=9.9) == pytest.approx(0.01)
+
+
+def test_what_a_setting_makes_of_a_file_is_that_of_the_stream_which_is_sent(tmp_path: Path) -> None:
+    (tmp_path / "digits").write_text("".join(Random(1).choices("0123456789", k=900_000)))
+    found = made(tmp_path / "digits", ZSTD)
+    assert 900_000 / found.ratio < found.stream_bytes < 900_000 / found.ratio + 1000  # with heads and the end
+    assert 2 < found.ratio < 2.5
+    assert found.pack_cpu_s > 0
+    assert Made.read({"key": "as it is kept", **found.row()}) == found
+
+
+def test_a_transfer_that_was_measured_is_not_made_again_until_its_conditions_change(tmp_path: Path) -> None:
+    made_of: list[str] = []
+
+    def measure() -> dict[str, float]:
+        made_of.append("a transfer")
+        return {"took_s": 1.5}
+
+    for _ in range(2):
+        kept = Kept.of(RunLog(tmp_path / "runs.ndjson"), quick=True)
+        assert kept.moved("log up by raw, 1 of 2", measure)["took_s"] == 1.5
+    assert len(made_of) == 1
+    Kept.of(RunLog(tmp_path / "runs.ndjson"), quick=False).moved("log up by raw, 1 of 2", measure)
+    assert len(made_of) == 2
+
+
+def test_a_run_in_full_without_measurements_of_other_machines_says_so_at_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert benchmark.main([]) == 2
+    assert "name a folder of squash tables with --data" in capsys.readouterr().err

@@ -67,6 +67,19 @@ def test_least_energy_may_be_another_codec_than_the_fastest() -> None:
     assert advise(question(4, cpu_w=60.0, objective=Objective.MIN_ENERGY), HISTORY).best.setting == ZSTD
 
 
+@pytest.mark.parametrize("cores", [1, 4, 64])
+def test_packing_takes_the_same_energy_on_any_number_of_cores(cores: int) -> None:
+    pigz, gzip = Setting(Codec.PIGZ, 6), Setting(Codec.GZIP, 6)
+    alone = "x86_64/a/1"
+    history = History.of([seen(pigz, 4.0, 300, cpu_class=alone), seen(gzip, 4.0, 300, cpu_class=alone)])
+    here = case(cpu_class=f"x86_64/a/{cores}")
+    asked = question(40, case=here, settings=(pigz, gzip), cpu_w=10.0, network_w=0.0, objective=Objective.MIN_ENERGY)
+    energies_j = {each.setting: each.energy_j for each in advise(asked, history).options}
+    packing_s, unpacking_s = 240e6 / 300e6, 240e6 / 1200e6
+    assert energies_j[pigz] == pytest.approx(10 * (packing_s + unpacking_s))
+    assert energies_j[gzip] == pytest.approx(energies_j[pigz])
+
+
 def test_a_machine_never_seen_is_judged_by_its_probe() -> None:
     slow = case(cpu_class="aarch64/b/4", probe=Speeds(4.0, 40e6, 160e6))
     expected = HISTORY.expected(XZ, slow)

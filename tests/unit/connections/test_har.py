@@ -1,6 +1,7 @@
 """Logs of browsers and tools, sound and broken, as page loads."""
 
 import json
+import tracemalloc
 from io import BytesIO
 from itertools import repeat
 
@@ -10,6 +11,7 @@ from tests.unit.connections.hars import BEGAN, entry, har
 from tradewind.connections.har import MOST_ENTRIES, Har, decode_har, page_loads
 from tradewind.connections.page_load import HttpVersion, LeftOut, PageLoad, WebObject
 from tradewind.errors import InvalidValue, TooLarge
+from tradewind.units import MIB
 from tradewind_agent.har_file import is_har, read_har
 
 
@@ -166,6 +168,41 @@ def test_a_log_on_disk_is_read_as_one_in_memory(tmp_path):
     assert streamed == decode_har(json.dumps(streamed.slim()).encode())
     assert streamed.tool == "Firefox"
     assert "secret" not in json.dumps(streamed.slim())
+
+
+class Stream:
+    """The bytes of ``pieces`` as a file that has them nowhere at once."""
+
+    def __init__(self, pieces):
+        self._pieces = pieces
+
+    def read(self, _most_bytes):
+        return next(self._pieces, b"")
+
+
+def test_a_log_of_200_mb_is_read_in_the_memory_of_one_response():
+    body_bytes, entries = MIB, 200
+    one = json.dumps(entry(size=body_bytes)).encode()
+    head, tail = json.dumps(har(entry())).encode().split(json.dumps([entry()]).encode())
+    begun, ended = one.split(b'"content": {', 1)
+    text = b"x" * (MIB // 4)
+
+    def pieces():
+        yield head + b"["
+        for number in range(entries):
+            yield (b"," if number else b"") + begun + b'"content": {"text": "'
+            yield from repeat(text, 4)
+            yield b'", ' + ended
+        yield b"]" + tail
+
+    tracemalloc.start()
+    try:
+        (made,) = page_loads(read_har(Stream(pieces())))
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(made.objects) == entries
+    assert most_bytes < 16 * MIB
 
 
 @pytest.mark.parametrize("read", [decode_har, lambda content: read_har(BytesIO(content))])

@@ -59,6 +59,13 @@ def test_a_window_goes_on_from_where_it_was():
     assert send(60_000, PAPER, WIDE, grown.at_rest(PAPER)).rounds == 3
 
 
+def test_after_a_rest_a_new_flow_is_counted_and_tripled_again():
+    rested = send(26_000_000, PAPER_FLD, WIDE).window.at_rest(PAPER_FLD)
+    assert rested == Window.of(PAPER_FLD)
+    assert send(500_000, PAPER_FLD, WIDE, rested).rounds == 4
+    assert send(500_000, PAPER, WIDE, send(26_000_000, PAPER, WIDE).window.at_rest(PAPER)).rounds == 6
+
+
 def plan(sender: Sender = PAPER, **more: object) -> Plan:
     return Plan(**{"multiplexed": False, "encrypted": False, "sender": sender} | more)
 

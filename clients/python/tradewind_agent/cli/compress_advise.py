@@ -22,10 +22,19 @@ def register(app: typer.Typer) -> None:
 
 @grouped
 def compress_advise(
-    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="File to be sent.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", exists=True, dir_okay=False, help="File to be sent, or one like those to be fetched."
+        ),
+    ],
     *,
     to: Annotated[
-        str | None, typer.Option("--to", metavar="URL", help="Server to probe, a writable serve-files.")
+        str | None, typer.Option("--to", metavar="URL", help="Server to probe the way to, a writable serve-files.")
+    ] = None,
+    come_from: Annotated[
+        str | None,
+        typer.Option("--from", metavar="URL", help="File on a server to probe the way from."),
     ] = None,
     bandwidth: options.Bandwidth = None,
     setup: Annotated[
@@ -39,14 +48,16 @@ def compress_advise(
     from tradewind.compression.model import Line
     from tradewind.units import parse_seconds
     from tradewind_agent.compression.asking import advice_on
-    from tradewind_agent.compression.path import probed_line
+    from tradewind_agent.compression.path import probed_line, probed_line_from
 
     terminal = Terminal(as_json)
     rate_bps = options.bandwidth_bps(bandwidth)
-    if (to is None) == (rate_bps is None):
-        raise typer.BadParameter("one of them is needed, to know the path", param_hint="--to or --bandwidth")
+    if sum(way is not None for way in (to, come_from, rate_bps)) != 1:
+        raise typer.BadParameter("one of them is needed, to know the path", param_hint="--to, --from or --bandwidth")
     if to is not None:
         line = probed_line(to)
+    elif come_from is not None:
+        line = probed_line_from(come_from)
     else:
         assert rate_bps is not None
         line = Line(rate_bps, options.read("--setup", parse_seconds, setup))

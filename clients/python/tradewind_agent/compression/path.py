@@ -1,4 +1,4 @@
-"""What a path costs any transfer and carries of a long one, found by sending files of three sizes."""
+"""What a path costs any transfer and carries of a long one, found by sending, or fetching, three sizes."""
 
 import os
 import time
@@ -8,41 +8,96 @@ from uuid import uuid4
 import httpx
 
 from tradewind.compression.model import Line
-from tradewind.compression.probe import Timed, fitted_line
+from tradewind.compression.probe import LEAST_SIZE_RATIO, Timed, fitted_line
 from tradewind.errors import InvalidValue
 from tradewind.units import KIB, MIB
 from tradewind_agent.errors import CopyFailed
 
 PROBE_SIZES_BYTES = (64 * KIB, 256 * KIB, MIB)
+LEAST_FETCHED_BYTES = 4 * KIB
+"""Smallest part of a small file; below, nothing but start-up is measured."""
+
 ROUNDS = 2
 _TIMEOUT_S = 120.0
 _WRONG_SUM = "0" * 64
-_DIGEST_DIFFERS = 422
+_PARTIAL, _DIGEST_DIFFERS = 206, 422
+_INSTEAD = "name the path by --bandwidth"
+
+Clock = Callable[[], float]
 
 
-def probed_line(url: str, clock_s: Callable[[], float] = time.perf_counter) -> Line:
-    """The path to a `serve-files`, from uploads of bytes that do not pack and are named by a wrong sum: none is kept.
+def probed_line(url: str, clock_s: Clock = time.perf_counter) -> Line:
+    """The way to a `serve-files`, from uploads of bytes that do not pack and are named by a wrong sum: none is kept.
 
     Raises
     ------
     CopyFailed : the server cannot be reached, is none of ours, takes no files, or the path is too uneven to tell.
     """
     name = f"{url.rstrip('/')}/.tradewind-probe-{uuid4().hex[:8]}"
-    timed = []
+
+    def sent(http: httpx.Client, size: int) -> Timed:
+        data = os.urandom(size)
+        begun_s = clock_s()
+        answer = http.put(name, content=data, headers={"Tradewind-Sha256": _WRONG_SUM})
+        took_s = clock_s() - begun_s
+        if answer.status_code != _DIGEST_DIFFERS:
+            raise CopyFailed(f"{url} takes no files ({answer.status_code}); {_INSTEAD}")
+        return Timed(size, took_s)
+
+    def sizes(http: httpx.Client) -> tuple[int, ...]:
+        if not http.options(url).headers.get("server", "").startswith("tradewind"):
+            raise CopyFailed(f"{url} is no serve-files, which alone takes probes; {_INSTEAD}")
+        return PROBE_SIZES_BYTES
+
+    return _fitted(url, sizes, sent)
+
+
+def probed_line_from(url: str, clock_s: Clock = time.perf_counter) -> Line:
+    """The way from any server that has ranges, from the beginnings of the file at ``url``, fetched as they are.
+
+    Raises
+    ------
+    CopyFailed : the server cannot be reached, has no ranges of it, it is too small, or the path is too uneven to tell.
+    """
+
+    def fetched(http: httpx.Client, size: int) -> Timed:
+        begun_s = clock_s()
+        answer = http.get(url, headers={"Range": f"bytes=0-{size - 1}"})
+        took_s = clock_s() - begun_s
+        if answer.status_code != _PARTIAL or len(answer.content) != size:
+            raise CopyFailed(f"{url} does not come in ranges ({answer.status_code}); {_INSTEAD}")
+        return Timed(size, took_s)
+
+    def sizes(http: httpx.Client) -> tuple[int, ...]:
+        with http.stream("GET", url, headers={"Range": "bytes=0-0"}) as answer:  # of others, the whole file would come
+            told = answer.headers.get("content-range", "").rpartition("/")[2]
+        if answer.status_code != _PARTIAL or not told.isdecimal():
+            raise CopyFailed(f"{url} does not come in ranges ({answer.status_code}); {_INSTEAD}")
+        return _sizes_of(url, int(told))
+
+    return _fitted(url, sizes, fetched)
+
+
+def _sizes_of(url: str, file_bytes: int) -> tuple[int, ...]:
+    """Those of a probe, smaller ones of a file that has not as many bytes."""
+    largest = min(PROBE_SIZES_BYTES[-1], file_bytes)
+    if largest < LEAST_SIZE_RATIO * LEAST_FETCHED_BYTES:
+        least = LEAST_SIZE_RATIO * LEAST_FETCHED_BYTES
+        raise CopyFailed(f"{url} has {file_bytes} bytes, a probe needs {least}; name a larger file, or {_INSTEAD}")
+    smallest = max(largest * PROBE_SIZES_BYTES[0] // PROBE_SIZES_BYTES[-1], LEAST_FETCHED_BYTES)
+    return smallest, round((smallest * largest) ** 0.5), largest
+
+
+def _fitted(
+    url: str, sizes: Callable[[httpx.Client], tuple[int, ...]], timed: Callable[[httpx.Client, int], Timed]
+) -> Line:
     try:
         # Each on a connection of its own: T.SC is what a transfer costs that begins with nothing.
-        with httpx.Client(timeout=_TIMEOUT_S, headers={"Connection": "close"}) as http:
-            if not http.options(url).headers.get("server", "").startswith("tradewind"):
-                raise CopyFailed(f"{url} is no serve-files, which alone takes probes; name the path by --bandwidth")
-            for size in PROBE_SIZES_BYTES * ROUNDS:
-                data = os.urandom(size)
-                begun_s = clock_s()
-                answer = http.put(name, content=data, headers={"Tradewind-Sha256": _WRONG_SUM})
-                timed.append(Timed(size, clock_s() - begun_s))
-                if answer.status_code != _DIGEST_DIFFERS:
-                    raise CopyFailed(f"{url} takes no files ({answer.status_code}); name the path by --bandwidth")
-        return fitted_line(timed).line
-    except httpx.HTTPError as failure:
-        raise CopyFailed(f"{url} cannot be probed: {failure}; name the path by --bandwidth") from None
+        headers = {"Connection": "close", "Accept-Encoding": "identity"}
+        with httpx.Client(timeout=_TIMEOUT_S, headers=headers) as http:
+            found = [timed(http, size) for size in sizes(http) * ROUNDS]
+        return fitted_line(found).line
+    except (httpx.HTTPError, httpx.InvalidURL) as failure:
+        raise CopyFailed(f"{url} cannot be probed: {failure}; {_INSTEAD}") from None
     except InvalidValue as uneven:
         raise CopyFailed(f"the path to {url} is too uneven for a probe ({uneven.reason}); use --bandwidth") from None

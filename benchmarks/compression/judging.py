@@ -1,0 +1,77 @@
+"""The choice of each cell, and what it lost against every candidate."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
+
+from benchmarks.compression import bounds
+from benchmarks.compression.files import KINDS
+from benchmarks.compression.ways import AUTO, RAW, Cell
+from tradewind.compression.advice import Advice, Question, advise
+from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.history import History
+from tradewind.compression.prior import packaged_history
+
+GZIP_6 = str(Setting(Codec.GZIP, 6))
+LARGE_BYTES = 10_000_000
+
+
+def without(cell: Cell, cells: Sequence[Cell]) -> History:
+    """What is known without the file and all that its maker made: the other contents, as packaged and as made here."""
+    others = {other.file.name: other for other in cells if other.content != cell.content}
+    return packaged_history(KINDS[cell.content]).extended(seen for other in others.values() for seen in other.seen())
+
+
+def chosen(cell: Cell, cells: Sequence[Cell]) -> Advice:
+    """Among all settings that both ends have."""
+    return advise(Question(case=cell.case, line=cell.line, settings=list(cell.made)), without(cell, cells))
+
+
+def figures(cells: Sequence[Cell]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """A row a cell, and the figures over all of them; each cell is judged by a history without its content.
+
+    ``model_error`` : of the ways that were transferred. ``auto_regret`` : of what `tradewind copy --compress auto`
+    does, which looks at the file and changes settings on the way.
+    """
+    rows: list[dict[str, Any]] = []
+    errors: dict[bool, list[float]] = {True: [], False: []}
+    for cell in cells:
+        advice = chosen(cell, cells)
+        promised = {str(option.setting or RAW): option.duration_s for option in advice.options}
+        off = [abs(promised[way] / took_s - 1) for way, took_s in cell.fixed_s.items() if way in promised]
+        errors[cell.case.file_bytes >= LARGE_BYTES] += off
+        rows.append(_row(cell, str(advice.best.setting or RAW), median(off)))
+    regrets, of_auto = (sorted(row[name] for row in rows) for name in ("regret", "auto_regret"))
+    return rows, {
+        "settings_weighed": len({setting for cell in cells for setting in cell.made}),
+        "settings_ruled_out_share": sum(row["ruled_out"] for row in rows) / sum(len(cell.made) for cell in cells),
+        "bounds_broken": sum(row["bounds_broken"] for row in rows),
+        "model_error_median": median(errors[True]) if errors[True] else None,
+        "model_error_small_median": median(errors[False]) if errors[False] else None,
+        "choice_regret_median": median(regrets),
+        "choice_regret_p90": regrets[int(0.9 * len(regrets))],
+        "auto_regret_median": median(of_auto),
+        "auto_regret_p90": of_auto[int(0.9 * len(of_auto))],
+        "best_vs_gzip6": max(row["gzip6_s"] / row["chosen_s"] for row in rows),
+    }
+
+
+def _row(cell: Cell, chosen: str, model_error: float) -> dict[str, Any]:
+    fixed_s, least_s = cell.fixed_s, cell.least_s()
+    best_s = bounds.best_s(least_s, fixed_s)
+    return {
+        "case": cell.name,
+        "chosen": chosen,
+        "best": min(fixed_s, key=lambda way: fixed_s[way]),
+        "raw_s": fixed_s[RAW],
+        "gzip6_s": fixed_s[GZIP_6],
+        "chosen_s": fixed_s[chosen],
+        "auto_s": cell.took_s[AUTO],
+        "best_s": best_s,
+        "regret": 1 - best_s / fixed_s[chosen],
+        "auto_regret": 1 - best_s / cell.took_s[AUTO],
+        "model_error": model_error,
+        "transferred": sum(str(each) in fixed_s for each in cell.made),
+        "ruled_out": sum(str(each) not in fixed_s for each in cell.made),
+        "bounds_broken": bounds.broken(least_s, fixed_s),
+    }

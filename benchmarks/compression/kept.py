@@ -1,0 +1,62 @@
+"""What was measured before, found again: a row each look at a file, packing and transfer, if nothing changed."""
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.sources import digests
+from benchmarks.wan.runs import Row, RunLog, hashes
+from tradewind_agent.compression.sampling import cpu_class
+
+_CORE, _AGENT = "core/tradewind/compression", "clients/python/tradewind_agent"
+_HERE = ("bounds", "files", "kept", "packing", "slow_path", "transfers", "ways")
+_PARTS: Mapping[str, Sequence[str]] = {
+    "packing": (
+        _CORE,
+        f"{_AGENT}/compression",
+        *(f"benchmarks/compression/{name}.py" for name in ("files", "packing")),
+    ),
+    "transfers": (
+        _CORE,
+        f"{_AGENT}/compression",
+        f"{_AGENT}/serve",
+        *(f"benchmarks/compression/{n}.py" for n in _HERE),
+    ),
+}
+"""What a figure depends on, beside the engine and its tuning (`benchmarks.wan.runs`) for what is transferred."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Rows by what they are of, on this machine and of these sources."""
+
+    log: RunLog
+    packing: str
+    transfers: str
+
+    @classmethod
+    def of(cls, log: RunLog, **conditions: object) -> "Kept":
+        """``conditions`` : of the whole run, without which no transfer can be compared with another."""
+        found, machine, told = digests(_PARTS), cpu_class(), json.dumps(conditions, sort_keys=True)
+        return cls(
+            log,
+            packing=f"{machine}; {found['packing']}",
+            transfers=f"{told}; {machine}; {found['transfers']}; {hashes()['controller']}",
+        )
+
+    def packed(self, what: str, measure: Callable[[], Row]) -> Row:
+        """Of a file alone, whatever it is sent over."""
+        return self._row(f"{what}; {self.packing}", what, measure)
+
+    def moved(self, what: str, measure: Callable[[], Row]) -> Row:
+        """Of something that went over a path."""
+        return self._row(f"{what}; {self.transfers}", what, measure)
+
+    def _row(self, key: str, what: str, measure: Callable[[], Row]) -> Row:
+        if (row := self.log.find(key)) is not None:
+            return row
+        row = self.log.add(key, measure())
+        figures = ", ".join(f"{name} {value:.4g}" for name, value in row.items() if isinstance(value, int | float))
+        sys.stderr.write(f"  {what}: {figures}\n")
+        return row

@@ -1,0 +1,94 @@
+"""Rows of the benchmark: found again where they were measured before, made again where others disturbed them."""
+
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from benchmarks.disturbance import watched
+from benchmarks.report import Value, machine
+from benchmarks.sources import digests
+from benchmarks.testbed.soundness import PAUSES_S
+from benchmarks.testbed.testbed import Testbed
+from benchmarks.wan.runs import RunLog
+
+Row = dict[str, Value]
+
+_AGENT = "clients/python/tradewind_agent"
+_HERE = ("arena", "browser", "cases", "client", "engine", "measuring", "origin", "pages", "proxy", "rows", "wire")
+_PARTS = {
+    "transport": (
+        *(f"benchmarks/transport/{name}.py" for name in _HERE),
+        "benchmarks/disturbance.py",
+        "benchmarks/processes.py",
+        "benchmarks/testbed",
+        "clients/bpf",
+        f"{_AGENT}/engine",
+        f"{_AGENT}/moving.py",
+        f"{_AGENT}/serve",
+        f"{_AGENT}/transport",
+        "core/tradewind/connections",
+    )
+}
+"""What a row depends on, beside its case, this machine and its kernel."""
+
+DISTURBED = "disturbed"
+"""Of a row: what was wrong with the machine meanwhile; ``None`` where it was good enough."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """What was measured so far on a machine.
+
+    ``ahead`` : whether runs go ahead of whatever else it does. ``pauses_s`` : before a row is made again.
+    """
+
+    log: RunLog
+    conditions: str
+    ahead: bool
+    pauses_s: Sequence[float] = PAUSES_S
+    sleep: Callable[[float], None] = time.sleep
+
+    @classmethod
+    def of(cls, log: RunLog, *, ahead: bool, pauses_s: Sequence[float] = PAUSES_S) -> "Rows":
+        here = machine()
+        where = f"{platform.release()}, {here['processor']}, {here['cores']} cores"
+        return cls(log=log, conditions=f"{where}; {digests(_PARTS)['transport']}", ahead=ahead, pauses_s=pauses_s)
+
+    def has(self, *facts: object) -> bool:
+        return self.log.find(self._key(facts)) is not None
+
+    def made(self, *facts: object, by: Callable[[], Row]) -> Row:
+        """The row of these facts, the name of its case first; one that stays disturbed says so, and is not kept."""
+        key = self._key(facts)
+        if (found := self.log.find(key)) is not None:
+            return told({name: value for name, value in found.items() if name != "key"})
+        for pause_s in self.pauses_s:
+            row = by()
+            if row[DISTURBED] is None:
+                break
+            sys.stderr.write(f"  {row['case']} is run again: {row[DISTURBED]}\n")
+            self.sleep(pause_s)
+        else:
+            row = by()
+        if row[DISTURBED] is None:
+            self.log.add(key, row)
+        return told(row)
+
+    def judged(self, bed: Testbed, measure: Callable[[], Row]) -> Row:
+        """A row, with what was wrong with the machine while it was measured on a testbed."""
+        with watched(bed, ahead=self.ahead) as seen:
+            row = measure()
+        return row | {DISTURBED: seen.wrong}
+
+    def _key(self, facts: Sequence[object]) -> str:
+        return "; ".join([*map(str, facts), self.conditions])
+
+
+def told(row: Row) -> Row:
+    """The same, after a line on standard error."""
+    figures = ", ".join(f"{name} {value:.3g}" for name, value in row.items() if isinstance(value, int | float))
+    wrong = f"; left out: {row[DISTURBED]}" if row.get(DISTURBED) else ""
+    sys.stderr.write(f"  {row['case']}: {figures}{wrong}\n")
+    return row

@@ -1,0 +1,92 @@
+"""Probes of a path, each way: the line that they find, and what they leave behind."""
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.integration.agent.command import environment, run
+from tests.integration.serving import serving
+from tradewind.units import KIB, MIB
+from tradewind_agent.compression.path import probed_line, probed_line_from
+from tradewind_agent.errors import CopyFailed
+from tradewind_agent.serve import Server
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("served")
+    (folder / "large").write_bytes(Random(1).randbytes(2 * MIB))
+    (folder / "small").write_bytes(Random(1).randbytes(40 * KIB))
+    (folder / "tiny").write_bytes(b"too little to tell anything")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(root: Path) -> Iterator[Server]:
+    with serving(root, writable=True) as running:
+        yield running
+
+
+def clock(*durations_s: float) -> Iterator[float]:
+    """A clock that shows these durations between every second look and the next, again and again."""
+    now_s = 0.0
+    for look in count():
+        yield now_s
+        now_s += durations_s[look // 2 % len(durations_s)] if look % 2 == 0 else 1.0
+
+
+def of_sizes(line_bps: float, setup_s: float, *sizes: int) -> Iterator[float]:
+    return clock(*(setup_s + 8 * size / line_bps for size in sizes))
+
+
+def test_the_way_from_a_server_is_found_by_ranges_of_a_file(server: Server, root: Path) -> None:
+    before = sorted(root.iterdir())
+    ticks = of_sizes(16e6, 0.3, 64 * KIB, 256 * KIB, MIB)
+    line = probed_line_from(f"{server.url}large", lambda: next(ticks))
+    assert line.rate_bps == pytest.approx(16e6)
+    assert line.setup_s == pytest.approx(0.3)
+    assert sorted(root.iterdir()) == before
+
+
+def test_the_way_to_a_server_is_found_by_uploads_that_are_not_kept(server: Server, root: Path) -> None:
+    before = sorted(root.iterdir())
+    ticks = of_sizes(4e6, 0.1, 64 * KIB, 256 * KIB, MIB)
+    line = probed_line(server.url, lambda: next(ticks))
+    assert line.rate_bps == pytest.approx(4e6)
+    assert line.setup_s == pytest.approx(0.1)
+    assert sorted(root.iterdir()) == before
+
+
+def test_a_small_file_is_fetched_in_three_sizes_of_which_the_largest_is_eight_times_the_smallest(
+    server: Server,
+) -> None:
+    ticks = of_sizes(8e6, 0.2, 4 * KIB, round((4 * 40) ** 0.5 * KIB), 40 * KIB)
+    assert probed_line_from(f"{server.url}small", lambda: next(ticks)).rate_bps == pytest.approx(8e6)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("tiny", "27 bytes, a probe needs 32768; name a larger file"), ("missing", "does not come in ranges .404.")],
+)
+def test_what_cannot_be_probed_is_told_with_the_way_out(server: Server, name: str, reason: str) -> None:
+    with pytest.raises(CopyFailed, match=f"{reason}.*--bandwidth"):
+        probed_line_from(f"{server.url}{name}")
+
+
+def test_advice_on_a_download_probes_the_way_from_the_server(server: Server, tmp_path: Path) -> None:
+    like_it = tmp_path / "like-it"
+    like_it.write_bytes(b"to be or not to be " * 10_000)
+    told = run("compress-advise", str(like_it), "--from", f"{server.url}large", "--json", env=environment(tmp_path))
+    assert told.code == 0, told.err
+    assert told.document["line"]["bandwidth_bps"] > 1e6
+
+
+def test_a_way_is_named_once(tmp_path: Path) -> None:
+    both = ("--from", "http://127.0.0.1:9/large", "--to", "http://127.0.0.1:9/")
+    (tmp_path / "file").write_bytes(b"to be")
+    told = run("compress-advise", str(tmp_path / "file"), *both, env=environment(tmp_path))
+    assert told.code == 2
+    assert "--to, --from or --bandwidth" in told.err
