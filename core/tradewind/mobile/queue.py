@@ -131,12 +131,15 @@ def shared(starts: Iterable[tuple[QueuedJob, float]], capacity_bps: float) -> li
     begun = 0
     while len(ends_s) < len(waiting):
         rates_bps = _shares({index: waiting[index][0] for index in left_bits}, capacity_bps)
-        next_end_s = min((now_s + left_bits[index] / rates_bps[index] for index in left_bits), default=inf)
+        left_s = {index: left_bits[index] / rates_bps[index] for index in left_bits}
+        first_left_s = min(left_s.values(), default=inf)
         next_start_s = waiting[begun][1] if begun < len(waiting) else inf
-        then_s = min(next_end_s, next_start_s)
-        for index in list(left_bits):
+        then_s = min(now_s + first_left_s, next_start_s)
+        ending = now_s + first_left_s <= next_start_s
+        for index in left_s:
             left_bits[index] -= rates_bps[index] * (then_s - now_s)
-            if left_bits[index] <= rates_bps[index] * _ROUNDING_S:
+            # Whose time this is ends by its own: late moments are told so coarsely that bits may seem to be left.
+            if (ending and left_s[index] <= first_left_s) or left_bits[index] <= rates_bps[index] * _ROUNDING_S:
                 del left_bits[index]
                 ends_s[index] = then_s
         now_s = then_s
