@@ -46,7 +46,7 @@ class Asked:
                 throughput_bps=self.rate_mbps * MBIT,
                 ready_s=number * self.apart_s,
                 deadline_s=number * self.apart_s + self.patience_s if self.patience_s else None,
-            )
+            ).within_bounds()
             for number in range(self.jobs)
         ]
 

@@ -48,7 +48,7 @@ def sized(requests: Sequence[CopyRequest], options: CopyOptions, client: "Client
 
     Raises
     ------
-    InvalidValue : nothing tells a rate.
+    InvalidValue : nothing tells a rate, or one would last too long.
     AgentError : a source cannot be listed.
     """
     return [_sized(request, options, client) for request in requests]
@@ -70,7 +70,7 @@ def _sized(request: CopyRequest, options: CopyOptions, client: "Client | None") 
         throughput_bps=rate_bps,
         ready_s=request.ready_s,
         deadline_s=request.deadline_s,
-    )
+    ).within_bounds()
 
 
 def advised(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client | None") -> Advice:
