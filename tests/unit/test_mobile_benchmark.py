@@ -2,11 +2,13 @@
 
 import math
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
 from benchmarks.mobile.lessons import Contest, contests, saving, verdicts
 from benchmarks.mobile.pricing import as_published, energy_j, split_of, tail_saving, varied
+from benchmarks.mobile.running import NothingSent, sent
 
 MB = 10**6
 
@@ -93,3 +95,17 @@ def test_groups_of_constants_are_varied_one_by_one():
 
 def test_short_transfers_save_most_of_their_tails_back_to_back():
     assert 0.5 < tail_saving(HTML, as_published("lte")) < 0.9
+
+
+@pytest.mark.parametrize(("exit_code", "bytes_done"), [(1, 5 * MB), (0, 0), (None, 0), (-9, MB)])
+def test_a_run_that_failed_is_no_measurement(tmp_path, exit_code, bytes_done):
+    log = tmp_path / "log"
+    log.write_text("503 of the server\n")
+    with pytest.raises(NothingSent, match="290ms/html, cc 1 p 1 .*: 503 of the server"):
+        sent(SimpleNamespace(exit_code=exit_code, bytes_done=bytes_done), "290ms/html, cc 1 p 1", log)
+
+
+@pytest.mark.parametrize("exit_code", [0, None])
+def test_a_run_that_was_cut_counts_by_its_bytes(tmp_path, exit_code):
+    ran = SimpleNamespace(exit_code=exit_code, bytes_done=MB)
+    assert sent(ran, "290ms/html, cc 1 p 1", tmp_path / "log") is ran
