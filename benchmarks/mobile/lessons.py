@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 
-from benchmarks.mobile.cells import LONGEST, PAPERS_COMBINED_SAVING, PAPERS_HTML_SAVING
+from benchmarks.mobile.cells import LONGEST, PAPERS_COMBINED_SAVING, PAPERS_HTML_SAVING, PATHS
 from benchmarks.wan.runs import Row
 
 HTML_SAVING_WANTED = 0.60
@@ -162,6 +162,7 @@ def _told(rows: Sequence[Row], energy: Energy) -> str:
 
 def _longer_paths(grounds: Mapping[str, Sequence[Row]], energy: Energy) -> Iterator[Verdict]:
     html = {name: rows for name, rows in grounds.items() if name.endswith("/html")}
+    html = dict(sorted(html.items(), key=lambda each: PATHS[each[0].partition("/")[0]].rtt_s))
     if len(html) < 2:
         return
     saved = [saving(rows, energy, along="concurrency")[0] for rows in html.values()]

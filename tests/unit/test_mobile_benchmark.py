@@ -54,6 +54,16 @@ def test_lessons_are_judged_by_the_runs_not_by_the_paper():
     assert set(held({"290ms/html": slow}).values()) == {False}
 
 
+LONGER = "html: the longer the path, the more concurrency saves"
+
+
+def test_paths_are_compared_by_their_round_trip_in_whatever_order_they_were_asked_for():
+    near = [run(1, 1, 20e6), run(16, 1, 60e6)]
+    assert held({"59ms/html": near, "290ms/html": HTML})[LONGER]
+    assert held({"290ms/html": HTML, "59ms/html": near})[LONGER]
+    assert not held({"290ms/html": near, "59ms/html": HTML})[LONGER]
+
+
 VIDEO = [run(1, 1, 13e6), run(1, 4, 40e6), run(8, 1, 46e6), run(16, 1, 45e6), run(8, 4, 61e6)]
 INTERIOR = "290ms, video: the least energy is at fewer files at once than the most"
 COMBINED = "290ms, video: both parameters together save more than either alone"
@@ -101,7 +111,7 @@ def test_short_transfers_save_most_of_their_tails_back_to_back():
 def test_a_run_that_failed_is_no_measurement(tmp_path, exit_code, bytes_done):
     log = tmp_path / "log"
     log.write_text("503 of the server\n")
-    with pytest.raises(NothingSent, match="290ms/html, cc 1 p 1 .*: 503 of the server"):
+    with pytest.raises(NothingSent, match=r"290ms/html, cc 1 p 1 .*: 503 of the server"):
         sent(SimpleNamespace(exit_code=exit_code, bytes_done=bytes_done), "290ms/html, cc 1 p 1", log)
 
 
