@@ -109,7 +109,7 @@ def _measured(options: argparse.Namespace, *, ahead: bool) -> Measured:
             with ground(
                 PATHS[path], where, sizes, seed=options.seed, folder=options.scratch, cut_s=cut_s, ahead=ahead
             ) as standing:
-                grounds[where] = [standing.run(setting, log) for setting in grid(quick=options.quick)]
+                grounds[where] = [standing.run(setting, log) for setting in grid(files, quick=options.quick)]
                 fresh[where] = _afresh(standing, name, grounds[where], log)
                 if not blocks:
                     asked = [Setting(IO_CONCURRENCY, 1, size) for size in IO_BLOCKS_BYTES[:: 2 if options.quick else 1]]

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from benchmarks.mobile.cells import DATA_SETS, PATHS, grid
 from benchmarks.mobile.lessons import Contest, contests, saving, verdicts
 from benchmarks.mobile.pricing import as_published, energy_j, split_of, tail_saving, varied
 from benchmarks.mobile.running import NothingSent, sent
@@ -119,3 +120,18 @@ def test_a_run_that_failed_is_no_measurement(tmp_path, exit_code, bytes_done):
 def test_a_run_that_was_cut_counts_by_its_bytes(tmp_path, exit_code):
     ran = SimpleNamespace(exit_code=exit_code, bytes_done=MB)
     assert sent(ran, "290ms/html, cc 1 p 1", tmp_path / "log") is ran
+
+
+def test_of_one_large_file_there_is_nothing_to_send_at_once():
+    large = grid(DATA_SETS["large"], quick=False)
+    assert {each.concurrency for each in large} == {1}
+    assert [each.parallelism for each in large] == [1, 2, 4, 8]
+    assert {each.concurrency for each in grid(DATA_SETS["video"], quick=False)} == {1, 2, 4, 8, 16, 32}
+
+
+def test_paths_carry_what_the_paper_saw_over_them():
+    assert [(round(1e3 * path.rtt_s), path.rate_bps / 1e6) for path in PATHS.values()] == [
+        (59, 124),
+        (115, 55),
+        (290, 104),
+    ]
