@@ -9,7 +9,9 @@ import pytest
 from benchmarks.mobile.cells import DATA_SETS, PATHS, grid
 from benchmarks.mobile.lessons import Contest, contests, saving, saving_afresh, verdicts
 from benchmarks.mobile.pricing import as_published, energy_j, split_of, tail_saving, varied
+from benchmarks.mobile.reporting import AT_LEAST, RADIOS, Measured, lessons_of, results_of, summary_of
 from benchmarks.mobile.running import NothingSent, sent
+from benchmarks.report import judge
 
 MB = 10**6
 
@@ -164,3 +166,56 @@ def test_paths_carry_what_the_paper_saw_over_them():
 def test_what_is_judged_of_one_large_file_needs_no_concurrency():
     assert contests("large", LARGE, partial(energy_j, constants=WIFI)).keys() <= {Contest.SAVING}
     assert held({"290ms/large": LARGE}) == {"290ms, large: streams a file help one file at a time": True}
+
+
+def kept(rows, ground, turn=None):
+    """As a log of runs has them."""
+    return [
+        row
+        | {
+            "key": f"{ground} {number} {turn}",
+            "ground": ground,
+            "io_block_bytes": row.get("io_block_bytes"),
+            "cut": False,
+        }
+        for number, row in enumerate(rows)
+    ]
+
+
+def measured_html(most_mbps=42):
+    html = kept(HTML, "290ms/html")
+    best, one = kept(again(16, 1, *[most_mbps] * 4), "290ms/html", 1), kept(again(1, 1, *[2.6] * 4), "290ms/html", 2)
+    fresh = {Contest.SAVING: (best, one), Contest.CONCURRENCY: (best, one)}
+    blocks = kept([run(8, 1, 40e6) | {"io_block_bytes": 4096}], "290ms/html", 3)
+    return Measured(grounds={"290ms/html": html}, fresh={"290ms/html": fresh}, blocks=blocks)
+
+
+def test_every_lesson_and_every_run_is_written_down():
+    measured = measured_html()
+    results = results_of(measured)
+    told = [each for each in results if each["sort"] == "lesson"]
+    assert [each["case"] for each in told] == [
+        lesson.verdict.lesson for radio in RADIOS for lesson in lessons_of(measured, radio)
+    ]
+    assert all(
+        {"held", "figures", "papers", "held_at"} <= each.keys() and each["other_constants"] == 8 for each in told
+    )
+    assert {name: sum(each["sort"] == name for each in results) for name in ("grid", "afresh", "io_block")} == {
+        "grid": 2 * len(HTML),
+        "afresh": 2 * 8,
+        "io_block": 2,
+    }
+    assert summary_of(measured)["runs"] == len(HTML) + 8 + 1
+
+
+@pytest.mark.parametrize(("most_mbps", "code"), [(42, 0), (4, 1)])
+def test_html_that_saves_too_little_ends_the_benchmark_with_1(most_mbps, code):
+    assert judge(summary_of(measured_html(most_mbps)), {}, AT_LEAST) == code
+
+
+def test_html_that_was_not_asked_for_is_not_missed():
+    other = Measured(grounds={"59ms/html": kept(HTML, "59ms/html")}, fresh={"59ms/html": {}}, blocks=kept(HTML, "b"))
+    summary = summary_of(other)
+    assert summary["html_saving"] is None
+    assert judge(summary, {}, AT_LEAST, whole=False) == 0
+    assert judge(summary, {}, AT_LEAST) == 1
