@@ -114,6 +114,7 @@ class Container:
     analysis_turns: asyncio.Lock
     completion_turns: Turns
     upload_turns: Turns
+    planning_turns: Turns
     spools: Spools
     client: redis.Redis
     session_client: redis.asyncio.Redis
@@ -179,6 +180,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             analysis_turns=asyncio.Lock(),
             completion_turns=Turns("ends of transfers"),
             upload_turns=Turns("uploads"),
+            planning_turns=Turns("queues of jobs", done="planned", at_once=1),
             spools=Spools(),
             client=client,
             session_client=session_client,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 
-from benchmarks.mobile.cells import LONGEST, PAPERS_COMBINED_SAVING, PAPERS_HTML_SAVING
+from benchmarks.mobile.cells import LONGEST, PAPERS_COMBINED_SAVING, PAPERS_HTML_SAVING, PATHS
 from benchmarks.wan.runs import Row
 
 HTML_SAVING_WANTED = 0.60
@@ -23,10 +23,13 @@ class Contest(StrEnum):
 
     INTERIOR = "interior"
     COMBINED = "combined"
+    CONCURRENCY = "concurrency"
+    SAVING = "saving"
 
 
-Fresh = Mapping[Contest, tuple[Sequence[Row], Sequence[Row]]]
+Pair = tuple[Sequence[Row], Sequence[Row]]
 """The runs of both settings of a contest, made afresh by turns: first of the one that is to take less."""
+Fresh = Mapping[Contest, Pair]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +52,32 @@ def saving(rows: Sequence[Row], energy: Energy, *, along: str | None = None) -> 
     """
     other = {"concurrency": "parallelism", "parallelism": "concurrency"}
     chosen = [row for row in rows if along is None or row[other[along]] == 1]
-    start = next(row for row in rows if row["concurrency"] == 1 and row["parallelism"] == 1)
     best = min(chosen, key=energy)
-    return 1 - energy(best) / energy(start), best
+    return 1 - energy(best) / energy(_start(rows)), best
+
+
+def saving_afresh(pair: Pair, energy: Energy) -> float:
+    """Share of the second setting's energy that the first saves, by the medians of runs made afresh."""
+    less, more = (median(map(energy, rows)) for rows in pair)
+    return 1 - less / more
+
+
+def _start(rows: Sequence[Row]) -> Row:
+    return next(row for row in rows if row["concurrency"] == 1 and row["parallelism"] == 1)
 
 
 def contests(data_set: str, rows: Sequence[Row], energy: Energy) -> Mapping[Contest, tuple[Row, Row]]:
-    """The settings that a data set's lessons want run afresh; none where the first is not ahead at all."""
+    """The settings that a data set's lessons want run afresh; none where the first is not ahead at all.
+
+    Whatever the data set, the best setting is run again beside one file and one stream: the best of many single
+    runs is partly luck.
+    """
     found: dict[Contest, tuple[Row, Row]] = {}
+    start, best = _start(rows), min(rows, key=energy)
+    if best is not start:
+        found[Contest.SAVING] = (best, start)
+    if data_set == "html" and (most_saving := min(_along_concurrency(rows), key=energy)) is not start:
+        found[Contest.CONCURRENCY] = (most_saving, start)
     if data_set in ("image", "video"):
         along = _along_concurrency(rows)
         best = min(along, key=energy)
@@ -85,22 +106,27 @@ def verdicts(grounds: Mapping[str, Sequence[Row]], fresh: Mapping[str, Fresh], e
         path, data_set = name.split("/")
         again = fresh.get(name, {})
         if data_set == "html":
-            yield _concurrency(path, rows, energy)
+            yield _concurrency(path, again.get(Contest.CONCURRENCY), energy)
         yield _parallelism(path, data_set, rows, energy)
         if data_set in ("image", "video"):
             yield _interior(path, data_set, again.get(Contest.INTERIOR), energy)
         if data_set == "video":
             yield _combined(path, data_set, again.get(Contest.COMBINED), rows, energy)
-    yield from _longer_paths(grounds, energy)
+    yield from _longer_paths(grounds, fresh, energy)
 
 
-def _concurrency(path: str, rows: Sequence[Row], energy: Energy) -> Verdict:
-    saved, best = saving(rows, energy, along="concurrency")
+def _concurrency(path: str, pair: Pair | None, energy: Energy) -> Verdict:
+    saved = 0.0 if pair is None else saving_afresh(pair, energy)
+    figures = "one file at a time takes least"
+    if pair is not None:
+        best, one = pair
+        figures = f"{saved:.0%} at {best[0]['concurrency']} files at once: {_told(best, energy)}, one at a time "
+        figures += _told(one, energy)
     papers = PAPERS_HTML_SAVING.get(path, PAPERS_HTML_SAVING[LONGEST])
     return Verdict(
         f"{path}, html: concurrency cuts energy by {HTML_SAVING_WANTED:.0%} or more",
         saved >= HTML_SAVING_WANTED,
-        f"{saved:.0%} at {best['concurrency']} files at once",
+        figures,
         f"{papers:.0%}",
     )
 
@@ -119,9 +145,6 @@ def _parallelism(path: str, data_set: str, rows: Sequence[Row], energy: Energy) 
 
 def _along_concurrency(rows: Sequence[Row]) -> list[Row]:
     return sorted((row for row in rows if row["parallelism"] == 1), key=lambda row: int(row["concurrency"]))
-
-
-Pair = tuple[Sequence[Row], Sequence[Row]]
 
 
 def _interior(path: str, data_set: str, pair: Pair | None, energy: Energy) -> Verdict:
@@ -160,14 +183,21 @@ def _told(rows: Sequence[Row], energy: Energy) -> str:
     return f"{median(spent):.1f} J ({min(spent):.1f} to {max(spent):.1f})"
 
 
-def _longer_paths(grounds: Mapping[str, Sequence[Row]], energy: Energy) -> Iterator[Verdict]:
-    html = {name: rows for name, rows in grounds.items() if name.endswith("/html")}
+def _longer_paths(
+    grounds: Mapping[str, Sequence[Row]], fresh: Mapping[str, Fresh], energy: Energy
+) -> Iterator[Verdict]:
+    html = sorted((name for name in grounds if name.endswith("/html")), key=_rtt_s)
     if len(html) < 2:
         return
-    saved = [saving(rows, energy, along="concurrency")[0] for rows in html.values()]
+    pairs = [fresh.get(name, {}).get(Contest.CONCURRENCY) for name in html]
+    saved = [0.0 if pair is None else saving_afresh(pair, energy) for pair in pairs]
     yield Verdict(
         "html: the longer the path, the more concurrency saves",
         saved == sorted(saved),
         ", ".join(f"{name.split('/')[0]} {each:.0%}" for name, each in zip(html, saved, strict=True)),
         "50, 65 and 70 %",
     )
+
+
+def _rtt_s(name: str) -> float:
+    return PATHS[name.partition("/")[0]].rtt_s

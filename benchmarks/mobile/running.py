@@ -18,7 +18,10 @@ from benchmarks.testbed.peers import environment
 from benchmarks.testbed.soundness import PAUSES_S, MachineTooBusy, complaint
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.runs import Row, RunLog
+from tradewind.errors import TradewindError
 
+TOLD_CHARACTERS = 300
+"""Of what a run that failed has said, its end."""
 _PARTS = {
     "mobile": (
         "clients/python/tradewind_agent/engine",
@@ -48,6 +51,7 @@ class Ground:
         Raises
         ------
         MachineTooBusy : others disturbed it each time.
+        NothingSent : it failed.
         """
         digest = digests(_PARTS)["mobile"]
         parts = [self.name, str(self.bed.path), setting.name, f"{self.total_bytes} B", f"{self.cut_s:g} s", digest]
@@ -91,7 +95,7 @@ class Ground:
             got, scratch = Path(name) / "got", Path(name) / "scratch"
             got.mkdir()
             scratch.mkdir()
-            return measured_run(
+            ran = measured_run(
                 self.bed,
                 self.bed.clients[0],
                 _command(self.url, got, setting),
@@ -100,6 +104,24 @@ class Ground:
                 environment=environment(scratch),
                 log=scratch.with_name("log"),
             )
+            return sent(ran, f"{self.name}, {setting.name}", scratch.with_name("log"))
+
+
+class NothingSent(TradewindError):
+    """A run that failed says nothing of a setting, and is not kept: the next start makes it once more."""
+
+
+def sent(ran: MeasuredRun, what: str, log: Path) -> MeasuredRun:
+    """The run itself; a cut one has no exit code, and stands for the bytes that it moved.
+
+    Raises
+    ------
+    NothingSent : it ended with an error, or moved nothing.
+    """
+    if ran.exit_code in (0, None) and ran.bytes_done:
+        return ran
+    how = "was cut before it moved anything" if ran.exit_code is None else f"ended with {ran.exit_code}"
+    raise NothingSent(f"{what} {how}: {log.read_text(errors='replace')[-TOLD_CHARACTERS:].strip()}")
 
 
 def _command(url: str, destination: Path, setting: Setting) -> list[str]:

@@ -33,7 +33,10 @@ class EnergyQuality(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnergyReading:
-    """Energy of one end of a transfer; an end without a reading was not measured, never zero."""
+    """Energy of one end of a transfer; an end without a reading was not measured, never zero.
+
+    ``tail_j`` : of the radio after the last byte, by its profile unless a meter went on until then; in no total.
+    """
 
     host: Host
     total_j: float

@@ -6,12 +6,14 @@ from math import inf
 from typing import Annotated
 
 from fastapi import Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 
 from services.admin.charts.energy import Bar, stacked
 from services.admin.pages import chart, page, page_router
-from services.admin.visitors import Parts, Signed
+from services.admin.visitors import Parts, Signed, Visit
 from services.application.devices import KnownDevice, known_devices
-from tradewind.mobile.batching import MOST_JOBS, BatchPlan, BatchTerms, plan_batches
+from services.bootstrap import Container
+from tradewind.mobile.batching import MOST_JOBS, BatchTerms, plan_batches
 from tradewind.mobile.catalogue import shipped_catalogue
 from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, TransferWork, modelled_split
 from tradewind.mobile.profiles import DeviceProfile, RadioProfile
@@ -46,13 +48,13 @@ class Asked:
                 throughput_bps=self.rate_mbps * MBIT,
                 ready_s=number * self.apart_s,
                 deadline_s=number * self.apart_s + self.patience_s if self.patience_s else None,
-            )
+            ).within_bounds()
             for number in range(self.jobs)
         ]
 
 
 @router.get("")
-def devices_page(
+async def devices_page(
     request: Request,
     visit: Signed,
     parts: Parts,
@@ -67,13 +69,16 @@ def devices_page(
     price_w: Annotated[float, Query(ge=0, le=1000)] = 0.05,
 ) -> Response:
     """All profiles, the energy of one device, and the bursts that are advised for a queue."""
-    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
-        known = known_devices(shipped_catalogue(), uow=uow)
+    known = await run_in_threadpool(_known, parts, visit)
     shown = _shown(known, device)
     radios = list(shown.profile.radios.values()) or list(shipped_catalogue().radios.values())
     chosen = next((each for each in radios if each.name == radio), radios[-1])
     asked = Asked(chosen.name, jobs, job_mb, rate_mbps, apart_s, patience_s, price_w)
-    return page(
+    queue = asked.queue()
+    async with parts.planning_turns.turn():
+        plan = await run_in_threadpool(plan_batches, queue, BatchTerms(radio=chosen, waiting_price_w=asked.price_w))
+    return await run_in_threadpool(
+        page,
         request,
         "devices.html",
         visit,
@@ -86,8 +91,13 @@ def devices_page(
         most_jobs=MOST_JOBS,
         chosen=chosen,
         whole_tail_j=chosen.tail_energy_j(inf),
-        plan=_planned(asked, chosen),
+        plan=plan,
     )
+
+
+def _known(parts: Container, visit: Visit) -> Sequence[KnownDevice]:
+    with parts.store.unit_of_work(visit.visitor.tenant_id) as uow:
+        return known_devices(shipped_catalogue(), uow=uow)
 
 
 def _shown(known: Sequence[KnownDevice], name: str) -> KnownDevice:
@@ -95,10 +105,6 @@ def _shown(known: Sequence[KnownDevice], name: str) -> KnownDevice:
     return next(
         (each for each in known if each.profile.name == name), max(known, key=lambda each: len(each.profile.radios))
     )
-
-
-def _planned(asked: Asked, radio: RadioProfile) -> BatchPlan:
-    return plan_batches(asked.queue(), BatchTerms(radio=radio, waiting_price_w=asked.price_w))
 
 
 def _bars(device: DeviceProfile, radios: Sequence[RadioProfile]) -> Sequence[Bar]:

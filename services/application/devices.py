@@ -8,10 +8,8 @@ from typing import Protocol
 from services.application.audit import Audit
 from services.application.ports import Clock, Transaction
 from tradewind.errors import Conflict, NotFound
-from tradewind.mobile.batching import BatchPlan, plan_batches
 from tradewind.mobile.catalogue import Catalogue
 from tradewind.mobile.profiles import DeviceProfile, RadioProfile
-from tradewind.wire.batching import BatchingRequest
 from tradewind.wire.devices import NewDeviceProfile
 
 MOST_PROFILES = 500
@@ -124,20 +122,6 @@ def radio_for(radio: str, device: str | None, shipped: Catalogue, *, uow: Device
     if device is None:
         return shipped.radio(radio)
     return device_named(device, shipped, uow=uow).profile.radio(radio)
-
-
-def advise_batching(
-    asked: BatchingRequest, shipped: Catalogue, *, uow: DeviceUnitOfWork
-) -> tuple[BatchPlan, RadioProfile]:
-    """When to send the queued jobs, and by which radio's figures.
-
-    Raises
-    ------
-    NotFound : as for `radio_for`.
-    InvalidValue : two jobs of one name.
-    """
-    radio = radio_for(asked.radio, asked.device, shipped, uow=uow)
-    return plan_batches(asked.to_jobs(), asked.to_terms(radio)), radio
 
 
 def _known(stored: StoredProfile, radios: Mapping[str, RadioProfile]) -> KnownDevice:

@@ -18,11 +18,13 @@ class Turns:
 
     Parameters
     ----------
-    what : that is done, for people.
+    what, done : that is done, and what becomes of it, for people.
     """
 
-    def __init__(self, what: str, *, at_once: int = AT_ONCE, patience_s: float = PATIENCE_S) -> None:
-        self._what, self._patience_s = what, patience_s
+    def __init__(
+        self, what: str, *, done: str = "stored", at_once: int = AT_ONCE, patience_s: float = PATIENCE_S
+    ) -> None:
+        self._what, self._done, self._patience_s = what, done, patience_s
         self._free = asyncio.Semaphore(at_once)
 
     @asynccontextmanager
@@ -37,7 +39,7 @@ class Turns:
             async with asyncio.timeout(self._patience_s):
                 await self._free.acquire()
         except TimeoutError:
-            raise Unavailable(f"{self._what} come faster than they are stored; send it again") from None
+            raise Unavailable(f"{self._what} come faster than they are {self._done}; send it again") from None
         try:
             yield
         finally:

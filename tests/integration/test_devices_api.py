@@ -75,6 +75,8 @@ def test_batching_advice_says_when_and_what_it_saves(api: str, tenant: Tenant) -
         ("POST", "/v1/batching/advise", QUEUE | {"device": "nexus-s"}, 404, "nexus-s has no radio 'lte'"),
         ("POST", "/v1/batching/advise", QUEUE | {"jobs": []}, 422, "jobs"),
         ("POST", "/v1/batching/advise", QUEUE | {"jobs": [QUEUE["jobs"][0]] * 2}, 422, "two are named"),
+        ("POST", "/v1/batching/advise", QUEUE | {"jobs": [QUEUE["jobs"][0] | {"throughput_bps": 1}]}, 422, "370 days"),
+        ("POST", "/v1/batching/advise", QUEUE | {"jobs": [QUEUE["jobs"][0] | {"ready_s": 1e9}]}, 422, "ready_s"),
         ("PUT", "/v1/devices/Not%20a%20name", PROFILE, 422, "name"),
         ("PUT", "/v1/devices/one", PROFILE | {"radios": ["smoke"]}, 404, "no radio"),
         ("PUT", "/v1/devices/one", PROFILE | {"idle_w": FIGURE | {"source": ""}}, 422, "source"),

@@ -26,6 +26,17 @@ def test_so_many_at_once_and_the_next_when_one_is_done():
     assert asyncio.run(story()) == 2
 
 
+def test_what_is_not_stored_says_what_becomes_of_it():
+    async def story():
+        turns = Turns("queues of jobs", done="planned", at_once=1, patience_s=0.01)
+        async with turns.turn():
+            with pytest.raises(Unavailable, match="queues of jobs come faster than they are planned"):
+                async with turns.turn():
+                    pass
+
+    asyncio.run(story())
+
+
 def test_whoever_would_wait_too_long_is_told_to_come_again_and_holds_nothing():
     async def story():
         turns = Turns("uploads", at_once=1, patience_s=0.01)

@@ -19,6 +19,7 @@ from tradewind.units import throughput_bps as mean_rate_bps
 from tradewind.wire.recommendations import RecommendResponse, WireSlaAnswer
 from tradewind.wire.records import WireRecord
 from tradewind_agent.copy_options import MAX_THROUGHPUT
+from tradewind_agent.energy_told import energy_split, energy_told
 from tradewind_agent.meters import CpuWork
 from tradewind_agent.planning import Plan
 from tradewind_agent.resources.applied import Enforced, Verdict
@@ -110,7 +111,8 @@ class CopyReport:
             rate = format_bps(self.throughput_bps)
             done = f"moved {format_bytes(self.bytes_moved)} in {files}{skipped} in {self.duration_s:.1f} s: {rate}"
             done += _against(self.plan, self.throughput_bps)
-            done += "".join(f"; {_energy(reading)}" for reading in self.energy) or "; energy not measured"
+            done += "".join(f"; {energy_told(each, self.bytes_moved)}" for each in self.energy)
+            done += "" if self.energy else "; energy not measured"
             done += efficiency_told(self.throughput_bps, self.energy_j, self.duration_s)
             done += _storage(self)
             if self.agreement_kept is not None:
@@ -135,6 +137,7 @@ class CopyReport:
             "energy_j": self.energy_j,
             **_efficiency(self.throughput_bps, self.energy_j, self.duration_s),
             "energy": [_document(reading) for reading in self.energy],
+            "energy_split": [energy_split(reading, self.bytes_moved) for reading in self.energy],
             "usage": _document(self.usage),
             "work": _document(self.work),
             "other_work": _document(self.other_work),
@@ -251,11 +254,6 @@ def _against(plan: Plan, reached_bps: float) -> str:
     expected_bps = plan.predicted.throughput_bps.mean
     share = f"{100 * reached_bps / expected_bps:.0f} % of " if expected_bps > 0 else ""
     return f", {share}the predicted {_rate_band(plan.predicted.throughput_bps)}, {plan.source}"
-
-
-def _energy(reading: EnergyReading) -> str:
-    dynamic = "" if reading.dynamic_j is None else f", {format_joules(reading.dynamic_j)} of it dynamic"
-    return f"{format_joules(reading.total_j)} at the {reading.host}{dynamic} ({reading.method}, {reading.quality})"
 
 
 def _predicted(prediction: Prediction | None) -> dict[str, Any] | None:

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
 
 import psutil
 
@@ -19,6 +21,9 @@ from tradewind_agent.meters import (
     measure_base_power,
 )
 
+if TYPE_CHECKING:
+    from tradewind.mobile.profiles import RadioProfile
+
 BASE_POWER_S = 1.0
 """How long power is measured before a transfer by meters that do not know the idle power themselves."""
 
@@ -31,11 +36,14 @@ class HostMeter:
 
     ``base_power_s`` : time spent on measuring the base power first, where the meter does not know it; 0 for none, and
     then the dynamic energy stays unknown.
+    ``radio`` : that this host transfers over, where it is known: its tail follows the last byte, which no meter here
+    waits for, and so is modelled.
     """
 
     choice: MeterChoice
     reader: HostReader
     base_power_s: float = BASE_POWER_S
+    radio: "RadioProfile | None" = None
 
     @classmethod
     def of_this_host(
@@ -52,7 +60,14 @@ class HostMeter:
     async def session(self, host: Host) -> MeterSession:
         """A session for one transfer at this end of it; to be started when the transfer begins."""
         base_w = await self.base_power_w()
-        return MeterSession(self.choice.meter, self.reader.read, host=host, base_w=base_w, interval_s=SAMPLE_INTERVAL_S)
+        return MeterSession(
+            self.choice.meter,
+            self.reader.read,
+            host=host,
+            base_w=base_w,
+            tail_j=None if self.radio is None else self.radio.tail_energy_j(inf),
+            interval_s=SAMPLE_INTERVAL_S,
+        )
 
     async def base_power_w(self) -> float | None:
         """Power without a transfer: the meter's own, else as measured now for ``base_power_s``."""

@@ -11,6 +11,11 @@ from math import inf, isfinite
 from tradewind.errors import InvalidValue
 from tradewind.units import BITS_PER_BYTE
 
+_DAY_S = 86400.0
+LONGEST_WAIT_S = 30 * _DAY_S
+"""Until a job may begin, or must have ended."""
+LONGEST_TRANSFER_S = 30 * _DAY_S
+"""Of one job. No tail of seconds matters to a longer one, which is more likely a rate in the wrong unit."""
 _ROUNDING_S = 1e-9
 """Below this two moments are one."""
 
@@ -40,6 +45,22 @@ class QueuedJob:
     def duration_s(self) -> float:
         """With the radio to itself."""
         return BITS_PER_BYTE * self.total_bytes / self.throughput_bps
+
+    def within_bounds(self) -> "QueuedJob":
+        """Itself.
+
+        Raises
+        ------
+        InvalidValue : it would last too long to be planned for.
+        """
+        if self.duration_s > LONGEST_TRANSFER_S:
+            days, longest_days = self.duration_s / _DAY_S, LONGEST_TRANSFER_S / _DAY_S
+            raise InvalidValue(
+                f"{self.name}.throughput_bps",
+                f"the job would take {days:.0f} days at this rate, and {longest_days:.0f} days are the most; "
+                "is the rate in bit/s?",
+            )
+        return self
 
     @property
     def alone_ends_s(self) -> float:
@@ -131,12 +152,15 @@ def shared(starts: Iterable[tuple[QueuedJob, float]], capacity_bps: float) -> li
     begun = 0
     while len(ends_s) < len(waiting):
         rates_bps = _shares({index: waiting[index][0] for index in left_bits}, capacity_bps)
-        next_end_s = min((now_s + left_bits[index] / rates_bps[index] for index in left_bits), default=inf)
+        left_s = {index: left_bits[index] / rates_bps[index] for index in left_bits}
+        first_left_s = min(left_s.values(), default=inf)
         next_start_s = waiting[begun][1] if begun < len(waiting) else inf
-        then_s = min(next_end_s, next_start_s)
-        for index in list(left_bits):
+        then_s = min(now_s + first_left_s, next_start_s)
+        ending = now_s + first_left_s <= next_start_s
+        for index, own_left_s in left_s.items():
             left_bits[index] -= rates_bps[index] * (then_s - now_s)
-            if left_bits[index] <= rates_bps[index] * _ROUNDING_S:
+            # Whose time this is ends by its own: late moments are told so coarsely that bits may seem to be left.
+            if (ending and own_left_s <= first_left_s) or left_bits[index] <= rates_bps[index] * _ROUNDING_S:
                 del left_bits[index]
                 ends_s[index] = then_s
         now_s = then_s

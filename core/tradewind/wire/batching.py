@@ -9,16 +9,18 @@ from pydantic import Field
 
 from tradewind.mobile.batching import MOST_JOBS, BatchPlan, BatchTerms
 from tradewind.mobile.profiles import RadioProfile
-from tradewind.mobile.queue import Burst, BurstMode, QueuedJob
+from tradewind.mobile.queue import LONGEST_WAIT_S, Burst, BurstMode, QueuedJob
 from tradewind.wire.base import Bandwidth, Count, Name, NonNegative, Open, Strict
 from tradewind.wire.devices import ProfileName
 
-LONGEST_WAIT_S = 30 * 86400.0
 Moment = Annotated[float, Field(ge=0, le=LONGEST_WAIT_S)]
 
 
 class WireQueuedJob(Strict):
-    """``throughput_bps`` : what it reaches alone. It may begin at ``ready_s`` and must have ended at ``deadline_s``."""
+    """``throughput_bps`` : what it reaches alone. It may begin at ``ready_s`` and must have ended at ``deadline_s``.
+
+    Alone it takes 30 days at most.
+    """
 
     name: Name
     total_bytes: Count
@@ -27,7 +29,13 @@ class WireQueuedJob(Strict):
     deadline_s: Moment | None = None
 
     def to_job(self) -> QueuedJob:
-        return QueuedJob(**dict(self))
+        """The job.
+
+        Raises
+        ------
+        InvalidValue : it would last too long.
+        """
+        return QueuedJob(**dict(self)).within_bounds()
 
     @classmethod
     def of(cls, job: QueuedJob) -> Self:

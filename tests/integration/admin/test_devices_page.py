@@ -32,6 +32,12 @@ def test_a_queue_is_planned_by_the_price_of_waiting(visitor):
     assert dear.count("<td>single</td>") == 4
 
 
+def test_jobs_that_would_last_for_years_are_refused_in_words(visitor):
+    refused = visitor.get("/admin/devices?jobs=3&job_mb=1000000&rate_mbps=0.07&apart_s=7.3&patience_s=0&price_w=0.05")
+    assert refused.status_code == 422
+    assert "30 days are the most" in refused.text
+
+
 @pytest.mark.parametrize("query", ["jobs=0", "jobs=1000", "job_mb=nan", "rate_mbps=0", "apart_s=-1", "price_w=x"])
 def test_what_no_queue_can_be_is_refused_by_its_name(visitor, query):
     refused = visitor.get(f"/admin/devices?{query}")

@@ -1,11 +1,15 @@
 """Copies of a queue by the command line: they wait for one another, and what was saved is told."""
 
 import json
+from math import inf
 
 import pytest
 
 from tests.integration.agent.command import run
 from tests.integration.serving import serving
+from tradewind.mobile.catalogue import shipped_catalogue
+
+TAIL_J = shipped_catalogue().device("galaxy-s5").radio("lte").tail_energy_j(inf)
 
 
 @pytest.fixture
@@ -57,6 +61,24 @@ def test_jobs_that_leave_the_radio_half_idle_are_copied_at_once_and_one_that_fai
     assert jobs["notes"]["failure"] or jobs["notes"]["report"]["failures"]
 
 
+def test_one_copy_over_a_radio_tells_its_tail_and_logs_it(origin, tmp_path, env):
+    over_lte = ("--radio", "lte", "--device", "galaxy-s5", "--power-profile", "1W,2W", "--quiet", "--json")
+    done = run("copy", f"{origin.url}photos/", str(tmp_path / "photos"), *over_lte, env=env)
+    assert done.code == 0, done.err
+    split = {each["host"]: each for each in done.document["energy_split"]}["destination"]
+    logged = {each["host"]: each for each in done.document["records"][0]["energy"]}["destination"]
+    assert split["tail_j"] == logged["tail_j"] == pytest.approx(TAIL_J)
+    assert split["base_j"] + split["dynamic_j"] == pytest.approx(logged["total_j"])
+    assert split["per_100_mb"]["tail_j"] == pytest.approx(TAIL_J * 100e6 / 300_000)
+    assert split["per_gb"]["tail_j"] == pytest.approx(TAIL_J * 1e9 / 300_000)
+
+
+def test_one_copy_over_a_radio_that_there_is_not_says_which_there_are(origin, tmp_path, env):
+    refused = run("copy", f"{origin.url}photos/", str(tmp_path / "photos"), "--radio", "smoke", env=env)
+    assert (refused.code, "no radio 'smoke'; there are 5g, lte, wifi" in refused.error) == (1, True)
+    assert not (tmp_path / "photos").exists()
+
+
 def test_a_dry_run_says_when_and_moves_nothing(origin, tmp_path, env):
     queue = queue_file(tmp_path, origin, ("photos", {}), ("notes", {"not_before": "1h"}))
     told = run("copy", "--batch", queue, "--radio", "lte", "--waiting-price", "1W", "--dry-run", env=env)
@@ -75,7 +97,8 @@ def test_a_dry_run_says_when_and_moves_nothing(origin, tmp_path, env):
         (["--batch", "{queue}", "--radio", "lte", "http://host/a", "b"], "stand in the file"),
         (["--batch", "{queue}", "--radio", "lte", "--mover", "curl"], "tradewind alone"),
         (["--batch", "/nowhere/queue", "--radio", "lte"], "/nowhere/queue"),
-        (["--radio", "lte", "http://host/a", "b"], "goes with --batch"),
+        (["--radio-rate", "8Mbps", "http://host/a", "b"], "goes with --batch"),
+        (["--device", "galaxy-s5", "http://host/a", "b"], "goes with --radio"),
     ],
 )
 def test_what_cannot_be_meant_is_told_in_a_line(origin, tmp_path, env, arguments, told):

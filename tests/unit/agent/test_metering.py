@@ -1,11 +1,13 @@
 import asyncio
 import time
+from math import inf
 from pathlib import Path
 
 import pytest
 
 from tradewind.energy import EnergyQuality, Host
 from tradewind.errors import InvalidValue
+from tradewind.mobile.catalogue import shipped_catalogue
 from tradewind_agent.metering import HostMeter, parse_power_profile
 from tradewind_agent.meters import HostReader, choose_meter
 
@@ -19,6 +21,21 @@ def test_a_power_profile_is_idle_and_full():
 def test_what_is_no_power_profile_is_refused(text):
     with pytest.raises(InvalidValue):
         parse_power_profile(text)
+
+
+def test_a_host_whose_radio_is_known_tells_its_tail_beside_what_it_metered():
+    choice = choose_meter(logical_cpus=1, profile=parse_power_profile("1000W,1000W"), sysfs=Path("/nonexistent"))
+    lte = shipped_catalogue().radio("lte")
+
+    async def metered(radio):
+        session = await HostMeter(choice, HostReader(time.monotonic), radio=radio).session(Host.SOURCE)
+        await session.start()
+        return (await session.stop()).energy
+
+    assert asyncio.run(metered(None)).tail_j is None
+    told = asyncio.run(metered(lte))
+    assert told.tail_j == lte.tail_energy_j(inf)
+    assert told.dynamic_j == pytest.approx(0)  # no part of what was metered
 
 
 def test_a_session_counts_with_the_profile_given():

@@ -39,6 +39,8 @@ def test_times_are_durations_from_now_or_moments_with_a_zone(tmp_path):
         ([{"sources": []}], "destination: is missing"),
         ([JOB | {"deadline": "tomorrow"}], "neither a duration"),
         ([JOB | {"deadline": "2026-11-22T14:00:00"}], "has no zone"),
+        ([JOB | {"not_before": "2060-01-01T00:00:00Z"}], "not_before: '2060-01-01T00:00:00Z' is too far off"),
+        ([JOB | {"deadline": "31d"}], "deadline: '31d' is too far off"),
         ([JOB | {"rate": "20"}], "has no unit"),
         ([JOB | {"name": str(number)} for number in range(41)], "at most 40"),
     ],

@@ -22,6 +22,34 @@ def test_the_same_trace_in_the_forms_that_meters_write(text):
     assert trace.notes == ()
 
 
+@pytest.mark.parametrize("header", ["", "time_s,power_w\n"])
+def test_decimal_commas_in_quotes_are_read_between_commas_and_that_is_said(header):
+    trace = read_power_trace(header + '"0,0","1,5"\n"0,1","2,5"\n"0,25","2"\n')
+    assert trace.time_s == pytest.approx((0, 0.1, 0.25))
+    assert trace.power_w == pytest.approx((1.5, 2.5, 2))
+    assert trace.notes == ("5 commas in quotation marks are read as decimal commas",)
+
+
+def test_commas_between_thousands_are_not_guessed_at():
+    with pytest.raises(InvalidTrace, match=r"row 2: '1,500\.5' is no power"):
+        read_power_trace('t,w\n0,"1,500.5"\n1,2\n')
+
+
+@pytest.mark.parametrize(
+    ("usual_s", "pause_s", "bridged"),
+    [(0.1, 4.9, True), (0.1, 5.2, False), (2, 4.9, True), (2, 19, False), (60, 119, True), (60, 121, False)],
+)
+def test_a_pause_above_five_seconds_is_refused_but_of_a_trace_that_is_as_slow_itself(usual_s, pause_s, bridged):
+    times_s = [n * usual_s for n in range(10)]
+    times_s += [times_s[-1] + pause_s + n * usual_s for n in range(10)]
+    text = "t,w\n" + "".join(f"{at_s},1\n" for at_s in times_s)
+    if bridged:
+        assert len(read_power_trace(text).time_s) == 20
+    else:
+        with pytest.raises(InvalidTrace, match=f"has a gap of {pause_s} s after"):
+            read_power_trace(text)
+
+
 def test_moments_of_the_day_are_times_too():
     trace = read_power_trace("time,power\n2026-11-22T12:00:00+01:00,1\n2026-11-22T11:00:00.5+00:00,2\n")
     assert trace.time_s[1] - trace.time_s[0] == pytest.approx(0.5)
@@ -59,6 +87,9 @@ def test_a_short_gap_is_bridged_and_said():
         ("t,w\nnoon,1\n0.1,1\n", "row 2: 'noon' is neither seconds"),
         ("when,how much\n0,1\n", "names no time or no power"),
         ("12\n13\n", "one column"),
+        ('t,w\n0,1\n"0.1,2\n0.2,3\n', "row 3: a quotation mark opens or ends a cell in its middle"),
+        ('"t,w\n0,1\n0.1,2\n', "row 1: a quotation mark opens or ends a cell in its middle"),
+        ("t,w\n" + '0,"' + "1" * 200_000 + "\n1,2\n", "row 2: a quotation mark"),
     ],
 )
 def test_what_cannot_be_mended_is_refused_with_its_place(text, told):

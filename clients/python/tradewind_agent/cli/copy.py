@@ -12,7 +12,7 @@ import typer
 from tradewind_agent.cli import options, surroundings
 from tradewind_agent.cli.copy_by import Around, copy_by
 from tradewind_agent.cli.copy_packed import OFF, check_heeded, run_packed, wish_of
-from tradewind_agent.cli.copy_queue import Queue, copy_queue, queue_of
+from tradewind_agent.cli.copy_queue import RadioUse, copy_queue, radio_use_of
 from tradewind_agent.cli.option_groups import GroupOf, grouped
 from tradewind_agent.cli.progress import transferring
 from tradewind_agent.cli.terminal import Terminal
@@ -134,7 +134,7 @@ def copy(
     manifest: Annotated[
         str | None, typer.Option(metavar="FILE", help="List of files to copy, relative to SRC, instead of its index.")
     ] = None,
-    queue: Annotated["Queue | None", GroupOf(queue_of)],
+    radio: Annotated["RadioUse", GroupOf(radio_use_of)],
     mover: Annotated[
         str, typer.Option(help="Who moves the bytes: tradewind, rclone, aria2, curl or globus-url-copy.")
     ] = OWN_MOVER,
@@ -149,7 +149,7 @@ def copy(
     """Copy files with recommended parameters, measure it, and log it. One end is http or https, the other a folder."""
     from tradewind_agent.retries import BRIEF_RETRIES
 
-    terminal, places = Terminal(as_json, quiet), places or []
+    terminal, places, queue = Terminal(as_json, quiet), places or [], radio.queue
     wish = wish_of(compress)
     if wish is not None and (mover != OWN_MOVER or dry_run or queue is not None):
         raise typer.BadParameter("goes with none of --mover, --batch and --dry-run", param_hint="--compress")
@@ -168,7 +168,7 @@ def copy(
         client = surroundings.open_client_if_configured(BRIEF_RETRIES)
         if client is not None:
             closing.enter_context(client)
-        around = Around(terminal, client, meter)
+        around = radio.around_one_copy(Around(terminal, client, meter))
         if queue is not None:
             code = copy_queue(queue, wanted, around, dry_run=dry_run)
         elif listing is None:

@@ -1,8 +1,8 @@
-"""``tradewind copy --batch FILE``: copies that wait for one another so that they share a radio's tail."""
+"""The radio of ``tradewind copy``: its tail is told; copies of ``--batch FILE`` wait for one another to share it."""
 
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +27,25 @@ class Queue:
     choice: "RadioChoice"
 
 
-def queue_of(
+@dataclass(frozen=True, slots=True)
+class RadioUse:
+    """``queue`` : that ``--batch`` names, ``None`` where one copy is asked for. ``radio``, ``device`` : as named."""
+
+    queue: Queue | None
+    radio: str | None
+    device: str | None
+
+    def around_one_copy(self, around: Around) -> Around:
+        """The same with a meter that knows the radio. Of a queue, the plan tells the tails that its jobs share."""
+        if self.radio is None or self.queue is not None:
+            return around
+        from tradewind_agent.radio_profile import radio_profile
+
+        radio = radio_profile(self.radio, self.device, around.client)
+        return replace(around, meter=replace(around.meter, radio=radio))
+
+
+def radio_use_of(
     *,
     batch: Annotated[
         Path | None,
@@ -35,24 +53,28 @@ def queue_of(
             metavar="FILE", help="Copy the jobs of a file, a JSON object a line, when that saves radio tails."
         ),
     ] = None,
-    radio: Annotated[str | None, typer.Option(help="Of --batch: the radio, such as wifi, lte or 5g.")] = None,
-    device: Annotated[str | None, typer.Option(help="Of --batch: whose radio it is, where that matters.")] = None,
+    radio: Annotated[
+        str | None, typer.Option(help="That the copy goes over, such as wifi, lte or 5g: its tail is told.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="Whose radio it is, where that matters.")] = None,
     waiting_price: Annotated[
         str, typer.Option(metavar="POWER", help="Of --batch: joules that a second of delay is worth, such as 0.1W.")
     ] = "0W",
     radio_rate: Annotated[
         str | None, typer.Option(metavar="RATE", help="Of --batch: what the radio carries in all.")
     ] = None,
-) -> Queue | None:
-    """The queue that ``--batch`` names; ``None`` where one copy is asked for."""
+) -> RadioUse:
+    """The queue that ``--batch`` names, or the radio of one copy."""
     from tradewind.units import parse_bps, parse_watts
 
     price_w = options.read("--waiting-price", parse_watts, waiting_price)
     if batch is None:
-        given = {"--radio": radio, "--device": device, "--radio-rate": radio_rate, "--waiting-price": price_w or None}
+        given = {"--radio-rate": radio_rate, "--waiting-price": price_w or None}
         if alone := next((name for name, value in given.items() if value is not None), None):
             raise typer.BadParameter("goes with --batch", param_hint=alone)
-        return None
+        if radio is None and device is not None:
+            raise typer.BadParameter("goes with --radio: a device may have several", param_hint="--device")
+        return RadioUse(None, radio, device)
     if radio is None:
         raise typer.BadParameter("is needed: the tail depends on it; wifi, lte or 5g", param_hint="--radio")
     capacity_bps = options.read_if("--radio-rate", parse_bps, radio_rate)
@@ -60,7 +82,8 @@ def queue_of(
         raise typer.BadParameter("must be above 0", param_hint="--radio-rate")
     from tradewind_agent.queued.advice import RadioChoice
 
-    return Queue(batch, RadioChoice(radio=radio, device=device, waiting_price_w=price_w, capacity_bps=capacity_bps))
+    choice = RadioChoice(radio=radio, device=device, waiting_price_w=price_w, capacity_bps=capacity_bps)
+    return RadioUse(Queue(batch, choice), radio, device)
 
 
 def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: bool) -> int:

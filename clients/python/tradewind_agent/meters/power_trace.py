@@ -1,11 +1,11 @@
 """A power meter's trace as CSV: a time and a power a row, some ten a second, not regular.
 
 What can be mended is, and is said; what cannot is refused with its row. Read are commas, semicolons or tabs between the
-columns, decimal commas where the columns are parted otherwise, powers in W or mW, times in seconds or of RFC 3339.
+columns, decimal commas where the columns are parted otherwise or the cell is in quotation marks, powers in W or mW,
+times in seconds or of RFC 3339.
 """
 
 import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,8 +18,10 @@ from tradewind.units import format_count
 
 LONGEST_GAP_S = 5.0
 """A longer hole is not bridged: what happened in it is anybody's guess."""
+SLOW_FACTOR = 2
+"""Of a trace whose usual pauses are long themselves, one of so many times the usual is not."""
 GAP_FACTOR = 10
-"""A pause is a gap where it is so many times the usual one."""
+"""A shorter pause is a gap, and told, where it is so many times the usual one."""
 _TIME_NAMES = ("time_s", "time", "timestamp", "t", "seconds", "elapsed", "date", "datetime")
 _POWER_NAMES = {
     "power_w": 1.0,
@@ -44,10 +46,9 @@ class PowerTrace:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """``decimal`` : what parts whole numbers from their fractions; ``columns`` : of the first row."""
+    """``columns`` : of the first row."""
 
     delimiter: str
-    decimal: str
     time_column: int
     power_column: int
     watts: float
@@ -67,12 +68,11 @@ def read_power_trace(text: str) -> PowerTrace:
     ]
     if not numbered:
         raise InvalidTrace("trace", "is empty")
-    lines = [line for _, line in numbered]
-    form = _form_of(lines)
-    rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=form.delimiter))
-    body = list(zip((number for number, _ in numbered), rows, strict=False))[form.header :]
-    samples = [_sample(row, number, form) for number, row in body]
+    form = _form_of(*numbered[0])
+    body = [(_cells(line, number, form.delimiter), number) for number, line in numbered[form.header :]]
+    samples = [_sample(row, number, form) for row, number in body]
     notes: list[str] = []
+    _look_for_decimal_commas([row for row, _ in body], form, notes)
     merged = _without_duplicates(samples, notes)
     if len(merged) < 2:
         raise InvalidTrace("trace", f"has {format_count(len(merged), 'sample')}; two at least are needed")
@@ -80,21 +80,29 @@ def read_power_trace(text: str) -> PowerTrace:
     return PowerTrace(tuple(at for at, _ in merged), tuple(power for _, power in merged), tuple(notes))
 
 
-def _form_of(lines: Sequence[str]) -> _Form:
-    first = lines[0]
+def _cells(line: str, number: int, delimiter: str) -> list[str]:
+    """Of one line alone: a cell that goes on in the next is damaged."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True, strict=True))
+    except csv.Error:
+        raise InvalidTrace(
+            "trace", f"row {number}: a quotation mark opens or ends a cell in its middle; take it away, or close it"
+        ) from None
+
+
+def _form_of(number: int, first: str) -> _Form:
     delimiter = next((each for each in (";", "\t", ",") if each in first), None)
     if delimiter is None:
         raise InvalidTrace("trace", "has one column; a time and a power are needed")
-    cells = [cell.strip().strip('"').lower() for cell in first.split(delimiter)]
+    cells = [cell.strip().lower() for cell in _cells(first, number, delimiter)]
     header = not any(_is_number(cell.replace(",", ".")) for cell in cells)
-    decimal = "," if delimiter != "," else "."
     if not header:
         if delimiter == "," and len(cells) > 2:
             raise InvalidTrace(
                 "trace",
                 f"has {len(cells)} columns without names; name them, or part them by semicolons for decimal commas",
             )
-        return _Form(delimiter, decimal, 0, 1, 1.0, header=False, columns=len(cells))
+        return _Form(delimiter, 0, 1, 1.0, header=False, columns=len(cells))
     names = [
         cell.replace(" ", "_").replace("[", "").replace("]", "").replace("(", "").replace(")", "") for cell in cells
     ]
@@ -103,7 +111,7 @@ def _form_of(lines: Sequence[str]) -> _Form:
     if time_column is None or power is None:
         raise InvalidTrace("trace", f"names no time or no power among {', '.join(cells)}; call them time_s and power_w")
     watts = _POWER_NAMES[power]
-    return _Form(delimiter, decimal, time_column, names.index(power), watts, header=True, columns=len(cells))
+    return _Form(delimiter, time_column, names.index(power), watts, header=True, columns=len(cells))
 
 
 def _is_number(text: str) -> bool:
@@ -120,10 +128,10 @@ def _sample(row: Sequence[str], number: int, form: _Form) -> tuple[float, float]
     if any(cell.strip() for cell in row[form.columns :]):
         why = "decimal commas between commas? part the columns by semicolons" if form.delimiter == "," else "damaged?"
         raise InvalidTrace("trace", f"row {number} has {len(row)} columns, not {form.columns}: {why}")
-    at_s = _time_s(row[form.time_column].strip(), number, form)
+    at_s = _time_s(row[form.time_column].strip(), number)
     text = row[form.power_column].strip()
     try:
-        power_w = form.watts * float(text.replace(form.decimal, "."))
+        power_w = form.watts * float(text.replace(",", "."))
     except ValueError:
         raise InvalidTrace("trace", f"row {number}: {text!r} is no power") from None
     if not isfinite(power_w) or power_w < 0:
@@ -131,9 +139,9 @@ def _sample(row: Sequence[str], number: int, form: _Form) -> tuple[float, float]
     return at_s, power_w
 
 
-def _time_s(text: str, number: int, form: _Form) -> float:
+def _time_s(text: str, number: int) -> float:
     try:
-        at_s = float(text.replace(form.decimal, "."))
+        at_s = float(text.replace(",", "."))
     except ValueError:
         try:
             at_s = datetime.fromisoformat(text).timestamp()
@@ -161,22 +169,30 @@ def _without_duplicates(samples: Sequence[tuple[float, float]], notes: list[str]
     return [(group[0][0], fmean(power for _, power in group)) for group in groups]
 
 
+def _look_for_decimal_commas(rows: Sequence[Sequence[str]], form: _Form, notes: list[str]) -> None:
+    """Between commas a cell has one only in quotation marks; then nothing else can be meant but thousands."""
+    if form.delimiter != ",":
+        return
+    told = sum("," in row[column] for row in rows for column in (form.time_column, form.power_column))
+    if told:
+        one, several = "comma in quotation marks is read as a decimal comma", "commas in quotation marks are read as"
+        notes.append(format_count(told, one, f"{several} decimal commas"))
+
+
 def _look_for_gaps(samples: Sequence[tuple[float, float]], notes: list[str]) -> None:
     pauses_s = [later[0] - before[0] for before, later in pairwise(samples)]
     usual_s = median(pauses_s)
-    gaps = [
-        (pause_s, before[0])
-        for pause_s, before in zip(pauses_s, samples, strict=False)
-        if pause_s > GAP_FACTOR * usual_s
-    ]
+    bridged_s = max(LONGEST_GAP_S, SLOW_FACTOR * usual_s)
+    least_s = min(GAP_FACTOR * usual_s, bridged_s)
+    gaps = [(pause_s, before[0]) for pause_s, before in zip(pauses_s, samples, strict=False) if pause_s > least_s]
     if not gaps:
         return
     longest_s, after_s = max(gaps)
-    if longest_s > LONGEST_GAP_S:
+    if longest_s > bridged_s:
         raise InvalidTrace(
             "trace",
             f"has a gap of {longest_s:.3g} s after {after_s - samples[0][0]:.3g} s; "
-            f"one of {LONGEST_GAP_S:g} s at most is bridged",
+            f"one of {bridged_s:.3g} s at most is bridged",
         )
     lost_s = sum(pause_s for pause_s, _ in gaps)
     notes.append(f"{format_count(len(gaps), 'gap')}, {lost_s:.3g} s in all, bridged by straight lines")

@@ -54,6 +54,7 @@ class MeterSession:
     read : takes the counters; called in a thread, since it takes milliseconds.
     host : which end of the transfer this is.
     base_w : power before the transfer (``measure_base_power``); the meter's own by default.
+    tail_j : what the radio takes after the last byte, where that is known; told with the reading.
     interval_s : between samples.
     wait : sleeps; replaced to control time.
     """
@@ -65,12 +66,14 @@ class MeterSession:
         *,
         host: Host,
         base_w: float | None = None,
+        tail_j: float | None = None,
         interval_s: float = DEFAULT_INTERVAL_S,
         wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.trace = EnergyTrace()
         self._meter, self._read, self._host = meter, read, host
         self._base_w = meter.base_w if base_w is None else base_w
+        self._tail_j = tail_j
         self._interval_s, self._wait = interval_s, wait
         self._samples: list[HostCounters] = []  # the first, the last but one and the last
         self._count = 0
@@ -146,7 +149,7 @@ class MeterSession:
         if self._failure is not None:
             return None
         try:
-            return self.trace.reading(self._meter, self._host, self._base_w)
+            return replace(self.trace.reading(self._meter, self._host, self._base_w), tail_j=self._tail_j)
         except InvalidTrace as error:
             self._failure = str(error)
             return None

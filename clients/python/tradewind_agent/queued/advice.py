@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from tradewind.errors import InvalidValue
 from tradewind.mobile.batching import BatchPlan, BatchTerms, evaluated, plan_batches
-from tradewind.mobile.catalogue import shipped_catalogue
 from tradewind.mobile.profiles import RadioProfile
 from tradewind.mobile.queue import Burst, Placed, QueuedJob
 from tradewind.wire.batching import BatchingAdvice, BatchingRequest, WireQueuedJob
@@ -15,6 +14,7 @@ from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copying import prepare_listed
 from tradewind_agent.errors import ServiceAway
 from tradewind_agent.queued.queue_file import CopyRequest
+from tradewind_agent.radio_profile import radio_profile
 
 if TYPE_CHECKING:
     from tradewind_agent.client import Client
@@ -48,7 +48,7 @@ def sized(requests: Sequence[CopyRequest], options: CopyOptions, client: "Client
 
     Raises
     ------
-    InvalidValue : nothing tells a rate.
+    InvalidValue : nothing tells a rate, or one would last too long.
     AgentError : a source cannot be listed.
     """
     return [_sized(request, options, client) for request in requests]
@@ -70,7 +70,7 @@ def _sized(request: CopyRequest, options: CopyOptions, client: "Client | None") 
         throughput_bps=rate_bps,
         ready_s=request.ready_s,
         deadline_s=request.deadline_s,
-    )
+    ).within_bounds()
 
 
 def advised(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client | None") -> Advice:
@@ -85,9 +85,7 @@ def advised(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client | No
             return _by_service(jobs, choice, client)
         except ServiceAway:
             pass
-    catalogue = shipped_catalogue()
-    known = catalogue.radio if choice.device is None else catalogue.device(choice.device).radio
-    radio = known(choice.radio)
+    radio = radio_profile(choice.radio, choice.device, None)
     return Advice(plan_batches(jobs, _terms(choice, radio)), radio, "this host")
 
 
@@ -100,11 +98,7 @@ def _by_service(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client"
         jobs=tuple(WireQueuedJob.of(job) for job in jobs),
     )
     advice = client.mobile.advise_batching(asked)
-    if choice.device is None:
-        radio = shipped_catalogue().radio(choice.radio)
-    else:
-        told = client.mobile.device(choice.device)
-        radio = next(each.to_profile() for each in told.radios if each.name == choice.radio)
+    radio = radio_profile(choice.radio, choice.device, client)
     return Advice(evaluated(_bursts(advice, jobs), _terms(choice, radio)), radio, "the service")
 
 

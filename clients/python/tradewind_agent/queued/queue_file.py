@@ -15,7 +15,8 @@ from typing import Any
 
 from tradewind.errors import InvalidUnit, InvalidValue
 from tradewind.mobile.batching import MOST_JOBS
-from tradewind.units import parse_bps, parse_seconds
+from tradewind.mobile.queue import LONGEST_WAIT_S
+from tradewind.units import format_seconds, parse_bps, parse_seconds
 
 _KNOWN = ("name", "sources", "destination", "manifest", "not_before", "deadline", "rate")
 
@@ -98,6 +99,14 @@ def _text(content: Mapping[str, Any], field: str) -> str | None:
 
 def _moment_s(content: Mapping[str, Any], field: str, now: datetime) -> float | None:
     """Seconds from ``now``; below 0 of a moment that has passed."""
+    at_s = _any_moment_s(content, field, now)
+    if at_s is not None and at_s > LONGEST_WAIT_S:
+        longest, text = format_seconds(LONGEST_WAIT_S), content[field]
+        raise InvalidValue(field, f"{text!r} is too far off: nothing is planned for later than {longest} from now")
+    return at_s
+
+
+def _any_moment_s(content: Mapping[str, Any], field: str, now: datetime) -> float | None:
     text = _text(content, field)
     if text is None:
         return None

@@ -1,0 +1,54 @@
+"""Planning a queue takes up to seconds of processor: it holds no transaction then, and is done one queue at a time."""
+
+import asyncio
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+
+from services.api.batching import advise
+from services.application.turns import Turns
+from tradewind.errors import Unavailable
+from tradewind.wire.batching import BatchingRequest
+
+ASKED = BatchingRequest(radio="lte", jobs=({"name": "a", "total_bytes": 1000, "throughput_bps": 8e6},))
+AGENT = SimpleNamespace(tenant_id=1)
+
+
+class OneTransaction:
+    """Tells whether it is open."""
+
+    is_open = False
+
+    @contextmanager
+    def unit_of_work(self, tenant_id):
+        self.is_open = True
+        yield SimpleNamespace()
+        self.is_open = False
+
+
+def advised(store, turns):
+    return advise(ASKED, SimpleNamespace(store=store, planning_turns=turns), AGENT)
+
+
+def test_no_transaction_waits_for_a_plan():
+    store, seen = OneTransaction(), []
+
+    class Watched(Turns):
+        def turn(self):
+            seen.append(store.is_open)
+            return super().turn()
+
+    advice = asyncio.run(advised(store, Watched("queues of jobs")))
+    assert (len(advice.bursts), seen) == (1, [False])
+
+
+def test_a_queue_waits_for_its_turn_and_not_for_ever():
+    async def story():
+        turns = Turns("queues of jobs", done="planned", at_once=1, patience_s=0.01)
+        async with turns.turn():
+            with pytest.raises(Unavailable, match="faster than they are planned"):
+                await advised(OneTransaction(), turns)
+        return await advised(OneTransaction(), turns)
+
+    assert len(asyncio.run(story()).bursts) == 1
