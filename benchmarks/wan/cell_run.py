@@ -11,9 +11,9 @@ from benchmarks.wan.arena import Arena, Contender
 from benchmarks.wan.cell_row import FASTEST, Measured, Plan, cell_row
 from benchmarks.wan.knowledge import learned_digest
 from benchmarks.wan.learned_service import learned_service
-from benchmarks.wan.measuring import Measuring, static
+from benchmarks.wan.measuring import FINAL, Measuring, static
 from benchmarks.wan.runs import Row, RunLog
-from benchmarks.wan.search import best_setting
+from benchmarks.wan.search import FIRST, leading_settings
 from tradewind.parameters import Parameters
 
 OURS = "tuned"
@@ -40,6 +40,8 @@ def run_cell(arena: Arena, peers: Sequence[Peer], log: RunLog, plan: Plan) -> Ro
     measure = Measuring(arena, log, plan)
     if plan.taught:
         measure.take_lessons()
+    for setting in FRUGAL:
+        measure.measured.frugal.append(measure.run(static(TRADEWIND, setting), FINAL, plan.cut_s))
     oracles = _oracles(measure, plan)
     with _services(arena, plan, measure.measured) as services:
         contenders = [
@@ -47,8 +49,6 @@ def run_cell(arena: Arena, peers: Sequence[Peer], log: RunLog, plan: Plan) -> Ro
             *_tuned(services, arena),
             *oracles,
         ]
-        for setting in FRUGAL:
-            measure.measured.frugal.append(measure.run(static(TRADEWIND, setting), "frugal", plan.cut_s))
         for repeat in range(plan.repeats):
             # In turn, and from another one on each time, so that slow times of the machine hit all alike.
             for contender in contenders[repeat % len(contenders) :] + contenders[: repeat % len(contenders)]:
@@ -62,14 +62,15 @@ def run_cell(arena: Arena, peers: Sequence[Peer], log: RunLog, plan: Plan) -> Ro
 
 def _oracles(measure: Measuring, plan: Plan) -> list[Contender]:
     """The best static setting of our engine, and of the peers that come near it."""
-    best: dict[Peer, Parameters] = {}
+    leaders: dict[Peer, Sequence[Parameters]] = {}
     for peer in (TRADEWIND, *plan.searched):
-        least_bps = NEAR_BEST * max((measure.carried_bps(each) for each in best), default=0.0)
-        best[peer] = best_setting(peer.axes, partial(measure.score, peer, least_bps))
-    least_bps = NEAR_BEST * max(measure.carried_bps(peer) for peer in best)
+        least_bps = NEAR_BEST * max((measure.carried_bps(each) for each in leaders), default=0.0)
+        leaders[peer] = leading_settings(peer.axes, partial(measure.score, peer, least_bps))
+    least_bps = NEAR_BEST * max(measure.carried_bps(peer) for peer in leaders)
+    leaders[TRADEWIND] = (*leaders[TRADEWIND], FIRST, *FRUGAL)
     return [
-        Contender(name=f"best {peer.name}", peer=peer, setting=setting)
-        for peer, setting in best.items()
+        Contender(name=f"best {peer.name}", peer=peer, setting=measure.fastest(peer, settings, plan.cut_s))
+        for peer, settings in leaders.items()
         if peer is TRADEWIND or measure.carried_bps(peer) >= least_bps
     ]
 

@@ -8,7 +8,7 @@ from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.wan.cell_row import Plan
 from benchmarks.wan.cell_run import FRUGAL
 from benchmarks.wan.lessons import LESSON_REPEATS, LESSON_S, LESSONS
-from benchmarks.wan.search import coarse
+from benchmarks.wan.search import REFINED, coarse
 from tradewind.units import BITS_PER_BYTE
 
 OVERHEAD_S = 1.0
@@ -39,4 +39,5 @@ def expected_s(path: PathSpec, total_bytes: float, peers: Sequence[Peer], plan: 
     fast = len(peers) - slow + TUNED_CONTENDERS + 1 + len(plan.searched) / 2
     run_s = min(tuned_s, plan.cut_s) + OVERHEAD_S
     repeats_s = plan.repeats * (slow * (plan.cut_s + OVERHEAD_S) + fast * run_s)
-    return search_s + plan.taught * lessons_s + len(FRUGAL) * (plan.cut_s + run_s) / 2 + repeats_s
+    finals_s = len(FRUGAL) * (plan.cut_s + run_s) / 2 + (REFINED + 1 + REFINED * len(plan.searched) / 2) * run_s
+    return search_s + plan.taught * lessons_s + finals_s + repeats_s

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from benchmarks.wan.runs import Row, RunLog
 from benchmarks.wan.search import Heat
 from tradewind.parameters import Parameters
 
-LESSON, SEARCH = "lesson", "search"
+LESSON, SEARCH, FINAL = "lesson", "search", "final"
 """Roles of runs; one of a lesson is followed by its turn."""
 
 START_PATIENCE_S = 30.0
@@ -79,6 +79,10 @@ class Measuring:
     def carried_bps(self, peer: Peer) -> float:
         """Most that the link has carried for a peer at any of its settings."""
         return max((float(row["carried_bps"]) for row in self.measured.searched.get(peer.name, [])), default=0.0)
+
+    def fastest(self, peer: Peer, settings: Sequence[Parameters], cut_s: float) -> Parameters:
+        """The setting that is fastest over a whole run each."""
+        return max(settings, key=lambda setting: float(self.run(static(peer, setting), FINAL, cut_s)["throughput_bps"]))
 
     def run(self, contender: Contender, role: str, cut_s: float) -> Row:
         return self._once(contender, role, cut_s, lambda each: (self._arena.run(each, cut_s=cut_s), {}))

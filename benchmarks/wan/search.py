@@ -1,8 +1,9 @@
 """Brute force over static settings, coarse to fine.
 
 First a coarse lattice, every other power of two of each axis; then, around the best few, their neighbours on the full
-lattice of powers of two, until the best setting has no untried neighbour. Whoever runs the winner afresh gets a figure
-without the winner's luck.
+lattice of powers of two, until the best settings have no untried neighbour. These runs are short, and on a long path
+most of one is slow start: they only name the leaders, of which whole runs have to tell the best. Whoever runs the
+winner afresh gets a figure without the winner's luck.
 """
 
 import math
@@ -27,7 +28,7 @@ COARSE_STEP = 2
 """Of the full lattice's points on an axis, every so many are in the coarse one."""
 
 REFINED = 2
-"""How many of the best settings have their neighbours tried."""
+"""How many of the best settings have their neighbours tried, and lead in the end."""
 
 FIRST = Parameters(concurrency=16, parallelism=1, pipelining=8)
 """Near this the search begins: what is good early lets runs that cannot be better be abandoned."""
@@ -66,8 +67,8 @@ def _setting(axes: Sequence[str], values: Sequence[int]) -> Parameters:
     return Parameters(**dict(zip(axes, values, strict=True)))  # type: ignore[arg-type]  # all of them are numbers
 
 
-def best_setting(axes: Sequence[str], score: Score) -> Parameters:
-    """The setting with the highest score.
+def leading_settings(axes: Sequence[str], score: Score) -> Sequence[Parameters]:
+    """The settings with the highest scores, the best first.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def best_setting(axes: Sequence[str], score: Score) -> Parameters:
         leaders = sorted(tried, key=lambda setting: -tried[setting])[:REFINED]
         untried = {near for leader in leaders for near in neighbours(leader, axes)} - tried.keys()
         if not untried:
-            return leaders[0]
+            return leaders
         for setting in sorted(untried, key=lambda setting: tuple(getattr(setting, axis) for axis in axes)):
             tried[setting] = score(setting)
 
