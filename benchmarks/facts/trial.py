@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from benchmarks.facts.catalogue import Facts
-from benchmarks.wan.runs import Row
+from benchmarks.wan.runs import PARTS, Row
 
 _AGENT, _CORE = "clients/python/tradewind_agent", "core/tradewind"
 _ALL = (
@@ -21,7 +21,7 @@ _CHOICE = (
     *(f"{_CORE}/{name}.py" for name in ("cluster", "dataset", "heuristics", "load_effect", "prediction", "selection")),
     f"{_CORE}/tuning",
 )
-"""What chooses from what is known, in an agent or a benchmark."""
+"""What chooses from what was learned, without an agent."""
 
 SOURCES: Mapping[str, tuple[str, ...]] = {
     "transfers": (*_ALL, "benchmarks/facts/transfers.py"),
@@ -35,10 +35,7 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     ),
     "peers": (
         *_ALL,
-        *_CHOICE,
-        *(f"{_CORE}/{name}.py" for name in ("cold_start", "prior", "sla_partitions")),
-        *(f"{_AGENT}/{name}.py" for name in ("copying", "copy_plan", "copy_tuning", "path_probe", "planning")),
-        f"{_AGENT}/tuning",
+        *PARTS["controller"],
         "benchmarks/facts/peer_trial.py",
     ),
     "packing": (

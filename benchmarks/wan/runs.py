@@ -12,7 +12,7 @@ Row = dict[str, Any]
 
 _CORE, _AGENT = "core/tradewind", "clients/python/tradewind_agent"
 _ENGINE = (f"{_AGENT}/engine", f"{_AGENT}/moving.py")
-_PARTS: Mapping[str, tuple[str, ...]] = {
+PARTS: Mapping[str, tuple[str, ...]] = {
     "engine": _ENGINE,
     "controller": (
         *_ENGINE,
@@ -66,7 +66,7 @@ which setting is chosen removes the rows.
 
 def hashes() -> dict[str, str]:
     """A digest of the sources of each part, under the part's name."""
-    return digests(_PARTS)
+    return digests(PARTS)
 
 
 def hashes_of_rules() -> dict[str, str]:
