@@ -13,7 +13,6 @@ from types import MappingProxyType
 
 from benchmarks.facts.catalogue import Facts
 from benchmarks.facts.grounds import PEERS_PATH, path_of, small_files
-from benchmarks.facts.transfers import require_moved
 from benchmarks.facts.trial import Yard
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import write_files
@@ -92,5 +91,5 @@ def figures_of(name: str, ran: MeasuredRun, log: Path) -> Row:
     ------
     NothingMoved : it failed, which says nothing of it beside others.
     """
-    require_moved(name, ran, log)
+    ran.require_moved(name, log)
     return {"bps": ran.throughput_bps, "j_per_gb": ran.per_gb(ran.modelled_energy_j())}

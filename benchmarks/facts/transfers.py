@@ -15,17 +15,10 @@ from benchmarks.testbed.peers import environment
 from benchmarks.testbed.soundness import complaint
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.runs import Row
-from tradewind.errors import TradewindError
 
 Maker = Callable[[Run], Row]
 Ground = Callable[[str, str, Yard, float], AbstractContextManager[Maker]]
 """What makes runs over a path and of its files, by their names; each is cut after so many seconds."""
-
-_TOLD_OF_LOG = 300
-
-
-class NothingMoved(TradewindError):
-    """A run that failed says nothing of a claim."""
 
 
 @contextmanager
@@ -45,18 +38,6 @@ def on_testbed(path: str, files: str, yard: Yard, cut_s: float) -> Iterator[Make
             yield made
 
 
-def require_moved(name: str, ran: MeasuredRun, log: Path) -> None:
-    """Whether a run says something: it moved bytes, and it was cut or ended well.
-
-    Raises
-    ------
-    NothingMoved : it does not; the message has the end of its output.
-    """
-    if not ran.bytes_done or ran.exit_code not in (0, None):
-        told = log.read_text(encoding="utf-8", errors="replace")[-_TOLD_OF_LOG:] if log.exists() else ""
-        raise NothingMoved(f"{name} moved {ran.bytes_done} bytes and ended with {ran.exit_code}: {told}")
-
-
 def _ran(run: Run, bed: Testbed, url: str, folder: Path, cut_s: float) -> MeasuredRun:
     got, scratch, log = folder / "got", folder / "scratch", folder / "log"
     got.mkdir()
@@ -64,7 +45,7 @@ def _ran(run: Run, bed: Testbed, url: str, folder: Path, cut_s: float) -> Measur
     surroundings = environment(scratch)
     command = _command(run, url, got)
     ran = measured_run(bed, bed.clients[0], command, got, cut_s=cut_s, environment=surroundings, log=log)
-    require_moved(run.name, ran, log)
+    ran.require_moved(run.name, log)
     return ran
 
 

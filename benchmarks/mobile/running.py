@@ -2,7 +2,6 @@
 
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,13 +14,10 @@ from benchmarks.testbed.data_sets import write_files
 from benchmarks.testbed.measured_run import MeasuredRun, measured_run
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.peers import environment
-from benchmarks.testbed.soundness import PAUSES_S, MachineTooBusy, complaint
+from benchmarks.testbed.soundness import complaint, undisturbed
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.runs import Row, RunLog
-from tradewind.errors import TradewindError
 
-TOLD_CHARACTERS = 300
-"""Of what a run that failed has said, its end."""
 _PARTS = {
     "mobile": (
         "clients/python/tradewind_agent/engine",
@@ -51,7 +47,7 @@ class Ground:
         Raises
         ------
         MachineTooBusy : others disturbed it each time.
-        NothingSent : it failed.
+        NothingMoved : it failed.
         """
         digest = digests(_PARTS)["mobile"]
         parts = [self.name, str(self.bed.path), setting.name, f"{self.total_bytes} B", f"{self.cut_s:g} s", digest]
@@ -78,17 +74,12 @@ class Ground:
         return row
 
     def _sound(self, setting: Setting) -> MeasuredRun:
-        """Make it, and again after a pause where the machine was too busy for it: no such run counts."""
-        for pause_s in (*PAUSES_S, None):
-            measured = self._measured(setting)
-            wrong = complaint(measured.path, measured.share, rtt_s=self.bed.path.rtt_s, ahead=self.ahead)
-            if wrong is None:
-                return measured
-            if pause_s is not None:
-                sys.stderr.write(f"  {self.name}, {setting.name} is run again: {wrong}\n")
-                time.sleep(pause_s)
-        what = f"{self.name}, {setting.name}"
-        raise MachineTooBusy(f"{what}: {wrong}; start again when the machine is quiet, it goes on from here")
+        """The run; none that others disturbed counts."""
+
+        def wrong(ran: MeasuredRun) -> str | None:
+            return complaint(ran.path, ran.share, rtt_s=self.bed.path.rtt_s, ahead=self.ahead)
+
+        return undisturbed(f"{self.name}, {setting.name}", lambda: self._measured(setting), wrong)
 
     def _measured(self, setting: Setting) -> MeasuredRun:
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="run-") as name:
@@ -104,24 +95,8 @@ class Ground:
                 environment=environment(scratch),
                 log=scratch.with_name("log"),
             )
-            return sent(ran, f"{self.name}, {setting.name}", scratch.with_name("log"))
-
-
-class NothingSent(TradewindError):
-    """A run that failed says nothing of a setting, and is not kept: the next start makes it once more."""
-
-
-def sent(ran: MeasuredRun, what: str, log: Path) -> MeasuredRun:
-    """The run itself; a cut one has no exit code, and stands for the bytes that it moved.
-
-    Raises
-    ------
-    NothingSent : it ended with an error, or moved nothing.
-    """
-    if ran.exit_code in (0, None) and ran.bytes_done:
-        return ran
-    how = "was cut before it moved anything" if ran.exit_code is None else f"ended with {ran.exit_code}"
-    raise NothingSent(f"{what} {how}: {log.read_text(errors='replace')[-TOLD_CHARACTERS:].strip()}")
+            ran.require_moved(f"{self.name}, {setting.name}", scratch.with_name("log"))
+            return ran
 
 
 def _command(url: str, destination: Path, setting: Setting) -> list[str]:

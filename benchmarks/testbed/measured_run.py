@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.processes import Share, Shared, cpu_s
+from benchmarks.testbed.errors import NothingMoved
 from benchmarks.testbed.namespaces import Host
 from benchmarks.testbed.path_spec import PathCounters
 from benchmarks.testbed.testbed import Testbed
@@ -22,6 +23,9 @@ from tradewind_agent.meters.cpu_model import modelled_energy_j
 
 CUT_S = 60.0
 """A run that is not done by then is stopped and scored over the bytes it has."""
+
+TOLD_CHARACTERS = 300
+"""Of what a run that failed has said, its end."""
 
 GRACE_S = 5.0
 _LOOK_S = 0.5
@@ -68,6 +72,19 @@ class MeasuredRun:
     def per_gb(self, energy_j: float) -> float | None:
         """Energy by the bytes done, which runs that were cut can be compared by; ``None`` when nothing was done."""
         return 1e9 * energy_j / self.bytes_done if self.bytes_done else None
+
+    def require_moved(self, name: str, log: Path) -> None:
+        """Whether the run says something: it moved bytes, and ended well or was cut.
+
+        Raises
+        ------
+        NothingMoved : it does not; the message has the end of its output in ``log``.
+        """
+        if self.bytes_done and self.exit_code in (0, None):
+            return
+        how = "was cut before it moved anything" if self.exit_code is None else f"ended with {self.exit_code}"
+        told = log.read_text(encoding="utf-8", errors="replace")[-TOLD_CHARACTERS:].strip() if log.exists() else ""
+        raise NothingMoved(f"{name} {how}: {told}")
 
     @staticmethod
     def _modelled_j(duration_s: float, cpu_s: float) -> float:

@@ -6,6 +6,11 @@ Not ahead, beside those: up to 33 ms late, waited 0.59 … 0.87, up to three qua
 alone says nothing: programs of a run wait for one another, those of many threads or processes up to 0.74.
 """
 
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
 from benchmarks.processes import Share
 from benchmarks.testbed.path_spec import PathCounters
 from tradewind.errors import TradewindError
@@ -32,8 +37,43 @@ MOST_FOR_OTHERS = 0.1
 """Of all processors. Where a run does not go ahead of others it may not wait much while these have more than this."""
 
 
+Made = TypeVar("Made")
+
+
 class MachineTooBusy(TradewindError):
     """The machine was too busy to measure, however often it was tried."""
+
+
+def undisturbed(name: str, make: Callable[[], Made], wrong: Callable[[Made], str | None]) -> Made:
+    """What is made, and made again after a pause while ``wrong`` tells of something.
+
+    Raises
+    ------
+    MachineTooBusy : the last one was disturbed, too.
+    """
+    made, reason = made_again(name, make, wrong)
+    if reason is not None:
+        raise MachineTooBusy(f"{name}: {reason}; start again when the machine is quiet, it goes on from here")
+    return made
+
+
+def made_again(
+    name: str,
+    make: Callable[[], Made],
+    wrong: Callable[[Made], str | None],
+    *,
+    pauses_s: Sequence[float] = PAUSES_S,
+    sleep: Callable[[float], None] = time.sleep,
+) -> tuple[Made, str | None]:
+    """The first that nothing is wrong with, or the last after all pauses with what is."""
+    for pause_s in pauses_s:
+        made = make()
+        if (reason := wrong(made)) is None:
+            return made, None
+        sys.stderr.write(f"  {name} is run again: {reason}\n")
+        sleep(pause_s)
+    made = make()
+    return made, wrong(made)
 
 
 def complaint(path: PathCounters, share: Share, *, rtt_s: float, ahead: bool) -> str | None:

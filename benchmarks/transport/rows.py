@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from benchmarks.disturbance import watched
 from benchmarks.report import Value, machine
 from benchmarks.sources import digests
-from benchmarks.testbed.soundness import PAUSES_S
+from benchmarks.testbed.soundness import PAUSES_S, made_again
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.runs import RunLog
 
@@ -64,15 +64,8 @@ class Rows:
         key = self._key(facts)
         if (found := self.log.find(key)) is not None:
             return told({name: value for name, value in found.items() if name != "key"})
-        for pause_s in self.pauses_s:
-            row = by()
-            if row[DISTURBED] is None:
-                break
-            sys.stderr.write(f"  {row['case']} is run again: {row[DISTURBED]}\n")
-            self.sleep(pause_s)
-        else:
-            row = by()
-        if row[DISTURBED] is None:
+        row, wrong = made_again(str(facts[0]), by, _disturbance, pauses_s=self.pauses_s, sleep=self.sleep)
+        if wrong is None:
             self.log.add(key, row)
         return told(row)
 
@@ -84,6 +77,10 @@ class Rows:
 
     def _key(self, facts: Sequence[object]) -> str:
         return "; ".join([*map(str, facts), self.conditions])
+
+
+def _disturbance(row: Row) -> str | None:
+    return None if row[DISTURBED] is None else str(row[DISTURBED])
 
 
 def told(row: Row) -> Row:

@@ -1,7 +1,6 @@
 """Single runs of a cell: looked up before they are made, made once more where the machine was too busy."""
 
 import sys
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 from benchmarks.testbed.measured_run import MeasuredRun
 from benchmarks.testbed.path_spec import PathCounters
 from benchmarks.testbed.peers import TRADEWIND, Peer
-from benchmarks.testbed.soundness import PAUSES_S, MachineTooBusy, complaint
+from benchmarks.testbed.soundness import complaint, undisturbed
 from benchmarks.wan.arena import Arena, Contender
 from benchmarks.wan.cell_row import Measured, Plan, run_row
 from benchmarks.wan.lessons import LESSON_CUT_S, LESSON_REPEATS, LESSONS
@@ -105,17 +104,12 @@ class Measuring:
     def _sound(
         self, make: Callable[[Contender], tuple[MeasuredRun, Row]], contender: Contender
     ) -> tuple[MeasuredRun, Row]:
-        """Make a run, and again after a pause where the machine was too busy for it."""
-        for pause_s in (*PAUSES_S, None):
-            run, judged = make(contender)
-            wrong = complaint(run.path, run.share, rtt_s=self._arena.cell.path.rtt_s, ahead=self._arena.ahead)
-            if wrong is None:
-                return run, judged
-            if pause_s is not None:
-                sys.stderr.write(f"  {contender.name} is run again: {wrong}\n")
-                time.sleep(pause_s)
-        where = f"{self._arena.cell.name}, {contender.name}"
-        raise MachineTooBusy(f"{where}: {wrong}; start again when the machine is quiet, it goes on from here")
+        arena = self._arena
+
+        def wrong(made: tuple[MeasuredRun, Row]) -> str | None:
+            return complaint(made[0].path, made[0].share, rtt_s=arena.cell.path.rtt_s, ahead=arena.ahead)
+
+        return undisturbed(f"{arena.cell.name}, {contender.name}", lambda: make(contender), wrong)
 
     def _key(self, contender: Contender, role: str, cut_s: float) -> str:
         """What a run's figures depend on: a peer's not on our engine, a static setting's not on what chose it."""

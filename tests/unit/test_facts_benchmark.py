@@ -30,10 +30,9 @@ from benchmarks.facts.pages import PAGE, page_of
 from benchmarks.facts.peer_trial import figures_of
 from benchmarks.facts.printed import closest, printed, readings_of_bytes
 from benchmarks.facts.summary import judged, what_is_missing
-from benchmarks.facts.transfers import NothingMoved
 from benchmarks.facts.trial import SOURCES
 from benchmarks.report import ROOT
-from benchmarks.testbed.errors import EmulationBroke
+from benchmarks.testbed.errors import EmulationBroke, NothingMoved
 from benchmarks.testbed.measured_run import MeasuredRun
 from benchmarks.wan.runs import RunLog
 from tradewind.errors import InvalidValue

@@ -2,7 +2,6 @@
 
 import math
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 
@@ -10,7 +9,6 @@ from benchmarks.mobile.cells import DATA_SETS, PATHS, grid
 from benchmarks.mobile.lessons import Contest, contests, saving, saving_afresh, verdicts
 from benchmarks.mobile.pricing import as_published, energy_j, split_of, tail_saving, varied
 from benchmarks.mobile.reporting import AT_LEAST, RADIOS, Measured, lessons_of, results_of, summary_of
-from benchmarks.mobile.running import NothingSent, sent
 from benchmarks.report import judge
 
 MB = 10**6
@@ -132,20 +130,6 @@ def test_groups_of_constants_are_varied_one_by_one():
 
 def test_short_transfers_save_most_of_their_tails_back_to_back():
     assert 0.5 < tail_saving(HTML, as_published("lte")) < 0.9
-
-
-@pytest.mark.parametrize(("exit_code", "bytes_done"), [(1, 5 * MB), (0, 0), (None, 0), (-9, MB)])
-def test_a_run_that_failed_is_no_measurement(tmp_path, exit_code, bytes_done):
-    log = tmp_path / "log"
-    log.write_text("503 of the server\n")
-    with pytest.raises(NothingSent, match=r"290ms/html, cc 1 p 1 .*: 503 of the server"):
-        sent(SimpleNamespace(exit_code=exit_code, bytes_done=bytes_done), "290ms/html, cc 1 p 1", log)
-
-
-@pytest.mark.parametrize("exit_code", [0, None])
-def test_a_run_that_was_cut_counts_by_its_bytes(tmp_path, exit_code):
-    ran = SimpleNamespace(exit_code=exit_code, bytes_done=MB)
-    assert sent(ran, "290ms/html, cc 1 p 1", tmp_path / "log") is ran
 
 
 def test_of_one_large_file_there_is_nothing_to_send_at_once():
