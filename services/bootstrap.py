@@ -165,12 +165,7 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
         sessions = RedisSessions(session_client, trace=lambda: carried().get("traceparent", ""))
         yield Container(
             store=store,
-            warehouse=Warehouse(
-                database_url,
-                login=_query_login(store),
-                limits=options.query_limits,
-                reader_address=options.reader_address,
-            ),
+            warehouse=_warehouse(options, store, database_url),
             keyring=keyring,
             rate_limits=_rate_limits(options, session_client, log),
             snapshots=snapshots,
@@ -200,6 +195,15 @@ def container(*, database_url: str, redis_url: str, options: Options | None = No
             options=options,
             readiness=Readiness((store.require_ready,), log, spared=(partial(require_redis, client),)),
         )
+
+
+def _warehouse(options: Options, store: Store, database_url: str) -> Warehouse:
+    return Warehouse(
+        database_url,
+        login=_query_login(store),
+        limits=options.query_limits,
+        reader_address=options.reader_address,
+    )
 
 
 def _rate_limits(options: Options, client: redis.asyncio.Redis, log: FilteringBoundLogger) -> RateLimits:

@@ -1,18 +1,24 @@
 """Live transfers for tests, on a release that a real refresh made: each told as its agent tells it."""
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
+import redis.asyncio
 
 from benchmarks.api_cases import SOURCE, log_lines
 from services.application.authenticate import Scope
-from services.bootstrap import Container
+from services.application.tuning_sessions import TransferKey
+from services.bootstrap import Container, container
 from services.persistence.log_reader import LogReader
+from services.queue.sessions import RedisSessions
 from tests.conditions import eventually
 from tests.integration.refreshes import Refreshes
-from tests.stack import STACK, Tenant, new_tenant
+from tests.stack import STACK, Tenant, new_tenant, serving
 
 __all__ = ["client", "learned", "learned_tenant", "transfer"]
 
@@ -106,3 +112,22 @@ class Transfer:
 @pytest.fixture
 def transfer(client: httpx.Client) -> Transfer:
     return Transfer(client)
+
+
+@contextmanager
+def another_process(tenant: Tenant, database_url: str, redis_url: str) -> Iterator[httpx.Client]:
+    """A client of an API process that knows nothing of the transfers so far."""
+    with ExitStack() as stack:
+        other = stack.enter_context(container(database_url=database_url, redis_url=redis_url))
+        yield stack.enter_context(tenant.client(stack.enter_context(serving(other)), Scope.AGENT))
+
+
+def end_session(tenant: Tenant, transfer: Transfer, redis_url: str) -> None:
+    """As the completion of a transfer does."""
+
+    async def end() -> None:
+        store = redis.asyncio.Redis.from_url(redis_url)
+        await RedisSessions(store).end(TransferKey(tenant.id, UUID(transfer.id)))
+        await store.aclose()
+
+    asyncio.run(end())
