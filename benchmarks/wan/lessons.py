@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.sources import digest_of
 from benchmarks.testbed.data_sets import Kind, SizeLists, draw_sizes, needed_bytes
+from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.wan.cells import Cell
 from tradewind.parameters import Parameters
 
-LESSON_S = 4.0
-"""What a lesson lasts on a path that is used well; only transfers that end are learned from."""
+LEAST_LESSON_S = 4.0
+LESSON_ROUND_TRIPS = 40.0
+"""A lesson that is mostly slow start teaches that many streams are best, whatever comes after."""
 
-LESSON_CUT_S = 20.0
+CUT_OVER_LESSON = 5.0
 
 _SEED_STEP = 1000
 """From the seed of what is compared to that of the lessons: no file is in both."""
@@ -29,15 +31,26 @@ LESSONS: Sequence[Parameters] = tuple(
 LESSON_REPEATS = 2
 
 
+def lesson_s(path: PathSpec) -> float:
+    """What a lesson lasts on a path that is used well; only transfers that end are learned from."""
+    return max(LEAST_LESSON_S, LESSON_ROUND_TRIPS * path.rtt_s)
+
+
+def lesson_cut_s(path: PathSpec) -> float:
+    """When a lesson is stopped, not to be learned from."""
+    return CUT_OVER_LESSON * lesson_s(path)
+
+
 def lesson_sizes(cell: Cell, lists: SizeLists, seed: int) -> list[int]:
     """Files like those of the cell; of longer ones only so much that two of them fit."""
-    wanted = needed_bytes(cell.path, LESSON_S)
+    wanted = needed_bytes(cell.path, lesson_s(cell.path))
     pieces = {kind: [min(size, round(wanted / 2)) for size in sizes] for kind, sizes in lists.items()}
     return draw_sizes(Kind(cell.kind), pieces, wanted, seed + _SEED_STEP)
 
 
 def lessons_digest(cell: Cell, sizes: Sequence[int], hashes: Mapping[str, str]) -> str:
     """What a cell's lessons are of: their logs hold for as long as it stays."""
+    cut_s = lesson_cut_s(cell.path)
     return digest_of(
-        str(cell.path), list(sizes), list(LESSONS), LESSON_REPEATS, LESSON_CUT_S, hashes["engine"], hashes["testbed"]
+        str(cell.path), list(sizes), list(LESSONS), LESSON_REPEATS, cut_s, hashes["engine"], hashes["testbed"]
     )

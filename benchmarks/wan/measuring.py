@@ -11,7 +11,7 @@ from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.testbed.soundness import complaint, undisturbed
 from benchmarks.wan.arena import Arena, Contender
 from benchmarks.wan.cell_row import Measured, Plan, run_row
-from benchmarks.wan.lessons import LESSON_CUT_S, LESSON_REPEATS, LESSONS
+from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, lesson_cut_s
 from benchmarks.wan.runs import Row, RunLog
 from benchmarks.wan.search import Heat
 from tradewind.parameters import Parameters
@@ -37,18 +37,18 @@ class Measuring:
 
     def take_lessons(self) -> None:
         """Make the history that the release is learned from; only transfers that end before the cut are in it."""
-        folder = self._arena.knowledge.own
+        folder, cut_s = self._arena.knowledge.own, lesson_cut_s(self._arena.cell.path)
         for turn in range(LESSON_REPEATS):
             for number, setting in enumerate(LESSONS):
                 log = folder / f"{turn}-{number:02d}.ndjson"
                 contender, role = static(TRADEWIND, setting), f"{LESSON} {turn}"
                 if not log.exists():
-                    self._log.forget(self._key(contender, role, LESSON_CUT_S))
-                row = self._once(contender, role, LESSON_CUT_S, partial(self._lesson, log))
+                    self._log.forget(self._key(contender, role, cut_s))
+                row = self._once(contender, role, cut_s, partial(self._lesson, log, cut_s))
                 self.measured.lessons += row["exit_code"] == 0
 
-    def _lesson(self, log: Path, contender: Contender) -> tuple[MeasuredRun, Row]:
-        return self._arena.lesson(contender, cut_s=LESSON_CUT_S, log=log), {}
+    def _lesson(self, log: Path, cut_s: float, contender: Contender) -> tuple[MeasuredRun, Row]:
+        return self._arena.lesson(contender, cut_s=cut_s, log=log), {}
 
     def score(self, peer: Peer, least_bps: float, setting: Parameters) -> float:
         """What a static setting makes of the path, bit/s; that until then of one that could not become the tool's best.
