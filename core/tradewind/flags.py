@@ -41,9 +41,8 @@ def _rclone(parameters: Parameters) -> ToolFlags:
         flags.append(Flag("parallelism", ("--multi-thread-cutoff", "1M")))
     else:
         flags.append(Flag("parallelism", ("--multi-thread-streams", "0")))
-    if parameters.io_block_bytes:
-        flags.append(Flag("io_block_bytes", ("--buffer-size", f"{parameters.io_block_bytes}B")))
-    return ToolFlags(tuple(flags), _no_pipelining("rclone", parameters))
+    # --buffer-size is memory to read ahead into, not the size of a request (rclone docs, global flags)
+    return ToolFlags(tuple(flags), (*_no_pipelining("rclone", parameters), *_no_io_block("rclone", parameters)))
 
 
 def _aria2(parameters: Parameters) -> ToolFlags:
@@ -61,12 +60,12 @@ def _aria2(parameters: Parameters) -> ToolFlags:
         left_out.append("aria2: pipelining is a switch, its depth cannot be set")
     if (parameters.parallelism or 1) > ARIA2_MAX_CONNECTIONS_PER_SERVER:
         left_out.append(f"aria2: at most {ARIA2_MAX_CONNECTIONS_PER_SERVER} connections a server")
-    return ToolFlags(tuple(flags), tuple(left_out))
+    return ToolFlags(tuple(flags), (*left_out, *_no_io_block("aria2", parameters)))
 
 
 def _curl(parameters: Parameters) -> ToolFlags:
     # -Z transfers in parallel, --parallel-max how many (curl manual)
-    left_out = list(_no_pipelining("curl", parameters))
+    left_out = [*_no_pipelining("curl", parameters), *_no_io_block("curl", parameters)]
     if (parameters.parallelism or 1) > 1:
         left_out.append("curl: one stream a file")
     flag = Flag("concurrency", ("-Z", "--parallel-max", str(parameters.concurrency or 1)))
@@ -90,6 +89,10 @@ def _globus_url_copy(parameters: Parameters) -> ToolFlags:
 
 def _no_pipelining(tool: str, parameters: Parameters) -> tuple[str, ...]:
     return (f"{tool}: has no pipelining",) if (parameters.pipelining or 0) > 1 else ()
+
+
+def _no_io_block(tool: str, parameters: Parameters) -> tuple[str, ...]:
+    return (f"{tool}: the size of its I/O requests cannot be set",) if parameters.io_block_bytes else ()
 
 
 _TOOLS: dict[str, Callable[[Parameters], ToolFlags]] = {

@@ -61,11 +61,13 @@ def test_the_prior_table_keeps_to_its_caps_and_certifies_nothing():
 
 def test_flags_say_what_each_tool_can_and_what_it_cannot():
     flags, left_out = tool_flags(Parameters(concurrency=8, parallelism=20, pipelining=4, io_block_bytes=262_144))
-    assert flags["rclone"].startswith("--transfers 8 --multi-thread-streams 20")
+    assert flags["rclone"] == "--transfers 8 --multi-thread-streams 20 --multi-thread-cutoff 1M"
     assert "-j8 -s16 -x16" in flags["aria2"]
     assert flags["curl"] == "-Z --parallel-max 8"
     assert flags["globus-url-copy"] == "-cc 8 -p 20 -pp -bs 262144"
     assert {phrase.split(":")[0] for phrase in left_out} == {"rclone", "aria2", "curl", "globus-url-copy"}
+    no_block = {phrase.split(":")[0] for phrase in left_out if "I/O" in phrase}
+    assert no_block == {"rclone", "aria2", "curl"}
 
 
 def test_a_single_stream_leaves_nothing_out():
