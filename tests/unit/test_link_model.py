@@ -181,3 +181,18 @@ def test_a_link_without_rows_says_so():
     empty = rows(link_log(10), slice(0, 0))
     with pytest.raises(CannotFit):
         reduce_log([], curves(empty))
+
+
+def test_one_block_size_of_all_rows_is_advised_to_nobody(log):
+    blocks = np.where(np.arange(3000) % 2, 65_536.0, 262_144.0)
+    one, two = log.settings.copy(), log.settings.copy()
+    one[:, 5], two[:, 5] = 262_144.0, blocks
+    known = [
+        {
+            entry.parameters.io_block_bytes
+            for leaf in fit(replace(log, settings=settings)).leaves
+            for entry in leaf.table.settings
+        }
+        for settings in (one, two)
+    ]
+    assert known == [{None}, {65_536, 262_144}]

@@ -94,12 +94,12 @@ class _Columns:
 
 def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, in_force: InForce | None) -> model.LeafModel:
     columns = _Columns(rows)
-    known: npt.NDArray[np.bool_] = np.asarray(np.isfinite(rows.settings).any(axis=0))
-    axes = tuple(axis for axis, any_known in zip(AXES, known.tolist(), strict=True) if any_known)
+    told = _told(rows.settings)
+    axes = tuple(axis for axis, any_told in zip(AXES, told.tolist(), strict=True) if any_told)
     power_w, base_power_w = _power(columns)
     observations = Observations(
         axes=axes,
-        settings=rows.settings[rows.setting][:, known],
+        settings=rows.settings[rows.setting][:, told],
         throughput_bps=columns["throughput_bps"],
         power_w=power_w,
         load=columns["load"],
@@ -124,6 +124,17 @@ def _fit(leaf: Leaf, rows: LeafRows, rng: np.random.Generator, in_force: InForce
         queueing_delay_p90_s=_delays(axes, observations.settings, columns["queueing_delay_s"]),
         loss_baseline=_quantile(columns["loss"], QUIET_QUANTILE),
     )
+
+
+def _told(settings: FloatArray) -> npt.NDArray[np.bool_]:
+    """(a,) which axes the rows tell something of.
+
+    One block size for all of them tells nothing about block sizes: it is a tool's default, and nobody is advised to it.
+    """
+    told: npt.NDArray[np.bool_] = np.asarray(np.isfinite(settings).any(axis=0))
+    block = settings[:, AXES.index("io_block_bytes")]
+    told[AXES.index("io_block_bytes")] &= not (block == block[0]).all()
+    return told
 
 
 def _seen(rows: LeafRows, columns: _Columns) -> SeenRows:
