@@ -28,7 +28,7 @@ TOLD_CHARACTERS = 300
 """Of what a run that failed has said, its end."""
 
 GRACE_S = 5.0
-_LOOK_S = 0.5
+_LOOK_S = 0.1
 
 Judge = Callable[[float, PathCounters], bool]
 """Whether a run need not go on, by its age in s and what the link has carried since it began."""

@@ -10,6 +10,7 @@ from benchmarks.testbed.measured_run import MeasuredRun
 from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.testbed.soundness import LATE_SHARES
 from benchmarks.wan.arena import Arena, Contender
+from benchmarks.wan.cells import settled_s
 from benchmarks.wan.runs import Row
 
 FASTEST = f"best {TRADEWIND.name}"
@@ -23,7 +24,7 @@ class Plan:
     Attributes
     ----------
     repeats : interleaved runs of every contender.
-    cut_s : of those; ``search_cut_s`` of the search's runs, which only rank settings.
+    cut_s : of those; ``search_cut_s`` of the search's runs at least, which only rank settings.
     seed : of the files and the losses.
     searched : peers whose best static setting is searched for, beside our engine's.
     taught : whether our tuned runs ask a service that has learned; the closed-form rules decide otherwise.
@@ -98,7 +99,7 @@ def cell_row(arena: Arena, plan: Plan, measured: Measured) -> Row:
         "seed": plan.seed,
         "repeats": plan.repeats,
         "cut_s": plan.cut_s,
-        "search_cut_s": plan.search_cut_s,
+        "search_cut_s": settled_s(arena.cell.path, plan.search_cut_s),
         "hashes": dict(plan.hashes),
         "minutes": round(measured.minutes, 1),
         "files_digest": arena.files_digest,

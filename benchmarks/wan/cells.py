@@ -34,6 +34,14 @@ class Cell:
         return PATHS[self.path_name]
 
 
+SETTLED_ROUND_TRIPS = 40.0
+
+
+def settled_s(path: PathSpec, least_s: float) -> float:
+    """Length of a short run, at least ``least_s``: where it is mostly slow start, too many streams seem best."""
+    return max(least_s, SETTLED_ROUND_TRIPS * path.rtt_s)
+
+
 ALL_CELLS = tuple(Cell(path, kind) for path in PATHS for kind in Kind)
 QUICK_CELLS = (Cell("100M-60ms", Kind.HTML), Cell("100M-60ms", Kind.IMAGE))
 

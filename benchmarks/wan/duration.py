@@ -7,6 +7,7 @@ from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.wan.cell_row import Plan
 from benchmarks.wan.cell_run import FRUGAL
+from benchmarks.wan.cells import settled_s
 from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, lesson_s
 from benchmarks.wan.search import REFINED, coarse
 from tradewind.units import BITS_PER_BYTE
@@ -33,7 +34,7 @@ def expected_s(path: PathSpec, total_bytes: float, peers: Sequence[Peer], plan: 
     """Time of a cell of which nothing is measured yet, within a third or so."""
     tuned_s = BITS_PER_BYTE * total_bytes / (TUNED_SHARE * path.rate_bps)
     searched = sum(len(coarse(peer.axes)) for peer in (TRADEWIND, *plan.searched)) * (1 + REFINED_SHARE)
-    search_s = searched * (SEARCHED_SHARE * plan.search_cut_s + OVERHEAD_S)
+    search_s = searched * (SEARCHED_SHARE * settled_s(path, plan.search_cut_s) + OVERHEAD_S)
     lessons_s = len(LESSONS) * LESSON_REPEATS * (LESSON_SLOWDOWN * lesson_s(path) + OVERHEAD_S) + SERVICES_S
     slow = sum(peer.name in SLOW_PEERS for peer in peers)
     fast = len(peers) - slow + TUNED_CONTENDERS + 1 + len(plan.searched) / 2

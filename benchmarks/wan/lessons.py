@@ -5,12 +5,10 @@ from collections.abc import Mapping, Sequence
 from benchmarks.sources import digest_of
 from benchmarks.testbed.data_sets import Kind, SizeLists, draw_sizes, needed_bytes
 from benchmarks.testbed.path_spec import PathSpec
-from benchmarks.wan.cells import Cell
+from benchmarks.wan.cells import Cell, settled_s
 from tradewind.parameters import Parameters
 
 LEAST_LESSON_S = 4.0
-LESSON_ROUND_TRIPS = 40.0
-"""A lesson that is mostly slow start teaches that many streams are best, whatever comes after."""
 
 CUT_OVER_LESSON = 5.0
 
@@ -33,7 +31,7 @@ LESSON_REPEATS = 2
 
 def lesson_s(path: PathSpec) -> float:
     """What a lesson lasts on a path that is used well; only transfers that end are learned from."""
-    return max(LEAST_LESSON_S, LESSON_ROUND_TRIPS * path.rtt_s)
+    return settled_s(path, LEAST_LESSON_S)
 
 
 def lesson_cut_s(path: PathSpec) -> float:

@@ -11,6 +11,7 @@ from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.testbed.soundness import complaint, undisturbed
 from benchmarks.wan.arena import Arena, Contender
 from benchmarks.wan.cell_row import Measured, Plan, run_row
+from benchmarks.wan.cells import settled_s
 from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, lesson_cut_s
 from benchmarks.wan.runs import Row, RunLog
 from benchmarks.wan.search import Heat
@@ -56,7 +57,7 @@ class Measuring:
         ``least_bps`` : of no interest is what the link carries less for.
         """
         rows = self.measured.searched.setdefault(peer.name, [])
-        cut_s = self._plan.search_cut_s
+        cut_s = settled_s(self._arena.cell.path, self._plan.search_cut_s)
         wanted_bps = max((row["score_bps"] for row in rows), default=0.0)
 
         def make(contender: Contender) -> tuple[MeasuredRun, Row]:

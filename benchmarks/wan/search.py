@@ -36,6 +36,9 @@ FIRST = Parameters(concurrency=16, parallelism=1, pipelining=8)
 FIRST_BYTES = 100_000
 """More than handshakes and a packed index take: by then files are coming."""
 
+GIVEN_UP_BELOW = 0.95
+"""Of the best so far. Two runs of one setting differ by as much: they only name who is run whole."""
+
 Score = Callable[[Parameters], float]
 
 
@@ -100,7 +103,7 @@ class Heat:
     ----------
     rate_bps : of the path.
     cut_s : for how long it is watched.
-    wanted_bps : what its files have to gain to be of interest.
+    wanted_bps : what the files of the best so far have gained.
     least_bps : what the link has to carry for it.
     """
 
@@ -127,7 +130,8 @@ class Heat:
         self.carried_bps = BITS_PER_BYTE * came_bytes / watched_s if watched_s > 0 else 0.0
         most_bytes = came_bytes + max(self._cut_s - watched_s, 0.0) * self._rate_bps / BITS_PER_BYTE
         self._most_bps = BITS_PER_BYTE * most_bytes / max(self._cut_s, watched_s)
-        self.hopeless = PAYLOAD_SHARE * self._most_bps < self._wanted_bps or self._most_bps < self._least_bps
+        wanted_bps = GIVEN_UP_BELOW * self._wanted_bps
+        self.hopeless = PAYLOAD_SHARE * self._most_bps < wanted_bps or self._most_bps < self._least_bps
         if self.hopeless:
             self.carried_bps = min(self.carried_bps, self._most_bps)  # a good second is no match for a good run
         return self.hopeless or watched_s >= self._cut_s

@@ -18,6 +18,7 @@ from benchmarks.wan.runs import RunLog, hashes, hashes_of_rules
 from benchmarks.wan.search import (
     AXES,
     FIRST_BYTES,
+    GIVEN_UP_BELOW,
     MOST_STREAMS,
     PAYLOAD_SHARE,
     Heat,
@@ -177,7 +178,9 @@ def test_of_two_runs_that_fill_the_path_the_one_that_sends_less_twice_is_better(
     assert thrifty.score_bps(13.0, 140e6) > wasteful.score_bps(13.0, 130e6)
 
 
-@pytest.mark.parametrize("limit", [{"wanted_bps": PAYLOAD_SHARE * 90e6}, {"wanted_bps": 0.0, "least_bps": 90e6}])
+@pytest.mark.parametrize(
+    "limit", [{"wanted_bps": PAYLOAD_SHARE * 90e6 / GIVEN_UP_BELOW}, {"wanted_bps": 0.0, "least_bps": 90e6}]
+)
 def test_a_run_is_given_up_only_when_a_full_path_could_not_save_it(limit):
     most_bytes = 12.0 * 90e6 / 8
     for missing_bytes, hopeless in ((-1, False), (2, True)):
@@ -188,7 +191,7 @@ def test_a_run_is_given_up_only_when_a_full_path_could_not_save_it(limit):
 
 
 def test_a_good_second_of_a_run_that_is_given_up_is_no_match_for_a_good_run():
-    brisk = a_heat(wanted_bps=PAYLOAD_SHARE * 100.2e6)
+    brisk = a_heat(wanted_bps=PAYLOAD_SHARE * 100.2e6 / GIVEN_UP_BELOW)
     assert not brisk.over(1.0, FIRST_BYTES)
     assert brisk.over(2.0, FIRST_BYTES + 101e6 / 8)  # a queue that empties: more than the path's rate for a moment
     assert brisk.carried_bps == pytest.approx((101e6 + 11 * 100e6) / 12)
