@@ -72,11 +72,14 @@ def _restored(state: TuningState, seen: Observation, streams: int, what: str) ->
 
 
 def _given_up(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> TuningState:
-    """After a cut: where speed is all, no more streams than the table says are enough: the rest would only crowd."""
+    """After a cut: where speed is all, no more streams than the table says are enough: the rest would only crowd.
+
+    Not on a path that loses more by itself than the table's did: each stream carries less there.
+    """
     search = state.search
     if search is not None:
         return replace(state, search=replace(search, best_streams=state.limit.before, best_utility=None, settled=True))
-    if seen.forecaster is None or goal != FASTEST:
+    if seen.forecaster is None or goal != FASTEST or state.limit.accepted_loss > 0:
         return state
     enough = streams_enough(seen.forecaster, limits_of(basis, state, seen))
     return replace(state, limit=state.limit.needing(max(enough, FEW_STREAMS)))

@@ -63,6 +63,15 @@ def test_of_many_streams_no_more_are_kept_than_the_tables_say_are_enough(dataset
     assert decision.streams == enough
 
 
+def test_a_path_that_loses_by_itself_needs_more_streams_than_the_tables_say():
+    basis = crowding(BIG)
+    state, _ = step(basis, begin(basis), tick(basis, 1))
+    radio = replace(state, limit=StreamLimit(accepted_loss=0.002))
+    _, decision = step(basis, radio, replace(tick(basis, 2), retransmitted_bytes=2 * 10**6))
+    assert decision.kind is DecisionKind.CONGESTION
+    assert decision.streams == 34  # 0.7 of 48
+
+
 @pytest.mark.parametrize("moved", [10**8, None])
 def test_loss_gives_up_streams_and_counters_that_begin_anew_do_not(moved):
     transfer = warm(BIG)
