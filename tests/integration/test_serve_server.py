@@ -15,6 +15,7 @@ import pytest
 
 from tests.integration.certificates import make_certificates
 from tests.integration.serving import Wire, ask, event_loop, serving, sha256
+from tradewind_agent.engine.address import Login
 from tradewind_agent.serve import Access, Limits, TlsFiles, serve
 
 
@@ -120,9 +121,14 @@ def test_a_client_that_stops_reading_is_dropped(root: Path):
 def test_the_token_is_asked_of_every_request(root: Path):
     with serving(root, bearer_token="s3cret") as server:
         refused = ask(server.port, "GET", "/small")
-        assert (refused.status, refused.headers["www-authenticate"]) == (401, 'Bearer realm="tradewind"')
-        for wrong in ("Bearer other", "Basic s3cret", "Bearer", "s3cret", "Bearer é"):
+        assert (refused.status, refused.headers["www-authenticate"]) == (
+            401,
+            'Bearer realm="tradewind", Basic realm="tradewind"',
+        )
+        basic = [Login("me", password).basic for password in ("s3cret", "other", "")]
+        for wrong in ("Bearer other", "Basic s3cret", "Basic é", "Bearer", "s3cret", "Bearer é", *basic[1:]):
             assert ask(server.port, "GET", "/small", Authorization=wrong).status == 401
+        assert ask(server.port, "GET", "/small", Authorization=basic[0]).status == 200
         assert ask(server.port, "GET", "/small", Authorization="Bearer s3cret").status == 200
         assert ask(server.port, "GET", "/missing").status == 401
         assert "s3cret" not in repr(server.options)

@@ -12,6 +12,9 @@ from tradewind_agent.system_errors import in_words
 
 URL_VARIABLE = "TRADEWIND_URL"
 KEY_VARIABLE = "TRADEWIND_KEY"
+KEY_FILE_VARIABLE = f"{KEY_VARIABLE}_FILE"
+"""Names a file with the key, as systemd and containers hand secrets over."""
+
 _FILE = "service.json"
 
 
@@ -62,9 +65,11 @@ def find_service(environ: Mapping[str, str]) -> Service | None:
         return None
     # A key belongs to its service: the kept one is not sent to another address.
     kept_key = kept.get("key") if check_url(url) == kept.get("url") else None
-    key = environ.get(KEY_VARIABLE) or kept_key
+    key = environ.get(KEY_VARIABLE) or _key_of_file(environ) or kept_key
     if not key:
-        raise NotConfigured(f"no key for {url}: set {KEY_VARIABLE} or run `tradewind login {url} --key KEY`")
+        raise NotConfigured(
+            f"no key for {url}: set {KEY_VARIABLE} or {KEY_FILE_VARIABLE}, or run `tradewind login {url} --key KEY`"
+        )
     return Service(check_url(url), key, "environment" if environ.get(URL_VARIABLE) else str(path))
 
 
@@ -81,6 +86,21 @@ def require_service(environ: Mapping[str, str]) -> Service:
             f"no service is configured: run `tradewind login URL --key KEY` or set {URL_VARIABLE} and {KEY_VARIABLE}"
         )
     return service
+
+
+def _key_of_file(environ: Mapping[str, str]) -> str | None:
+    path = environ.get(KEY_FILE_VARIABLE)
+    if not path:
+        return None
+    try:
+        key = Path(path).read_text("ascii").strip()
+    except OSError as failure:
+        raise NotConfigured(f"{path} ({KEY_FILE_VARIABLE}) cannot be read: {in_words(failure)}") from None
+    except ValueError:
+        key = ""
+    if not key:
+        raise NotConfigured(f"{path} ({KEY_FILE_VARIABLE}) holds no key")
+    return key
 
 
 def _kept(path: Path) -> tuple[dict[str, str], Path]:

@@ -36,6 +36,25 @@ def test_the_environment_takes_precedence(environ):
     assert (service.url, service.key, service.origin) == ("http://localhost:8080", "k", "environment")
 
 
+def test_a_key_may_come_from_a_file(environ, tmp_path):
+    file = tmp_path / "key"
+    file.write_text("of a file\n")
+    asked = environ | {"TRADEWIND_URL": URL, "TRADEWIND_KEY_FILE": str(file)}
+    assert require_service(asked).key == "of a file"
+    assert require_service(asked | {"TRADEWIND_KEY": "nearer"}).key == "nearer"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"), [(None, "cannot be read"), (b" \n", "holds no key"), (b"\xff", "holds no")]
+)
+def test_a_file_without_a_key_is_told(environ, tmp_path, content, told):
+    file = tmp_path / "key"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(NotConfigured, match=told):
+        find_service(environ | {"TRADEWIND_URL": URL, "TRADEWIND_KEY_FILE": str(file)})
+
+
 def test_a_kept_key_is_not_sent_to_another_address(environ):
     keep(environ, url=URL, key="kept")
     with pytest.raises(NotConfigured, match="no key for http://elsewhere"):

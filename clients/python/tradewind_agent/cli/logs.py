@@ -31,6 +31,9 @@ Format = Annotated[
     str,
     typer.Option("--format", help="gridftp, rclone, fts, aria2, csv, ndjson, har, or auto to tell it by the content."),
 ]
+FollowedFormat = Annotated[
+    str, typer.Option("--format", help="gridftp, rclone, fts, aria2, csv, ndjson, or auto to tell it by the content.")
+]
 UPLOADED_ALONE = ("har",)
 """Formats that nobody writes line by line, so that there is nothing to follow."""
 
@@ -146,7 +149,7 @@ def _upload_records(
 def watch(
     folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="Folder of logs.")],
     *,
-    format_name: Format = "auto",
+    format_name: FollowedFormat = "auto",
     context: Context,
     pattern: Annotated[str, typer.Option(metavar="GLOB", help="Names of logs to take up.")] = "*",
     interval: Annotated[str, typer.Option(metavar="TIME", help="Time between two looks.")] = "5s",

@@ -45,7 +45,7 @@ def serve_files(
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
-    """Serve a folder over HTTP until Ctrl-C; TRADEWIND_SERVE_TOKEN asks clients for a bearer token."""
+    """Serve a folder over HTTP until Ctrl-C; TRADEWIND_SERVE_TOKEN is asked of clients, as a bearer or a password."""
     from tradewind_agent.serve import Limits, ServeOptions, TlsFiles, serve_forever
 
     terminal = Terminal(as_json, quiet)

@@ -1,6 +1,7 @@
 """Which request is answered by what: authorisation, method, then energy report, download or upload."""
 
 import hmac
+from base64 import b64decode
 from http import HTTPStatus
 
 from tradewind_agent.serve.download import answer_download
@@ -57,12 +58,23 @@ class Application:
     def _authorise(self, request: Request) -> None:
         if self._token is None:
             return
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        right = hmac.compare_digest(given.strip().encode("latin-1"), self._token.encode())
-        if scheme.lower() != "bearer" or not right:
-            raise Refused(
-                HTTPStatus.UNAUTHORIZED, "a bearer token is needed", ("WWW-Authenticate", 'Bearer realm="tradewind"')
-            )
+        given = _given_token(request.headers.get("authorization", ""))
+        if not hmac.compare_digest(given, self._token.encode()):
+            wanted = 'Bearer realm="tradewind", Basic realm="tradewind"'
+            raise Refused(HTTPStatus.UNAUTHORIZED, "the token is needed", ("WWW-Authenticate", wanted))
+
+
+def _given_token(authorization: str) -> bytes:
+    """A bearer's token, or the password of a login: what tools that know of netrc and addresses alone can send."""
+    scheme, _, given = authorization.partition(" ")
+    if scheme.lower() == "bearer":
+        return given.strip().encode("latin-1")
+    if scheme.lower() == "basic":
+        try:
+            return b64decode(given.strip(), validate=True).partition(b":")[2]
+        except ValueError:
+            return b""
+    return b""
 
 
 async def _answer_report(meters: TransferMeters, target: str) -> Response:
