@@ -28,7 +28,7 @@ from tradewind.wire.inventory import (
     NewKey,
     Surface,
 )
-from tradewind.wire.logs import ALREADY_STORED, BatchReceipt
+from tradewind.wire.logs import BatchReceipt
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 from tradewind.wire.records import WireRecord
 from tradewind_agent.batches import LogBatch, split_into_batches
@@ -69,8 +69,7 @@ class UploadReport:
     @property
     def stored_any(self) -> bool:
         """Whether the service has any of it, be it from before."""
-        rejections = (each for receipt in self.receipts for each in receipt.rejections)
-        return bool(self.accepted) or any(each.reason == ALREADY_STORED for each in rejections)
+        return any(receipt.stored_any for receipt in self.receipts)
 
 
 class Client:

@@ -222,7 +222,7 @@ class Spool:
             refused.append(self._set_aside(segment, str(refusal)))
             return
         receipts.append(receipt)
-        if receipt.rejected and not receipt.accepted:
+        if receipt.rejected and not receipt.stored_any:
             refused.append(self._set_aside(segment, _none_accepted(receipt)))
             return
         segment.path.unlink(missing_ok=True)

@@ -150,13 +150,13 @@ class Watch:
         self._finish_pending()
         while not self.stop.is_set():
             all_read = self.read()
-            self.upload()
+            is_alone = self.upload()
             self.on_progress(self.tally)
-            if not once:
+            if once and (all_read or self.service is None or self._backoff.failures):
+                break
+            if not once or not is_alone:
                 self.stop.wait(self.options.interval_s)
                 self._backoff.left_s -= self.options.interval_s
-            elif all_read or self.service is None or self._backoff.failures:
-                break
         return self.tally
 
     def read(self) -> bool:
@@ -174,21 +174,22 @@ class Watch:
         self._forget_all_but({file_id(status) for _, status in listed})
         return True
 
-    def upload(self) -> None:
-        """Send what is spooled, unless the service was away a moment ago."""
+    def upload(self) -> bool:
+        """Send what is spooled, unless the service was away a moment ago; whether no other process is sending it."""
         if self.service is None or self._backoff.left_s > 0:
-            return
+            return True
         try:
             drained = self.spool.drain(self.service, keep_going=lambda: not self.stop.is_set())
         except (ServiceAway, ServiceBroken) as failure:
             self._backoff.failed(getattr(failure, "retry_after_s", None))
             if self._backoff.failures == 1:
                 self.note(f"{failure}; logs are spooled until then")
-            return
+            return True
         self._backoff.succeeded()
         self.tally.accepted += drained.accepted
         for refused in drained.refused:
             self.note(refused)
+        return not drained.busy
 
     def _listed(self) -> list[tuple[Path, os.stat_result]]:
         """Logs by pattern, and those followed already under whatever name they have now."""
@@ -302,14 +303,25 @@ class Watch:
             return
         known = self._state.files[pending.file_id]
         for path, status in self._listed():
-            if file_id(status) != pending.file_id:
-                continue
+            if file_id(status) == pending.file_id and not self._is_kept_again(path, known, pending):
+                return
+        self._state.pending = None
+        self._state.write(self.state_path)
+
+    def _is_kept_again(self, path: Path, known: Followed, pending: Pending) -> bool:
+        """Whether a part is spooled that was about to be; where its log cannot be read now, that of others can."""
+        try:
             with LogFile(path, known.position) as log:
                 part = log.next_part(until=pending.until)
                 if log.position.offset == known.position.offset and part is not None:
                     self._keep(log, part, known, pending.format)
-        self._state.pending = None
-        self._state.write(self.state_path)
+        except OSError as failure:
+            self._tell_once(pending.file_id, f"{path} cannot be read: {in_words(failure)}; its lines wait")
+            return False
+        except InvalidValue as wrong:
+            self._tell_once(pending.file_id, f"{path.name} is left alone: {wrong}")
+            return False
+        return True
 
     def _forget_all_but(self, present: set[str]) -> None:
         """Drop logs that are gone, so that the state stays as small as the folder."""

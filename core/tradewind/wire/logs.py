@@ -28,3 +28,8 @@ class BatchReceipt(Open):
     received_at: datetime | None = None
     duplicate: bool = False
     """True when the idempotency key had been used for the same content: nothing was stored again."""
+
+    @property
+    def stored_any(self) -> bool:
+        """Whether the service has any of it, be it from before."""
+        return bool(self.accepted) or any(each.reason == ALREADY_STORED for each in self.rejections)

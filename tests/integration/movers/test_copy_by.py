@@ -9,6 +9,7 @@ from tests.integration.engine.web_servers import nginx
 from tests.integration.movers.driving import recommending
 from tests.integration.movers.test_bad_input import WAN
 from tests.integration.movers.test_live import whole
+from tests.integration.serving import serving
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.movers.copying_by import prepare_copy_by
 from tradewind_agent.movers.wrapping import WrapOptions
@@ -99,6 +100,27 @@ def test_what_a_tool_cannot_copy_is_wrong_usage(user, slow, tmp_path):
     renamed = run("copy", *WAN, "--mover", "rclone", f"{slow.url}f00", str(tmp_path / "other"), env=user)
     assert [unknown.code, upload.code, renamed.code] == [2, 2, 2]
     assert "rclone, aria2, curl, globus-url-copy, tradewind" in unknown.error
+
+
+@pytest.mark.parametrize("mover", ["rclone", "aria2", "curl"])
+@pytest.mark.parametrize("name", ["a\n  dir=.\n  out=.profile", "a\rb"])
+def test_a_name_that_would_add_a_line_to_a_tools_list_is_refused(user, tmp_path, mover, name):
+    (tmp_path / "from").mkdir()
+    (tmp_path / "from" / name).write_bytes(b"x")
+    with serving(tmp_path / "from") as server:
+        ended = run("copy", *WAN, "--mover", mover, f"{server.url}/", str(tmp_path / "to"), env=user, cwd=tmp_path)
+    assert ended.code == 2
+    assert "cannot be told of" in ended.error
+    assert not (tmp_path / ".profile").exists()
+
+
+def test_aria2_is_told_no_name_that_it_would_trim(user, tmp_path):
+    (tmp_path / "from").mkdir()
+    (tmp_path / "from" / " a").write_bytes(b"x")
+    with serving(tmp_path / "from") as server:
+        ended = run("copy", *WAN, "--mover", "aria2", f"{server.url}/", str(tmp_path / "to"), env=user)
+    assert ended.code == 2, ended.err
+    assert "cannot be told of" in ended.error
 
 
 def test_globus_url_copy_is_refused_addresses_that_it_cannot_list(user, slow, tmp_path):

@@ -27,6 +27,13 @@ def test_times_are_durations_from_now_or_moments_with_a_zone(tmp_path):
     assert (second.ready_s, second.deadline_s) == (0, 3600)  # what has passed is now
 
 
+def test_what_is_no_text_is_told(tmp_path):
+    path = tmp_path / "queue"
+    path.write_bytes(b'{"sources": ["http://h/a"], "destination": "caf\xe9"}\n')
+    with pytest.raises(InvalidValue, match="is no text in UTF-8"):
+        read_queue(path, NOW)
+
+
 @pytest.mark.parametrize(
     ("jobs", "told"),
     [

@@ -6,6 +6,7 @@ import pytest
 from tests.unit.agent.records import lines, records
 from tests.unit.agent.service import answering, problem, receipt
 from tradewind.units import MIB
+from tradewind.wire.logs import ALREADY_STORED
 from tradewind_agent.batches import MAX_BATCH_BYTES
 from tradewind_agent.errors import KeyRefused, ServiceAway, SpoolFailed
 from tradewind_agent.retries import NO_RETRIES
@@ -108,6 +109,16 @@ def test_what_the_service_refuses_for_good_is_set_aside_and_the_rest_goes_on(spo
     assert "nothing valid" in drained.refused[0]
     assert spool.segments() == ()
     assert spool.state().refused_segments == 1
+
+
+def test_what_the_service_has_already_is_done_and_not_set_aside(spool):
+    spool.append(records(1))
+    known = {"row": 1, "field": "id", "reason": ALREADY_STORED}
+    service = answering(receipt(accepted=0, rejected=1, rejections=[known]))
+    with service.client() as client:
+        assert spool.drain(client).refused == ()
+    assert spool.segments() == ()
+    assert spool.state().refused_segments == 0
 
 
 def test_a_refused_key_leaves_everything_where_it_is(spool):

@@ -1,3 +1,4 @@
+import errno
 import os
 import threading
 from random import Random
@@ -7,11 +8,13 @@ import pytest
 
 from tests.unit.agent.records import lines
 from tests.unit.agent.service import answering, problem, receipt
+from tradewind_agent import watching
 from tradewind_agent.errors import KeyRefused, SpoolFailed, WatchFailed
 from tradewind_agent.importers.ports import ImportContext
 from tradewind_agent.log_reader import ImportingReader
+from tradewind_agent.log_tail import LogFile
 from tradewind_agent.retries import NO_RETRIES
-from tradewind_agent.spool import Spool
+from tradewind_agent.spool import Drained, Spool
 from tradewind_agent.watch_state import sole_watcher, state_path
 from tradewind_agent.watching import Watch, WatchOptions
 
@@ -117,6 +120,55 @@ def test_a_log_that_vanished_after_a_kill_does_not_stop_the_others(watched):
     log.unlink()
     watched.watch().run(once=True)
     assert watched.spooled == joined(1, 3)
+
+
+def test_a_log_that_cannot_be_read_after_a_kill_does_not_stop_the_others(watched, monkeypatch):
+    locked = watched.write("transfers.log", joined(2))
+
+    class KilledSpool(Spool):
+        def append(self, records):
+            raise SpoolFailed("killed")
+
+    with pytest.raises(SpoolFailed):
+        watched.watch(spool=KilledSpool(watched.spool.folder, warn=watched.notes.append)).run(once=True)
+    watched.write("other.log", joined(1, 3))
+
+    def opened(path, position=None):
+        if path == locked:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return LogFile(path, position)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(watching, "LogFile", opened)
+        watched.watch().run(once=True)
+    assert watched.spooled == joined(1, 3)
+    assert len([note for note in watched.notes if "transfers.log cannot be read" in note]) == 1
+    watched.watch().run(once=True)
+    assert sorted(watched.spooled.splitlines()) == sorted(joined(3).splitlines())
+
+
+def test_a_look_at_everything_waits_while_another_process_sends(watched):
+    size, waits = len(joined(1)), []
+
+    class BusyFirst(Spool):
+        def drain(self, service, *, keep_going):
+            return Drained(busy=True) if not waits else super().drain(service, keep_going=keep_going)
+
+    class Waiting(threading.Event):
+        def wait(self, timeout=None):
+            waits.append(timeout)
+            return False
+
+    spool = BusyFirst(watched.spool.folder, warn=watched.notes.append, max_bytes=3 * size)
+    for number in range(1, 4):
+        watched.write(f"{number}.log", joined(1, number), age_s=100 - number)
+    service = answering(receipt())
+    with service.client() as client:
+        watch = watched.watch(spool=spool, service=client)
+        watch.stop = Waiting()
+        watch.run(once=True)
+    assert len(waits) == 1
+    assert b"".join(service.bodies) == joined(3)
 
 
 def test_acknowledged_logs_leave_the_spool(watched):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tradewind_agent.movers.command_line import Grammar, parse
-from tradewind_agent.movers.curl_lines import file_list
+from tradewind_agent.movers.curl_lines import file_list, quoted
 
 GRAMMAR = Grammar(
     valued=frozenset({"output", "output-dir", "url", "header", "dump-header", "data", "continue-at", "config"}),
@@ -58,3 +58,7 @@ def test_what_is_more_than_a_list_is_left_as_it_is(words, refusal):
     found = listed(*words)
     assert (found.pairs, found.words) == ((), words)
     assert refusal in found.refusal
+
+
+def test_a_value_of_the_configuration_stays_on_its_line():
+    assert quoted('a\noutput = "x\\y"\t\r') == r'"a\noutput = \"x\\y\"\t\r"'

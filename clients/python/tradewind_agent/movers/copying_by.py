@@ -88,7 +88,21 @@ def _downloads(
         raise InvalidValue("--mover", f"{name} is driven for downloads; uploads are done by {MOVER}")
     if any(job.source.login for job in jobs):
         raise InvalidValue("--mover", f"a password in an address is for {MOVER}; tell {name} of it in its own way")
+    for job in jobs:
+        _require_listable(job.destination, name)
     return jobs, Workload(listing.sizes_bytes, listing.sizes_are_exact)
+
+
+def _require_listable(destination: Path, name: str) -> None:
+    """Lists of files have a name a line; aria2's options trim theirs. Servers choose names, and one could add a line.
+
+    Raises
+    ------
+    InvalidValue
+    """
+    told = (str(destination.parent), destination.name) if name == "aria2" else ()
+    if any(each < " " for each in str(destination)) or any(each != each.strip() for each in told):
+        raise InvalidValue("--mover", f"{name} cannot be told of {str(destination)!r}; such names are for {MOVER}")
 
 
 def _aria2_words(jobs: Sequence[DownloadJob], folder: Path, root: Path) -> tuple[str, ...]:

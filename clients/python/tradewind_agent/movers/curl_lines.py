@@ -87,6 +87,9 @@ def _last_part(address: str) -> str:
     return path.rpartition("/")[2]
 
 
+_ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\t": r"\t", "\n": r"\n", "\r": r"\r", "\v": r"\v"})
+
+
 def quoted(text: str) -> str:
-    """A value in curl's configuration file."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """A value in curl's configuration file, on its one line."""
+    return f'"{text.translate(_ESCAPED)}"'

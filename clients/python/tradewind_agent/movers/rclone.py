@@ -102,8 +102,12 @@ class RcloneTask:
 
     @property
     def _can_be_split(self) -> bool:
-        """A sync deletes what is not in its list, and filters of the user's own are not mixed with ours."""
-        return self.given.places[0] == "copy" and not self.filtered and self.given.count("retries") != 0
+        """A sync deletes what is not in its list, and filters of the user's own are not mixed with ours.
+
+        A list has a name a line.
+        """
+        is_plain = self.given.places[0] == "copy" and not self.filtered and self.given.count("retries") != 0
+        return is_plain and not any("\n" in file.path or "\r" in file.path for file in self._files or ())
 
     def workload(self) -> Workload | None:
         listed = self._listed()

@@ -39,10 +39,14 @@ def read_queue(path: Path, now: datetime) -> list[CopyRequest]:
 
     Raises
     ------
-    InvalidValue : of a line, with its number; or there is no job, there are too many, or two of one name.
+    InvalidValue : of a line, with its number; or it is no text, has no job or too many, or two of one name.
     """
     requests: list[CopyRequest] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise InvalidValue(str(path), "is no text in UTF-8") from None
+    for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
                 requests.append(_request(_object(line), now))

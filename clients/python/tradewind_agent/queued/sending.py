@@ -158,6 +158,8 @@ def _copied(placed: Placed, copy: Callable[[str], CopyReport], clock_s: Callable
         report = copy(placed.job.name)
     except (TradewindError, OSError) as error:
         failure = str(error)
+    except Exception as defect:  # noqa: BLE001 -- it is told with the job
+        failure = f"cannot be copied: {defect!r}"
     return Sent(planned=placed, starts_s=starts_s, ends_s=clock_s(), report=report, failure=failure)
 
 
