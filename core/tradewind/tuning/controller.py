@@ -229,6 +229,7 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
         bank=seen.bank,
         change=state.change,
         limit=state.limit,
+        plateau=state.plateau,
         search=state.search,
         reopened=state.reopened,
         rest=state.rest,

@@ -30,6 +30,8 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
         return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, "no other setting has come to pay")
     chosen = best(forecaster, goal, limits)
     here = seen.asked
+    if _adds_to_a_full_pipe(state, goal, chosen):
+        return _stay(state, seen, "the pipe is full and nobody else's: its rate does not vary")
     if pays(chosen, goal, remaining_s=seen.remaining_s, rtt_s=seen.rtt_s):
         settings = chosen.settings
         if not state.reopened:
@@ -45,6 +47,15 @@ def follow_table(basis: Basis, state: TuningState, seen: Observation, goal: Goal
     state = replace(state, rest=rest_after(chosen, forecaster, goal, limits))
     expected = f"{format_bps(chosen.outlook.throughput_bps)} expected of the best setting known"
     return _beyond_the_table(basis, state, seen, goal) or _stay(state, seen, expected)
+
+
+def _adds_to_a_full_pipe(state: TuningState, goal: Goal, chosen: Chosen) -> bool:
+    """Whether speed is expected of more streams though nothing is left to gain.
+
+    Of several chunks one may still end the whole sooner by more streams.
+    """
+    more = chosen.outlook.streams > chosen.present.streams
+    return more and goal == FASTEST and len(chosen.settings) == 1 and state.plateau.is_sure
 
 
 def _falls_short(seen: Observation, goal: Goal, chosen: Chosen) -> bool:

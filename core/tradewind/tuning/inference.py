@@ -1,4 +1,4 @@
-"""What a tick teaches: beliefs, change detection, and what would have been expected of it."""
+"""What a tick teaches: beliefs, change detection, whether the pipe is full; and what was expected of it."""
 
 import math
 from dataclasses import replace
@@ -38,7 +38,8 @@ def learned(state: TuningState, seen: Observation) -> TuningState:
     belief = belief.learned(log_ratio, chunk_ratios, extra, _log_power_ratio(seen))
     if state.search is not None and not (state.search.settled and state.search.ticks):
         belief, change = belief.reopened(REOPENED_SD), ChangeDetector(repeats=change.repeats)
-    return replace(state, belief=belief, change=change)
+    plateau = state.plateau.seen(seen.throughput_bps, seen.sample.queueing_delay_s)
+    return replace(state, belief=belief, change=change, plateau=plateau)
 
 
 def _log_power_ratio(seen: Observation) -> float | None:

@@ -14,9 +14,10 @@ from tradewind.tuning.change import ChangeDetector
 from tradewind.tuning.congestion import StreamLimit
 from tradewind.tuning.decision import Decision, DecisionKind
 from tradewind.tuning.gradient import Search
+from tradewind.tuning.plateau import Plateau
 from tradewind.tuning.rest import Rest
 
-VERSION = 1
+VERSION = 2
 """Raised when the meaning of a stored state changes; an older one is then rebuilt by `resume`."""
 
 
@@ -42,6 +43,7 @@ class TuningState:
     bank: Bank = field(default_factory=Bank)
     change: ChangeDetector = field(default_factory=ChangeDetector)
     limit: StreamLimit = field(default_factory=StreamLimit)
+    plateau: Plateau = field(default_factory=Plateau)
     search: Search | None = None
     reopened: bool = False
     rest: Rest | None = field(default=None, compare=False)
@@ -61,6 +63,7 @@ class TuningState:
             "bank": _values(self.bank),
             "change": _values(self.change),
             "limit": _values(self.limit),
+            "plateau": _values(self.plateau),
             "search": None if self.search is None else _values(self.search),
             "reopened": self.reopened,
         }
@@ -83,6 +86,7 @@ class TuningState:
                 bank=Bank(*stored["bank"]),
                 change=ChangeDetector(*stored["change"]),
                 limit=StreamLimit(*stored["limit"]),
+                plateau=Plateau(*stored["plateau"]),
                 search=None if search is None else Search(*search),
                 **{name: stored[name] for name in _PLAIN},
             )
@@ -97,7 +101,7 @@ class TuningState:
 _PLAIN = ("sequence", "at_s", "elapsed_s", "changed_s", "sent_bytes", "retransmitted_bytes", "reopened")
 
 
-def _values(flat: Bank | ChangeDetector | StreamLimit | Search) -> list[Any]:
+def _values(flat: Bank | ChangeDetector | StreamLimit | Plateau | Search) -> list[Any]:
     """Values in the order of the fields, which hold no others; ``astuple`` would copy each deeply, every tick."""
     return [getattr(flat, name) for name in flat.__slots__]
 
