@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import Form, Path, Query, Request, Response
 
 from services.admin.events import following
-from services.admin.pages import done, fragment, page, page_router
+from services.admin.pages import STORABLE, done, fragment, page, page_router
 from services.admin.visitors import Operator, Parts, SignInsOf, Visit
 from services.application.log_rows import RAW_KEPT_BYTES
 from services.application.long_work import LongWork, long_work
@@ -74,8 +74,8 @@ def quarantine_page(
     *,
     before: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None,
     batch: UUID | None = None,
-    field: Annotated[str, Query(max_length=LONGEST_REFUSAL)] = "",
-    reason: Annotated[str, Query(max_length=LONGEST_REFUSAL)] = "",
+    field: Annotated[str, Query(max_length=LONGEST_REFUSAL, pattern=STORABLE)] = "",
+    reason: Annotated[str, Query(max_length=LONGEST_REFUSAL, pattern=STORABLE)] = "",
 ) -> Response:
     """Refused rows with the reason and what they said; those of one batch or reason where that is asked for."""
     refused_for = Refusal(field, reason) if field else None
@@ -107,8 +107,8 @@ def retry_all_of(
     request: Request,
     visit: Operator,
     parts: Parts,
-    field: Annotated[str, Form(min_length=1, max_length=LONGEST_REFUSAL)],
-    reason: Annotated[str, Form(max_length=LONGEST_REFUSAL)],
+    field: Annotated[str, Form(min_length=1, max_length=LONGEST_REFUSAL, pattern=STORABLE)],
+    reason: Annotated[str, Form(max_length=LONGEST_REFUSAL, pattern=STORABLE)],
 ) -> Response:
     """Try the rows of one reason again as they are."""
     with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:

@@ -41,6 +41,9 @@ from tradewind.wire.base import reason_of
 ONE_LINE = r"^[^\x00-\x1f]*$"
 """What is typed on one line, perhaps nothing: without control characters, which no name has."""
 
+STORABLE = r"^[^\x00]*$"
+"""What may go on over several lines: without NUL, which PostgreSQL's text cannot hold."""
+
 SAID = "tradewind_said"
 """Cookie with one sentence for the next page."""
 

@@ -9,7 +9,7 @@ from fastapi import Form, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from services.admin.charts.query import Asked, ChartKind, query_chart
-from services.admin.pages import ONE_LINE, STATUS, chart, done, page, page_router
+from services.admin.pages import ONE_LINE, STATUS, STORABLE, chart, done, page, page_router
 from services.admin.query_rows import QueryRows, cell
 from services.admin.sql_examples import EXAMPLES
 from services.admin.visitors import Analyst, Parts, Visit
@@ -32,7 +32,7 @@ LONGEST_COLUMN = 200
 ENDINGS = {Format.CSV: "csv", Format.ARROW: "arrows", Format.JSON: "json"}
 """``.arrows`` is the registered ending of an Arrow stream."""
 
-Sql = Annotated[str, Form(min_length=1, max_length=LONGEST_SQL, pattern=r"^[^\x00]*$")]
+Sql = Annotated[str, Form(min_length=1, max_length=LONGEST_SQL, pattern=STORABLE)]
 ColumnName = Annotated[str, Form(max_length=LONGEST_COLUMN)]
 Shown = Annotated[int, Form(ge=1, le=max(ROWS_SHOWN))]
 

@@ -25,6 +25,8 @@ def operator(parts, api, tenant):
         ("/admin/users", {"login": "a\0", "roles": "analyst"}, "login"),
         ("/admin/logs/quarantine/99999999999999999999/retry", {"raw": "{}"}, "row_id"),
         ("/admin/logs/quarantine/99999999999999999999/dismiss", {}, "row_id"),
+        ("/admin/logs/quarantine/retry-all", {"field": "a\0", "reason": "b"}, "field"),
+        ("/admin/logs/quarantine/retry-all", {"field": "a", "reason": "b\0"}, "reason"),
     ],
 )
 def test_a_form_is_refused_by_its_field_and_nothing_is_changed(parts, tenant, operator, address, fields, field):
@@ -59,7 +61,15 @@ def everything(parts, tenant):
         return uow.keys.all(), uow.limits.all(), uow.users.all(), uow.quarantine.count(), uow.audit.page(limit=50)
 
 
-@pytest.mark.parametrize("address", ["/admin/transfers?source=%00", "/admin/audit?about=%00"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/admin/transfers?source=%00",
+        "/admin/audit?about=%00",
+        "/admin/logs/quarantine?field=%00",
+        "/admin/logs/quarantine?field=a&reason=%00",
+    ],
+)
 def test_a_question_with_a_control_character_is_refused(operator, address):
     assert operator.get(address).status_code == 422
 
