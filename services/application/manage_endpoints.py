@@ -27,7 +27,7 @@ def create_endpoint(new: NewEndpoint, *, uow: EndpointUnitOfWork) -> Endpoint:
 
     Raises
     ------
-    Conflict : the name or an alias is taken.
+    Conflict : the name or an alias is taken, or one is there twice.
     """
     endpoint = uow.endpoints.add(new)
     uow.audit.note(
@@ -43,7 +43,7 @@ def update_endpoint(endpoint_id: UUID, change: EndpointChange, *, uow: EndpointU
     Raises
     ------
     NotFound : the tenant has no such endpoint.
-    Conflict : the name or an alias is taken.
+    Conflict : the name or an alias is taken, or one is there twice.
     """
     endpoint = uow.endpoints.change(endpoint_id, change)
     uow.audit.note("endpoint.changed", endpoint.name, **change.model_dump(mode="json", exclude_none=True))

@@ -141,6 +141,27 @@ def test_a_name_belongs_to_one_endpoint(api: str, tenant: Tenant) -> None:
             assert client.post("/v1/endpoints", json=body).status_code == 409
 
 
+def test_a_former_name_that_is_named_as_an_alias_is_kept_once(api: str, tenant: Tenant) -> None:
+    with tenant.client(api) as client:
+        place = f"/v1/endpoints/{client.post('/v1/endpoints', json={'name': 'a'}).json()['id']}"
+        renamed = client.patch(place, json={"name": "b", "aliases": ["a", "c"]})
+        assert (renamed.status_code, renamed.json()["aliases"]) == (200, ["a", "c"])
+        back = client.patch(place, json={"name": "a"}).json()
+        assert (back["name"], back["aliases"]) == ("a", ["b", "c"])
+
+
+@pytest.mark.parametrize(
+    "change", [{"aliases": ["a"]}, {"aliases": ["b", "b"]}, {"name": "b", "aliases": ["b"]}, {"name": "taken"}]
+)
+def test_a_change_gives_no_name_twice(api: str, tenant: Tenant, change: dict[str, object]) -> None:
+    with tenant.client(api) as client:
+        place = f"/v1/endpoints/{client.post('/v1/endpoints', json={'name': 'a'}).json()['id']}"
+        client.post("/v1/endpoints", json={"name": "taken"}).raise_for_status()
+        assert client.patch(place, json=change).status_code == 409
+        unchanged = client.get(place).json()
+        assert (unchanged["name"], unchanged["aliases"]) == ("a", [])
+
+
 def test_a_name_asked_for_at_once_goes_to_one(api: str, tenant: Tenant) -> None:
     bodies = [{"name": "a"}, {"name": "b", "aliases": ["a"]}] * 4
 

@@ -46,7 +46,7 @@ class Endpoints:
 
         Raises
         ------
-        Conflict : the name or an alias is taken.
+        Conflict : the name or an alias is taken, or one is there twice.
         """
         self._lock_names()
         self._require_free([new.name, *new.aliases], owner=None)
@@ -65,16 +65,13 @@ class Endpoints:
         Raises
         ------
         NotFound : the tenant has no such endpoint.
-        Conflict : the name or an alias is taken.
+        Conflict : the name or an alias is taken, or one is there twice.
         """
         self._lock_names()
         before = self.get(endpoint_id)
-        aliases = before.aliases if change.aliases is None else change.aliases
-        if change.name is not None and change.name != before.name:
-            aliases = (*(alias for alias in aliases if alias != change.name), before.name)
-            self._require_free([change.name], owner=endpoint_id)
-        if aliases != before.aliases:
-            self._require_free(aliases, owner=endpoint_id)
+        name, aliases = _names_after(before, change)
+        if (name, aliases) != (before.name, before.aliases):
+            self._require_free([name, *aliases], owner=endpoint_id)
             self._connection.execute(delete(endpoint_aliases).where(endpoint_aliases.c.endpoint_id == endpoint_id))
             self._set_aliases(endpoint_id, aliases)
         values = {
@@ -189,6 +186,15 @@ class Endpoints:
                 for destination_id, pair in by_id.items()
             ],
         )
+
+
+def _names_after(before: Endpoint, change: EndpointChange) -> tuple[str, tuple[str, ...]]:
+    """The name and the aliases that ``change`` leads to, the former name among them once."""
+    name = before.name if change.name is None else change.name
+    kept = tuple(alias for alias in before.aliases if alias != name)
+    aliases = kept if change.aliases is None else change.aliases
+    is_renamed = name != before.name and before.name not in aliases
+    return name, (*aliases, before.name) if is_renamed else aliases
 
 
 def _json(profile: PowerProfile | None) -> dict[str, object] | None:
