@@ -8,7 +8,14 @@ import redis
 from structlog.typing import FilteringBoundLogger
 
 from services.application.authenticate import Keyring
-from services.application.jobs import KeyChanged, LimitsChanged, Notice, PricesChanged, ReleaseChanged
+from services.application.jobs import (
+    EndpointsChanged,
+    KeyChanged,
+    LimitsChanged,
+    Notice,
+    PricesChanged,
+    ReleaseChanged,
+)
 from services.application.snapshot import Snapshots
 from services.queue.notices import NoticeListener
 from services.telemetry import Event
@@ -48,7 +55,7 @@ def listener(client: redis.Redis, keyring: Keyring, renewals: Renewals, log: Fil
                 keyring.forget(notice.key_id)
             case ReleaseChanged():
                 renewals.renew(notice.tenant_id)
-            case LimitsChanged() | PricesChanged():
+            case LimitsChanged() | PricesChanged() | EndpointsChanged():
                 snapshots.forget(notice.tenant_id)
 
     def on_subscribed() -> None:

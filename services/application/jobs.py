@@ -75,6 +75,13 @@ class PricesChanged:
     tenant_id: UUID
 
 
+@dataclass(frozen=True, slots=True)
+class EndpointsChanged:
+    """Names, aliases or paths of the tenant's endpoints have changed: snapshots in memory are to be replaced."""
+
+    tenant_id: UUID
+
+
 Job = RefreshModels | FitLink | RemoveOldReleases | ExportLogs
-Notice = ReleaseChanged | KeyChanged | LimitsChanged | PricesChanged
+Notice = ReleaseChanged | KeyChanged | LimitsChanged | PricesChanged | EndpointsChanged
 Event = Job | Notice

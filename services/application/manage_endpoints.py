@@ -4,6 +4,7 @@ from typing import Protocol
 from uuid import UUID
 
 from services.application.audit import Audit
+from services.application.jobs import EndpointsChanged, Event
 from tradewind.wire.inventory import Endpoint, EndpointChange, NewEndpoint
 
 
@@ -16,14 +17,17 @@ class EndpointUnitOfWork(Protocol):
     """An open transaction of the tenant whose endpoints are named."""
 
     @property
+    def tenant_id(self) -> UUID: ...
+    @property
     def endpoints(self) -> Endpoints: ...
     @property
     def audit(self) -> Audit: ...
+    def publish(self, event: Event) -> None: ...
     def commit(self) -> None: ...
 
 
 def create_endpoint(new: NewEndpoint, *, uow: EndpointUnitOfWork) -> Endpoint:
-    """A new endpoint.
+    """A new endpoint, of which every process is told.
 
     Raises
     ------
@@ -33,12 +37,13 @@ def create_endpoint(new: NewEndpoint, *, uow: EndpointUnitOfWork) -> Endpoint:
     uow.audit.note(
         "endpoint.created", endpoint.name, **new.model_dump(mode="json", exclude_none=True, exclude={"name"})
     )
+    uow.publish(EndpointsChanged(uow.tenant_id))
     uow.commit()
     return endpoint
 
 
 def update_endpoint(endpoint_id: UUID, change: EndpointChange, *, uow: EndpointUnitOfWork) -> Endpoint:
-    """Change what ``change`` names.
+    """Change what ``change`` names, and tell every process.
 
     Raises
     ------
@@ -47,5 +52,6 @@ def update_endpoint(endpoint_id: UUID, change: EndpointChange, *, uow: EndpointU
     """
     endpoint = uow.endpoints.change(endpoint_id, change)
     uow.audit.note("endpoint.changed", endpoint.name, **change.model_dump(mode="json", exclude_none=True))
+    uow.publish(EndpointsChanged(uow.tenant_id))
     uow.commit()
     return endpoint

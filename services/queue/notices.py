@@ -1,4 +1,4 @@
-"""Notices to every process over Redis publish and subscribe: a release, a key, a limit or a price is another one.
+"""Notices to every process over Redis publish and subscribe: what a process holds in memory is another one.
 
 Notices may be lost, so nothing depends on one: keys are looked up again after seconds, releases are checked regularly.
 """
@@ -12,7 +12,14 @@ import orjson
 import redis
 from structlog.typing import FilteringBoundLogger
 
-from services.application.jobs import KeyChanged, LimitsChanged, Notice, PricesChanged, ReleaseChanged
+from services.application.jobs import (
+    EndpointsChanged,
+    KeyChanged,
+    LimitsChanged,
+    Notice,
+    PricesChanged,
+    ReleaseChanged,
+)
 
 CHANNEL = "tradewind:notices"
 POLL_S = 0.5
@@ -29,6 +36,8 @@ def encode(notice: Notice) -> bytes:
             return orjson.dumps({"kind": "limits_changed", "tenant_id": tenant_id})
         case PricesChanged(tenant_id):
             return orjson.dumps({"kind": "prices_changed", "tenant_id": tenant_id})
+        case EndpointsChanged(tenant_id):
+            return orjson.dumps({"kind": "endpoints_changed", "tenant_id": tenant_id})
 
 
 def decode(message: bytes) -> Notice | None:
@@ -43,6 +52,8 @@ def decode(message: bytes) -> Notice | None:
             return LimitsChanged(UUID(fields["tenant_id"]))
         case "prices_changed":
             return PricesChanged(UUID(fields["tenant_id"]))
+        case "endpoints_changed":
+            return EndpointsChanged(UUID(fields["tenant_id"]))
     return None
 
 

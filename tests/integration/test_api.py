@@ -23,6 +23,8 @@ from tradewind.transfer import LinkKey
 from tradewind.wire.inventory import NewEndpoint
 
 PROBLEM = "application/problem+json"
+SOONER_THAN_BY_ITSELF_S = 15.0
+"""A snapshot is read again after 30 s in any case."""
 
 
 @pytest.mark.parametrize("header", [None, "Bearer", "Bearer tw_wrong", "Basic dXNlcjpwYXNz", "Bearer tw_\xff"])
@@ -62,6 +64,30 @@ def test_a_key_changed_in_one_process_is_forgotten_by_the_others(
             operator.delete(f"/v1/keys/{created['id']}")
             eventually(lambda: other.keyring.recall(created["secret"]) is None)
         assert httpx.get(f"{elsewhere}/v1/links", headers=headers).status_code == 401
+
+
+def test_a_change_of_endpoints_is_heard_of_by_other_processes(
+    api: str, tenant: Tenant, database_url: str, redis_url: str
+) -> None:
+    def listening() -> int:
+        return tenant.parts.client.pubsub_numsub(CHANNEL)[0][1]
+
+    def is_heard() -> bool:
+        return other.snapshots.held(tenant.id) is None
+
+    before = listening()
+    with (
+        container(database_url=database_url, redis_url=redis_url) as other,
+        serving(other),
+        tenant.client(api) as client,
+    ):
+        eventually(lambda: listening() > before)
+        other.snapshots.load(tenant.id)
+        created = client.post("/v1/endpoints", json={"name": "a"}).json()
+        eventually(is_heard, patience_s=SOONER_THAN_BY_ITSELF_S)
+        other.snapshots.load(tenant.id)
+        client.patch(f"/v1/endpoints/{created['id']}", json={"aliases": ["b"]}).raise_for_status()
+        eventually(is_heard, patience_s=SOONER_THAN_BY_ITSELF_S)
 
 
 def test_notices_reach_every_listener(tenant: Tenant) -> None:
