@@ -62,14 +62,15 @@ def save_query(name: str, sql: str, *, author: Visitor, uow: SavedQueriesUnitOfW
     if not name:
         raise InvalidValue("name", "must not be empty")
     saved = uow.saved_queries.all()
-    if len(saved) >= MOST_SAVED:
+    is_there = any(each.name == name for each in saved)
+    if not is_there and len(saved) >= MOST_SAVED:
         raise Conflict(f"{MOST_SAVED} queries are saved already; remove some")
     query_id = uow.saved_queries.put(name, sql, author_id=author.user.id, at=clock.now())
     if query_id is None:
         raise Conflict(f"somebody else has saved a query as {name!r}; choose another name")
     uow.audit.note("saved_query.saved", name)
     uow.commit()
-    return Kept(query_id, replaced=any(each.name == name for each in saved))
+    return Kept(query_id, replaced=is_there)
 
 
 def remove_query(query_id: UUID, *, by: Visitor, uow: SavedQueriesUnitOfWork) -> str:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from services.application.query_warehouse import QueryLimits
+from services.application.saved_queries import MOST_SAVED
 from services.bootstrap import Container, Options, container
 from tests.conditions import eventually
 from tests.integration.admin.visitors import Visitor, person, signed_in
@@ -213,6 +214,18 @@ def test_a_saved_query_is_its_tenants_to_read_and_its_authors_to_change(analyst,
         audit = operator.get("/admin/audit?about=saved_query").text
     assert "query removed" in audit
     assert analyst.get(f"{HERE}?saved={query_id}").status_code == 404
+
+
+def test_with_as_many_queries_as_may_be_saved_ones_own_is_still_replaced(parts, api, tenant):
+    with signed_in(api, person(parts, tenant, "analyst")) as visitor:
+        visitor.submit(f"{HERE}/save", sql="SELECT 1", name="mine")
+        with parts.store.unit_of_work(tenant.id) as uow:
+            author_id = uow.saved_queries.all()[0].author_id
+            for number in range(1, MOST_SAVED):
+                uow.saved_queries.put(str(number), "SELECT 1", author_id=author_id, at=parts.clock.now())
+            uow.commit()
+        assert "queries are saved already" in visitor.submit(f"{HERE}/save", sql="SELECT 2", name="another").text
+        assert visitor.submit(f"{HERE}/save", sql="SELECT 2", name="mine").status_code == 303
 
 
 @pytest.mark.parametrize(
