@@ -190,6 +190,12 @@ class Tenant:
         secret = self.key(*scopes) if scopes else self.secret
         return httpx.Client(base_url=address, headers={"Authorization": f"Bearer {secret}"}, timeout=60)
 
+    def waits_for_a_lock(self) -> bool:
+        """Whether a transaction waits for a row that another one holds."""
+        with self.parts.store.unit_of_work(self.id) as uow:
+            waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'transactionid'"
+            return bool(uow.connection.exec_driver_sql(waiting).scalar_one())
+
 
 def new_tenant(parts: Container, database_url: str) -> Tenant:
     tenant_id = uuid4()

@@ -70,7 +70,7 @@ class IngestReceipt:
 
 class Batches(Protocol):
     def claim(self, idempotency_key: str, *, at: datetime, key_id: UUID | None = None) -> IngestReceipt:
-        """A new receipt, or the ``repeated`` one of the key; waits for a rival that holds the key."""
+        """A new receipt, or the ``repeated`` one of the key; held until the transaction ends; waits for a rival."""
 
     def reopen(self, receipt: IngestReceipt, *, at: datetime) -> IngestReceipt:
         """The batch as if it came now, held until the end of the transaction; its rows have left the quarantine."""

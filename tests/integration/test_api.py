@@ -7,7 +7,6 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from sqlalchemy import text
 
 from services.application.authenticate import Scope
 from services.application.jobs import KeyChanged, Notice, ReleaseChanged
@@ -209,16 +208,10 @@ def test_a_name_that_logs_bring_meanwhile_is_a_conflict(tenant: Tenant) -> None:
                 uow.endpoints.add(NewEndpoint(name="a"))
 
         creating = threads.submit(create)
-        eventually(lambda: waits_for_a_lock(tenant))
+        eventually(tenant.waits_for_a_lock)
         logs.commit()
         with pytest.raises(Conflict):
             creating.result()
-
-
-def waits_for_a_lock(tenant: Tenant) -> bool:
-    query = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'transactionid'")
-    with tenant.parts.store.unit_of_work(tenant.id) as uow:
-        return bool(uow.connection.execute(query).scalar_one())
 
 
 def test_another_tenants_things_are_not_found(api: str, tenant: Tenant, database_url: str) -> None:

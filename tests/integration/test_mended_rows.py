@@ -1,5 +1,6 @@
 """Rows that were refused and come again: what is right by now is stored, and is theirs who brought it."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
@@ -10,9 +11,10 @@ import pytest
 
 from services.application.audit import Actor, ActorKind
 from services.application.authenticate import Scope
-from services.application.ingest_logs import IngestReceipt, LogBatch, ingest_logs
+from services.application.ingest_logs import IngestReceipt, LogBatch, ingest_logs, store_batch
 from services.application.log_lines import BodyLimits, Encoding, UploadedBody
 from services.application.retry_rows import QuarantinedRow, Refusal, retry_all, retry_row
+from tests.conditions import eventually
 from tests.records import ndjson, record
 from tests.stack import Tenant
 
@@ -55,10 +57,13 @@ def stored_by(tenant: Tenant) -> list[tuple[str, UUID | None]]:
         return [(row.id, row.key_id) for row in uow.connection.exec_driver_sql(asked)]
 
 
-def ingested(tenant: Tenant, *records: dict[str, Any], hours: int) -> IngestReceipt:
+def batch_of(tenant: Tenant, *records: dict[str, Any]) -> LogBatch:
     body = UploadedBody(BytesIO(ndjson(records)), Encoding.IDENTITY, BodyLimits())
-    batch = LogBatch(tenant_id=tenant.id, idempotency_key=None, body=body)
-    return ingest_logs(batch, uow=tenant.parts.store.unit_of_work(tenant.id), clock=Later(hours))
+    return LogBatch(tenant_id=tenant.id, idempotency_key=None, body=body)
+
+
+def ingested(tenant: Tenant, *records: dict[str, Any], hours: int) -> IngestReceipt:
+    return ingest_logs(batch_of(tenant, *records), uow=tenant.parts.store.unit_of_work(tenant.id), clock=Later(hours))
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["one", "all"])
@@ -84,6 +89,21 @@ def test_a_batch_of_which_nothing_was_taken_is_looked_at_again(api: str, tenant:
     assert quarantine(tenant) == []
     assert ingested(tenant, told, hours=3) == ingested(tenant, told, hours=4)
     assert len(stored_by(tenant)) == 1
+
+
+def test_a_batch_that_comes_again_twice_at_once_keeps_the_receipt_of_what_was_stored(api: str, tenant: Tenant) -> None:
+    told = of_the_future()
+    refused(api, tenant, told)
+    with tenant.parts.store.unit_of_work(tenant.id) as uow, ThreadPoolExecutor(1) as threads:
+        batch = batch_of(tenant, told)
+        assert uow.batches.claim(f"sha256:{batch.body.sha256().hex()}", at=Later(2).now()).nothing_valid
+        second = threads.submit(ingested, tenant, told, hours=2)
+        eventually(lambda: tenant.waits_for_a_lock() or second.done())
+        first = store_batch(batch, uow=uow, clock=Later(2))
+        uow.commit()
+        assert (second.result().repeated, second.result().accepted) == (True, 1)
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        assert uow.batches.find(first.batch_id) == first
 
 
 def test_a_mended_row_stays_with_the_key_that_brought_it(api: str, tenant: Tenant) -> None:

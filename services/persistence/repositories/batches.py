@@ -43,7 +43,8 @@ class Batches:
         self._key_id = key_id
 
     def claim(self, idempotency_key: str, *, at: datetime, key_id: UUID | None = None) -> IngestReceipt:
-        """A new receipt, or what was answered to the key before. A rival's open claim is waited for.
+        """A new receipt, or what was answered to the key before. It is held until the end of the transaction: a
+        rival that claims the key, or looks at its batch again, is waited for.
 
         It is received at the later of two times, the caller's and the database's, which all processes share: one whose
         clock is behind would refuse what ended just now as lying in the future.
@@ -68,7 +69,9 @@ class Batches:
         ).one_or_none()
         if claimed is not None:
             return IngestReceipt(batch_id=claimed.id, received_at=claimed.received_at)
-        earlier = self._connection.execute(select(batches).where(batches.c.idempotency_key == idempotency_key)).one()
+        of_key = select(batches).where(batches.c.idempotency_key == idempotency_key)
+        held = of_key.with_for_update(key_share=True)  # rows that refer to the batch need not wait
+        earlier = self._connection.execute(held).one()
         return _receipt(earlier, repeated=True)
 
     def reopen(self, receipt: IngestReceipt, *, at: datetime) -> IngestReceipt:
