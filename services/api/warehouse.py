@@ -14,6 +14,8 @@ from services.application.query_warehouse import Format, LoginKind, Query, hand_
 from services.query_stream import MEDIA_TYPES, QueryStream
 from tradewind.errors import NotFound
 from tradewind.wire.warehouse import (
+    ROW_LIMIT_HEADER,
+    TIME_LIMIT_HEADER,
     QueryRequest,
     WarehouseColumn,
     WarehouseCredentials,
@@ -64,8 +66,8 @@ async def query(asked: QueryRequest, request: Request, parts: Parts, principal: 
     )
     rows = min(asked.limit or warehouse.limits.rows, warehouse.limits.rows)
     headers = {
-        "Tradewind-Row-Limit": str(rows),
-        "Tradewind-Time-Limit-S": f"{warehouse.limits.seconds:g}",
+        ROW_LIMIT_HEADER: str(rows),
+        TIME_LIMIT_HEADER: f"{warehouse.limits.seconds:g}",
         "Cache-Control": "no-store",
     }
     turns = request.app.state.query_turns

@@ -16,14 +16,13 @@ from services.application.query_warehouse import Format
 from services.persistence.row_sizes import Column, names_of, sized_lines, sized_rows
 from tradewind.errors import QueryRefused, Unavailable
 from tradewind.units import KIB, MIB
+from tradewind.wire.warehouse import CUT_METADATA
 
 CHUNK_BYTES = 256 * KIB
 ARROW_BATCH_BYTES = 4 * MIB
 CANCEL_PATIENCE_S = 5.0
 ROW_TOO_LARGE = "bytes, more than the"
 """Words of `warehouse.row_too_large`."""
-CUT = b"tradewind.cut"
-"""Metadata of the last, empty batch of an Arrow stream that ends although there are more rows."""
 
 
 class RowStream(Protocol):
@@ -161,7 +160,7 @@ class ArrowRows:
                     yield from sink.taken()
                 if self.cut:
                     nothing = pa.RecordBatch.from_pylist([], schema=numbers.schema)
-                    writer.write_batch(nothing, custom_metadata={CUT: b"true"})
+                    writer.write_batch(nothing, custom_metadata={CUT_METADATA: b"true"})
             yield from sink.taken()
         except (self._errors.Error, pa.ArrowException, OSError) as error:
             raise _as_psycopg(error) from error

@@ -19,6 +19,7 @@ from tradewind.wire.base import reason_of
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.recommendations import RecommendRequest, WireTable, table_json
 from tradewind.wire.records import WireRecord, parse_row
+from tradewind.wire.warehouse import CUT_METADATA, ROW_LIMIT_HEADER, TIME_LIMIT_HEADER
 
 FULL = TransferRecord(
     id=UUID("018f0000-0000-7000-8000-000000000001"),
@@ -232,3 +233,8 @@ def test_a_list_that_is_too_short_is_told_without_words_of_python():
     with pytest.raises(ValidationError) as wrong:
         TypeAdapter(Annotated[tuple[int, ...], Field(min_length=1)]).validate_python(())
     assert reason_of(wrong.value.errors()[0]).reason == "must have at least 1 item, has 0"
+
+
+def test_what_answers_of_the_warehouse_say_beside_their_rows_keeps_its_names():
+    assert (ROW_LIMIT_HEADER, TIME_LIMIT_HEADER) == ("Tradewind-Row-Limit", "Tradewind-Time-Limit-S")
+    assert CUT_METADATA == b"tradewind.cut"

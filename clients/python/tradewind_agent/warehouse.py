@@ -13,14 +13,17 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from tradewind.wire.base import reason_of
-from tradewind.wire.warehouse import Parameter, QueryFormat, QueryRequest, WarehouseCredentials, WarehouseSchema
+from tradewind.wire.warehouse import (
+    CUT_METADATA,
+    ROW_LIMIT_HEADER,
+    Parameter,
+    QueryFormat,
+    QueryRequest,
+    WarehouseCredentials,
+    WarehouseSchema,
+)
 from tradewind_agent.calls import Calls
 from tradewind_agent.errors import LibraryMissing
-
-CUT = b"tradewind.cut"
-"""Metadata of the last batch of an Arrow stream that ends although there are more rows."""
-ROW_LIMIT = "Tradewind-Row-Limit"
-"""Header: how many rows the answer may have."""
 
 ANSWER_TIMEOUT_S = 600.0
 """Longer than the service lets a query run: it tells of its own limit."""
@@ -62,7 +65,7 @@ class QueryResult:
             return
         first = FirstRecords(limit + 1)
         with self._answer("csv", limit=limit + 1) as response:
-            permitted = int(response.headers.get(ROW_LIMIT, limit + 1))
+            permitted = int(response.headers.get(ROW_LIMIT_HEADER, limit + 1))
             for piece in response.iter_bytes():
                 if kept := first.of(piece):
                     yield kept
@@ -79,7 +82,7 @@ class QueryResult:
                     batch, metadata = reader.read_next_batch_with_custom_metadata()
                 except StopIteration:
                     break
-                self.cut = metadata is not None and CUT in metadata
+                self.cut = metadata is not None and CUT_METADATA in metadata
                 batches.append(batch)
             return pyarrow.Table.from_batches(batches, reader.schema)
 

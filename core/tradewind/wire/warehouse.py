@@ -10,6 +10,13 @@ from tradewind.wire.base import AtLeastOne, Open, Strict
 MAX_SQL_LENGTH = 100_000
 MAX_PARAMETERS = 1_000
 
+ROW_LIMIT_HEADER = "Tradewind-Row-Limit"
+"""How many rows the answer may have."""
+TIME_LIMIT_HEADER = "Tradewind-Time-Limit-S"
+"""How many seconds the query may run."""
+CUT_METADATA = b"tradewind.cut"
+"""Metadata of the last, empty batch of an Arrow stream that ends although there are more rows."""
+
 QueryFormat = Literal["arrow", "csv", "json"]
 Parameter = str | bool | int | float | None
 
