@@ -24,16 +24,8 @@ from services.admin.price_forms import decimal_in_words, price_in_words
 from services.admin.static_files import address_of
 from services.admin.visitors import OwnForm, SentElsewhere, Visit
 from services.application.cluster_in_force import ClusterSuperseded
-from tradewind.errors import (
-    Conflict,
-    InvalidValue,
-    NotFound,
-    NotPermitted,
-    TooLarge,
-    TradewindError,
-    Unauthenticated,
-    Unavailable,
-)
+from services.statuses import status_of
+from tradewind.errors import TradewindError
 from tradewind.parameters import Parameters
 from tradewind.units import format_bps, format_bytes, format_count, format_joules, format_seconds
 from tradewind.wire.base import reason_of
@@ -60,17 +52,6 @@ HEADERS = MappingProxyType(
         "Cache-Control": "no-store",
     }
 )
-
-STATUS: tuple[tuple[type[TradewindError], HTTPStatus], ...] = (
-    (InvalidValue, HTTPStatus.UNPROCESSABLE_ENTITY),
-    (Unauthenticated, HTTPStatus.UNAUTHORIZED),
-    (NotPermitted, HTTPStatus.FORBIDDEN),
-    (NotFound, HTTPStatus.NOT_FOUND),
-    (Conflict, HTTPStatus.CONFLICT),
-    (TooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
-    (Unavailable, HTTPStatus.SERVICE_UNAVAILABLE),
-)
-
 
 WITH_SHADERS = MappingProxyType(
     {
@@ -230,7 +211,7 @@ def _of_form(error: RequestValidationError) -> Any:
 
 
 def _refused(request: Request, error: TradewindError) -> Response:
-    status = next((status for kind, status in STATUS if isinstance(error, kind)), HTTPStatus.BAD_REQUEST)
+    status, _ = status_of(error)
     if "hx-request" in request.headers:
         response = page(request, "refused.html", None, status=status, error=refusal_in_words(error))
         response.headers["HX-Retarget"] = "#refused"

@@ -9,7 +9,7 @@ from fastapi import Form, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from services.admin.charts.query import Asked, ChartKind, query_chart
-from services.admin.pages import ONE_LINE, STATUS, STORABLE, chart, done, page, page_router
+from services.admin.pages import ONE_LINE, STORABLE, chart, done, page, page_router
 from services.admin.query_rows import QueryRows, cell
 from services.admin.sql_examples import EXAMPLES
 from services.admin.visitors import Analyst, Parts, Visit
@@ -19,6 +19,7 @@ from services.application.saved_queries import LONGEST_NAME, remove_query, save_
 from services.bootstrap import Container
 from services.query_stream import MEDIA_TYPES, QueryStream
 from services.query_turns import ClientLeft, FollowedQuery
+from services.statuses import status_of
 from tradewind.errors import Conflict, NotFound, QueryRefused, TooLarge, TradewindError, Unavailable
 from tradewind.units import MIB
 
@@ -93,7 +94,7 @@ async def run(
     except ClientLeft:
         return Response(status_code=HTTPStatus.NO_CONTENT)
     except (QueryRefused, TooLarge, Unavailable) as refused:
-        status = _status(refused)
+        status, _ = status_of(refused)
         told |= _wrong(refused, asked.sql)
     return await run_in_threadpool(_page, request, visit, parts, status=status, **told)
 
@@ -113,7 +114,8 @@ async def download(
 
     def refused(error: TradewindError) -> Response:
         told = _wrong(error, asked.sql) | {"form": form}
-        return _page(request, visit, parts, status=_status(error), **told)
+        status, _ = status_of(error)
+        return _page(request, visit, parts, status=status, **told)
 
     turns = request.app.state.query_turns
     return QueryStream(query, turns, media_type=MEDIA_TYPES[form], headers=headers, refused=refused)
@@ -202,7 +204,3 @@ def _plain(sql: str) -> str:
 
 def _kind(draw: str) -> ChartKind:
     return ChartKind(draw) if draw in tuple(ChartKind) else ChartKind.AUTO
-
-
-def _status(error: TradewindError) -> HTTPStatus:
-    return next((status for kind, status in STATUS if isinstance(error, kind)), HTTPStatus.UNPROCESSABLE_ENTITY)

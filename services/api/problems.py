@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457): the one place that maps the tree of errors to statuses."""
+"""Errors as problem documents (RFC 9457)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from structlog.contextvars import get_contextvars
 
 from services.application.jobs import REQUEST_ID
+from services.statuses import status_of
 from services.telemetry import Event
 from tradewind import errors
 from tradewind.wire.base import reason_of
@@ -20,19 +21,6 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 2
 UNREADABLE = 400
 """What the framework answers to a body that it cannot decode; it is raised from what went wrong."""
-
-STATUS: Mapping[type[errors.TradewindError], tuple[int, str]] = {
-    errors.InvalidValue: (422, "Invalid value"),
-    errors.Unauthenticated: (401, "Not authenticated"),
-    errors.NotPermitted: (403, "Not permitted"),
-    errors.NotFound: (404, "Not found"),
-    errors.Conflict: (409, "Conflict"),
-    errors.TooLarge: (413, "Too large"),
-    errors.TooOften: (429, "Too many calls"),
-    errors.QueryRefused: (422, "Query refused"),
-    errors.CannotFit: (422, "Cannot fit"),
-    errors.Unavailable: (503, "Unavailable for now"),
-}
 
 
 class FieldProblem(BaseModel):
@@ -87,7 +75,7 @@ async def _domain_error(_: Request, error: Exception) -> Response:
 
 def problem_of(error: errors.TradewindError) -> Response:
     """The problem document of an error of the tree."""
-    status, title = next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+    status, title = status_of(error)
     fields = (FieldProblem(field=error.field, reason=error.reason),) if isinstance(error, errors.InvalidValue) else ()
     told = {"sqlstate": error.sqlstate, "position": error.position} if isinstance(error, errors.QueryRefused) else {}
     extensions = {name: value for name, value in told.items() if value is not None}

@@ -1,0 +1,27 @@
+"""The status and the title of each error of the tree over HTTP: the one table, for the API and the pages alike."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from types import MappingProxyType
+
+from tradewind import errors
+
+STATUS: Mapping[type[errors.TradewindError], tuple[HTTPStatus, str]] = MappingProxyType(
+    {
+        errors.InvalidValue: (HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid value"),
+        errors.Unauthenticated: (HTTPStatus.UNAUTHORIZED, "Not authenticated"),
+        errors.NotPermitted: (HTTPStatus.FORBIDDEN, "Not permitted"),
+        errors.NotFound: (HTTPStatus.NOT_FOUND, "Not found"),
+        errors.Conflict: (HTTPStatus.CONFLICT, "Conflict"),
+        errors.TooLarge: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Too large"),
+        errors.TooOften: (HTTPStatus.TOO_MANY_REQUESTS, "Too many calls"),
+        errors.QueryRefused: (HTTPStatus.UNPROCESSABLE_ENTITY, "Query refused"),
+        errors.CannotFit: (HTTPStatus.UNPROCESSABLE_ENTITY, "Cannot fit"),
+        errors.Unavailable: (HTTPStatus.SERVICE_UNAVAILABLE, "Unavailable for now"),
+    }
+)
+
+
+def status_of(error: errors.TradewindError) -> tuple[HTTPStatus, str]:
+    """The status and the title of an error, which may be of a kind below one of the table."""
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
