@@ -100,8 +100,8 @@ def app_from_environment() -> FastAPI:
     """
     try:
         settings = Settings.from_environment(os.environ, data_folder=Path("var"))
-        database_url = _told("DATABASE_URL", settings.database_url)
-        redis_url = _told("REDIS_URL", settings.redis_url)
+        database_url = settings.required_database_url
+        redis_url = settings.required_redis_url
         parameters_of(database_url)
     except InvalidValue as wrong:
         raise SystemExit(f"api: {wrong}") from None
@@ -123,12 +123,6 @@ def app_from_environment() -> FastAPI:
             ),
         ),
     )
-
-
-def _told(variable: str, url: str | None) -> str:
-    if url is None:
-        raise InvalidValue(variable, "must be set")
-    return url
 
 
 def app_for(*, database_url: str, redis_url: str, options: Options | None = None) -> FastAPI:

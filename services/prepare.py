@@ -72,9 +72,7 @@ def prepared_database(settings: Settings, *, database_url: str | None, admin_dat
             patience=Patience(lock_s=settings.migration_lock_s, statement_s=settings.migration_statement_s),
         )
         return database_url or prepared
-    if database_url is None:
-        raise InvalidValue("DATABASE_URL", "must be set")
-    return database_url
+    return settings.required_database_url if database_url is None else database_url
 
 
 def new_key(parts: Container, *, tenant: str, name: str, scopes: Sequence[Scope]) -> CreatedKey:
@@ -108,9 +106,8 @@ def new_login(parts: Container, *, tenant: str, login: str) -> str:
 
 
 def _prepare_database(settings: Settings) -> None:
-    if settings.admin_database_url is None:
-        raise InvalidValue("TRADEWIND_ADMIN_DATABASE_URL", "must be set")
-    prepared_database(settings, database_url=settings.database_url, admin_database_url=settings.admin_database_url)
+    admin_database_url = settings.required_admin_database_url
+    prepared_database(settings, database_url=settings.database_url, admin_database_url=admin_database_url)
     sys.stdout.write("the database is up to date\n")
 
 
@@ -121,9 +118,7 @@ def _wait(settings: Settings, patience_s: float) -> None:
     ------
     Unavailable : it did not come in time, with the reason.
     """
-    if settings.database_url is None:
-        raise InvalidValue("DATABASE_URL", "must be set")
-    require_ready = condition_of(settings.database_url)
+    require_ready = condition_of(settings.required_database_url)
     deadline = time.monotonic() + patience_s
     while True:
         try:
@@ -144,11 +139,7 @@ def _print_login(settings: Settings, asked: argparse.Namespace) -> None:
 
 @contextmanager
 def _parts(settings: Settings) -> Iterator[Container]:
-    if settings.database_url is None:
-        raise InvalidValue("DATABASE_URL", "must be set")
-    if settings.redis_url is None:
-        raise InvalidValue("REDIS_URL", "must be set")
-    with container(database_url=settings.database_url, redis_url=settings.redis_url) as parts:
+    with container(database_url=settings.required_database_url, redis_url=settings.required_redis_url) as parts:
         yield parts
 
 

@@ -131,6 +131,26 @@ class Settings:
             )
 
     @property
+    def required_database_url(self) -> str:
+        """DATABASE_URL of a process that has no server of its own.
+
+        Raises
+        ------
+        InvalidValue : it is not set.
+        """
+        return _required("DATABASE_URL", self.database_url)
+
+    @property
+    def required_redis_url(self) -> str:
+        """REDIS_URL, likewise."""
+        return _required("REDIS_URL", self.redis_url)
+
+    @property
+    def required_admin_database_url(self) -> str:
+        """TRADEWIND_ADMIN_DATABASE_URL, likewise."""
+        return _required("TRADEWIND_ADMIN_DATABASE_URL", self.admin_database_url)
+
+    @property
     def worker_metrics(self) -> tuple[str, int, Path] | None:
         """Host, port and folder of a worker's metrics, if they are to be served.
 
@@ -198,6 +218,12 @@ class Settings:
             kept_releases=read("TRADEWIND_KEPT_RELEASES", _integer(2, MAX_KEPT_RELEASES), cls.kept_releases),
             task_workers=read("TRADEWIND_TASK_WORKERS", _integer(1, MAX_WORKERS), cls.task_workers),
         )
+
+
+def _required(variable: str, url: str | None) -> str:
+    if url is None:
+        raise InvalidValue(variable, "must be set")
+    return url
 
 
 def _text(environment: Mapping[str, str], variable: str) -> str:

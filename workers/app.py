@@ -48,8 +48,8 @@ def application(settings: Settings) -> Celery:
     ------
     InvalidValue : a worker has no embedded servers, it must be told where they are; or a folder for its metrics.
     """
-    database_url = _told("DATABASE_URL", settings.database_url)
-    redis_url = _told("REDIS_URL", settings.redis_url)
+    database_url = settings.required_database_url
+    redis_url = settings.required_redis_url
     metrics = settings.worker_metrics
     parameters_of(database_url)
     check_tracing(os.environ)
@@ -118,12 +118,6 @@ def _on_broker(redis_url: str, *, sweep_every: timedelta) -> Celery:
         beat_schedule=beat_schedule(sweep_every=sweep_every),
     )
     return app
-
-
-def _told(variable: str, url: str | None) -> str:
-    if url is None:
-        raise InvalidValue(variable, "must be set: workers have no server of their own")
-    return url
 
 
 def from_environment(environment: Mapping[str, str]) -> Celery:

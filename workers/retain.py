@@ -36,14 +36,11 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _lines(settings: Settings, *, drop: bool) -> Sequence[str]:
-    if settings.database_url is None:
-        raise InvalidValue("DATABASE_URL", "must be set")
-    if settings.redis_url is None:
-        raise InvalidValue("REDIS_URL", "must be set")
+    database_url, redis_url = settings.required_database_url, settings.required_redis_url
     if settings.log_months is None:
         raise InvalidValue("TRADEWIND_LOG_MONTHS", "must be set, or --months given: all logs are kept")
     log = logger("retain", output=sys.stderr)
-    with closing(WorkerParts.open(settings.database_url, settings.redis_url, settings=settings, log=log)) as parts:
+    with closing(WorkerParts.open(database_url, redis_url, settings=settings, log=log)) as parts:
         assert parts.log_retention is not None, "months are set"
         due = parts.log_retention.run() if drop else parts.log_retention.plan()
     if not due:

@@ -18,6 +18,19 @@ def test_an_empty_variable_counts_as_absent():
     assert Settings.from_environment({"DATABASE_URL": "", "TRADEWIND_PORT": " "}, data_folder=HERE).port == 8080
 
 
+@pytest.mark.parametrize("variable", ["DATABASE_URL", "REDIS_URL", "TRADEWIND_ADMIN_DATABASE_URL"])
+def test_a_url_that_a_process_cannot_do_without_is_told_by_its_variable(variable):
+    def required(**environment):
+        settings = Settings.from_environment(environment, data_folder=HERE)
+        return getattr(settings, f"required_{variable.removeprefix('TRADEWIND_').lower()}")
+
+    url = "redis://cache:6379/0" if variable == "REDIS_URL" else "postgresql://app@db/tradewind"
+    assert required(**{variable: url}) == url
+    with pytest.raises(InvalidValue, match="must be set") as caught:
+        required()
+    assert caught.value.field == variable
+
+
 def test_variables_replace_the_defaults():
     environment = {
         "DATABASE_URL": "postgresql://app@db/tradewind",
