@@ -8,7 +8,7 @@ there, whatever a table of another path expects of them, and nobody has taken wh
 from dataclasses import dataclass
 from typing import Self
 
-STEADY = 0.005
+STEADY = 0.01
 """Rates of ticks that differ by no more than this are the same."""
 
 STANDING_S = 0.005
