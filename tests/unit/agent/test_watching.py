@@ -67,6 +67,15 @@ def joined(count, first=1):
     return b"".join(lines(count, first))
 
 
+def kill_before_spooling(watched):
+    class KilledSpool(Spool):
+        def append(self, records):
+            raise SpoolFailed("killed")
+
+    with pytest.raises(SpoolFailed):
+        watched.watch(spool=KilledSpool(watched.spool.folder, warn=watched.notes.append)).run(once=True)
+
+
 def test_what_is_new_is_spooled_once_through_restarts_and_rotation(watched):
     log = watched.write("transfers.log", joined(3))
     watched.watch().run(once=True)
@@ -109,13 +118,7 @@ def test_a_kill_while_spooling_loses_and_doubles_nothing(watched, spooled_before
 
 def test_a_log_that_vanished_after_a_kill_does_not_stop_the_others(watched):
     log = watched.write("transfers.log", joined(2))
-
-    class KilledSpool(Spool):
-        def append(self, records):
-            raise SpoolFailed("killed")
-
-    with pytest.raises(SpoolFailed):
-        watched.watch(spool=KilledSpool(watched.spool.folder, warn=watched.notes.append)).run(once=True)
+    kill_before_spooling(watched)
     watched.write("other.log", joined(1, 3))
     log.unlink()
     watched.watch().run(once=True)
@@ -124,13 +127,7 @@ def test_a_log_that_vanished_after_a_kill_does_not_stop_the_others(watched):
 
 def test_a_log_that_cannot_be_read_after_a_kill_does_not_stop_the_others(watched, monkeypatch):
     locked = watched.write("transfers.log", joined(2))
-
-    class KilledSpool(Spool):
-        def append(self, records):
-            raise SpoolFailed("killed")
-
-    with pytest.raises(SpoolFailed):
-        watched.watch(spool=KilledSpool(watched.spool.folder, warn=watched.notes.append)).run(once=True)
+    kill_before_spooling(watched)
     watched.write("other.log", joined(1, 3))
 
     def opened(path, position=None):
