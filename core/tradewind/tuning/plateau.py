@@ -8,11 +8,10 @@ there, whatever a table of another path expects of them, and nobody has taken wh
 from dataclasses import dataclass
 from typing import Self
 
+from tradewind.tuning.congestion import DEAD_BAND_S
+
 STEADY = 0.01
 """Rates of ticks that differ by no more than this are the same."""
-
-STANDING_S = 0.005
-"""Queueing delay from which on a queue stands; below it is the scheduler of a host."""
 
 SURE_TICKS = 3
 
@@ -26,7 +25,7 @@ class Plateau:
 
     def seen(self, throughput_bps: float, queueing_delay_s: float | None) -> Self:
         """After one more tick."""
-        if queueing_delay_s is None or queueing_delay_s < STANDING_S:
+        if queueing_delay_s is None or queueing_delay_s < DEAD_BAND_S:
             return type(self)()
         if not self.ticks or abs(throughput_bps / self.mean_bps - 1) > STEADY:
             return type(self)(throughput_bps, 1)

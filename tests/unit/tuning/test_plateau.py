@@ -2,7 +2,8 @@
 
 import pytest
 
-from tradewind.tuning.plateau import STANDING_S, STEADY, SURE_TICKS, Plateau
+from tradewind.tuning.congestion import DEAD_BAND_S
+from tradewind.tuning.plateau import STEADY, SURE_TICKS, Plateau
 
 RATE_BPS = 115e6
 
@@ -21,7 +22,7 @@ def seen(ticks):
         ([(RATE_BPS, 0.02)] * SURE_TICKS, True),
         ([(RATE_BPS * (1 + 0.8 * STEADY * (-1) ** tick), 0.02) for tick in range(8)], False),
         ([(RATE_BPS * (1 + 0.4 * STEADY * (-1) ** tick), 0.02) for tick in range(8)], True),
-        ([(RATE_BPS, STANDING_S / 2)] * 8, False),
+        ([(RATE_BPS, DEAD_BAND_S / 2)] * 8, False),
         ([(RATE_BPS, None)] * 8, False),
     ],
 )
