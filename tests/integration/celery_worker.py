@@ -15,9 +15,11 @@ from typing import Any
 import psutil
 
 from services.queue.dispatcher import job_publisher
+from tests.conditions import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
+BROKER_PATIENCE_S = 180.0
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,18 @@ class Worker:
         """How many tasks of that name were done."""
         return sum(line["task"] == task for line in self.outcomes("task.done"))
 
-    def lost_broker(self) -> bool:
-        """Whether it has tried in vain to connect again."""
-        return "Trying again" in self.log.read_text()
+    def lose_broker(self) -> None:
+        """Return when it has tried in vain to connect again; where it hangs instead, fail with its stacks."""
+        try:
+            eventually(lambda: self._says("Trying again"), patience_s=BROKER_PATIENCE_S)
+        except AssertionError:
+            if self.process.poll() is None:
+                self.process.send_signal(signal.SIGUSR1)  # Celery prints the stacks of all threads
+                eventually(lambda: self._says("MainThread"))
+            raise AssertionError(self.log.read_text()) from None
+
+    def _says(self, text: str) -> bool:
+        return self.process.poll() is not None or text in self.log.read_text()
 
 
 @contextmanager

@@ -34,6 +34,16 @@ def valkey() -> Iterator[EmbeddedValkey]:
         yield server
 
 
+@contextmanager
+def away(valkey: EmbeddedValkey) -> Iterator[None]:
+    """The broker is stopped, and back for the tests that follow."""
+    valkey.stop()
+    try:
+        yield
+    finally:
+        valkey.start()
+
+
 @pytest.fixture
 def environment(database_url: str, valkey: EmbeddedValkey) -> Iterator[dict[str, str]]:
     """Of workers that refresh at once; the broker is empty afterwards."""
@@ -204,9 +214,8 @@ def test_logs_that_came_while_the_broker_was_away_are_learned_when_it_is_back(
     valkey: EmbeddedValkey,
 ) -> None:
     with worker(environment, tmp_path, *with_sweep):
-        valkey.stop()
-        upload(api, tenant, rows())
-        valkey.start()
+        with away(valkey):
+            upload(api, tenant, rows())
         eventually(store.in_force)
     assert store.releases() == ["published"]
     assert store.models() == 1
@@ -224,9 +233,8 @@ def test_a_worker_outlives_a_broker_that_is_lost_amid_its_tasks(
         with store.held_up("link_models"):
             upload(api, tenant, rows())
             eventually(store.waiting)  # and the other process's queue is listened to
-            valkey.stop()
-            eventually(lambda: running.lost_broker() or running.process.poll() is not None)
-            valkey.start()
+            with away(valkey):
+                running.lose_broker()
         assert running.process.poll() is None, running.log.read_text()
         eventually(store.in_force)
     assert running.process.returncode == 0
