@@ -4,7 +4,7 @@ The sane form of paper 001's Algorithm 2, which is inverted in print (see `trade
 
 Notation
 --------
-Q    queueing delay, srtt − min_rtt, s
+Q    queueing delay, srtt − min_rtt, s; where the path has become longer, by `base_rtt`
 Q_e  what Q is without rivals: one CUBIC flow alone fills the queue. One shortest round trip, the usual depth of a
      buffer, or more where the 90th percentile of the cluster's history at that number of streams is more; history
      tells of no shorter queue, since its transfers may have left the path half empty
@@ -88,7 +88,8 @@ class StreamLimit:
 
     ``streams`` : most streams at present; ``None`` where congestion sets no limit. ``before`` : streams at the first
     cut; regained, the limit is lifted. ``before_last`` : those at the last cut, or at the first of those in vain.
-    ``cut_delay_s``, ``cut_loss`` : what the last cut was for, 0 where not for that. ``accepted_delay_s``,
+    ``cut_delay_s``, ``cut_loss`` : what the last cut was for, 0 where not for that; ``cut_bps`` : throughput when it
+    was for delay. ``accepted_delay_s``,
     ``accepted_loss`` : what turned out not to be of our making. ``limited_s`` : elapsed time of the last cut or raise.
     ``signs`` : ticks in a row with a signal that has not been acted upon. ``in_vain`` : cuts in a row that eased
     nothing, before the last.
@@ -99,6 +100,7 @@ class StreamLimit:
     before_last: int = 0
     cut_delay_s: float = 0.0
     cut_loss: float = 0.0
+    cut_bps: float = 0.0
     accepted_delay_s: float = 0.0
     accepted_loss: float = 0.0
     limited_s: float = 0.0
@@ -121,7 +123,9 @@ class StreamLimit:
             return self.cut_loss > 0 and loss > LOSS_NOT_EASED * self.cut_loss
         return self.cut_delay_s > 0 and delay_s > DELAY_NOT_EASED * self.cut_delay_s
 
-    def cut(self, signal: Signal, streams: int, *, delay_s: float, loss: float, elapsed_s: float) -> Self:
+    def cut(
+        self, signal: Signal, streams: int, *, delay_s: float, loss: float, throughput_bps: float, elapsed_s: float
+    ) -> Self:
         """Give up streams: × 0.7 of those in force, rounded up, but one at least; one is kept."""
         again = self.was_in_vain(signal, delay_s=delay_s, loss=loss)
         return replace(
@@ -131,6 +135,7 @@ class StreamLimit:
             before_last=self.before_last if again else streams,
             cut_delay_s=delay_s if signal is Signal.DELAY else 0.0,
             cut_loss=loss if signal is Signal.LOSS else 0.0,
+            cut_bps=throughput_bps if signal is Signal.DELAY else 0.0,
             limited_s=elapsed_s,
             signs=0,
             in_vain=self.in_vain + 1 if again else 0,
@@ -157,7 +162,16 @@ class StreamLimit:
 
     def eased(self, streams: int, elapsed_s: float) -> Self:
         """With more streams: what comes next is judged afresh."""
-        return replace(self, streams=streams, cut_delay_s=0.0, cut_loss=0.0, limited_s=elapsed_s, signs=0, in_vain=0)
+        return replace(
+            self,
+            streams=streams,
+            cut_delay_s=0.0,
+            cut_loss=0.0,
+            cut_bps=0.0,
+            limited_s=elapsed_s,
+            signs=0,
+            in_vain=0,
+        )
 
     def lifted(self) -> Self:
         """Without a limit: what made it necessary is gone."""

@@ -230,6 +230,7 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
         change=state.change,
         limit=state.limit,
         plateau=state.plateau,
+        base_rtt=seen.base_rtt,
         search=state.search,
         reopened=state.reopened,
         rest=state.rest,

@@ -18,6 +18,13 @@ from tradewind.units import format_count
 
 def ease(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
     """Give up streams, or take back what was given up in vain; nothing else is decided then. ``None`` when quiet."""
+    if seen.is_longer and seen.signal is Signal.QUIET:
+        reason = f"{1e3 * seen.rtt_s:.3g} ms behind no queue: the path has become longer"
+        return _restored(replace(state, limit=state.limit.lifted()), seen, state.limit.before_last, reason)
+    return _answer(basis, state, seen, goal)
+
+
+def _answer(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Proposal | None:
     limit, delay_s, loss = state.limit, seen.sample.queueing_delay_s or 0.0, seen.loss or 0.0
     signal = seen.signal
     if signal is Signal.QUIET and seen.is_lossy and limit.cut_loss > 0:
@@ -32,12 +39,14 @@ def ease(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> Pro
         kept = limit.taken_back(signal, delay_s=delay_s, loss=loss, elapsed_s=seen.elapsed_s)
         if seen.has_room:  # nobody is crowded: earlier cuts were for a path that is no more
             kept = kept.lifted()
+        what = f"{what}, and fewer streams have not eased it: it is not of this transfer's making"
         return _restored(replace(state, limit=kept), seen, limit.before_last, what)
     if limit.awaits_another(seen.streams):
         if seen.has_room:  # so it may be the path's own: a search on a radio goes on
             return None
         return Proposal(state, DecisionKind.DWELL, f"{what}; streams are given up if it goes on", here)
-    cut = limit.cut(signal, seen.streams, delay_s=delay_s, loss=loss, elapsed_s=seen.elapsed_s)
+    rate_bps, elapsed_s = seen.throughput_bps, seen.elapsed_s
+    cut = limit.cut(signal, seen.streams, delay_s=delay_s, loss=loss, throughput_bps=rate_bps, elapsed_s=elapsed_s)
     state = _given_up(basis, replace(state, limit=cut), seen, goal)
     most = max(state.limit.streams or 1, len(seen.active))
     reason = f"{what}: from {seen.streams} to at most {format_count(most, 'stream')}"
@@ -64,8 +73,7 @@ def _is_the_paths_own(signal: Signal, state: TuningState, seen: Observation) -> 
     return not seen.is_full and state.limit.in_vain > 0
 
 
-def _restored(state: TuningState, seen: Observation, streams: int, what: str) -> Proposal:
-    reason = f"{what}, and fewer streams have not eased it: it is not of this transfer's making"
+def _restored(state: TuningState, seen: Observation, streams: int, reason: str) -> Proposal:
     interrupted = state.search is not None and seen.has_room
     search = start(streams) if interrupted else state.search
     return Proposal(replace(state, search=search, reopened=True), DecisionKind.RESTORE, reason, restored(seen, streams))

@@ -11,6 +11,7 @@ from tradewind.parameters import Caps, Parameters
 from tradewind.recommendation import CompactTable
 from tradewind.tuning import congestion
 from tradewind.tuning.bank import Bank, above_base_w, credited, energy_per_byte
+from tradewind.tuning.base_rtt import BaseRtt
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
 from tradewind.tuning.congestion import Loss, Signal
@@ -43,7 +44,8 @@ class Observation(NamedTuple):
     where it did not speak of a chunk, what is in force. ``streams`` : in force.
     ``loss`` : share sent again within the tick. ``is_lossy`` : it exceeds what is tolerated, be it by luck.
     ``slow_start`` : share of the tick's throughput that new connections may have cost. ``power_w`` : total power,
-    measured or else expected; ``j_per_byte`` of it. ``ceiling_bps`` : what the transfer cannot exceed, if it is known.
+    measured or else expected; ``j_per_byte`` of it. ``base_rtt`` : with this tick; ``is_longer`` : it shows the path
+    to be longer than was known. ``ceiling_bps`` : what the transfer cannot exceed, if it is known.
     """
 
     sample: Sample
@@ -62,6 +64,8 @@ class Observation(NamedTuple):
     slow_start: float
     forecaster: Forecaster | None
     power_w: float | None
+    base_rtt: BaseRtt
+    is_longer: bool
     ceiling_bps: float | None = None
 
     @property
@@ -108,8 +112,11 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> Observation:
     tables = [chunk.basis.table for chunk in active if chunk.basis.table is not None]
     # A queue that others keep full does not empty with our streams: what is left after a cut is judged as before it.
     before_cuts = max(streams, state.limit.before)
-    expected_delay_s = congestion.expected_delay_s(tables, before_cuts, sample.min_rtt_s or basis.path.min_rtt_s or 0.0)
-    sample = _with_shortest_rtt(basis, sample, tables, before_cuts)
+    told_min_rtt_s = sample.min_rtt_s or basis.path.min_rtt_s or 0.0
+    base_rtt = state.base_rtt.seen(sample, state.limit.cut_bps)
+    sample = base_rtt.shown_in(_with_shortest_rtt(basis, sample, tables, before_cuts))
+    expected_delay_s = congestion.expected_delay_s(tables, before_cuts, max(told_min_rtt_s, base_rtt.found_s))
+    longer_by_s = base_rtt.found_s - max(told_min_rtt_s, state.base_rtt.found_s)
     loss, tolerated_loss = _loss(state, sample), congestion.tolerated_loss(basis.loss_baseline, state.limit)
     view = forecaster(basis, active, state.belief, basis.z)
     power_w = sample.power_w
@@ -139,6 +146,8 @@ def observe(basis: Basis, state: TuningState, sample: Sample) -> Observation:
         forecaster=view,
         power_w=power_w,
         ceiling_bps=basis.ceiling_bps,
+        base_rtt=base_rtt,
+        is_longer=longer_by_s > congestion.dead_band_s(expected_delay_s),
     )
 
 

@@ -9,6 +9,7 @@ from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 from tradewind.tuning.bank import Bank
+from tradewind.tuning.base_rtt import BaseRtt
 from tradewind.tuning.belief import Belief, Gain
 from tradewind.tuning.change import ChangeDetector
 from tradewind.tuning.congestion import StreamLimit
@@ -17,7 +18,7 @@ from tradewind.tuning.gradient import Search
 from tradewind.tuning.plateau import Plateau
 from tradewind.tuning.rest import Rest
 
-VERSION = 2
+VERSION = 3
 """Raised when the meaning of a stored state changes; an older one is then rebuilt by `resume`."""
 
 
@@ -44,6 +45,7 @@ class TuningState:
     change: ChangeDetector = field(default_factory=ChangeDetector)
     limit: StreamLimit = field(default_factory=StreamLimit)
     plateau: Plateau = field(default_factory=Plateau)
+    base_rtt: BaseRtt = field(default_factory=BaseRtt)
     search: Search | None = None
     reopened: bool = False
     rest: Rest | None = field(default=None, compare=False)
@@ -64,6 +66,7 @@ class TuningState:
             "change": _values(self.change),
             "limit": _values(self.limit),
             "plateau": _values(self.plateau),
+            "base_rtt": _values(self.base_rtt),
             "search": None if self.search is None else _values(self.search),
             "reopened": self.reopened,
         }
@@ -87,6 +90,7 @@ class TuningState:
                 change=ChangeDetector(*stored["change"]),
                 limit=StreamLimit(*stored["limit"]),
                 plateau=Plateau(*stored["plateau"]),
+                base_rtt=BaseRtt(*stored["base_rtt"]),
                 search=None if search is None else Search(*search),
                 **{name: stored[name] for name in _PLAIN},
             )
@@ -101,7 +105,7 @@ class TuningState:
 _PLAIN = ("sequence", "at_s", "elapsed_s", "changed_s", "sent_bytes", "retransmitted_bytes", "reopened")
 
 
-def _values(flat: Bank | ChangeDetector | StreamLimit | Plateau | Search) -> list[Any]:
+def _values(flat: Bank | BaseRtt | ChangeDetector | StreamLimit | Plateau | Search) -> list[Any]:
     """Values in the order of the fields, which hold no others; ``astuple`` would copy each deeply, every tick."""
     return [getattr(flat, name) for name in flat.__slots__]
 
