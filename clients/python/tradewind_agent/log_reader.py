@@ -34,11 +34,12 @@ class ImportingReader:
         with LogText(log) as text:
             return detect(text.sample())
 
-    def read(self, log: IO[bytes], *, first_row: int, format_name: str) -> Imports:
+    def read(self, log: IO[bytes], *, first_row: int, head_rows: int, format_name: str) -> Imports:
         """Records of a part; what the wire does not take counts as refused."""
         records: list[TransferRecord] = []
         reasons: list[str] = []
-        for item in import_file(log, format=format_name, context=self.context, first_row=first_row):
+        rows = import_file(log, format=format_name, context=self.context, first_row=first_row, head_rows=head_rows)
+        for item in rows:
             if not isinstance(item, Imported):
                 reasons.append(f"row {item.row}: {item.field}: {item.reason}")
             elif (wrong := _unsendable(item.record)) is not None:

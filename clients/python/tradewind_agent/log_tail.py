@@ -24,7 +24,7 @@ MAX_PART_BYTES = 4 * MIB
 _FINGERPRINT_BYTES = 256
 _COMPRESSED_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
 _MAGIC_BYTES = 6
-_MAX_HEAD_BYTES = 64 * 1024
+_HEAD_BYTES = 256 * 1024
 _SCAN_BYTES = MIB
 
 
@@ -91,11 +91,9 @@ class LogFile:
         """Whether this is a rotated log that was compressed: its lines were read before."""
         return self._bytes(0, _MAGIC_BYTES).startswith(_COMPRESSED_MAGIC)
 
-    @property
-    def head(self) -> bytes:
-        """The first line, for formats whose columns it names."""
-        self._file.seek(0)
-        return self._file.readline(_MAX_HEAD_BYTES)
+    def head(self, until: int) -> bytes:
+        """The first lines before an offset, for formats that tell there what their columns are called, and mean."""
+        return self._bytes(0, self._after_last_newline(0, min(until, _HEAD_BYTES)))
 
     def next_part(self, *, most_bytes: int | None = MAX_PART_BYTES, until: int | None = None) -> "Part | None":
         """The whole lines after ``position``; ``None`` where there are none.

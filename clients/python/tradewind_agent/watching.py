@@ -51,7 +51,7 @@ class LogReader(Protocol):
 
     def format_of(self, log: IO[bytes]) -> str: ...
 
-    def read(self, log: IO[bytes], *, first_row: int, format_name: str) -> Imports: ...
+    def read(self, log: IO[bytes], *, first_row: int, head_rows: int, format_name: str) -> Imports: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,12 +289,12 @@ class Watch:
     def _import(self, log: LogFile, part: Part, format_name: str | None) -> Imports:
         if part.is_empty or format_name is None:
             return Imports([], int(part.after.skipping), "a line is too long")
-        lines, first_row = part.lines, part.first_row
+        lines, head_rows = part.lines, 0
         if format_name == "csv" and part.start:
-            # The header names the columns of every part; it stands where the row before the first would.
-            content = part.lines.read()
-            lines, first_row = io.BytesIO(log.head + content), first_row - 1
-        return self.reader.read(lines, first_row=first_row, format_name=format_name)
+            # Its beginning tells what columns are called, and mean: each part is read alike.
+            head = log.head(part.start)
+            lines, head_rows = io.BytesIO(head + part.lines.read()), head.count(b"\n")
+        return self.reader.read(lines, first_row=part.first_row, head_rows=head_rows, format_name=format_name)
 
     def _finish_pending(self) -> None:
         """Spool again what a killed watch was about to spool."""

@@ -37,7 +37,7 @@ def test_only_whole_lines_are_taken_and_rows_are_counted_on(log):
         file.write(b"ee\nfour\n")
     assert take(log, after)[:2] == (b"three\nfour\n", 3)
     with LogFile(log, after) as opened:
-        assert opened.head == b"one\n"
+        assert opened.head(6) == b"one\n"
 
 
 def test_a_renamed_log_is_read_on_and_its_successor_from_the_start(log):

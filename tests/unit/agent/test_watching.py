@@ -261,6 +261,18 @@ def test_a_csv_log_is_read_on_by_the_columns_that_its_first_line_names(watched):
     assert len(watched.spooled.splitlines()) == 4
 
 
+def test_what_the_beginning_of_a_csv_log_has_settled_holds_for_every_part(watched):
+    head = b"start,source,destination,total_bytes_b,files,concurrency,throughput_mbps\n"
+    row = b"%s 00:00:%02d,alpha,beta,1000000000,10,4,900\n"
+    watched.write("transfers.csv", head + row % (b"25/04/2024", 0))
+    watched.watch().run(once=True)
+    for second in (10, 20):
+        watched.write("transfers.csv", row % (b"03/04/2024", second))
+        watched.watch().run(once=True)
+    assert watched.spooled.count(b"2024-04-03") == 2 * watched.spooled.count(b"2024-04-25")
+    assert watched.spooled.count(b"2024-03-04") == 0
+
+
 def test_a_damaged_state_is_told_instead_of_reading_everything_again(watched):
     watched.state.write_text("{")
     with pytest.raises(WatchFailed, match="remove it"):

@@ -56,7 +56,7 @@ class CsvImporter:
 
     def rows(self, text: LogText, context: ImportContext, report: ImportReport) -> Iterator[Imported | Refused]:
         """Records and refusals, otherwise as ``Importer.rows``; units are settled in a pass before the first record."""
-        header = next((line for line in text.lines() if line.fault is not None or line.text.strip()), None)
+        header = next((line for line in text.lines_with_head() if line.fault is not None or line.text.strip()), None)
         if header is None or header.fault is not None:
             raise header.fault if header is not None and header.fault else InvalidValue("file", "is empty")
         columns = read_header(header.text)

@@ -78,13 +78,13 @@ class CsvReading:
 
 
 def settle(columns: Columns, text: LogText, context: ImportContext, report: ImportReport) -> CsvReading:
-    """Sample a whole file and settle what its columns mean; the findings go to the report.
+    """Sample a whole file, or its head and a later part, and settle what its columns mean; the report tells it.
 
     Raises
     ------
     InvalidValue : a column of times is as likely in seconds as in milliseconds.
     """
-    pairs_of_sets = sampled_rows(columns, text.lines())
+    pairs_of_sets = sampled_rows(columns, text.lines_with_head())
     pairs = [pair for group in pairs_of_sets.values() for pair in group]
     times = time_columns(columns, (row for row, _ in pairs), context, report)
     joules = _ENERGY_UNITS[columns.declared.get("total_energy", "J")]

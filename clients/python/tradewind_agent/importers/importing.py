@@ -52,6 +52,7 @@ def import_file(
     format: str = "auto",  # noqa: A002  # the word of the command line
     context: ImportContext,
     first_row: int = 1,
+    head_rows: int = 0,
 ) -> LogImport:
     """Read a log as transfer records, streaming.
 
@@ -60,7 +61,8 @@ def import_file(
     log : path, or a binary stream, which stays open; plain, gzip or zstd.
     format : one of ``detect.FORMATS``, or "auto" to tell it by the content.
     context : what the log itself may lack.
-    first_row : number of the first line, for a part of a log read on from an offset.
+    first_row, head_rows : number of the first line, for a part of a log read on from an offset, and how many lines of
+        the log's beginning stand before it, to be looked at and not imported.
 
     Raises
     ------
@@ -70,7 +72,7 @@ def import_file(
     importers = known_importers()
     if format != "auto" and format not in importers:
         raise InvalidValue("--format", f"is one of auto, {', '.join(importers)}; got {format!r}")
-    text = LogText(log, first_row=first_row)
+    text = LogText(log, first_row=first_row, head_rows=head_rows)
     try:
         return LogImport(text, importers[detect(text.sample()) if format == "auto" else format], context)
     except BaseException:

@@ -7,6 +7,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import chain, count, islice
 from pathlib import Path
 from types import TracebackType
 from typing import IO, NamedTuple, Self, cast
@@ -48,12 +49,14 @@ class LogText:
     Parameters
     ----------
     log : path of the log, or a binary stream. A stream is read from where it stands and stays open: it is its owner's.
-    first_row : number of the first line, for a part of a log that is read on from an offset.
+    first_row, head_rows : number of the first line, for a part of a log that is read on from an offset, and how many
+        lines of the log's beginning stand before it: they are looked at again, and are no lines of the part.
     """
 
-    def __init__(self, log: Path | str | IO[bytes], *, first_row: int = 1) -> None:
+    def __init__(self, log: Path | str | IO[bytes], *, first_row: int = 1, head_rows: int = 0) -> None:
         self._log = log
         self._first_row = first_row
+        self._head_rows = head_rows
         self._closing = ExitStack()
         self._rewindable: IO[bytes] | None = None
         self._beginning = 0
@@ -73,9 +76,14 @@ class LogText:
 
     def lines(self) -> Iterator[Line]:
         """All lines from the beginning; only one pass may be under way at a time."""
-        number = self._first_row - 1
+        return islice(self.lines_with_head(), self._head_rows, None)
+
+    def lines_with_head(self) -> Iterator[Line]:
+        """As `lines`, after those of the log's beginning: what columns are called and mean is told by both."""
+        number = 0
+        numbers = chain(range(1, self._head_rows + 1), count(self._first_row))
         try:
-            for number, line in enumerate(self._texts(), self._first_row):
+            for number, line in zip(numbers, self._texts(), strict=False):
                 if line is None:
                     yield Line(number, "", InvalidValue("row", f"is longer than {MAX_LINE_CHARS} characters"))
                 else:
