@@ -1,6 +1,6 @@
 """Parts of growing logs as records, by the importers: what a watch reads with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO
 
 from pydantic import ValidationError
@@ -38,7 +38,8 @@ class ImportingReader:
         """Records of a part; what the wire does not take counts as refused."""
         records: list[TransferRecord] = []
         reasons: list[str] = []
-        rows = import_file(log, format=format_name, context=self.context, first_row=first_row, head_rows=head_rows)
+        context = replace(self.context, in_parts=True)
+        rows = import_file(log, format=format_name, context=context, first_row=first_row, head_rows=head_rows)
         for item in rows:
             if not isinstance(item, Imported):
                 reasons.append(f"row {item.row}: {item.field}: {item.reason}")
@@ -46,7 +47,7 @@ class ImportingReader:
                 reasons.append(f"row {item.row}: {wrong}")
             else:
                 records.append(item.record)
-        return Imports(records, len(reasons), reasons[0] if reasons else "")
+        return Imports(records, len(reasons), reasons[0] if reasons else "", rows.report.assumptions)
 
 
 def _unsendable(record: TransferRecord) -> str | None:

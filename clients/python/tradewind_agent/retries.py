@@ -35,9 +35,29 @@ class RetryPolicy:
             yield jitter.uniform(0.0, min(self.first_wait_s * 2.0**doublings, self.longest_wait_s))
 
 
+LONGEST_BACKOFF_S = 300.0
+
 NO_RETRIES = RetryPolicy(attempts=1)
 BRIEF_RETRIES = RetryPolicy(attempts=2, budget_s=2.0)
 """For calls that a transfer waits for: better to begin by the heuristics than to stand still."""
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Waits of who tries for ever: doubled, jittered, bounded by `LONGEST_BACKOFF_S`."""
+
+    jitter: Random
+    first_s: float
+    failures: int = 0
+    left_s: float = 0.0
+
+    def failed(self, asked_s: float | None) -> None:
+        self.failures += 1
+        ceiling_s = min(self.first_s * 2.0**self.failures, LONGEST_BACKOFF_S)
+        self.left_s = max(self.jitter.uniform(ceiling_s / 2, ceiling_s), asked_s or 0.0)
+
+    def succeeded(self) -> None:
+        self.failures, self.left_s = 0, 0.0
 
 
 class AskedPause:

@@ -8,7 +8,7 @@ queue: reading pauses until the service has taken some of it.
 import io
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -19,12 +19,13 @@ from tradewind.errors import InvalidValue
 from tradewind.transfer import TransferRecord
 from tradewind.units import format_count
 from tradewind_agent.errors import ServiceAway, ServiceBroken, WatchFailed
+from tradewind_agent.importers.log_text import count_rows
 from tradewind_agent.log_tail import MAX_PART_BYTES, LogFile, Part, Position, file_id, logs_in
+from tradewind_agent.retries import Backoff
 from tradewind_agent.spool import Spool, Uploads
 from tradewind_agent.system_errors import in_words
 from tradewind_agent.watch_state import Followed, Pending, WatchState
 
-LONGEST_BACKOFF_S = 300.0
 LONGEST_WAIT_S = 600.0
 """Lines of single files wait at most so long for those that overlap with them."""
 
@@ -39,11 +40,12 @@ _BLOCK_BYTES = 1 << 20
 
 
 class Imports(NamedTuple):
-    """Records of a part, how many rows were refused, and the first reason."""
+    """Records of a part, how many rows were refused, and the first reason; what was taken for granted, in words."""
 
     records: list[TransferRecord]
-    refused: int
-    first_reason: str
+    refused: int = 0
+    first_reason: str = ""
+    assumptions: Sequence[str] = ()
 
 
 class LogReader(Protocol):
@@ -84,24 +86,6 @@ class _Reading(Enum):
     PAUSED = "the spool is half full, or the watch is to stop"
 
 
-@dataclass(slots=True)
-class _Backoff:
-    """Waits after failed uploads: doubled, jittered, bounded."""
-
-    jitter: Random
-    first_s: float
-    failures: int = 0
-    left_s: float = 0.0
-
-    def failed(self, asked_s: float | None) -> None:
-        self.failures += 1
-        ceiling_s = min(self.first_s * 2.0**self.failures, LONGEST_BACKOFF_S)
-        self.left_s = max(self.jitter.uniform(ceiling_s / 2, ceiling_s), asked_s or 0.0)
-
-    def succeeded(self) -> None:
-        self.failures, self.left_s = 0, 0.0
-
-
 @dataclass(slots=True, kw_only=True)
 class Watch:
     """One watched folder.
@@ -128,15 +112,16 @@ class Watch:
     on_progress: Callable[[Tally], None] = lambda _: None
     tally: Tally = field(default_factory=Tally)
     _state: WatchState = field(init=False)
-    _backoff: _Backoff = field(init=False)
+    _backoff: Backoff = field(init=False)
     _told: dict[str, str] = field(init=False, default_factory=dict)
+    _assumed: dict[str, set[str]] = field(init=False, default_factory=dict)
     _settled: dict[str, tuple[int, int]] = field(init=False, default_factory=dict)
     _waiting_since_s: dict[str, float] = field(init=False, default_factory=dict)
     _held_back: dict[str, bool] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._state = WatchState.read(self.state_path)
-        self._backoff = _Backoff(self.jitter, self.options.interval_s)
+        self._backoff = Backoff(self.jitter, self.options.interval_s)
 
     def run(self, *, once: bool = False) -> Tally:
         """Follow the folder until told to stop, or once over everything that is there.
@@ -281,6 +266,8 @@ class Watch:
         self.tally.records += len(imports.records)
         self.tally.refused += imports.refused
         self.on_progress(self.tally)
+        for assumption in imports.assumptions:
+            self._tell_assumption(log, assumption)
         if imports.refused:
             self._tell_once(
                 log.id, f"{log.path.name}: {format_count(imports.refused, 'row')} refused, {imports.first_reason}"
@@ -293,7 +280,7 @@ class Watch:
         if format_name == "csv" and part.start:
             # Its beginning tells what columns are called, and mean: each part is read alike.
             head = log.head(part.start)
-            lines, head_rows = io.BytesIO(head + part.lines.read()), head.count(b"\n")
+            lines, head_rows = io.BytesIO(head + part.lines.read()), count_rows(head)
         return self.reader.read(lines, first_row=part.first_row, head_rows=head_rows, format_name=format_name)
 
     def _finish_pending(self) -> None:
@@ -325,13 +312,20 @@ class Watch:
 
     def _forget_all_but(self, present: set[str]) -> None:
         """Drop logs that are gone, so that the state stays as small as the folder."""
-        for memory in (self._settled, self._told, self._waiting_since_s, self._held_back):
+        for memory in (self._settled, self._told, self._assumed, self._waiting_since_s, self._held_back):
             for name in memory.keys() - present:
                 del memory[name]
         if gone := self._state.files.keys() - present:
             for name in gone:
                 del self._state.files[name]
             self._state.write(self.state_path)
+
+    def _tell_assumption(self, log: LogFile, assumption: str) -> None:
+        """Say once what is taken for granted of a log, in whichever part."""
+        assumed = self._assumed.setdefault(log.id, set())
+        if assumption not in assumed:
+            assumed.add(assumption)
+            self.note(f"{log.path.name}: assumed {assumption}")
 
     def _tell_once(self, name: str, line: str) -> None:
         """Say a thing about a log once, not at every look."""

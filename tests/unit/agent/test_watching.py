@@ -261,16 +261,37 @@ def test_a_csv_log_is_read_on_by_the_columns_that_its_first_line_names(watched):
     assert len(watched.spooled.splitlines()) == 4
 
 
-def test_what_the_beginning_of_a_csv_log_has_settled_holds_for_every_part(watched):
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r\r\n"])
+def test_what_the_beginning_of_a_csv_log_has_settled_holds_for_every_part(watched, end):
     head = b"start,source,destination,total_bytes_b,files,concurrency,throughput_mbps\n"
     row = b"%s 00:00:%02d,alpha,beta,1000000000,10,4,900\n"
-    watched.write("transfers.csv", head + row % (b"25/04/2024", 0))
+    watched.write("transfers.csv", (head + row % (b"25/04/2024", 0)).replace(b"\n", end))
     watched.watch().run(once=True)
     for second in (10, 20):
-        watched.write("transfers.csv", row % (b"03/04/2024", second))
+        watched.write("transfers.csv", (row % (b"03/04/2024", second)).replace(b"\n", end))
         watched.watch().run(once=True)
+    assert len(watched.spooled.splitlines()) == 3
     assert watched.spooled.count(b"2024-04-03") == 2 * watched.spooled.count(b"2024-04-25")
     assert watched.spooled.count(b"2024-03-04") == 0
+
+
+def test_what_is_taken_for_granted_of_a_log_is_said_once(watched):
+    head = b"start,source,destination,total_bytes_b,files,concurrency,throughput_mbps\n"
+    row = b"01/06/2024 00:00:%02d,alpha,beta,1000000000,10,4,900\n"
+    watched.write("transfers.csv", head + row % 0)
+    watch = watched.watch()
+    watch.run(once=True)
+    watched.write("transfers.csv", row % 10)
+    watch.run(once=True)
+    [told] = [note for note in watched.notes if "two ways" in note]
+    assert told == "transfers.csv: assumed dates could be read two ways and are taken as month/day/year"
+
+
+def test_rows_that_only_follow_each_other_are_refused_of_a_log_that_grows(watched):
+    watched.write("sweep.csv", b"total_bytes_b,files,concurrency,throughput_mbps\n" + b"1000000000,10,4,900\n" * 2)
+    tally = watched.watch().run(once=True)
+    assert (tally.records, tally.refused) == (0, 2)
+    assert any("`logs upload` takes such a log, once it is whole" in note for note in watched.notes)
 
 
 def test_a_damaged_state_is_told_instead_of_reading_everything_again(watched):

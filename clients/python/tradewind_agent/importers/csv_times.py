@@ -162,12 +162,15 @@ class RowClock:
         self._report = report
         self._first = context.started_at or SYNTHETIC_START
         self._zone_given = context.timezone is not None
+        self._in_parts = context.in_parts
         self._assumed_order = f"rows without a time follow each other by their duration, from {self._first.isoformat()}"
         self._free_from: datetime | None = None
 
     def start(self, row: list[str]) -> datetime:
         """When the row began; otherwise as ``TimeColumns.moment``."""
         moment = self._times.moment(row)
+        if self._in_parts and (moment is None or not moment.hour_known):
+            raise InvalidValue("started_at", "is not told in full: `logs upload` takes such a log, once it is whole")
         if moment is None:
             at = self._free_from or self._first
             self._report.assume(self._assumed_order)

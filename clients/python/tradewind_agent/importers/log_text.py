@@ -152,6 +152,12 @@ class LogText:
         return spool
 
 
+def count_rows(head: bytes) -> int:
+    """How many lines the beginning of a log has, whatever ends them."""
+    with LogText(io.BytesIO(head)) as text:
+        return sum(1 for _ in text.lines())
+
+
 def _decoded(stream: IO[bytes]) -> Iterator[str]:
     r"""Text in blocks with ``\n`` as the only line end (old Macintosh logs end lines with a bare CR).
 

@@ -34,6 +34,7 @@ class ImportContext:
     mover, network : program that moved the bytes, label of the network.
     started_at : start of the first row where a log holds no times, with zone.
     energy_host : the end that energy columns are about.
+    in_parts : a log is read part by part as it grows, so that rows which only follow each other have no times.
     repair_sizes : replace a file size that contradicts time and energy by that of the sets of its file type that agree,
         instead of refusing the rows.
     """
@@ -47,6 +48,7 @@ class ImportContext:
     network: str | None = None
     started_at: datetime | None = None
     energy_host: Host = Host.DESTINATION
+    in_parts: bool = False
     repair_sizes: bool = False
 
     def __post_init__(self) -> None:
