@@ -22,6 +22,9 @@ LEAST_W = 1e-3
 HIGHEST_S = 1e7
 """Longest interval or round trip that is believed, about four months."""
 
+MOST_STREAMS = 4096
+"""More are no transfer's; dealing so many anew would take a service's time from everybody else."""
+
 _HIGHEST = {
     "sequence": math.inf,
     "bytes_moved": math.inf,
@@ -89,6 +92,9 @@ class Sample:
         self._check_chunks()
 
     def _check_chunks(self) -> None:
+        streams = sum(chunk.parameters.streams for chunk in self.chunks)
+        if streams > MOST_STREAMS:
+            raise InvalidValue("chunks", f"have {streams} streams, above the {MOST_STREAMS} that a transfer may have")
         for i, chunk in enumerate(self.chunks):
             if not 0 <= chunk.throughput_bps <= HIGHEST_BPS:
                 raise InvalidValue(f"chunks.{i}.throughput_bps", f"cannot be {chunk.throughput_bps:g}")

@@ -4,8 +4,9 @@ import pytest
 
 from tradewind.dataset import ChunkKind
 from tradewind.errors import InvalidValue
-from tradewind.parameters import UNTUNED
+from tradewind.parameters import UNTUNED, Parameters
 from tradewind.tuning import ChunkProgress, Sample
+from tradewind.tuning.sample import MOST_STREAMS
 
 GOOD = {
     "sequence": 3,
@@ -75,6 +76,15 @@ def test_the_same_chunk_twice_is_refused():
     chunk = ChunkProgress(kind=ChunkKind.SMALL, parameters=UNTUNED, throughput_bps=1.0, remaining_bytes=1)
     with pytest.raises(InvalidValue, match=r"chunks\.1\.chunk: small is there twice"):
         Sample(**GOOD, chunks=(chunk, chunk))
+
+
+def test_more_streams_than_any_transfer_has_are_refused():
+    kinds = (ChunkKind.SMALL, ChunkKind.LARGE)
+    chunks = [ChunkProgress(kind, Parameters(concurrency=MOST_STREAMS // 2), 1.0, 1) for kind in kinds]
+    Sample(**GOOD, chunks=tuple(chunks))
+    more = chunks[1]._replace(parameters=Parameters(concurrency=MOST_STREAMS // 2, parallelism=2))
+    with pytest.raises(InvalidValue, match="6144 streams"):
+        Sample(**GOOD, chunks=(chunks[0], more))
 
 
 def test_queueing_delay_is_never_negative_and_unknown_without_both_round_trips():

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
+from tradewind.tuning.sample import MOST_STREAMS
 from tradewind.wire.heartbeats import HeartbeatAnswer
 from tradewind_agent.errors import AgentError
-
-MOST_STREAMS = 4096
-"""More than any host opens to one other; an answer that asks for more is damaged."""
 
 
 class Nonsense(AgentError):
