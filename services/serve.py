@@ -18,6 +18,7 @@ from pathlib import Path
 
 from services.application.authenticate import Scope, sha256_of
 from services.bootstrap import Container, container
+from services.data_folder import ADMIN_PASSWORD, AGENT_KEY
 from services.embedded.backends import Backends, backends
 from services.embedded.errors import CannotStart, Displaced
 from services.embedded.keeper import received_signals, wake_on_signals
@@ -100,8 +101,8 @@ def serve(settings: Settings, found: Backends) -> int:
         settings, database_url=found.database_url, admin_database_url=found.admin_database_url
     )
     with container(database_url=database_url, redis_url=found.redis_url) as parts:
-        key = first_key(parts, settings.data_folder / "agent-key")
-        login = first_login(parts, settings.data_folder / "admin-password")
+        key = first_key(parts, settings.data_folder / AGENT_KEY)
+        login = first_login(parts, settings.data_folder / ADMIN_PASSWORD)
     environment = {**os.environ, "DATABASE_URL": database_url, "REDIS_URL": found.redis_url}
     for variable in OF_WORKERS:
         environment.pop(variable, None)

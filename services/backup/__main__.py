@@ -27,14 +27,12 @@ from services.backup.errors import BackupFailed
 from services.backup.folder import Backup, BackupFolder
 from services.backup.health import require_copied, require_followed, told
 from services.backup.nightly import copy_nightly
-from services.backup.restore import OF_EMBEDDED, restore_cluster, restore_service
+from services.backup.restore import restore_cluster, restore_service
+from services.data_folder import ADMIN_PASSWORD, AGENT_KEY, POSTGRES
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.database_copies import note_copy
 from services.settings import Settings
 from tradewind.errors import InvalidValue, TradewindError
-
-BESIDE = ("agent-key", "admin-password")
-"""What `services.serve` keeps in its data folder beside the cluster."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -148,11 +146,11 @@ def _server() -> Iterator[tuple[str, Mapping[str, Path]]]:
         return
     if settings.database_url is not None:
         raise InvalidValue("TRADEWIND_ADMIN_DATABASE_URL", "must be set: DATABASE_URL's role may not replicate")
-    if not (settings.data_folder / OF_EMBEDDED).exists():
+    if not (settings.data_folder / POSTGRES).exists():
         raise InvalidValue("TRADEWIND_DATA", f"no service has kept its data in {settings.data_folder}")
-    with EmbeddedPostgres(settings.data_folder / OF_EMBEDDED, tcp=True) as server:
-        found = {name: settings.data_folder / name for name in BESIDE}
-        found[f"{OF_EMBEDDED}/password"] = server.folder / "password"
+    with EmbeddedPostgres(settings.data_folder / POSTGRES, tcp=True) as server:
+        found = {name: settings.data_folder / name for name in (AGENT_KEY, ADMIN_PASSWORD)}
+        found[f"{POSTGRES}/password"] = server.folder / "password"
         yield server.url(), {name: path for name, path in found.items() if path.exists()}
 
 

@@ -9,6 +9,7 @@ from services.backup.errors import BackupFailed
 from services.backup.files import refusals_told
 from services.backup.folder import UNFINISHED, Backup, BackupFolder
 from services.backup.tools import control_data
+from services.data_folder import POSTGRES
 from services.embedded.account import hand_down
 from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
@@ -31,7 +32,6 @@ REPLAYED_WITH = {
 RECOVERY_PATIENCE_S = 24 * 3600.0
 STOPPED = "recovery stopping"
 NOT_REACHED = "recovery ended before configured recovery target was reached"
-OF_EMBEDDED = "postgres"
 
 
 def restore_cluster(folder: BackupFolder, backup: Backup, into: Path, *, until: datetime | None) -> None:
@@ -102,7 +102,7 @@ def restore_service(folder: BackupFolder, backup: Backup, into: Path, *, until: 
 
 def _make_service(folder: BackupFolder, backup: Backup, into: Path, until: datetime | None) -> EmbeddedPostgres:
     _require_empty(into)
-    server = EmbeddedPostgres(into / OF_EMBEDDED, start_patience_s=RECOVERY_PATIENCE_S, settings=CLOSED_MEANWHILE)
+    server = EmbeddedPostgres(into / POSTGRES, start_patience_s=RECOVERY_PATIENCE_S, settings=CLOSED_MEANWHILE)
     partial = server.folder / "data.partial"
     hand_down(partial, server.account)
     restore_cluster(folder, backup, partial, until=until)
@@ -111,7 +111,7 @@ def _make_service(folder: BackupFolder, backup: Backup, into: Path, until: datet
             os.chown(path, server.account.uid, server.account.gid, follow_symlinks=False)
     for file in (each for each in backup.files.rglob("*") if each.is_file()):
         beside = file.relative_to(backup.files)
-        home = server.folder / beside.name if beside.parts[0] == OF_EMBEDDED else into / beside
+        home = server.folder / beside.name if beside.parts[0] == POSTGRES else into / beside
         shutil.copy2(file, home)
     partial.rename(server.folder / "data")
     return server

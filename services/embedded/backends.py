@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from services.data_folder import POSTGRES, VALKEY
 from services.embedded.errors import Displaced
 from services.embedded.postgres import EmbeddedPostgres
 from services.embedded.supervision import EmbeddedServer
@@ -58,12 +59,12 @@ def backends(
         embedded: list[EmbeddedServer] = []
         if database_url is None and admin_database_url is None:
             postgres = stack.enter_context(
-                EmbeddedPostgres(folder / "postgres", tcp=True)
+                EmbeddedPostgres(folder / POSTGRES, tcp=True)
             )  # analysts' tools come over TCP
             admin_database_url = postgres.url()
             embedded.append(postgres)
         if redis_url is None:
-            valkey = stack.enter_context(EmbeddedValkey(folder / "valkey"))
+            valkey = stack.enter_context(EmbeddedValkey(folder / VALKEY))
             redis_url = valkey.url()
             embedded.append(valkey)
         yield Backends(

@@ -1,0 +1,10 @@
+"""What stands where in the folder of a service that has its servers embedded (`Settings.data_folder`)."""
+
+POSTGRES = "postgres"
+"""Folder of the database's cluster."""
+
+VALKEY = "valkey"
+
+AGENT_KEY = "agent-key"
+ADMIN_PASSWORD = "admin-password"  # noqa: S105 -- a file's name
+"""The first key and the first login, as long as they are to be shown."""
