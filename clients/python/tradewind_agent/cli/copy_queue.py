@@ -101,9 +101,10 @@ def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: 
         _tell(around, advice)
         return 0
     terminal.note(advice.rationale)
+    beside_others = advice.beside_others
     report = send_queue(
         advice,
-        lambda name: _copied(requests[name], wanted, around),
+        lambda name: _copied(requests[name], wanted, around, metered=name not in beside_others),
         clock_s=lambda: time.monotonic() - began_s,
         pause=time.sleep,
         say=lambda line: None if terminal.quiet else terminal.note(line),
@@ -113,7 +114,8 @@ def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: 
     return 128 + signal.SIGINT if cancelled else 0 if report.succeeded else 1
 
 
-def _copied(request: "CopyRequest", wanted: "CopyOptions", around: Around) -> "CopyReport":
+def _copied(request: "CopyRequest", wanted: "CopyOptions", around: Around, *, metered: bool) -> "CopyReport":
+    """Not ``metered`` where others go at once: what the host takes is none's alone, and a meter serves one thread."""
     from tradewind_agent.copying import copy_files
     from tradewind_agent.logbook import Logbook
 
@@ -123,7 +125,7 @@ def _copied(request: "CopyRequest", wanted: "CopyOptions", around: Around) -> "C
         options=wanted,
         client=around.client,
         logbook=Logbook(spool=surroundings.open_spool(around.terminal), client=around.client),
-        meter=around.meter,
+        meter=around.meter if metered else None,
         manifest=request.manifest,
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tradewind.errors import InvalidValue
 from tradewind.mobile.batching import BatchPlan, BatchTerms, evaluated, plan_batches
 from tradewind.mobile.profiles import RadioProfile
-from tradewind.mobile.queue import Burst, Placed, QueuedJob
+from tradewind.mobile.queue import Burst, BurstMode, Placed, QueuedJob
 from tradewind.wire.batching import BatchingAdvice, BatchingRequest, WireQueuedJob
 from tradewind_agent.copy_listing import list_files
 from tradewind_agent.copy_options import CopyOptions
@@ -41,6 +41,12 @@ class Advice:
     @property
     def rationale(self) -> str:
         return f"{self.plan.rationale(self.radio)}; planned by {self.source}"
+
+    @property
+    def beside_others(self) -> frozenset[str]:
+        """Names of the jobs of bursts whose jobs go at once."""
+        at_once = (burst for burst in self.plan.bursts if burst.mode is BurstMode.CONCURRENT)
+        return frozenset(placed.job.name for burst in at_once for placed in burst.placed)
 
 
 def sized(requests: Sequence[CopyRequest], options: CopyOptions, client: "Client | None") -> list[QueuedJob]:
