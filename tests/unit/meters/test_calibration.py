@@ -7,15 +7,23 @@ from dataclasses import replace
 import pytest
 import typer
 
-from tests.unit.meters.made_up import START, later
+from tests.unit.meters.made_up import START, add_battery, later
 from tradewind.energy import EnergyMethod, EnergyQuality
-from tradewind.errors import InvalidTrace
+from tradewind.errors import CannotFit, InvalidTrace, InvalidValue
 from tradewind.mobile.profiles import Origin
 from tradewind_agent.cli.meter_calibrate import CalibrationWish, calibrate_host
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import CalibrationUnusable
 from tradewind_agent.metering import HostMeter
-from tradewind_agent.meters import CpuModelMeter, FineModelMeter, HostReader, MeterChoice, assumed_profile, choose_meter
+from tradewind_agent.meters import (
+    BatteryMeter,
+    CpuModelMeter,
+    FineModelMeter,
+    HostReader,
+    MeterChoice,
+    assumed_profile,
+    choose_meter,
+)
 from tradewind_agent.meters.calibration import calibrate, with_trace
 from tradewind_agent.meters.kept_models import keep_models, kept_meter
 from tradewind_agent.meters.ladder import climb
@@ -29,6 +37,7 @@ class Scene:
 
     def __init__(self):
         self.counters = replace(START, disk_busy_s={"sda": 0.0})
+        self.meter = lambda _: self.energy_j
         self.loads = {"cpu": 0.0, "disk": 0.0}
         self.energy_j = 0.0
 
@@ -55,7 +64,7 @@ class Scene:
         return climb(
             {name: self.load(name) for name in self.loads},
             read=lambda: self.counters,
-            energy_j=(lambda _: self.energy_j) if metered else None,
+            energy_j=self.meter if metered else None,
             step_s=2.0,
             wait=self.wait,
             clock_s=lambda: self.counters.at_s,
@@ -81,6 +90,26 @@ def test_steps_take_their_power_from_a_trace_recorded_meanwhile():
     assert {step.power_w for step in measured} == {7.0}
     with pytest.raises(InvalidTrace, match="with that clock"):
         with_trace(steps, PowerTrace((0.0, 20.0), (7.0, 7.0), ()))
+
+
+def test_a_device_that_is_plugged_in_meanwhile_ends_the_ladder_with_what_to_do(tmp_path):
+    battery = add_battery(tmp_path, power_now=10_000_000)
+    scene, meter = Scene(), BatteryMeter(tmp_path)
+
+    def plugged_in_during_the_third_step(counters):
+        if counters.at_s - START.at_s > 5:
+            (battery / "status").write_text("Charging\n")
+        return meter.energy_j(counters)
+
+    scene.meter = plugged_in_during_the_third_step
+    with pytest.raises(CannotFit, match=r"step 3 of 10: .*runs on mains.*calibrate again"):
+        scene.climb()
+
+
+def test_a_meter_that_says_nothing_all_the_while_is_told():
+    steps = [replace(step, power_w=0.0) for step in Scene().climb()]
+    with pytest.raises(InvalidValue, match="0 W in every sample"):
+        calibrate(steps, method=EnergyMethod.METER, source="synthetic")
 
 
 def test_kept_models_meter_the_whole_host_until_a_profile_is_given(tmp_path):
