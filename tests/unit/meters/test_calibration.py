@@ -33,10 +33,10 @@ IDLE_W, CPU_W, DISK_W = 10.0, 30.0, 5.0
 
 
 class Scene:
-    """A host whose counters grow as it is loaded, and whose power is known."""
+    """A host whose counters grow as it is loaded, and whose power is known; others use its network now and then."""
 
     def __init__(self):
-        self.counters = replace(START, disk_busy_s={"sda": 0.0})
+        self.counters = replace(START, disk_busy_s={"sda": 0.0}, sent_bytes={"eth0": 0.0}, nic_speed_bps={"eth0": 8e6})
         self.meter = lambda _: self.energy_j
         self.loads = {"cpu": 0.0, "disk": 0.0}
         self.energy_j = 0.0
@@ -58,6 +58,7 @@ class Scene:
             at_s=now.at_s + seconds,
             busy_cpu_s=now.busy_cpu_s + seconds * self.loads["cpu"] * now.logical_cpus,
             disk_busy_s={"sda": now.disk_busy_s["sda"] + seconds * self.loads["disk"]},
+            sent_bytes={"eth0": now.sent_bytes["eth0"] + seconds * 1e6 * (now.at_s % 10) / 10},
         )
 
     def climb(self, *, metered=True):

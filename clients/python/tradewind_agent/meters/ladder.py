@@ -99,6 +99,7 @@ def climb(
 
     Parameters
     ----------
+    loads : by component, in the names of `Usage`. Steps tell the use of these alone: what others vary is not measured.
     read : the host's counters. ``energy_j`` : of the meter that is read beside; ``None`` where a trace is recorded.
     wait, clock_s : time, replaced to control it.
 
@@ -124,9 +125,7 @@ def climb(
         except MeterUnavailable as lost:
             raise CannotFit(f"{step}: {lost}; the meter is needed all the while, calibrate again with it") from None
         usage = usage_between(before, after)
-        told = {
-            component: share for component in ("cpu", "disk", "nic") if (share := getattr(usage, component)) is not None
-        }
+        told = {name: share for name in loads if (share := getattr(usage, name)) is not None}
         power_w = None if spent_j is None else spent_j / (after.at_s - before.at_s)
         steps.append(LadderStep(number=number, began_s=began_s, ended_s=ended_s, usage=told, power_w=power_w))
     return steps
