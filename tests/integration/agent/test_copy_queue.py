@@ -108,6 +108,7 @@ def test_a_dry_run_says_when_and_moves_nothing(origin, tmp_path, env):
         (["--batch", "{queue}", "--radio", "lte", "http://host/a", "b"], "stand in the file"),
         (["--batch", "{queue}", "--radio", "lte", "--mover", "curl"], "tradewind alone"),
         (["--batch", "/nowhere/queue", "--radio", "lte"], "/nowhere/queue"),
+        (["--batch", "{queue}", "--radio", "lte", "--radio-rate", "0.5bps"], "must be within 1 and 1e+16"),
         (["--radio-rate", "8Mbps", "http://host/a", "b"], "goes with --batch"),
         (["--device", "galaxy-s5", "http://host/a", "b"], "goes with --radio"),
     ],
@@ -117,3 +118,9 @@ def test_what_cannot_be_meant_is_told_in_a_line(origin, tmp_path, env, arguments
     refused = run("copy", *(each.format(queue=queue) for each in arguments), env=env)
     assert refused.code in (1, 2)
     assert told in refused.error
+
+
+def test_a_service_makes_no_difference_to_how_a_radio_that_there_is_not_is_told(origin, tmp_path, logged_in):
+    queue = queue_file(tmp_path, origin, ("photos", {}))
+    refused = run("copy", "--batch", queue, "--radio", "LTE", "--quiet", env=logged_in)
+    assert (refused.code, "no radio 'LTE'; there are 5g, lte, wifi" in refused.error) == (1, True)

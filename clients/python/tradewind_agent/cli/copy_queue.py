@@ -65,7 +65,7 @@ def radio_use_of(
     ] = None,
 ) -> RadioUse:
     """The queue that ``--batch`` names, or the radio of one copy."""
-    from tradewind.units import parse_bps, parse_watts
+    from tradewind.units import parse_watts
 
     price_w = options.read("--waiting-price", parse_watts, waiting_price)
     if batch is None:
@@ -77,9 +77,7 @@ def radio_use_of(
         return RadioUse(None, radio, device)
     if radio is None:
         raise typer.BadParameter("is needed: the tail depends on it; wifi, lte or 5g", param_hint="--radio")
-    capacity_bps = options.read_if("--radio-rate", parse_bps, radio_rate)
-    if capacity_bps is not None and not capacity_bps > 0:
-        raise typer.BadParameter("must be above 0", param_hint="--radio-rate")
+    capacity_bps = options.bandwidth_bps(radio_rate, "--radio-rate")
     from tradewind_agent.queued.advice import RadioChoice
 
     choice = RadioChoice(radio=radio, device=device, waiting_price_w=price_w, capacity_bps=capacity_bps)

@@ -86,16 +86,17 @@ def advised(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client | No
     ------
     NotFound : no such radio or device; devices of one's own are known to the service alone.
     """
+    radio = radio_profile(choice.radio, choice.device, client)
+    terms = BatchTerms(radio=radio, waiting_price_w=choice.waiting_price_w, capacity_bps=choice.capacity_bps)
     if client is not None:
         try:
-            return _by_service(jobs, choice, client)
+            return Advice(evaluated(_by_service(jobs, choice, client), terms), radio, "the service")
         except ServiceAway:
             pass
-    radio = radio_profile(choice.radio, choice.device, None)
-    return Advice(plan_batches(jobs, _terms(choice, radio)), radio, "this host")
+    return Advice(plan_batches(jobs, terms), radio, "this host")
 
 
-def _by_service(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client") -> Advice:
+def _by_service(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client") -> list[Burst]:
     asked = BatchingRequest(
         radio=choice.radio,
         device=choice.device,
@@ -103,13 +104,7 @@ def _by_service(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client"
         bandwidth_bps=choice.capacity_bps,
         jobs=tuple(WireQueuedJob.of(job) for job in jobs),
     )
-    advice = client.mobile.advise_batching(asked)
-    radio = radio_profile(choice.radio, choice.device, client)
-    return Advice(evaluated(_bursts(advice, jobs), _terms(choice, radio)), radio, "the service")
-
-
-def _terms(choice: RadioChoice, radio: RadioProfile) -> BatchTerms:
-    return BatchTerms(radio=radio, waiting_price_w=choice.waiting_price_w, capacity_bps=choice.capacity_bps)
+    return _bursts(client.mobile.advise_batching(asked), jobs)
 
 
 def _bursts(advice: BatchingAdvice, jobs: Sequence[QueuedJob]) -> list[Burst]:
