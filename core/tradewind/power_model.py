@@ -235,6 +235,8 @@ def _check(samples: Sequence[CalibrationSample]) -> None:
     for sample in samples:
         if not isfinite(sample.power_w) or sample.power_w < 0:
             raise InvalidValue("power_w", f"must be finite and not negative, is {sample.power_w}")
+    if not any(sample.power_w for sample in samples):
+        raise InvalidValue("power_w", "is 0 W in every sample; check that the meter, or its trace, tells the power")
 
 
 def _components(samples: Sequence[CalibrationSample]) -> list[str]:

@@ -80,6 +80,7 @@ def test_more_load_never_takes_less_power(points):
         (by_cpu([(0, 1), (1, 2)]), CannotFit, "too few"),
         (by_cpu([(0.5, 1)] * 5), CannotFit, "does not vary"),
         (by_cpu([(0, 1), (0.5, -1), (0.7, 2), (1, 2)]), InvalidValue, "not be negative|finite and not negative"),
+        (by_cpu([(0, 0), (0.5, 0), (0.7, 0), (1, 0)]), InvalidValue, "0 W in every sample"),
         (by_cpu([(0, 1), (0.5, float("nan")), (0.7, 2), (1, 2)]), InvalidValue, "finite"),
     ],
 )

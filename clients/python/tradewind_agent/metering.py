@@ -34,6 +34,8 @@ SAMPLE_INTERVAL_S = 0.5
 class HostMeter:
     """The best meter of this host and what it counts with.
 
+    Its sessions take turns: a meter goes on from its last reading, and what it reads is the whole host's.
+
     ``base_power_s`` : time spent on measuring the base power first, where the meter does not know it; 0 for none, and
     then the dynamic energy stays unknown.
     ``radio`` : that this host transfers over, where it is known: its tail follows the last byte, which no meter here

@@ -41,6 +41,7 @@ def test_a_job_waits_for_the_next_one_and_the_tail_that_was_saved_is_told(origin
     assert first["starts_s"] >= first["planned_starts_s"] > 0
     assert second["starts_s"] >= 3
     assert second["in_time"] is True
+    assert all(each["report"]["energy"] and each["report"]["usage"] for each in (first, second))
     assert (tmp_path / "notes" / "file").read_bytes() == b"notes" * 50_000
     assert done.document["planned"]["tails_saved"] == 1
     assert done.document["as_sent"]["saved_j"] > 0
@@ -59,6 +60,16 @@ def test_jobs_that_leave_the_radio_half_idle_are_copied_at_once_and_one_that_fai
     assert (tmp_path / "photos" / "file").exists()
     assert jobs["photos"]["report"]["status"] == "succeeded"
     assert jobs["notes"]["failure"] or jobs["notes"]["report"]["failures"]
+
+
+def test_what_the_host_takes_while_jobs_go_at_once_is_logged_for_none_of_them(origin, tmp_path, env):
+    queue = queue_file(tmp_path, origin, ("photos", {}), ("notes", {}))
+    done = run("copy", "--batch", queue, "--radio", "lte", "--radio-rate", "16Mbps", "--quiet", "--json", env=env)
+    assert done.code == 0, done.err
+    assert [burst["mode"] for burst in done.document["planned"]["bursts"]] == ["concurrent"]
+    for job in done.document["jobs"]:
+        assert (job["report"]["energy"], job["report"]["energy_j"]) == ([], None)
+        assert all(not row.get("energy") and not row.get("usage") for row in job["report"]["records"])
 
 
 def test_one_copy_over_a_radio_tells_its_tail_and_logs_it(origin, tmp_path, env):
@@ -97,6 +108,7 @@ def test_a_dry_run_says_when_and_moves_nothing(origin, tmp_path, env):
         (["--batch", "{queue}", "--radio", "lte", "http://host/a", "b"], "stand in the file"),
         (["--batch", "{queue}", "--radio", "lte", "--mover", "curl"], "tradewind alone"),
         (["--batch", "/nowhere/queue", "--radio", "lte"], "/nowhere/queue"),
+        (["--batch", "{queue}", "--radio", "lte", "--radio-rate", "0.5bps"], "must be within 1 and 1e+16"),
         (["--radio-rate", "8Mbps", "http://host/a", "b"], "goes with --batch"),
         (["--device", "galaxy-s5", "http://host/a", "b"], "goes with --radio"),
     ],
@@ -106,3 +118,9 @@ def test_what_cannot_be_meant_is_told_in_a_line(origin, tmp_path, env, arguments
     refused = run("copy", *(each.format(queue=queue) for each in arguments), env=env)
     assert refused.code in (1, 2)
     assert told in refused.error
+
+
+def test_a_service_makes_no_difference_to_how_a_radio_that_there_is_not_is_told(origin, tmp_path, logged_in):
+    queue = queue_file(tmp_path, origin, ("photos", {}))
+    refused = run("copy", "--batch", queue, "--radio", "LTE", "--quiet", env=logged_in)
+    assert (refused.code, "no radio 'LTE'; there are 5g, lte, wifi" in refused.error) == (1, True)

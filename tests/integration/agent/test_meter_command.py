@@ -58,6 +58,7 @@ def test_a_host_is_calibrated_by_a_trace_and_later_metered_by_it(tmp_path, env):
         (["--trace", "/nowhere.csv"], "/nowhere.csv"),
         (["--trace", "{trace}", "--began", "1"], "go together"),
         (["--began", "1"], "goes with --trace"),
+        (["--calibrate", "--trace", "/nowhere.csv", "--step", "100ms"], "/nowhere.csv"),
         (["--upload", "router"], "goes with --calibrate"),
         (["--calibrate", "--trace", "{trace}", "--step", "0s"], "--step"),
     ],

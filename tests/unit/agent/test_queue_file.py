@@ -27,6 +27,11 @@ def test_times_are_durations_from_now_or_moments_with_a_zone(tmp_path):
     assert (second.ready_s, second.deadline_s) == (0, 3600)  # what has passed is now
 
 
+def test_a_long_destination_needs_a_name(tmp_path):
+    (job,) = read(tmp_path, JOB | {"destination": "d" * 201, "name": "n" * 200})
+    assert (job.name, job.destination) == ("n" * 200, "d" * 201)
+
+
 def test_what_is_no_text_is_told(tmp_path):
     path = tmp_path / "queue"
     path.write_bytes(b'{"sources": ["http://h/a"], "destination": "caf\xe9"}\n')
@@ -49,6 +54,10 @@ def test_what_is_no_text_is_told(tmp_path):
         ([JOB | {"not_before": "2060-01-01T00:00:00Z"}], "not_before: '2060-01-01T00:00:00Z' is too far off"),
         ([JOB | {"deadline": "31d"}], "deadline: '31d' is too far off"),
         ([JOB | {"rate": "20"}], "has no unit"),
+        ([JOB | {"rate": "0.5bps"}], "rate: must be within 1 and 1e[+]16 bit/s"),
+        ([JOB | {"destination": "d" * 201}], 'name: has 201 characters, 200 are the most; give the job a "name"'),
+        ([JOB | {"name": "n" * 201}], "name: has 201 characters"),
+        ([JOB | {"name": "two\nlines"}], "name: .* control characters"),
         ([JOB | {"name": str(number)} for number in range(41)], "at most 40"),
     ],
 )

@@ -7,15 +7,23 @@ from dataclasses import replace
 import pytest
 import typer
 
-from tests.unit.meters.made_up import START
+from tests.unit.meters.made_up import START, add_battery, later
 from tradewind.energy import EnergyMethod, EnergyQuality
-from tradewind.errors import InvalidTrace
+from tradewind.errors import CannotFit, InvalidTrace, InvalidValue
 from tradewind.mobile.profiles import Origin
 from tradewind_agent.cli.meter_calibrate import CalibrationWish, calibrate_host
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import CalibrationUnusable
 from tradewind_agent.metering import HostMeter
-from tradewind_agent.meters import CpuModelMeter, HostReader, MeterChoice, assumed_profile, choose_meter
+from tradewind_agent.meters import (
+    BatteryMeter,
+    CpuModelMeter,
+    FineModelMeter,
+    HostReader,
+    MeterChoice,
+    assumed_profile,
+    choose_meter,
+)
 from tradewind_agent.meters.calibration import calibrate, with_trace
 from tradewind_agent.meters.kept_models import keep_models, kept_meter
 from tradewind_agent.meters.ladder import climb
@@ -25,10 +33,11 @@ IDLE_W, CPU_W, DISK_W = 10.0, 30.0, 5.0
 
 
 class Scene:
-    """A host whose counters grow as it is loaded, and whose power is known."""
+    """A host whose counters grow as it is loaded, and whose power is known; others use its network now and then."""
 
     def __init__(self):
-        self.counters = replace(START, disk_busy_s={"sda": 0.0})
+        self.counters = replace(START, disk_busy_s={"sda": 0.0}, sent_bytes={"eth0": 0.0}, nic_speed_bps={"eth0": 8e6})
+        self.meter = lambda _: self.energy_j
         self.loads = {"cpu": 0.0, "disk": 0.0}
         self.energy_j = 0.0
 
@@ -49,13 +58,14 @@ class Scene:
             at_s=now.at_s + seconds,
             busy_cpu_s=now.busy_cpu_s + seconds * self.loads["cpu"] * now.logical_cpus,
             disk_busy_s={"sda": now.disk_busy_s["sda"] + seconds * self.loads["disk"]},
+            sent_bytes={"eth0": now.sent_bytes["eth0"] + seconds * 1e6 * (now.at_s % 10) / 10},
         )
 
     def climb(self, *, metered=True):
         return climb(
             {name: self.load(name) for name in self.loads},
             read=lambda: self.counters,
-            energy_j=(lambda _: self.energy_j) if metered else None,
+            energy_j=self.meter if metered else None,
             step_s=2.0,
             wait=self.wait,
             clock_s=lambda: self.counters.at_s,
@@ -83,17 +93,55 @@ def test_steps_take_their_power_from_a_trace_recorded_meanwhile():
         with_trace(steps, PowerTrace((0.0, 20.0), (7.0, 7.0), ()))
 
 
+def test_a_device_that_is_plugged_in_meanwhile_ends_the_ladder_with_what_to_do(tmp_path):
+    battery = add_battery(tmp_path, power_now=10_000_000)
+    scene, meter = Scene(), BatteryMeter(tmp_path)
+
+    def plugged_in_during_the_third_step(counters):
+        if counters.at_s - START.at_s > 5:
+            (battery / "status").write_text("Charging\n")
+        return meter.energy_j(counters)
+
+    scene.meter = plugged_in_during_the_third_step
+    with pytest.raises(CannotFit, match=r"step 3 of 10: .*runs on mains.*calibrate again"):
+        scene.climb()
+
+
+def test_a_meter_that_says_nothing_all_the_while_is_told():
+    steps = [replace(step, power_w=0.0) for step in Scene().climb()]
+    with pytest.raises(InvalidValue, match="0 W in every sample"):
+        calibrate(steps, method=EnergyMethod.METER, source="synthetic")
+
+
 def test_kept_models_meter_the_whole_host_until_a_profile_is_given(tmp_path):
     keep_models({"idle_w": 10, "component_w": {"cpu": 30.0, "disk": 5.0}, "source": "made up"}, tmp_path)
     meter = kept_meter(tmp_path)
-    later = replace(
-        START, at_s=START.at_s + 2, busy_cpu_s=START.busy_cpu_s + 4.0, disk_busy_s={"sda": 1.0}
-    )  # half of four CPUs
-    assert meter.energy_j(later) - meter.energy_j(START) == pytest.approx(2 * 10 + 30 * 1 + 5 * 1)
+    begun_j = meter.energy_j(replace(START, disk_busy_s={"sda": 0.0}))
+    half_of_four_cpus = later(2, busy_cpu_s=START.busy_cpu_s + 4.0, disk_busy_s={"sda": 1.0})
+    assert meter.energy_j(half_of_four_cpus) - begun_j == pytest.approx(2 * 10 + 30 * 1 + 5 * 1)
     chosen = choose_meter(logical_cpus=4, calibrated=meter, sysfs=tmp_path).meter
     assert (chosen.method, chosen.quality) == (EnergyMethod.FINE_MODEL, EnergyQuality.CALIBRATED)
     given = choose_meter(logical_cpus=4, profile=assumed_profile(4), calibrated=meter, sysfs=tmp_path).meter
     assert given.method is EnergyMethod.CPU_MODEL
+
+
+def test_the_disk_that_works_counts_whatever_others_did_since_boot():
+    meter = FineModelMeter(idle_w=0.0, cpu_w=0.0, disk_w=8.0, source="made up")
+    begun_j = meter.energy_j(later(0, disk_busy_s={"sda": 1000.0, "sdb": 5.0}))
+    assert meter.energy_j(later(60, disk_busy_s={"sda": 1000.0, "sdb": 65.0})) - begun_j == pytest.approx(480)
+
+
+def test_energy_never_goes_back_when_a_disk_or_a_processor_goes():
+    meter = FineModelMeter(idle_w=1.0, cpu_w=20.0, disk_w=8.0, source="made up")
+    readings = [
+        later(0, disk_busy_s={"sda": 1000.0, "sdb": 5.0}),
+        later(1, disk_busy_s={"sdb": 6.0}),
+        later(2, disk_busy_s={"sda": 0.0, "sdb": 6.0}),
+        later(3, disk_busy_s={"sda": 0.5, "sdb": 6.0}, logical_cpus=2),
+        later(3, disk_busy_s={"sda": 0.0, "sdb": 6.0}),
+    ]
+    energy_j = [meter.energy_j(reading) for reading in readings]
+    assert [after - energy_j[0] for after in energy_j] == pytest.approx([0, 9, 10, 15, 15])
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", json.dumps({"idle_w": "x", "component_w": {}, "source": ""})])

@@ -92,12 +92,33 @@ def test_current_and_voltage_stand_for_power(tmp_path: Path):
     assert meter.energy_j(later(2)) == pytest.approx(48)
 
 
+def test_the_battery_of_a_mouse_is_none_of_the_device(tmp_path: Path):
+    add_battery(tmp_path, name="hidpp_battery_0", scope="Device", power_now=100_000)
+    with pytest.raises(MeterUnavailable, match="has no battery"):
+        BatteryMeter(tmp_path)
+    add_battery(tmp_path, power_now=10_000_000, scope="System")
+    meter = BatteryMeter(tmp_path)
+    meter.energy_j(later(0))
+    assert meter.energy_j(later(2)) == pytest.approx(20)
+    assert "discharge of BAT0:" in meter.description
+
+
+def test_a_battery_that_tells_no_power_is_left_out_beside_one_that_does(tmp_path: Path):
+    add_battery(tmp_path, power_now=10_000_000)
+    add_battery(tmp_path, name="BAT1", capacity=80)
+    meter = BatteryMeter(tmp_path)
+    meter.energy_j(later(0))
+    assert meter.energy_j(later(2)) == pytest.approx(20)
+    assert "discharge of BAT0:" in meter.description
+
+
 @pytest.mark.parametrize(
     ("says", "reason"),
     [
         ({"status": "Charging", "power_now": 1}, "runs on mains"),
         ({"type": "Mains"}, "has no battery"),
         ({"type": "UPS"}, "has no battery"),
+        ({"scope": "Device", "power_now": 1}, "has no battery"),
         ({}, "tells neither power_now"),
     ],
 )

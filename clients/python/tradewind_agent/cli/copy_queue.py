@@ -65,7 +65,7 @@ def radio_use_of(
     ] = None,
 ) -> RadioUse:
     """The queue that ``--batch`` names, or the radio of one copy."""
-    from tradewind.units import parse_bps, parse_watts
+    from tradewind.units import parse_watts
 
     price_w = options.read("--waiting-price", parse_watts, waiting_price)
     if batch is None:
@@ -77,9 +77,7 @@ def radio_use_of(
         return RadioUse(None, radio, device)
     if radio is None:
         raise typer.BadParameter("is needed: the tail depends on it; wifi, lte or 5g", param_hint="--radio")
-    capacity_bps = options.read_if("--radio-rate", parse_bps, radio_rate)
-    if capacity_bps is not None and not capacity_bps > 0:
-        raise typer.BadParameter("must be above 0", param_hint="--radio-rate")
+    capacity_bps = options.bandwidth_bps(radio_rate, "--radio-rate")
     from tradewind_agent.queued.advice import RadioChoice
 
     choice = RadioChoice(radio=radio, device=device, waiting_price_w=price_w, capacity_bps=capacity_bps)
@@ -101,9 +99,10 @@ def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: 
         _tell(around, advice)
         return 0
     terminal.note(advice.rationale)
+    beside_others = advice.beside_others
     report = send_queue(
         advice,
-        lambda name: _copied(requests[name], wanted, around),
+        lambda name: _copied(requests[name], wanted, around, metered=name not in beside_others),
         clock_s=lambda: time.monotonic() - began_s,
         pause=time.sleep,
         say=lambda line: None if terminal.quiet else terminal.note(line),
@@ -113,7 +112,8 @@ def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: 
     return 128 + signal.SIGINT if cancelled else 0 if report.succeeded else 1
 
 
-def _copied(request: "CopyRequest", wanted: "CopyOptions", around: Around) -> "CopyReport":
+def _copied(request: "CopyRequest", wanted: "CopyOptions", around: Around, *, metered: bool) -> "CopyReport":
+    """Not ``metered`` where others go at once: what the host takes is none's alone, and a meter serves one thread."""
     from tradewind_agent.copying import copy_files
     from tradewind_agent.logbook import Logbook
 
@@ -123,7 +123,7 @@ def _copied(request: "CopyRequest", wanted: "CopyOptions", around: Around) -> "C
         options=wanted,
         client=around.client,
         logbook=Logbook(spool=surroundings.open_spool(around.terminal), client=around.client),
-        meter=around.meter,
+        meter=around.meter if metered else None,
         manifest=request.manifest,
     )
 

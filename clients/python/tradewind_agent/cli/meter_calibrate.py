@@ -78,6 +78,8 @@ def _calibrated(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, tr
             "record one by a power meter meanwhile and give it as --trace",
             param_hint="--calibrate",
         )
+    if trace is not None:
+        trace.file.open("rb").close()  # a name that is wrong is told before the ladder is climbed, which takes a minute
     with tempfile.TemporaryDirectory(prefix="tradewind-", dir=Path.cwd()) as folder:
         steps = climb(
             host_loads(host.reader.read().logical_cpus, Path(folder)),

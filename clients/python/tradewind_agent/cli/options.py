@@ -87,8 +87,8 @@ def path(*, bandwidth: Bandwidth = None, rtt: Rtt = None) -> Path:
 KnownPath = Annotated[Path, GroupOf(path)]
 
 
-def bandwidth_bps(text: str | None) -> float | None:
-    return _of_path("--bandwidth", "bandwidth_bps", read_if("--bandwidth", parse_bps, text))
+def bandwidth_bps(text: str | None, option: str = "--bandwidth") -> float | None:
+    return _of_path(option, "bandwidth_bps", read_if(option, parse_bps, text))
 
 
 def rtt_s(text: str | None) -> float | None:

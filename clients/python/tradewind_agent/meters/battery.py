@@ -13,6 +13,8 @@ _MICRO = 1e-6
 class BatteryMeter:
     """Power drawn from all discharging batteries, integrated by trapezoids between readings.
 
+    Those of mice and keyboards are none of the device's, and one that tells no power is left out where another does.
+
     Parameters
     ----------
     sysfs : where sysfs is mounted.
@@ -28,9 +30,10 @@ class BatteryMeter:
 
     def __init__(self, sysfs: Path = Path("/sys")) -> None:
         folder = sysfs / "class" / "power_supply"
-        self._batteries = [supply for supply in sorted(folder.glob("*")) if _text(supply / "type") == "Battery"]
-        if not self._batteries:
-            raise MeterUnavailable(f"{folder} has no battery")
+        batteries = [supply for supply in sorted(folder.glob("*")) if _feeds_this_device(supply)]
+        if not batteries:
+            raise MeterUnavailable(f"{folder} has no battery of this device")
+        self._batteries = [battery for battery in batteries if _told_w(battery) is not None] or batteries
         self._integral = PowerIntegral()
         self._power_w()
 
@@ -50,12 +53,23 @@ class BatteryMeter:
         return sum(_discharge_w(battery) for battery in discharging)
 
 
+def _feeds_this_device(supply: Path) -> bool:
+    """The kernel tells peripherals by the scope ``Device``; most drivers of the device's own battery tell no scope."""
+    return _text(supply / "type") == "Battery" and _text(supply / "scope") != "Device"
+
+
 def _discharge_w(battery: Path) -> float:
+    if (power_w := _told_w(battery)) is None:
+        raise MeterUnavailable(f"{battery} tells neither power_now nor current_now and voltage_now")
+    return power_w
+
+
+def _told_w(battery: Path) -> float | None:
     if (power_uw := _text(battery / "power_now")) is not None:
         return abs(float(power_uw)) * _MICRO
     current_ua, voltage_uv = _text(battery / "current_now"), _text(battery / "voltage_now")
     if current_ua is None or voltage_uv is None:
-        raise MeterUnavailable(f"{battery} tells neither power_now nor current_now and voltage_now")
+        return None
     return abs(float(current_ua)) * _MICRO * float(voltage_uv) * _MICRO
 
 

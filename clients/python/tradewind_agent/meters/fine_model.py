@@ -1,16 +1,17 @@
 """Power from the utilisation of this host's components, by coefficients that were calibrated on it.
 
-P = P_idle + Σ c_i u_i, integrated exactly: the counters are those of busy time. It is the whole host's power, as that
-of a battery is, whoever keeps it busy.
+P = P_idle + Σ c_i u_i, added up from reading to reading with the utilisation that the calibration has seen: the busiest
+disk may be another each time, and disks and processors come and go. It is the whole host's power, as that of a battery
+is, whoever keeps it busy.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tradewind.energy import EnergyMethod, EnergyQuality
-from tradewind_agent.meters.utilisation import HostCounters
+from tradewind_agent.meters.utilisation import HostCounters, usage_between
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FineModelMeter:
     """``cpu_w``, ``disk_w`` : above idle, when all processors or the busiest disk are busy all the time."""
 
@@ -18,6 +19,8 @@ class FineModelMeter:
     cpu_w: float
     disk_w: float
     source: str
+    _last: HostCounters | None = field(default=None, init=False)
+    _energy_j: float = field(default=0.0, init=False)
 
     @property
     def method(self) -> EnergyMethod:
@@ -37,7 +40,10 @@ class FineModelMeter:
         return f"fine-grained model, {parts} ({self.source})"
 
     def energy_j(self, counters: HostCounters) -> float:
-        """Energy since the clock's and the counters' own origins: only differences mean something."""
-        disk_s = max(counters.disk_busy_s.values(), default=0.0)
-        cpu_s = counters.busy_cpu_s / counters.logical_cpus
-        return self.idle_w * counters.at_s + self.cpu_w * cpu_s + self.disk_w * disk_s
+        """Energy since the first reading."""
+        if self._last is not None:
+            used = usage_between(self._last, counters)
+            power_w = self.idle_w + self.cpu_w * (used.cpu or 0.0) + self.disk_w * (used.disk or 0.0)
+            self._energy_j += power_w * (counters.at_s - self._last.at_s)
+        self._last = counters
+        return self._energy_j

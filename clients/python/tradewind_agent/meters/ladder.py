@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from tradewind.errors import CannotFit
 from tradewind.units import MIB
+from tradewind_agent.meters.meter import MeterUnavailable
 from tradewind_agent.meters.utilisation import HostCounters, usage_between
 
 LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -97,26 +99,33 @@ def climb(
 
     Parameters
     ----------
+    loads : by component, in the names of `Usage`. Steps tell the use of these alone: what others vary is not measured.
     read : the host's counters. ``energy_j`` : of the meter that is read beside; ``None`` where a trace is recorded.
     wait, clock_s : time, replaced to control it.
+
+    Raises
+    ------
+    CannotFit : the meter can no longer be read, such as a battery's once the device is plugged in.
     """
     plan = [(name, level) for name in loads for level in levels]
     Random(seed).shuffle(plan)  # noqa: S311 -- an order, no secret
     steps = []
     for number, (name, level) in enumerate(plan):
-        say(f"step {number + 1} of {len(plan)}: {name} {level:.0%}")
-        with loads[name](level):
-            wait(SETTLE_SHARE * step_s)
-            began_s, before = clock_s(), read()
-            spent_j = None if energy_j is None else energy_j(before)
-            wait((1 - SETTLE_SHARE) * step_s)
-            after, ended_s = read(), clock_s()
-            if energy_j is not None and spent_j is not None:
-                spent_j = energy_j(after) - spent_j
+        step = f"step {number + 1} of {len(plan)}"
+        say(f"{step}: {name} {level:.0%}")
+        try:
+            with loads[name](level):
+                wait(SETTLE_SHARE * step_s)
+                began_s, before = clock_s(), read()
+                spent_j = None if energy_j is None else energy_j(before)
+                wait((1 - SETTLE_SHARE) * step_s)
+                after, ended_s = read(), clock_s()
+                if energy_j is not None and spent_j is not None:
+                    spent_j = energy_j(after) - spent_j
+        except MeterUnavailable as lost:
+            raise CannotFit(f"{step}: {lost}; the meter is needed all the while, calibrate again with it") from None
         usage = usage_between(before, after)
-        told = {
-            component: share for component in ("cpu", "disk", "nic") if (share := getattr(usage, component)) is not None
-        }
+        told = {name: share for name in loads if (share := getattr(usage, name)) is not None}
         power_w = None if spent_j is None else spent_j / (after.at_s - before.at_s)
         steps.append(LadderStep(number=number, began_s=began_s, ended_s=ended_s, usage=told, power_w=power_w))
     return steps

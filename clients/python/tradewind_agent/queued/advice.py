@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tradewind.errors import InvalidValue
 from tradewind.mobile.batching import BatchPlan, BatchTerms, evaluated, plan_batches
 from tradewind.mobile.profiles import RadioProfile
-from tradewind.mobile.queue import Burst, Placed, QueuedJob
+from tradewind.mobile.queue import Burst, BurstMode, Placed, QueuedJob
 from tradewind.wire.batching import BatchingAdvice, BatchingRequest, WireQueuedJob
 from tradewind_agent.copy_listing import list_files
 from tradewind_agent.copy_options import CopyOptions
@@ -41,6 +41,12 @@ class Advice:
     @property
     def rationale(self) -> str:
         return f"{self.plan.rationale(self.radio)}; planned by {self.source}"
+
+    @property
+    def beside_others(self) -> frozenset[str]:
+        """Names of the jobs of bursts whose jobs go at once."""
+        at_once = (burst for burst in self.plan.bursts if burst.mode is BurstMode.CONCURRENT)
+        return frozenset(placed.job.name for burst in at_once for placed in burst.placed)
 
 
 def sized(requests: Sequence[CopyRequest], options: CopyOptions, client: "Client | None") -> list[QueuedJob]:
@@ -80,16 +86,17 @@ def advised(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client | No
     ------
     NotFound : no such radio or device; devices of one's own are known to the service alone.
     """
+    radio = radio_profile(choice.radio, choice.device, client)
+    terms = BatchTerms(radio=radio, waiting_price_w=choice.waiting_price_w, capacity_bps=choice.capacity_bps)
     if client is not None:
         try:
-            return _by_service(jobs, choice, client)
+            return Advice(evaluated(_by_service(jobs, choice, client), terms), radio, "the service")
         except ServiceAway:
             pass
-    radio = radio_profile(choice.radio, choice.device, None)
-    return Advice(plan_batches(jobs, _terms(choice, radio)), radio, "this host")
+    return Advice(plan_batches(jobs, terms), radio, "this host")
 
 
-def _by_service(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client") -> Advice:
+def _by_service(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client") -> list[Burst]:
     asked = BatchingRequest(
         radio=choice.radio,
         device=choice.device,
@@ -97,13 +104,7 @@ def _by_service(jobs: Sequence[QueuedJob], choice: RadioChoice, client: "Client"
         bandwidth_bps=choice.capacity_bps,
         jobs=tuple(WireQueuedJob.of(job) for job in jobs),
     )
-    advice = client.mobile.advise_batching(asked)
-    radio = radio_profile(choice.radio, choice.device, client)
-    return Advice(evaluated(_bursts(advice, jobs), _terms(choice, radio)), radio, "the service")
-
-
-def _terms(choice: RadioChoice, radio: RadioProfile) -> BatchTerms:
-    return BatchTerms(radio=radio, waiting_price_w=choice.waiting_price_w, capacity_bps=choice.capacity_bps)
+    return _bursts(client.mobile.advise_batching(asked), jobs)
 
 
 def _bursts(advice: BatchingAdvice, jobs: Sequence[QueuedJob]) -> list[Burst]:

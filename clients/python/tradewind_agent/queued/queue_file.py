@@ -3,7 +3,8 @@
     {"name": "photos", "sources": ["http://host/photos/"], "destination": "photos", "deadline": "2h"}
 
 ``not_before`` and ``deadline`` are durations from now or moments of RFC 3339 with a zone; ``rate`` is what the job
-reaches alone, where nobody knows it better. The name is the destination unless it is given.
+reaches alone, where nobody knows it better. The name is the destination unless it is given. What a service would not
+take is refused where it is read, with or without one.
 """
 
 import json
@@ -16,7 +17,9 @@ from typing import Any
 from tradewind.errors import InvalidUnit, InvalidValue
 from tradewind.mobile.batching import MOST_JOBS
 from tradewind.mobile.queue import LONGEST_WAIT_S
+from tradewind.path import BOUNDS
 from tradewind.units import format_seconds, parse_bps, parse_seconds
+from tradewind.wire.base import MAX_NAME_LENGTH
 
 _KNOWN = ("name", "sources", "destination", "manifest", "not_before", "deadline", "rate")
 
@@ -82,16 +85,35 @@ def _request(content: Mapping[str, Any], now: datetime) -> CopyRequest:
     if destination is None:
         raise InvalidValue("destination", "is missing")
     deadline_s = _moment_s(content, "deadline", now)
-    rate = _text(content, "rate")
     return CopyRequest(
-        name=_text(content, "name") or destination,
+        name=_name(_text(content, "name") or destination),
         sources=tuple(sources),
         destination=destination,
         manifest=_text(content, "manifest"),
         ready_s=max(_moment_s(content, "not_before", now) or 0.0, 0.0),
         deadline_s=None if deadline_s is None else max(deadline_s, 0.0),
-        throughput_bps=None if rate is None else parse_bps(rate),
+        throughput_bps=_rate_bps(content),
     )
+
+
+def _name(text: str) -> str:
+    if len(text) > MAX_NAME_LENGTH:
+        raise InvalidValue(
+            "name", f'has {len(text)} characters, {MAX_NAME_LENGTH} are the most; give the job a "name" that is shorter'
+        )
+    if any(character < " " for character in text):
+        raise InvalidValue("name", f'{text!r} has control characters; give the job a "name" without')
+    return text
+
+
+def _rate_bps(content: Mapping[str, Any]) -> float | None:
+    text = _text(content, "rate")
+    if text is None:
+        return None
+    rate_bps, (lowest, highest) = parse_bps(text), BOUNDS["bandwidth_bps"]
+    if not lowest <= rate_bps <= highest:
+        raise InvalidValue("rate", f"must be within {lowest:g} and {highest:g} bit/s, got {rate_bps:g}")
+    return rate_bps
 
 
 def _text(content: Mapping[str, Any], field: str) -> str | None:
