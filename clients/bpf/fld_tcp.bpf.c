@@ -104,7 +104,7 @@ static __always_inline void restart_after_idle(struct sock *sk, struct tcp_sock 
 	__u32 least = restart_window(tp), window = tp->snd_cwnd;
 	int i;
 
-	if (idle_jiffies <= timeout_jiffies)
+	if (tp->packets_out || idle_jiffies <= timeout_jiffies) /* what a timeout sends again ends no idle time */
 		return;
 	tp->snd_ssthresh = larger(tp->snd_ssthresh, window - window / 4);
 	for (i = 0; i < 16; i++) { /* 2^16 segments are more than any window */
