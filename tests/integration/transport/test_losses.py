@@ -45,6 +45,25 @@ def windows(told: Told, arrived: int, rounds: int) -> list[int]:
     return seen
 
 
+def retransmit_in_vain(told: Told) -> dict[str, int]:
+    """One segment is lost, and when it is sent again; the rest arrives in two parts. The sender's state."""
+    half = LOST + SECOND // 2
+    told.acknowledge(LOST, range(LOST + 1, half))
+    assert told.take(1) == [LOST]
+    time.sleep(DELAY_S)  # the timeout counts from the latest news, the idle time from the latest segment
+    return told.acknowledge(LOST, range(LOST + 1, LOST + SECOND))
+
+
+def test_a_timeout_after_a_lost_retransmission_rebuilds_by_doubling_up_to_half(told):
+    window = retransmit_in_vain(told)["window_segments"]
+    assert window == SECOND - 1
+    assert told.take(1) == [LOST]
+    timed_out = tcp_state(told.sender)
+    assert (timed_out["window_segments"], timed_out["threshold_segments"]) == (1, window // 2)
+    write(told, 100)
+    assert windows(told, LOST + SECOND, 5) == [2, 4, 8, window // 2, window // 2 + 1, window // 2 + 2]
+
+
 def test_a_timeout_of_a_lost_tail_rebuilds_by_doubling_up_to_half(told):
     time.sleep(DELAY_S)
     window = told.acknowledge(LOST + 2)["window_segments"]
@@ -52,3 +71,10 @@ def test_a_timeout_of_a_lost_tail_rebuilds_by_doubling_up_to_half(told):
     timed_out = tcp_state(told.sender)
     assert (timed_out["window_segments"], timed_out["threshold_segments"]) == (1, window // 2)
     assert windows(told, LOST + 3, 3) == [2, 4, 8, 16]
+
+
+def test_a_path_that_takes_smaller_segments_during_a_recovery_is_no_timeout(told):
+    before = retransmit_in_vain(told)
+    after = told.refuse(LOST, SEGMENT_BYTES // 2)
+    assert after["retransmitted_segments"] > before["retransmitted_segments"]
+    assert after["threshold_segments"] == before["threshold_segments"] == SECOND - 1
