@@ -262,6 +262,8 @@ void BPF_PROG(fld_cong_control, struct sock *sk, __u32 ack, int flag, const stru
 	else if (flag & FLAG_DATA_ACKED) {
 		if (in_slow_start(tp))
 			watch_round(tp, flow, ack, rs);
+		else
+			flow->round_end = ack; /* numbers come round: left behind by 2 GiB, it would seem to lie ahead */
 		grow(tp, flow, rs->acked_sacked);
 	}
 	pace(sk, tp, flow);

@@ -6,17 +6,18 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.transport.origin import tcp_state
-from tests.integration.transport.told_receiver import Told, receiver
+from tests.integration.transport.told_receiver import LEAST_TIMEOUT_S, Told, receiver
 
 pytestmark = pytest.mark.usefixtures("emulation")
 
 SEGMENT_BYTES = 1000
+LONG_SEGMENT_BYTES = 65_000
 WINDOW, SECOND = 10, 30
 LOST = WINDOW
 """The first segment of the second round."""
 
 DELAY_S = 0.05
-"""Of acknowledgements: several ticks of the kernel's clock."""
+"""Of acknowledgements: several ticks of the kernel's clock, and far more than the 16 ms from which delay is a queue."""
 
 
 @pytest.fixture
@@ -30,8 +31,8 @@ def told(installed) -> Iterator[Told]:
         yield standing
 
 
-def write(told: Told, segments: int) -> None:
-    size = segments * SEGMENT_BYTES
+def write(told: Told, segments: int, segment_bytes: int = SEGMENT_BYTES) -> None:
+    size = segments * segment_bytes
     assert told.sender.send(bytes(size)) == size
 
 
@@ -78,3 +79,41 @@ def test_a_path_that_takes_smaller_segments_during_a_recovery_is_no_timeout(told
     after = told.refuse(LOST, SEGMENT_BYTES // 2)
     assert after["retransmitted_segments"] > before["retransmitted_segments"]
     assert after["threshold_segments"] == before["threshold_segments"] == SECOND - 1
+
+
+def test_rounds_are_seen_after_an_idle_time_when_sequence_numbers_have_come_round(installed):
+    with receiver("fld_tcp", segment_bytes=LONG_SEGMENT_BYTES) as told:
+        learn_pipe_and_lose_one(told)
+        sent = WINDOW + 3 * SECOND
+        while sent * LONG_SEGMENT_BYTES < 2.1 * 2**30:
+            write(told, SECOND, LONG_SEGMENT_BYTES)
+            told.take(SECOND)
+            sent += SECOND
+            told.acknowledge(sent)
+        time.sleep(1.3 * LEAST_TIMEOUT_S)
+        write(told, 3 * SECOND, LONG_SEGMENT_BYTES)
+        begun = tcp_state(told.sender)
+        assert begun["window_segments"] < begun["threshold_segments"]
+        told.take(begun["window_segments"])
+        time.sleep(DELAY_S)
+        states = [told.acknowledge(sent + each + 1) for each in range(begun["window_segments"])]
+    assert states[0]["window_segments"] > begun["window_segments"]
+    assert states[-1]["threshold_segments"] == states[-1]["window_segments"] == begun["window_segments"]
+
+
+def learn_pipe_and_lose_one(told: Told) -> None:
+    """Ends slow start when the spacing of the second round's acknowledgements has told what the path carries."""
+    second, third, end = WINDOW, WINDOW + SECOND, WINDOW + 3 * SECOND
+    write(told, end, LONG_SEGMENT_BYTES)
+    told.take(second)
+    told.acknowledge(second)
+    told.take(third - second)
+    time.sleep(DELAY_S)
+    for each in range(second, third):
+        told.acknowledge(each + 1)
+    told.take(end - third)
+    told.acknowledge(third + 1)
+    told.acknowledge(third + 1, range(third + 2, end))
+    assert told.take(1) == [third + 1]
+    state = told.acknowledge(end)
+    assert state["window_segments"] == state["threshold_segments"]
