@@ -85,6 +85,16 @@ void BPF_PROG(fld_set_state, struct sock *sk, __u8 next)
 		flow->reduction = RENO;
 		tp->snd_ssthresh = half(tp);
 	}
+	/*
+	 * A timeout. During a reduction the kernel asks for no further one, and the threshold of Relentless is the whole
+	 * window, as fld_ssthresh leaves it too. A path's smaller MTU also leads here, with the window untouched.
+	 */
+	if (next == TCP_CA_Loss && tp->snd_cwnd == in_flight(tp) + 1) {
+		if (flow->reduction == RELENTLESS)
+			tp->snd_ssthresh = larger(tp->snd_ssthresh / 2, LEAST_WINDOW);
+		flow->reduction = RENO;
+		flow->timed_out = 1;
+	}
 	/* A reduction is over, and was not found needless (which ends with undo_marker 0): no part of it stays undone. */
 	if (next < TCP_CA_CWR && flow->reduction == RENO && tp->snd_ssthresh < TCP_INFINITE_SSTHRESH &&
 	    (last == TCP_CA_CWR || (last == TCP_CA_Recovery && tp->undo_marker)))
@@ -104,7 +114,7 @@ static __always_inline void restart_after_idle(struct sock *sk, struct tcp_sock 
 	__u32 least = restart_window(tp), window = tp->snd_cwnd;
 	int i;
 
-	if (idle_jiffies <= timeout_jiffies)
+	if (tp->packets_out || idle_jiffies <= timeout_jiffies) /* what a timeout sends again ends no idle time */
 		return;
 	tp->snd_ssthresh = larger(tp->snd_ssthresh, window - window / 4);
 	for (i = 0; i < 16; i++) { /* 2^16 segments are more than any window */
@@ -121,15 +131,8 @@ static __always_inline void restart_after_idle(struct sock *sk, struct tcp_sock 
 SEC("struct_ops/fld_cwnd_event")
 void BPF_PROG(fld_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 {
-	struct tcp_sock *tp = tcp_of(sk);
-	struct flow *flow = flow_of(sk);
-
-	if (event == CA_EVENT_TX_START) {
-		restart_after_idle(sk, tp, flow);
-	} else if (event == CA_EVENT_LOSS) { /* a timeout; fld_ssthresh came before */
-		tp->snd_ssthresh = half(tp);
-		flow->timed_out = 1;
-	}
+	if (event == CA_EVENT_TX_START)
+		restart_after_idle(sk, tcp_of(sk), flow_of(sk));
 }
 
 /* Whether the window was what held back the sender: else it stays (RFC 7661), as it says nothing about the path. */
@@ -259,6 +262,8 @@ void BPF_PROG(fld_cong_control, struct sock *sk, __u32 ack, int flag, const stru
 	else if (flag & FLAG_DATA_ACKED) {
 		if (in_slow_start(tp))
 			watch_round(tp, flow, ack, rs);
+		else
+			flow->round_end = ack; /* numbers come round: left behind by 2 GiB, it would seem to lie ahead */
 		grow(tp, flow, rs->acked_sacked);
 	}
 	pace(sk, tp, flow);

@@ -7,10 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.testbed.errors import CannotEmulate
+from benchmarks.testbed.permissions import require_permission
 from tradewind_agent.errors import TransportFailed
 from tradewind_agent.transport import installation
 from tradewind_agent.transport.parameters import Parameters
 from tradewind_agent.transport.requirements import require_kernel, require_tools
+
+
+@pytest.fixture(scope="package")
+def emulation() -> None:
+    """Networks of our own may be made here."""
+    try:
+        require_permission()
+    except CannotEmulate as reason:
+        pytest.skip(str(reason))
 
 
 @pytest.fixture(scope="package")

@@ -6,28 +6,20 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
-from benchmarks.testbed.errors import CannotEmulate
 from benchmarks.testbed.path_spec import PathSpec
-from benchmarks.testbed.permissions import require_permission
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.transport.arena import AMPLE, Arena, arena
 from benchmarks.transport.pages import served
 from benchmarks.transport.proxy import Protocol, caching_proxy, send_by
 from benchmarks.transport.wire import rounds
 
+pytestmark = pytest.mark.usefixtures("emulation")
+
 RTT_S = 0.1
 SEGMENT_BYTES = 1448
 WINDOW_BYTES = 10 * SEGMENT_BYTES
 FILE_BYTES = 500_000
 PATIENCE_S = 30.0
-
-
-@pytest.fixture(autouse=True)
-def _permitted() -> None:
-    try:
-        require_permission()
-    except CannotEmulate as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.fixture

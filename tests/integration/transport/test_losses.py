@@ -1,0 +1,119 @@
+"""What a sender by FLD_TCP makes of losses, told to it acknowledgement by acknowledgement."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks.transport.origin import tcp_state
+from tests.integration.transport.told_receiver import LEAST_TIMEOUT_S, Told, receiver
+
+pytestmark = pytest.mark.usefixtures("emulation")
+
+SEGMENT_BYTES = 1000
+LONG_SEGMENT_BYTES = 65_000
+WINDOW, SECOND = 10, 30
+LOST = WINDOW
+"""The first segment of the second round."""
+
+DELAY_S = 0.05
+"""Of acknowledgements: several ticks of the kernel's clock, and far more than the 16 ms from which delay is a queue."""
+
+
+@pytest.fixture
+def told(installed) -> Iterator[Told]:
+    """A flow of two rounds, the second of which has been sent."""
+    with receiver("fld_tcp", segment_bytes=SEGMENT_BYTES) as standing:
+        write(standing, WINDOW + SECOND)
+        standing.take(WINDOW)
+        assert standing.acknowledge(WINDOW)["window_segments"] == SECOND
+        assert standing.take(SECOND)[0] == LOST
+        yield standing
+
+
+def write(told: Told, segments: int, segment_bytes: int = SEGMENT_BYTES) -> None:
+    size = segments * segment_bytes
+    assert told.sender.send(bytes(size)) == size
+
+
+def windows(told: Told, arrived: int, rounds: int) -> list[int]:
+    """After all before ``arrived`` have, and after each further round, all of which arrives."""
+    seen = [told.acknowledge(arrived)["window_segments"]]
+    for _ in range(rounds):
+        told.take(seen[-1])
+        arrived += seen[-1]
+        seen.append(told.acknowledge(arrived)["window_segments"])
+    return seen
+
+
+def retransmit_in_vain(told: Told) -> dict[str, int]:
+    """One segment is lost, and when it is sent again; the rest arrives in two parts. The sender's state."""
+    half = LOST + SECOND // 2
+    told.acknowledge(LOST, range(LOST + 1, half))
+    assert told.take(1) == [LOST]
+    time.sleep(DELAY_S)  # the timeout counts from the latest news, the idle time from the latest segment
+    return told.acknowledge(LOST, range(LOST + 1, LOST + SECOND))
+
+
+def test_a_timeout_after_a_lost_retransmission_rebuilds_by_doubling_up_to_half(told):
+    window = retransmit_in_vain(told)["window_segments"]
+    assert window == SECOND - 1
+    assert told.take(1) == [LOST]
+    timed_out = tcp_state(told.sender)
+    assert (timed_out["window_segments"], timed_out["threshold_segments"]) == (1, window // 2)
+    write(told, 100)
+    assert windows(told, LOST + SECOND, 5) == [2, 4, 8, window // 2, window // 2 + 1, window // 2 + 2]
+
+
+def test_a_timeout_of_a_lost_tail_rebuilds_by_doubling_up_to_half(told):
+    time.sleep(DELAY_S)
+    window = told.acknowledge(LOST + 2)["window_segments"]
+    assert told.take(1) == [LOST + 2]
+    timed_out = tcp_state(told.sender)
+    assert (timed_out["window_segments"], timed_out["threshold_segments"]) == (1, window // 2)
+    assert windows(told, LOST + 3, 3) == [2, 4, 8, 16]
+
+
+def test_a_path_that_takes_smaller_segments_during_a_recovery_is_no_timeout(told):
+    before = retransmit_in_vain(told)
+    after = told.refuse(LOST, SEGMENT_BYTES // 2)
+    assert after["retransmitted_segments"] > before["retransmitted_segments"]
+    assert after["threshold_segments"] == before["threshold_segments"] == SECOND - 1
+
+
+def test_rounds_are_seen_after_an_idle_time_when_sequence_numbers_have_come_round(installed):
+    with receiver("fld_tcp", segment_bytes=LONG_SEGMENT_BYTES) as told:
+        learn_pipe_and_lose_one(told)
+        sent = WINDOW + 3 * SECOND
+        while sent * LONG_SEGMENT_BYTES < 2.1 * 2**30:
+            write(told, SECOND, LONG_SEGMENT_BYTES)
+            told.take(SECOND)
+            sent += SECOND
+            told.acknowledge(sent)
+        time.sleep(1.3 * LEAST_TIMEOUT_S)
+        write(told, 3 * SECOND, LONG_SEGMENT_BYTES)
+        begun = tcp_state(told.sender)
+        assert begun["window_segments"] < begun["threshold_segments"]
+        told.take(begun["window_segments"])
+        time.sleep(DELAY_S)
+        states = [told.acknowledge(sent + each + 1) for each in range(begun["window_segments"])]
+    assert states[0]["window_segments"] > begun["window_segments"]
+    assert states[-1]["threshold_segments"] == states[-1]["window_segments"] == begun["window_segments"]
+
+
+def learn_pipe_and_lose_one(told: Told) -> None:
+    """Ends slow start when the spacing of the second round's acknowledgements has told what the path carries."""
+    second, third, end = WINDOW, WINDOW + SECOND, WINDOW + 3 * SECOND
+    write(told, end, LONG_SEGMENT_BYTES)
+    told.take(second)
+    told.acknowledge(second)
+    told.take(third - second)
+    time.sleep(DELAY_S)
+    for each in range(second, third):
+        told.acknowledge(each + 1)
+    told.take(end - third)
+    told.acknowledge(third + 1)
+    told.acknowledge(third + 1, range(third + 2, end))
+    assert told.take(1) == [third + 1]
+    state = told.acknowledge(end)
+    assert state["window_segments"] == state["threshold_segments"]

@@ -1,0 +1,163 @@
+"""A receiver that does as it is told: it takes segments, acknowledges those it is told to, and leaves all others lost.
+
+It stands behind a TUN device, in a network of its own that is gone with it; the sender is a socket of this kernel. What
+that does after losses is then decided by the acknowledgements it gets, not by how busy the machine is.
+"""
+
+import ctypes
+import fcntl
+import select
+import socket
+import struct
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from benchmarks.transport.origin import tcp_state
+
+LEAST_TIMEOUT_S = 1
+"""Far longer than this process waits for a processor, so that no timeout is of its making."""
+
+_PATIENCE_S = 30.0
+_SENDER, _RECEIVER, _PORT = "10.78.0.1", "10.78.0.2", 9000
+_SENDERS_BUFFER_BYTES = 16 << 20
+
+_DEVICE = "told0"
+_TUN = Path("/dev/net/tun")
+_CLONE_NEWNET = 0x40000000
+_SO_SNDBUFFORCE = 32
+_TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
+"""Of linux/sched.h, asm-generic/socket.h and linux/if_tun.h."""
+
+_SYN, _ACK = 0x02, 0x10
+_TOO_LARGE = 3, 4
+"""ICMP's type and code: not to be parted, and larger than the path takes."""
+
+_HEAD_BYTES = 20
+_MOST_BYTES = 1 << 16
+_NUMBERS = 1 << 32
+"""Of sequence, until they come round."""
+
+
+class Told:
+    """Made by `receiver`. Segments go by their number from 0.
+
+    Attributes
+    ----------
+    sender : the socket at the other end; it never waits.
+    """
+
+    def __init__(self, tun: BinaryIO, sender: socket.socket, segment_bytes: int) -> None:
+        self._tun, self.sender, self._segment_bytes = tun, sender, segment_bytes
+        self._first = 0
+        sender.setblocking(False)
+        sender.connect_ex((_RECEIVER, _PORT))
+        self._port, begin, _ = self._packet()
+        self._first = (begin + 1) % _NUMBERS
+        # The largest segment, selective acknowledgements, windows in units of 2^7 bytes; padding.
+        options = struct.pack("!BBHBBBBBBBB", 2, 4, segment_bytes, 4, 2, 3, 3, 7, 1, 1, 1)
+        self._answer(_SYN | _ACK, 0, options)
+        self._packet()
+        self._answer(_ACK, 0)  # whose window has the unit, which the handshake's had not
+
+    def take(self, count: int) -> list[int]:
+        """The next segments that are sent."""
+        taken: list[int] = []
+        while len(taken) < count:
+            _, sequence, data_bytes = self._packet()
+            if data_bytes:
+                taken.append((sequence - self._first) % _NUMBERS // self._segment_bytes)
+        return taken
+
+    def acknowledge(self, missing: int, arrived: range = range(0)) -> dict[str, int]:
+        """Tell that all before ``missing`` have arrived, and those of ``arrived``; what the sender makes of it."""
+        edges = [self._sequence(each) for each in (arrived.start, arrived.stop)]
+        self._answer(_ACK, missing, struct.pack("!BBBBII", 1, 1, 5, 10, *edges) if arrived else b"")
+        return tcp_state(self.sender)
+
+    def refuse(self, segment: int, mtu_bytes: int) -> dict[str, int]:
+        """Tell that the path takes no packet as large as this segment's; what the sender makes of it."""
+        sent = _packet(_SENDER, _RECEIVER, socket.IPPROTO_TCP, bytes(self._segment_bytes + _HEAD_BYTES))[:_HEAD_BYTES]
+        sent += struct.pack("!HHI", self._port, _PORT, self._sequence(segment))
+        told = _checked(struct.pack("!BBHHH", *_TOO_LARGE, 0, 0, mtu_bytes) + sent, 2)
+        self._tun.write(_packet(_RECEIVER, _SENDER, socket.IPPROTO_ICMP, told))
+        return tcp_state(self.sender)
+
+    def _sequence(self, segment: int) -> int:
+        return (self._first + self._segment_bytes * segment) % _NUMBERS
+
+    def _packet(self) -> tuple[int, int, int]:
+        """Port, sequence number and bytes of data of the next packet that is sent."""
+        packet = b"\0"
+        while packet[0] >> 4 != 4:  # IPv6 looks for neighbours
+            if not select.select([self._tun], [], [], _PATIENCE_S)[0]:
+                raise TimeoutError(f"nothing was sent for {_PATIENCE_S:g} s: {tcp_state(self.sender)}")
+            packet = self._tun.read(_MOST_BYTES)
+        port, _, sequence = struct.unpack_from("!HHI", packet, _HEAD_BYTES)
+        return port, sequence, len(packet) - _HEAD_BYTES - 4 * (packet[_HEAD_BYTES + 12] >> 4)
+
+    def _answer(self, flags: int, missing: int, options: bytes = b"") -> None:
+        words, own = (_HEAD_BYTES + len(options)) // 4, 0 if flags & _SYN else 1
+        wanted = self._sequence(missing)
+        head = struct.pack("!HHIIBBHHH", _PORT, self._port, own, wanted, words << 4, flags, 0xFFFF, 0, 0)
+        # The addresses are checked with it.
+        outside = struct.pack("!4s4sHH", *_addresses(_RECEIVER, _SENDER), socket.IPPROTO_TCP, len(head + options))
+        checked = _checked(outside + head + options, len(outside) + 16)[len(outside) :]
+        self._tun.write(_packet(_RECEIVER, _SENDER, socket.IPPROTO_TCP, checked))
+
+
+@contextmanager
+def receiver(congestion_control: str, *, segment_bytes: int = 1000) -> Iterator[Told]:
+    """A new connection from a sender with this congestion control, which does not probe for a lost tail."""
+    with ExitStack() as ends:
+        with _own_network():
+            sender = ends.enter_context(socket.socket())
+            tun = ends.enter_context(_TUN.open("r+b", buffering=0))
+            fcntl.ioctl(tun, _TUNSETIFF, struct.pack("16sH22x", _DEVICE.encode(), _IFF_TUN | _IFF_NO_PI))
+            for arguments in (
+                f"addr add {_SENDER}/24 dev {_DEVICE}",
+                f"link set {_DEVICE} mtu {segment_bytes + 2 * _HEAD_BYTES} up",
+                f"route add {_RECEIVER} dev {_DEVICE} rto_min {LEAST_TIMEOUT_S}s",
+            ):
+                subprocess.run(["ip", *arguments.split()], check=True)
+            Path("/proc/sys/net/ipv4/tcp_early_retrans").write_text("0", encoding="ascii")
+        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control.encode())
+        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _SENDERS_BUFFER_BYTES)
+        # Closed, it gives up what is under way, and does not keep congestion control and network for minutes.
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        yield Told(tun, sender, segment_bytes)
+
+
+@contextmanager
+def _own_network() -> Iterator[None]:
+    """What this thread opens meanwhile is in a new network namespace, which ends with the last of it."""
+    kernel = ctypes.CDLL(None, use_errno=True)
+    with Path("/proc/thread-self/ns/net").open("rb") as outside:
+        if kernel.unshare(_CLONE_NEWNET):
+            raise OSError(ctypes.get_errno(), "no network namespace")
+        try:
+            yield
+        finally:
+            if kernel.setns(outside.fileno(), _CLONE_NEWNET):
+                raise OSError(ctypes.get_errno(), "no way back to the network of before")
+
+
+def _addresses(source: str, destination: str) -> tuple[bytes, bytes]:
+    return socket.inet_aton(source), socket.inet_aton(destination)
+
+
+def _packet(source: str, destination: str, protocol: int, data: bytes) -> bytes:
+    """Of IPv4, not to be parted."""
+    lengths = 0x45, 0, _HEAD_BYTES + len(data), 0, 0x4000, 64, protocol, 0
+    return _checked(struct.pack("!BBHHHBBH4s4s", *lengths, *_addresses(source, destination)), 10) + data
+
+
+def _checked(octets: bytes, place: int) -> bytes:
+    """With the checksum of the Internet (RFC 1071) at its place, which was 0."""
+    total = sum(struct.unpack(f"!{len(octets) // 2}H", octets))
+    total = (total & 0xFFFF) + (total >> 16)
+    total = (total & 0xFFFF) + (total >> 16)
+    return octets[:place] + struct.pack("!H", total ^ 0xFFFF) + octets[place + 2 :]
