@@ -3,7 +3,7 @@
 The format: "HAR 1.2 Spec", J. Odvarko, http://www.softwareishard.com/blog/har-12-spec/.
 """
 
-import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,31 +46,26 @@ def decode_har(content: bytes) -> Har:
     InvalidValue : no JSON, cut off, or no HAR.
     TooLarge : more than `MOST_ENTRIES` entries or `MOST_PAGES` pages.
     """
-    content = content.removeprefix(BYTE_ORDER_MARK)
+    content = whole_characters(content.removeprefix(BYTE_ORDER_MARK))
     if not content.strip():
         raise InvalidValue("har", "is empty")
     try:
         document = from_json(content, allow_inf_nan=False)  # no JSON (RFC 8259, section 6), though some write it
     except ValueError as wrong:
-        if _HALF_A_CHARACTER not in str(wrong):
-            raise InvalidValue("har", why_no_json(str(wrong))) from None
-        document = _with_half_characters(content)
+        raise InvalidValue("har", why_no_json(str(wrong))) from None
     return har_of_document(document)
 
 
-_HALF_A_CHARACTER = "hex escape"
-"""What the parser says of an escape such as ``\\ud800`` alone: browsers write them where a page's text has them."""
+def whole_characters(content: bytes) -> bytes:
+    r"""The same JSON without escapes of halves of characters, such as ``\udc00``, each replaced by U+FFFD.
+
+    Browsers write halves alone where a page's text has them, and parsers refuse them. No text that is analysed needs
+    those that make a character together.
+    """
+    return _HALF_A_CHARACTER.sub(rb"\\ufffd", content)
 
 
-def _with_half_characters(content: bytes) -> Any:
-    try:
-        return json.loads(content, parse_constant=_no_number)
-    except (ValueError, RecursionError) as wrong:
-        raise InvalidValue("har", why_no_json(str(wrong))) from None
-
-
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+_HALF_A_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 def har_of_document(document: Any) -> Har:

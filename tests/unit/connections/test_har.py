@@ -219,6 +219,26 @@ def test_what_no_column_holds_is_taken_for_unknown(read):
     assert (made.objects[0].receive, made.objects[0].wire_bytes) == (None, None)
 
 
+@pytest.mark.parametrize("half", [r"\udc00", r"\uD83d", r"\ude00\ud83d", r"\\\ud800", r"\\ud800", "\\ud83d\\ude00"])
+@pytest.mark.parametrize("piece_bytes", [1, 7, 1000])
+def test_a_half_of_a_character_in_a_body_refuses_no_log(half, piece_bytes):
+    document = har(entry(), entry(10))
+    document["log"]["entries"][0]["response"]["content"]["text"] = "HERE"
+    content = json.dumps(document).replace("HERE", half).encode()
+    pieces = iter([content[at : at + piece_bytes] for at in range(0, len(content), piece_bytes)])
+    for har_read in (decode_har(content), read_har(Stream(pieces))):
+        (made,) = page_loads(har_read)
+        assert len(made.objects) == 2
+
+
+@pytest.mark.parametrize("read", [decode_har, lambda content: read_har(BytesIO(content))])
+@pytest.mark.parametrize("bytes_of_no_text", [b"\xed\xb0\x80", b"\xff", b"\xc3"])
+def test_bytes_that_are_no_text_are_refused_by_both_readers(bytes_of_no_text, read):
+    content = json.dumps(har(entry(), comment="HERE")).encode().replace(b"HERE", bytes_of_no_text)
+    with pytest.raises(InvalidValue, match="is not JSON"):
+        read(content)
+
+
 @pytest.mark.parametrize(
     ("beginning", "verdict"),
     [(b'\xef\xbb\xbf{\n "log" : {\n "pages": [', True), (b'{"log":{"version":"1.2"', True), (b'{"log":"text"}', False),
