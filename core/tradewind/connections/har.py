@@ -5,9 +5,10 @@ The format: "HAR 1.2 Spec", J. Odvarko, http://www.softwareishard.com/blog/har-1
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -123,22 +124,43 @@ def page_loads(har: Har) -> list[PageLoad]:
     """The loads of the pages that have entries, in the order of their begin.
 
     An entry belongs to the page that it names, else to the last one begun before it. A log without pages is the load
-    of one.
+    of one. Where neither a page nor any of its entries tells a time, there is nothing to say of its load: its entries
+    are left out of the last page's.
 
     Raises
     ------
-    InvalidValue : there is no entry in it.
+    InvalidValue : there is no entry in it, or none that tells a time.
     """
     if not har.entries:
         raise InvalidValue("har", "has no entries: nothing was recorded")
+    begun: list[tuple[datetime, _Page]] = []
+    lost: list[Any] = []
+    for page in _with_entries(har):
+        started_at = page.started_at or _first_start(page.entries)
+        if started_at is None:
+            lost += page.entries
+        elif page.entries:
+            begun.append((started_at, page))
+    if not begun:
+        raise InvalidValue("har", "has no entry with a start time")
+    begun.sort(key=itemgetter(0))
+    begun[-1][1].entries += lost
+    return [_load(page, started_at) for started_at, page in begun]
+
+
+def _with_entries(har: Har) -> Collection[_Page]:
     pages = {str(page.get("id")): _page(page) for page in har.pages}
     by_begin = sorted(
         (page for page in pages.values() if page.started_at is not None), key=lambda page: page.started_at or 0
     )
     for entry in har.entries:
         _owner(entry, pages, by_begin).entries.append(entry)
-    loads = [_load(page) for page in pages.values() if page.entries]
-    return sorted(loads, key=lambda load: load.started_at)
+    return pages.values()
+
+
+def _first_start(entries: Sequence[Any]) -> datetime | None:
+    told = (instant(entry.get("startedDateTime")) for entry in entries if isinstance(entry, Mapping))
+    return min((each for each in told if each is not None), default=None)
 
 
 def page_name(page: Json) -> str:
@@ -174,12 +196,7 @@ def _owner(entry: Any, pages: dict[str, _Page], by_begin: Sequence[_Page]) -> _P
     return pages.setdefault("", _Page("page", None, None))
 
 
-def _load(page: _Page) -> PageLoad:
-    started = [instant(entry.get("startedDateTime")) for entry in page.entries if isinstance(entry, Mapping)]
-    known = [each for each in (page.started_at, *started) if each is not None]
-    if not known:
-        raise InvalidValue("har", "has no entry with a start time")
-    started_at = page.started_at or min(known)
+def _load(page: _Page, started_at: datetime) -> PageLoad:
     objects: list[WebObject] = []
     left_out: Counter[LeftOut] = Counter()
     for entry in page.entries:

@@ -110,6 +110,15 @@ def test_entries_belong_to_the_page_that_they_name_or_that_began_last():
     assert loads[1].objects[0].started_s == pytest.approx(0.1)
 
 
+def test_entries_of_a_page_without_times_are_left_out_of_the_last_and_refuse_no_other():
+    pages = [{"id": "page_2"}, *har()["log"]["pages"]]
+    untold = [entry(pageref="page_2") | {"startedDateTime": when} for when in ("yesterday", None)]
+    (made,) = page_loads(decoded(har(*untold, entry(0), entry(10), pages=pages)))
+    assert (len(made.objects), made.left_out) == (2, {LeftOut.NO_START: 2})
+    with pytest.raises(InvalidValue, match="no entry with a start time"):
+        page_loads(decoded(har(*untold, pages=pages)))
+
+
 def test_a_log_without_pages_is_the_load_of_one():
     made = load(entry(500), entry(700), pages=[])
     assert made.objects[0].started_s == 0
