@@ -125,12 +125,14 @@ def advise(load: PageLoad, path: Path, sender: Sender) -> list[Advice]:
     sender : how the servers begin now.
     """
     by_origin: dict[str, list[Connection]] = defaultdict(list)
-    for connection in connections_of(load.objects):
+    every = connections_of(load.objects)
+    for connection in every:
         by_origin[connection.origin].append(connection)
+    least_handshake_s = _handshake_s(every)
     largest = sorted(by_origin.values(), key=lambda group: -sum(each.wire_bytes for each in group))[:MOST_ORIGINS]
     found: list[Advice] = []
     for connections in largest:
-        rtt_s = path.rtt_s or _handshake_s(connections) or _handshake_s(connections_of(load.objects))
+        rtt_s = path.rtt_s or _handshake_s(connections) or least_handshake_s
         if rtt_s is not None:
             found += _of_server(connections, replace(path, rtt_s=max(rtt_s, 1e-6)), sender)
     return sorted(found, key=lambda each: -each.saved_s)
