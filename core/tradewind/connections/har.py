@@ -145,7 +145,7 @@ def page_loads(har: Har) -> list[PageLoad]:
         raise InvalidValue("har", "has no entry with a start time")
     begun.sort(key=itemgetter(0))
     begun[-1][1].entries += lost
-    return [_load(page, started_at) for started_at, page in begun]
+    return [_load(page, started_at, har.tool) for started_at, page in begun]
 
 
 def _with_entries(har: Har) -> Collection[_Page]:
@@ -196,11 +196,11 @@ def _owner(entry: Any, pages: dict[str, _Page], by_begin: Sequence[_Page]) -> _P
     return pages.setdefault("", _Page("page", None, None))
 
 
-def _load(page: _Page, started_at: datetime) -> PageLoad:
+def _load(page: _Page, started_at: datetime, tool: str) -> PageLoad:
     objects: list[WebObject] = []
     left_out: Counter[LeftOut] = Counter()
     for entry in page.entries:
-        read = read_entry(entry, page_started_at=started_at)
+        read = read_entry(entry, page_started_at=started_at, tool=tool)
         if isinstance(read, LeftOut):
             left_out[read] += 1
         else:
