@@ -10,18 +10,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from operator import itemgetter
 from typing import Any
-from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
-from tradewind.connections.har_entry import Json, instant, origin_of, read_entry, seconds, slim_entry
+from tradewind.connections.har_entry import Json, entry_origin, instant, read_entry, seconds, slim_entry
 from tradewind.connections.page_load import LeftOut, PageLoad, WebObject
 from tradewind.errors import InvalidValue, TooLarge
 
 MOST_ENTRIES = 20_000
 MOST_PAGES = 200
 LONGEST_NAME = 200
-_KEPT_OF_PAGE = ("id", "startedDateTime", "pageTimings")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -88,11 +86,28 @@ def har_of_document(document: Any) -> Har:
         raise TooLarge(f"a HAR may have {MOST_ENTRIES} entries; record fewer pages in one file")
     if len(kept) > MOST_PAGES:
         raise TooLarge(f"a HAR may have {MOST_PAGES} pages; record fewer in one file")
-    return Har(tool_of(log), [_slim_page(page) for page in kept], [slim_entry(entry) for entry in entries])
+    names = {str(page.get("id")): f"page_{place}" for place, page in enumerate(kept, 1)}
+    return Har(
+        tool_of(log),
+        [_slim_page(page, names) for page in kept],
+        [_with_page(slim_entry(entry), names) for entry in entries],
+    )
 
 
-def _slim_page(page: Json) -> dict[str, Any]:
-    return {name: page[name] for name in _KEPT_OF_PAGE if name in page} | {"title": page_name(page)}
+def _slim_page(page: Json, names: Mapping[str, str]) -> dict[str, Any]:
+    """When it began and how long it loaded: its title, and an id that a tool has made of its address, stay."""
+    timings = page.get("pageTimings")
+    load_ms = timings.get("onLoad") if isinstance(timings, Mapping) else None
+    return {
+        "id": names[str(page.get("id"))],
+        "startedDateTime": page.get("startedDateTime"),
+        "pageTimings": {"onLoad": load_ms},
+    }
+
+
+def _with_page(entry: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    named = entry.pop("pageref", None)
+    return entry if named is None or str(named) not in names else entry | {"pageref": names[str(named)]}
 
 
 def tool_of(log: Json) -> str:
@@ -114,7 +129,6 @@ def why_no_json(message: str) -> str:
 
 @dataclass(slots=True)
 class _Page:
-    name: str
     started_at: datetime | None
     load_s: float | None
     entries: list[Any] = field(default_factory=list)
@@ -163,18 +177,6 @@ def _first_start(entries: Sequence[Any]) -> datetime | None:
     return min((each for each in told if each is not None), default=None)
 
 
-def page_name(page: Json) -> str:
-    """A page's title, or its origin where the title is an address: what follows may be nobody's business."""
-    title = str(page.get("title") or page.get("id") or "").strip()
-    try:
-        address = urlsplit(title)
-        if address.scheme in ("http", "https") and address.hostname:
-            return _printable(origin_of(address))
-    except ValueError:
-        return "page"
-    return _printable(title) or "page"
-
-
 def _printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text[:LONGEST_NAME])
 
@@ -182,7 +184,7 @@ def _printable(text: str) -> str:
 def _page(page: Json) -> _Page:
     timings = page.get("pageTimings")
     load_s = seconds(timings.get("onLoad")) if isinstance(timings, Mapping) else None
-    return _Page(page_name(page), instant(page.get("startedDateTime")), load_s or None)
+    return _Page(instant(page.get("startedDateTime")), load_s or None)
 
 
 def _owner(entry: Any, pages: dict[str, _Page], by_begin: Sequence[_Page]) -> _Page:
@@ -193,7 +195,7 @@ def _owner(entry: Any, pages: dict[str, _Page], by_begin: Sequence[_Page]) -> _P
     begun = [page for page in by_begin if started_at is None or (page.started_at or started_at) <= started_at]
     if begun or by_begin:
         return begun[-1] if begun else by_begin[0]
-    return pages.setdefault("", _Page("page", None, None))
+    return pages.setdefault("", _Page(None, None))
 
 
 def _load(page: _Page, started_at: datetime, tool: str) -> PageLoad:
@@ -207,5 +209,14 @@ def _load(page: _Page, started_at: datetime, tool: str) -> PageLoad:
             objects.append(read)
     objects.sort(key=lambda each: each.started_s)
     return PageLoad(
-        name=page.name, started_at=started_at, load_s=page.load_s, objects=tuple(objects), left_out=dict(left_out)
+        name=_name(page.entries),
+        started_at=started_at,
+        load_s=page.load_s,
+        objects=tuple(objects),
+        left_out=dict(left_out),
     )
+
+
+def _name(entries: Sequence[Any]) -> str:
+    """The origin of the first entry that has one: a title, or what follows in an address, may be nobody's business."""
+    return next((_printable(origin) for entry in entries if (origin := entry_origin(entry)) is not None), "page")

@@ -119,6 +119,12 @@ def instant(text: Any) -> datetime | None:
         return None
 
 
+def entry_origin(entry: Any) -> str | None:
+    """Of the address that was asked for; None where it is none of http or https."""
+    address = _address(_object(entry, "request")) if isinstance(entry, Mapping) else None
+    return None if address is None else origin_of(address)
+
+
 def origin_of(address: SplitResult) -> str:
     """Scheme, host and port of an address, the port told even where it is the usual one."""
     host = address.hostname or ""

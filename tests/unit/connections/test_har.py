@@ -46,6 +46,34 @@ def test_an_address_is_known_by_its_origin_alone():
 
 
 @pytest.mark.parametrize(
+    "private",
+    [
+        "My page at https://x.example/secret",
+        "view-source:https://x.example/secret",
+        "x.example/secret?token=1",
+        "file:///home/me/secret",
+        "secret",
+    ],
+)
+@pytest.mark.parametrize("read", [decode_har, lambda content: read_har(BytesIO(content))])
+def test_a_page_has_neither_its_title_nor_its_id_with_it(private, read):
+    page = har()["log"]["pages"][0] | {"id": private, "title": private, "comment": private}
+    page["pageTimings"] |= {"comment": private}
+    document = har(
+        entry(pageref=private), entry(10, pageref=f"{private} of none"), entry(10, pageref=None), pages=[page]
+    )
+    kept = read(json.dumps(document).encode())
+    assert "secret" not in json.dumps(kept.slim())
+    (made,) = page_loads(kept)
+    assert (made.name, len(made.objects), made.load_s) == ("https://example.org:443", 3, 1)
+
+
+def test_a_page_of_no_address_has_a_name_too():
+    assert load(entry(url="data:text/plain,secret")).name == "page"
+    assert load(entry(url="data:text/plain,secret"), entry(url="http://b.org/")).name == "http://b.org:80"
+
+
+@pytest.mark.parametrize(
     ("told", "reason"),
     [
         (entry(url="data:image/png;base64,AAAA"), LeftOut.NOT_HTTP),
@@ -121,12 +149,16 @@ def test_a_port_of_the_server_names_no_connection(name):
 
 
 def test_entries_belong_to_the_page_that_they_name_or_that_began_last():
-    second = {"id": "page_2", "startedDateTime": "2026-05-01T12:00:10Z", "title": "Two", "pageTimings": {}}
+    second = {"id": "page_2", "startedDateTime": "2026-05-01T12:00:10Z", "pageTimings": {}}
     first = har()["log"]["pages"][0]
     loads = page_loads(decoded(har(
-        entry(0), entry(10_100, pageref="page_2"), entry(10_200, pageref="gone"), pages=[second, first],
+        entry(0), entry(10_100, url="http://two.org/", pageref="page_2"), entry(10_200, pageref="gone"),
+        pages=[second, first],
     )))  # fmt: skip
-    assert [(each.name, len(each.objects)) for each in loads] == [("https://example.org:443", 1), ("Two", 2)]
+    assert [(each.name, len(each.objects)) for each in loads] == [
+        ("https://example.org:443", 1),
+        ("http://two.org:80", 2),
+    ]
     assert loads[1].load_s is None
     assert loads[1].objects[0].started_s == pytest.approx(0.1)
 
@@ -239,7 +271,6 @@ def test_a_log_of_200_mb_is_read_in_the_memory_of_one_response():
 def test_what_no_column_holds_is_taken_for_unknown(read):
     document = har(entry(url="http://a\0b/"), entry(connect=1e-300, receive=1e300, wait=1e9, size=2**60), "\ud800")
     document["log"]["browser"] = {"name": "Fire\0fox \ud800"}
-    document["log"]["pages"][0]["title"] = "half \ud800 a character"
     document["log"]["entries"][1]["timings"]["dns"] = 10**18
     har_read = read(json.dumps(document).encode())
     (made,) = page_loads(har_read)
