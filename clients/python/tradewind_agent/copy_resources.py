@@ -17,6 +17,7 @@ from tradewind_agent.planning import Plan
 from tradewind_agent.resources.applied import Advice, Applied, Enforced, Verdict
 from tradewind_agent.resources.limiter import ResourceLimiter
 from tradewind_agent.resources.limits import RESOURCES, Limits
+from tradewind_agent.transport.choosing import in_force
 
 _OF_THE_ENGINE = ("nic_bps", "disk_bps")
 _NOT_ASKED_FOR = "it is recommended; --apply-resources applies what is recommended"
@@ -26,13 +27,15 @@ _NOT_ASKED_FOR = "it is recommended; --apply-resources applies what is recommend
 class HeldResources:
     """What became of the limits of a copy that is running.
 
-    ``engine`` : its options, with the rate that it is to keep.
+    ``engine`` : its options, with the rate that it is to keep. ``congestion_control`` : that uploads are sent by; None
+    for downloads, which the other end sends.
     """
 
     applied: Applied
     by_engine: tuple[Enforced, ...]
     not_applied: tuple[Advice, ...]
     engine: EngineOptions
+    congestion_control: str | None
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -45,12 +48,12 @@ class HeldResources:
         return (*(str(each) for each in advice), *self.applied.left)
 
     def in_force(self, plan: Plan) -> Plan:
-        """The plan with the resources that were in force instead of those recommended, as records tell it."""
+        """The plan as records tell it: with what was in force, whatever was recommended."""
         parameters = Applied((*self.applied.enforced, *self.by_engine)).parameters
         resources = {name: getattr(parameters, name) for name in RESOURCES}
 
         def of(planned: Parameters) -> Parameters:
-            return replace(planned, **resources)
+            return replace(planned, **resources, congestion_control=self.congestion_control)
 
         return replace(plan, chunks=tuple(chunk._replace(parameters=of(chunk.parameters)) for chunk in plan.chunks))
 
@@ -76,6 +79,7 @@ def holding(
             by_engine=tuple(_by_engine(wanted, direction, options.engine)),
             not_applied=not_applied,
             engine=_limited(options.engine, wanted),
+            congestion_control=in_force(options.engine.congestion_control) if direction is Direction.UPLOAD else None,
         )
 
 

@@ -7,7 +7,14 @@ from typing import IO, Any
 
 import ijson
 
-from tradewind.connections.har import BYTE_ORDER_MARK, MOST_ENTRIES, Har, har_of_document, why_no_json
+from tradewind.connections.har import (
+    BYTE_ORDER_MARK,
+    MOST_ENTRIES,
+    Har,
+    har_of_document,
+    whole_characters,
+    why_no_json,
+)
 from tradewind.connections.har_entry import slim_entry
 from tradewind.errors import InvalidValue, TooLarge
 from tradewind.units import KIB, MIB
@@ -19,6 +26,7 @@ MOST_BYTES = 1024 * MIB
 DEEPEST = 64
 """Levels of nesting; browsers need about ten."""
 
+_ESCAPE_BYTES = len(r"\ud800")
 _LOOKED_AT = 4 * KIB
 _MEMBERS = (b'"version"', b'"creator"', b'"browser"', b'"pages"', b'"entries"', b'"comment"')
 
@@ -52,9 +60,10 @@ def read_har(log: Path | IO[bytes]) -> Har:
     parser = ijson.basic_parse_coro(collecting, use_float=True)
     with _opened(log) as stream:
         try:
-            _feed(stream, parser)
+            for piece in filter(None, _pieces(stream)):  # nothing would tell the parser that the log has ended
+                parser.send(whole_characters(piece))
             parser.close()
-        except ijson.JSONError as wrong:
+        except (ijson.JSONError, UnicodeDecodeError) as wrong:
             raise InvalidValue("har", why_no_json(str(wrong))) from None
     return har_of_document(document[0] if document else None)
 
@@ -68,15 +77,21 @@ def _opened(log: Path | IO[bytes]) -> Iterator[IO[bytes]]:
         yield log
 
 
-def _feed(stream: IO[bytes], parser: Any) -> None:
-    read = 0
+def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
+    """The log piece by piece, no escape in two of them."""
+    read, begun = 0, b""
     while chunk := stream.read(CHUNK_BYTES):
-        parser.send(chunk if read else chunk.removeprefix(BYTE_ORDER_MARK))
+        text = begun + (chunk if read else chunk.removeprefix(BYTE_ORDER_MARK))
         read += len(chunk)
         if read > MOST_BYTES:
             raise TooLarge(f"a HAR may have {MOST_BYTES} bytes; record fewer pages in one file")
+        begin_at = text.rfind(b"\\", 1 - _ESCAPE_BYTES)
+        end = len(text) if begin_at < 0 else begin_at
+        yield text[:end]
+        begun = text[end:]
     if not read:
         raise InvalidValue("har", "is empty")
+    yield begun
 
 
 def _collecting(document: list[Any]) -> Generator[None, tuple[str, Any], None]:

@@ -1,7 +1,7 @@
 """What would make a page wait less for its servers, each piece with what the round model expects of it."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -125,12 +125,14 @@ def advise(load: PageLoad, path: Path, sender: Sender) -> list[Advice]:
     sender : how the servers begin now.
     """
     by_origin: dict[str, list[Connection]] = defaultdict(list)
-    for connection in connections_of(load.objects):
+    every = connections_of(load.objects)
+    for connection in every:
         by_origin[connection.origin].append(connection)
+    least_handshake_s = _handshake_s(every)
     largest = sorted(by_origin.values(), key=lambda group: -sum(each.wire_bytes for each in group))[:MOST_ORIGINS]
     found: list[Advice] = []
     for connections in largest:
-        rtt_s = path.rtt_s or _handshake_s(connections) or _handshake_s(connections_of(load.objects))
+        rtt_s = path.rtt_s or _handshake_s(connections) or least_handshake_s
         if rtt_s is not None:
             found += _of_server(connections, replace(path, rtt_s=max(rtt_s, 1e-6)), sender)
     return sorted(found, key=lambda each: -each.saved_s)
@@ -144,7 +146,8 @@ def _of_server(connections: Sequence[Connection], path: Path, sender: Sender) ->
     requests = [
         Request(each.started_s, each.wire_bytes or 0) for connection in connections for each in connection.objects
     ][:MOST_REQUESTS]
-    now = _plan_of(connections, sender)
+    usual = _usual(connections)
+    now = _plan_of(usual, sender)
     waited_s = waiting_s(requests, now, path)
     if waited_s <= 0:
         return
@@ -155,7 +158,7 @@ def _of_server(connections: Sequence[Connection], path: Path, sender: Sender) ->
     def saved_s(plan: Plan) -> float:
         return waited_s - waiting_s(requests, plan, path)
 
-    for kind, text, proposed, gain_s in _tried(now, path, saved_s):
+    for kind, text, proposed, gain_s in _tried(now, len(usual), path, saved_s):
         if gain_s >= least_s:
             yield Advice(
                 kind=kind, origin=connections[0].origin, text=text, proposed=proposed, waiting_s=waited_s,
@@ -163,8 +166,17 @@ def _of_server(connections: Sequence[Connection], path: Path, sender: Sender) ->
             )  # fmt: skip
 
 
+def _usual(connections: Sequence[Connection]) -> list[Connection]:
+    """Those of the version by which most of the server's objects came: a browser may learn of HTTP/2 by HTTP/1.1."""
+    objects = Counter[bool]()
+    for each in connections:
+        objects[each.version.multiplexes] += len(each.objects)
+    ((multiplexes, _),) = objects.most_common(1)
+    return [each for each in connections if each.version.multiplexes == multiplexes]
+
+
 def _plan_of(connections: Sequence[Connection], sender: Sender) -> Plan:
-    """How the server's objects were fetched."""
+    """How a server's objects were fetched over connections of one version."""
     objects = sum(len(each.objects) for each in connections)
     return Plan(
         multiplexed=connections[0].version.multiplexes,
@@ -178,12 +190,13 @@ def _plan_of(connections: Sequence[Connection], sender: Sender) -> Plan:
 _Tried = tuple[AdviceKind, str, int | None, float]
 
 
-def _tried(now: Plan, path: Path, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
-    yield from _of_http_2(now, saved_s) if now.multiplexed else _of_http_1(now, saved_s)
+def _tried(now: Plan, used: int, path: Path, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
+    yield from _of_http_2(now, saved_s) if now.multiplexed else _of_http_1(now, used, saved_s)
     yield from _of_windows(now, path, saved_s)
 
 
-def _of_http_1(now: Plan, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
+def _of_http_1(now: Plan, used: int, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
+    """``used`` : connections of the page to the server, of which the plan has no more than browsers open at once."""
     if not now.keep_alive:
         text = "Keep connections open: each object opened one of its own."
         yield AdviceKind.KEEP_ALIVE, text, None, saved_s(replace(now, keep_alive=True))
@@ -191,7 +204,7 @@ def _of_http_1(now: Plan, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
     yield AdviceKind.HTTP_2, text, None, saved_s(replace(now, multiplexed=True, connections=1, keep_alive=True))
     gains = {count: saved_s(replace(now, connections=count)) for count in range(1, MOST_CONNECTIONS + 1)}
     count = _fewest(gains)
-    text = f"Let browsers have {format_count(count, 'connection')} to it; they used {now.connections}."
+    text = f"Let browsers have {format_count(count, 'connection')} to it; they used {used}."
     if count != now.connections:
         yield AdviceKind.CONNECTIONS_PER_HOST, text, count, gains[count]
 

@@ -1,8 +1,9 @@
 """Which object came over which connection: as the log names it, else as browsers use connections."""
 
+from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tradewind.connections.page_load import HttpVersion, WebObject
 
@@ -60,37 +61,43 @@ def connections_of(objects: Sequence[WebObject]) -> list[Connection]:
         else:
             nameless[each.origin, each.version.multiplexes].append(each)
     found = [Connection(tuple(group), inferred=False) for group in named.values()]
-    for group in nameless.values():
-        found += [Connection(tuple(each.objects), inferred=True) for each in _inferred(group)]
+    for (_, multiplexes), group in nameless.items():
+        inferred = _over_one(group) if multiplexes else _in_turns(group)
+        found += [Connection(tuple(each), inferred=True) for each in inferred]
     return sorted(found, key=lambda each: each.first.started_s)
 
 
-@dataclass(slots=True)
-class _Open:
-    """``busy_until_s`` : end of what it has received, or been asked for."""
-
-    busy_until_s: float
-    objects: list[WebObject] = field(default_factory=list)
-
-
-def _inferred(objects: Sequence[WebObject]) -> list[_Open]:
-    openings_told = any(each.opens for each in objects)
-    connections: list[_Open] = []
+def _over_one(objects: Sequence[WebObject]) -> list[list[WebObject]]:
+    found: list[list[WebObject]] = []
     for each in objects:
-        chosen = None if each.opens else _reused(connections, each, openings_told=openings_told)
-        if chosen is None:
-            connections.append(chosen := _Open(each.sent_s))
-        chosen.objects.append(each)
-        chosen.busy_until_s = max(chosen.busy_until_s, each.receive[1] if each.receive else each.sent_s)
-    return connections
+        if each.opens or not found:
+            found.append([])
+        found[-1].append(each)
+    return found
 
 
-def _reused(connections: Sequence[_Open], asked: WebObject, *, openings_told: bool) -> _Open | None:
-    if not connections:
-        return None
-    if asked.version.multiplexes:
-        return connections[-1]
-    idle = [each for each in connections if each.busy_until_s <= asked.sent_s]
-    if idle:
-        return max(idle, key=lambda each: each.busy_until_s)
-    return min(connections, key=lambda each: each.busy_until_s) if openings_told else None
+def _in_turns(objects: Sequence[WebObject]) -> list[list[WebObject]]:
+    openings_told = any(each.opens for each in objects)
+    found: list[list[WebObject]] = []
+    ends: list[_End] = []
+    for each in objects:
+        at = None if each.opens else _reused(ends, each.sent_s, openings_told=openings_told)
+        if at is None:
+            busy_until_s, place = each.sent_s, -len(found)
+            found.append([])
+        else:
+            busy_until_s, place = ends.pop(at)
+        found[-place].append(each)
+        insort(ends, (max(busy_until_s, each.receive[1] if each.receive else each.sent_s), place))
+    return found
+
+
+_End = tuple[float, int]
+"""When a connection will be idle, and its place as a negative: of those idle at once, the first opened is last."""
+
+
+def _reused(ends: Sequence[_End], sent_s: float, *, openings_told: bool) -> int | None:
+    """Which of ``ends``, in their order, is the connection that an object takes; None for another."""
+    if idle := bisect_right(ends, (sent_s, 0)):
+        return idle - 1
+    return bisect_right(ends, (ends[0][0], 0)) - 1 if ends and openings_told else None

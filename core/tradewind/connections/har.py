@@ -3,24 +3,23 @@
 The format: "HAR 1.2 Spec", J. Odvarko, http://www.softwareishard.com/blog/har-12-spec/.
 """
 
-import json
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
-from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
-from tradewind.connections.har_entry import Json, instant, origin_of, read_entry, seconds, slim_entry
+from tradewind.connections.har_entry import Json, entry_origin, instant, read_entry, seconds, slim_entry
 from tradewind.connections.page_load import LeftOut, PageLoad, WebObject
 from tradewind.errors import InvalidValue, TooLarge
 
 MOST_ENTRIES = 20_000
 MOST_PAGES = 200
 LONGEST_NAME = 200
-_KEPT_OF_PAGE = ("id", "startedDateTime", "pageTimings")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -46,31 +45,26 @@ def decode_har(content: bytes) -> Har:
     InvalidValue : no JSON, cut off, or no HAR.
     TooLarge : more than `MOST_ENTRIES` entries or `MOST_PAGES` pages.
     """
-    content = content.removeprefix(BYTE_ORDER_MARK)
+    content = whole_characters(content.removeprefix(BYTE_ORDER_MARK))
     if not content.strip():
         raise InvalidValue("har", "is empty")
     try:
         document = from_json(content, allow_inf_nan=False)  # no JSON (RFC 8259, section 6), though some write it
     except ValueError as wrong:
-        if _HALF_A_CHARACTER not in str(wrong):
-            raise InvalidValue("har", why_no_json(str(wrong))) from None
-        document = _with_half_characters(content)
+        raise InvalidValue("har", why_no_json(str(wrong))) from None
     return har_of_document(document)
 
 
-_HALF_A_CHARACTER = "hex escape"
-"""What the parser says of an escape such as ``\\ud800`` alone: browsers write them where a page's text has them."""
+def whole_characters(content: bytes) -> bytes:
+    r"""The same JSON without escapes of halves of characters, such as ``\udc00``, each replaced by U+FFFD.
+
+    Browsers write halves alone where a page's text has them, and parsers refuse them. No text that is analysed needs
+    those that make a character together.
+    """
+    return _HALF_A_CHARACTER.sub(rb"\\ufffd", content)
 
 
-def _with_half_characters(content: bytes) -> Any:
-    try:
-        return json.loads(content, parse_constant=_no_number)
-    except (ValueError, RecursionError) as wrong:
-        raise InvalidValue("har", why_no_json(str(wrong))) from None
-
-
-def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+_HALF_A_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 def har_of_document(document: Any) -> Har:
@@ -92,11 +86,28 @@ def har_of_document(document: Any) -> Har:
         raise TooLarge(f"a HAR may have {MOST_ENTRIES} entries; record fewer pages in one file")
     if len(kept) > MOST_PAGES:
         raise TooLarge(f"a HAR may have {MOST_PAGES} pages; record fewer in one file")
-    return Har(tool_of(log), [_slim_page(page) for page in kept], [slim_entry(entry) for entry in entries])
+    names = {str(page.get("id")): f"page_{place}" for place, page in enumerate(kept, 1)}
+    return Har(
+        tool_of(log),
+        [_slim_page(page, names) for page in kept],
+        [_with_page(slim_entry(entry), names) for entry in entries],
+    )
 
 
-def _slim_page(page: Json) -> dict[str, Any]:
-    return {name: page[name] for name in _KEPT_OF_PAGE if name in page} | {"title": page_name(page)}
+def _slim_page(page: Json, names: Mapping[str, str]) -> dict[str, Any]:
+    """When it began and how long it loaded: its title, and an id that a tool has made of its address, stay."""
+    timings = page.get("pageTimings")
+    load_ms = timings.get("onLoad") if isinstance(timings, Mapping) else None
+    return {
+        "id": names[str(page.get("id"))],
+        "startedDateTime": page.get("startedDateTime"),
+        "pageTimings": {"onLoad": load_ms},
+    }
+
+
+def _with_page(entry: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    named = entry.pop("pageref", None)
+    return entry if named is None or str(named) not in names else entry | {"pageref": names[str(named)]}
 
 
 def tool_of(log: Json) -> str:
@@ -118,7 +129,6 @@ def why_no_json(message: str) -> str:
 
 @dataclass(slots=True)
 class _Page:
-    name: str
     started_at: datetime | None
     load_s: float | None
     entries: list[Any] = field(default_factory=list)
@@ -128,34 +138,43 @@ def page_loads(har: Har) -> list[PageLoad]:
     """The loads of the pages that have entries, in the order of their begin.
 
     An entry belongs to the page that it names, else to the last one begun before it. A log without pages is the load
-    of one.
+    of one. Where neither a page nor any of its entries tells a time, there is nothing to say of its load: its entries
+    are left out of the last page's.
 
     Raises
     ------
-    InvalidValue : there is no entry in it.
+    InvalidValue : there is no entry in it, or none that tells a time.
     """
     if not har.entries:
         raise InvalidValue("har", "has no entries: nothing was recorded")
+    begun: list[tuple[datetime, _Page]] = []
+    lost: list[Any] = []
+    for page in _with_entries(har):
+        started_at = page.started_at or _first_start(page.entries)
+        if started_at is None:
+            lost += page.entries
+        elif page.entries:
+            begun.append((started_at, page))
+    if not begun:
+        raise InvalidValue("har", "has no entry with a start time")
+    begun.sort(key=itemgetter(0))
+    begun[-1][1].entries += lost
+    return [_load(page, started_at, har.tool) for started_at, page in begun]
+
+
+def _with_entries(har: Har) -> Collection[_Page]:
     pages = {str(page.get("id")): _page(page) for page in har.pages}
     by_begin = sorted(
         (page for page in pages.values() if page.started_at is not None), key=lambda page: page.started_at or 0
     )
     for entry in har.entries:
         _owner(entry, pages, by_begin).entries.append(entry)
-    loads = [_load(page) for page in pages.values() if page.entries]
-    return sorted(loads, key=lambda load: load.started_at)
+    return pages.values()
 
 
-def page_name(page: Json) -> str:
-    """A page's title, or its origin where the title is an address: what follows may be nobody's business."""
-    title = str(page.get("title") or page.get("id") or "").strip()
-    try:
-        address = urlsplit(title)
-        if address.scheme in ("http", "https") and address.hostname:
-            return _printable(origin_of(address))
-    except ValueError:
-        return "page"
-    return _printable(title) or "page"
+def _first_start(entries: Sequence[Any]) -> datetime | None:
+    told = (instant(entry.get("startedDateTime")) for entry in entries if isinstance(entry, Mapping))
+    return min((each for each in told if each is not None), default=None)
 
 
 def _printable(text: str) -> str:
@@ -165,7 +184,7 @@ def _printable(text: str) -> str:
 def _page(page: Json) -> _Page:
     timings = page.get("pageTimings")
     load_s = seconds(timings.get("onLoad")) if isinstance(timings, Mapping) else None
-    return _Page(page_name(page), instant(page.get("startedDateTime")), load_s or None)
+    return _Page(instant(page.get("startedDateTime")), load_s or None)
 
 
 def _owner(entry: Any, pages: dict[str, _Page], by_begin: Sequence[_Page]) -> _Page:
@@ -176,24 +195,28 @@ def _owner(entry: Any, pages: dict[str, _Page], by_begin: Sequence[_Page]) -> _P
     begun = [page for page in by_begin if started_at is None or (page.started_at or started_at) <= started_at]
     if begun or by_begin:
         return begun[-1] if begun else by_begin[0]
-    return pages.setdefault("", _Page("page", None, None))
+    return pages.setdefault("", _Page(None, None))
 
 
-def _load(page: _Page) -> PageLoad:
-    started = [instant(entry.get("startedDateTime")) for entry in page.entries if isinstance(entry, Mapping)]
-    known = [each for each in (page.started_at, *started) if each is not None]
-    if not known:
-        raise InvalidValue("har", "has no entry with a start time")
-    started_at = page.started_at or min(known)
+def _load(page: _Page, started_at: datetime, tool: str) -> PageLoad:
     objects: list[WebObject] = []
     left_out: Counter[LeftOut] = Counter()
     for entry in page.entries:
-        read = read_entry(entry, page_started_at=started_at)
+        read = read_entry(entry, page_started_at=started_at, tool=tool)
         if isinstance(read, LeftOut):
             left_out[read] += 1
         else:
             objects.append(read)
     objects.sort(key=lambda each: each.started_s)
     return PageLoad(
-        name=page.name, started_at=started_at, load_s=page.load_s, objects=tuple(objects), left_out=dict(left_out)
+        name=_name(page.entries),
+        started_at=started_at,
+        load_s=page.load_s,
+        objects=tuple(objects),
+        left_out=dict(left_out),
     )
+
+
+def _name(entries: Sequence[Any]) -> str:
+    """The origin of the first entry that has one: a title, or what follows in an address, may be nobody's business."""
+    return next((_printable(origin) for entry in entries if (origin := entry_origin(entry)) is not None), "page")

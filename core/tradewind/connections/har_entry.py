@@ -1,7 +1,8 @@
 """One entry of a HAR log: an object that came over the network, or why it is none.
 
 HAR 1.2 leaves much open, and tools differ: times that are not known are -1 or absent, ``ssl`` is part of ``connect``,
-``connection`` may be the port of the server, and sizes are told in four places.
+``connection`` may be the port of the server, and sizes are told in four places. What Firefox writes means something
+else in three of them.
 """
 
 from collections.abc import Mapping
@@ -27,10 +28,16 @@ _LONGEST_HOST = 253
 _KEPT_HEADERS = frozenset({"content-length", "content-encoding", "x-cache"})
 
 
-def read_entry(entry: Any, *, page_started_at: datetime) -> WebObject | LeftOut:
-    """The object that an entry tells of, in seconds since the begin of its page's load."""
+FIREFOX = "Firefox"
+"""As its developer tools call themselves; other tools that drive it write what the format says, and a small f."""
+
+
+def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject | LeftOut:
+    """The object that an entry of ``tool`` tells of, in seconds since the begin of its page's load."""
     if not isinstance(entry, Mapping) or not isinstance(entry.get("request"), Mapping):
         return LeftOut.MALFORMED
+    if tool == FIREFOX:
+        entry = _of_firefox(entry)
     request, response = _object(entry, "request"), _object(entry, "response")
     address = _address(request)
     if address is None:
@@ -58,6 +65,21 @@ def read_entry(entry: Any, *, page_started_at: datetime) -> WebObject | LeftOut:
         connection_id=_connection_id(entry, address),
         x_cache=_header(response, "x-cache"),
     )
+
+
+def _of_firefox(entry: Json) -> Json:
+    """The entry as the format has it, which has TLS within ``connect``, bodies without headers and no times of a cache.
+
+    Firefox has TLS after it, the whole answer, and times that are all 0 (its NetworkTimings.sys.mjs, har-builder.js).
+    """
+    timings, response = dict(_object(entry, "timings")), dict(_object(entry, "response"))
+    from_cache = bool(timings) and all(value == 0 for value in timings.values())
+    connect_s, tls_s = _seconds(timings, "connect"), _seconds(timings, "ssl")
+    if connect_s is not None and tls_s is not None:
+        timings["connect"] = (connect_s + tls_s) / MS
+    if (whole := _count(response, "bodySize")) is not None:
+        response["bodySize"] = max(whole - (_count(response, "headersSize") or 0), 0)
+    return {**entry, "timings": timings, "response": response} | ({"_fromCache": True} if from_cache else {})
 
 
 def slim_entry(entry: Any) -> dict[str, Any]:
@@ -95,6 +117,12 @@ def instant(text: Any) -> datetime | None:
         return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def entry_origin(entry: Any) -> str | None:
+    """Of the address that was asked for; None where it is none of http or https."""
+    address = _address(_object(entry, "request")) if isinstance(entry, Mapping) else None
+    return None if address is None else origin_of(address)
 
 
 def origin_of(address: SplitResult) -> str:

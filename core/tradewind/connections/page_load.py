@@ -70,7 +70,7 @@ class PageLoad:
 
     Attributes
     ----------
-    name : of the page: its origin where it is an address.
+    name : of the page: the origin of its first entry.
     load_s : from its begin to the load event; None where the log does not tell.
     left_out : entries that are none of its objects, by reason.
     """

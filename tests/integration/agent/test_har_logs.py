@@ -1,6 +1,8 @@
 """Browsers' logs on the command line, beside others and broken ones."""
 
 import json
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,23 @@ def test_a_page_is_analysed_without_a_service(folder: Path, tmp_path: Path) -> N
         2,
         "tradewind: har: is cut off: it ends before its JSON does; save it again",
     )
+
+
+def test_a_named_pipe_is_read_from_its_first_byte(folder: Path, tmp_path: Path) -> None:
+    rows = ndjson([record(place) for place in range(300)])  # more than one look at the beginning holds
+    page = (folder / "page.har").read_bytes()
+    pipes = {"rows": rows, "page": page}
+    with ThreadPoolExecutor(len(pipes)) as writers:
+        for name, content in pipes.items():
+            os.mkfifo(tmp_path / name)
+            writers.submit(_write, tmp_path / name, content)
+        names = [str(tmp_path / name) for name in pipes]
+        done = run("logs", "upload", *names, "--dry-run", "--json", env=environment(tmp_path))
+    assert done.code == 0, done.err
+    assert [(each["imported"], each["failure"]) for each in done.document["files"]] == [(300, None)]
+    assert [each["objects"] for each in done.document["hars"][0]["pages"]] == [2]
+
+
+def _write(pipe: Path, content: bytes) -> None:
+    with pipe.open("wb") as opened:
+        opened.write(content)

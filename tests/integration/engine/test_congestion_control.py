@@ -8,6 +8,9 @@ import pytest
 from tests.integration.agent.command import environment, run
 from tests.integration.engine.rough_server import RoughServer
 from tests.integration.serving import serving
+from tradewind.wire.records import WireRecord
+from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.copying import copy_files
 from tradewind_agent.engine.address import Origin, Url
 from tradewind_agent.engine.connection import Connection, ReceiveBuffer
 from tradewind_agent.engine.dial import dial
@@ -44,11 +47,30 @@ async def chosen_for(origin: Origin, congestion_control: str | None) -> str:
     return name
 
 
-@pytest.mark.parametrize(("asked", "got"), [("reno", "reno"), ("of_no_kernel", None), (None, None)])
-def test_connections_send_by_what_was_asked_for_or_by_the_systems(asked, got):
+def systems() -> str:
     with socket.socket() as plain:
-        default = plain.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
-    assert asyncio.run(chosen(asked)) == (got or default)
+        return plain.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0").decode()
+
+
+ASKED = pytest.mark.parametrize(("asked", "got"), [("reno", "reno"), ("of_no_kernel", None), (None, None)])
+
+
+@ASKED
+def test_connections_send_by_what_was_asked_for_or_by_the_systems(asked, got):
+    assert asyncio.run(chosen(asked)) == (got or systems())
+
+
+@ASKED
+def test_an_upload_is_logged_with_what_it_was_sent_by_and_a_download_without(asked, got, tmp_path):
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "here" / "file").write_bytes(b"content")
+    options = CopyOptions(engine=EngineOptions(congestion_control=asked))
+    with serving(tmp_path / "there", writable=True) as server:
+        sent = copy_files([str(tmp_path / "here" / "file")], server.url, options=options)
+        fetched = copy_files([f"{server.url}file"], str(tmp_path / "back"), options=options)
+    assert {WireRecord.of(each).parameters.congestion_control for each in sent.records} == {got or systems()}
+    assert {each.parameters.congestion_control for each in fetched.records} == {None}
 
 
 def test_a_copy_tells_that_the_kernel_refuses_and_goes_on(tmp_path):

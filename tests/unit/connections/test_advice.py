@@ -44,6 +44,27 @@ def test_many_objects_in_turn_are_worth_http_2():
     assert "5 connections" in more.text
 
 
+@pytest.mark.parametrize(
+    ("first", "others", "told", "untold"),
+    [
+        ("http/1.1", "h2", AdviceKind.HTTP_1, AdviceKind.HTTP_2),
+        ("h2", "http/1.1", AdviceKind.HTTP_2, AdviceKind.HTTP_1),
+    ],
+)
+def test_a_server_is_judged_by_the_version_of_most_of_its_objects(first, others, told, untold):
+    alone = entry(0, url="http://a.org/", connection="1", version=first, size=2_000)
+    rest = [entry(10, url="http://a.org/", connection="2", version=others, size=30_000) for _ in range(20)]
+    kinds = advised(alone, *rest).keys()
+    assert told in kinds
+    assert untold not in kinds
+
+
+def test_advice_tells_as_many_connections_as_there_were():
+    entries = [entry(300 * n, url="http://a.org/", connection=f"c{n % 8}", size=20_000) for n in range(12)]
+    fewer = advised(*entries)[AdviceKind.CONNECTIONS_PER_HOST]
+    assert fewer.text == "Let browsers have 1 connection to it; they used 8."
+
+
 def test_a_larger_initial_window_is_the_smallest_that_gains_as_much():
     found = advised(entry(0, url="http://a.org/", version="h2", size=60_000))
     assert AdviceKind.HTTP_2 not in found

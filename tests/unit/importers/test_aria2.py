@@ -56,6 +56,18 @@ def test_times_are_in_the_zone_of_the_context():
     assert run(LOG, tokyo)[0][0].record.ended_at.astimezone(UTC).hour == 1
 
 
+def test_a_file_lasts_as_long_as_it_did_where_the_clock_is_changed():
+    berlin = ImportContext(source="a", destination="b", timezone=ZoneInfo("Europe/Berlin"))
+    lines = [
+        *summary("[#aaaaaa 100MiB/3600MiB(3%) CN:4 DL:1MiB]", at="Sun Mar 31 01:32:00 2024"),
+        "03/31 03:30:00 [NOTICE] Download complete: /tmp/a",
+        "aaaaaa|OK  |   1.0MiB/s|/tmp/a",
+    ]
+    record = run(lines, berlin)[0][0].record
+    assert record.duration_s == 3600
+    assert record.started_at == datetime(2024, 3, 31, 0, 30, tzinfo=UTC)
+
+
 def test_a_notice_of_the_new_year_after_a_summary_of_the_old_is_of_the_new():
     lines = [
         *summary("[#aaaaaa 1MiB/8MiB(12%) CN:1 DL:1MiB]", at="Sun Dec 31 23:59:50 2023"),

@@ -1,5 +1,7 @@
 """Durations and round trips of a CSV sweep: which unit they are in, and when that cannot be told."""
 
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from tests.unit.importers.logs import (
@@ -126,3 +128,21 @@ def test_an_end_before_its_start_or_at_it_tells_no_throughput_and_harms_no_other
 def test_with_a_throughput_the_end_only_has_to_agree():
     imported, _, _ = run([f"{SPANS},throughput (Mbps)", "2026-03-01 10:00:00,2026-03-01 10:00:20,4000000,10,2,16"])
     assert imported[0].record.duration_s == pytest.approx(20.0)
+
+
+BERLIN = ImportContext(source="alpha", destination="beta", timezone=ZoneInfo("Europe/Berlin"))
+
+
+@pytest.mark.parametrize(("day", "hours"), [("2024-03-30", 2), ("2024-03-31", 1), ("2024-10-27", 3)])
+def test_a_night_in_which_the_clock_is_changed_is_as_long_as_it_was(day, hours):
+    row = f"{day} 01:30:00,{day} 03:30:00,3600000000,1,2"
+    imported, _, _ = run([SPANS, row], BERLIN)
+    assert imported[0].record.duration_s == 3600 * hours
+    assert imported[0].record.outcome.throughput_bps == pytest.approx(8e6 / hours)
+
+
+def test_a_duration_goes_on_where_the_clock_is_changed():
+    header, row = "start_time,size (B),files,cc,Throughput (Mbps)", "2024-03-31 01:30:00,3600000000,1,2,8"
+    (imported,), _, _ = run([header, row], BERLIN)
+    assert imported.record.duration_s == 3600
+    assert imported.record.ended_at.astimezone(BERLIN.zone).hour == 3

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -123,3 +124,14 @@ def test_a_bad_line_is_refused_with_its_field(bad, field):
 def test_a_rate_above_the_links_is_refused():
     _, refused, _ = run([line()], ImportContext(bandwidth_bps=1e8))
     assert refused[0].reason == "is above the link's rate: 800 Mbit/s on a link of 100 Mbit/s"
+
+
+@pytest.mark.parametrize("date", ["20240331031000.0", "20240331033000.0"])
+def test_what_a_changed_clock_makes_end_before_its_start_is_refused_and_harms_no_other_line(date):
+    berlin = ImportContext(timezone=ZoneInfo("Europe/Berlin"))
+    skipped = line(start="20240331023000.0", date=date)  # an hour that this night did not have
+    night = line(start="20240331013000.0", date="20240331033000.0", nbytes="3600000000")
+    imported, refused, _ = run([skipped, night], berlin)
+    assert [(item.row, item.field) for item in refused] == [(1, "ended_at")]
+    (record,) = (item.record for item in imported)
+    assert (record.duration_s, record.outcome.throughput_bps) == (3600, pytest.approx(8e6))

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from typing import IO, TYPE_CHECKING, Annotated, Any
@@ -103,9 +103,10 @@ def upload(
 
     terminal = Terminal(as_json, quiet)
     _check_format(format_name, *UPLOADED_ALONE)
-    hars, others = split(_opened(logs), format_name)
     path = NetworkPath(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s)
-    with nullcontext() if dry_run else surroundings.open_client() as client:
+    with ExitStack() as closing:
+        hars, others = split(_opened(logs, closing), format_name)
+        client = None if dry_run else closing.enter_context(surroundings.open_client())
         pages = list(upload_hars(hars, client=client, path=path))
         texts = har_lines(pages, dry_run=dry_run)
         document: dict[str, Any] = {"hars": [each.document() for each in pages], "dry_run": dry_run} if hars else {}
@@ -226,18 +227,33 @@ def _zone(name: str | None) -> ZoneInfo | None:
         raise typer.BadParameter(f"unknown time zone {name!r}", param_hint="--timezone") from None
 
 
-def _opened(logs: list[str]) -> Iterator[tuple[str, Any]]:
-    """Names and logs: files as they are, folders as the files in them, ``-`` as standard input."""
+def _opened(logs: list[str], closing: ExitStack) -> Iterator[tuple[str, Any]]:
+    """Names and logs: files as they are, folders as the files in them, ``-`` as standard input.
+
+    What is no file gives its bytes once, as a pipe does that a shell makes of ``<(...)``: it is opened here, for all.
+    """
     for log in logs:
         path = Path(log)
         if log == "-":
             yield "standard input", sys.stdin.buffer
         elif path.is_dir():
             yield from ((str(file), file) for file in _files_below(path))
-        elif path.exists():
+        elif path.is_file():
             yield log, path
+        elif path.exists():
+            yield log, _pipe(path, closing)
         else:
             raise typer.BadParameter(f"{log} does not exist", param_hint="FILE|DIR|-")
+
+
+def _pipe(path: Path, closing: ExitStack) -> IO[bytes]:
+    from tradewind_agent.system_errors import in_words
+
+    try:
+        return closing.enter_context(path.open("rb"))
+    except OSError as failed:
+        reason = f"{path} cannot be read: {in_words(failed)}"
+        raise typer.BadParameter(reason, param_hint="FILE|DIR|-") from None
 
 
 def _files_below(folder: Path) -> list[Path]:

@@ -166,7 +166,7 @@ def _record(result: re.Match[str], line: Line, log: _Log) -> TransferRecord:
     status = _STATUS.get(result[2])
     if status is None:
         raise InvalidValue("outcome.status", f"is unknown: {result[2][:20]!r}")
-    ended_at = log.ended_at(result[4].strip())
+    ended_at = instant("ended_at", log.ended_at(result[4].strip()))
     if download is None:
         raise InvalidValue("dataset.total_bytes", "is not in the log: the file was done before the first summary")
     rate_bps = parse_bps(result[3] + "/s")
@@ -185,7 +185,7 @@ def _record(result: re.Match[str], line: Line, log: _Log) -> TransferRecord:
     return TransferRecord(
         id=record_id(LinkKey(source, destination, context.network, mover.name), line.number, line.text),
         started_at=instant("started_at", ended_at - timedelta(seconds=duration_s)),
-        ended_at=instant("ended_at", ended_at),
+        ended_at=ended_at,
         source=source,
         destination=destination,
         mover=mover,

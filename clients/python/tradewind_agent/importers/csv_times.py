@@ -40,7 +40,7 @@ _PLACES = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Time as written: ``hour_known`` is false for texts such as ``57:22.9``, minutes and seconds of a lost hour."""
+    """Time of a row, in UTC: ``hour_known`` is false for texts such as ``57:22.9``, minutes, seconds of a lost hour."""
 
     at: datetime
     hour_known: bool
@@ -99,8 +99,10 @@ class TimeColumns:
         if date is None or time is None:
             raise InvalidValue("started_at", f"is no date and time: {text[:40]!r}")
         try:
-            return self._moment(date, time)
-        except ValueError as impossible:
+            moment = self._moment(date, time)
+            # Where the clock is changed, two times of one zone are not as far apart as it shows.
+            return replace(moment, at=moment.at.astimezone(UTC))
+        except (ValueError, OverflowError) as impossible:
             raise InvalidValue("started_at", f"does not exist: {text[:40]!r} ({impossible})") from None
 
     def _moment(self, date: re.Match[str], time: re.Match[str]) -> Moment:

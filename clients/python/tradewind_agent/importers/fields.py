@@ -97,7 +97,9 @@ def known_name(field: str, text: str) -> str | None:
 
 
 def instant(field: str, value: datetime) -> datetime:
-    """A time with zone between 1990 and 2100.
+    """A time with zone between 1990 and 2100, as UTC.
+
+    Python takes two times of one zone from each other as its clock shows them, though it was changed in between.
 
     Raises
     ------
@@ -105,7 +107,7 @@ def instant(field: str, value: datetime) -> datetime:
     """
     if not _EARLIEST <= value < _END:
         raise InvalidValue(field, f"is outside 1990 to 2100: {value.isoformat()}")
-    return value
+    return value.astimezone(UTC)
 
 
 def required(field: str, option: str, value: str | None) -> str:

@@ -22,6 +22,21 @@ def choose(sockets: Iterable[socket.socket], congestion_control: str) -> str | N
     return None
 
 
+def in_force(congestion_control: str | None) -> str | None:
+    """What sockets send by that were to choose this, or nothing, on this host; None where the system does not tell."""
+    option = getattr(socket, "TCP_CONGESTION", None)
+    if option is None:
+        return None
+    with socket.socket() as probe:
+        if congestion_control is not None:
+            choose([probe], congestion_control)
+        return probe.getsockopt(socket.IPPROTO_TCP, option, _LONGEST_NAME_BYTES).rstrip(b"\0").decode()
+
+
+_LONGEST_NAME_BYTES = 16
+"""TCP_CA_NAME_MAX of Linux."""
+
+
 def _why(failure: OSError) -> str:
     match failure.errno:
         case errno.ENOENT:
