@@ -7,12 +7,13 @@ from http.client import HTTPResponse
 
 from tradewind.compression.content import SAMPLE_BLOCK_BYTES
 from tradewind_agent.compression.codecs import CannotUnpack, available_codecs
-from tradewind_agent.compression.http import LOST, asked, connect, lost, refusal
+from tradewind_agent.compression.http import LOST, asked, coding_of, connect, lost, packs_by_itself, refusal
 from tradewind_agent.compression.naming import (
     AT_ONCE_HEADER,
     CODECS_HEADER,
     EXPECTED_HEADER,
     FROM_HEADER,
+    IDENTITY,
     LINE_HEADER,
     PACK_HEADER,
     PACKED_CODING,
@@ -42,6 +43,10 @@ _OK, _CHANGED = 200, 412
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
+class _StoredOtherwise(MalformedResponse):
+    """What a server's own coding holds is not the file as it is stored."""
+
+
 class PackedDownload:
     """One file; `run` may be called again after a fault, and goes on behind what has come."""
 
@@ -58,6 +63,7 @@ class PackedDownload:
         self._wire_bytes = 0
         self._work = Work()
         self._beginning = b""
+        self._codings = web_codings()
         self._local = self._look()
 
     def _look(self) -> LocalState | None:
@@ -86,13 +92,20 @@ class PackedDownload:
         if self._local is LocalState.CURRENT:
             return PackedOutcome(skipped=True)
         try:
-            return self._run()
+            try:
+                return self._run()
+            except _StoredOtherwise:
+                self.discard()
+                self._codings = IDENTITY
+                return self._run()
         finally:
             self._leave()
 
     def _run(self) -> PackedOutcome:
-        with closing(connect(self._url, self._options)) as connection:
-            answer = asked(connection, "GET", self._url, self._headers(), self._options)
+        with (
+            closing(connect(self._url, self._options)) as connection,
+            closing(asked(connection, "GET", self._url, self._headers(), self._options)) as answer,
+        ):
             if answer.status in _REDIRECTS and (place := answer.headers.get("Location")):
                 self._url = self._url.join(place)
                 raise FileFault(f"moved to {self._url}")
@@ -107,9 +120,9 @@ class PackedDownload:
             self._receive(answer)
         size_bytes = self._identity.size_bytes
         if size_bytes is not None and self._plain_bytes != size_bytes:
-            found = self._plain_bytes
+            fault = self._misled(answer)(f"{self._plain_bytes} bytes came out of {size_bytes}")
             self.discard()
-            raise MalformedResponse(f"{found} bytes came out of {size_bytes}")
+            raise fault
         self._publish()
         return PackedOutcome(work=self._work, wire_bytes=self._wire_bytes, fetched=self._beginning)
 
@@ -126,7 +139,16 @@ class PackedDownload:
             raise self._broken(lost(error)) from error
         except CannotUnpack as damage:
             self.discard()  # there is no telling which bytes are wrong
-            raise MalformedResponse(str(damage)) from damage
+            raise self._misled(answer)(str(damage)) from damage
+
+    def _misled(self, answer: HTTPResponse) -> type[MalformedResponse]:
+        """What to raise of an answer that is not the file."""
+        return MalformedResponse if self._coding(answer) in (PACKED_CODING, IDENTITY) else _StoredOtherwise
+
+    def _coding(self, answer: HTTPResponse) -> str:
+        """What is to be undone: no other coding than ours of a file that is stored in it."""
+        coding = coding_of(answer)
+        return IDENTITY if self._codings == IDENTITY and coding != PACKED_CODING else coding
 
     def _received(self) -> RangeSet:
         return RangeSet([(0, self._plain_bytes - 1)])
@@ -142,6 +164,7 @@ class PackedDownload:
         """Forget what has come."""
         self._part.discard()
         self._plain_bytes, self._noted_bytes, self._etag = 0, 0, None
+        self._work = Work()
 
     def _broken(self, fault: FileFault) -> FileFault:
         """Only a stream of ours can be gone on with behind its last whole block."""
@@ -153,7 +176,7 @@ class PackedDownload:
         wish = self._packing.wish
         headers = {
             "Accept": "*/*",
-            "Accept-Encoding": f"{PACKED_CODING}, {web_codings()}",
+            "Accept-Encoding": f"{PACKED_CODING}, {self._codings}",
             PACK_HEADER: str(wish),
             CODECS_HEADER: ",".join(sorted(available_codecs())),
         }
@@ -180,7 +203,7 @@ class PackedDownload:
         told, size_bytes = answer.headers.get(SIZE_HEADER, ""), None
         if told.isdecimal():
             size_bytes = int(told)
-        elif answer.headers.get("Content-Encoding") is None and answer.length is not None:
+        elif self._coding(answer) == IDENTITY and answer.length is not None:
             size_bytes = answer.length
         if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
             reason = f"the server has {size_bytes} bytes, the manifest says {self._job.size_bytes}"
@@ -192,8 +215,8 @@ class PackedDownload:
         return Identity(size_bytes, answer.headers.get("ETag"), answer.headers.get("Last-Modified"))
 
     def _plain(self, answer: HTTPResponse) -> Iterator[bytes]:
-        coding = answer.headers.get("Content-Encoding", "identity").strip().lower()
-        if coding != "identity":
+        coding = self._coding(answer)
+        if coding != IDENTITY:
             self._digest = self._job.sha256  # the answer's own sum is one of what is packed
         if coding == PACKED_CODING:
             if not self._plain_bytes:
@@ -203,7 +226,11 @@ class PackedDownload:
                 self._packing.sample = self._sampled(answer.headers.get(SAMPLE_HEADER), size_bytes)
             return self._of_blocks(answer)
         self.discard()
-        return self._counted(self._read(answer) if coding == "identity" else self._of_web_coding(answer, coding))
+        if coding == IDENTITY:
+            return self._counted(self._read(answer))
+        if not packs_by_itself(self._url, self._options):
+            raise _StoredOtherwise(f"it is stored as {coding}")
+        return self._counted(self._of_web_coding(answer, coding))
 
     def _sampled(self, told: str | None, size_bytes: int) -> Sample | None:
         """The server's sample of the file, or that of another of its sort."""

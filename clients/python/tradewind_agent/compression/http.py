@@ -1,8 +1,11 @@
 """One blocking request at a time, as packing threads make them: TLS, proxies and logins as the engine has them."""
 
+from contextlib import closing
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from socket import IPPROTO_TCP, TCP_NODELAY
 
+from tradewind_agent.compression.naming import IDENTITY
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import ConnectionFault, FileFault, RefusedByServer
@@ -70,6 +73,23 @@ def asked(
         return connection.getresponse()
     except LOST as error:
         raise lost(error) from error
+
+
+def packs_by_itself(url: Url, options: EngineOptions) -> bool:
+    """Whether a server that has told of a coding packs on the way; if not, what it has is packed, and to stay so.
+
+    Raises
+    ------
+    ConnectionFault
+    """
+    with closing(connect(url, options)) as connection:
+        answer = asked(connection, "HEAD", url, {"Accept-Encoding": IDENTITY}, options)
+        answer.close()
+    return answer.status == HTTPStatus.OK and coding_of(answer) == IDENTITY
+
+
+def coding_of(answer: HTTPResponse) -> str:
+    return answer.headers.get("Content-Encoding", IDENTITY).strip().lower()
 
 
 def lost(error: BaseException) -> ConnectionFault:
