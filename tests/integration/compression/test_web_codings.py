@@ -1,7 +1,9 @@
 """Files of web servers that pack: what they pack on the way is undone, what is stored packed stays as it is."""
 
 import gzip
+import random
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -12,9 +14,13 @@ import pytest
 import zstandard
 
 from tests.integration.compression.test_packed_copies import leftovers
+from tradewind.units import MIB
 from tradewind_agent.compression.classes import classes_of, look_at
-from tradewind_agent.compression.copying import PackedReport, copy_packed
+from tradewind_agent.compression.codecs import CannotUnpack
+from tradewind_agent.compression.copying import copy_packed
 from tradewind_agent.compression.planning import Wish
+from tradewind_agent.compression.report import PackedReport
+from tradewind_agent.compression.web_codings import STEP_BYTES, web_codings, web_unpacked
 from tradewind_agent.copy_listing import Listing, list_files
 from tradewind_agent.engine.options import EngineOptions
 
@@ -130,3 +136,52 @@ def test_files_that_are_stored_packed_are_left_to_the_engine(tmp_path: Path, sto
         listing = listed(web, tmp_path / "data.csv")
         (looked,) = look_at(classes_of(listing), listing, OPTIONS)
     assert (looked is not None) is packs
+
+
+def packed_as(coding: str, plain: bytes) -> bytes:
+    if coding == "br":
+        return bytes(pytest.importorskip("brotli").compress(plain, quality=5))
+    return gzip.compress(plain) if coding == "gzip" else zstandard.compress(plain)
+
+
+CODINGS = ["br", "gzip", "zstd"]
+NOISE = random.Random(1).randbytes(700_000)
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+@pytest.mark.parametrize("plain", [b"", b"a", PLAIN, NOISE, NOISE[:STEP_BYTES] + bytes(STEP_BYTES)])
+@pytest.mark.parametrize("piece_bytes", [1, 1000, 262_144])
+def test_a_stream_is_undone_in_whatever_pieces_it_comes(coding: str, plain: bytes, piece_bytes: int) -> None:
+    packed = packed_as(coding, plain[: 2000 if piece_bytes == 1 else None])
+
+    def pieces(until: int) -> Iterator[bytes]:
+        return (packed[:until][at : at + piece_bytes] for at in range(0, until, piece_bytes))
+
+    assert b"".join(web_unpacked(pieces(len(packed)), coding)) == plain[: 2000 if piece_bytes == 1 else None]
+    with pytest.raises(CannotUnpack, match="was cut"):
+        list(web_unpacked(pieces(len(packed) - 1), coding))
+    with pytest.raises(CannotUnpack):
+        list(web_unpacked(iter([packed, packed]), coding))
+    with pytest.raises(CannotUnpack):
+        list(web_unpacked(iter([packed + packed]), coding))
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_little_that_holds_much_is_undone_a_little_at_a_time(coding: str) -> None:
+    bomb = packed_as(coding, bytes(64 * MIB))
+    tracemalloc.start()
+    try:
+        assert sum(map(len, web_unpacked(iter([bomb]), coding))) == 64 * MIB
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 4 * MIB
+
+
+@pytest.mark.parametrize("coding", web_codings().split(", "))
+def test_no_more_is_taken_than_the_file_has(tmp_path: Path, coding: str) -> None:
+    with Web(PLAIN, {coding: packed_as(coding, bytes(64 * MIB))}).running() as web:
+        report = fetched(web, tmp_path / "data.csv")
+    assert report.succeeded, report.failures
+    assert report.moved_bytes < 3 * len(PLAIN)
+    assert (tmp_path / "data.csv").read_bytes() == PLAIN

@@ -24,7 +24,7 @@ from tradewind_agent.compression.packing import Work
 from tradewind_agent.compression.planning import told_expectations
 from tradewind_agent.compression.sampling import Sample
 from tradewind_agent.compression.unpacking import Unpacker
-from tradewind_agent.compression.web_codings import web_codings, web_unpacker
+from tradewind_agent.compression.web_codings import web_codings, web_unpacked
 from tradewind_agent.compression.wishes import PackedOutcome, Packing
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
@@ -118,17 +118,12 @@ class PackedDownload:
             if self._local is LocalState.PRESENT and is_here(self._job, self._identity):
                 return PackedOutcome(skipped=True)
             self._receive(answer)
-        size_bytes = self._identity.size_bytes
-        if size_bytes is not None and self._plain_bytes != size_bytes:
-            fault = self._misled(answer)(f"{self._plain_bytes} bytes came out of {size_bytes}")
-            self.discard()
-            raise fault
         self._publish()
         return PackedOutcome(work=self._work, wire_bytes=self._wire_bytes, fetched=self._beginning)
 
     def _receive(self, answer: HTTPResponse) -> None:
         try:
-            for plain in self._plain(answer):
+            for plain in self._of_its_size(self._plain(answer)):
                 self._part.write(self._plain_bytes, plain)
                 self._plain_bytes += len(plain)
                 self._moved(len(plain))
@@ -140,6 +135,16 @@ class PackedDownload:
         except CannotUnpack as damage:
             self.discard()  # there is no telling which bytes are wrong
             raise self._misled(answer)(str(damage)) from damage
+
+    def _of_its_size(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """The pieces, which end where the file does: what goes on is not written."""
+        size_bytes = self._identity.size_bytes
+        for plain in pieces:
+            if size_bytes is not None and self._plain_bytes + len(plain) > size_bytes:
+                raise CannotUnpack(f"more came out than {size_bytes} bytes")
+            yield plain
+        if size_bytes not in (None, self._plain_bytes):
+            raise CannotUnpack(f"{self._plain_bytes} bytes came out of {size_bytes}")
 
     def _misled(self, answer: HTTPResponse) -> type[MalformedResponse]:
         """What to raise of an answer that is not the file."""
@@ -230,7 +235,7 @@ class PackedDownload:
             return self._counted(self._read(answer))
         if not packs_by_itself(self._url, self._options):
             raise _StoredOtherwise(f"it is stored as {coding}")
-        return self._counted(self._of_web_coding(answer, coding))
+        return self._counted(web_unpacked(self._read(answer), coding))
 
     def _sampled(self, told: str | None, size_bytes: int) -> Sample | None:
         """The server's sample of the file, or that of another of its sort."""
@@ -264,20 +269,6 @@ class PackedDownload:
                 self._work.sent(block.setting, len(plain))
                 yield plain
         unpacker.end()
-
-    def _of_web_coding(self, answer: HTTPResponse, coding: str) -> Iterator[bytes]:
-        unpack, ended = web_unpacker(coding)
-        for data in self._read(answer):
-            if ended():
-                raise CannotUnpack(f"the {coding} of the server goes on behind its end")
-            try:
-                plain = unpack(data)
-            except Exception as error:  # each library has errors of its own
-                raise CannotUnpack(f"the {coding} of the server is damaged: {error}") from error
-            if plain:
-                yield plain
-        if not ended():
-            raise CannotUnpack(f"the {coding} of the server was cut")
 
     def _publish(self) -> None:
         """As the engine does: its sum compared where there is one to compare with, and its name durable.
