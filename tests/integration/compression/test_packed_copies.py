@@ -1,6 +1,7 @@
 """Files packed on their way to and from a real server: whole, cut, damaged, changed, and with codecs missing."""
 
 import hashlib
+import os
 import random
 import socket
 import struct
@@ -94,7 +95,7 @@ def packed_stream(folder: Path, *, cut: int = 0, damaged: bool = False) -> bytes
     source.write_bytes(PLAIN)
     steering = Steering(expected={}, line_bps=None, setting=Setting(Codec.GZIP, 1))
     with source.open("rb") as opened:
-        stream = bytearray(b"".join(PackedFile(opened.fileno(), len(PLAIN), steering).pieces()))
+        stream = bytearray(b"".join(PackedFile(opened.fileno(), source.stat(), steering).pieces()))
     if damaged:
         stream[len(stream) // 2] ^= 0x40
     return bytes(stream[: len(stream) - cut])
@@ -125,7 +126,7 @@ def test_nothing_of_a_damaged_upload_is_kept_by_the_next_one(server: Server, roo
     source.write_bytes(PLAIN * 8)
     steering = Steering(expected={}, line_bps=None, setting=Setting(Codec.GZIP, 1))
     with source.open("rb") as opened:
-        pieces = list(PackedFile(opened.fileno(), source.stat().st_size, steering).pieces())
+        pieces = list(PackedFile(opened.fileno(), source.stat(), steering).pieces())
     (job,) = list_uploads([source], Url.parse(f"{server.url}f.csv"))
     answer = ask(
         server.port,
@@ -226,6 +227,27 @@ def test_a_file_that_changes_while_it_is_downloaded_packed_is_whole_or_does_not_
         ((_, reason),) = report.failures
         assert "the sender gave up: it changed while it was packed" in reason
         assert not target.exists()
+
+
+@pytest.mark.parametrize("more", [b"", b"more rows\n"], ids=["rewritten", "longer"])
+def test_a_file_that_changes_before_its_first_block_does_not_come_as_the_version_before(
+    server: Server, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: bytes
+) -> None:
+    source, pieces, left = root / f"before-{len(more)}.csv", PackedFile.pieces, [PLAIN.upper().replace(b",", b";")]
+    source.write_bytes(PLAIN)
+    os.utime(source, (1e9, 1e9))
+
+    def changed(self: PackedFile) -> Iterator[bytes]:
+        if left:
+            source.write_bytes(left.pop() + more)
+        return pieces(self)
+
+    monkeypatch.setattr(PackedFile, "pieces", changed)
+    target = tmp_path / "came.csv"
+    report = copied(f"{server.url}{source.name}", str(target), "gzip:1")
+    assert report.succeeded, report.failures
+    assert target.read_bytes() == source.read_bytes()
+    assert int(target.stat().st_mtime) == int(source.stat().st_mtime)
 
 
 class Cutting:

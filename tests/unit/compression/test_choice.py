@@ -205,7 +205,7 @@ def packed_with(content: bytes, steered: Steering, folder: Path) -> PackedFile:
     source = folder / "source"
     source.write_bytes(content)
     with source.open("rb") as opened:
-        file = PackedFile(opened.fileno(), len(content), steered)
+        file = PackedFile(opened.fileno(), source.stat(), steered)
         assert sum(1 for _ in file.pieces()) > 1
     return file
 

@@ -32,7 +32,6 @@ def upload_packed(
     """
     try:
         with job.source.open("rb") as source:
-            _check_unchanged(job, source.fileno(), "it has changed since it was listed")
             return _sent(job, source.fileno(), packing, options, moved)
     except OSError as error:
         raise FileFault(f"cannot read {job.source}: {in_words(error)}", retryable=False) from error
@@ -41,6 +40,9 @@ def upload_packed(
 def _sent(
     job: UploadJob, descriptor: int, packing: Packing, options: EngineOptions, moved: Callable[[int], None]
 ) -> PackedOutcome:
+    status = os.fstat(descriptor)
+    if (status.st_size, status.st_mtime_ns) != (job.size_bytes, job.modified_at_ns):
+        raise FileFault("it has changed since it was listed", retryable=False)
     with closing(connect(job.destination, options)) as connection:
         headers = {"Tradewind-Upload": upload_id(job)}
         answer = asked(connection, "HEAD", job.destination, headers, options)
@@ -56,7 +58,7 @@ def _sent(
         steering = packing.steering(descriptor, codecs)
         packed = PackedFile(
             descriptor,
-            job.size_bytes,
+            status,
             steering,
             adapt=packing.wish.adapts,
             pool=packing.pool,
@@ -76,8 +78,6 @@ def _sent(
                 connection.send(b"%x\r\n%b\r\n" % (len(piece), piece))
                 moved(packed.work.plain_bytes - told_bytes)
                 told_bytes = packed.work.plain_bytes
-            if packed.failure is None:
-                _check_unchanged(job, descriptor, "it has changed while it was packed")
             connection.send(b"0\r\n\r\n")
             moved(packed.work.plain_bytes - told_bytes)
         except LOST as error:
@@ -92,12 +92,6 @@ def _sent(
             raise refusal(answer)
         answer.read()
         return PackedOutcome(work=packed.work)
-
-
-def _check_unchanged(job: UploadJob, descriptor: int, otherwise: str) -> None:
-    found = os.fstat(descriptor)
-    if (found.st_size, found.st_mtime_ns) != (job.size_bytes, job.modified_at_ns):
-        raise FileFault(otherwise, retryable=False)
 
 
 def _sent_empty(job: UploadJob, connection: HTTPConnection, options: EngineOptions) -> PackedOutcome:
