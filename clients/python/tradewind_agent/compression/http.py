@@ -75,6 +75,23 @@ def asked(
         raise lost(error) from error
 
 
+def heard(
+    connection: HTTPConnection, method: str, url: Url, headers: dict[str, str], options: EngineOptions
+) -> HTTPResponse:
+    """The same, its body read and forgotten, so that more may be asked.
+
+    Raises
+    ------
+    ConnectionFault
+    """
+    answer = asked(connection, method, url, headers, options)
+    try:
+        answer.read()
+    except LOST as error:
+        raise lost(error) from error
+    return answer
+
+
 def packs_by_itself(url: Url, options: EngineOptions) -> bool:
     """Whether a server that has told of a coding packs on the way; if not, what it has is packed, and to stay so.
 
@@ -83,8 +100,7 @@ def packs_by_itself(url: Url, options: EngineOptions) -> bool:
     ConnectionFault
     """
     with closing(connect(url, options)) as connection:
-        answer = asked(connection, "HEAD", url, {"Accept-Encoding": IDENTITY}, options)
-        answer.close()
+        answer = heard(connection, "HEAD", url, {"Accept-Encoding": IDENTITY}, options)
     return answer.status == HTTPStatus.OK and coding_of(answer) == IDENTITY
 
 
@@ -101,7 +117,10 @@ def refusal(answer: HTTPResponse) -> FileFault:
     """Why a server has refused, in its own words where it has any."""
     import json  # noqa: PLC0415 -- hardly ever needed
 
-    text = answer.read(_MOST_REASON_BYTES)
+    try:
+        text = answer.read(_MOST_REASON_BYTES)
+    except LOST:
+        text = b""  # its status tells enough
     try:
         detail = f": {json.loads(text)['detail']}"
     except (ValueError, LookupError, TypeError):
