@@ -19,7 +19,7 @@ from tradewind.wire.compression import AdviceAnswer
 from tradewind_agent.compression.asking import request_for
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.planning import Wish, steered
-from tradewind_agent.compression.sampling import sample_file
+from tradewind_agent.compression.sampling import Sample, sample_file
 
 PROBE = Speeds(4.0, 400e6, 1600e6)
 XZ, ZSTD, GZIP = Setting(Codec.XZ, 0), Setting(Codec.ZSTD, 3), Setting(Codec.GZIP, 1)
@@ -233,3 +233,17 @@ def test_what_the_service_expects_is_what_steering_begins_with(tmp_path: Path) -
     steered_by = steered(Wish.parse("auto"), sample, 4e6, frozenset(Codec), advice=advice)
     assert set(steered_by.expected) == {GZIP, ZSTD}
     assert steered_by.expected[ZSTD].ratio == pytest.approx(advice.best.ratio)
+
+
+@pytest.mark.parametrize(
+    "figures", ["1e6;4e8;1e9", "1e-3;4e8;1e9", "1e14;4e8;1e9", "4;1;1e9", "4;4e8;1e15", "nan;4e8;1e9"]
+)
+def test_a_sample_that_nobody_could_be_asked_about_is_not_taken(figures: str) -> None:
+    assert Sample.read(f"x86-64/some/4;text;5.5;{figures}", 1000) is None
+
+
+@pytest.mark.parametrize("figures", ["999999;4e8;1e9", "0.0011;4e8;1e9", "4;1.1;999e12"])
+def test_a_sample_that_is_taken_can_be_asked_about(figures: str) -> None:
+    sample = Sample.read(f"x86-64/some/4;text;5.5;{figures}", 1000)
+    assert sample is not None
+    assert request_for(sample, Line(4e6), frozenset({Codec.GZIP})).probe is not None
