@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -17,7 +18,8 @@ from tradewind.compression.steering import Packed, Steering
 from tradewind.errors import InvalidValue
 from tradewind.wire.compression import AdviceAnswer
 from tradewind_agent.compression.asking import request_for
-from tradewind_agent.compression.packing import PackedFile
+from tradewind_agent.compression.observing import observations_of
+from tradewind_agent.compression.packing import PackedFile, Work
 from tradewind_agent.compression.planning import Wish, steered
 from tradewind_agent.compression.sampling import Sample, sample_file
 
@@ -247,3 +249,14 @@ def test_a_sample_that_is_taken_can_be_asked_about(figures: str) -> None:
     sample = Sample.read(f"x86-64/some/4;text;5.5;{figures}", 1000)
     assert sample is not None
     assert request_for(sample, Line(4e6), frozenset({Codec.GZIP})).probe is not None
+
+
+def test_what_a_server_tells_of_no_machine_is_no_observation() -> None:
+    sample = Sample.read("x86-64/some/9999999;text;5.5;4;4e8;1e9", 4_000_000)
+    assert sample is not None
+    work = Work()
+    work.tried(ZSTD, 4_000_000, 1_000_000, pack_s=1e-6, unpack_s=0.01)
+    assert observations_of(work, sample, uuid4(), "a", fetched=b"to be or not to be " * 10_000) == ()
+    work.tried(GZIP, 4_000_000, 1_000_000, pack_s=0.1, unpack_s=0.01)
+    (seen,) = observations_of(work, sample, uuid4(), "a", fetched=b"to be or not to be " * 10_000)
+    assert seen.codec is Codec.GZIP
