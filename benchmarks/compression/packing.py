@@ -69,7 +69,7 @@ def _once(file: Path, setting: Setting) -> Made:
     plain_bytes = file.stat().st_size
     steering = Steering(expected={}, line_bps=None, setting=setting)
     with file.open("rb") as source:
-        packed = PackedFile(source.fileno(), plain_bytes, steering, adapt=False)
+        packed = PackedFile(source.fileno(), file.stat(), steering, adapt=False)
         begun_s = _cpu_s()
         pieces = list(packed.pieces())
         pack_cpu_s = _cpu_s() - begun_s

@@ -21,6 +21,11 @@ BLOCKS_WANTED = 8
 """A pipe of fewer blocks hardly overlaps; smaller blocks pack worse."""
 
 
+LEAST_RATIO, MOST_RATIO = 1e-3, 1e6
+LEAST_CODEC_BPS, MOST_CODEC_BPS = 1.0, 1e15
+"""Between which `Speeds` are; beyond them is no content and no machine."""
+
+
 class Mode(StrEnum):
     RAW = "raw"
     SEQUENTIAL = "sequential"
@@ -36,6 +41,12 @@ class Speeds(NamedTuple):
     ratio: float
     compress_bps: float
     decompress_bps: float
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether some content and machine could have them: what tells of others is not believed."""
+        rates = self.compress_bps, self.decompress_bps
+        return LEAST_RATIO < self.ratio < MOST_RATIO and all(LEAST_CODEC_BPS < rate < MOST_CODEC_BPS for rate in rates)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,15 @@ from tradewind.compression.advice import DEFAULT_CPU_W, DEFAULT_NETWORK_W, Advic
 from tradewind.compression.codecs import Codec, Setting, candidates, parse_setting
 from tradewind.compression.content import Content, Kind
 from tradewind.compression.history import Case, Observation
-from tradewind.compression.model import Line, Mode, Speeds
+from tradewind.compression.model import (
+    LEAST_CODEC_BPS,
+    LEAST_RATIO,
+    MOST_CODEC_BPS,
+    MOST_RATIO,
+    Line,
+    Mode,
+    Speeds,
+)
 from tradewind.wire.base import AtLeastOne, Bandwidth, Instant, NonNegative, Open, Strict
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 
@@ -20,8 +28,8 @@ MOST_FILE_CLASSES = 16
 MOST_CONNECTIONS = 1000
 
 CpuClass = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[a-z0-9][a-z0-9_.\-/]*$")]
-Ratio = Annotated[float, Field(gt=1e-3, lt=1e6)]
-Rate = Annotated[float, Field(gt=1.0, lt=1e15)]
+Ratio = Annotated[float, Field(gt=LEAST_RATIO, lt=MOST_RATIO)]
+Rate = Annotated[float, Field(gt=LEAST_CODEC_BPS, lt=MOST_CODEC_BPS)]
 Power = Annotated[float, Field(ge=0, le=1e5)]
 
 

@@ -3,6 +3,7 @@
 import random
 import signal
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -131,6 +132,53 @@ def test_a_download_that_always_comes_damaged_leaves_no_file(server: Server, tmp
     ((_, reason),) = report.failures
     assert "damaged" in reason
     assert list(tmp_path.iterdir()) == []
+
+
+@contextmanager
+def receiving(answers: list[bytes]) -> Iterator[str]:
+    """The address of a receiver that gives its answers one after the other, and resets the connection after each."""
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def answer(client: socket.socket) -> None:
+        asked = client.makefile("rb")
+        while (line := asked.readline()) and line != b"0\r\n":  # the end of what is sent in chunks
+            if line.startswith(b"HEAD "):
+                client.sendall(b"HTTP/1.1 404 Not Found\r\nServer: tradewind\r\n\r\n")
+            elif line.startswith(b"OPTIONS "):
+                client.sendall(b"HTTP/1.1 204 No Content\r\nTradewind-Codecs: gzip\r\n\r\n")
+        asked.readline()
+        client.sendall(answers.pop(0))
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        asked.close()
+
+    def accept() -> None:
+        while True:
+            try:
+                client, _ = listening.accept()
+            except OSError:
+                return
+            with client:
+                answer(client)
+
+    thread = threading.Thread(target=accept)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    finally:
+        listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        thread.join()
+
+
+def test_an_answer_that_breaks_off_is_no_fault_of_the_source(tmp_path: Path) -> None:
+    source = tmp_path / "large"
+    source.write_bytes(DIGITS)
+    broken = b"\r\nServer: tradewind\r\nContent-Length: 900\r\n\r\n{"
+    answers = [b"HTTP/1.1 503 Service Unavailable" + broken, b"HTTP/1.1 201 Created" + broken]
+    with receiving(answers) as url:
+        report = copied(str(source), f"{url}large", "raw")
+    assert report.succeeded, report.failures
+    assert (report.files_done, answers) == (1, [])
 
 
 def test_a_codec_that_the_receiver_alone_lacks_is_told_before_a_byte(

@@ -1,5 +1,7 @@
 """Files packed on their way to and from a real server: whole, cut, damaged, changed, and with codecs missing."""
 
+import hashlib
+import os
 import random
 import socket
 import struct
@@ -8,16 +10,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
 from tests.integration.agent.command import environment
 from tests.integration.agent.command import run as run_command
-from tests.integration.serving import ask, serving
+from tests.integration.serving import Answer, ask, serving
 from tradewind.compression.codecs import Codec, Setting
 from tradewind.compression.steering import Steering
 from tradewind_agent.compression import codecs
 from tradewind_agent.compression.copying import PackedReport, copy_packed
+from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.planning import Wish
 from tradewind_agent.compression.upload import upload_id
@@ -26,6 +30,7 @@ from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.source import list_uploads
 from tradewind_agent.serve import Server
+from tradewind_agent.serve.options import Limits
 
 PLAIN = b"".join(b"%d,%d,%.3f\n" % (row, row * row % 977, (row % 50) / 7) for row in range(60_000))
 PATH_OF_FILE = "/a.csv"
@@ -90,7 +95,7 @@ def packed_stream(folder: Path, *, cut: int = 0, damaged: bool = False) -> bytes
     source.write_bytes(PLAIN)
     steering = Steering(expected={}, line_bps=None, setting=Setting(Codec.GZIP, 1))
     with source.open("rb") as opened:
-        stream = bytearray(b"".join(PackedFile(opened.fileno(), len(PLAIN), steering).pieces()))
+        stream = bytearray(b"".join(PackedFile(opened.fileno(), source.stat(), steering).pieces()))
     if damaged:
         stream[len(stream) // 2] ^= 0x40
     return bytes(stream[: len(stream) - cut])
@@ -121,7 +126,7 @@ def test_nothing_of_a_damaged_upload_is_kept_by_the_next_one(server: Server, roo
     source.write_bytes(PLAIN * 8)
     steering = Steering(expected={}, line_bps=None, setting=Setting(Codec.GZIP, 1))
     with source.open("rb") as opened:
-        pieces = list(PackedFile(opened.fileno(), source.stat().st_size, steering).pieces())
+        pieces = list(PackedFile(opened.fileno(), source.stat(), steering).pieces())
     (job,) = list_uploads([source], Url.parse(f"{server.url}f.csv"))
     answer = ask(
         server.port,
@@ -136,6 +141,39 @@ def test_nothing_of_a_damaged_upload_is_kept_by_the_next_one(server: Server, roo
     assert copied(str(source), f"{server.url}f.csv", "gzip:1").files_done == 1
     assert (root / "f.csv").read_bytes() == source.read_bytes()
     assert copied(str(source), f"{server.url}f.csv", "gzip:1").files_skipped == 1
+
+
+def packed_upload(plain: bytes, end: bytes | None) -> dict[str, Any]:
+    """A request for ``PUT`` of the whole of ``plain`` as one raw block, with the end that is due or another."""
+    body = encode_block(Block(None, len(plain), crc32(plain), plain))
+    return {
+        "body": body + (encode_end(hashlib.sha256(plain).digest()) if end is None else end),
+        "Content_Encoding": "tradewind-blocks",
+        "Content_Range": f"bytes 0-{len(plain) - 1}/{len(plain)}",
+        "Tradewind_Upload": "the-same",
+        "Tradewind_Sha256": hashlib.sha256(plain).hexdigest(),
+    }
+
+
+@pytest.mark.parametrize("end", [b"", encode_failure("it changed while it was packed")], ids=["cut", "given up"])
+def test_nothing_of_a_refused_upload_is_kept_or_counted(tmp_path: Path, end: bytes) -> None:
+    refused, sound = packed_upload(b"A" * 100_000, end), packed_upload(b"B" * 100_000, None)
+    with serving(tmp_path, writable=True, limits=Limits(quota_bytes=150_000)) as server:
+
+        def put(upload: dict[str, Any], **changed: str) -> Answer:
+            fields = upload | changed
+            return ask(server.port, "PUT", "/ab", fields.pop("body"), **fields)
+
+        assert put(refused).status == 422
+        assert put(refused, Tradewind_Upload="another").status == 422
+        assert list(tmp_path.iterdir()) == []
+        assert put(sound, Content_Range="bytes 0-99998/99999").status == 413
+        assert put(sound, Content_Range="bytes 0-100000/100001").status == 400
+        assert put(sound, Content_Range="bytes 0-99999/200000").status == 400
+        assert put(sound).status == 201
+        assert put(refused).status == 201, "it comes late, and is known"
+    assert [each.name for each in tmp_path.iterdir()] == ["ab"]
+    assert (tmp_path / "ab").read_bytes() == b"B" * 100_000
 
 
 def test_files_of_no_bytes_go_both_ways(server: Server, root: Path, tmp_path: Path) -> None:
@@ -189,6 +227,27 @@ def test_a_file_that_changes_while_it_is_downloaded_packed_is_whole_or_does_not_
         ((_, reason),) = report.failures
         assert "the sender gave up: it changed while it was packed" in reason
         assert not target.exists()
+
+
+@pytest.mark.parametrize("more", [b"", b"more rows\n"], ids=["rewritten", "longer"])
+def test_a_file_that_changes_before_its_first_block_does_not_come_as_the_version_before(
+    server: Server, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: bytes
+) -> None:
+    source, pieces, left = root / f"before-{len(more)}.csv", PackedFile.pieces, [PLAIN.upper().replace(b",", b";")]
+    source.write_bytes(PLAIN)
+    os.utime(source, (1e9, 1e9))
+
+    def changed(self: PackedFile) -> Iterator[bytes]:
+        if left:
+            source.write_bytes(left.pop() + more)
+        return pieces(self)
+
+    monkeypatch.setattr(PackedFile, "pieces", changed)
+    target = tmp_path / "came.csv"
+    report = copied(f"{server.url}{source.name}", str(target), "gzip:1")
+    assert report.succeeded, report.failures
+    assert target.read_bytes() == source.read_bytes()
+    assert int(target.stat().st_mtime) == int(source.stat().st_mtime)
 
 
 class Cutting:

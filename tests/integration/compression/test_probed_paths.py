@@ -90,3 +90,12 @@ def test_a_way_is_named_once(tmp_path: Path) -> None:
     told = run("compress-advise", str(tmp_path / "file"), *both, env=environment(tmp_path))
     assert told.code == 2
     assert "--to, --from or --bandwidth" in told.err
+
+
+def test_a_path_that_costs_more_than_can_be_asked_about_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"to be")
+    way = ("--bandwidth", "1Mbps", "--setup")
+    told = run("compress-advise", str(tmp_path / "file"), *way, "2h", env=environment(tmp_path))
+    assert told.code == 2
+    assert "--setup: must be 3600 s at most, got 7200" in " ".join(told.err.split())
+    assert run("compress-advise", str(tmp_path / "file"), *way, "1h", env=environment(tmp_path)).code == 0

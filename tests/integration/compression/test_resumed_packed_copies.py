@@ -17,6 +17,7 @@ from tradewind_agent.copy_listing import Listing, list_files
 from tradewind_agent.engine import storage
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.serve import Server
+from tradewind_agent.serve.options import Limits
 
 OPTIONS = EngineOptions(durable=False)
 DIGITS = "".join(random.Random(2).choices("0123456789\n", k=6_000_000)).encode()
@@ -24,13 +25,18 @@ FILES = 6
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder: Path = tmp_path_factory.mktemp("served")
     (folder / "large").write_bytes(DIGITS)
     (folder / "many").mkdir()
     for number in range(FILES):
         (folder / "many" / str(number)).write_bytes(DIGITS[: 100_000 + number])
-    with serving(folder) as running:
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(root: Path) -> Iterator[Server]:
+    with serving(root) as running:
         yield running
 
 
@@ -58,6 +64,46 @@ def test_a_download_that_was_stopped_goes_on_in_the_next_run(server: Server, tmp
     assert (tmp_path / "large").read_bytes() == DIGITS
     assert leftovers(tmp_path) == []
     assert copy_packed(listing, Wish.parse("gzip:1"), OPTIONS).files_skipped == 1
+
+
+def stopped_at_once(listing: Listing, wish: str = "gzip:1") -> int:
+    """Bytes that come of a copy that is stopped with its first."""
+    copy = PackedCopy(listing, Wish.parse(wish), OPTIONS, on_moved=lambda *_: copy.stop())
+    return copy.run().moved_bytes
+
+
+def test_what_has_come_is_kept_by_a_server_that_has_no_turn_to_pack(root: Path, server: Server, tmp_path: Path) -> None:
+    packed_bytes = stopped_at_once(listed(server, "large", tmp_path / "large"))
+    with serving(root, limits=Limits(max_packed_downloads=0)) as busy:
+        listing = listed(busy, "large", tmp_path / "large")
+        plain_bytes = stopped_at_once(listing)
+        assert (tmp_path / ".large.tradewind-part").exists()
+        again = copy_packed(listing, Wish.parse("gzip:1"), OPTIONS)
+    assert again.succeeded, again.failures
+    assert min(packed_bytes, plain_bytes) > 0
+    assert again.moved_bytes == len(DIGITS) - packed_bytes - plain_bytes
+    assert (tmp_path / "large").read_bytes() == DIGITS
+    assert leftovers(tmp_path) == []
+
+
+def test_what_came_as_it_is_goes_on_packed(root: Path, server: Server, tmp_path: Path) -> None:
+    with serving(root, limits=Limits(max_packed_downloads=0)) as busy:
+        plain_bytes = stopped_at_once(listed(busy, "large", tmp_path / "large"))
+    again = copy_packed(listed(server, "large", tmp_path / "large"), Wish.parse("gzip:1"), OPTIONS)
+    assert 0 < plain_bytes == len(DIGITS) - again.moved_bytes
+    assert again.packed_bytes < again.plain_bytes
+    assert (tmp_path / "large").read_bytes() == DIGITS
+
+
+def test_what_has_come_of_another_version_is_not_kept(root: Path, tmp_path: Path) -> None:
+    (root / "changed").write_bytes(DIGITS)
+    with serving(root, limits=Limits(max_packed_downloads=0)) as busy:
+        listing = listed(busy, "changed", tmp_path / "changed")
+        assert stopped_at_once(listing) > 0
+        (root / "changed").write_bytes(DIGITS[::-1])
+        again = copy_packed(listing, Wish.parse("gzip:1"), OPTIONS)
+    assert again.succeeded, again.failures
+    assert (tmp_path / "changed").read_bytes() == DIGITS[::-1]
 
 
 def test_a_disk_that_is_full_ends_the_whole_copy_and_leaves_nothing_open(

@@ -53,7 +53,7 @@ def test_ending_a_packed_stream_waits_for_no_block_of_it(tmp_path: Path) -> None
     source.write_bytes(PLAIN)
     steering = Steering(expected={}, line_bps=None, setting=Setting(Codec.GZIP, 1))
     with ThreadPoolExecutor(1) as pool, source.open("rb") as opened:
-        pieces = PackedFile(opened.fileno(), len(PLAIN), steering, pool=pool).pieces()
+        pieces = PackedFile(opened.fileno(), source.stat(), steering, pool=pool).pieces()
         next(pieces)
         pieces.close()
         assert pool.submit(lambda: "goes on").result() == "goes on"

@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -17,9 +18,10 @@ from tradewind.compression.steering import Packed, Steering
 from tradewind.errors import InvalidValue
 from tradewind.wire.compression import AdviceAnswer
 from tradewind_agent.compression.asking import request_for
-from tradewind_agent.compression.packing import PackedFile
+from tradewind_agent.compression.observing import observations_of
+from tradewind_agent.compression.packing import PackedFile, Work
 from tradewind_agent.compression.planning import Wish, steered
-from tradewind_agent.compression.sampling import sample_file
+from tradewind_agent.compression.sampling import Sample, sample_file
 
 PROBE = Speeds(4.0, 400e6, 1600e6)
 XZ, ZSTD, GZIP = Setting(Codec.XZ, 0), Setting(Codec.ZSTD, 3), Setting(Codec.GZIP, 1)
@@ -205,7 +207,7 @@ def packed_with(content: bytes, steered: Steering, folder: Path) -> PackedFile:
     source = folder / "source"
     source.write_bytes(content)
     with source.open("rb") as opened:
-        file = PackedFile(opened.fileno(), len(content), steered)
+        file = PackedFile(opened.fileno(), source.stat(), steered)
         assert sum(1 for _ in file.pieces()) > 1
     return file
 
@@ -233,3 +235,28 @@ def test_what_the_service_expects_is_what_steering_begins_with(tmp_path: Path) -
     steered_by = steered(Wish.parse("auto"), sample, 4e6, frozenset(Codec), advice=advice)
     assert set(steered_by.expected) == {GZIP, ZSTD}
     assert steered_by.expected[ZSTD].ratio == pytest.approx(advice.best.ratio)
+
+
+@pytest.mark.parametrize(
+    "figures", ["1e6;4e8;1e9", "1e-3;4e8;1e9", "1e14;4e8;1e9", "4;1;1e9", "4;4e8;1e15", "nan;4e8;1e9"]
+)
+def test_a_sample_that_nobody_could_be_asked_about_is_not_taken(figures: str) -> None:
+    assert Sample.read(f"x86-64/some/4;text;5.5;{figures}", 1000) is None
+
+
+@pytest.mark.parametrize("figures", ["999999;4e8;1e9", "0.0011;4e8;1e9", "4;1.1;999e12"])
+def test_a_sample_that_is_taken_can_be_asked_about(figures: str) -> None:
+    sample = Sample.read(f"x86-64/some/4;text;5.5;{figures}", 1000)
+    assert sample is not None
+    assert request_for(sample, Line(4e6), frozenset({Codec.GZIP})).probe is not None
+
+
+def test_what_a_server_tells_of_no_machine_is_no_observation() -> None:
+    sample = Sample.read("x86-64/some/9999999;text;5.5;4;4e8;1e9", 4_000_000)
+    assert sample is not None
+    work = Work()
+    work.tried(ZSTD, 4_000_000, 1_000_000, pack_s=1e-6, unpack_s=0.01)
+    assert observations_of(work, sample, uuid4(), "a", fetched=b"to be or not to be " * 10_000) == ()
+    work.tried(GZIP, 4_000_000, 1_000_000, pack_s=0.1, unpack_s=0.01)
+    (seen,) = observations_of(work, sample, uuid4(), "a", fetched=b"to be or not to be " * 10_000)
+    assert seen.codec is Codec.GZIP

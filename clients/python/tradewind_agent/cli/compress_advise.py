@@ -47,6 +47,7 @@ def compress_advise(
     """Advise a codec, a level and a mode for a file on a path, from a sample of it and from history."""
     from tradewind.compression.model import Line
     from tradewind.units import parse_seconds
+    from tradewind.wire.compression import LONGEST_SETUP_S
     from tradewind_agent.compression.asking import advice_on
     from tradewind_agent.compression.path import probed_line, probed_line_from
 
@@ -61,6 +62,9 @@ def compress_advise(
     else:
         assert rate_bps is not None
         line = Line(rate_bps, options.read("--setup", parse_seconds, setup))
+        if line.setup_s > LONGEST_SETUP_S:
+            reason = f"must be {LONGEST_SETUP_S:g} s at most, got {line.setup_s:g}"
+            raise typer.BadParameter(reason, param_hint="--setup")
     if file.stat().st_size == 0:
         raise typer.BadParameter("is empty", param_hint="FILE")
     client = surroundings.open_client_if_configured()

@@ -12,7 +12,7 @@ from tradewind.compression.content import size_bin
 from tradewind.compression.model import Speeds
 from tradewind.units import MIB
 from tradewind_agent.compression.codecs import codecs_of_both
-from tradewind_agent.compression.http import LOST, asked, connect
+from tradewind_agent.compression.http import coding_of, connect, heard, packs_by_itself
 from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING, SAMPLE_HEADER, WEB_CODINGS
 from tradewind_agent.compression.sampling import Sample, sample_file, tried_on
 from tradewind_agent.copy_listing import Listing
@@ -95,9 +95,8 @@ def _codecs_at(destination: Url, options: EngineOptions) -> frozenset[Codec]:
     """Codecs that this host shares with a receiver of packed uploads; none where it is no such."""
     try:
         with closing(connect(destination, options)) as connection:
-            answer = asked(connection, "OPTIONS", destination, {}, options)
-            answer.read()
-    except (AgentError, *LOST):
+            answer = heard(connection, "OPTIONS", destination, {}, options)
+    except AgentError:
         return frozenset()
     is_ours = answer.headers.get("Server", "").startswith("tradewind")
     return codecs_of_both(answer.headers.get(CODECS_HEADER, "")) if is_ours else frozenset()
@@ -131,14 +130,13 @@ def _look_there(files: FileClass, listing: Listing, options: EngineOptions) -> L
     codings = {"Accept-Encoding": ", ".join((PACKED_CODING, *WEB_CODINGS))}
     try:
         with closing(connect(job.source, options)) as connection:
-            answer = asked(connection, "HEAD", job.source, codings, options)
-            answer.read()
-    except (AgentError, *LOST):
+            answer = heard(connection, "HEAD", job.source, codings, options)
+        if answer.status != _OK:
+            return None
+        if coding_of(answer) in WEB_CODINGS:
+            return Looked(sample=None) if packs_by_itself(job.source, options) else None
+    except AgentError:
         return None
-    if answer.status != _OK:
-        return None
-    if answer.headers.get("Content-Encoding", "identity").strip().lower() in WEB_CODINGS:
-        return Looked(sample=None)
     told = answer.headers.get(SAMPLE_HEADER)
     sample = None if told is None else Sample.read(told, size_bytes)
     codecs = codecs_of_both(answer.headers.get(CODECS_HEADER, ""))

@@ -6,24 +6,19 @@ from dataclasses import replace
 from http.client import HTTPResponse
 
 from tradewind.compression.content import SAMPLE_BLOCK_BYTES
-from tradewind_agent.compression.codecs import CannotUnpack, available_codecs
-from tradewind_agent.compression.http import LOST, asked, connect, lost, refusal
+from tradewind_agent.compression.codecs import CannotUnpack
+from tradewind_agent.compression.download_fields import fields_of_packed, fields_of_packed_rest, fields_of_rest
+from tradewind_agent.compression.http import LOST, asked, coding_of, connect, lost, packs_by_itself, refusal
 from tradewind_agent.compression.naming import (
-    AT_ONCE_HEADER,
-    CODECS_HEADER,
-    EXPECTED_HEADER,
-    FROM_HEADER,
-    LINE_HEADER,
-    PACK_HEADER,
+    IDENTITY,
     PACKED_CODING,
     SAMPLE_HEADER,
     SIZE_HEADER,
 )
 from tradewind_agent.compression.packing import Work
-from tradewind_agent.compression.planning import told_expectations
 from tradewind_agent.compression.sampling import Sample
 from tradewind_agent.compression.unpacking import Unpacker
-from tradewind_agent.compression.web_codings import web_codings, web_unpacker
+from tradewind_agent.compression.web_codings import web_codings, web_unpacked
 from tradewind_agent.compression.wishes import PackedOutcome, Packing
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.jobs import DownloadJob, SizeTrust
@@ -38,8 +33,12 @@ READ_BYTES = 256 * 1024
 _NOTED_EVERY_BYTES = 64 * 1024 * 1024
 """What a crash costs at most: so much is synced and noted at a time."""
 
-_OK, _CHANGED = 200, 412
+_OK, _PARTIAL, _CHANGED = 200, 206, 412
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+class _StoredOtherwise(MalformedResponse):
+    """What a server's own coding holds is not the file as it is stored."""
 
 
 class PackedDownload:
@@ -58,6 +57,7 @@ class PackedDownload:
         self._wire_bytes = 0
         self._work = Work()
         self._beginning = b""
+        self._codings = web_codings()
         self._local = self._look()
 
     def _look(self) -> LocalState | None:
@@ -86,36 +86,61 @@ class PackedDownload:
         if self._local is LocalState.CURRENT:
             return PackedOutcome(skipped=True)
         try:
-            return self._run()
+            try:
+                return self._run()
+            except _StoredOtherwise:
+                self.discard()
+                self._codings = IDENTITY
+                return self._run()
         finally:
             self._leave()
 
-    def _run(self) -> PackedOutcome:
-        with closing(connect(self._url, self._options)) as connection:
-            answer = asked(connection, "GET", self._url, self._headers(), self._options)
-            if answer.status in _REDIRECTS and (place := answer.headers.get("Location")):
-                self._url = self._url.join(place)
-                raise FileFault(f"moved to {self._url}")
-            if answer.status == _CHANGED:
-                self.discard()
-                raise FileFault("it changed while it was fetched; begun anew")
-            if answer.status != _OK:
-                raise refusal(answer)
+    def _run(self, *, by_range: bool = False) -> PackedOutcome:
+        """``by_range`` : the rest of the file as it is, which a server that does not pack would send whole."""
+        with (
+            closing(connect(self._url, self._options)) as connection,
+            closing(asked(connection, "GET", self._url, self._headers(by_range=by_range), self._options)) as answer,
+        ):
+            self._check_status(answer, by_range=by_range)
             self._identity = self._told(answer)
             if self._local is LocalState.PRESENT and is_here(self._job, self._identity):
                 return PackedOutcome(skipped=True)
-            self._receive(answer)
-        size_bytes = self._identity.size_bytes
-        if size_bytes is not None and self._plain_bytes != size_bytes:
-            found = self._plain_bytes
-            self.discard()
-            raise MalformedResponse(f"{found} bytes came out of {size_bytes}")
+            rest_has_come = by_range or not self._sends_again(answer)
+            if rest_has_come:
+                self._receive(answer)
+        if not rest_has_come:
+            return self._run(by_range=True)
         self._publish()
         return PackedOutcome(work=self._work, wire_bytes=self._wire_bytes, fetched=self._beginning)
 
+    def _check_status(self, answer: HTTPResponse, *, by_range: bool) -> None:
+        if answer.status in _REDIRECTS and (place := answer.headers.get("Location")):
+            self._url = self._url.join(place)
+            raise FileFault(f"moved to {self._url}")
+        if answer.status == _CHANGED:
+            self.discard()
+            raise FileFault("it changed while it was fetched; begun anew")
+        if answer.status == _PARTIAL and by_range:
+            if not answer.headers.get("Content-Range", "").startswith(f"bytes {self._plain_bytes}-"):
+                self.discard()
+                raise MalformedResponse("another range came than was asked for")
+        elif answer.status != _OK:
+            raise refusal(answer)
+
+    def _sends_again(self, answer: HTTPResponse) -> bool:
+        """Whether all of a begun file comes as it is, of a server that has ranges: it may have no turn to pack."""
+        is_begun = self._plain_bytes > 0 and self._etag is not None
+        return is_begun and self._coding(answer) == IDENTITY and self._etag_of_rest(answer) is not None
+
+    def _etag_of_rest(self, answer: HTTPResponse) -> str | None:
+        """What names the version of a file that comes as it is, where its rest can be asked for."""
+        has_ranges = answer.headers.get("Accept-Ranges") == "bytes" or answer.status == _PARTIAL
+        is_strong = self._identity.validator == self._identity.etag
+        return self._identity.etag if has_ranges and is_strong else None
+
     def _receive(self, answer: HTTPResponse) -> None:
         try:
-            for plain in self._plain(answer):
+            for plain in self._of_its_size(self._plain(answer)):
                 self._part.write(self._plain_bytes, plain)
                 self._plain_bytes += len(plain)
                 self._moved(len(plain))
@@ -126,7 +151,26 @@ class PackedDownload:
             raise self._broken(lost(error)) from error
         except CannotUnpack as damage:
             self.discard()  # there is no telling which bytes are wrong
-            raise MalformedResponse(str(damage)) from damage
+            raise self._misled(answer)(str(damage)) from damage
+
+    def _of_its_size(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """The pieces, which end where the file does: what goes on is not written."""
+        size_bytes = self._identity.size_bytes
+        for plain in pieces:
+            if size_bytes is not None and self._plain_bytes + len(plain) > size_bytes:
+                raise CannotUnpack(f"more came out than {size_bytes} bytes")
+            yield plain
+        if size_bytes not in (None, self._plain_bytes):
+            raise CannotUnpack(f"{self._plain_bytes} bytes came out of {size_bytes}")
+
+    def _misled(self, answer: HTTPResponse) -> type[MalformedResponse]:
+        """What to raise of an answer that is not the file."""
+        return MalformedResponse if self._coding(answer) in (PACKED_CODING, IDENTITY) else _StoredOtherwise
+
+    def _coding(self, answer: HTTPResponse) -> str:
+        """What is to be undone: no other coding than ours of a file that is stored in it."""
+        coding = coding_of(answer)
+        return IDENTITY if self._codings == IDENTITY and coding != PACKED_CODING else coding
 
     def _received(self) -> RangeSet:
         return RangeSet([(0, self._plain_bytes - 1)])
@@ -142,33 +186,24 @@ class PackedDownload:
         """Forget what has come."""
         self._part.discard()
         self._plain_bytes, self._noted_bytes, self._etag = 0, 0, None
+        self._work = Work()
 
     def _broken(self, fault: FileFault) -> FileFault:
-        """Only a stream of ours can be gone on with behind its last whole block."""
+        """Only what is of a version that can be named can be gone on with."""
         if self._etag is None:
             self.discard()
         return fault
 
-    def _headers(self) -> dict[str, str]:
-        wish = self._packing.wish
-        headers = {
-            "Accept": "*/*",
-            "Accept-Encoding": f"{PACKED_CODING}, {web_codings()}",
-            PACK_HEADER: str(wish),
-            CODECS_HEADER: ",".join(sorted(available_codecs())),
-        }
+    def _headers(self, *, by_range: bool) -> dict[str, str]:
+        headers = {"Accept": "*/*"}
         if self._options.checksum:
             headers["Want-Repr-Digest"] = "sha-256=10"
-        packing = self._packing
-        if packing.advised is not None and packing.advised.answer is not None:
-            headers[EXPECTED_HEADER] = told_expectations(packing.advised.answer)
-        if packing.at_once > 1:
-            headers[AT_ONCE_HEADER] = str(packing.at_once)
-        if packing.line_bps is not None:
-            headers[LINE_HEADER] = f"{packing.line_bps:.0f}"
-        if self._plain_bytes and self._etag is not None:
-            headers |= {FROM_HEADER: str(self._plain_bytes), "If-Match": self._etag}
-        return headers
+        if self._etag is None or not self._plain_bytes:
+            return headers | fields_of_packed(self._packing, self._codings)
+        if by_range:
+            return headers | fields_of_rest(self._plain_bytes, self._etag)
+        packed = fields_of_packed(self._packing, self._codings)
+        return headers | packed | fields_of_packed_rest(self._plain_bytes, self._etag)
 
     def _told(self, answer: HTTPResponse) -> Identity:
         """Which version of the file comes, and how many plain bytes are to come out where that is known for sure.
@@ -180,8 +215,8 @@ class PackedDownload:
         told, size_bytes = answer.headers.get(SIZE_HEADER, ""), None
         if told.isdecimal():
             size_bytes = int(told)
-        elif answer.headers.get("Content-Encoding") is None and answer.length is not None:
-            size_bytes = answer.length
+        elif self._coding(answer) == IDENTITY and answer.length is not None:
+            size_bytes = answer.length + (self._plain_bytes if answer.status == _PARTIAL else 0)
         if self._job.size_trust is SizeTrust.BINDING and size_bytes not in (None, self._job.size_bytes):
             reason = f"the server has {size_bytes} bytes, the manifest says {self._job.size_bytes}"
             raise FileFault(reason, retryable=False)
@@ -192,8 +227,8 @@ class PackedDownload:
         return Identity(size_bytes, answer.headers.get("ETag"), answer.headers.get("Last-Modified"))
 
     def _plain(self, answer: HTTPResponse) -> Iterator[bytes]:
-        coding = answer.headers.get("Content-Encoding", "identity").strip().lower()
-        if coding != "identity":
+        coding = self._coding(answer)
+        if coding != IDENTITY:
             self._digest = self._job.sha256  # the answer's own sum is one of what is packed
         if coding == PACKED_CODING:
             if not self._plain_bytes:
@@ -202,8 +237,14 @@ class PackedDownload:
             if (size_bytes := self._identity.size_bytes) is not None:
                 self._packing.sample = self._sampled(answer.headers.get(SAMPLE_HEADER), size_bytes)
             return self._of_blocks(answer)
-        self.discard()
-        return self._counted(self._read(answer) if coding == "identity" else self._of_web_coding(answer, coding))
+        if answer.status != _PARTIAL:
+            self.discard()
+        if coding == IDENTITY:
+            self._etag = self._etag_of_rest(answer)
+            return self._counted(self._read(answer))
+        if not packs_by_itself(self._url, self._options):
+            raise _StoredOtherwise(f"it is stored as {coding}")
+        return self._counted(web_unpacked(self._read(answer), coding))
 
     def _sampled(self, told: str | None, size_bytes: int) -> Sample | None:
         """The server's sample of the file, or that of another of its sort."""
@@ -237,20 +278,6 @@ class PackedDownload:
                 self._work.sent(block.setting, len(plain))
                 yield plain
         unpacker.end()
-
-    def _of_web_coding(self, answer: HTTPResponse, coding: str) -> Iterator[bytes]:
-        unpack, ended = web_unpacker(coding)
-        for data in self._read(answer):
-            if ended():
-                raise CannotUnpack(f"the {coding} of the server goes on behind its end")
-            try:
-                plain = unpack(data)
-            except Exception as error:  # each library has errors of its own
-                raise CannotUnpack(f"the {coding} of the server is damaged: {error}") from error
-            if plain:
-                yield plain
-        if not ended():
-            raise CannotUnpack(f"the {coding} of the server was cut")
 
     def _publish(self) -> None:
         """As the engine does: its sum compared where there is one to compare with, and its name durable.

@@ -1,8 +1,11 @@
 """One blocking request at a time, as packing threads make them: TLS, proxies and logins as the engine has them."""
 
+from contextlib import closing
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from socket import IPPROTO_TCP, TCP_NODELAY
 
+from tradewind_agent.compression.naming import IDENTITY
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import ConnectionFault, FileFault, RefusedByServer
@@ -72,6 +75,39 @@ def asked(
         raise lost(error) from error
 
 
+def heard(
+    connection: HTTPConnection, method: str, url: Url, headers: dict[str, str], options: EngineOptions
+) -> HTTPResponse:
+    """The same, its body read and forgotten, so that more may be asked.
+
+    Raises
+    ------
+    ConnectionFault
+    """
+    answer = asked(connection, method, url, headers, options)
+    try:
+        answer.read()
+    except LOST as error:
+        raise lost(error) from error
+    return answer
+
+
+def packs_by_itself(url: Url, options: EngineOptions) -> bool:
+    """Whether a server that has told of a coding packs on the way; if not, what it has is packed, and to stay so.
+
+    Raises
+    ------
+    ConnectionFault
+    """
+    with closing(connect(url, options)) as connection:
+        answer = heard(connection, "HEAD", url, {"Accept-Encoding": IDENTITY}, options)
+    return answer.status == HTTPStatus.OK and coding_of(answer) == IDENTITY
+
+
+def coding_of(answer: HTTPResponse) -> str:
+    return answer.headers.get("Content-Encoding", IDENTITY).strip().lower()
+
+
 def lost(error: BaseException) -> ConnectionFault:
     told = in_words(error) if isinstance(error, OSError) else str(error) or type(error).__name__
     return ConnectionFault(f"the connection broke: {told}")
@@ -81,7 +117,10 @@ def refusal(answer: HTTPResponse) -> FileFault:
     """Why a server has refused, in its own words where it has any."""
     import json  # noqa: PLC0415 -- hardly ever needed
 
-    text = answer.read(_MOST_REASON_BYTES)
+    try:
+        text = answer.read(_MOST_REASON_BYTES)
+    except LOST:
+        text = b""  # its status tells enough
     try:
         detail = f": {json.loads(text)['detail']}"
     except (ValueError, LookupError, TypeError):

@@ -3,6 +3,9 @@
 PACKED_CODING = "tradewind-blocks"
 """A content coding: the file as blocks, see `tradewind_agent.compression.frames`."""
 
+IDENTITY = "identity"
+"""No coding."""
+
 WEB_CODINGS = ("zstd", "br", "gzip")
 """Codings that any web server may pack in."""
 

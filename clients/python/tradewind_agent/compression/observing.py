@@ -48,7 +48,8 @@ def _observed(work: Work, sample: Sample, transfer_id: UUID, name: str, fetched:
             effort.compress_bps * case_of(sample).cores_for(setting),
             effort.decompress_bps if fetched else measured(sample.blocks[:1], setting).decompress_bps,
         )
-        yield _told(uuid5(transfer_id, f"{name} {setting}"), sample, setting, speeds)
+        if speeds.is_possible:  # of a download the server tells how long it has packed, and on how many cores
+            yield _told(uuid5(transfer_id, f"{name} {setting}"), sample, setting, speeds)
 
 
 def _told(identity: UUID, sample: Sample, setting: Setting, speeds: Speeds) -> "WireObservation":

@@ -98,7 +98,7 @@ class PackedFile:
     Parameters
     ----------
     steering : decides on each block where ``adapt``; else its setting is that of all blocks.
-    file_bytes : as it was listed: a file that has another size in the end has changed.
+    status : of the file as the other end is told of it: one that has another size or time in the end has changed.
     pool : of threads that pack, shared with other files; by default one of its own.
     at_once : files that share path and cores; the rate of the path that steering is told is that of all together.
 
@@ -110,7 +110,7 @@ class PackedFile:
     def __init__(
         self,
         descriptor: int,
-        file_bytes: int,
+        status: os.stat_result,
         steering: Steering,
         *,
         first: int = 0,
@@ -119,7 +119,7 @@ class PackedFile:
         at_once: int = 1,
         clock_s: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._descriptor, self._file_bytes, self._first = descriptor, file_bytes, first
+        self._descriptor, self._status, self._first = descriptor, status, first
         self.steering, self._adapt = steering, adapt
         self._pool, self._files_at_once = pool, at_once
         self._workers = usable_cores()
@@ -140,7 +140,6 @@ class PackedFile:
 
     def _pieces(self) -> Generator[bytes]:
         digest = sha256()
-        begun = os.fstat(self._descriptor)
         with self._threads() as pool:
             ahead: deque[Future[_Made]] = deque()
             try:
@@ -153,7 +152,7 @@ class PackedFile:
             finally:
                 for each in ahead:
                     each.cancel()
-        ended = os.fstat(self._descriptor)
+        begun, ended = self._status, os.fstat(self._descriptor)
         if (begun.st_size, begun.st_mtime_ns) != (ended.st_size, ended.st_mtime_ns):
             raise FileFault("it changed while it was packed; copy it again when it is at rest", retryable=False)
         yield encode_end(digest.digest())
@@ -164,10 +163,11 @@ class PackedFile:
         return ThreadPoolExecutor(self._workers, thread_name_prefix="tradewind-pack")
 
     def _read(self, told: Callable[[bytes], None]) -> Iterator[bytes]:
-        at_once = block_bytes(self._file_bytes)
-        for offset in range(self._first, self._file_bytes, at_once):
-            plain = os.pread(self._descriptor, min(at_once, self._file_bytes - offset), offset)
-            if len(plain) < min(at_once, self._file_bytes - offset):
+        file_bytes = self._status.st_size
+        at_once = block_bytes(file_bytes)
+        for offset in range(self._first, file_bytes, at_once):
+            plain = os.pread(self._descriptor, min(at_once, file_bytes - offset), offset)
+            if len(plain) < min(at_once, file_bytes - offset):
                 raise FileFault("it became shorter while it was packed", retryable=False)
             told(plain)
             yield plain

@@ -33,8 +33,6 @@ TRIED = (Setting(Codec.ZSTD, 3), Setting(Codec.LZ4, 1), Setting(Codec.XZ, 1))
 """Beside the probe: a codec for each of middling, fast and slow paths, all of which pack on every core."""
 
 _CPU_CLASS = re.compile(r"[a-z0-9][a-z0-9_.\-/]{0,99}")
-_MOST = 1e15
-"""Bit/s: what tells more is no machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +63,7 @@ class Sample:
             content, probe = Content(Kind(kind), entropy), Speeds(ratio, compress_bps, decompress_bps)
         except ValueError:
             return None
-        sound = _CPU_CLASS.fullmatch(machine) and all(0 < each < _MOST for each in probe) and 0 <= entropy <= 8
+        sound = _CPU_CLASS.fullmatch(machine) and probe.is_possible and 0 <= entropy <= 8
         return cls(file_bytes=file_bytes, content=content, probe=probe, cpu_class=machine) if sound else None
 
 

@@ -1,14 +1,14 @@
 """Upload of one file as a packed stream, whole: its end proves all of it, and so no part of another try is kept."""
 
 import os
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from hashlib import sha256
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse
 
 from tradewind.compression.codecs import Codec
 from tradewind_agent.compression.codecs import codecs_of_both
-from tradewind_agent.compression.http import LOST, asked, begin, connect, lost, refusal
+from tradewind_agent.compression.http import LOST, asked, begin, connect, heard, lost, refusal
 from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.wishes import PackedOutcome, Packing
@@ -30,10 +30,16 @@ def upload_packed(
     FileFault : it cannot be sent; nothing shows half-way.
     CodecMissing
     """
+    with _reading(job):
+        source = job.source.open("rb")
+    with source:
+        return _sent(job, source.fileno(), packing, options, moved)
+
+
+@contextmanager
+def _reading(job: UploadJob) -> Iterator[None]:
     try:
-        with job.source.open("rb") as source:
-            _check_unchanged(job, source.fileno(), "it has changed since it was listed")
-            return _sent(job, source.fileno(), packing, options, moved)
+        yield
     except OSError as error:
         raise FileFault(f"cannot read {job.source}: {in_words(error)}", retryable=False) from error
 
@@ -41,10 +47,12 @@ def upload_packed(
 def _sent(
     job: UploadJob, descriptor: int, packing: Packing, options: EngineOptions, moved: Callable[[int], None]
 ) -> PackedOutcome:
+    status = os.fstat(descriptor)
+    if (status.st_size, status.st_mtime_ns) != (job.size_bytes, job.modified_at_ns):
+        raise FileFault("it has changed since it was listed", retryable=False)
     with closing(connect(job.destination, options)) as connection:
         headers = {"Tradewind-Upload": upload_id(job)}
-        answer = asked(connection, "HEAD", job.destination, headers, options)
-        answer.read()
+        answer = heard(connection, "HEAD", job.destination, headers, options)
         if answer.headers.get("Tradewind-Complete") == "true":
             return PackedOutcome(skipped=True)
         is_ours = answer.headers.get("Server", "").startswith("tradewind")
@@ -53,10 +61,11 @@ def _sent(
         if not job.size_bytes:
             return _sent_empty(job, connection, options)
         codecs = packing.codecs() or _codecs_of(job, options, connection)
-        steering = packing.steering(descriptor, codecs)
+        with _reading(job):
+            steering = packing.steering(descriptor, codecs)
         packed = PackedFile(
             descriptor,
-            job.size_bytes,
+            status,
             steering,
             adapt=packing.wish.adapts,
             pool=packing.pool,
@@ -76,8 +85,6 @@ def _sent(
                 connection.send(b"%x\r\n%b\r\n" % (len(piece), piece))
                 moved(packed.work.plain_bytes - told_bytes)
                 told_bytes = packed.work.plain_bytes
-            if packed.failure is None:
-                _check_unchanged(job, descriptor, "it has changed while it was packed")
             connection.send(b"0\r\n\r\n")
             moved(packed.work.plain_bytes - told_bytes)
         except LOST as error:
@@ -88,31 +95,26 @@ def _sent(
             answer = connection.getresponse()
         except LOST as error:
             raise lost(broken or error) from error
-        if answer.status not in _STORED:
-            raise refusal(answer)
-        answer.read()
+        _check_stored(answer)
         return PackedOutcome(work=packed.work)
-
-
-def _check_unchanged(job: UploadJob, descriptor: int, otherwise: str) -> None:
-    found = os.fstat(descriptor)
-    if (found.st_size, found.st_mtime_ns) != (job.size_bytes, job.modified_at_ns):
-        raise FileFault(otherwise, retryable=False)
 
 
 def _sent_empty(job: UploadJob, connection: HTTPConnection, options: EngineOptions) -> PackedOutcome:
     """A file of no bytes, of which there is nothing to pack."""
-    answer = asked(connection, "PUT", job.destination, {"Content-Length": "0"}, options)
-    if answer.status not in _STORED:
-        raise refusal(answer)
-    answer.read()
+    _check_stored(asked(connection, "PUT", job.destination, {"Content-Length": "0"}, options))
     return PackedOutcome()
+
+
+def _check_stored(answer: HTTPResponse) -> None:
+    """See that the file is there: the status says so, whatever becomes of the rest of the answer."""
+    with answer:
+        if answer.status not in _STORED:
+            raise refusal(answer)
 
 
 def _codecs_of(job: UploadJob, options: EngineOptions, connection: HTTPConnection) -> frozenset[Codec]:
     """Those that both ends have."""
-    answer = asked(connection, "OPTIONS", job.destination, {}, options)
-    answer.read()
+    answer = heard(connection, "OPTIONS", job.destination, {}, options)
     return codecs_of_both(answer.headers.get(CODECS_HEADER, ""))
 
 

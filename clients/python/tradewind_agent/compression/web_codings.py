@@ -1,12 +1,21 @@
-"""Codings that any web server may send a file in, undone as it comes."""
+"""Codings that any web server may send a file in, undone as it comes, a little at a time."""
 
 import zlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
 
+from tradewind.units import KIB, MIB
 from tradewind_agent.compression.codecs import CannotUnpack
 from tradewind_agent.compression.naming import WEB_CODINGS
 from tradewind_agent.errors import MalformedResponse
+
+STEP_BYTES = 256 * KIB
+"""Plain bytes at a time, as little as they were packed to; brotli may make twice as many."""
+
+_MOST_WINDOW_BYTES = 8 * MIB
+"""That a decoder of zstd has to have for the web (RFC 9659)."""
+
+_HEAD_BYTES, _BLOCK_HEAD_BYTES, _RUN_LENGTH_BLOCK = 18, 3, 1
+"""Of a frame of zstd at most, of each block, and the type of one that is a byte repeated (RFC 8878, 3.1.1)."""
 
 
 def web_codings() -> str:
@@ -16,36 +25,107 @@ def web_codings() -> str:
     return ", ".join(each for each in WEB_CODINGS if each != "br" or find_spec("brotli") is not None)
 
 
-def _all_of(unpacker: Any) -> Callable[[bytes], bytes]:
-    """Undoes pieces of one stream; a second one behind it would be left out, and is refused."""
-
-    def unpack(data: bytes) -> bytes:
-        plain: bytes = unpacker.decompress(data)
-        if unpacker.unused_data:
-            raise CannotUnpack("it holds more than one stream")
-        return plain
-
-    return unpack
-
-
-def web_unpacker(coding: str) -> tuple[Callable[[bytes], bytes], Callable[[], bool]]:
-    """Undoes a stream; and whether it has ended as it should.
+def web_unpacked(packed: Iterator[bytes], coding: str) -> Iterator[bytes]:
+    """The plain bytes of a stream that comes in pieces.
 
     Raises
     ------
     MalformedResponse : a coding that was not asked for.
+    CannotUnpack : it is damaged, cut, or goes on behind its end as a second stream would.
     """
-    if coding in ("gzip", "x-gzip"):
-        gzip = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        return _all_of(gzip), lambda: gzip.eof
-    if coding == "zstd":
-        import zstandard  # noqa: PLC0415
+    unpack = _UNPACKERS.get(coding)
+    if unpack is None:
+        raise MalformedResponse(f"the answer is packed as {coding}, which was not asked for")
+    return unpack(packed)
 
-        zstd = zstandard.ZstdDecompressor().decompressobj()
-        return _all_of(zstd), lambda: zstd.eof
-    if coding == "br":
-        import brotli  # noqa: PLC0415
 
-        packed = brotli.Decompressor()
-        return packed.process, packed.is_finished
-    raise MalformedResponse(f"the answer is packed as {coding}, which was not asked for")
+def _gunzip(packed: Iterator[bytes]) -> Iterator[bytes]:
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        for data in packed:
+            _check_goes_on("gzip", ended=unpacker.eof)
+            rest = data
+            while plain := unpacker.decompress(rest, STEP_BYTES):
+                yield plain
+                rest = unpacker.unconsumed_tail
+            _check_goes_on("gzip", ended=bool(unpacker.unused_data))
+    except zlib.error as error:
+        raise _damaged("gzip", error) from error
+    _check_ended("gzip", ended=unpacker.eof)
+
+
+def _unzstd(packed: Iterator[bytes]) -> Iterator[bytes]:
+    import zstandard  # noqa: PLC0415
+
+    unpacker = zstandard.ZstdDecompressor(max_window_size=_MOST_WINDOW_BYTES).decompressobj()
+    try:
+        for block in _zstd_blocks(packed):
+            _check_goes_on("zstd", ended=unpacker.eof)
+            if plain := unpacker.decompress(block):
+                yield plain
+            _check_goes_on("zstd", ended=bool(unpacker.unused_data))
+    except zstandard.ZstdError as error:
+        raise _damaged("zstd", error) from error
+    _check_ended("zstd", ended=unpacker.eof)
+
+
+def _zstd_blocks(packed: Iterator[bytes]) -> Iterator[bytes]:
+    """A stream of zstd block by block: its library unpacks all that it is given, and a block has 128 KiB at most."""
+    import zstandard  # noqa: PLC0415
+
+    held, is_begun = bytearray(), False
+    for data in packed:
+        held += data
+        if not is_begun and len(held) >= _HEAD_BYTES:
+            head_bytes = zstandard.frame_header_size(bytes(held[:_HEAD_BYTES]))
+            yield bytes(held[:head_bytes])
+            del held[:head_bytes]
+            is_begun = True
+        while is_begun and len(held) >= _BLOCK_HEAD_BYTES:
+            head = int.from_bytes(held[:_BLOCK_HEAD_BYTES], "little")
+            content_bytes = 1 if head >> 1 & 3 == _RUN_LENGTH_BLOCK else head >> 3
+            block_bytes = _BLOCK_HEAD_BYTES + content_bytes
+            if len(held) < block_bytes:
+                break
+            yield bytes(held[:block_bytes])
+            del held[:block_bytes]
+    if held:  # its check sum, or what is less than a block
+        yield bytes(held)
+
+
+def _unbrotli(packed: Iterator[bytes]) -> Iterator[bytes]:
+    import brotli  # noqa: PLC0415
+
+    unpacker = brotli.Decompressor()
+    try:
+        for data in packed:
+            _check_goes_on("br", ended=unpacker.is_finished())
+            rest = data
+            while not unpacker.is_finished() and (plain := unpacker.process(rest, output_buffer_limit=STEP_BYTES)):
+                yield plain
+                rest = b""
+    except brotli.error as error:
+        raise _damaged("br", error) from error
+    _check_ended("br", ended=unpacker.is_finished())
+
+
+_UNPACKERS: dict[str, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
+    "gzip": _gunzip,
+    "x-gzip": _gunzip,
+    "zstd": _unzstd,
+    "br": _unbrotli,
+}
+
+
+def _check_goes_on(coding: str, *, ended: bool) -> None:
+    if ended:
+        raise CannotUnpack(f"the {coding} of the server goes on behind its end")
+
+
+def _check_ended(coding: str, *, ended: bool) -> None:
+    if not ended:
+        raise CannotUnpack(f"the {coding} of the server was cut")
+
+
+def _damaged(coding: str, error: Exception) -> CannotUnpack:
+    return CannotUnpack(f"the {coding} of the server is damaged: {error}")

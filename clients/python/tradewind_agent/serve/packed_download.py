@@ -79,7 +79,7 @@ def _answer(
     sample = None if asked.expected else sample_descriptor(descriptor)
     if sample is not None:
         fields.append((SAMPLE_HEADER, sample.told()))
-    packed = _packed(asked, sample, descriptor, status.st_size, turns)
+    packed = _packed(asked, sample, descriptor, status, turns)
     span = PackedSpan(descriptor, packed.pieces(), turns.give_back)
     return Response(HTTPStatus.OK, [*fields, ("Vary", "Accept-Encoding")], span)
 
@@ -108,7 +108,7 @@ def _read(request: Request) -> _Asked:
 
 
 def _packed(
-    asked: _Asked, sample: "Sample | None", descriptor: int, file_bytes: int, turns: PackingTurns
+    asked: _Asked, sample: "Sample | None", descriptor: int, status: os.stat_result, turns: PackingTurns
 ) -> "PackedFile":
     from tradewind.errors import InvalidValue  # noqa: PLC0415
     from tradewind_agent.compression.codecs import CodecMissing, codecs_of_both  # noqa: PLC0415
@@ -127,7 +127,7 @@ def _packed(
         raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, str(missing)) from missing
     return PackedFile(
         descriptor,
-        file_bytes,
+        status,
         plan,
         first=asked.first,
         adapt=wish.adapts,

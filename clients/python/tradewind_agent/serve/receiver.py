@@ -11,7 +11,7 @@ from tradewind_agent.serve.body import BodyCutOff, RequestBody
 from tradewind_agent.serve.folder import ServedFolder, is_folder, path_of, refusal_of
 from tradewind_agent.serve.messages import Refused, Request, Response, json_response
 from tradewind_agent.serve.options import Limits
-from tradewind_agent.serve.packed_upload import unpacked
+from tradewind_agent.serve.packed_upload import PackedBody, unpacked
 from tradewind_agent.serve.quota import Space, check_free_space
 from tradewind_agent.serve.ranges import declared_part
 from tradewind_agent.serve.unfinished import UnfinishedFile
@@ -37,12 +37,14 @@ class Receiver:
         Raises
         ------
         Refused : 400, 403, 409, 412, 413, 415, 422, 507.
-        BodyCutOff : the client went away; what arrived of a part is kept.
+        BodyCutOff : the client went away; what arrived of a part that is not packed is kept.
         """
         request = unpacked(request)
         _check_size(request.body.declared_bytes, self._limits.max_body_bytes)
         if request.headers.get("content-range") is None:
             return await self._take_whole(request, segments)
+        if isinstance(request.body, PackedBody):
+            return await self._take_packed(request, segments)
         return await self._take_part(request, segments)
 
     async def answer_status(self, request: Request, segments: Sequence[str]) -> Response:
@@ -78,31 +80,62 @@ class Receiver:
                 raise refusal_of(error) from error
 
     async def _take_whole(self, request: Request, segments: Sequence[str]) -> Response:
-        body, sha256 = request.body, _declared_sha256(request)
-        _check_size(body.declared_bytes, self._limits.max_file_bytes)
+        declared_bytes = request.body.declared_bytes
+        _check_size(declared_bytes, self._limits.max_file_bytes)
         async with self._target(segments, create=True) as (folder, name):
             _check_replacement(request, folder, name)
-            check_free_space(folder, body.declared_bytes or 0)
-            reserved_bytes = body.declared_bytes or 0
-            self._space.reserve(reserved_bytes)
-            whole, done = WholeFile(folder, name), False
-            try:
-                async for blocks in _gathered(body, self._limits.max_body_bytes):
-                    await whole.append(blocks, hashing=sha256 is not None)
-                    _check_size(whole.size_bytes, self._limits.max_file_bytes)
-                    if whole.size_bytes > reserved_bytes:  # chunked: its length shows only now
-                        self._space.reserve(whole.size_bytes - reserved_bytes)
-                        reserved_bytes = whole.size_bytes
-                replaced = file_status(folder, name)
-                await whole.finish(sha256)
-                done = True
-                self._space.release(0 if replaced is None else replaced[1])
-            finally:
-                whole.discard()
-                if not done:
-                    self._space.release(reserved_bytes)
-            received = [[0, whole.size_bytes - 1]] if whole.size_bytes else []
-            return _created(folder, name, segments, received)
+            size_bytes = await self._write_whole(request, folder, name, declared_bytes)
+            return _created(folder, name, segments, [[0, size_bytes - 1]] if size_bytes else [])
+
+    async def _take_packed(self, request: Request, segments: Sequence[str]) -> Response:
+        """An upload that comes packed. Only the end of its stream proves it, so nothing is kept of one without."""
+        upload_id = _upload_id(request)
+        first, last, total_bytes = declared_part(request.headers["content-range"])
+        _check_size(total_bytes, self._limits.max_file_bytes)
+        if last - first + 1 != total_bytes:
+            raise Refused(
+                HTTPStatus.BAD_REQUEST, "what comes packed is a whole file: Content-Range must name all of it"
+            )
+        async with self._target(segments, create=True) as (folder, name):
+            _check_replacement(request, folder, name)
+            if self._uploads.finished(folder, name, upload_id) is not None:
+                await request.body.discard()
+            else:
+                await self._write_whole(request, folder, name, total_bytes)
+                self._uploads.remember(folder, name, upload_id, total_bytes)
+            return _created(folder, name, segments, [[0, total_bytes - 1]])
+
+    async def _write_whole(self, request: Request, folder: int, name: str, total_bytes: int | None) -> int:
+        """Take a body as the file ``name``, of ``total_bytes`` where that is known; or leave nothing of it.
+
+        Returns
+        -------
+        Its size.
+        """
+        sha256, reserved_bytes = _declared_sha256(request), total_bytes or 0
+        check_free_space(folder, reserved_bytes)
+        self._space.reserve(reserved_bytes)
+        whole, done = WholeFile(folder, name), False
+        try:
+            async for blocks in _gathered(
+                request.body, self._limits.max_body_bytes if total_bytes is None else total_bytes
+            ):
+                await whole.append(blocks, hashing=sha256 is not None)
+                _check_size(whole.size_bytes, self._limits.max_file_bytes)
+                if whole.size_bytes > reserved_bytes:  # chunked: its length shows only now
+                    self._space.reserve(whole.size_bytes - reserved_bytes)
+                    reserved_bytes = whole.size_bytes
+            if total_bytes not in (None, whole.size_bytes):
+                raise Refused(HTTPStatus.BAD_REQUEST, f"the body has {whole.size_bytes} of {total_bytes} bytes")
+            replaced = file_status(folder, name)
+            await whole.finish(sha256)
+            done = True
+            self._space.release(0 if replaced is None else replaced[1])
+        finally:
+            whole.discard()
+            if not done:
+                self._space.release(reserved_bytes)
+        return whole.size_bytes
 
     async def _take_part(self, request: Request, segments: Sequence[str]) -> Response:
         upload_id, sha256 = _upload_id(request), _declared_sha256(request)

@@ -92,17 +92,23 @@ class Uploads:
         return known
 
     async def finish(self, folder: int, upload: UnfinishedFile, upload_id: str) -> None:
-        """See ``UnfinishedFile.finish``; remembers it for duplicates that come late."""
+        """See ``UnfinishedFile.finish``; it is remembered for duplicates that come late."""
         replaced = file_status(folder, upload.name)
         if not await upload.finish():
             return
         status = file_status(folder, upload.name)
-        if status is not None:
-            if replaced is not None and replaced != status:
-                self._space.release(replaced[1])
-            self._finished[_key(folder, upload.name, upload_id)] = Finished(upload.total_bytes, status)
-            while len(self._finished) > MAX_REMEMBERED:
-                self._finished.popitem(last=False)
+        if status is not None and replaced is not None and replaced != status:
+            self._space.release(replaced[1])
+        self.remember(folder, upload.name, upload_id, upload.total_bytes)
+
+    def remember(self, folder: int, name: str, upload_id: str, total_bytes: int) -> None:
+        """Note that an upload was finished just now."""
+        status = file_status(folder, name)
+        if status is None:
+            return
+        self._finished[_key(folder, name, upload_id)] = Finished(total_bytes, status)
+        while len(self._finished) > MAX_REMEMBERED:
+            self._finished.popitem(last=False)
 
     def sweep(self, folder: int) -> None:
         """Remove what abandoned uploads left in a folder; looks into each folder once."""
