@@ -146,7 +146,7 @@ def fairness(fact: Fact, _facts: Facts) -> Finding:
     wanted = {
         (queue, lost): Signal.LOSS if lost > 1 else Signal.DELAY if queue > 1 else Signal.QUIET for queue, lost in cells
     }
-    floor = StreamLimit().cut(Signal.LOSS, 1, delay_s=0.0, loss=0.1, elapsed_s=0.0)
+    floor = StreamLimit().cut(Signal.LOSS, 1, delay_s=0.0, loss=0.1, throughput_bps=0.0, elapsed_s=0.0)
     return compared(
         computed("dead band around the expected delay", fact.values["h_default"], DEAD_BAND),
         computed("streams that are left of one", fact.values["min"], floor.streams or 0),
