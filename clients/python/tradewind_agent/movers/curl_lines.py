@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from tradewind_agent.movers.addresses import address_of
 from tradewind_agent.movers.command_line import Grammar, Parsed, parse, without
 from tradewind_agent.movers.url_globs import MOST_ADDRESSES, expanded
 
@@ -89,8 +89,7 @@ def _refused_by_options(given: Parsed) -> str:
 
 def _last_part(address: str) -> str:
     """What ``--remote-name`` makes of an address."""
-    path = urlsplit(address if "://" in address else f"http://{address}").path
-    return path.rpartition("/")[2]
+    return address_of(address if "://" in address else f"http://{address}").path.rpartition("/")[2]
 
 
 _ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\t": r"\t", "\n": r"\n", "\r": r"\r", "\v": r"\v"})
