@@ -9,7 +9,7 @@ from uuid import UUID
 from services.application.ingest_logs import IngestUnitOfWork, LogBatch, store_batch
 from services.application.log_lines import BodyLimits, Encoding, UploadedBody
 from services.application.ports import Clock
-from services.application.transfer_journal import TransferEnd, TransferJournal, TransferNews, Workload
+from services.application.transfer_journal import TransferBeats, TransferEnd, TransferJournal, TransferNews, Workload
 from tradewind.agreement import kept
 from tradewind.dataset import ChunkKind
 from tradewind.energy import EnergyReading
@@ -93,10 +93,15 @@ def _hold_to_its_key(transfer_id: UUID, uow: CompletionUnitOfWork, begun_by: UUI
 def _journalled(news: TransferNews, uow: CompletionUnitOfWork) -> int:
     """How many heartbeats were new."""
     uow.journal.note([news])
-    if not news.beats:
+    return _added(news, uow)
+
+
+def _added(noted: TransferBeats, uow: CompletionUnitOfWork) -> int:
+    """How many heartbeats of a noted transfer were new."""
+    if not noted.beats:
         return 0
-    new_heartbeats = uow.journal.add([news])
-    uow.journal.advance([news.transfer_id])
+    new_heartbeats = uow.journal.add([noted])
+    uow.journal.advance([noted.transfer_id])
     return new_heartbeats
 
 
@@ -133,6 +138,8 @@ def _unlogged(
             )
             new_heartbeats = _journalled(news, uow)
         ended_at = uow.journal.end_unlogged(transfer_id, completion.status, at=now)
+        if asked is None and ended_at is not None:
+            new_heartbeats = _added(TransferBeats(transfer_id=transfer_id, beats=beats), uow)
         uow.commit()
     told = CompletionReceipt(accepted=0, rejected=0, heartbeats=new_heartbeats, ended_at=ended_at or now)
     return Completed(told, completion.status, ended_at == now)

@@ -55,20 +55,26 @@ class Begun(Open):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TransferNews:
+class TransferBeats:
+    """Heartbeats of one transfer. ``beats`` : one a sequence number."""
+
+    transfer_id: UUID
+    beats: Mapping[int, SpooledHeartbeat]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferNews(TransferBeats):
     """New of one transfer.
 
     ``started_at`` : kept where nothing was known of it before. ``heard_at`` : of its last heartbeat by the service's
     clock, ``silent_at`` : when it counts as silent unless another one comes; both ``None`` where the heartbeats come
-    late. ``beats`` : one a sequence number. ``begun`` : of its begin, kept where nothing was known of it before.
+    late. ``begun`` : of its begin, kept where nothing was known of it before.
     """
 
-    transfer_id: UUID
     workload: Workload
     started_at: datetime
     heard_at: datetime | None
     silent_at: datetime | None
-    beats: Mapping[int, SpooledHeartbeat]
     begun: Begun | None = None
 
 
@@ -126,7 +132,7 @@ class TransferJournal(Protocol):
     def note(self, news: Collection[TransferNews]) -> None:
         """Make transfers known, or bring them up to date; held until the end of the transaction."""
 
-    def add(self, news: Collection[TransferNews]) -> int:
+    def add(self, news: Collection[TransferBeats]) -> int:
         """Store samples of noted transfers, the later one where a sequence is there already; how many were new."""
 
     def advance(self, transfer_ids: Collection[UUID]) -> Mapping[UUID, int]:

@@ -100,6 +100,20 @@ def test_what_is_stored_is_told_from_the_next_heartbeat_on(transfer: Transfer, j
     assert transfer.beat(3)["journalled_sequence"] == 2
 
 
+def test_samples_that_come_with_an_end_without_records_join_those_of_a_known_transfer(
+    transfer: Transfer, journal: Journal, client: httpx.Client
+) -> None:
+    transfer.beat(0)
+    late = {"heartbeats": [{"heartbeat": transfer.body(sequence) | {"enquiry": None}} for sequence in (1, 2)]}
+    end = f"/v1/transfers/{transfer.id}/complete"
+    assert client.post(end, json=late).json()["heartbeats"] == 0  # nobody has told of it yet
+    journal.run()
+    assert client.post(end, json=late).json()["heartbeats"] == 2
+    told = timeline(client, transfer)
+    assert sequences(told) == [0, 1, 2]
+    assert told["transfer"]["journalled_sequence"] == 2
+
+
 def test_samples_and_decisions_are_shown_as_they_were_told_and_answered(
     transfer: Transfer, journal: Journal, client: httpx.Client
 ) -> None:

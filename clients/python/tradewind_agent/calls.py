@@ -114,6 +114,7 @@ class Calls:
         Raises
         ------
         ServiceAway : also while the answer is read, where it breaks off.
+        ServiceBroken : also while it is read, where it is not encoded as it says.
         """
         timeout = httpx.Timeout(timeout_s, connect=min(timeout_s, LONGEST_CONNECT_S))
         options: dict[str, Any] = {"headers": {"Accept": "*/*"}, "timeout": timeout, "params": params}
@@ -123,10 +124,12 @@ class Calls:
         try:
             with self._http.stream(method, path, **options) as response:
                 if response.status_code >= 400:
-                    response.read()
+                    with _decoding(response):
+                        response.read()
                     asked_s = retry_after_s(response.headers.get("Retry-After"), datetime.now(UTC))
                     raise self._refused(response, asked_s, repeatable=False)[0]
-                yield response
+                with _decoding(response):
+                    yield response
         except httpx.RemoteProtocolError as broken:
             raise ServiceAway(f"{self.base_url} broke its answer off: a limit was met, or it was stopped") from broken
         except httpx.TransportError as failure:
@@ -169,12 +172,17 @@ class Calls:
 
     def _asked(self, method: str, path: str, options: Mapping[str, Any]) -> httpx.Response:
         if self._traces is None:
-            return self._http.request(method, path, **options)
+            return self._read(method, path, options)
         with self._traces.call(method, path) as call:
             headers = {**options.get("headers", {}), **call.headers}
-            response = self._http.request(method, path, **{**options, "headers": headers})
+            response = self._read(method, path, {**options, "headers": headers})
             call.answered(response)
             return response
+
+    def _read(self, method: str, path: str, options: Mapping[str, Any]) -> httpx.Response:
+        with self._http.stream(method, path, **options) as response, _decoding(response):
+            response.read()
+        return response
 
     def _unreached(self, failure: httpx.TransportError) -> ServiceAway:
         cause = system_error_behind(failure)
@@ -191,6 +199,17 @@ class Calls:
             again = asked_s is not None if status == TOO_MANY_REQUESTS else repeatable or status == 503
             return away, again
         return problem_of(status, _problem(response)), False
+
+
+@contextmanager
+def _decoding(response: httpx.Response) -> Iterator[None]:
+    """Blame whoever answered for an answer that is not encoded as it says."""
+    try:
+        yield
+    except httpx.DecodingError as damaged:
+        path, encoding = response.request.url.path, response.headers.get("Content-Encoding")
+        detail = f"{path} answered something else than {encoding}, which it says it is"
+        raise ServiceBroken(response.status_code, {"detail": detail}) from damaged
 
 
 def _traces_if_loaded() -> "CallTraces | None":

@@ -17,10 +17,13 @@ PATIENCE_S = 2.0
 
 
 def give_back(client: "Client", transfer_id: UUID, live: LiveTicks, status: Status) -> None:
-    """Tell the service that the transfer has ended, with the ticks that it may not have, if it takes them."""
+    """Tell the service that the transfer has ended, with the ticks that it may not have, if it takes them.
+
+    Without its word for it they are left on disk, to the next command.
+    """
     with suppress(AgentError):
         try:
             client.complete(transfer_id, Completion(heartbeats=live.pending, status=status), timeout_s=PATIENCE_S)
         except (BodyTooLarge, RequestRefused):
             client.complete(transfer_id, Completion(status=status), timeout_s=PATIENCE_S)
-    live.remove()
+        live.remove()

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Row, and_, bindparam, or_, select, tuple_, update
 
-from services.application.transfer_journal import ANY, Journalled, TransferEnd, TransferNews, Wanted
+from services.application.transfer_journal import ANY, Journalled, TransferBeats, TransferEnd, TransferNews, Wanted
 from services.persistence.bulk_copy import COLUMNS, record_values
 from services.persistence.month_partitions import MonthPartitions, months_of
 from services.persistence.repositories import journal_statements as statements
@@ -52,7 +52,7 @@ class TransferJournal:
         ordered = sorted(news, key=lambda each: each.transfer_id)
         self._connection.execute(statements.NOTE, [self._transfer(each) for each in ordered])
 
-    def add(self, news: Collection[TransferNews]) -> int:
+    def add(self, news: Collection[TransferBeats]) -> int:
         """Store samples of noted transfers; how many sequence numbers were new.
 
         Of two samples with the same number the one with the later time of its agent stands.

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 
+import psutil
 import pytest
 
 from tests.conditions import eventually
@@ -184,6 +185,37 @@ def test_a_stop_reaches_the_tool_and_the_transfer_is_logged_as_cancelled(user, s
     spool = Spool(tmp_path / "spool", warn=lambda _: None)
     rows = [parse_row(line) for each in spool.segments() for line in each.path.read_bytes().splitlines()]
     assert [row.outcome.status for row in rows] == [Status.CANCELLED]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("curl", "-sS", "http://[::1"),
+        ("curl", "-sS", "http://h:abc/"),
+        ("aria2c", "-q", "http://[::1"),
+        ("scp", "scp://[::1/x", "."),
+        ("rsync", "rsync://[x/y", "."),
+        ("globus-url-copy", "gsiftp://[::1/x", "file:///tmp/x"),
+        ("rclone", "copy", "--http-url", "http://h:abc/", ":http:", "to"),
+    ],
+)
+def test_of_an_address_that_makes_no_sense_the_tool_speaks_for_itself(user, tmp_path, words):
+    ended = run("wrap", *WAN, "--", *words, env=user, cwd=tmp_path)
+    assert ended.code != 0
+    assert "internal error" not in ended.err
+    assert "moved nothing" in ended.err or "does not tell" in ended.err or "failed" in ended.err
+
+
+def test_an_aria2c_whose_agent_is_killed_does_not_stay(user, slow, tmp_path):
+    line = ("aria2c", "-q", "-d", str(tmp_path / "to"), f"{slow.url}f00")
+    with start("wrap", *WAN, "--", *line, env=user) as process:
+        (tool,) = eventually(
+            lambda: [each for each in psutil.Process(process.pid).children() if each.name() == "aria2c"]
+        )
+        eventually((tmp_path / "to" / "f00").exists)
+        process.kill()
+        process.wait()
+    eventually(lambda: not tool.is_running() or tool.status() == psutil.STATUS_ZOMBIE)
 
 
 def test_the_exit_code_is_the_tools_own(user, slow, tmp_path):

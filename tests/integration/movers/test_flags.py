@@ -113,6 +113,33 @@ def test_the_users_own_flags_win(drive, slow, grid, tmp_path, line, own, added):
     assert "-j2" not in words or "-j7" not in words
 
 
+def test_curl_keeps_our_words_out_of_the_addresses(drive, slow, tmp_path, files):
+    line = ("curl", "-sS", "-o", tmp_path / "out", "--", f"{slow.url}fast/f00")
+    report = drive.run(drive.prepare(*line, service=recommending(2)))
+    assert (report.exit_code, report.result.bytes_moved) == (0, FILE_BYTES)
+    assert (tmp_path / "out").read_bytes() == (files / "f00").read_bytes()
+    assert report.commands[0].words[-2:] == ("--", f"{slow.url}fast/f00")
+
+
+def test_curls_own_configuration_wins(drive, slow, tmp_path, capfd):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ".curlrc").write_text('silent\nparallel\nparallel-max = 2\nwrite-out = "%{url}\\n"\n')
+    names = (f"{slow.url}fast/f00", f"{slow.url}fast/f01")
+    prepared = drive.prepare("curl", "--output-dir", tmp_path, "-O", "-O", *names, service=recommending(6))
+    report = drive.run(prepared)
+    assert prepared.task.by_hand == Parameters(concurrency=2)
+    assert "--parallel-max" not in report.commands[0].words
+    assert sorted(capfd.readouterr().out.splitlines()) == sorted(names)
+    assert report.result.files_done == 2
+
+
+def test_each_part_of_a_line_of_curl_writes_its_own(drive, slow, tmp_path, capfd):
+    one, other = (("-w", each, "-o", tmp_path / each, f"{slow.url}fast/f00") for each in "AB")
+    report = drive.run(drive.prepare("curl", "-s", *one, "--next", "-s", *other, service=recommending(2)))
+    assert capfd.readouterr().out == "AB"
+    assert report.result.files_done == 2
+
+
 def test_a_variable_of_rclone_is_the_users_word_too(drive, slow, tmp_path, monkeypatch):
     monkeypatch.setenv("RCLONE_TRANSFERS", "9")
     prepared = drive.prepare("rclone", "copy", "--http-url", slow.url, ":http:", tmp_path, service=recommending(2))

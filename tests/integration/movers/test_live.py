@@ -114,6 +114,18 @@ def test_rclone_with_filters_of_the_users_own_is_not_split(drive, tmp_path):
     assert prepared.workload.sizes_bytes == (1000,) * 11
 
 
+def test_rclone_with_a_filter_in_a_variable_is_not_split(drive, tmp_path, monkeypatch):
+    monkeypatch.setenv("RCLONE_EXCLUDE", "*.tmp")
+    many = tmp_path / "many"
+    many.mkdir()
+    for number in range(48):
+        (many / f"{number}").write_bytes(bytes(1000))
+    (many / "left.tmp").write_bytes(bytes(1000))
+    line = ("rclone", "copy", many, tmp_path / "to")
+    report = drive.run(drive.prepare(*line, service=recommending(1, mean_bps=10_000), copy=TUNED, round_s=1.0))
+    assert (report.exit_code, len(report.commands), report.result.files_done) == (0, 1, 48)
+
+
 def test_tools_without_a_way_say_so_and_do_not_pretend(drive, slow, grid, tmp_path):
     lines = (("curl", "-o", tmp_path / "x", f"{slow.url}f00"), ("rsync", "-a", tmp_path, tmp_path / "to"))
     for line in lines:

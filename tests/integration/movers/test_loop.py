@@ -133,6 +133,13 @@ def test_who_wants_no_tuning_gets_none(drive, slow, tmp_path):
     assert run_wrap(prepared).timeline == ()
 
 
+def test_a_tool_of_unknown_files_claims_no_share_and_it_is_said(drive, tmp_path):
+    service = sharing(2)
+    report = run_with(service, drive, ("curl", "-s", "-o", tmp_path / "x", "http://127.0.0.1:9/none"))
+    assert any("sizes are unknown" in note and "no share" in note for note in report.notes)
+    assert service.sent("heartbeats") == []
+
+
 def test_a_tool_that_cannot_change_begins_with_its_share_too(drive, slow, tmp_path):
     service, said = sharing(2, cut=1), []
     once = ("--dump-header", tmp_path / "headers")

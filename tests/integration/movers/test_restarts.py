@@ -120,7 +120,7 @@ def test_bytes_are_kept_where_the_user_has_curl_continue(drive, throttled, sourc
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("-Z", "--parallel-max", "2"), "files at once are set by your own flag"),
+        (("-Z", "--parallel-max", "2"), "files at once are set by your own flag or configuration"),
         (("--dump-header", "headers"), "your own --dump-header holds for one run"),
     ],
     ids=["parallel-max", "dump-header"],

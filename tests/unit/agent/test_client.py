@@ -258,6 +258,18 @@ def test_an_answer_that_is_no_json_or_of_another_shape_is_told_as_such():
             client.links()
 
 
+@pytest.mark.parametrize("status", [200, 502])
+def test_an_answer_that_is_not_encoded_as_it_says_is_told_as_such(status):
+    def damaged(_):
+        stream = httpx.ByteStream(b"no gzip")
+        return httpx.Response(status, headers={"Content-Encoding": "gzip"}, stream=stream)
+
+    with Client("http://service.test", "key", transport=httpx.MockTransport(damaged)) as client:
+        for ask in (client.links, lambda: list(client.warehouse.query("SELECT 1").rows())):
+            with pytest.raises(ServiceBroken, match="something else than gzip"):
+                ask()
+
+
 def test_an_error_page_of_a_proxy_is_still_one_line():
     service = answering(httpx.Response(403, text="<html>\n<body>no</body></html>"))
     with service.client() as client, pytest.raises(NotPermitted, match=r"refused \(403\): Forbidden"):

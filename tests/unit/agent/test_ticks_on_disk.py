@@ -5,12 +5,17 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import httpx
 import pytest
 
 from tests.unit.agent.records import START, record
+from tests.unit.agent.service import answering, problem
+from tradewind.transfer import Status
 from tradewind.wire.heartbeats import Heartbeat
 from tradewind.wire.records import WireParameters, WireRecord
+from tradewind_agent.giving_back import give_back
 from tradewind_agent.live_ticks import LiveTicks, left_behind
+from tradewind_agent.retries import NO_RETRIES
 from tradewind_agent.spool import Spool
 from tradewind_agent.transfer_spool import TransferSpool
 from tradewind_agent.tuning.ticks import DecidedBy, Tick, Verdict
@@ -82,6 +87,26 @@ def test_waiting_for_a_share_is_no_part_of_a_killed_transfer(tmp_path, live):
     ((_, killed, _),) = left_behind(tmp_path)
     assert killed.ended_at == granted_at + timedelta(seconds=20.4)
     assert killed.ended_at - killed.started_at == timedelta(seconds=20)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kept"),
+    [
+        (httpx.ConnectError("away"), True),
+        (problem(401, detail="revoked"), True),
+        (
+            httpx.Response(200, json={"accepted": 0, "rejected": 0, "heartbeats": 2, "ended_at": START.isoformat()}),
+            False,
+        ),
+    ],
+)
+def test_ticks_leave_the_disk_only_once_the_service_has_them(tmp_path, live, answer, kept):
+    live.keep(tick(0))
+    live.keep(tick(1))
+    with answering(answer).client(NO_RETRIES) as client:
+        give_back(client, TRANSFER, live, Status.FAILED)
+    live.close()
+    assert [path.name for path in tmp_path.iterdir()] == ([f"{TRANSFER}.live"] if kept else [])
 
 
 def test_a_damaged_end_of_a_transfer_is_set_aside_unsent(tmp_path):

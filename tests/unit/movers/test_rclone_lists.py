@@ -2,14 +2,40 @@
 
 import pytest
 
+from tradewind.errors import InvalidValue
 from tradewind_agent.movers.command_line import CommandLine, Grammar, parse
-from tradewind_agent.movers.rclone import File, RcloneTask
+from tradewind_agent.movers.rclone import File, RcloneMover, RcloneTask, _echo_of, _stats_every_s
 
 GRAMMAR = Grammar(valued=frozenset(), names={})
 
 
+def task_in(environment, files=None):
+    words = ("copy", "from", "to")
+    return RcloneTask(CommandLine("rclone", words, environment), parse(words, GRAMMAR), GRAMMAR, files)
+
+
 @pytest.mark.parametrize(("name", "split"), [("a b", True), ("a\nb", False), ("a\rb", False)])
 def test_a_name_of_two_lines_keeps_the_files_in_one_run(name, split):
-    words = ("copy", "from", "to")
-    task = RcloneTask(CommandLine("rclone", words, {}), parse(words, GRAMMAR), GRAMMAR, (File(name, 1), File("c", 1)))
-    assert task.changes_live is split
+    assert task_in({}, (File(name, 1), File("c", 1))).changes_live is split
+
+
+@pytest.mark.parametrize("name", ["EXCLUDE", "FILTER", "INCLUDE", "MAX_SIZE", "EXCLUDE_FROM"])
+def test_filters_of_the_users_variables_keep_the_files_in_one_run(name):
+    assert not task_in({f"RCLONE_{name}": "1"}).changes_live
+
+
+def test_a_list_that_the_users_variables_would_not_hold_for_is_refused():
+    line = CommandLine("rclone", ("copy", "from", "to"), {"RCLONE_MAX_SIZE": "1M"})
+    with pytest.raises(InvalidValue, match="your own RCLONE_MAX_SIZE would not hold for"):
+        RcloneMover().task_of_files(line, (File("a", 1),))
+
+
+def test_what_variables_say_of_the_log_holds(tmp_path):
+    log = tmp_path / "log"
+    variables = {"RCLONE_LOG_FILE": str(log), "RCLONE_USE_JSON_LOG": "true", "RCLONE_STATS": "5s"}
+    task = task_in(variables | {"RCLONE_VERBOSE": "1", "RCLONE_SYSLOG": "false"})
+    _echo_of(task.settled)(b"heard")
+    assert log.read_bytes() == b"heard"
+    assert (task.is_on("use-json-log"), task.is_on("syslog")) == (True, False)
+    assert _stats_every_s(task.settled) == 5.0
+    assert _stats_every_s(task_in({"RCLONE_VERBOSE": "0"}).settled) is None

@@ -131,6 +131,8 @@ class Aria2Run:
             port, secret = _free_port(), secrets.token_urlsafe(24)
             self._rpc = Aria2Rpc(port, secret)
             ours = ["enable-rpc=true", "rpc-listen-all=false", f"rpc-listen-port={port}", f"rpc-secret={secret}"]
+            if "stop-with-process" not in task.settled.options:  # nobody else would end it, were we killed
+                ours.append(f"stop-with-process={os.getpid()}")
             path = self._scratch / "aria2.conf"
             path.touch(mode=0o600)
             path.write_text("\n".join([*task.configuration, *ours, ""]), encoding="utf-8")

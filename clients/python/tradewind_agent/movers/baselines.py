@@ -1,15 +1,16 @@
 """scp, sftp and rsync: measured, not tuned. They run as they are written; what they moved is compared with others."""
 
 import glob
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from tradewind.errors import InvalidValue
 from tradewind.parameters import UNKNOWN_PARAMETERS, Parameters
 from tradewind.recommendation import ChunkPlan
+from tradewind_agent.movers.addresses import address_of
 from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, parse
 from tradewind_agent.movers.local_end import LocalEnd
 from tradewind_agent.movers.port import Command, Ends, Progress, Result, Tuning, Workload
@@ -31,6 +32,9 @@ _RSYNC = Grammar(
     valued=frozenset(_RSYNC_VALUES.split()),
     names={"e": "rsh", "f": "filter", "T": "temp-dir", "B": "block-size"},
 )
+
+_REMOTE = re.compile(r"(?:[^/:]*@)?(?:\[([^\]/]+)\]|([^/:\[]+))(::?)")
+"""``user@host:path``; an address of IPv6 in brackets; two colons before a module of rsync."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +156,7 @@ def baselines() -> tuple[Baseline, ...]:
 def _sftp_places(given: Parsed) -> tuple[str, ...]:
     """Sources and a destination: sftp's first place is its server, and what a batch puts there is sent."""
     server, *rest = given.places
-    if "://" not in server and ":" not in server:
+    if _host(server) is None:
         server = f"{server}:"
     batch = given.last("b")
     sent = [] if batch is None or rest else _put_by(Path(batch))
@@ -176,17 +180,15 @@ def _is_put(words: Sequence[str]) -> bool:
 def _host(place: str) -> str | None:
     """Host of ``user@host:path`` or an address; ``None`` for a local path, whose colon follows a slash if any."""
     if "://" in place:
-        return urlsplit(place).hostname
-    before, colon, _ = place.partition(":")
-    if not colon or "/" in before:
-        return None
-    return before.rpartition("@")[2] or None
+        return address_of(place).host
+    remote = _REMOTE.match(place)
+    return (remote[1] or remote[2]) if remote else None
 
 
 def _protocol(places: Sequence[str]) -> str:
-    schemes = [urlsplit(place).scheme for place in places if "://" in place]
+    schemes = [address_of(place).scheme for place in places if "://" in place]
     if schemes:
         return schemes[0]
-    if any("::" in place for place in places):
+    if any((remote := _REMOTE.match(place)) and remote[3] == "::" for place in places):
         return "rsync"
     return "ssh" if any(_host(place) for place in places) else "file"

@@ -1,8 +1,9 @@
 """A tool's command line taken apart by what the tool's own help says of its options."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +18,14 @@ class Grammar:
     valued: frozenset[str]
     names: Mapping[str, str] = field(default_factory=dict)
     single_dash: bool = False
+
+
+class Said(NamedTuple):
+    """An option, or a place, which has no ``name``. ``at`` : the word that holds it; ``None`` for one of a file."""
+
+    at: int | None
+    name: str | None
+    value: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +77,37 @@ def grammar_of_help(text: str, *, switch_types: Iterable[str] = ()) -> Grammar:
     return Grammar(valued=frozenset(valued), names=names)
 
 
-def parse(words: Sequence[str], grammar: Grammar) -> Parsed:
-    """Options and places of ``words``, which do not include the program itself."""
-    options: dict[str, list[str]] = {}
-    places: list[str] = []
-    rest = list(reversed(words))
-    while rest:
-        word = rest.pop()
+def said_in(words: Sequence[str], grammar: Grammar) -> Iterator[Said]:
+    """Options and places of ``words``, in their order, which do not include the program itself."""
+    at = 0
+    while at < len(words):
+        word, here = words[at], at
+        at += 1
         if word == "--":
-            places += reversed(rest)
-            break
+            yield from (Said(each, None, words[each]) for each in range(at, len(words)))
+            return
         if word in ("-", "") or not word.startswith("-"):
-            places.append(word)
+            yield Said(here, None, word)
             continue
         for name, value in _options_of(word, grammar):
-            if value is None and name in grammar.valued and rest:
-                value = rest.pop()  # noqa: PLW2901  # the value is the next word
-            options.setdefault(name, []).append(value or "")
+            if value is None and name in grammar.valued and at < len(words):
+                value, at = words[at], at + 1  # noqa: PLW2901  # the value is the next word
+            yield Said(here, name, value)
+
+
+def parsed(all_said: Iterable[Said]) -> Parsed:
+    """Options by their names, and the places."""
+    options: dict[str, list[str]] = {}
+    places: list[str] = []
+    for said in all_said:
+        values = places if said.name is None else options.setdefault(said.name, [])
+        values.append(said.value or "")
     return Parsed({name: tuple(values) for name, values in options.items()}, tuple(places))
+
+
+def parse(words: Sequence[str], grammar: Grammar) -> Parsed:
+    """Options and places of ``words``, which do not include the program itself."""
+    return parsed(said_in(words, grammar))
 
 
 def _options_of(word: str, grammar: Grammar) -> list[tuple[str, str | None]]:
@@ -105,16 +127,8 @@ def _options_of(word: str, grammar: Grammar) -> list[tuple[str, str | None]]:
 def without(words: Sequence[str], grammar: Grammar, names: Iterable[str]) -> tuple[str, ...]:
     """The options among ``words``, in their order and by their long names, but for those of ``names``; no places."""
     left_out, kept = frozenset(names), list[str]()
-    rest = list(reversed(words))
-    while rest:
-        word = rest.pop()
-        if word == "--":
-            break
-        if word in ("-", "") or not word.startswith("-"):
-            continue
-        for name, value in _options_of(word, grammar):
-            said = rest.pop() if value is None and name in grammar.valued and rest else value
-            if name not in left_out:
-                dashes = "-" if grammar.single_dash or len(name) == 1 else "--"
-                kept += [f"{dashes}{name}"] if said is None else [f"{dashes}{name}", said]
+    for said in said_in(words, grammar):
+        if said.name is not None and said.name not in left_out:
+            dashes = "-" if grammar.single_dash or len(said.name) == 1 else "--"
+            kept += [f"{dashes}{said.name}"] if said.value is None else [f"{dashes}{said.name}", said.value]
     return tuple(kept)

@@ -13,6 +13,7 @@ from tradewind_agent.client import Client
 from tradewind_agent.copy_listing import list_files
 from tradewind_agent.copy_plan import MOVER
 from tradewind_agent.engine.jobs import DownloadJob
+from tradewind_agent.movers.addresses import address_of
 from tradewind_agent.movers.command_line import CommandLine
 from tradewind_agent.movers.curl import CurlMover
 from tradewind_agent.movers.curl_lines import Pair, quoted
@@ -136,10 +137,13 @@ def _globus_line(installed: Installed, places: Sequence[str], environment: Mappi
     if len(places) != 2:
         raise InvalidValue("--mover", "globus-url-copy copies one source at a time")
     for place in places:
-        scheme = urlsplit(place).scheme if "://" in place else "file"
+        address = address_of(place)
+        scheme = address.scheme if "://" in place else "file"
         if scheme not in _BY_GLOBUS:
             told = ", ".join(f"{each}://" for each in _BY_GLOBUS)
             raise InvalidValue("--mover", f"globus-url-copy is driven between {told} and local paths; got {place}")
+        if scheme != "file" and address.host is None:
+            raise InvalidValue("--mover", f"globus-url-copy is told no host, or no possible port, by {place}")
     source, destination = (place if "://" in place else Path(place).absolute().as_uri() for place in places)
     if source.endswith("/"):
         destination = destination.rstrip("/") + "/"

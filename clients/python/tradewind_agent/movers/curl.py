@@ -14,7 +14,8 @@ from pathlib import Path
 from tradewind.errors import InvalidValue
 from tradewind.parameters import Parameters
 from tradewind_agent.movers.asking_tool import ask_tool
-from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parse
+from tradewind_agent.movers.command_line import CommandLine, Grammar, Parsed, grammar_of_help, parsed
+from tradewind_agent.movers.curl_configuration import MARK, told, with_reports
 from tradewind_agent.movers.curl_lines import FileList, Pair, file_list, quoted
 from tradewind_agent.movers.flag_words import added_words, left_out
 from tradewind_agent.movers.local_end import CLOCK_STEP_NS, bytes_in
@@ -25,13 +26,8 @@ from tradewind_agent.movers.tail import Tail
 from tradewind_agent.movers.url_globs import expanded
 from tradewind_agent.movers.url_sizes import ends_of_urls, workload_of_paths, workload_of_urls
 
-_MARK = b"\x1e"
-"""Record separator: what follows it up to the line's end is a report, not something for the user."""
-
 _QUIET = ("--no-progress-meter",)
 """curl's meter of parallel transfers takes no notice of ``--silent`` (seen with 7.88)."""
-
-_REPORT = "%{stderr}" + _MARK.decode() + "%{json}\n"
 
 
 class CurlMover:
@@ -41,7 +37,7 @@ class CurlMover:
     def task(self, line: CommandLine) -> "CurlTask":
         """Addresses with options; otherwise as ``Mover.task``."""
         grammar = grammar_of_help(ask_tool((line.program, "--help", "all")))
-        given = parse(line.arguments, grammar)
+        given = parsed(told(line, grammar))
         addresses = (*given.places, *given.options.get("url", ()))
         if not addresses and "config" not in given.options:
             raise InvalidValue("curl", "is wrapped with an address")
@@ -50,11 +46,11 @@ class CurlMover:
     def task_of_pairs(self, line: CommandLine, pairs: tuple[Pair, ...]) -> "CurlTask":
         """``pairs`` under the options of ``line``."""
         grammar = grammar_of_help(ask_tool((line.program, "--help", "all")))
-        return CurlTask(line, parse(line.arguments, grammar), grammar, (), FileList(pairs, line.arguments))
+        return CurlTask(line, parsed(told(line, grammar)), grammar, (), FileList(pairs, line.arguments))
 
 
 class CurlTask:
-    """One command line of curl.
+    """One command line of curl; ``given`` holds what its configuration files set, too.
 
     ``listed`` : its files, where it is a list of them; only then can the work be split.
     """
@@ -104,7 +100,7 @@ class CurlTask:
     def live(self) -> str:
         if self.changes_live:
             return "between successive runs over parts of the list, one cut short where that pays"
-        return f"nothing: {self.listed.refusal or 'files at once are set by your own flag'}"
+        return f"nothing: {self.listed.refusal or 'files at once are set by your own flag or configuration'}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -175,15 +171,15 @@ class CurlRun(SuccessiveRuns):
         if self._begun and "fail-early" in task.given.options and self._totals().files_failed:
             return None
         part = self._take_part()
-        words = list(_with_reports(task.listed.words if part else task.line.arguments, task.given))
-        words += [*task.added(self._running)]
-        words += rate_words("curl", self._tuning.rate_bps, task.own_options, at_once=self.in_force.concurrency or 1)
+        ours = [*task.added(self._running)]
+        ours += rate_words("curl", self._tuning.rate_bps, task.own_options, at_once=self.in_force.concurrency or 1)
         if part:
-            words += ["--config", str(self._list(part))]
+            ours += ["--config", str(self._list(part))]
         self._said, self._pending, self._reported = Tail(said), b"", set()
         self._failure = 0
         self._part_begun_ns = time.time_ns() - CLOCK_STEP_NS
-        return Command((task.line.program, *words), errors_to=said)
+        line = replace(task.line, arguments=task.listed.words) if part else task.line
+        return Command(with_reports(line, task.grammar).with_options(ours), errors_to=said)
 
     def tick(self) -> None:
         self._read()
@@ -191,7 +187,7 @@ class CurlRun(SuccessiveRuns):
 
     def ended(self, code: int, /) -> int:
         self._read()
-        if self._pending and _MARK not in self._pending:
+        if self._pending and MARK not in self._pending:
             os.write(2, self._pending)
         interrupted = {at: self._grown(at) for at in self._unfinished()}
         counted = self._run_over(code)
@@ -243,7 +239,7 @@ class CurlRun(SuccessiveRuns):
             return
         self._pending += self._said.read()
         while True:
-            spoken, mark, after = self._pending.partition(_MARK)
+            spoken, mark, after = self._pending.partition(MARK)
             report, end, rest = after.partition(b"\n")
             if spoken:
                 os.write(2, spoken)
@@ -272,25 +268,10 @@ class CurlRun(SuccessiveRuns):
 
 
 def _own_concurrency(given: Parsed) -> int | None:
-    """What the user's flags say of files at once; curl's own default is 50 (manual, --parallel-max)."""
+    """What the user says of files at once; curl's own default is 50 (manual, --parallel-max), and 1 unless parallel."""
     if "parallel" in given.options:
         return given.count("parallel-max") or 50
-    return None
-
-
-def _with_reports(arguments: tuple[str, ...], given: Parsed) -> tuple[str, ...]:
-    """``arguments`` with a report behind what the user has curl write; ``--next`` begins anew with no options."""
-    own = given.last("write-out") or ""
-    if own.startswith("@"):
-        try:
-            own = Path(own[1:]).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            own = ""
-    report = ("--write-out", own + _REPORT)
-    words: list[str] = []
-    for word in arguments:
-        words += [*report, word] if word in ("--next", "-:") else [word]
-    return (*words, *report)
+    return 1 if "parallel-max" in given.options else None
 
 
 def _size(report: Mapping[str, object], key: str) -> int:

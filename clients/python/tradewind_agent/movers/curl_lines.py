@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from tradewind_agent.movers.command_line import Grammar, Parsed, without
+from tradewind_agent.movers.addresses import address_of
+from tradewind_agent.movers.command_line import Grammar, Parsed, parse, without
 from tradewind_agent.movers.url_globs import MOST_ADDRESSES, expanded
 
 _OF_THE_WHOLE = frozenset({
@@ -44,10 +44,16 @@ class FileList:
 
 
 def file_list(arguments: tuple[str, ...], given: Parsed, grammar: Grammar) -> FileList:
-    """The files of a command line, sizes unknown (0) yet; none where it is not plainly such a list."""
+    """The files of a command line, sizes unknown (0) yet; none where it is not plainly such a list.
+
+    ``given`` : its options, with those of the configuration.
+    """
     refusal = _refused_by_options(given)
     if refusal:
         return FileList((), arguments, refusal)
+    typed = parse(arguments, grammar).options
+    if any(typed.get(name) != given.options.get(name) for name in _TAKEN_OUT):
+        return FileList((), arguments, "your own configuration names files")
     addresses = given.places or given.options.get("url", ())
     each = [expanded(address) if "globoff" not in given.options else [address] for address in addresses]
     flat = [address for found in each for address in found]
@@ -83,8 +89,7 @@ def _refused_by_options(given: Parsed) -> str:
 
 def _last_part(address: str) -> str:
     """What ``--remote-name`` makes of an address."""
-    path = urlsplit(address if "://" in address else f"http://{address}").path
-    return path.rpartition("/")[2]
+    return address_of(address if "://" in address else f"http://{address}").path.rpartition("/")[2]
 
 
 _ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\t": r"\t", "\n": r"\n", "\r": r"\r", "\v": r"\v"})

@@ -21,6 +21,9 @@ from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
 
 _MOVES = ("copy", "sync", "move", "copyto", "moveto")
 _VARIABLE = "RCLONE_"
+_FALSE = ("0", "f", "F", "false", "False", "FALSE")
+"""How rclone reads a switch that is off (Go, strconv.ParseBool)."""
+
 _LIST_S = 20.0
 """A listing that takes longer costs more than a recommendation by its sizes gains."""
 
@@ -46,8 +49,17 @@ class RcloneMover:
         return self._task(line, None)
 
     def task_of_files(self, line: CommandLine, files: tuple[File, ...]) -> "RcloneTask":
-        """A copy of these files below the source, and of no others."""
-        return self._task(line, files)
+        """A copy of these files below the source, and of no others.
+
+        Raises
+        ------
+        InvalidValue : variables of rclone's that filter, which a list of files would override.
+        """
+        task = self._task(line, files)
+        if task.filters:
+            own = ", ".join(f"{_VARIABLE}{name}".upper().replace("-", "_") for name in task.filters)
+            raise InvalidValue("rclone", f"is given a list of files, which your own {own} would not hold for; unset it")
+        return task
 
     def _task(self, line: CommandLine, files: tuple[File, ...] | None) -> "RcloneTask":
         text = ask_tool((line.program, "help", "flags")) + ask_tool((line.program, "copy", "--help"))
@@ -65,6 +77,8 @@ class RcloneTask:
         self, line: CommandLine, given: Parsed, grammar: Grammar, files: tuple[File, ...] | None = None
     ) -> None:
         self.line, self.given, self.grammar = line, given, grammar
+        # A variable is the user's word as much as a flag is.
+        self.settled = Parsed({**_of_variables(line.environment), **given.options}, given.places)
         environment = line.environment
         source, protocol, port = host_of(given.places[1], given, environment)
         destination, its_protocol, its_port = host_of(given.places[2], given, environment)
@@ -73,16 +87,14 @@ class RcloneTask:
             if source is not None
             else Ends(source=None, destination=destination, protocol=its_protocol, port=its_port)
         )
-        self.by_hand = _by_hand(given, environment)
-        self.filtered = any(option.startswith(_FILTERS) for option in given.options)
+        self.by_hand = _by_hand(self.settled)
+        self.filters = sorted(option for option in self.settled.options if option.startswith(_FILTERS))
         self._files = files
         self._of_list = files is not None
 
     @property
     def own_options(self) -> Collection[str]:
-        variables = (name for name in self.line.environment if name.startswith(_VARIABLE))
-        said = (name.removeprefix(_VARIABLE).lower().replace("_", "-") for name in variables)
-        return {*self.given.options, *said}
+        return self.settled.options.keys()
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -98,7 +110,10 @@ class RcloneTask:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return ("rclone logs to syslog, where its result is not read",) if "syslog" in self.given.options else ()
+        return ("rclone logs to syslog, where its result is not read",) if self.is_on("syslog") else ()
+
+    def is_on(self, switch: str) -> bool:
+        return switch in self.settled.options and self.settled.last(switch) not in _FALSE
 
     @property
     def _can_be_split(self) -> bool:
@@ -106,7 +121,7 @@ class RcloneTask:
 
         A list has a name a line.
         """
-        is_plain = self.given.places[0] == "copy" and not self.filtered and self.given.count("retries") != 0
+        is_plain = self.given.places[0] == "copy" and not self.filters and self.settled.count("retries") != 0
         return is_plain and not any("\n" in file.path or "\r" in file.path for file in self._files or ())
 
     def workload(self) -> Workload | None:
@@ -160,20 +175,20 @@ class RcloneRun:
         if self._begun >= max(len(self._parts), 1):
             return None
         task, log = self._task, self._scratch / f"log{self._begun}"
-        ours = list(added_words("rclone", self._parameters, task.by_hand, task.given, task.grammar))
+        ours = list(added_words("rclone", self._parameters, task.by_hand, task.settled, task.grammar))
         ours += rate_words("rclone", self._rate_bps, task.own_options)
         if self._parts:
             listed = self._scratch / f"files{self._begun}"
             listed.write_text("".join(f"{path}\n" for path in self._parts[self._begun]), encoding="utf-8")
             ours += ["--files-from-raw", str(listed)]
-        if "syslog" not in task.given.options:
+        if not task.is_on("syslog"):
             # Statistics at the level of errors, so that they come however quiet the user wants rclone to be.
             ours += ["--use-json-log", "--log-file", str(log), "--stats", "1s", "--stats-log-level", "ERROR"]
         self._log = RcloneLog(
             log,
-            _echo_of(task.given),
-            as_json="use-json-log" in task.given.options,
-            stats_every_s=_stats_every_s(task.given),
+            _echo_of(task.settled),
+            as_json=task.is_on("use-json-log"),
+            stats_every_s=_stats_every_s(task.settled),
         )
         self._begun += 1
         self._running = self._parameters
@@ -218,17 +233,20 @@ class RcloneRun:
         )
 
 
-def _by_hand(given: Parsed, environment: Mapping[str, str]) -> Parameters:
-    """What the user's flags or variables say; no streams (0) is rclone's way to say one."""
-    said = {}
-    for option in ("transfers", "multi-thread-streams"):
-        variable = environment.get(f"RCLONE_{option.replace('-', '_')}".upper(), "")
-        said[option] = (
-            given.count(option) if option in given.options else int(variable) if variable.isdecimal() else None
-        )
-    streams = said["multi-thread-streams"]
+def _of_variables(environment: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+    """Options that the user's variables set."""
+    own = ((name.removeprefix(_VARIABLE), value) for name, value in environment.items() if name.startswith(_VARIABLE))
+    return {name.lower().replace("_", "-"): (value,) for name, value in own}
+
+
+def _by_hand(settled: Parsed) -> Parameters:
+    """What the user says; no streams (0) is rclone's way to say one."""
+    streams = settled.count("multi-thread-streams")
     return set_by_user(
-        (("concurrency", said["transfers"]), ("parallelism", None if streams is None else max(streams, 1)))
+        (
+            ("concurrency", settled.count("transfers")),
+            ("parallelism", None if streams is None else max(streams, 1)),
+        )
     )
 
 
@@ -241,19 +259,20 @@ def _file(row: Mapping[str, object]) -> File:
     return File(text_at(row, "Path"), int(size) if size.isdecimal() else 0)
 
 
-def _stats_every_s(given: Parsed) -> float | None:
-    """How often the user would see statistics: they are messages of level INFO, unless a flag raises them."""
-    if not {"verbose", "v", "stats-log-level"} & given.options.keys():
+def _stats_every_s(settled: Parsed) -> float | None:
+    """How often the user would see statistics: they are messages of level INFO, unless an option raises them."""
+    is_verbose = settled.last("verbose") not in (None, "0")
+    if not (is_verbose or {"v", "stats-log-level"} & settled.options.keys()):
         return None
     try:
-        return parse_seconds(given.last("stats") or "") or None
+        return parse_seconds(settled.last("stats") or "") or None
     except InvalidUnit:
         return _STATS_EVERY_S
 
 
-def _echo_of(given: Parsed) -> Callable[[bytes], object]:
+def _echo_of(settled: Parsed) -> Callable[[bytes], object]:
     """To where the user wants rclone's messages: standard error, or a file that is added to."""
-    target = given.last("log-file")
+    target = settled.last("log-file")
 
     def echo(text: bytes) -> None:
         if target is None:

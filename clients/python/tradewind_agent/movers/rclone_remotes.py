@@ -4,8 +4,8 @@ import configparser
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from tradewind_agent.movers.addresses import address_of
 from tradewind_agent.movers.command_line import Parsed
 
 _KEYS = ("url", "host", "endpoint")
@@ -42,8 +42,8 @@ def host_of(place: str, given: Parsed, environment: Mapping[str, str]) -> tuple[
     address = address or next((value for value in settings.values() if value), None)
     if not address:
         return name, kind, None
-    parts = urlsplit(address if "://" in address else f"//{address}")
-    return parts.hostname or name, parts.scheme or kind, parts.port
+    found = address_of(address if "://" in address else f"//{address}")
+    return found.host or name, found.scheme or kind, found.port
 
 
 def _split(place: str) -> tuple[str, str, str]:

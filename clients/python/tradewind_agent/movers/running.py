@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -168,12 +167,13 @@ _Runner = Callable[[Command, _Signals], Awaitable[tuple[int, float | None]]]
 @contextmanager
 def _forwarding(loop: asyncio.AbstractEventLoop) -> Iterator[_Signals]:
     signals = _Signals()
-    for number in FORWARDED:
+    heard = [number for number in FORWARDED if signal.getsignal(number) is not signal.SIG_IGN]  # as nohup has it
+    for number in heard:
         loop.add_signal_handler(number, signals.receive, number)
     try:
         yield signals
     finally:
-        for number in FORWARDED:
+        for number in heard:
             loop.remove_signal_handler(number)
 
 
@@ -258,7 +258,14 @@ def _look(run: ToolRun, connections: ToolConnections | None, on_tick: Callable[[
 
 
 def _in_foreground() -> bool:
+    """Whether the terminal's Ctrl-C reaches the tool as well, wherever the streams lead."""
     try:
-        return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
-    except (OSError, ValueError):
+        terminal = os.open(os.ctermid(), os.O_RDONLY | os.O_NOCTTY)
+    except OSError:  # there is none
         return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from tradewind_agent.copy_listing import with_sizes
 from tradewind_agent.engine.address import Url
@@ -13,6 +13,7 @@ from tradewind_agent.engine.jobs import DownloadJob
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.engine.proxy import Proxies
 from tradewind_agent.errors import UnusableSource
+from tradewind_agent.movers.addresses import address_of
 from tradewind_agent.movers.port import Ends, Workload
 
 _PATIENCE_S = 20.0
@@ -48,23 +49,19 @@ def workload_of_paths(paths: Sequence[Path]) -> Workload | None:
 
 def ends_of_urls(source: str | None, destination: str | None) -> Ends:
     """Ends from the addresses of both; ``None``, a path or a ``file:`` address is this host."""
-    hosts = [urlsplit(place or "") for place in (source, destination)]
-    at = hosts[0] if hosts[0].hostname else hosts[1]
-    try:
-        port = at.port
-    except ValueError:
-        port = None
+    left, right = address_of(source or ""), address_of(destination or "")
+    at = left if left.host else right
     return Ends(
-        source=hosts[0].hostname,
-        destination=hosts[1].hostname,
+        source=left.host,
+        destination=right.host,
         protocol=at.scheme or "unknown",
-        port=port or _PORTS.get(at.scheme),
+        port=at.port or _PORTS.get(at.scheme),
     )
 
 
 def local_path(place: str) -> Path | None:
     """The path that a ``file:`` address or a plain path names; ``None`` for anything remote."""
-    parts = urlsplit(place)
-    if parts.scheme == "file" and parts.hostname in (None, "localhost"):
-        return Path(unquote(parts.path))
+    address = address_of(place)
+    if address.scheme == "file" and address.host in (None, "localhost") and address.path:
+        return Path(unquote(address.path))
     return None if "://" in place else Path(place)

@@ -184,10 +184,9 @@ def prepare_task(installed: Installed, task: Task, options: WrapOptions, client:
     notes: tuple[str, ...] = ()
     if installed.mover.tuned:
         if workload is None:
-            notes = (
-                *notes,
-                f"sizes are unknown; planned for one file of {ASSUMED_FILE_BYTES // 10**6} MB",
-            )
+            # A share is held by heartbeats that say how much is left, which nobody knows.
+            claims_none = "" if client is None else ", and no share of the path's caps is claimed"
+            notes = (f"sizes are unknown; planned for one file of {ASSUMED_FILE_BYTES // 10**6} MB{claims_none}",)
         sizes = workload.sizes_bytes if workload else (ASSUMED_FILE_BYTES,)
         wanted = replace(copy, by_hand=over(copy.by_hand, task.by_hand))
         planned = plan_sizes(sizes, path, names, wanted, client, mover=installed.mover.name)

@@ -1,0 +1,23 @@
+"""What an address says, as far as it can be understood; what is wrong with one its tool tells better."""
+
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+
+class Address(NamedTuple):
+    """Parts of an address; ``host`` and ``port`` are ``None`` where it tells none, or makes no sense."""
+
+    scheme: str
+    host: str | None
+    port: int | None
+    path: str
+
+
+def address_of(text: str) -> Address:
+    """The parts of ``text``, which may be a path or nothing; of nonsense (``http://[::1``) the scheme alone."""
+    try:
+        parts = urlsplit(text)
+        return Address(parts.scheme, parts.hostname, parts.port, parts.path)
+    except ValueError:
+        scheme, separator, _ = text.partition("://")
+        return Address(scheme.lower() if separator else "", None, None, "")

@@ -1,0 +1,87 @@
+"""What a curl is told: by its command line, and by the configuration files that it reads itself (curl(1), --config)."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from tradewind_agent.movers.command_line import CommandLine, Grammar, Said, said_in
+
+MARK = b"\x1e"
+"""Record separator: what follows it up to the line's end is a report, not something for the user."""
+
+_REPORT = "%{stderr}" + MARK.decode() + "%{json}\n"
+
+_COMMENTS = ("#", "/", "*")
+_LINE = re.compile(r'(?P<word>-\S*|[^\s=:]+)[\s=:]*(?:"(?P<quoted>(?:[^"\\]|\\.)*)"?|(?P<plain>\S*))')
+_ESCAPES: Mapping[str, str] = {"t": "\t", "n": "\n", "r": "\r", "v": "\v"}
+
+
+def told(line: CommandLine, grammar: Grammar) -> Iterator[Said]:
+    """All options and places in the order in which curl takes them, so that the last of an option counts.
+
+    A configuration that another one names is not read.
+    """
+    for path in _curlrc(line):
+        yield from _said_in_file(path, grammar)
+    for said in said_in(line.arguments, grammar):
+        yield said
+        if said.name == "config" and said.value != "-":  # what comes by standard input is curl's to read
+            yield from _said_in_file(Path(said.value or ""), grammar)
+
+
+def with_reports(line: CommandLine, grammar: Grammar) -> CommandLine:
+    """``line`` with a report behind what the user has curl write; ``--next`` begins anew with no options."""
+    words, taken, own = list[str](), 0, ""
+    for said in told(line, grammar):
+        if said.name == "write-out":
+            own = said.value or ""
+        elif said.name in ("next", ":"):
+            if said.at is not None:
+                words += [*line.arguments[taken : said.at], *_report(own)]
+                taken = said.at
+            own = ""
+    rest = replace(line, arguments=line.arguments[taken:])
+    return replace(line, arguments=(*words, *rest.with_options(_report(own))[1:]))
+
+
+def _report(own: str) -> tuple[str, str]:
+    if own.startswith("@"):
+        try:
+            own = Path(own[1:]).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            own = ""
+    return ("--write-out", own + _REPORT)
+
+
+def _curlrc(line: CommandLine) -> tuple[Path, ...]:
+    """The file that curl begins with: the first one that there is, unless the first word is ``-q``."""
+    if line.arguments and (line.arguments[0].startswith("-q") or line.arguments[0] == "--disable"):
+        return ()
+    folders = [line.environment.get(name) for name in ("CURL_HOME", "XDG_CONFIG_HOME", "HOME")]
+    places = [Path(folder) / ".curlrc" for folder in folders if folder]
+    if folders[2] and not folders[1]:
+        places.append(Path(folders[2]) / ".config" / "curlrc")
+    return next(((place,) for place in places if place.is_file()), ())
+
+
+def _said_in_file(path: Path, grammar: Grammar) -> Iterator[Said]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return
+    words = [_word(line) for line in map(str.strip, lines) if line and not line.startswith(_COMMENTS)]
+    yield from (said._replace(at=None) for said in said_in(words, grammar))
+
+
+def _word(line: str) -> str:
+    """A line as the one word that says the same on a command line."""
+    found = _LINE.match(line)
+    if found is None:
+        return ""
+    quoted = found["quoted"]
+    value = found["plain"] if quoted is None else re.sub(r"\\(.)", lambda each: _ESCAPES.get(each[1], each[1]), quoted)
+    word = found["word"]
+    if word.startswith("-") and not word.startswith("--"):
+        return word + value
+    return f"--{word.removeprefix('--')}={value}"

@@ -1,0 +1,66 @@
+"""Where command lines lead, and addresses that make no sense, of which each tool tells in its own words."""
+
+import pytest
+
+from tradewind.errors import InvalidValue
+from tradewind_agent.copy_options import CopyOptions
+from tradewind_agent.movers import copying_by
+from tradewind_agent.movers.addresses import Address, address_of
+from tradewind_agent.movers.baselines import baselines
+from tradewind_agent.movers.command_line import CommandLine, Parsed
+from tradewind_agent.movers.curl_lines import _last_part
+from tradewind_agent.movers.known import Installed, mover_named
+from tradewind_agent.movers.rclone_remotes import host_of
+from tradewind_agent.movers.url_sizes import ends_of_urls, local_path
+from tradewind_agent.movers.wrapping import WrapOptions
+
+
+@pytest.mark.parametrize("text", ["http://[::1", "http://h:abc/", "gsiftp://[::1/x", "scp://[::1/x", "rsync://[x/y"])
+def test_nonsense_has_a_scheme_and_no_host(text):
+    assert address_of(text) == Address(text.partition(":")[0], None, None, "")
+
+
+def test_nonsense_has_unknown_ends():
+    ends = ends_of_urls("http://h:abc/", None)
+    assert (ends.source, ends.destination, ends.protocol) == (None, None, "unknown")
+    assert local_path("file://[x") is None
+    assert _last_part("http://[::1") == ""
+    assert host_of(":http,url='http://h:abc/':", Parsed({}, ()), {}) == ("http", "http", None)
+
+
+def ends_of(tool, *words):
+    mover = next(each for each in baselines() if each.name == tool)
+    return mover.task(CommandLine(tool, words, {})).ends
+
+
+@pytest.mark.parametrize(
+    ("tool", "place", "host", "protocol"),
+    [
+        ("scp", "u@[::1]:/tmp/x", "::1", "ssh"),
+        ("scp", "u@host:/tmp/x", "host", "ssh"),
+        ("scp", "./a:b", None, "file"),
+        ("scp", "scp://[::1/x", None, "scp"),
+        ("rsync", "host::module/x", "host", "rsync"),
+        ("rsync", "[::1]::module/x", "::1", "rsync"),
+        ("rsync", "rsync://[x/y", None, "rsync"),
+    ],
+)
+def test_the_host_of_a_place(tool, place, host, protocol):
+    ends = ends_of(tool, place, ".")
+    assert (ends.source, ends.protocol) == (host, protocol)
+
+
+@pytest.mark.parametrize("server", ["[::1]", "u@host"])
+def test_a_server_of_sftp_is_remote(server):
+    assert ends_of("sftp", server).source is not None
+
+
+@pytest.mark.parametrize("place", ["ftp://[::1/x", "gsiftp://h:abc/x"])
+def test_a_copy_by_globus_from_nowhere_is_refused(place, monkeypatch, tmp_path):
+    installed = Installed(mover_named("globus-url-copy"), "globus-url-copy", "10.0")
+    monkeypatch.setattr(copying_by, "find_installed", lambda *_: installed)
+    wanted = WrapOptions(copy=CopyOptions())
+    with pytest.raises(InvalidValue, match="no host, or no possible port"):
+        copying_by.prepare_copy_by(
+            "globus-url-copy", [place, "/tmp/x"], options=wanted, environment={}, folder=tmp_path
+        )
