@@ -74,13 +74,18 @@ class Recommendation(NamedTuple):
 
 
 def whole_setting(settings: Sequence[Parameters]) -> Parameters:
-    """One setting for all chunks: their concurrency added up, the widest chunk's other values."""
+    """One setting for all chunks: their concurrency added up, the widest chunk's other values.
+
+    Of the widest chunk's parallelism no more than keeps to the streams of all chunks, which are what caps allow.
+    """
     if len(settings) == 1:
         return settings[0]
     widest = max(settings, key=attrgetter("streams"))
+    concurrency = sum(each.concurrency or 1 for each in settings)
+    allowed = max(sum(each.streams for each in settings) // concurrency, 1)
     return Parameters(
-        concurrency=sum(each.concurrency or 1 for each in settings),
-        parallelism=widest.parallelism,
+        concurrency=concurrency,
+        parallelism=widest.parallelism and min(widest.parallelism, allowed),
         pipelining=widest.pipelining,
         io_block_bytes=widest.io_block_bytes,
         cores=widest.cores,

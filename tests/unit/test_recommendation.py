@@ -1,11 +1,19 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
 from tradewind.parameters import Parameters
 from tradewind.recommendation import whole_setting
 
 
-def test_tools_that_take_one_setting_get_all_channels_and_the_widest_chunks_streams():
-    small = Parameters(concurrency=8, parallelism=1, pipelining=32)
+def test_tools_that_take_one_setting_get_all_channels_and_the_widest_chunks_values():
+    small = Parameters(concurrency=1, parallelism=3, pipelining=32)
     large = Parameters(concurrency=3, parallelism=4, pipelining=1)
-    assert whole_setting((small, large)) == Parameters(concurrency=11, parallelism=4, pipelining=1)
+    assert whole_setting((small, large)) == Parameters(concurrency=4, parallelism=3, pipelining=1)
+
+
+@given(st.lists(st.builds(Parameters, concurrency=st.integers(1, 64), parallelism=st.integers(1, 64)), min_size=1))
+def test_one_setting_opens_no_more_streams_than_the_chunks_did(settings):
+    assert whole_setting(settings).streams <= sum(each.streams for each in settings)
 
 
 def test_an_unknown_concurrency_counts_as_one_channel():
