@@ -16,6 +16,9 @@ COOKIE = "tradewind_session"
 HOME, SIGN_IN, PASSWORD = "/admin", "/admin/sign-in", "/admin/account"
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 TOKEN_FIELD, TOKEN_HEADER = "form_token", "x-form-token"
+LONGEST_ADDRESS = 2000
+"""Of a page to come back to, which is kept for strangers, too, while they sign in."""
+
 LONGEST_FORM_FIELDS = 4000
 """Tables of prices have four a tier; the clusters of a link are sent together."""
 
@@ -150,7 +153,7 @@ def sign_in_address(request: Request) -> str:
 
 def own_address(address: str | None) -> str:
     """``address`` if it is one of our pages, else the first of them."""
-    if address is None or not (address == HOME or address.startswith(f"{HOME}/")):
+    if address is None or len(address) > LONGEST_ADDRESS or not (address == HOME or address.startswith(f"{HOME}/")):
         return HOME
     plain = address.isascii() and address.isprintable()  # as addresses are written, and as headers carry them
     return address if plain and "\\" not in address and "//" not in address else HOME

@@ -72,7 +72,15 @@ def test_a_page_asked_for_is_seen_after_signing_in(api, operator):
 
 @pytest.mark.parametrize(
     "elsewhere",
-    ["https://elsewhere.example/", "//elsewhere.example", "/admin//elsewhere", "/\\a", "/admin/\r\nX: y", "/admin/☃"],
+    [
+        "https://elsewhere.example/",
+        "//elsewhere.example",
+        "/admin//elsewhere",
+        "/\\a",
+        "/admin/\r\nX: y",
+        "/admin/☃",
+        f"/admin/{'x' * 2000}",
+    ],
 )
 def test_nobody_is_sent_elsewhere_after_signing_in(api, operator, elsewhere):
     with Visitor(base_url=api) as visitor:
