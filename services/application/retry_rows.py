@@ -12,9 +12,13 @@ from services.application.log_lines import BodyLimits, Encoding, UploadedBody
 from services.application.log_rows import RejectedRow
 from services.application.ports import Clock
 from tradewind.errors import InvalidValue, NotFound
+from tradewind.units import MIB
 
 MOST_RETRIED = 5_000
 """Rows at once: as many are stored in a second or two."""
+
+MOST_RETRIED_BYTES = 32 * MIB
+"""Of their lines together: they are in memory several times over while they are stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +64,7 @@ class Retried(NamedTuple):
 class Quarantine(Protocol):
     def add(self, rows: Sequence[RejectedRow], *, batch_id: UUID) -> None: ...
     def get(self, row_id: int) -> QuarantinedRow: ...
-    def oldest(self, refused_for: Refusal, *, limit: int) -> Sequence[QuarantinedRow]: ...
+    def oldest(self, refused_for: Refusal, *, limit: int, most_bytes: int) -> Sequence[QuarantinedRow]: ...
     def count(self, refused_for: Refusal | None = None) -> int: ...
     def remove(self, *row_ids: int) -> None: ...
 
@@ -104,7 +108,7 @@ def retry_all(refused_for: Refusal, *, uow: RetryUnitOfWork, clock: Clock) -> Re
     NotFound : no row was refused for that and kept whole.
     InvalidValue : every one of them is refused again; they stay as they were.
     """
-    rows = uow.quarantine.oldest(refused_for, limit=MOST_RETRIED)
+    rows = uow.quarantine.oldest(refused_for, limit=MOST_RETRIED, most_bytes=MOST_RETRIED_BYTES)
     if not rows:
         raise NotFound("no row waits in the quarantine for this reason whose line was kept whole")
     left = uow.quarantine.count(refused_for) - len(rows)

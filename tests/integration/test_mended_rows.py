@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from services.application import retry_rows
 from services.application.audit import Actor, ActorKind
 from services.application.authenticate import Scope
 from services.application.ingest_logs import IngestReceipt, LogBatch, ingest_logs, store_batch
@@ -104,6 +105,17 @@ def test_a_batch_that_comes_again_twice_at_once_keeps_the_receipt_of_what_was_st
         assert (second.result().repeated, second.result().accepted) == (True, 1)
     with tenant.parts.store.unit_of_work(tenant.id) as uow:
         assert uow.batches.find(first.batch_id) == first
+
+
+def test_no_more_rows_are_tried_again_than_memory_is_for(
+    api: str, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *others = refused(api, tenant, *(of_the_future() for _ in range(3)))
+    two = len(str(first.raw).encode()) + len(str(others[0].raw).encode())
+    monkeypatch.setattr(retry_rows, "MOST_RETRIED_BYTES", two)
+    with tenant.parts.store.unit_of_work(tenant.id) as uow:
+        retried = retry_all(Refusal(first.field, first.reason), uow=uow, clock=Later(2))
+    assert (retried.stored, retried.left) == (2, 1)
 
 
 def test_a_mended_row_stays_with_the_key_that_brought_it(api: str, tenant: Tenant) -> None:

@@ -207,15 +207,18 @@ class Quarantine:
             raise NotFound("this row is no longer in the quarantine")
         return _quarantined(row)
 
-    def oldest(self, refused_for: Refusal, *, limit: int) -> Sequence[QuarantinedRow]:
-        """At most ``limit`` rows of one reason that were kept whole, held until the end of the transaction."""
-        query = (
-            select(*_ROW)
+    def oldest(self, refused_for: Refusal, *, limit: int, most_bytes: int) -> Sequence[QuarantinedRow]:
+        """Rows of one reason that were kept whole, within both bounds, held until the end of the transaction."""
+        oldest = (
+            select(log_quarantine.c.id, func.octet_length(log_quarantine.c.raw).label("bytes"))
             .where(_MENDABLE, *_for(refused_for), log_quarantine.c.raw.is_not(None))
             .order_by(log_quarantine.c.id)
             .limit(limit)
-            .with_for_update()
+            .subquery()
         )
+        so_far = select(oldest.c.id, func.sum(oldest.c.bytes).over(order_by=oldest.c.id).label("bytes")).subquery()
+        within = select(so_far.c.id).where(so_far.c.bytes <= most_bytes)
+        query = select(*_ROW).where(log_quarantine.c.id.in_(within)).order_by(log_quarantine.c.id).with_for_update()
         return [_quarantined(row) for row in self._connection.execute(query)]
 
     def remove(self, *row_ids: int) -> None:
