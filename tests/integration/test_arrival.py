@@ -133,3 +133,47 @@ def test_a_long_body_behind_a_short_head_is_none(hasty: str, tenant: Tenant) -> 
     with connected(hasty) as connection:
         connection.sendall(head(tenant, 200_000) + b" " * 200_000)
         assert connection.recv(64 * KIB).startswith(b"HTTP/1.1 422 ")
+
+
+def begin_chunks(connection: socket.socket, tenant: Tenant) -> None:
+    """Send the head of a request whose body comes in chunks, and wait until it has been read."""
+    begun = (
+        f"POST /v1/recommend HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {tenant.secret}\r\n"
+        "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+    )
+    connection.sendall(begun.encode())
+    assert connection.recv(64 * KIB).startswith(b"HTTP/1.1 100 ")
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        b"0\r\n" + b"a: b\r\n" * (MAX_HEAD_BYTES // 4),
+        b"0\r\nX-Long: " + b"a" * MAX_HEAD_BYTES,
+        b"1;" + b"a" * MAX_HEAD_BYTES,
+    ],
+    ids=["many fields", "a field that goes on", "an extension of a chunk"],
+)
+def test_what_is_neither_head_nor_body_has_an_end_too(hasty: str, tenant: Tenant, endless: bytes) -> None:
+    with connected(hasty) as connection:
+        begin_chunks(connection, tenant)
+        connection.sendall(endless)
+        assert until_closed(connection).startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_field_behind_the_body_is_none_of_the_head(hasty: str, tenant: Tenant) -> None:
+    with connected(hasty) as connection:
+        begin_chunks(connection, tenant)
+        connection.sendall(b"2\r\n{}\r\n0\r\nContent-Type: application/json\r\n\r\n")
+        told = connection.recv(64 * KIB)
+    assert told.startswith(b"HTTP/1.1 422 ")
+    assert b"is no JSON by its type" in told
+
+
+def test_a_body_in_chunks_may_be_longer_than_a_head(hasty: str, tenant: Tenant) -> None:
+    with connected(hasty) as connection:
+        begin_chunks(connection, tenant)
+        for _ in range(4):
+            connection.sendall(b"%x\r\n%b\r\n" % (MAX_HEAD_BYTES, b" " * MAX_HEAD_BYTES))
+        connection.sendall(b"0\r\n\r\n")
+        assert connection.recv(64 * KIB).startswith(b"HTTP/1.1 422 ")
