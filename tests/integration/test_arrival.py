@@ -1,12 +1,15 @@
 """Requests that arrive slowly, or whose head has no end: refused, so that none holds a connection for ever."""
 
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from uuid import uuid4
 
 import httpx
 import pytest
 
+from infra.authorisation import calls
 from services.api.arrival import MAX_HEAD_BYTES, BoundedHttp
 from services.bootstrap import Container
 from tests.stack import Tenant, serving
@@ -70,6 +73,20 @@ def test_an_upload_that_dries_up_is_not_awaited_and_stores_nothing(hasty: str, t
     with connected(hasty) as connection:
         connection.sendall(head(tenant, 10_000_000).replace(b"/v1/recommend", b"/v1/logs") + b"{}\n" * 1000)
         assert until_closed(connection).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("sent", ["X-Key: none", "Authorization: Bearer", "Authorization: Bearer tw_wrong"])
+def test_the_body_of_a_stranger_is_awaited_by_no_call(hasty: str, sent: str) -> None:
+    told = {}
+    for call in calls():
+        if call.method in {"POST", "PUT", "PATCH"} and not call.is_page:
+            path = re.sub("{[^}]*}", str(uuid4()), call.path)
+            begun = f"{call.method} {path} HTTP/1.1\r\nHost: test\r\n{sent}\r\nContent-Length: 1000\r\n\r\n"
+            with connected(hasty) as connection:
+                connection.sendall(begun.encode() + b'{"source":')
+                told[f"{call.method} {call.path}"] = connection.recv(64 * KIB).partition(b"\r\n")[0]
+    assert {call: line for call, line in told.items() if line != b"HTTP/1.1 401 Unauthorized"} == {}
+    assert "POST /v1/transfers/{transfer_id}/complete" in told
 
 
 def test_what_is_sent_on_after_a_refusal_is_not_awaited(hasty: str) -> None:
