@@ -14,7 +14,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from tradewind.units import KIB
 
 MAX_HEAD_BYTES = 32 * KIB
-"""Of the request line and all fields; a signed-in browser sends about one."""
+"""Of the request line and all fields; a signed-in browser sends about one. So much may also follow a piece of a body
+before the next, or the request's end."""
 
 WINDOW_S = 30.0
 ARRIVED_S = "tradewind.arrived_s"
@@ -39,6 +40,8 @@ class BoundedHttp(HttpToolsProtocol):
         super().__init__(*arguments, **named)
         self._head_bytes: int | None = 0
         """Received of a head that is not complete; None while a body is awaited or a request is answered."""
+        self._bare_bytes = 0
+        """Received since the head or the last piece of a body: what chunks are framed with, and fields behind them."""
         self._whole = True
         """Whether every request that began has arrived."""
         self._window_bytes = 0
@@ -54,10 +57,12 @@ class BoundedHttp(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._window_bytes += len(data)
-        if self._head_bytes is not None:
+        if self._head_bytes is None:
+            self._bare_bytes += len(data)
+        else:
             self._head_bytes += len(data)
         super().data_received(data)
-        if self._head_bytes is not None and self._head_bytes > self.max_head_bytes:
+        if self._is_too_long:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         elif self._window is None and (not self._whole or self._is_idle):
             # Idle, yet something came: the server's own end of idle connections is off from then on, also after a
@@ -70,14 +75,23 @@ class BoundedHttp(HttpToolsProtocol):
             self._head_bytes = 0
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._head_bytes is not None:  # a field behind the body is not kept, and never taken for one of the head
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         if self._head_bytes is not None and self._head_bytes > self.max_head_bytes:  # the data may hold a body, too
             head = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
             if head > self.max_head_bytes:
                 raise _HeadTooLong
         self._head_bytes = None
+        self._bare_bytes = 0
         super().on_headers_complete()
         self.scope[ARRIVED_S] = time.monotonic()  # type: ignore[literal-required]  # ``shedding`` reads it
+
+    def on_body(self, body: bytes) -> None:
+        self._bare_bytes = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._whole = True
@@ -94,6 +108,13 @@ class BoundedHttp(HttpToolsProtocol):
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         else:
             super().send_400_response(msg)
+
+    @property
+    def _is_too_long(self) -> bool:
+        """Whether more has come than a head may have, or than may be between the pieces of a body and behind them."""
+        if self._head_bytes is None:
+            return not self._whole and self._bare_bytes > self.max_head_bytes
+        return self._head_bytes > self.max_head_bytes
 
     @property
     def _is_idle(self) -> bool:

@@ -32,15 +32,15 @@ Body = Annotated[bytes, Depends(_body)]
 """The body as it was sent."""
 
 
+async def refuse_strangers(request: Request) -> None:
+    """Raise ``Unauthenticated`` unless the head of a request has a valid key; its body is not read."""
+    await _holder(request.app.state.container, await BEARER(request))
+
+
 async def key_holder(
     request: Request, parts: Parts, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
 ) -> Principal:
-    if credentials is None:
-        raise Unauthenticated("send an API key as 'Authorization: Bearer tw_…'")
-    secret = credentials.credentials
-    principal = _recalled(parts, secret)
-    if principal is None:
-        principal = await parts.lookups.run(("key", secret), partial(parts.keyring.authenticate, secret))
+    principal = await _holder(parts, credentials)
     bind_contextvars(tenant_id=str(principal.tenant_id))
     kind = call_kind(request.scope["route"].path)
     try:
@@ -48,6 +48,16 @@ async def key_holder(
     except TooOften:
         parts.metrics.calls_refused.labels(kind).inc()
         raise
+    return principal
+
+
+async def _holder(parts: Container, credentials: HTTPAuthorizationCredentials | None) -> Principal:
+    if credentials is None:
+        raise Unauthenticated("send an API key as 'Authorization: Bearer tw_…'")
+    secret = credentials.credentials
+    principal = _recalled(parts, secret)
+    if principal is None:
+        principal = await parts.lookups.run(("key", secret), partial(parts.keyring.authenticate, secret))
     return principal
 
 

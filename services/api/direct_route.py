@@ -33,17 +33,34 @@ class DirectRoute(StrictRoute):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or let the framework do it."""
-        if scope["query_string"] or scope["method"] not in (self.methods or ()):  # neither is usual
+        principal = self._usual_caller(scope)
+        if principal is None:  # a stranger is refused there, unread
             await super().handle(scope, receive, send)
             return
         messages = await _read(receive)
-        body = _whole(messages)
-        arguments = None if body is None else self._asked.arguments(scope, body, self._kind)
+        arguments = self._arguments(scope, messages, principal)
         if arguments is None:
             await super().handle(scope, _read_again(messages, receive), send)
         else:
             response = await self.endpoint(**arguments)
             await response(scope, receive, send)
+
+    def _usual_caller(self, scope: Scope) -> Principal | None:
+        """Who sends a request with an ordinary head, if that is remembered."""
+        if scope["query_string"] or scope["method"] not in (self.methods or ()):  # neither is usual
+            return None
+        headers = dict(scope["headers"])
+        if headers.get(b"content-type") != JSON or len(headers) < len(scope["headers"]):
+            return None
+        return remembered_agent(scope["app"].state.container, headers.get(b"authorization", b""))
+
+    def _arguments(self, scope: Scope, messages: Sequence[Message], principal: Principal) -> dict[str, Any] | None:
+        """What the endpoint is called with, ``None`` where the framework has to refuse."""
+        body = _whole(messages)
+        if body is None:
+            return None
+        request = _Request(scope["app"].state.container, principal, body)
+        return self._asked.arguments(scope["path_params"], request, self._kind)
 
 
 class _Request(NamedTuple):
@@ -82,21 +99,15 @@ class _Asked(NamedTuple):
             model=TypeAdapter(model),
         )
 
-    def arguments(self, scope: Scope, body: bytes, kind: CallKind) -> dict[str, Any] | None:
-        """The endpoint's arguments, ``None`` for a request that is not an ordinary one."""
-        headers = dict(scope["headers"])
-        parts: Container = scope["app"].state.container
-        principal = remembered_agent(parts, headers.get(b"authorization", b""))
-        if principal is None or headers.get(b"content-type") != JSON or len(headers) < len(scope["headers"]):
-            return None
+    def arguments(self, path: Mapping[str, str], request: _Request, kind: CallKind) -> dict[str, Any] | None:
+        """The endpoint's arguments, ``None`` where a value is not valid or the key has called too often."""
         try:
-            found = {name: kind.validate_python(scope["path_params"][name]) for name, kind in self.in_path.items()}
-            found[self.body] = self.model.validate_json(body)
+            found = {name: model.validate_python(path[name]) for name, model in self.in_path.items()}
+            found[self.body] = self.model.validate_json(request.body)
         except ValidationError:
             return None
-        if not parts.rate_limits.permits(principal, kind):  # counted and refused where other requests are
+        if not request.parts.rate_limits.permits(request.principal, kind):  # counted and refused where others are
             return None
-        request = _Request(parts, principal, body)
         for name, of in self.passed.items():
             found[name] = of(request)
         return found

@@ -1,23 +1,23 @@
-"""The routers of v1: each request is held to the query parameters that its operation has."""
+"""The routers of v1: each request needs a key, and is held to the query parameters that its operation has."""
 
-from collections.abc import Coroutine
 from functools import cached_property
-from typing import Any
 
-from fastapi import APIRouter, params
+from fastapi import APIRouter, Request, params
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from starlette.datastructures import QueryParams
 from starlette.types import Receive, Scope, Send
 
+from services.api.dependencies import refuse_strangers
 from services.api.problems import PROBLEM_RESPONSES
 from tradewind.errors import InvalidValue
 
 
 class StrictRoute(APIRoute):
-    """Refuses what a query asks for and the operation does not know: a ``?limt=5`` must not answer with everything.
+    """Refuses strangers unread, and what a query asks for and the operation does not know.
 
-    A request without a query pays one look for it.
+    The framework reads a body before it asks who sends it: a stranger could have many held in memory. And a
+    ``?limt=5`` must not answer with everything; a request without a query pays one look for it.
     """
 
     @cached_property
@@ -25,10 +25,12 @@ class StrictRoute(APIRoute):
         parameters = get_flat_params(self.dependant)
         return frozenset(each.alias for each in parameters if isinstance(each.field_info, params.Query))
 
-    def handle(self, scope: Scope, receive: Receive, send: Send) -> Coroutine[Any, Any, None]:
-        if scope["query_string"] and scope["method"] in (self.methods or ()):
-            self._hold(QueryParams(scope["query_string"]))
-        return super().handle(scope, receive, send)
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] in (self.methods or ()):
+            await refuse_strangers(Request(scope))
+            if scope["query_string"]:
+                self._hold(QueryParams(scope["query_string"]))
+        await super().handle(scope, receive, send)
 
     def _hold(self, query: QueryParams) -> None:
         for name in query:

@@ -1,12 +1,15 @@
 """Requests that arrive slowly, or whose head has no end: refused, so that none holds a connection for ever."""
 
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from uuid import uuid4
 
 import httpx
 import pytest
 
+from infra.authorisation import calls
 from services.api.arrival import MAX_HEAD_BYTES, BoundedHttp
 from services.bootstrap import Container
 from tests.stack import Tenant, serving
@@ -72,6 +75,20 @@ def test_an_upload_that_dries_up_is_not_awaited_and_stores_nothing(hasty: str, t
         assert until_closed(connection).startswith(b"HTTP/1.1 408 ")
 
 
+@pytest.mark.parametrize("sent", ["X-Key: none", "Authorization: Bearer", "Authorization: Bearer tw_wrong"])
+def test_the_body_of_a_stranger_is_awaited_by_no_call(hasty: str, sent: str) -> None:
+    told = {}
+    for call in calls():
+        if call.method in {"POST", "PUT", "PATCH"} and not call.is_page:
+            path = re.sub("{[^}]*}", str(uuid4()), call.path)
+            begun = f"{call.method} {path} HTTP/1.1\r\nHost: test\r\n{sent}\r\nContent-Length: 1000\r\n\r\n"
+            with connected(hasty) as connection:
+                connection.sendall(begun.encode() + b'{"source":')
+                told[f"{call.method} {call.path}"] = connection.recv(64 * KIB).partition(b"\r\n")[0]
+    assert {call: line for call, line in told.items() if line != b"HTTP/1.1 401 Unauthorized"} == {}
+    assert "POST /v1/transfers/{transfer_id}/complete" in told
+
+
 def test_what_is_sent_on_after_a_refusal_is_not_awaited(hasty: str) -> None:
     with connected(hasty) as connection:
         connection.sendall(b"POST /v1/logs HTTP/1.1\r\nHost: test\r\nContent-Length: 1000000\r\n\r\n{}\n")
@@ -132,4 +149,48 @@ def test_a_long_address_is_refused(hasty: str) -> None:
 def test_a_long_body_behind_a_short_head_is_none(hasty: str, tenant: Tenant) -> None:
     with connected(hasty) as connection:
         connection.sendall(head(tenant, 200_000) + b" " * 200_000)
+        assert connection.recv(64 * KIB).startswith(b"HTTP/1.1 422 ")
+
+
+def begin_chunks(connection: socket.socket, tenant: Tenant) -> None:
+    """Send the head of a request whose body comes in chunks, and wait until it has been read."""
+    begun = (
+        f"POST /v1/recommend HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer {tenant.secret}\r\n"
+        "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+    )
+    connection.sendall(begun.encode())
+    assert connection.recv(64 * KIB).startswith(b"HTTP/1.1 100 ")
+
+
+@pytest.mark.parametrize(
+    "endless",
+    [
+        b"0\r\n" + b"a: b\r\n" * (MAX_HEAD_BYTES // 4),
+        b"0\r\nX-Long: " + b"a" * MAX_HEAD_BYTES,
+        b"1;" + b"a" * MAX_HEAD_BYTES,
+    ],
+    ids=["many fields", "a field that goes on", "an extension of a chunk"],
+)
+def test_what_is_neither_head_nor_body_has_an_end_too(hasty: str, tenant: Tenant, endless: bytes) -> None:
+    with connected(hasty) as connection:
+        begin_chunks(connection, tenant)
+        connection.sendall(endless)
+        assert until_closed(connection).startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_field_behind_the_body_is_none_of_the_head(hasty: str, tenant: Tenant) -> None:
+    with connected(hasty) as connection:
+        begin_chunks(connection, tenant)
+        connection.sendall(b"2\r\n{}\r\n0\r\nContent-Type: application/json\r\n\r\n")
+        told = connection.recv(64 * KIB)
+    assert told.startswith(b"HTTP/1.1 422 ")
+    assert b"is no JSON by its type" in told
+
+
+def test_a_body_in_chunks_may_be_longer_than_a_head(hasty: str, tenant: Tenant) -> None:
+    with connected(hasty) as connection:
+        begin_chunks(connection, tenant)
+        for _ in range(4):
+            connection.sendall(b"%x\r\n%b\r\n" % (MAX_HEAD_BYTES, b" " * MAX_HEAD_BYTES))
+        connection.sendall(b"0\r\n\r\n")
         assert connection.recv(64 * KIB).startswith(b"HTTP/1.1 422 ")

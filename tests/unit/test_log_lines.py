@@ -85,6 +85,24 @@ def test_members_one_after_the_other_are_one_stream(encoding: Encoding) -> None:
     assert b"".join(decompressed([body], encoding, LIMITS)) == b"one two"
 
 
+@pytest.mark.parametrize("encoding", [Encoding.GZIP, Encoding.ZSTD])
+@pytest.mark.parametrize("content", [b"", b"a"])
+def test_a_body_of_nothing_but_beginnings_is_refused(content: bytes, encoding: Encoding) -> None:
+    limits = BodyLimits(members_per_mib=1000)
+    member = packed(content, encoding)
+    assert b"".join(decompressed([member * 1000], encoding, limits)) == content * 1000
+    with pytest.raises(TooLarge, match="one stream"):
+        list(decompressed([member * 1010], encoding, limits))
+
+
+@pytest.mark.parametrize("encoding", [Encoding.GZIP, Encoding.ZSTD])
+def test_a_log_that_was_compressed_line_by_line_is_read(encoding: Encoding) -> None:
+    line = bytes(range(32, 127)) * 4 + b"\n"
+    count = 3 * BodyLimits().members_per_mib
+    pieces = decompressed([packed(line, encoding)] * count, encoding, BodyLimits())
+    assert sum(1 for _ in split_lines(pieces, BodyLimits())) == count
+
+
 @pytest.mark.parametrize("encoding", list(Encoding))
 def test_more_than_the_limit_is_too_large(encoding: Encoding) -> None:
     data = bytes(range(256)) * 5000

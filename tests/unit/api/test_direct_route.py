@@ -164,6 +164,12 @@ def test_another_method_is_refused_unread(method: str) -> None:
     assert status == 405
 
 
+@pytest.mark.parametrize("authorization", ["", f"Basic {KNOWN}", f"Bearer {UNKNOWN}"])
+def test_a_stranger_is_refused_unread(authorization: str) -> None:
+    status, _ = asked_by([], headers=USUAL | {"Authorization": authorization})
+    assert status == 401
+
+
 def test_a_body_in_pieces_is_put_together() -> None:
     pieces = [{"type": "http.request", "body": GOOD[i : i + 4], "more_body": True} for i in range(0, len(GOOD), 4)]
     status, _ = asked_by([*pieces, {"type": "http.request", "body": b"", "more_body": False}])
@@ -175,7 +181,9 @@ def test_nothing_is_done_for_a_client_that_left() -> None:
     assert status == 400
 
 
-def asked_by(messages: list[dict[str, Any]], method: str = "POST") -> tuple[int, bytes]:
+def asked_by(
+    messages: list[dict[str, Any]], method: str = "POST", headers: Mapping[str, str] = USUAL
+) -> tuple[int, bytes]:
     """Status and body of what the direct route answers to these messages."""
     both(str(ITEM), GOOD, USUAL)  # remembers the key
     waiting, sent = iter(messages), []
@@ -186,8 +194,8 @@ def asked_by(messages: list[dict[str, Any]], method: str = "POST") -> tuple[int,
     async def send(message: Message) -> None:
         sent.append(message)
 
-    headers = [(name.lower().encode(), value.encode()) for name, value in USUAL.items()]
+    sent_headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     path = f"/direct/{ITEM}"
-    scope: Scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": headers}
+    scope: Scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": sent_headers}
     asyncio.run(APP(scope, receive, send))
     return sent[0]["status"], sent[1]["body"]
