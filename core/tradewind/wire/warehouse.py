@@ -1,5 +1,6 @@
 """SQL of analysts over HTTP: what is asked, and what the warehouse says of itself."""
 
+import math
 from datetime import date, datetime
 from typing import Annotated, Literal
 
@@ -28,6 +29,17 @@ class QueryRequest(Strict):
     parameters: Annotated[tuple[Parameter, ...], Field(max_length=MAX_PARAMETERS)] = ()
     format: QueryFormat = "json"
     limit: AtLeastOne | None = None
+
+
+def whole_number(text: str) -> int | str:
+    """A whole number of an answer in JSON; as its digits where no double holds it: Python reads only so many."""
+    return int(text) if math.isfinite(float(text)) else text
+
+
+def real_number(text: str) -> float | str:
+    """A number with decimals or an exponent of an answer in JSON; as its digits where no double holds it."""
+    number = float(text)
+    return number if math.isfinite(number) else text
 
 
 class WarehouseColumn(Open):

@@ -58,6 +58,29 @@ def test_two_columns_of_one_name_stay_two(analyst):
     assert cells(run(analyst, "SELECT 1 AS a, 2 AS a")) == [["a", "a_2"], ["1", "2"]]
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("repeat('9', 5000)::numeric", "9" * 400 + "…"),
+        ("'-1e400'::numeric + 0.5", "-" + "9" * 399 + "…"),
+        ("""'{"a": {"b": [1, null]}}'::json""", '{"a": {"b": [1, null]}}'),
+        ("ARRAY['a', NULL]", '["a", null]'),
+        (r"""'"\ud800"'::json""", r"\ud800"),
+    ],
+)
+def test_values_that_python_or_a_chart_does_not_hold_are_told_as_text(analyst, value, told):
+    page = run(analyst, f"SELECT n, n * 2 AS twice, {value} AS odd FROM generate_series(1, 3) n")
+    assert [row[2] for row in cells(page)] == ["odd", told, told, told]
+    assert drawn(page)["series"]
+
+
+def test_json_too_deep_for_a_page_leaves_the_query_in_the_editor(analyst):
+    page = run(analyst, "SELECT (repeat('[', 2000) || repeat(']', 2000))::json AS deep")
+    assert page.status_code == 422
+    assert "too deep for a page; download it" in page.text
+    assert "AS deep</textarea>" in page.text
+
+
 def test_views_columns_and_limits_are_told(analyst):
     page = analyst.get(HERE).text
     assert "bit/s: mean over the transfer." in page
