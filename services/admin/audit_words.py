@@ -77,6 +77,6 @@ def _instant(text: str) -> str:
     """A time as pages tell it; any other text as it is."""
     try:
         at = datetime.fromisoformat(text)
-    except ValueError:
+        return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if at.tzinfo else text
+    except (ValueError, OverflowError):  # no time, or one that in UTC is before the first year or after the last
         return text
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if at.tzinfo else text

@@ -8,6 +8,7 @@ from uuid import UUID
 from services.admin.form_numbers import LONGEST_NUMBER, exact_number
 from tradewind.errors import InvalidValue
 from tradewind.pricing import DECIMALS, HIGHEST_MARGIN, PriceModel
+from tradewind.wire.base import EARLIEST_INSTANT, END_OF_INSTANTS
 
 PARTS = ("base", "per_gb", "per_kwh", "margin")
 _EXACT = Context(prec=80)
@@ -84,11 +85,21 @@ def priced_tiers(sent: Iterable[str]) -> set[UUID]:
 
 
 def instant_of(text: str) -> datetime | None:
-    """A date and time as browsers send it, in UTC; ``None`` if it is empty, which means now."""
+    """A date and time as browsers send it, in UTC; ``None`` if it is empty, which means now.
+
+    Raises
+    ------
+    InvalidValue : it is none, or none that the API would take.
+    """
     if not text.strip():
         return None
     try:
         instant = datetime.fromisoformat(text.strip())
     except ValueError:
         raise InvalidValue("effective_from", f"{text[:LONGEST_NUMBER]!r} is no date and time") from None
-    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+    aware = instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant
+    if not EARLIEST_INSTANT <= aware < END_OF_INSTANTS:
+        raise InvalidValue(
+            "effective_from", f"must be in the years {EARLIEST_INSTANT.year} to {END_OF_INSTANTS.year - 1}"
+        )
+    return aware.astimezone(UTC)

@@ -7,6 +7,9 @@ from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
+from tradewind.errors import QueryRefused
+from tradewind.wire.warehouse import real_number, whole_number
+
 LONGEST_CELL = 400
 DIGITS = 8
 
@@ -35,11 +38,18 @@ class QueryRows:
 
     @classmethod
     def of_json(cls, body: bytes) -> "QueryRows":
-        """The rows of an answer as ``POST /v1/warehouse/query`` gives it; two columns of one name stay two."""
-        pairs = json.loads(body, object_pairs_hook=list)
-        told = dict(pairs)
-        rows = [[value for _, value in row] for row in told["rows"]]
-        names = [name for name, _ in told["rows"][0]] if rows else []
+        """The rows of an answer as ``POST /v1/warehouse/query`` gives it, lists and objects in them as text.
+
+        Raises
+        ------
+        QueryRefused : there are lists in lists, deeper than Python reads or writes them.
+        """
+        try:
+            told = json.loads(body, parse_int=whole_number, parse_float=real_number)
+            rows = [[_flat(value) for value in row.values()] for row in told["rows"]]
+        except RecursionError as wrong:
+            raise QueryRefused("the answer holds JSON that is too deep for a page; download it") from wrong
+        names = list(told["rows"][0]) if rows else []
         columns = [Column(name, _held([row[place] for row in rows])) for place, name in enumerate(names)]
         return cls(columns, rows, bool(told["cut"]))
 
@@ -61,14 +71,14 @@ def cell(value: Any) -> str:
         case float():
             return f"{value:.{DIGITS}g}"
         case str():
-            text = value
-        case list() if value and all(isinstance(each, tuple) for each in value):  # an object, see of_json
-            text = json.dumps(dict(value), default=str)
-        case list():
-            text = json.dumps(value, default=str)
+            text = value.encode(errors="backslashreplace").decode()  # half a character, which JSON can name alone
         case _:
             text = str(value)
     return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"
+
+
+def _flat(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, list | dict) else value
 
 
 def _held(values: Sequence[Any]) -> Held:

@@ -7,8 +7,10 @@ from uuid import UUID
 
 from fastapi import Form, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from pydantic import BeforeValidator
 
 from services.admin.charts.query import Asked, ChartKind, query_chart
+from services.admin.field_labels import refusal_in_words
 from services.admin.pages import ONE_LINE, STORABLE, chart, done, page, page_router
 from services.admin.query_rows import QueryRows, cell
 from services.admin.sql_examples import EXAMPLES
@@ -20,7 +22,7 @@ from services.bootstrap import Container
 from services.query_stream import MEDIA_TYPES, QueryStream
 from services.query_turns import ClientLeft, FollowedQuery
 from services.statuses import status_of
-from tradewind.errors import Conflict, NotFound, QueryRefused, TooLarge, TradewindError, Unavailable
+from tradewind.errors import Conflict, InvalidValue, NotFound, QueryRefused, TooLarge, TradewindError, Unavailable
 from tradewind.units import MIB
 
 router = page_router("/sql")
@@ -33,7 +35,13 @@ LONGEST_COLUMN = 200
 ENDINGS = {Format.CSV: "csv", Format.ARROW: "arrows", Format.JSON: "json"}
 """``.arrows`` is the registered ending of an Arrow stream."""
 
-Sql = Annotated[str, Form(min_length=1, max_length=LONGEST_SQL, pattern=STORABLE)]
+
+def _plain(sql: object) -> object:
+    """The text as the browser shows and counts it: forms send other ends of lines, by which positions would be off."""
+    return sql.replace("\r\n", "\n") if isinstance(sql, str) else sql
+
+
+Sql = Annotated[str, BeforeValidator(_plain), Form(min_length=1, max_length=LONGEST_SQL, pattern=STORABLE)]
 ColumnName = Annotated[str, Form(max_length=LONGEST_COLUMN)]
 Shown = Annotated[int, Form(ge=1, le=max(ROWS_SHOWN))]
 
@@ -81,7 +89,7 @@ async def run(
     apart: ColumnName = "",
 ) -> Response:
     """The rows of a query, as far as they are shown; it is stopped when its visitor leaves."""
-    asked = query_warehouse.Query(sql=_plain(sql), format=Format.JSON, limit=min(shown, parts.warehouse.limits.rows))
+    asked = query_warehouse.Query(sql=sql, format=Format.JSON, limit=min(shown, parts.warehouse.limits.rows))
     query = parts.warehouse.query(visit.visitor.tenant_id, asked)
     wanted = Asked(_kind(draw), across, up, apart)
     told: dict[str, Any] = {"sql": asked.sql, "shown": shown, "wanted": wanted}
@@ -104,7 +112,7 @@ async def download(
     request: Request, visit: Analyst, parts: Parts, sql: Sql, *, form: Annotated[Format, Form()] = Format.CSV
 ) -> Response:
     """All rows of a query as a file, under the limits of the API; what is wrong with it beside the editor."""
-    asked = query_warehouse.Query(sql=_plain(sql), format=form)
+    asked = query_warehouse.Query(sql=sql, format=form)
     query = parts.warehouse.query(visit.visitor.tenant_id, asked)
     headers = {
         "Content-Disposition": f'attachment; filename="tradewind.{ENDINGS[form]}"',
@@ -127,14 +135,15 @@ def save(
     visit: Analyst,
     parts: Parts,
     sql: Sql,
-    name: Annotated[str, Form(min_length=1, max_length=LONGEST_NAME, pattern=ONE_LINE)],
+    name: Annotated[str, Form(max_length=LONGEST_NAME, pattern=ONE_LINE)] = "",
 ) -> Response:
     """Keep a query under a name; where that cannot be, its text stays in the editor."""
     try:
         with parts.store.unit_of_work(visit.visitor.tenant_id, visit.visitor.actor) as uow:
-            kept = save_query(name, _plain(sql), author=visit.visitor, uow=uow, clock=parts.clock)
-    except Conflict as refused:
-        return _page(request, visit, parts, status=HTTPStatus.CONFLICT, **_wrong(refused, _plain(sql)))
+            kept = save_query(name, sql, author=visit.visitor, uow=uow, clock=parts.clock)
+    except (Conflict, InvalidValue) as refused:
+        status, _ = status_of(refused)
+        return _page(request, visit, parts, status=status, **_wrong(refused, sql))
     said = "The saved query of that name is replaced." if kept.replaced else "The query is saved."
     return done(request, f"{HERE}?saved={kept.id}", said)
 
@@ -186,7 +195,7 @@ def _wrong(error: TradewindError, sql: str) -> dict[str, Any]:
     """What the page tells of a query that was refused, beside its text."""
     position = error.position if isinstance(error, QueryRefused) else None
     place = Place.of(sql, position) if position else None
-    return {"sql": sql, "error": error, "place": place, "position": position}
+    return {"sql": sql, "error": refusal_in_words(error), "place": place, "position": position}
 
 
 def _saved(visit: Visit, parts: Container, query_id: UUID) -> str:
@@ -195,11 +204,6 @@ def _saved(visit: Visit, parts: Container, query_id: UUID) -> str:
     if found is None:
         raise NotFound("no such saved query; somebody may have removed it")
     return found.sql
-
-
-def _plain(sql: str) -> str:
-    """The text as the browser shows it: forms send other ends of lines, by which positions would be off."""
-    return sql.replace("\r\n", "\n")
 
 
 def _kind(draw: str) -> ChartKind:

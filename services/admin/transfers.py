@@ -18,7 +18,7 @@ from services.application.transfer_journal import Journalled, Wanted
 from tradewind.errors import InvalidValue
 from tradewind.sla import SlaKind
 from tradewind.units import MBIT
-from tradewind.wire.base import MAX_NAME_LENGTH, Strict
+from tradewind.wire.base import EARLIEST_INSTANT, END_OF_INSTANTS, MAX_NAME_LENGTH, Strict
 from tradewind.wire.inventory import Key
 from tradewind.wire.transfers import TransferState, TransferSummary
 
@@ -29,6 +29,7 @@ MOST_SAMPLES = 2_000
 """Of the newest, on one page."""
 
 Line = Annotated[str, Field(max_length=MAX_NAME_LENGTH, pattern=ONE_LINE)]
+Day = Annotated[date, Field(ge=EARLIEST_INSTANT.date(), lt=END_OF_INSTANTS.date())]
 Empty = BeforeValidator(lambda sent: sent or None)
 """A field of a form that nobody has filled in."""
 
@@ -41,8 +42,8 @@ class Asked(Strict):
     destination: Annotated[Line | None, Empty] = None
     sla: Annotated[SlaKind | None, Empty] = None
     key: Annotated[Line | None, Empty] = None
-    since: Annotated[date | None, Empty] = None
-    until: Annotated[date | None, Empty] = None
+    since: Annotated[Day | None, Empty] = None
+    until: Annotated[Day | None, Empty] = None
     before: UUID | None = None
 
     @model_validator(mode="after")

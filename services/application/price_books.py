@@ -152,7 +152,8 @@ def set_prices(
     changed = {tier_id: price for tier_id, price in prices.items() if price != book.prices.get(tier_id)}
     if not changed:
         return book
-    if not uow.price_books.knows_tiers(list(changed)):
+    priced = [tier_id for tier_id, price in changed.items() if price is not None]  # others may be gone with a release
+    if not uow.price_books.knows_tiers(priced):
         raise InvalidValue("tier_id", "is no tier of yours; GET /v1/sla-tiers lists them")
     uow.price_books.put(book_id, changed)
     _note(book, changed, uow)

@@ -1,13 +1,14 @@
 """What each customer key has used in a month, and what it pays: from logged transfers, joined with what was quoted."""
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
 from io import StringIO
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from typing import Protocol, Self
 from uuid import UUID
 
@@ -163,7 +164,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class UsageOfMonth(Protocol):
-    def each(self, month: Month) -> Iterator[UsedTransfer]: ...
+    def each(self, month: Month) -> Generator[UsedTransfer, None, None]: ...
 
 
 class UsageUnitOfWork(Transaction, Protocol):
@@ -193,10 +194,10 @@ def usage_csv(month: Month, uow: UsageUnitOfWork) -> Iterator[str]:
 
 
 def _lines(month: Month, uow: UsageUnitOfWork) -> Iterator[str]:
-    with uow:
-        transfers = uow.usage.each(month)
+    with uow, closing(uow.usage.each(month)) as transfers:
+        first = [*islice(transfers, 1)]  # until then it can be refused
         yield _line(COLUMNS)
-        for each in transfers:
+        for each in chain(first, transfers):
             yield _line([_cell(getattr(each, name)) for name in COLUMNS])
 
 

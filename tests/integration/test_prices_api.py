@@ -247,6 +247,17 @@ def test_a_tier_that_is_none_has_no_price(provider: httpx.Client) -> None:
     assert "no tier of yours" in reason(provider.put(f"/v1/price-books/{book['id']}/tiers/{uuid4()}", json=PRICE))
 
 
+def test_the_price_of_a_tier_that_is_gone_is_taken_out_of_a_draft(
+    provider: httpx.Client, tier: str, admin_database_url: str
+) -> None:
+    book = priced(provider, tier)
+    here, gone = f"/v1/price-books/{book['id']}", uuid4()
+    with psycopg.connect(admin_database_url) as connection:  # as if the last release with it were removed
+        connection.execute("UPDATE prices SET tier_id = %s WHERE book_id = %s", [gone, book["id"]])
+    assert "no tier of yours" in reason(provider.put(f"{here}/tiers/{gone}", json=PRICE | {"base": "9"}))
+    assert provider.delete(f"{here}/tiers/{gone}").json()["prices"] == []
+
+
 def test_another_tenants_book_is_not_there(api: str, learned: Tenant, provider: httpx.Client, tier: str) -> None:
     book = priced(provider, tier)
     here = f"/v1/price-books/{book['id']}"

@@ -34,3 +34,11 @@ def test_a_price_names_the_tier_and_the_part_that_is_wrong():
 def test_a_date_is_in_utc_whatever_offset_it_was_written_with():
     assert instant_of("2026-12-01T00:00") == datetime(2026, 12, 1, tzinfo=UTC)
     assert instant_of("2026-12-01T00:00+05:00") == datetime(2026, 11, 30, 19, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text", ["0001-01-01T00:00+10:00", "9999-12-31T23:00-10:00", "1990-01-01T00:00+00:01", "2100-01-01T00:00"]
+)
+def test_a_date_that_the_api_would_refuse_is_refused(text: str):
+    with pytest.raises(InvalidValue, match="effective_from: must be in the years 1990 to 2099"):
+        instant_of(text)

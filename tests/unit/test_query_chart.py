@@ -58,3 +58,13 @@ def test_of_many_values_the_most_frequent_are_drawn_and_the_others_counted() -> 
     assert len(lines(found)) == MOST_LINES
     assert found.left_out == 9 - MOST_LINES
     assert "8" in lines(found)
+
+
+def test_rows_with_a_list_or_an_object_are_drawn() -> None:
+    settings = [{"sequence": n, "rate": 2 * n, "settings": {"files": [n % 2]}} for n in range(4)]
+    assert lines(drawn(settings))
+
+
+def test_numbers_that_no_double_holds_are_told_but_not_drawn() -> None:
+    found = drawn([{"name": name, "huge": 10**400, "gb": 1} for name in ("a", "b")])
+    assert found.up == ["gb"]

@@ -21,6 +21,8 @@ from tradewind.wire.warehouse import (
     QueryRequest,
     WarehouseCredentials,
     WarehouseSchema,
+    real_number,
+    whole_number,
 )
 from tradewind_agent.calls import Calls
 from tradewind_agent.errors import LibraryMissing
@@ -43,10 +45,13 @@ class QueryResult:
         self.cut = False
 
     def rows(self) -> list[dict[str, Any]]:
-        """A dictionary a row, with the values of JSON: numbers, text, true, false, None, lists, objects."""
+        """A dictionary a row, with the values of JSON: numbers, text, true, false, None, lists, objects.
+
+        Numbers beyond the range of a double are text.
+        """
         with self._answer("json") as response:
             response.read()
-            document = response.json()
+            document = response.json(parse_int=whole_number, parse_float=real_number)
         self.cut = document["cut"]
         found: list[dict[str, Any]] = document["rows"]
         return found

@@ -26,10 +26,10 @@ Count = Annotated[int, Field(ge=0, le=BIGINT_MAX)]
 AtLeastOne = Annotated[int, Field(ge=1, le=BIGINT_MAX)]
 Small = Annotated[int, Field(ge=1, le=32767)]
 SmallOrZero = Annotated[int, Field(ge=0, le=32767)]
-Instant = Annotated[
-    AwareDatetime,
-    Field(ge=datetime(1990, 1, 1, tzinfo=UTC), lt=datetime(2100, 1, 1, tzinfo=UTC)),
-]
+EARLIEST_INSTANT = datetime(1990, 1, 1, tzinfo=UTC)
+END_OF_INSTANTS = datetime(2100, 1, 1, tzinfo=UTC)
+"""The first that is none: with bounds, any can be told in any time zone, and a day be added to it."""
+Instant = Annotated[AwareDatetime, Field(ge=EARLIEST_INSTANT, lt=END_OF_INSTANTS)]
 
 
 _PLAIN_REASONS = MappingProxyType(

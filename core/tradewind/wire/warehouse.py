@@ -1,10 +1,12 @@
 """SQL of analysts over HTTP: what is asked, and what the warehouse says of itself."""
 
+import math
 from datetime import date, datetime
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, field_validator
 
+from tradewind.errors import InvalidValue
 from tradewind.wire.base import AtLeastOne, Open, Strict
 
 MAX_SQL_LENGTH = 100_000
@@ -28,6 +30,26 @@ class QueryRequest(Strict):
     parameters: Annotated[tuple[Parameter, ...], Field(max_length=MAX_PARAMETERS)] = ()
     format: QueryFormat = "json"
     limit: AtLeastOne | None = None
+
+    @field_validator("parameters")
+    @classmethod
+    def _without_zero_bytes(cls, parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+        """PostgreSQL's text ends where there is one: the query would answer for the beginning of the value."""
+        for place, value in enumerate(parameters):
+            if isinstance(value, str) and "\0" in value:
+                raise InvalidValue(f"parameters.{place}", "cannot hold a zero byte")
+        return parameters
+
+
+def whole_number(text: str) -> int | str:
+    """A whole number of an answer in JSON; as its digits where no double holds it: Python reads only so many."""
+    return int(text) if math.isfinite(float(text)) else text
+
+
+def real_number(text: str) -> float | str:
+    """A number with decimals or an exponent of an answer in JSON; as its digits where no double holds it."""
+    number = float(text)
+    return number if math.isfinite(number) else text
 
 
 class WarehouseColumn(Open):

@@ -1,6 +1,6 @@
 """Logged transfers of a month with what they were offered for, summed up by key or one by one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -125,21 +125,20 @@ class Usage:
         sealed = self._seals.usage(month)
         return made if sealed is None else sealed
 
-    def each(self, month: Month) -> Iterator[UsedTransfer]:
+    def each(self, month: Month) -> Generator[UsedTransfer, None, None]:
         """The same transfers one by one, by key and in the order of their begin; read as they are taken.
 
         Raises
         ------
-        Conflict : the rows of the month are dropped.
+        Conflict : the rows of the month are dropped; before the first of them.
         """
-        if self._seals.usage(month) is not None:
-            raise Conflict(f"the logs of {month} are in the exports alone; its sums are kept")
-        return self._streamed(month)
-
-    def _streamed(self, month: Month) -> Iterator[UsedTransfer]:
-        streamed = self._connection.execution_options(yield_per=ROWS_AT_ONCE)
-        for row in streamed.execute(_EACH, _bounds(month)):
-            yield UsedTransfer(billing=Billing(row.billing), **{name: getattr(row, name) for name in _ONE_BY_ONE})
+        as_taken = {"yield_per": ROWS_AT_ONCE}
+        with self._connection.execute(_EACH, _bounds(month), execution_options=as_taken) as rows:
+            # Asked afterwards, as for the sums: what is being read is not dropped until the end of the transaction.
+            if self._seals.usage(month) is not None:
+                raise Conflict(f"the logs of {month} are in the exports alone; its sums are kept")
+            for row in rows:
+                yield UsedTransfer(billing=Billing(row.billing), **{name: getattr(row, name) for name in _ONE_BY_ONE})
 
 
 def _bounds(month: Month) -> Mapping[str, Any]:

@@ -36,6 +36,14 @@ class WarehouseLogins:
     def find(self, kind: LoginKind) -> StoredLogin | None:
         return self._stored(kind, select(warehouse_logins))
 
+    def take_turn(self, kind: LoginKind) -> None:
+        """Have others who would make the login wait for the end of this transaction.
+
+        A row that is not there yet cannot be held.
+        """
+        turn = func.hashtext(f"warehouse login {self._name(kind)}")
+        self._connection.execute(select(func.pg_advisory_xact_lock(turn)))
+
     def hold(self, kind: LoginKind) -> StoredLogin | None:
         """Find it, and have whoever takes it away wait."""
         return self._stored(kind, select(warehouse_logins).with_for_update())

@@ -12,6 +12,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from services.admin.sql import LONGEST_SQL
 from services.application.query_warehouse import QueryLimits
 from services.application.saved_queries import MOST_SAVED
 from services.bootstrap import Container, Options, container
@@ -56,6 +57,29 @@ def test_rows_are_shown_as_the_api_answers_them(analyst):
 
 def test_two_columns_of_one_name_stay_two(analyst):
     assert cells(run(analyst, "SELECT 1 AS a, 2 AS a")) == [["a", "a_2"], ["1", "2"]]
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("repeat('9', 5000)::numeric", "9" * 400 + "…"),
+        ("'-1e400'::numeric + 0.5", "-" + "9" * 399 + "…"),
+        ("""'{"a": {"b": [1, null]}}'::json""", '{"a": {"b": [1, null]}}'),
+        ("ARRAY['a', NULL]", '["a", null]'),
+        (r"""'"\ud800"'::json""", r"\ud800"),
+    ],
+)
+def test_values_that_python_or_a_chart_does_not_hold_are_told_as_text(analyst, value, told):
+    page = run(analyst, f"SELECT n, n * 2 AS twice, {value} AS odd FROM generate_series(1, 3) n")
+    assert [row[2] for row in cells(page)] == ["odd", told, told, told]
+    assert drawn(page)["series"]
+
+
+def test_json_too_deep_for_a_page_leaves_the_query_in_the_editor(analyst):
+    page = run(analyst, "SELECT (repeat('[', 2000) || repeat(']', 2000))::json AS deep")
+    assert page.status_code == 422
+    assert "too deep for a page; download it" in page.text
+    assert "AS deep</textarea>" in page.text
 
 
 def test_views_columns_and_limits_are_told(analyst):
@@ -190,6 +214,20 @@ def test_a_download_that_is_refused_leaves_what_was_typed_beside_its_error(analy
     assert "Content-Disposition" not in page.headers
 
 
+@pytest.mark.parametrize("named", [{"name": ""}, {"name": "  "}, {}])
+def test_a_query_without_a_name_is_not_saved_and_stays_in_the_editor(analyst, named):
+    refused = analyst.submit(f"{HERE}/save", sql="SELECT 'not yet named'", **named)
+    assert refused.status_code == 422
+    assert "Name: must not be empty" in refused.text
+    assert "SELECT &#39;not yet named&#39;</textarea>" in refused.text
+
+
+def test_the_length_of_a_query_is_that_of_its_text_in_the_browser(analyst):
+    sql = "SELECT 1" + "\r\n" * (LONGEST_SQL - len("SELECT 1"))
+    assert cells(run(analyst, sql)) == [["?column?"], ["1"]]
+    assert run(analyst, sql + "\r\n").status_code == 422
+
+
 def test_a_saved_query_is_its_tenants_to_read_and_its_authors_to_change(analyst, parts, api, provider, tenant):
     name = f"mine {uuid4()}"
     kept = analyst.submit(f"{HERE}/save", sql="SELECT 1 AS first", name=name)
@@ -247,7 +285,7 @@ def test_a_query_that_cannot_be_kept_is_refused_by_its_field(analyst, parts, pro
     before = kept()
     answer = analyst.submit(f"{HERE}/save", **fields)
     assert answer.status_code == 422
-    assert f'role="alert">{field}: ' in answer.text
+    assert re.search(rf'role="alert">(<strong>)?{field}: ', answer.text)
     assert kept() == before
 
 

@@ -152,6 +152,7 @@ def test_a_list_is_narrowed_by_agreement_key_place_and_day(analyst, client, jour
         ("key=test&state=live&sla=min_energy&source=&until=", {begun.id}),
         (f"since={today}&sla=min_energy&destination=amber", {begun.id}),
         ("until=2001-01-01", set()),
+        ("since=2099-12-31&until=2099-12-31", set()),
         ("destination=nowhere", set()),
     ):
         answer = analyst.get(f"/admin/transfers?{question}")
@@ -162,6 +163,8 @@ def test_a_list_is_narrowed_by_agreement_key_place_and_day(analyst, client, jour
         ("state=planet", "state"),
         ("sla=planet", "sla"),
         ("since=soon", "since"),
+        ("since=1989-12-31", "since"),
+        ("until=9999-12-31", "until"),
         ("key=nobody", "key"),
         ("since=2026-02-02&until=2026-02-01", "until"),
         ("planet=3", "planet"),

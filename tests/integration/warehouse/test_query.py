@@ -93,6 +93,12 @@ def test_values_that_do_not_fit_are_refused(analyst: httpx.Client, parameters: l
     assert told in answer.json()["detail"]
 
 
+def test_a_value_with_a_zero_byte_is_refused_by_its_name(analyst: httpx.Client) -> None:
+    answer = ask(analyst, "SELECT $1::int + length($2)", 1, "abc\0def")
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [{"field": "parameters.1", "reason": "cannot hold a zero byte"}]
+
+
 @pytest.mark.parametrize("format_", ["json", "csv", "arrow"])
 def test_an_answer_ends_at_the_limit_that_was_asked_for(analyst: httpx.Client, format_: str) -> None:
     answer = ask(analyst, "SELECT * FROM generate_series(1, 2000) n", limit=10, format=format_)

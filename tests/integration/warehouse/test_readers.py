@@ -2,8 +2,10 @@
 
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import timedelta
+from threading import Barrier
 from uuid import uuid4
 
 import httpx
@@ -11,7 +13,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from services.application.audit import SERVICE
 from services.application.authenticate import Scope
+from services.application.query_warehouse import LoginKind, StoredLogin, hand_out_login, login_for_queries
 from services.embedded.postgres import EmbeddedPostgres
 from services.persistence.migrate import prepare_database
 from services.persistence.roles import READER, app_url, prepare_roles
@@ -54,6 +58,20 @@ def test_psql_reads_the_views_with_the_password_alone(dsn: str, postgres: Embedd
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("3\n", "")
+
+
+@pytest.mark.parametrize("kind", LoginKind)
+def test_all_who_first_ask_at_once_get_one_password(provider: Tenant, kind: LoginKind) -> None:
+    parts, at_once = provider.parts, 4
+    together = Barrier(at_once)
+
+    def asked(_: int) -> StoredLogin:
+        together.wait()
+        make = login_for_queries if kind is LoginKind.QUERY else hand_out_login
+        return make(provider.id, actor=SERVICE, units=parts.store.unit_of_work, clock=parts.clock)
+
+    with ThreadPoolExecutor(at_once) as threads:
+        assert len({each.password for each in threads.map(asked, range(at_once))}) == 1
 
 
 def test_the_credentials_stay_until_they_are_revoked(provider: Tenant, api: str, dsn: str) -> None:

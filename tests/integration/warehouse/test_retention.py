@@ -95,6 +95,16 @@ def test_a_month_goes_and_what_outlives_its_rows_stays(house: House) -> None:
     ]
 
 
+def test_transfers_of_a_month_that_is_dropped_meanwhile_are_refused_and_not_none(house: House) -> None:
+    house.upload("2001-08-03")
+    house.export()
+    with house.tenant.parts.store.unit_of_work(house.tenant.id) as uow:
+        transfers = uow.usage.each(Month.parse("2001-08"))
+        assert dropped(house.retention("2001-12-20").run()) == ["2001-08"]
+        with pytest.raises(Conflict, match="2001-08 are in the exports"):
+            list(transfers)
+
+
 def test_rows_that_come_later_are_quarantined_and_change_nothing(house: House) -> None:
     house.upload("2002-01-03", "2002-06-03")
     house.export()

@@ -71,6 +71,14 @@ def test_a_cut_answer_says_so(client: Client) -> None:
     assert (b"".join(whole.csv()).count(b"\n"), whole.cut) == (1 + 4, False)
 
 
+def test_numbers_that_no_double_holds_come_as_text(client: Client) -> None:
+    result = client.warehouse.query(
+        "SELECT repeat('9', 5000)::numeric AS whole, 1e400 + 0.5 AS real, 12 AS n, 0.5 AS f"
+    )
+    (row,) = result.rows()
+    assert row == {"whole": "9" * 5000, "real": "1" + "0" * 400 + ".5", "n": 12, "f": 0.5}
+
+
 def test_a_refusal_says_what_postgresql_said(client: Client) -> None:
     with pytest.raises(RequestRefused, match='relation "nowhere" does not exist at character 15') as refused:
         client.warehouse.query("SELECT * FROM nowhere").arrow()
