@@ -19,7 +19,6 @@ from tests.conditions import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
-BROKER_PATIENCE_S = 180.0
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Worker:
     def lose_broker(self) -> None:
         """Return when it has tried in vain to connect again; where it hangs instead, fail with its stacks."""
         try:
-            eventually(lambda: self._says("Trying again"), patience_s=BROKER_PATIENCE_S)
+            eventually(lambda: self._says("Trying again"), patience_s=PATIENCE_S)
         except AssertionError:
             if self.process.poll() is None:
                 self.process.send_signal(signal.SIGUSR1)  # Celery prints the stacks of all threads

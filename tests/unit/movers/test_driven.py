@@ -25,7 +25,7 @@ class Tool:
         return self.done
 
     def retune(self, chunks):
-        self.wanted = Parameters(concurrency=sum(each.parameters.concurrency for each in chunks), parallelism=4)
+        self.wanted = Parameters(concurrency=sum(each.parameters.concurrency for each in chunks), parallelism=2)
         return True
 
 
@@ -36,9 +36,9 @@ def driven():
 
 def test_before_the_beginning_a_plan_is_simply_replaced():
     tool = driven()
-    assert tool.setting == Parameters(concurrency=3, parallelism=4)
+    assert tool.setting == Parameters(concurrency=3, parallelism=2)
     tool.retune(plan(4, 2))
-    assert tool.setting == Parameters(concurrency=6, parallelism=4)
+    assert tool.setting == Parameters(concurrency=6, parallelism=2)
     assert tool.snapshot().remaining_files == 10
     assert tool.snapshot().elapsed_s == 0.0
 
