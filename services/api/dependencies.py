@@ -32,15 +32,34 @@ Body = Annotated[bytes, Depends(_body)]
 """The body as it was sent."""
 
 
-async def refuse_strangers(request: Request) -> None:
-    """Raise ``Unauthenticated`` unless the head of a request has a valid key; its body is not read."""
-    await _holder(request.app.state.container, await BEARER(request))
+PRINCIPAL = "tradewind.principal"
+"""Where a request's scope has who sends it."""
+
+
+async def authenticate(request: Request) -> None:
+    """Note who sends a request, by its head alone; its body is not read.
+
+    Raises
+    ------
+    Unauthenticated : no key, or none that is valid.
+    """
+    credentials = await BEARER(request)
+    if credentials is None:
+        raise Unauthenticated("send an API key as 'Authorization: Bearer tw_…'")
+    parts: Container = request.app.state.container
+    secret = credentials.credentials
+    principal = _recalled(parts, secret)
+    if principal is None:
+        principal = await parts.lookups.run(("key", secret), partial(parts.keyring.authenticate, secret))
+    request.scope[PRINCIPAL] = principal
 
 
 async def key_holder(
-    request: Request, parts: Parts, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
+    request: Request,
+    parts: Parts,
+    _: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)],  # for the description of the API
 ) -> Principal:
-    principal = await _holder(parts, credentials)
+    principal: Principal = request.scope[PRINCIPAL]
     bind_contextvars(tenant_id=str(principal.tenant_id))
     kind = call_kind(request.scope["route"].path)
     try:
@@ -48,16 +67,6 @@ async def key_holder(
     except TooOften:
         parts.metrics.calls_refused.labels(kind).inc()
         raise
-    return principal
-
-
-async def _holder(parts: Container, credentials: HTTPAuthorizationCredentials | None) -> Principal:
-    if credentials is None:
-        raise Unauthenticated("send an API key as 'Authorization: Bearer tw_…'")
-    secret = credentials.credentials
-    principal = _recalled(parts, secret)
-    if principal is None:
-        principal = await parts.lookups.run(("key", secret), partial(parts.keyring.authenticate, secret))
     return principal
 
 

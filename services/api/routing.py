@@ -8,7 +8,7 @@ from fastapi.routing import APIRoute
 from starlette.datastructures import QueryParams
 from starlette.types import Receive, Scope, Send
 
-from services.api.dependencies import refuse_strangers
+from services.api.dependencies import authenticate
 from services.api.problems import PROBLEM_RESPONSES
 from tradewind.errors import InvalidValue
 
@@ -27,7 +27,7 @@ class StrictRoute(APIRoute):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] in (self.methods or ()):
-            await refuse_strangers(Request(scope))
+            await authenticate(Request(scope))
             if scope["query_string"]:
                 self._hold(QueryParams(scope["query_string"]))
         await super().handle(scope, receive, send)

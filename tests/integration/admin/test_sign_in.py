@@ -1,7 +1,6 @@
 """Who is let in to the pages, and what is refused: guesses, forged sessions, other sites' forms, other roles."""
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import timedelta
 from threading import Barrier
 
@@ -9,48 +8,13 @@ import pytest
 
 from services.application.authenticate import sha256_of
 from services.application.passwords import Passwords
-from services.application.sign_in import LONGEST_IDLE, LONGEST_SESSION, SignIns
-from services.application.sign_in_networks import (
-    FAILURES_BEFORE_LOCK,
-    FAILURES_BEFORE_LOCK_EVERYWHERE,
-    KNOWN_FOR,
-    LONGEST_LOCK,
-)
-from services.application.users import add_user, disable_user, reset_password
-from tests.integration.admin.visitors import PASSWORD, Visitor, person, signed_in
+from services.application.sign_in import LONGEST_IDLE, LONGEST_SESSION
+from services.application.users import add_user, disable_user
+from tests.integration.admin.visitors import PASSWORD, Visitor, entries, person, signed_in
 from tests.stack import new_tenant
-from tradewind.errors import Conflict, InvalidValue, Unauthenticated
+from tradewind.errors import Conflict, InvalidValue
 
 SECRET = "tradewind_session"
-
-
-class MovedClock:
-    def __init__(self, clock):
-        self._clock, self.ahead = clock, timedelta()
-
-    def now(self):
-        return self._clock.now() + self.ahead
-
-
-@pytest.fixture
-def clock(parts):
-    return MovedClock(parts.clock)
-
-
-@pytest.fixture
-def sign_ins(parts, clock):
-    registry = parts.store.registry
-    return SignIns(registry.find_user, registry.find_session, parts.store.unit_of_work, clock, parts.passwords)
-
-
-@pytest.fixture
-def operator(parts, tenant):
-    return person(parts, tenant)
-
-
-def entries(parts, tenant, about):
-    with parts.store.unit_of_work(tenant.id) as uow:
-        return [(entry.action, entry.actor, entry.subject) for entry in uow.audit.page(limit=50, about=about)]
 
 
 def test_a_page_asked_for_is_seen_after_signing_in(api, operator):
@@ -106,129 +70,6 @@ def test_wrong_password_and_unknown_login_look_the_same(api, operator):
     assert SECRET not in wrong.headers.get("set-cookie", "")
 
 
-def test_guessing_locks_a_network_for_a_while_and_longer_each_time(parts, sign_ins, clock, operator):
-    for _ in range(FAILURES_BEFORE_LOCK):
-        with pytest.raises(Unauthenticated):
-            sign_ins.sign_in(operator.login, "a guess of mine")
-    with pytest.raises(Unauthenticated):
-        sign_ins.sign_in(operator.login, PASSWORD)  # right, but locked
-    clock.ahead += timedelta(seconds=31)
-    with pytest.raises(Unauthenticated):
-        sign_ins.sign_in(operator.login, "a guess of mine")
-    clock.ahead += timedelta(seconds=31)
-    with pytest.raises(Unauthenticated):
-        sign_ins.sign_in(operator.login, PASSWORD)
-    clock.ahead += timedelta(seconds=31)
-    assert sign_ins.sign_in(operator.login, PASSWORD)
-    assert [action for action, _, _ in entries(parts, operator.tenant, "user.")] == [
-        "user.signed_in",
-        "user.locked",
-        "user.locked",
-    ]
-
-
-def test_days_of_guessing_neither_fail_nor_end_the_locks(parts, sign_ins, clock, operator):
-    user_id = parts.store.registry.find_user(operator.login).id
-    with parts.store.unit_of_work(operator.tenant.id) as uow:
-        for _ in range(100):
-            uow.users.note_failure(user_id)
-        uow.commit()
-    with pytest.raises(Unauthenticated):
-        sign_ins.sign_in(operator.login, "a guess of mine")
-    clock.ahead += LONGEST_LOCK - timedelta(seconds=30)
-    with pytest.raises(Unauthenticated):
-        sign_ins.sign_in(operator.login, PASSWORD)
-
-
-def test_a_guess_sent_before_the_lock_is_of_no_use_after_it(parts, clock, operator):
-    registry = parts.store.registry
-    opened = 0
-
-    @contextmanager
-    def locked_by_others_meanwhile(tenant_id, actor):
-        nonlocal opened
-        opened += 1
-        if opened == 2:  # the first has found the account open
-            with parts.store.unit_of_work(tenant_id) as uow:
-                uow.users.lock(registry.find_user(operator.login).id, clock.now() + LONGEST_LOCK)
-                uow.commit()
-        with parts.store.unit_of_work(tenant_id, actor) as uow:
-            yield uow
-
-    with pytest.raises(Unauthenticated):
-        SignIns(registry.find_user, registry.find_session, locked_by_others_meanwhile, clock, parts.passwords).sign_in(
-            operator.login, PASSWORD
-        )
-
-
-def guess(sign_ins, person, network, times=1):
-    for _ in range(times):
-        with pytest.raises(Unauthenticated):
-            sign_ins.sign_in(person.login, "a guess of mine", network=network)
-
-
-def test_a_stranger_who_guesses_keeps_nobody_out_elsewhere(sign_ins, operator):
-    guess(sign_ins, operator, "192.0.2.0/24", FAILURES_BEFORE_LOCK + 1)
-    with pytest.raises(Unauthenticated):
-        sign_ins.sign_in(operator.login, PASSWORD, network="192.0.2.0/24")
-    assert sign_ins.sign_in(operator.login, PASSWORD, network="198.51.100.0/24")
-    with pytest.raises(Unauthenticated):  # which does not open the stranger's network
-        sign_ins.sign_in(operator.login, PASSWORD, network="192.0.2.0/24")
-
-
-def test_guessing_from_many_networks_is_bounded_and_leaves_the_persons_own_open(sign_ins, clock, operator):
-    sign_ins.sign_in(operator.login, PASSWORD, network="198.51.100.0/24")
-    for number in range(FAILURES_BEFORE_LOCK_EVERYWHERE):
-        guess(sign_ins, operator, f"10.0.{number}.0/24")
-    with pytest.raises(Unauthenticated):
-        sign_ins.sign_in(operator.login, PASSWORD, network="203.0.113.0/24")  # right, but from where nobody was
-    assert sign_ins.sign_in(operator.login, PASSWORD, network="198.51.100.0/24")
-    assert sign_ins.sign_in(operator.login, PASSWORD, network="203.0.113.0/24"), "which begins the count anew"
-    clock.ahead = KNOWN_FOR
-    guess(sign_ins, operator, "10.0.0.0/24")
-    for number in range(FAILURES_BEFORE_LOCK_EVERYWHERE - 1):
-        guess(sign_ins, operator, f"10.0.{number}.0/24")
-    clock.ahead += timedelta(seconds=20)
-    with pytest.raises(Unauthenticated):
-        sign_ins.sign_in(operator.login, PASSWORD, network="198.51.100.0/24")  # not seen for too long
-
-
-def test_networks_that_tell_nothing_any_more_are_forgotten(parts, sign_ins, clock, operator):
-    for number in range(3):
-        guess(sign_ins, operator, f"10.0.{number}.0/24")
-    sign_ins.sign_in(operator.login, PASSWORD, network="198.51.100.0/24")
-    clock.ahead = KNOWN_FOR + timedelta(hours=1)
-    sign_ins.sign_in(operator.login, PASSWORD, network="203.0.113.0/24")
-    with parts.store.unit_of_work(operator.tenant.id) as uow:
-        kept = uow.connection.exec_driver_sql("SELECT network FROM sign_in_networks").scalars().all()
-    assert kept == ["203.0.113.0/24"]
-
-
-def test_another_first_password_opens_a_locked_network(parts, sign_ins, operator):
-    guess(sign_ins, operator, "192.0.2.0/24", FAILURES_BEFORE_LOCK)
-    user_id = parts.store.registry.find_user(operator.login).id
-    with parts.store.unit_of_work(operator.tenant.id) as uow:
-        password = reset_password(user_id, passwords=parts.passwords, uow=uow)
-    assert sign_ins.sign_in(operator.login, password, network="192.0.2.0/24")
-
-
-def test_strangers_do_not_keep_anybody_from_changing_the_password(sign_ins, operator):
-    secret = sign_ins.sign_in(operator.login, PASSWORD, network="198.51.100.0/24")
-    for number in range(FAILURES_BEFORE_LOCK_EVERYWHERE):
-        guess(sign_ins, operator, f"10.0.{number}.0/24")
-    sign_ins.change_password(sign_ins.visitor(secret), secret, old=PASSWORD, new="x" * 12)
-
-
-def test_the_page_counts_failures_by_the_network_of_who_asks(api, operator):
-    with Visitor(base_url=api, headers={"X-Forwarded-For": "192.0.2.7"}) as stranger:
-        for _ in range(FAILURES_BEFORE_LOCK):
-            assert stranger.sign_in(operator, "a guess of mine").status_code == 401
-    with Visitor(base_url=api, headers={"X-Forwarded-For": "192.0.2.8"}) as neighbour:
-        assert neighbour.sign_in(operator).status_code == 401
-    with Visitor(base_url=api, headers={"X-Forwarded-For": "198.51.100.9"}) as visitor:
-        assert visitor.sign_in(operator).status_code == 303
-
-
 @pytest.mark.parametrize("ahead", [LONGEST_IDLE, LONGEST_SESSION])
 def test_a_session_ends(sign_ins, clock, operator, ahead):
     secret = sign_ins.sign_in(operator.login, PASSWORD)
@@ -245,15 +86,6 @@ def test_a_page_left_open_does_not_keep_its_session(sign_ins, clock, operator):
     assert sign_ins.visitor(secret, looks_by_itself=True) is not None
     clock.ahead = LONGEST_IDLE + timedelta(minutes=2)
     assert sign_ins.visitor(secret, looks_by_itself=True) is None
-
-
-def test_guessing_the_old_password_of_an_open_session_locks_too(sign_ins, operator):
-    secret = sign_ins.sign_in(operator.login, PASSWORD)
-    for _ in range(FAILURES_BEFORE_LOCK):
-        with pytest.raises(InvalidValue, match="is not your password"):
-            sign_ins.change_password(sign_ins.visitor(secret), secret, old="a guess of mine", new="x" * 12)
-    with pytest.raises(InvalidValue, match="is not looked at for a while"):
-        sign_ins.change_password(sign_ins.visitor(secret), secret, old=PASSWORD, new="x" * 12)
 
 
 def test_two_operators_cannot_disable_each_other_at_once(parts, database_url):

@@ -52,3 +52,9 @@ def signed_in(api: str, person: Person) -> Iterator[Visitor]:
     with Visitor(base_url=api, timeout=60) as visitor:
         assert visitor.sign_in(person).status_code == 303
         yield visitor
+
+
+def entries(parts, tenant, about):
+    """What the log of changes has about something: action, who did it, to what."""
+    with parts.store.unit_of_work(tenant.id) as uow:
+        return [(entry.action, entry.actor, entry.subject) for entry in uow.audit.page(limit=50, about=about)]

@@ -72,6 +72,13 @@ def test_an_upload_that_was_killed_shows_nothing_and_the_next_one_is_whole(
     assert (folder / "sent").read_bytes() == DIGITS
 
 
+def clients_of(listening: socket.socket) -> Iterator[socket.socket]:
+    """Who connects, until nobody listens any more."""
+    with suppress(OSError):
+        while True:
+            yield listening.accept()[0]
+
+
 @contextmanager
 def meddling(behind: Server, change: Callable[[bytes], bytes]) -> Iterator[str]:
     """The address of a server whose answers come through ``change``, piece by piece."""
@@ -86,11 +93,7 @@ def meddling(behind: Server, change: Callable[[bytes], bytes]) -> Iterator[str]:
                 sink.shutdown(socket.SHUT_WR)
 
     def accept() -> None:
-        while True:
-            try:
-                client, _ = listening.accept()
-            except OSError:
-                return
+        for client in clients_of(listening):
             server = socket.create_connection(("127.0.0.1", behind.port))
             for ends in ((client, server, bytes), (server, client, change)):
                 threading.Thread(target=carry, args=ends, daemon=True).start()
@@ -152,11 +155,7 @@ def receiving(answers: list[bytes]) -> Iterator[str]:
         asked.close()
 
     def accept() -> None:
-        while True:
-            try:
-                client, _ = listening.accept()
-            except OSError:
-                return
+        for client in clients_of(listening):
             with client:
                 answer(client)
 

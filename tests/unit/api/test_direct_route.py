@@ -18,6 +18,7 @@ from starlette.types import Message, Scope
 from services.api import problems
 from services.api.dependencies import AgentKey, Body, Parts
 from services.api.direct_route import DirectRoute
+from services.api.routing import StrictRoute
 from services.application.authenticate import Keyring, sha256_of
 from services.application.rate_limits import BURST_S, CallKind, CallLimits, RateLimits, Taken
 from services.application.single_flight import SingleFlight
@@ -67,10 +68,10 @@ def application() -> FastAPI:
         rate_limits=limits(),
         metrics=Metrics.create(),
     )
-    direct = APIRouter(route_class=DirectRoute)
-    direct.post("/direct/{item}")(told)
-    app.router.routes.extend(direct.routes)
-    app.post("/plain/{item}")(told)
+    for route_class, way in ((DirectRoute, "direct"), (StrictRoute, "plain")):
+        router = APIRouter(route_class=route_class)
+        router.post(f"/{way}/{{item}}")(told)
+        app.router.routes.extend(router.routes)
     problems.install(app)
     return app
 
