@@ -1,6 +1,5 @@
 """The end of a transfer that has nothing to log: its share of the path is free at once, not only once it is silent."""
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -21,9 +20,12 @@ def give_back(client: "Client", transfer_id: UUID, live: LiveTicks, status: Stat
 
     Without its word for it they are left on disk, to the next command.
     """
-    with suppress(AgentError):
+    try:
         try:
             client.complete(transfer_id, Completion(heartbeats=live.pending, status=status), timeout_s=PATIENCE_S)
         except (BodyTooLarge, RequestRefused):
             client.complete(transfer_id, Completion(status=status), timeout_s=PATIENCE_S)
+    except AgentError:
+        live.close()
+    else:
         live.remove()
