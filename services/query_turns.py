@@ -1,4 +1,4 @@
-"""Queries of a process: few at a time, in threads of their own, stopped in the database when their client leaves."""
+"""Queries and other long answers of a process: few at a time, in threads of their own, ended with their clients."""
 
 import asyncio
 from collections import Counter

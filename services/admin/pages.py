@@ -194,12 +194,12 @@ class PageRoute(APIRoute):
                 return go_to(request, elsewhere.address)
             except ClusterSuperseded as gone:
                 if request.method != "GET":
-                    return _refused(request, gone)
+                    return refused(request, gone)
                 return done(request, f"/admin/links/{gone.link_id}", f"{str(gone).capitalize()}.")
             except RequestValidationError as error:
-                return _refused(request, reason_of(_of_form(error)))
+                return refused(request, reason_of(_of_form(error)))
             except TradewindError as error:
-                return _refused(request, error)
+                return refused(request, error)
 
         return handle
 
@@ -210,7 +210,8 @@ def _of_form(error: RequestValidationError) -> Any:
     return first | {"loc": first["loc"][1:]}
 
 
-def _refused(request: Request, error: TradewindError) -> Response:
+def refused(request: Request, error: TradewindError) -> Response:
+    """What is wrong, as a page or in place of a part of one."""
     status, _ = status_of(error)
     if "hx-request" in request.headers:
         response = page(request, "refused.html", None, status=status, error=refusal_in_words(error))

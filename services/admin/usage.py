@@ -1,14 +1,15 @@
 """*Usage*: what each customer key used in a month, and what it pays."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import Query, Request, Response
-from fastapi.responses import StreamingResponse
 
-from services.admin.pages import HEADERS, page, page_router
+from services.admin.pages import HEADERS, page, page_router, refused
 from services.admin.visitors import Parts, Provider
 from services.application.currencies import minor_digits
-from services.application.usage import Month, csv_name, statements, usage_csv
+from services.application.usage import Month, UsageFile, csv_name, statements
+from services.query_stream import QueryStream
 
 router = page_router("/usage")
 
@@ -46,9 +47,11 @@ def usage_page(request: Request, visit: Provider, parts: Parts, asked: Asked = "
 
 
 @router.get("/transfers.csv")
-def usage_file(visit: Provider, parts: Parts, asked: Asked) -> Response:
+def usage_file(request: Request, visit: Provider, parts: Parts, asked: Asked) -> Response:
     """The transfers of a month one by one."""
     month = Month.parse(asked)
-    lines = usage_csv(month, parts.store.unit_of_work(visit.visitor.tenant_id))
-    name = f"attachment; filename={csv_name(month)}"
-    return StreamingResponse(lines, media_type="text/csv", headers={**HEADERS, "Content-Disposition": name})
+    tenant_id = visit.visitor.tenant_id
+    file = UsageFile(tenant_id=tenant_id, month=month, unit_of_work=parts.store.unit_of_work(tenant_id))
+    headers = {**HEADERS, "Content-Disposition": f"attachment; filename={csv_name(month)}"}
+    turns = request.app.state.query_turns
+    return QueryStream(file, turns, media_type="text/csv", headers=headers, refused=partial(refused, request))

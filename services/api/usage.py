@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
-from fastapi import Query, Response
-from fastapi.responses import StreamingResponse
+from fastapi import Query, Request, Response
 
 from services.api.dependencies import Parts, ProviderKey
+from services.api.problems import problem_of
 from services.api.routing import v1_router
-from services.application.usage import Month, Statement, Used, csv_name, statements, usage_csv
+from services.application.usage import Month, Statement, UsageFile, Used, csv_name, statements
+from services.query_stream import QueryStream
 from tradewind.wire.billing import BilledUsage, UnbilledUsage, UsageStatement
 
 router = v1_router("/usage-statements", "prices")
@@ -30,14 +31,16 @@ _CSV: dict[int | str, dict[str, Any]] = {
 
 @router.get("", response_model=Sequence[UsageStatement], responses=_CSV)
 def list_statements(
-    month: OfMonth, parts: Parts, principal: ProviderKey, form: AsForm = Form.JSON
+    month: OfMonth, request: Request, parts: Parts, principal: ProviderKey, form: AsForm = Form.JSON
 ) -> Response | Sequence[UsageStatement]:
     """Statements of a month, one a key. A month changes while transfers of it are still logged."""
     asked = Month.parse(month)
     if form is Form.CSV:
-        lines = usage_csv(asked, parts.store.unit_of_work(principal.tenant_id))
-        name = f"attachment; filename={csv_name(asked)}"
-        return StreamingResponse(lines, media_type="text/csv", headers={"Content-Disposition": name})
+        tenant_id = principal.tenant_id
+        file = UsageFile(tenant_id=tenant_id, month=asked, unit_of_work=parts.store.unit_of_work(tenant_id))
+        headers = {"Content-Disposition": f"attachment; filename={csv_name(asked)}"}
+        turns = request.app.state.query_turns
+        return QueryStream(file, turns, media_type="text/csv", headers=headers, refused=problem_of)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return [_wire(each, asked) for each in statements(uow.usage.sums(asked))]
 

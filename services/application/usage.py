@@ -1,14 +1,14 @@
 """What each customer key has used in a month, and what it pays: from logged transfers, joined with what was quoted."""
 
 import csv
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
 from io import StringIO
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from typing import Protocol, Self
 from uuid import UUID
 
@@ -158,6 +158,7 @@ class UsedTransfer:
 
 
 COLUMNS = UsedTransfer.__slots__
+LINES_AT_ONCE = 1_000
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet would take for the beginning of a formula."""
@@ -179,26 +180,34 @@ def csv_name(month: Month) -> str:
     return f"usage-{month}.csv"
 
 
-def usage_csv(month: Month, uow: UsageUnitOfWork) -> Iterator[str]:
-    """The transfers of a month as lines of CSV, their header first; they are read from the store as they are taken.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageFile:
+    """The transfers of a tenant's month as CSV, their header first: a run like a query's, with its turn and limits.
 
     Names that a spreadsheet would compute are marked as text.
-
-    Raises
-    ------
-    Conflict : the rows of the month are dropped.
-    Unavailable : the store is away.
     """
-    lines = _lines(month, uow)
-    return chain([next(lines)], lines)  # the first one opens the transaction, while that can still be refused
 
+    tenant_id: UUID
+    month: Month
+    unit_of_work: UsageUnitOfWork
 
-def _lines(month: Month, uow: UsageUnitOfWork) -> Iterator[str]:
-    with uow, closing(uow.usage.each(month)) as transfers:
-        first = [*islice(transfers, 1)]  # until then it can be refused
-        yield _line(COLUMNS)
-        for each in chain(first, transfers):
-            yield _line([_cell(getattr(each, name)) for name in COLUMNS])
+    def chunks(self) -> Generator[bytes, None, None]:
+        """The file, piece by piece, read from the store as it is taken.
+
+        Raises
+        ------
+        Conflict : the rows of the month are dropped; before the first piece.
+        Unavailable : the store is away.
+        """
+        with self.unit_of_work as uow, closing(uow.usage.each(self.month)) as transfers:
+            rows = ([_cell(getattr(each, name)) for name in COLUMNS] for each in transfers)
+            first = list(islice(rows, LINES_AT_ONCE))  # until then it can be refused
+            yield _csv([COLUMNS, *first])
+            while more := list(islice(rows, LINES_AT_ONCE)):
+                yield _csv(more)
+
+    def cancel(self) -> None:
+        """Nothing: a statement that nobody waits for any more ends by the store's own patience."""
 
 
 def _cell(value: object) -> str:
@@ -216,7 +225,7 @@ def _cell(value: object) -> str:
     return str(value)
 
 
-def _line(cells: Sequence[str]) -> str:
-    line = StringIO()
-    csv.writer(line).writerow(cells)
-    return line.getvalue()
+def _csv(rows: Iterable[Sequence[str]]) -> bytes:
+    lines = StringIO()
+    csv.writer(lines).writerows(rows)
+    return lines.getvalue().encode()

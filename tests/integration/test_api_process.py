@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tests.conditions import eventually
+from tests.endings import is_gone
 from tests.ports import free_port
 
 PROCESSES = 2
@@ -43,10 +44,6 @@ class Api:
     def asked(self) -> int:
         """The status of a simple answer, on a connection of its own."""
         return httpx.get(f"{self.address}/healthz", timeout=20).status_code
-
-
-def is_gone(process: psutil.Process) -> bool:
-    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ import pytest
 
 from services.listening import shared_socket
 from services.processes import LONGEST_PAUSE_S, SETTLED_S, EndedAtOnce, running
+from tests.conditions import eventually
+from tests.endings import is_gone
 
 IMPATIENT = ((signal.SIGTERM, 0.1), (signal.SIGQUIT, 0.1))
 OBEDIENT = "import signal; print('ready', flush=True); signal.pause()"
@@ -89,8 +91,7 @@ def test_a_process_that_does_not_stop_is_killed_with_its_children(ready_file):
         wait_for(ready_file)
         family = [psutil.Process(processes["one"].pid), *psutil.Process(processes["one"].pid).children()]
         assert len(family) == 2
-    _, alive = psutil.wait_procs(family, timeout=30)
-    assert [process for process in alive if process.status() != psutil.STATUS_ZOMBIE] == []
+    eventually(lambda: all(map(is_gone, family)))
 
 
 def test_processes_end_when_an_error_ends_the_block(ready_file):
@@ -128,8 +129,7 @@ def test_a_process_that_was_killed_is_started_again_and_its_children_are_not_lef
         (orphan,) = psutil.Process(processes["one"].pid).children()
         ended(processes["one"])
         assert processes.revive() == {"one": -signal.SIGKILL}
-        psutil.wait_procs([orphan], timeout=30)
-        assert not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE
+        eventually(lambda: is_gone(orphan))
         assert processes["one"].poll() is None
         assert processes.revive() == {}
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.conditions import eventually
+from tests.endings import is_gone
 from tests.open_folders import open_folder
 
 USER_PROGRAM = Path(__file__).with_name("user.py")
-END_PATIENCE_S = 30.0
 OTHER_USER = "nobody"
 
 
@@ -69,7 +70,6 @@ def assert_all_end() -> Callable[[list[psutil.Process]], None]:
     """Wait until processes are gone."""
 
     def check(processes: list[psutil.Process]) -> None:
-        _, alive = psutil.wait_procs(processes, timeout=END_PATIENCE_S)
-        assert [process for process in alive if process.status() != "zombie"] == []
+        eventually(lambda: all(map(is_gone, processes)))
 
     return check

@@ -9,14 +9,13 @@ import redis
 
 from services.embedded.backends import backends
 from services.embedded.supervision import EmbeddedServer
+from tests.endings import kill_outright
 
 
 def kill(server: EmbeddedServer) -> None:
     """End a server outright, and wait for its keeper to have seen it."""
     keeper = psutil.Process(int((server.folder / "keeper.lock").read_text()))
-    processes = keeper.children(recursive=True)
-    for process in processes:
-        process.kill()
+    kill_outright(keeper.children(recursive=True))
     keeper.wait(30)
 
 

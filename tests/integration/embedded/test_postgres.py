@@ -9,6 +9,7 @@ import pytest
 from services.embedded.account import server_account
 from services.embedded.errors import CannotStart
 from services.embedded.postgres import EmbeddedPostgres
+from tests.endings import kill_outright
 
 postgres = partial(EmbeddedPostgres, durable=False)
 
@@ -16,14 +17,6 @@ postgres = partial(EmbeddedPostgres, durable=False)
 def descendants(process_id):
     process = psutil.Process(process_id)
     return [process, *process.children(recursive=True)]
-
-
-def kill_outright(server):
-    """Kill the postmaster and all its backends at once, as a crash of the machine would."""
-    processes = descendants(server.process_id)
-    for process in processes:
-        process.kill()
-    psutil.wait_procs(processes, timeout=30)
 
 
 def test_a_fresh_server_has_a_utf8_database_that_sorts_by_code_point():
@@ -61,7 +54,7 @@ def test_every_acknowledged_commit_survives_killing_all_of_postgres(server_folde
             connection.execute("INSERT INTO acknowledged VALUES (%s)", [value])
         unfinished = psycopg.connect(server.url())
         unfinished.execute("INSERT INTO acknowledged VALUES (-1)")
-        kill_outright(server)
+        kill_outright(descendants(server.process_id))
         connection.close()
         unfinished.close()
     with EmbeddedPostgres(server_folder) as server, psycopg.connect(server.url()) as connection:
@@ -83,7 +76,7 @@ def test_a_start_succeeds_while_backends_of_a_killed_postmaster_still_end(server
 def test_a_pid_file_whose_number_another_program_has_by_now_does_not_hinder(server_folder):
     with postgres(server_folder) as server:
         pid_file = server.folder / "data" / "postmaster.pid"
-        kill_outright(server)
+        kill_outright(descendants(server.process_id))
         stranger = subprocess.Popen(["sleep", "60"], cwd="/", **server.account.identity())
         try:
             _, _, rest = pid_file.read_text().partition("\n")

@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from tests.conditions import eventually
+from tests.endings import is_gone
 from tests.integration.agent.command import environment, run, start
 from tests.integration.movers.conftest import FILE_BYTES
 from tests.integration.movers.driving import recommending, tool_process
@@ -215,7 +216,7 @@ def test_an_aria2c_whose_agent_is_killed_does_not_stay(user, slow, tmp_path):
         eventually((tmp_path / "to" / "f00").exists)
         process.kill()
         process.wait()
-    eventually(lambda: not tool.is_running() or tool.status() == psutil.STATUS_ZOMBIE)
+    eventually(lambda: is_gone(tool))
 
 
 def test_the_exit_code_is_the_tools_own(user, slow, tmp_path):
