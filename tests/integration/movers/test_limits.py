@@ -105,6 +105,16 @@ def test_a_rate_is_kept_by_the_tools_own_option(limited, slow, tmp_path, tool, w
     assert report.records[0].parameters.nic_bps == RATE_BPS
 
 
+def test_each_request_of_a_curl_is_told_the_rate(limited, slow, tmp_path):
+    first, second = (("-s", "-o", str(tmp_path / name), f"{slow.url}{name}") for name in ("f00", "f01"))
+    report = limited(Limits(nic_bps=RATE_BPS), "curl", *first, "--next", *second)
+    words = report.commands[0].words
+    anew = words.index("--next")
+    assert (words[:anew].count("--limit-rate"), words[anew:].count("--limit-rate")) == (1, 1)
+    assert report.exit_code == 0
+    assert report.throughput_bps <= 1.6 * RATE_BPS
+
+
 @pytest.mark.parametrize(("tool", "words"), [("scp", ["-l", "781"]), ("rsync", ["--bwlimit=97"])])
 def test_a_baseline_keeps_a_rate_by_its_own_option_too(limited, tmp_path, tool, words):
     (tmp_path / "from").write_bytes(os.urandom(1000))

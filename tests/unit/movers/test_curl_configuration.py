@@ -88,3 +88,13 @@ def test_each_part_of_a_line_writes_its_own():
 def test_a_next_that_is_a_value_or_an_address_begins_nothing():
     assert reporting("-H", "--next", "x") == ["-H", "--next", "x", "--write-out", "+"]
     assert reporting("-o", "out", "--", "--next") == ["-o", "out", "--write-out", "+", "--", "--next"]
+
+
+def test_what_holds_for_every_request_is_said_to_each(home):
+    line = CommandLine("curl", ("a", "--next", "-s", "b", "-:", "--", "c"), {})
+    said = with_reports(line, GRAMMAR, ("--limit-rate", "9")).arguments
+    assert [word for word in said if "%{json}" not in word and word != "--write-out"] == [
+        *("a", "--limit-rate", "9"),
+        *("--next", "-s", "b", "--limit-rate", "9"),
+        *("-:", "--limit-rate", "9", "--", "c"),
+    ]

@@ -172,14 +172,14 @@ class CurlRun(SuccessiveRuns):
             return None
         part = self._take_part()
         ours = [*task.added(self._running)]
-        ours += rate_words("curl", self._tuning.rate_bps, task.own_options, at_once=self.in_force.concurrency or 1)
+        rate = rate_words("curl", self._tuning.rate_bps, task.own_options, at_once=self.in_force.concurrency or 1)
         if part:
             ours += ["--config", str(self._list(part))]
         self._said, self._pending, self._reported = Tail(said), b"", set()
         self._failure = 0
         self._part_begun_ns = time.time_ns() - CLOCK_STEP_NS
         line = replace(task.line, arguments=task.listed.words) if part else task.line
-        return Command(with_reports(line, task.grammar).with_options(ours), errors_to=said)
+        return Command(with_reports(line, task.grammar, rate).with_options(ours), errors_to=said)
 
     def tick(self) -> None:
         self._read()

@@ -1,7 +1,7 @@
 """What a curl is told: by its command line, and by the configuration files that it reads itself (curl(1), --config)."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,19 +30,24 @@ def told(line: CommandLine, grammar: Grammar) -> Iterator[Said]:
             yield from _said_in_file(Path(said.value or ""), grammar)
 
 
-def with_reports(line: CommandLine, grammar: Grammar) -> CommandLine:
-    """``line`` with a report behind what the user has curl write; ``--next`` begins anew with no options."""
+def with_reports(line: CommandLine, grammar: Grammar, each: Sequence[str] = ()) -> CommandLine:
+    """``line`` with a report behind what the user has curl write.
+
+    Parameters
+    ----------
+    each : further words, for every request: ``--next`` begins one anew, with no options.
+    """
     words, taken, own = list[str](), 0, ""
     for said in told(line, grammar):
         if said.name == "write-out":
             own = said.value or ""
         elif said.name in ("next", ":"):
             if said.at is not None:
-                words += [*line.arguments[taken : said.at], *_report(own)]
+                words += [*line.arguments[taken : said.at], *each, *_report(own)]
                 taken = said.at
             own = ""
     rest = replace(line, arguments=line.arguments[taken:])
-    return replace(line, arguments=(*words, *rest.with_options(_report(own))[1:]))
+    return replace(line, arguments=(*words, *rest.with_options((*each, *_report(own)))[1:]))
 
 
 def _report(own: str) -> tuple[str, str]:
