@@ -1,18 +1,18 @@
 """infra/kubernetes as kustomize renders it: valid, confined, as Compose and the code say; no cluster is needed."""
 
+import importlib
 import json
 import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import kubernetes_validate
 import pydantic
 import pytest
 import yaml
-from cloudcoil.models.keda.v1alpha1 import ScaledObject
-from cloudcoil.models.prometheus_operator.v1 import PodMonitor, PrometheusRule, ServiceMonitor
 
 from infra import prometheus_rule
 from services.settings import Settings
@@ -24,9 +24,6 @@ OPERATOR = KUBERNETES / "components" / "prometheus-operator"
 KUBECTL = Path(sys.prefix) / "bin" / "kubectl"
 OVERLAYS = ("small", "production")
 PROCESSES = {"api", "worker", "journal", "beat"}
-OF_OPERATORS = {each.__name__: each for each in (ScaledObject, ServiceMonitor, PodMonitor, PrometheusRule)}
-"""Kinds that Kubernetes' own schemas do not tell: made from those that KEDA and the Prometheus operator bring."""
-
 EXPECTED_SECRETS = {
     "tradewind-database": "database_url",
     "tradewind-database-admin": "admin_database_url",
@@ -44,6 +41,18 @@ class Noting(dict[str, str]):
     def get(self, variable, default=None):
         self.asked.add(variable)
         return super().get(variable, default)
+
+
+@cache
+def of_operators():
+    """Kinds that Kubernetes' own schemas do not tell: made from those that KEDA and the Prometheus operator bring.
+
+    Their modules take seconds to import: whoever only collects these tests goes without.
+    """
+    keda = importlib.import_module("cloudcoil.models.keda.v1alpha1")
+    operator = importlib.import_module("cloudcoil.models.prometheus_operator.v1")
+    known = (keda.ScaledObject, operator.ServiceMonitor, operator.PodMonitor, operator.PrometheusRule)
+    return {each.__name__: each for each in known}
 
 
 @pytest.fixture(scope="module", params=OVERLAYS)
@@ -100,16 +109,16 @@ def test_every_resource_is_valid_by_the_schema_of_its_kind(resources):
 
 def validate(resource):
     """Hold it against the schema of its kind, which must tell each of its fields."""
-    if resource["kind"] in OF_OPERATORS:
+    if resource["kind"] in of_operators():
         by_schema = {"strict": True, "extra": "forbid", "by_alias": True, "by_name": False}
-        OF_OPERATORS[resource["kind"]].model_validate(resource, **by_schema)
+        of_operators()[resource["kind"]].model_validate(resource, **by_schema)
     else:
         kubernetes_validate.validate(resource, kubernetes_validate.latest_version(), strict=True)
 
 
 def test_a_misspelt_field_is_found_in_every_kind():
     every = rendered(KUBERNETES / "overlays" / "production")
-    assert {each["kind"] for each in every} >= OF_OPERATORS.keys()
+    assert {each["kind"] for each in every} >= of_operators().keys()
     for each in every:
         each.get("spec", each)["misspelt"] = 1
         with pytest.raises((kubernetes_validate.ValidationError, pydantic.ValidationError), match="misspelt"):

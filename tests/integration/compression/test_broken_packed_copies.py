@@ -1,6 +1,5 @@
 """Packed copies that are killed, damaged or left alone by the service: what is there in the end is whole or nothing."""
 
-import random
 import signal
 import socket
 import struct
@@ -14,11 +13,12 @@ import pytest
 from benchmarks.compression.slow_path import slow_path
 from tests.conditions import eventually
 from tests.integration.agent.command import environment, run, start
+from tests.integration.compression.contents import digits
 from tests.integration.compression.test_packed_copies import copied, leftovers
 from tests.integration.serving import serving
 from tradewind_agent.serve import Server
 
-DIGITS = "".join(random.Random(2).choices("0123456789\n", k=3_000_000)).encode()
+DIGITS = digits(3_000_000)
 SLOW_BYTES_PER_S = 400_000
 
 

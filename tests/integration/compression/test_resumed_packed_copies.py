@@ -2,13 +2,13 @@
 
 import errno
 import os
-import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.integration.compression.contents import digits
 from tests.integration.compression.test_packed_copies import leftovers
 from tests.integration.serving import serving
 from tradewind_agent.compression.copying import PackedCopy, copy_packed
@@ -20,7 +20,7 @@ from tradewind_agent.serve import Server
 from tradewind_agent.serve.options import Limits
 
 OPTIONS = EngineOptions(durable=False)
-DIGITS = "".join(random.Random(2).choices("0123456789\n", k=6_000_000)).encode()
+DIGITS = digits(6_000_000)
 FILES = 6
 
 
