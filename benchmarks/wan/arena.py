@@ -1,7 +1,7 @@
 """One cell's testbed with its origins and files, and single runs on it."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,11 +57,11 @@ class Arena:
     knowledge: Knowledge
     ahead: bool
 
-    def run(self, contender: Contender, *, cut_s: float, enough: Judge | None = None) -> MeasuredRun:
-        """One run from an empty destination."""
+    def run(self, contender: Contender, *, cut_s: float, judged: Callable[[Path], Judge] | None = None) -> MeasuredRun:
+        """One run from an empty destination; ``judged`` makes its judge, which may look at what has come there."""
         with self._destination() as (destination, scratch):
             job = self._job(contender, "", self.sizes, destination, scratch)
-            return self._run(contender, job, cut_s, enough)
+            return self._run(contender, job, cut_s, None if judged is None else judged(destination))
 
     def lesson(self, contender: Contender, *, cut_s: float, log: Path) -> MeasuredRun:
         """A transfer of our engine of the lessons' files; what it logs is kept in ``log`` to learn from."""

@@ -2,10 +2,11 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from benchmarks.testbed.measured_run import MeasuredRun
+from benchmarks.testbed.measured_run import Judge, MeasuredRun, bytes_in
 from benchmarks.testbed.path_spec import PathCounters
 from benchmarks.testbed.peers import TRADEWIND, Peer
 from benchmarks.testbed.soundness import complaint, undisturbed
@@ -14,7 +15,7 @@ from benchmarks.wan.cell_row import Measured, Plan, run_row
 from benchmarks.wan.cells import settled_s
 from benchmarks.wan.lessons import LESSON_REPEATS, LESSONS, lesson_cut_s
 from benchmarks.wan.runs import Row, RunLog
-from benchmarks.wan.search import Heat
+from benchmarks.wan.search import FIRST_BYTES, Heat
 from tradewind.parameters import Parameters
 
 LESSON, SEARCH, FINAL = "lesson", "search", "final"
@@ -27,6 +28,19 @@ START_PATIENCE_S = 30.0
 def static(peer: Peer, setting: Parameters) -> Contender:
     """A tool at one setting."""
     return Contender(name=peer.name, peer=peer, setting=setting)
+
+
+def judge_of(heat: Heat, destination: Path) -> Judge:
+    """Whether a run has been watched for long enough since files began to come."""
+
+    def enough(age_s: float, carried: PathCounters) -> bool:
+        if not heat.begun:
+            with suppress(FileNotFoundError):  # a tool may name a file anew between two looks
+                if (done_bytes := bytes_in(destination)) >= FIRST_BYTES:
+                    heat.begin(age_s, carried.down.bytes, done_bytes)
+        return heat.over(age_s, carried.down.bytes)
+
+    return enough
 
 
 class Measuring:
@@ -64,10 +78,7 @@ class Measuring:
             rate_bps = self._arena.cell.path.rate_bps
             heat = Heat(rate_bps=rate_bps, cut_s=cut_s, wanted_bps=wanted_bps, least_bps=least_bps)
 
-            def enough(age_s: float, carried: PathCounters) -> bool:
-                return heat.over(age_s, carried.down.bytes)
-
-            run = self._arena.run(contender, cut_s=cut_s + START_PATIENCE_S, enough=enough)
+            run = self._arena.run(contender, cut_s=cut_s + START_PATIENCE_S, judged=partial(judge_of, heat))
             score_bps = heat.score_bps(run.duration_s, run.bytes_done)
             return run, {"score_bps": score_bps, "carried_bps": heat.carried_bps, "given_up": heat.hopeless}
 

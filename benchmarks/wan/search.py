@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
+from typing import NamedTuple
 
 from tradewind.parameters import Parameters
 from tradewind.units import BITS_PER_BYTE
@@ -34,7 +35,7 @@ FIRST = Parameters(concurrency=16, parallelism=1, pipelining=8)
 """Near this the search begins: what is good early lets runs that cannot be better be abandoned."""
 
 FIRST_BYTES = 100_000
-"""More than handshakes and a packed index take: by then files are coming."""
+"""In files: by then they are coming. What the link carries before may be a list of them, or of the run before."""
 
 GIVEN_UP_BELOW = 0.95
 """Of the best so far. Two runs of one setting differ by as much: they only name who is run whole."""
@@ -92,10 +93,18 @@ PAYLOAD_SHARE = 1448 / 1500
 """Of a full packet with IP and TCP headers and time stamps: what files can gain of a path at most."""
 
 
+class _Begin(NamedTuple):
+    """Of a run: its age, what the link had carried and what was in files when the clock started."""
+
+    age_s: float
+    carried_bytes: float
+    done_bytes: float
+
+
 class Heat:
     """One run of the search while it goes: how much of the path it uses, and whether it can still be of interest.
 
-    The clock starts when data begin to come: how long a program takes to start is the same at all its settings, varies
+    The clock starts when files begin to come: how long a program takes to start is the same at all its settings, varies
     with the machine's other work, and counts where the winner is run afresh. Settings are ranked by what came to be in
     files: on a full path they differ only in what is sent twice, of which the link knows nothing.
 
@@ -110,23 +119,29 @@ class Heat:
     def __init__(self, *, rate_bps: float, cut_s: float, wanted_bps: float, least_bps: float = 0.0) -> None:
         self._rate_bps, self._cut_s = rate_bps, cut_s
         self._wanted_bps, self._least_bps = wanted_bps, least_bps
-        self._began: tuple[float, float] | None = None
+        self._began: _Begin | None = None
         self._most_bps = math.inf
         self.carried_bps = 0.0
         self.hopeless = False
 
+    @property
+    def begun(self) -> bool:
+        return self._began is not None
+
+    def begin(self, age_s: float, carried_bytes: float, done_bytes: float) -> None:
+        """Start the clock; ``done_bytes`` : those that are in files already."""
+        self._began = _Begin(age_s, carried_bytes, done_bytes)
+
     def over(self, age_s: float, carried_bytes: float) -> bool:
-        """Whether it has been watched for long enough.
+        """Whether it has been watched for long enough; never before its begin.
 
         Parameters
         ----------
-        age_s, carried_bytes : of the run, and by the link since it began, IP headers included.
+        age_s, carried_bytes : of the run, and by the link since it was started, IP headers included.
         """
         if self._began is None:
-            if carried_bytes >= FIRST_BYTES:
-                self._began = (age_s, carried_bytes)
             return False
-        watched_s, came_bytes = age_s - self._began[0], carried_bytes - self._began[1]
+        watched_s, came_bytes = age_s - self._began.age_s, carried_bytes - self._began.carried_bytes
         self.carried_bps = BITS_PER_BYTE * came_bytes / watched_s if watched_s > 0 else 0.0
         most_bytes = came_bytes + max(self._cut_s - watched_s, 0.0) * self._rate_bps / BITS_PER_BYTE
         self._most_bps = BITS_PER_BYTE * most_bytes / max(self._cut_s, watched_s)
@@ -138,8 +153,7 @@ class Heat:
 
     def score_bps(self, duration_s: float, bytes_done: float) -> float:
         """What its files gained while it was watched, or could have gained at most where it was given up."""
-        if self._began is None or duration_s <= self._began[0]:
+        if self._began is None or duration_s <= self._began.age_s:
             return 0.0
-        came_bytes = max(bytes_done - PAYLOAD_SHARE * self._began[1], 0.0)
-        score_bps = BITS_PER_BYTE * came_bytes / (duration_s - self._began[0])
+        score_bps = BITS_PER_BYTE * (bytes_done - self._began.done_bytes) / (duration_s - self._began.age_s)
         return min(score_bps, PAYLOAD_SHARE * self._most_bps) if self.hopeless else score_bps

@@ -2,18 +2,20 @@
 
 import json
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from benchmarks.sources import digests, python_code
 from benchmarks.testbed.data_sets import Kind
-from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.testbed.path_spec import PathCounters, PathSpec
 from benchmarks.testbed.peers import PEERS
 from benchmarks.wan.cell_row import Plan
 from benchmarks.wan.cells import ALL_CELLS, cells_named
 from benchmarks.wan.duration import expected_s
 from benchmarks.wan.knowledge import Knowledge, learned_digest
 from benchmarks.wan.lessons import lesson_sizes
+from benchmarks.wan.measuring import judge_of
 from benchmarks.wan.runs import RunLog, hashes, hashes_of_rules
 from benchmarks.wan.search import (
     AXES,
@@ -156,23 +158,38 @@ def a_heat(wanted_bps: float, least_bps: float = 0.0) -> Heat:
     return Heat(rate_bps=100e6, cut_s=12.0, wanted_bps=wanted_bps, least_bps=least_bps)
 
 
-def test_a_run_is_watched_from_its_first_data_on_whatever_its_program_took_to_start():
+def test_a_run_is_watched_from_its_first_file_on_whatever_its_program_took_to_start():
     late, soon = a_heat(0.0), a_heat(0.0)
-    assert not any(late.over(age_s, 50_000) for age_s in (0.5, 5.0, 20.0))
+    assert not any(late.over(age_s, 50e6) for age_s in (0.5, 5.0, 20.0))
     assert late.score_bps(20.0, 50_000) == 0.0
     for heat, started_s in ((late, 21.0), (soon, 0.5)):
+        heat.begin(started_s, 1e6, 0.5e6)
         assert not heat.over(started_s, 1e6)
         assert not heat.over(started_s + 11.9, 1e6 + 10e6)
         assert heat.over(started_s + 12.0, 1e6 + 12e6)
         assert heat.carried_bps == pytest.approx(8e6)
         assert not heat.hopeless
-        assert heat.score_bps(started_s + 12.0, PAYLOAD_SHARE * 1e6 + 9e6) == pytest.approx(6e6)
+        assert heat.score_bps(started_s + 12.0, 0.5e6 + 9e6) == pytest.approx(6e6)
+
+
+def test_what_the_link_still_carries_for_the_run_before_and_lists_of_files_begin_none(tmp_path: Path):
+    heat = a_heat(wanted_bps=90e6)
+    enough = judge_of(heat, tmp_path)
+    link = "forwarded=0 bytes=5000000 dropped=0 lost=0 refused=0 queued_bytes=0 queued_peak_bytes=0 late="
+    carried = PathCounters.parse(f"down {link} up {link}")
+    assert not any(enough(age_s, carried) for age_s in (0.1, 1.0, 3.0))
+    assert not heat.begun
+    (tmp_path / "one").write_bytes(bytes(FIRST_BYTES))
+    assert not enough(3.1, carried)
+    assert heat.begun
+    assert enough(6.0, carried)  # three seconds without a byte cannot be made up for
+    assert heat.hopeless
 
 
 def test_of_two_runs_that_fill_the_path_the_one_that_sends_less_twice_is_better():
     thrifty, wasteful = a_heat(0.0), a_heat(0.0)
     for heat in (thrifty, wasteful):
-        assert not heat.over(1.0, FIRST_BYTES)
+        heat.begin(1.0, FIRST_BYTES, FIRST_BYTES)
         assert heat.over(13.0, FIRST_BYTES + 12 * 100e6 / 8)
     assert thrifty.carried_bps == wasteful.carried_bps
     assert thrifty.score_bps(13.0, 140e6) > wasteful.score_bps(13.0, 130e6)
@@ -185,14 +202,14 @@ def test_a_run_is_given_up_only_when_a_full_path_could_not_save_it(limit):
     most_bytes = 12.0 * 90e6 / 8
     for missing_bytes, hopeless in ((-1, False), (2, True)):
         heat = a_heat(**limit)
-        assert not heat.over(1.0, FIRST_BYTES)
+        heat.begin(1.0, FIRST_BYTES, FIRST_BYTES)
         carried_bytes = FIRST_BYTES + most_bytes - 6.0 * 100e6 / 8 - missing_bytes
         assert heat.over(7.0, carried_bytes) is heat.hopeless is hopeless
 
 
 def test_a_good_second_of_a_run_that_is_given_up_is_no_match_for_a_good_run():
     brisk = a_heat(wanted_bps=PAYLOAD_SHARE * 100.2e6 / GIVEN_UP_BELOW)
-    assert not brisk.over(1.0, FIRST_BYTES)
+    brisk.begin(1.0, FIRST_BYTES, 0.0)
     assert brisk.over(2.0, FIRST_BYTES + 101e6 / 8)  # a queue that empties: more than the path's rate for a moment
     assert brisk.carried_bps == pytest.approx((101e6 + 11 * 100e6) / 12)
     assert brisk.score_bps(2.0, 2 * 101e6 / 8) == pytest.approx(PAYLOAD_SHARE * brisk.carried_bps)
