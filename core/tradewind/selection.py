@@ -4,8 +4,9 @@ minimise    energy of a byte (throughput_at_least, deadline, min_energy, energy_
 subject to  mean − z(c) · sd ≥ merit of the target (see `tradewind.prediction`), certified, within the caps
 
 Energy efficiency is bits a joule, the reciprocal of the energy of a bit, so it is solved as min_energy is. Agreements
-without a target have no constraint: they rank medians. Where power was not metered, streams stand for the cost of a
-throughput: the fewest that keep the target. (Paper 001 eqs 1 and 2; chance constraint and power agreement are ours.)
+without a target have no constraint: they rank medians, and the fastest of those about as frugal serves (`ALIKE`). Where
+power was not metered, streams stand for the cost of a throughput: the fewest that keep the target. (Paper 001 eqs 1
+and 2; chance constraint and power agreement are ours.)
 """
 
 import math
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import takewhile
 from types import MappingProxyType
 
 from tradewind.load_effect import LoadShift
@@ -55,6 +57,10 @@ _FASTEST_FIRST = frozenset({SlaKind.MAX_THROUGHPUT, SlaKind.ENERGY_AT_MOST, SlaK
 
 HOPELESS_SCORE = -4.75
 """Standard score of one chance in a million, less than any model of a few hundred transfers knows of its tails."""
+
+ALIKE = 0.05
+"""Of the least energy: what takes up to so much more is not told from it by models whose intervals are several times as
+wide. If it is the faster one it loses little energy at worst, and no throughput."""
 
 
 class Objective(StrEnum):
@@ -163,6 +169,22 @@ class SettingTable:
             order = self._orders[objective, basis] = tuple(sorted(range(len(settings)), key=rank))
         return order
 
+    def first_without_target(self, order: Sequence[int], kind: SlaKind, basis: EnergyBasis) -> int:
+        """The setting that serves an agreement without a target, of indices as `best_first` orders them.
+
+        The first; where energy is minimised the fastest of those about as frugal, and as certified, as the first.
+        """
+        first = order[0]
+        if self.objective(kind) is not Objective.ENERGY:
+            return first
+        settings, merits = self.settings, self.merits(Quantity.ENERGY, basis)
+        most = merits[first].mean
+        slack = ALIKE * max(-most, 0.0) if is_linear(Quantity.ENERGY, basis) else math.log1p(ALIKE)
+        alike = takewhile(
+            lambda i: merits[i].mean >= most - slack and settings[i].certified == settings[first].certified, order
+        )
+        return min(alike, key=lambda i: (-settings[i].log_throughput_mean, settings[i].parameters.streams))
+
     def certifiable_merit(self, quantity: Quantity, basis: EnergyBasis, confidence: float) -> float:
         """The highest merit that some setting keeps with this probability; −∞ if none is certified."""
         known = self._bounds.get((quantity, basis, confidence))
@@ -240,14 +262,12 @@ def choose(table: SettingTable, sla: Sla, caps: Caps = NO_CAPS, *, dataset_bytes
         order, promised = ([i for i in each if caps.allow(settings[i].parameters)] for each in (order, promised))
     if not order:
         return None
-    first = Choice(setting=settings[order[0]], probability=sla.confidence, feasible=settings[order[0]].certified)
     quantity = QUANTITY_OF.get(sla.kind)
-    if quantity is None:
-        return first
     certifiable_bps = table.certifiable_throughput_bps(sla.confidence) if sla.fraction is not None else None
     target = unit_target(sla, dataset_bytes=dataset_bytes, certifiable_bps=certifiable_bps)
-    if not target:  # no bytes to move by the deadline, or a share of nothing
-        return first
+    if quantity is None or not target:  # without one, no bytes to move by the deadline, or a share of nothing
+        first = settings[table.first_without_target(order, sla.kind, sla.energy_basis)]
+        return Choice(setting=first, probability=sla.confidence, feasible=first.certified)
     needed = within_rounding(
         merit_of_target(target, quantity, sla.energy_basis), linear=is_linear(quantity, sla.energy_basis)
     )

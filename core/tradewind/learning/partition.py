@@ -97,7 +97,8 @@ class _Solver:
 
     def _single(self, kind: SlaKind, confidence: float, basis: EnergyBasis) -> Partition:
         quantity = LEVEL_OF[kind]
-        best = self.table.best_first(self.table.objective(kind), basis)[0]
+        order = self.table.best_first(self.table.objective(kind), basis)
+        best = self.table.first_without_target(order, kind, basis)
         bound = self.table.merits(quantity, basis)[best].lower(z_of(confidence))
         level = target_of_merit(bound, quantity, basis)
         return self._partition(PartitionKey(kind, confidence, basis), (level, level), best, bound)

@@ -2,7 +2,7 @@
 
 The kernel tells the shortest one of five minutes; a longer way looks like a queue until then. But a queue of this
 transfer's making keeps its pipe full, and swings with every window that CUBIC cuts. Where a cut for delay has cost
-throughput, and two round trips since were the same, no queue is left: what remains is the path.
+throughput, and two round trips soon after another were the same, no queue is left: what remains is the path.
 """
 
 from dataclasses import dataclass, replace
@@ -16,17 +16,21 @@ COSTLY = 0.95
 SAME = 0.02
 """Round trips of ticks that differ by no more are the same; behind a queue they differ by 5 to 20 %."""
 
+FULL_BETWEEN = 2
+"""Ticks with a full pipe that may lie between the two: what a cut has emptied may fill in one tick and not the next."""
+
 
 @dataclass(frozen=True, slots=True)
 class BaseRtt:
     """What is known of it.
 
     ``found_s`` : a round trip behind no queue, 0 while the kernel's shortest stands. ``last_s`` : that of the last tick
-    if its pipe was not full, else 0.
+    whose pipe was not full, 0 without one, and ``full_since`` : ticks with a full one since.
     """
 
     found_s: float = 0.0
     last_s: float = 0.0
+    full_since: int = 0
 
     def seen(self, sample: Sample, cut_bps: float) -> Self:
         """After one more tick; ``cut_bps``: throughput at the last cut for delay, 0 without one."""
@@ -35,7 +39,8 @@ class BaseRtt:
             return self
         found_s = min(self.found_s, rtt_s)
         if sample.throughput_bps >= COSTLY * cut_bps:
-            return type(self)(found_s)
+            kept = self.full_since < FULL_BETWEEN
+            return type(self)(found_s, self.last_s if kept else 0.0, self.full_since + kept)
         if self.last_s and abs(rtt_s / self.last_s - 1) <= SAME:
             found_s = min(self.last_s, rtt_s)
         return type(self)(found_s, rtt_s)

@@ -18,7 +18,7 @@ from tradewind.tuning.gradient import Search
 from tradewind.tuning.plateau import Plateau
 from tradewind.tuning.rest import Rest
 
-VERSION = 3
+VERSION = 4
 """Raised when the meaning of a stored state changes; an older one is then rebuilt by `resume`."""
 
 

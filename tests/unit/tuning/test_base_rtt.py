@@ -6,7 +6,7 @@ from tests.unit.tuning.next_ticks import parameters_of, sample, stepped
 from tests.unit.tuning.transfers import BIG, warm
 from tradewind.parameters import Parameters
 from tradewind.tuning import DecisionKind, TuningState
-from tradewind.tuning.base_rtt import BaseRtt
+from tradewind.tuning.base_rtt import FULL_BETWEEN, BaseRtt
 
 FULL_BPS = 58e6
 COSTLY_BPS = 50e6
@@ -21,8 +21,10 @@ def seen(*ticks, cut_bps=FULL_BPS):
     return base
 
 
-def test_two_equal_round_trips_of_a_pipe_that_a_cut_has_left_half_empty_are_the_paths():
-    assert seen((0.1504, COSTLY_BPS), (0.15, COSTLY_BPS)).found_s == 0.15
+@pytest.mark.parametrize("full", range(FULL_BETWEEN + 1))
+def test_two_equal_round_trips_of_a_pipe_that_a_cut_has_left_half_empty_are_the_paths(full):
+    between = [(0.19, FULL_BPS)] * full
+    assert seen((0.1504, COSTLY_BPS), *between, (0.15, COSTLY_BPS)).found_s == 0.15
 
 
 @pytest.mark.parametrize(
@@ -31,7 +33,8 @@ def test_two_equal_round_trips_of_a_pipe_that_a_cut_has_left_half_empty_are_the_
         ([(0.15, COSTLY_BPS)], FULL_BPS),  # one may be luck
         ([(0.15, COSTLY_BPS), (0.165, COSTLY_BPS)], FULL_BPS),  # a queue swings
         ([(0.15, FULL_BPS), (0.15, FULL_BPS)], FULL_BPS),  # the pipe is full
-        ([(0.15, COSTLY_BPS), (0.15, FULL_BPS), (0.15, COSTLY_BPS)], FULL_BPS),
+        ([(0.15, COSTLY_BPS), *[(0.15, FULL_BPS)] * (FULL_BETWEEN + 1), (0.15, COSTLY_BPS)], FULL_BPS),  # long ago
+        ([(0.15, COSTLY_BPS), (0.165, COSTLY_BPS), (0.15, COSTLY_BPS)], FULL_BPS),  # a queue may swing back
         ([(0.15, COSTLY_BPS), (0.15, COSTLY_BPS)], NO_CUT),  # others may have taken it
         ([(None, COSTLY_BPS), (None, COSTLY_BPS)], FULL_BPS),
     ],
