@@ -110,7 +110,7 @@ def test_a_busy_path_costs_more_energy_for_the_same_bytes(client: httpx.Client, 
         recommended(client, load, kind="min_energy", energy_basis=basis)["predicted"]["energy_j"]["mean"]
         for load in (0.1, 0.6)
     )
-    assert busy > 1.3 * idle
+    assert busy > 1.2 * idle  # either may be up to 5 % above the least
 
 
 def test_the_table_that_goes_along_is_that_of_the_load(client: httpx.Client) -> None:
