@@ -98,6 +98,7 @@ def _aria2(job: Job, setting: Parameters | None) -> list[str]:
     if setting is None:
         return command
     streams = setting.parallelism or 1
+    command += ["--disk-cache=0"]  # what came is in files at once, by which settings are ranked
     command += [f"--max-concurrent-downloads={setting.concurrency}", f"--split={streams}"]
     return [*command, f"--max-connection-per-server={streams}", f"--min-split-size={_LEAST_SPLIT}"]
 
