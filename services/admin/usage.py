@@ -8,8 +8,8 @@ from fastapi import Query, Request, Response
 from services.admin.pages import HEADERS, page, page_router, refused
 from services.admin.visitors import Parts, Provider
 from services.application.currencies import minor_digits
-from services.application.usage import Month, UsageFile, csv_name, statements
-from services.query_stream import QueryStream
+from services.application.usage import Month, statements
+from services.usage_stream import usage_stream
 
 router = page_router("/usage")
 
@@ -51,7 +51,5 @@ def usage_file(request: Request, visit: Provider, parts: Parts, asked: Asked) ->
     """The transfers of a month one by one."""
     month = Month.parse(asked)
     tenant_id = visit.visitor.tenant_id
-    file = UsageFile(tenant_id=tenant_id, month=month, unit_of_work=parts.store.unit_of_work(tenant_id))
-    headers = {**HEADERS, "Content-Disposition": f"attachment; filename={csv_name(month)}"}
-    turns = request.app.state.query_turns
-    return QueryStream(file, turns, media_type="text/csv", headers=headers, refused=partial(refused, request))
+    uow, turns = parts.store.unit_of_work(tenant_id), request.app.state.query_turns
+    return usage_stream(tenant_id, month, uow, turns, refused=partial(refused, request), headers=HEADERS)

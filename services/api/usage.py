@@ -9,8 +9,8 @@ from fastapi import Query, Request, Response
 from services.api.dependencies import Parts, ProviderKey
 from services.api.problems import problem_of
 from services.api.routing import v1_router
-from services.application.usage import Month, Statement, UsageFile, Used, csv_name, statements
-from services.query_stream import QueryStream
+from services.application.usage import Month, Statement, Used, statements
+from services.usage_stream import usage_stream
 from tradewind.wire.billing import BilledUsage, UnbilledUsage, UsageStatement
 
 router = v1_router("/usage-statements", "prices")
@@ -37,10 +37,8 @@ def list_statements(
     asked = Month.parse(month)
     if form is Form.CSV:
         tenant_id = principal.tenant_id
-        file = UsageFile(tenant_id=tenant_id, month=asked, unit_of_work=parts.store.unit_of_work(tenant_id))
-        headers = {"Content-Disposition": f"attachment; filename={csv_name(asked)}"}
-        turns = request.app.state.query_turns
-        return QueryStream(file, turns, media_type="text/csv", headers=headers, refused=problem_of)
+        uow, turns = parts.store.unit_of_work(tenant_id), request.app.state.query_turns
+        return usage_stream(tenant_id, asked, uow, turns, refused=problem_of)
     with parts.store.unit_of_work(principal.tenant_id) as uow:
         return [_wire(each, asked) for each in statements(uow.usage.sums(asked))]
 
