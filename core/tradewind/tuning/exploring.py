@@ -137,11 +137,15 @@ def _utility(basis: Basis, seen: Observation, goal: Goal, search: Search) -> flo
 
 
 def scaled(basis: Basis, seen: Observation, streams: int, limits: Limits) -> tuple[Parameters, ...]:
-    """The plan with its streams brought to ``streams``, split as they are now; by concurrency while files last."""
+    """The plan with its streams brought to ``streams``, split as they are now.
+
+    More come by concurrency while files last. Fewer by parallelism: a file that has begun would lie there half done.
+    """
     now = seen.asked
+    first = First.PARALLELISM if streams < _streams_asked(seen) else First.CONCURRENCY
     budgets = shares([streams * each.streams for each in now], streams)
     return tuple(
-        with_streams(each, budget, files=channels, caps=basis.caps, first=First.CONCURRENCY)
+        with_streams(each, budget, files=channels, caps=basis.caps, first=first)
         for each, budget, channels in zip(now, budgets, limits.channels(), strict=True)
     )
 

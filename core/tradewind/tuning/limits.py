@@ -194,19 +194,24 @@ def with_streams(
 ) -> Parameters:
     """The setting with at most ``streams`` streams, as near to them as ``first`` and then the other axis come.
 
-    Where concurrency is out of files or caps, streams are gained by parallelism.
+    Where concurrency is out of files or caps, streams are gained by parallelism. Where files with as many streams as
+    now leave more of them unused than one file more with fewer streams each, it is these.
     """
     concurrency, parallelism = parameters.concurrency or 1, parameters.parallelism or 1
     most_channels = min(files, caps.concurrency or files)
     if first is First.PARALLELISM:
         parallelism = max(1, min(parallelism, streams // concurrency))
         concurrency = max(1, min(most_channels, concurrency, streams // parallelism))
-    else:
-        parallelism = min(parallelism, max(streams, 1))
-        concurrency = max(1, min(most_channels, streams // parallelism))
-    if concurrency == most_channels and first is First.CONCURRENCY:
-        highest = min(caps.parallelism or MAX_PARALLELISM, max(MAX_PARALLELISM, parallelism))
-        parallelism = max(1, min(highest, streams // concurrency))
+        return replace(parameters, concurrency=concurrency, parallelism=parallelism)
+    most_parallel = min(caps.parallelism or MAX_PARALLELISM, max(MAX_PARALLELISM, parallelism))
+    parallelism = min(parallelism, max(streams, 1))
+    concurrency = max(1, min(most_channels, streams // parallelism))
+    if concurrency < most_channels:
+        more = streams // (concurrency + 1)
+        if (concurrency + 1) * more > concurrency * parallelism:
+            concurrency, parallelism = concurrency + 1, more
+    if concurrency == most_channels:
+        parallelism = max(1, min(most_parallel, streams // concurrency))
     return replace(parameters, concurrency=concurrency, parallelism=parallelism)
 
 

@@ -94,3 +94,15 @@ def test_a_point_that_is_cut_is_allowed(point, channels, streams):
 def test_requests_never_exceed_a_channels_part_of_the_files(pipelining, channels, files):
     assert requests(pipelining, channels, files) <= max(pipelining, 0)
     assert requests(pipelining, channels, files) <= max(files // channels, 1)
+
+
+@given(parameters, counts, st.integers(1, 100))
+def test_of_the_streams_asked_for_at_most_one_a_file_is_left_out(setting, streams, files):
+    result = with_streams(setting, streams, files=files, caps=NO_CAPS)
+    if result.concurrency < files:
+        assert result.streams >= streams - result.concurrency
+
+
+def test_one_file_more_takes_the_streams_that_do_not_fit_into_one():
+    grown = with_streams(Parameters(concurrency=1, parallelism=6), 8, files=2, caps=NO_CAPS)
+    assert (grown.concurrency, grown.parallelism) == (2, 4)

@@ -4,6 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.tuning.next_ticks import parameters_of, sample, stepped
+from tests.unit.tuning.transfers import searching
+from tradewind.dataset import DataSet
 from tradewind.selection import Objective
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.exploring import octaves_to_regain
@@ -82,3 +85,19 @@ def test_an_energy_objective_ranks_by_joules_a_byte():
 )
 def test_a_drop_is_answered_with_as_many_octaves(expected, measured, octaves):
     assert octaves_to_regain(expected, measured) == pytest.approx(octaves)
+
+
+def test_a_search_over_two_large_files_goes_back_to_what_did_best():
+    carried = {4: 92e6, 8: 96.5e6, 6: 90e6}
+    transfer = searching(DataSet(file_count=2, total_bytes=4 * 10**9), 2)
+    start = parameters_of(transfer.decision)[0]
+    tried = [(start.concurrency, start.parallelism)]
+    carried[start.streams] = 60e6
+    while not transfer.state.sequence or not transfer.state.search.settled:
+        streams = sum(each.streams for each in parameters_of(transfer.decision))
+        tick = sample(transfer, throughput_bps=carried[streams], remaining_files=2, remaining=10**9)
+        transfer.state, transfer.decision = stepped(transfer, tick)
+        after = parameters_of(transfer.decision)[0]
+        tried.append((after.concurrency, after.parallelism))
+    assert tried == [(2, 1), (2, 2), (2, 4), (2, 3), (2, 4)]
+    assert transfer.decision.reason.endswith("8 have done best and stay")
