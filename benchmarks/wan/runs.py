@@ -22,6 +22,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
         *(f"{_CORE}/{name}.py" for name in ("cluster", "dataset", "load_effect", "prediction")),
         *(f"{_CORE}/{name}" for name in ("learning", "tuning")),
         *(f"services/application/{name}.py" for name in ("assumed_load", "chunk_choice", "neighbours", "unseen_case")),
+        "services/application/served_model.py",
     ),
     "testbed": (
         "benchmarks/processes.py",

@@ -10,7 +10,7 @@ from services.application.chunk_choice import Solution
 from services.application.learned import StoredModel, Tier
 from tradewind.borrowing import Lendable
 from tradewind.cluster import Leaf, load_share, nearest_leaf
-from tradewind.dataset import DataSet
+from tradewind.dataset import LARGE_BDPS, DataSet
 from tradewind.load_effect import NO_SHIFT, LoadShift
 from tradewind.model import LeafModel
 from tradewind.path import Path
@@ -18,6 +18,7 @@ from tradewind.prediction import predict
 from tradewind.recommendation import CompactTable
 from tradewind.selection import SettingTable
 from tradewind.sla_partitions import Partition, PartitionKey, tier_name
+from tradewind.units import BITS_PER_BYTE
 from tradewind.wire.recommendations import table_json
 
 
@@ -142,9 +143,15 @@ class ServedModel:
         return cls(stored.path, stored.load_median, leaves, stored.unknown_bps)
 
     def nearest(self, dataset: DataSet, load: float) -> tuple[ServedLeaf, float]:
-        """The leaf for a data set under this load, and how many doublings it is away."""
+        """The leaf for a data set under this load, and how many doublings it is away.
+
+        Files beyond `_longest_bytes` are all alike.
+        """
         position, octaves = nearest_leaf(
-            self._centres, mean_file_bytes=dataset.mean_file_bytes, file_count=dataset.file_count, load=load
+            self._centres,
+            mean_file_bytes=min(dataset.mean_file_bytes, self._longest_bytes),
+            file_count=dataset.file_count,
+            load=load,
         )
         return self.leaves[position], octaves
 
@@ -167,6 +174,15 @@ class ServedModel:
             return AssumedLoad(self.load_median, LoadOrigin.MEDIAN)
         share = load_share(known_bps=0.0, unknown_bps=self.unknown_bps, bandwidth_bps=bandwidth_bps)
         return AssumedLoad(share, LoadOrigin.LAST_KNOWN)
+
+    @cached_property
+    def _longest_bytes(self) -> float:
+        """File size from which on a longer one makes no difference: that of large chunks, or of the largest leaf."""
+        largest = 2.0 ** max((leaf.log2_mean_file_bytes for leaf in self._centres), default=0.0)
+        if self.path.rtt_s is None:
+            return math.inf
+        fastest_bps = math.exp(max((leaf.fastest_log for leaf in self.leaves), default=0.0))
+        return max(largest, LARGE_BDPS * fastest_bps * self.path.rtt_s / BITS_PER_BYTE)
 
     @cached_property
     def _centres(self) -> tuple[Leaf, ...]:

@@ -14,11 +14,14 @@ Everything is a value: `begin` and `resume` make a state, `step` a new one. No c
 service and a lone agent decide alike.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from tradewind.parameters import Parameters
 from tradewind.tuning.bank import Goal, balance, estimated, goal
 from tradewind.tuning.basis import Basis
 from tradewind.tuning.change import ChangeDetector
+from tradewind.tuning.choice import SLOW_START_ROUND_TRIPS
 from tradewind.tuning.congestion import Signal
 from tradewind.tuning.decision import Decision, DecisionKind
 from tradewind.tuning.easing import ease
@@ -30,7 +33,7 @@ from tradewind.tuning.inference import REOPENED_SD, expected_by, learned, prior_
 from tradewind.tuning.limits import Limits, fitted
 from tradewind.tuning.observation import Observation, observe, with_channels
 from tradewind.tuning.proposal import Proposal, dwell_s, limits_of, planned, told
-from tradewind.tuning.redistribution import dealt
+from tradewind.tuning.redistribution import dealt, widened
 from tradewind.tuning.sample import LEAST_BPS, Sample
 from tradewind.tuning.state import TuningState
 from tradewind.units import format_bps
@@ -148,7 +151,7 @@ def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Propo
     planned_kinds = [each.chunk for each in state.decision.chunks]
     if [chunk.basis.kind for chunk in seen.active] == planned_kinds:
         return None
-    settings = fitted(dealt(seen.active, state.decision.streams), limits_of(basis, state, seen))
+    settings = _widened(basis, state, seen, dealt(seen.active, state.decision.streams), state.decision.streams)
     streams = sum(each.streams for each in settings)
     search = state.search
     if search is not None:
@@ -163,11 +166,22 @@ def _within_limits(basis: Basis, state: TuningState, seen: Observation) -> Propo
     here, limits = seen.asked, limits_of(basis, state, seen)
     if limits.hold(here):
         return None
-    allowed = fitted(here, limits)
-    if [each.streams for each in allowed] == [each.streams for each in here]:
+    allowed = _widened(basis, state, seen, fitted(here, limits), sum(each.streams for each in here))
+    if [(each.concurrency, each.parallelism) for each in allowed] == [
+        (each.concurrency, each.parallelism) for each in here
+    ]:
         return None
     reason = f"files left and limits permit {told(allowed)}"
     return Proposal(state, DecisionKind.REDISTRIBUTE, reason, allowed)
+
+
+def _widened(
+    basis: Basis, state: TuningState, seen: Observation, settings: Sequence[Parameters], streams: int
+) -> tuple[Parameters, ...]:
+    """The settings within the limits, with streams that files have left given to those that last still."""
+    least_s = 2 * SLOW_START_ROUND_TRIPS * seen.rtt_s
+    wide = widened(seen.active, settings, streams, caps=basis.caps, least_s=least_s)
+    return fitted(wide, limits_of(basis, state, seen))
 
 
 def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, before: TuningState) -> Proposal | None:

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from tradewind.parameters import Parameters
+from tradewind.parameters import Caps, Parameters
 from tradewind.tuning.forecast import ActiveChunk
+from tradewind.tuning.limits import MAX_PARALLELISM
+from tradewind.units import BITS_PER_BYTE
 
 SLOW_SHARE = 0.25
 """A stream is slow below this share of the median of its siblings in other chunks."""
@@ -27,6 +29,30 @@ def dealt(chunks: Sequence[ActiveChunk], streams: int) -> tuple[Parameters, ...]
         channels[neediest] += 1
         free -= widths[neediest]
     return tuple(replace(chunk.parameters, concurrency=count) for chunk, count in zip(chunks, channels, strict=True))
+
+
+def widened(
+    chunks: Sequence[ActiveChunk], settings: Sequence[Parameters], streams: int, *, caps: Caps, least_s: float
+) -> tuple[Parameters, ...]:
+    """Streams up to ``streams`` in all that no further file could use, given to the files that are left.
+
+    Each time one stream more to every file of the chunk with most bytes a stream. ``least_s`` : how
+    long a chunk has to last still; connections opened later would not leave slow start.
+    """
+    given = list(settings)
+    most = caps.parallelism or MAX_PARALLELISM
+    free = streams - sum(each.streams for each in given)
+    while takers := [
+        i
+        for i, chunk in enumerate(chunks)
+        if chunk.files_left <= (given[i].concurrency or 1) <= free
+        and (given[i].parallelism or 1) < most
+        and BITS_PER_BYTE * chunk.remaining_bytes >= least_s * chunk.throughput_bps
+    ]:
+        neediest = max(takers, key=lambda i: chunks[i].remaining_bytes / given[i].streams)
+        free -= given[neediest].concurrency or 1
+        given[neediest] = replace(given[neediest], parallelism=(given[neediest].parallelism or 1) + 1)
+    return tuple(given)
 
 
 def without_slow_streams(chunks: Sequence[ActiveChunk]) -> tuple[Parameters, ...]:
