@@ -178,7 +178,7 @@ class ServedModel:
     @cached_property
     def _longest_bytes(self) -> float:
         """File size from which on a longer one makes no difference: that of large chunks, or of the largest leaf."""
-        largest = 2.0 ** max((leaf.log2_mean_file_bytes for leaf in self._centres), default=0.0)
+        largest: float = 2.0 ** max((leaf.log2_mean_file_bytes for leaf in self._centres), default=0.0)
         if self.path.rtt_s is None:
             return math.inf
         fastest_bps = math.exp(max((leaf.fastest_log for leaf in self.leaves), default=0.0))
