@@ -9,9 +9,12 @@ from tests.conditions import eventually
 
 
 def is_gone(process: psutil.Process) -> bool:
-    """Whether it has ended, its parent having looked or not."""
+    """Whether it has ended with all its threads, its parent having looked or not.
+
+    A main thread may be a zombie before the others of its process, which still hold its sockets.
+    """
     try:
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+        return not process.is_running() or (process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1)
     except psutil.NoSuchProcess:
         return True
 
