@@ -37,7 +37,10 @@ QUICK_VARIANT, QUICK_AGREEMENT_VARIANT = "falcon", "slaee"
 
 _PARTS = {
     "engine": ("clients/python/tradewind_agent/engine", "benchmarks/tuning/driver.py"),
-    "controller": ("core/tradewind/tuning", "benchmarks/tuning/tuners.py"),
+    "controller": (
+        *("core/tradewind/tuning", "core/tradewind/learning", "core/tradewind/model.py", "core/tradewind/selection.py"),
+        "benchmarks/tuning/tuners.py",
+    ),
     "reference": ("core/tradewind/tuning/reference", "core/tradewind/heuristics.py", "benchmarks/tuning/tuners.py"),
     "testbed": (
         "benchmarks/precedence.py",

@@ -18,8 +18,11 @@ from tradewind.prediction import predict
 from tradewind.recommendation import CompactTable
 from tradewind.selection import SettingTable
 from tradewind.sla_partitions import Partition, PartitionKey, tier_name
-from tradewind.units import BITS_PER_BYTE
+from tradewind.units import BITS_PER_BYTE, MIB
 from tradewind.wire.recommendations import table_json
+
+LEAST_LONG_BYTES = 16 * MIB
+"""No shorter file is a long one, however short the path: opening it and its disk cost time, too. A judgement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,12 +180,16 @@ class ServedModel:
 
     @cached_property
     def _longest_bytes(self) -> float:
-        """File size from which on a longer one makes no difference: that of large chunks, or of the largest leaf."""
-        largest: float = 2.0 ** max((leaf.log2_mean_file_bytes for leaf in self._centres), default=0.0)
+        """File size from which on a longer one makes no difference: that of large chunks, or of the largest leaf.
+
+        Where the bandwidth is not known the fastest setting stands for it; without a round trip all sizes differ.
+        """
         if self.path.rtt_s is None:
             return math.inf
+        largest: float = 2.0 ** max((leaf.log2_mean_file_bytes for leaf in self._centres), default=0.0)
         fastest_bps = math.exp(max((leaf.fastest_log for leaf in self.leaves), default=0.0))
-        return max(largest, LARGE_BDPS * fastest_bps * self.path.rtt_s / BITS_PER_BYTE)
+        bdp_bytes = max(self.path.bdp_bytes or 0.0, fastest_bps * self.path.rtt_s / BITS_PER_BYTE)
+        return max(largest, LARGE_BDPS * bdp_bytes, LEAST_LONG_BYTES)
 
     @cached_property
     def _centres(self) -> tuple[Leaf, ...]:

@@ -4,7 +4,7 @@ Once a tick, in this order; the first that has something to say decides:
 
 1. nothing begun, nothing left, nothing moved          leave things as they are
 2. others suffer                                        give up streams, and stand by it      `easing`
-3. a chunk is done, or the limits have shrunk           deal channels anew                    `redistribution`
+3. a chunk is done, or the limits have shrunk           deal channels and streams anew        `redistribution`
 4. the last change is younger than max(3 s, 10 RTT)     wait
 5. the path has changed                                 believe less, and look around         `change`
 6. no table describes the path                          try                                   `exploring`
@@ -30,7 +30,7 @@ from tradewind.tuning.following import follow_table
 from tradewind.tuning.forecast import UNTRIED_SHARE, ActiveChunk
 from tradewind.tuning.gradient import start
 from tradewind.tuning.inference import REOPENED_SD, expected_by, learned, prior_of
-from tradewind.tuning.limits import Limits, fitted
+from tradewind.tuning.limits import First, Limits, fitted
 from tradewind.tuning.observation import Observation, observe, with_channels
 from tradewind.tuning.proposal import Proposal, dwell_s, limits_of, planned, told
 from tradewind.tuning.redistribution import dealt, widened
@@ -40,6 +40,9 @@ from tradewind.units import format_bps
 
 BUILDING_UP = 1.5
 """Sum of innovations above which the tick before a detected change already belonged to it."""
+
+WORTH_OPENING_ROUND_TRIPS = 2 * SLOW_START_ROUND_TRIPS
+"""What a chunk has to last still for its files to get more connections, which are slow for the first half of it."""
 
 
 def begin(basis: Basis) -> TuningState:
@@ -151,7 +154,8 @@ def _redistributed(basis: Basis, state: TuningState, seen: Observation) -> Propo
     planned_kinds = [each.chunk for each in state.decision.chunks]
     if [chunk.basis.kind for chunk in seen.active] == planned_kinds:
         return None
-    settings = _widened(basis, state, seen, dealt(seen.active, state.decision.streams), state.decision.streams)
+    as_before = state.decision.streams
+    settings = _allowed(basis, state, seen, dealt(seen.active, as_before), streams=as_before)
     streams = sum(each.streams for each in settings)
     search = state.search
     if search is not None:
@@ -166,7 +170,7 @@ def _within_limits(basis: Basis, state: TuningState, seen: Observation) -> Propo
     here, limits = seen.asked, limits_of(basis, state, seen)
     if limits.hold(here):
         return None
-    allowed = _widened(basis, state, seen, fitted(here, limits), sum(each.streams for each in here))
+    allowed = _allowed(basis, state, seen, here, streams=sum(each.streams for each in here))
     if [(each.concurrency, each.parallelism) for each in allowed] == [
         (each.concurrency, each.parallelism) for each in here
     ]:
@@ -175,13 +179,20 @@ def _within_limits(basis: Basis, state: TuningState, seen: Observation) -> Propo
     return Proposal(state, DecisionKind.REDISTRIBUTE, reason, allowed)
 
 
-def _widened(
-    basis: Basis, state: TuningState, seen: Observation, settings: Sequence[Parameters], streams: int
+def _allowed(
+    basis: Basis,
+    state: TuningState,
+    seen: Observation,
+    settings: Sequence[Parameters],
+    *,
+    streams: int,
+    first: First = First.PARALLELISM,
 ) -> tuple[Parameters, ...]:
-    """The settings within the limits, with streams that files have left given to those that last still."""
-    least_s = 2 * SLOW_START_ROUND_TRIPS * seen.rtt_s
-    wide = widened(seen.active, settings, streams, caps=basis.caps, least_s=least_s)
-    return fitted(wide, limits_of(basis, state, seen))
+    """The settings within the limits; where files are too few for ``streams``, those that last still have more each."""
+    limits = limits_of(basis, state, seen)
+    within = fitted(settings, limits, first)
+    most = streams if limits.most_streams is None else min(streams, limits.most_streams)
+    return widened(seen.active, within, most, caps=basis.caps, least_s=WORTH_OPENING_ROUND_TRIPS * seen.rtt_s)
 
 
 def _changed(basis: Basis, state: TuningState, seen: Observation, aim: Goal, before: TuningState) -> Proposal | None:
@@ -217,8 +228,9 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
     state, before, sample = proposal.state, proposal.state.decision, seen.sample
     chunks = before.chunks
     if seen.active:
-        limits = limits_of(basis, state, seen)
-        chunks = planned(basis, seen.active, fitted(proposal.settings, limits, proposal.first))
+        streams = sum(each.streams for each in proposal.settings)
+        allowed = _allowed(basis, state, seen, proposal.settings, streams=streams, first=proposal.first)
+        chunks = planned(basis, seen.active, allowed)
     decision = Decision(
         chunks=chunks,
         changed=chunks != before.chunks,

@@ -77,6 +77,10 @@ def _next_try(basis: Basis, state: TuningState, seen: Observation, search: Searc
     reached = sum(each.streams for each in settings)
     if not search.settled and reached in (seen.streams, search.best_streams):  # files or caps leave nothing to try
         search = Search(reached, reached, search.best_utility, settled=True)
+    elif search.settled and reached < search.best_streams <= _highest(limits):  # the nearest that files can have
+        search = Search(reached, reached, settled=True)
+    elif not search.settled:
+        search = replace(search, streams=reached)
     search = replace(search, capped=search.settled and max(reached, wanted) >= _highest(limits))
     measured = f"{format_count(seen.streams, 'stream')}: {format_bps(seen.throughput_bps)}"
     if seen.is_at_ceiling:
@@ -139,13 +143,19 @@ def _utility(basis: Basis, seen: Observation, goal: Goal, search: Search) -> flo
 def scaled(basis: Basis, seen: Observation, streams: int, limits: Limits) -> tuple[Parameters, ...]:
     """The plan with its streams brought to ``streams``, split as they are now.
 
-    More come by concurrency while files last. Fewer by parallelism: a file that has begun would lie there half done.
+    By concurrency while files last; where all have a channel, fewer by parallelism: one would lie there half done.
     """
     now = seen.asked
-    first = First.PARALLELISM if streams < _streams_asked(seen) else First.CONCURRENCY
+    fewer = streams < _streams_asked(seen)
     budgets = shares([streams * each.streams for each in now], streams)
     return tuple(
-        with_streams(each, budget, files=channels, caps=basis.caps, first=first)
+        with_streams(
+            each,
+            budget,
+            files=channels,
+            caps=basis.caps,
+            first=First.PARALLELISM if fewer and (each.concurrency or 1) >= channels else First.CONCURRENCY,
+        )
         for each, budget, channels in zip(now, budgets, limits.channels(), strict=True)
     )
 

@@ -189,13 +189,19 @@ def shares(wanted: Sequence[int], total: int) -> tuple[int, ...]:
     return tuple(dealt)
 
 
+def most_parallelism(caps: Caps, now: int) -> int:
+    """Streams that a file may have which has ``now``."""
+    return min(caps.parallelism or MAX_PARALLELISM, max(MAX_PARALLELISM, now))
+
+
 def with_streams(
     parameters: Parameters, streams: int, *, files: int, caps: Caps, first: First = First.CONCURRENCY
 ) -> Parameters:
-    """The setting with at most ``streams`` streams, as near to them as ``first`` and then the other axis come.
+    """The setting with at most ``streams`` streams: reached by ``first``, and by the other axis where that ends.
 
-    Where concurrency is out of files or caps, streams are gained by parallelism. Where files with as many streams as
-    now leave more of them unused than one file more with fewer streams each, it is these.
+    By concurrency they are as near as they can be: where files with as many streams as now leave more of them unused
+    than one file more with fewer streams each, it is these; where it is out of files or caps, streams are gained by
+    parallelism.
     """
     concurrency, parallelism = parameters.concurrency or 1, parameters.parallelism or 1
     most_channels = min(files, caps.concurrency or files)
@@ -203,7 +209,7 @@ def with_streams(
         parallelism = max(1, min(parallelism, streams // concurrency))
         concurrency = max(1, min(most_channels, concurrency, streams // parallelism))
         return replace(parameters, concurrency=concurrency, parallelism=parallelism)
-    most_parallel = min(caps.parallelism or MAX_PARALLELISM, max(MAX_PARALLELISM, parallelism))
+    most_parallel = most_parallelism(caps, parallelism)
     parallelism = min(parallelism, max(streams, 1))
     concurrency = max(1, min(most_channels, streams // parallelism))
     if concurrency < most_channels:

@@ -6,7 +6,7 @@ from statistics import median
 
 from tradewind.parameters import Caps, Parameters
 from tradewind.tuning.forecast import ActiveChunk
-from tradewind.tuning.limits import MAX_PARALLELISM
+from tradewind.tuning.limits import most_parallelism
 from tradewind.units import BITS_PER_BYTE
 
 SLOW_SHARE = 0.25
@@ -34,19 +34,18 @@ def dealt(chunks: Sequence[ActiveChunk], streams: int) -> tuple[Parameters, ...]
 def widened(
     chunks: Sequence[ActiveChunk], settings: Sequence[Parameters], streams: int, *, caps: Caps, least_s: float
 ) -> tuple[Parameters, ...]:
-    """Streams up to ``streams`` in all that no further file could use, given to the files that are left.
+    """Settings with up to ``streams`` streams in all: where no file waits for a channel, its files get more streams.
 
-    Each time one stream more to every file of the chunk with most bytes a stream. ``least_s`` : how
-    long a chunk has to last still; connections opened later would not leave slow start.
+    Each time one stream more to every file of the chunk with most bytes a stream. ``least_s`` : how long a chunk has to
+    last still for it.
     """
     given = list(settings)
-    most = caps.parallelism or MAX_PARALLELISM
     free = streams - sum(each.streams for each in given)
     while takers := [
         i
         for i, chunk in enumerate(chunks)
         if chunk.files_left <= (given[i].concurrency or 1) <= free
-        and (given[i].parallelism or 1) < most
+        and (given[i].parallelism or 1) < most_parallelism(caps, 1)
         and BITS_PER_BYTE * chunk.remaining_bytes >= least_s * chunk.throughput_bps
     ]:
         neediest = max(takers, key=lambda i: chunks[i].remaining_bytes / given[i].streams)
