@@ -16,6 +16,7 @@ from tradewind_agent.movers.aria2_command import configuration_of, options_in
 from tradewind_agent.movers.command_line import Parsed
 from tradewind_agent.movers.known import known_movers, mover_named
 from tradewind_agent.movers.port import Tuning
+from tradewind_agent.movers.rclone import Echo
 from tradewind_agent.movers.rclone_log import RcloneLog
 from tradewind_agent.movers.rclone_remotes import host_of
 from tradewind_agent.movers.rounds import rounds_worth, split_by_bytes
@@ -198,3 +199,21 @@ def test_tools_are_known_by_the_name_of_their_program():
     for wrong in ("wget", "", "/"):
         with pytest.raises(InvalidValue, match="it tunes rclone, aria2c"):
             mover_named(wrong)
+
+
+def test_messages_that_a_file_does_not_take_go_to_standard_error_and_the_transfer_goes_on(tmp_path, capfd):
+    kept = tmp_path / "folder" / "rclone.log"
+    echo = Echo(str(kept))
+    echo(b"one\n")
+    kept.parent.mkdir()
+    echo(b"two\n")
+    assert not kept.exists()
+    why = f"tradewind: {kept} cannot be written (No such file or directory); its messages follow here\n"
+    assert capfd.readouterr().err == f"{why}one\ntwo\n"
+
+
+def test_messages_are_added_to_the_file_that_the_user_named(tmp_path):
+    kept = tmp_path / "rclone.log"
+    kept.write_bytes(b"before\n")
+    Echo(str(kept))(b"one\n")
+    assert kept.read_bytes() == b"before\none\n"

@@ -4,7 +4,7 @@ import pytest
 
 from tradewind.errors import InvalidValue
 from tradewind_agent.movers.command_line import CommandLine, Grammar, parse
-from tradewind_agent.movers.rclone import File, RcloneMover, RcloneTask, _echo_of, _stats_every_s
+from tradewind_agent.movers.rclone import Echo, File, RcloneMover, RcloneTask, _stats_every_s
 
 GRAMMAR = Grammar(valued=frozenset(), names={})
 
@@ -34,7 +34,7 @@ def test_what_variables_say_of_the_log_holds(tmp_path):
     log = tmp_path / "log"
     variables = {"RCLONE_LOG_FILE": str(log), "RCLONE_USE_JSON_LOG": "true", "RCLONE_STATS": "5s"}
     task = task_in(variables | {"RCLONE_VERBOSE": "1", "RCLONE_SYSLOG": "false"})
-    _echo_of(task.settled)(b"heard")
+    Echo(task.settled.last("log-file"))(b"heard")
     assert log.read_bytes() == b"heard"
     assert (task.is_on("use-json-log"), task.is_on("syslog")) == (True, False)
     assert _stats_every_s(task.settled) == 5.0

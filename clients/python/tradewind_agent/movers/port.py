@@ -55,7 +55,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a tool's own output says it has done; ``version`` where it says that too."""
+    """What a tool's own output says it has done."""
 
     bytes_moved: int
     files_done: int

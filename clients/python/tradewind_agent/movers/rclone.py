@@ -1,7 +1,8 @@
 """rclone: files at once and streams a file by flags; successive runs over parts of the list where settings change."""
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -186,7 +187,7 @@ class RcloneRun:
             ours += ["--use-json-log", "--log-file", str(log), "--stats", "1s", "--stats-log-level", "ERROR"]
         self._log = RcloneLog(
             log,
-            _echo_of(task.settled),
+            Echo(task.settled.last("log-file")),
             as_json=task.is_on("use-json-log"),
             stats_every_s=_stats_every_s(task.settled),
         )
@@ -270,15 +271,25 @@ def _stats_every_s(settled: Parsed) -> float | None:
         return _STATS_EVERY_S
 
 
-def _echo_of(settled: Parsed) -> Callable[[bytes], object]:
-    """To where the user wants rclone's messages: standard error, or a file that is added to."""
-    target = settled.last("log-file")
+class Echo:
+    """Rclone's messages to where the user wants them: standard error, or a file that is added to.
 
-    def echo(text: bytes) -> None:
-        if target is None:
+    A transfer is not given up for its messages: where the file cannot be written, they go to standard error from then
+    on, and what that does not take is lost.
+    """
+
+    def __init__(self, log_file: str | None) -> None:
+        self._log_file = log_file
+
+    def __call__(self, text: bytes) -> None:
+        if self._log_file is not None:
+            try:
+                with Path(self._log_file).open("ab") as log:
+                    log.write(text)
+            except OSError as failure:
+                why = f"tradewind: {self._log_file} cannot be written ({failure.strerror}); its messages follow here\n"
+                self._log_file, text = None, why.encode() + text
+            else:
+                return
+        with suppress(OSError):
             os.write(2, text)
-            return
-        with Path(target).open("ab") as log:
-            log.write(text)
-
-    return echo

@@ -10,7 +10,6 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from threading import RLock
 
 from tradewind.parameters import Parameters
@@ -123,8 +122,10 @@ class SuccessiveRuns(ABC):
         case = self._case()
         if case is None or not restart_pays(case) or self._pid is None or self._tuning.restarting is None:
             return False
-        with suppress(ProcessLookupError):  # it has ended by itself: its boundary is now
+        try:
             os.kill(self._pid, signal.SIGINT)
+        except ProcessLookupError:  # it has ended by itself: its boundary is now
+            return False
         self._interrupting = True
         elapsed_s = self._clock_s() - (self._first_s or 0.0)
         before, after = self._expressed(self._running), self._expressed(self._parameters)
