@@ -156,6 +156,16 @@ def test_the_service_is_asked_for_the_tool_and_the_files_it_would_move(drive, sl
     assert (asked["source"], asked["destination"]) == ("alpha", "beta")
 
 
+def test_a_tool_of_one_stream_a_file_is_recommended_no_more(drive, slow, tmp_path):
+    service = recommending(2)
+    drive.prepare("curl", "-O", "-O", f"{slow.url}f00", f"{slow.url}f01", service=service)
+    assert json.loads(service.requests[0].content)["limits"]["parallelism"] == 1
+    prepared = drive.prepare("curl", "-O", f"{slow.url}large/f00")
+    assert prepared.plan.source == "heuristic"
+    assert {each.parameters.parallelism for each in prepared.plan.chunks} == {1}
+    assert not prepared.wanted.by_hand.known()
+
+
 def test_without_a_service_the_rules_decide(drive, slow, tmp_path):
     prepared = drive.prepare("rclone", "copy", "--http-url", slow.url, "--max-depth=1", ":http:", tmp_path)
     assert prepared.plan.source == "heuristic"

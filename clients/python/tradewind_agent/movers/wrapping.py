@@ -44,6 +44,8 @@ from tradewind_agent.tuning.ticks import Tick, main_settings
 ROUND_S = 30.0
 """One run of a tool that can only change between runs: some ticks long, so that starting anew costs little."""
 
+_TWO_STREAMS = Parameters(parallelism=2)
+
 ASSUMED_FILE_BYTES = 10_000_000
 """A file of unknown size, for the recommendation alone: between the pages and the videos of the papers' sets."""
 
@@ -81,8 +83,8 @@ class PreparedWrap:
 
     @property
     def wanted(self) -> CopyOptions:
-        """What is asked of the transfer, with what the tool's own flags set as set by hand."""
-        return replace(self.options.copy, by_hand=over(self.options.copy.by_hand, self.task.by_hand))
+        """What is asked of the transfer, see `_wanted`."""
+        return _wanted(self.options.copy, self.task)
 
     def tuned_work(self, say: Callable[[str], None]) -> TunedWork | None:
         """What can be tuned; ``None`` where the tool is only measured, or its files are unknown.
@@ -188,8 +190,7 @@ def prepare_task(installed: Installed, task: Task, options: WrapOptions, client:
             claims_none = "" if client is None else ", and no share of the path's caps is claimed"
             notes = (f"sizes are unknown; planned for one file of {ASSUMED_FILE_BYTES // 10**6} MB{claims_none}",)
         sizes = workload.sizes_bytes if workload else (ASSUMED_FILE_BYTES,)
-        wanted = replace(copy, by_hand=over(copy.by_hand, task.by_hand))
-        planned = plan_sizes(sizes, path, names, wanted, client, mover=installed.mover.name)
+        planned = plan_sizes(sizes, path, names, _wanted(copy, task), client, mover=installed.mover.name)
         notes = (*notes, *planned.notes)
     else:
         rationale = f"{installed.mover.name} is measured, not tuned"
@@ -205,6 +206,15 @@ def prepare_task(installed: Installed, task: Task, options: WrapOptions, client:
         options=options,
         notes=(*task.notes, *notes),
     )
+
+
+def _wanted(copy: CopyOptions, task: Task) -> CopyOptions:
+    """With what the tool's own flags set as set by hand, and no more than one stream a file where it cannot open more.
+
+    Streams that it never opens would be claimed of the path's caps, and waited for before others are given up.
+    """
+    wanted = replace(copy, by_hand=over(copy.by_hand, task.by_hand))
+    return replace(wanted, limits=replace(copy.limits, parallelism=1)) if task.left_out(_TWO_STREAMS) else wanted
 
 
 def run_wrap(
