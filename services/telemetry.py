@@ -67,7 +67,7 @@ class Event(StrEnum):
 def logger(process: str, *, output: TextIO) -> FilteringBoundLogger:
     """Return a logger that writes one JSON line an event, each with the process that it comes from."""
     wrapped: FilteringBoundLogger = structlog.wrap_logger(
-        structlog.PrintLogger(output),
+        structlog.WriteLogger(output),
         processors=[
             structlog.contextvars.merge_contextvars,  # of the request or task that goes on: see ``jobs.REQUEST_ID``
             structlog.processors.add_log_level,

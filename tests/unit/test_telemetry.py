@@ -2,6 +2,7 @@
 
 import io
 import json
+import socket
 from uuid import uuid4
 
 import pytest
@@ -28,6 +29,17 @@ def test_an_error_is_logged_with_its_trace_but_without_the_values_of_variables()
     (error,) = json.loads(output.getvalue())["exception"]
     assert [frame["name"] for frame in error["frames"]][-1] == "failing"
     assert secret not in output.getvalue()
+
+
+def test_a_line_is_one_write_so_that_processes_that_share_a_log_do_not_write_into_each_others() -> None:
+    ours, reader = socket.socketpair(type=socket.SOCK_DGRAM)  # a datagram is what one write wrote
+    with ours, reader, io.TextIOWrapper(io.FileIO(ours.fileno(), "w", closefd=False), write_through=True) as output:
+        log = logger("worker", output=output)
+        log.info(Event.TASK_DONE)
+        log.info(Event.TASK_FAILED)
+        lines = [reader.recv(4096) for _ in range(2)]
+    assert all(line.endswith(b"}\n") for line in lines)
+    assert [json.loads(line)["event"] for line in lines] == [Event.TASK_DONE, Event.TASK_FAILED]
 
 
 FAILED = Verdict(

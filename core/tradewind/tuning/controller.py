@@ -171,9 +171,7 @@ def _within_limits(basis: Basis, state: TuningState, seen: Observation) -> Propo
     if limits.hold(here):
         return None
     allowed = _allowed(basis, state, seen, here, streams=sum(each.streams for each in here))
-    if [(each.concurrency, each.parallelism) for each in allowed] == [
-        (each.concurrency, each.parallelism) for each in here
-    ]:
+    if _axes(allowed) == _axes(here):
         return None
     reason = f"files left and limits permit {told(allowed)}"
     return Proposal(state, DecisionKind.REDISTRIBUTE, reason, allowed)
@@ -239,7 +237,7 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
         sla_bank=balance(seen.bank, basis, remaining_bytes=sample.remaining_bytes, elapsed_s=seen.elapsed_s),
     )
     belief, changed_s = state.belief, state.changed_s
-    if decision.changed and _streams(decision) != _streams(before):
+    if decision.changed and _axes(decision.settings) != _axes(before.settings):
         changed_s = seen.elapsed_s
         if state.search is None and seen.forecaster is not None:
             belief = belief.moved(UNTRIED_SHARE * seen.forecaster.log_sd())
@@ -264,8 +262,9 @@ def _conclude(basis: Basis, proposal: Proposal, seen: Observation) -> tuple[Tuni
     return concluded, decision
 
 
-def _streams(decision: Decision) -> list[tuple[int | None, int | None]]:
-    return [(each.parameters.concurrency, each.parameters.parallelism) for each in decision.chunks]
+def _axes(settings: Sequence[Parameters]) -> list[tuple[int | None, int | None]]:
+    """Files at once and streams a file of each chunk: what opens and closes connections."""
+    return [(each.concurrency, each.parallelism) for each in settings]
 
 
 def _goal(basis: Basis, seen: Observation) -> Goal:

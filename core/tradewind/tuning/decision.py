@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tradewind.parameters import Parameters
 from tradewind.recommendation import ChunkPlan
 
 
@@ -48,5 +49,9 @@ class Decision:
     sla_bank: float = 0.0
 
     @property
+    def settings(self) -> tuple[Parameters, ...]:
+        return tuple(chunk.parameters for chunk in self.chunks)
+
+    @property
     def streams(self) -> int:
-        return sum(chunk.parameters.streams for chunk in self.chunks)
+        return sum(each.streams for each in self.settings)
