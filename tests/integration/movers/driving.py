@@ -21,8 +21,9 @@ from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.logbook import Logbook
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.movers.port import ToolRun
+from tradewind_agent.movers.preparing import PreparedWrap, WrapOptions, prepare_wrap
 from tradewind_agent.movers.report import WrapReport
-from tradewind_agent.movers.wrapping import PreparedWrap, WrapOptions, prepare_wrap, run_wrap
+from tradewind_agent.movers.wrapping import run_wrap
 from tradewind_agent.spool import Spool
 
 WAN = CopyOptions(source="alpha", destination="beta", network="wan", bandwidth_bps=1e9, rtt_s=0.05, tune=False)

@@ -12,7 +12,7 @@ from tests.integration.movers.test_live import whole
 from tests.integration.serving import serving
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.movers.copying_by import prepare_copy_by
-from tradewind_agent.movers.wrapping import WrapOptions
+from tradewind_agent.movers.preparing import WrapOptions
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from tradewind_agent.movers.baselines import baselines
 from tradewind_agent.movers.command_line import CommandLine, Parsed
 from tradewind_agent.movers.curl_lines import _last_part
 from tradewind_agent.movers.known import Installed, mover_named
+from tradewind_agent.movers.preparing import WrapOptions
 from tradewind_agent.movers.rclone_remotes import host_of
 from tradewind_agent.movers.url_sizes import ends_of_urls, local_path
-from tradewind_agent.movers.wrapping import WrapOptions
 
 
 @pytest.mark.parametrize("text", ["http://[::1", "http://h:abc/", "gsiftp://[::1/x", "scp://[::1/x", "rsync://[x/y"])

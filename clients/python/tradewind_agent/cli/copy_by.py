@@ -37,7 +37,7 @@ def copy_by(
 ) -> int:
     """Copy by ``mover``, or say how it would be done; the exit code."""
     from tradewind_agent.movers.copying_by import prepare_copy_by
-    from tradewind_agent.movers.wrapping import WrapOptions
+    from tradewind_agent.movers.preparing import WrapOptions
 
     with tempfile.TemporaryDirectory(prefix="tradewind-") as folder:
         prepared = prepare_copy_by(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tradewind_agent.copy_options import CopyOptions
     from tradewind_agent.metering import HostMeter
     from tradewind_agent.movers.port import Workload
-    from tradewind_agent.movers.wrapping import PreparedWrap
+    from tradewind_agent.movers.preparing import PreparedWrap
 
 
 def register(app: typer.Typer) -> None:
@@ -68,7 +68,7 @@ def wrap(
     scp, sftp and rsync are measured and logged as they are. The exit code is the tool's. With --json, what the tool
     writes to standard output goes to standard error.
     """
-    from tradewind_agent.movers.wrapping import WrapOptions, prepare_wrap
+    from tradewind_agent.movers.preparing import WrapOptions, prepare_wrap
     from tradewind_agent.retries import BRIEF_RETRIES
 
     terminal = Terminal(as_json)

@@ -19,9 +19,9 @@ from tradewind_agent.movers.curl import CurlMover
 from tradewind_agent.movers.curl_lines import Pair, quoted
 from tradewind_agent.movers.known import Installed, find_installed, known_movers
 from tradewind_agent.movers.port import Task, Workload
+from tradewind_agent.movers.preparing import PreparedWrap, WrapOptions, prepare_task
 from tradewind_agent.movers.rclone import File, RcloneMover
 from tradewind_agent.movers.url_sizes import local_path
-from tradewind_agent.movers.wrapping import PreparedWrap, WrapOptions, prepare_task
 
 _BY_GLOBUS = ("gsiftp", "sshftp", "ftp", "file")
 
