@@ -50,6 +50,7 @@ class Measured:
     frugal : of our engine at settings that may take little energy, as long as a repeat.
     lessons : transfers that the release was learned from.
     foreign_logs : files of records of other paths, which is all that the unseen one's service knows.
+    without_model : tuned contenders whose service refused all models of its logs, so that rules and neighbours answer.
     """
 
     runs: dict[str, list[Row]] = field(default_factory=dict)
@@ -57,6 +58,7 @@ class Measured:
     frugal: list[Row] = field(default_factory=list)
     lessons: int = 0
     foreign_logs: int = 0
+    without_model: list[str] = field(default_factory=list)
     minutes: float = 0.0
 
 
@@ -107,6 +109,7 @@ def cell_row(arena: Arena, plan: Plan, measured: Measured) -> Row:
         "settings_tried": {name: len(rows) for name, rows in measured.searched.items()},
         "lessons": measured.lessons,
         "foreign_logs": measured.foreign_logs,
+        "without_model": measured.without_model,
         "least_dynamic_energy": _least_energy(measured.runs[FASTEST], measured.frugal),
         "contenders": {name: _medians(rows) for name, rows in measured.runs.items()},
     }

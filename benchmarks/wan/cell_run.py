@@ -103,7 +103,7 @@ def _services(arena: Arena, plan: Plan, measured: Measured) -> Iterator[Mapping[
     measured.foreign_logs = len(foreign)
     client = arena.bed.clients[0]
     with ExitStack() as running:
-        yield {
+        services = {
             name: running.enter_context(
                 learned_service(
                     arena.bed,
@@ -118,3 +118,5 @@ def _services(arena: Arena, plan: Plan, measured: Measured) -> Iterator[Mapping[
                 (OURS_UNSEEN, foreign),
             )
         }
+        measured.without_model = sorted(name for name, each in services.items() if not each.has_model)
+        yield {name: each.variables for name, each in services.items()}

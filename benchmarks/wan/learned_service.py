@@ -9,7 +9,9 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.testbed.errors import EmulationBroke
 from benchmarks.testbed.namespaces import Host
@@ -30,11 +32,26 @@ class NothingLearned(TradewindError):
     """The service made no release of the logs."""
 
 
+@dataclass(frozen=True, slots=True)
+class LearnedService:
+    """A service that has made a release of logs.
+
+    Attributes
+    ----------
+    variables : the environment in which the agent finds it.
+    has_model : whether the release has a model of the logs' first path; where the gate refused all, closed-form rules
+        and neighbours answer, as they do to any user with such logs.
+    """
+
+    variables: Mapping[str, str]
+    has_model: bool
+
+
 @contextmanager
 def learned_service(
     bed: Testbed, host: Host, logs: Sequence[Path], *, folder: Path, port: int
-) -> Iterator[Mapping[str, str]]:
-    """Serve on ``host`` until the end of the block; the value is the environment in which the agent finds it.
+) -> Iterator[LearnedService]:
+    """Serve on ``host`` until the end of the block.
 
     Parameters
     ----------
@@ -54,9 +71,8 @@ def learned_service(
     try:
         ready = _ready(service, told)
         found = {URL_VARIABLE: ready["url"], KEY_VARIABLE: ready["key"]}
-        if logs:
-            _teach(bed, host, _agent_of(folder, found), _together(logs, folder / "logs.ndjson"))
-        yield found
+        has_model = bool(logs) and _teach(bed, host, _agent_of(folder, found), _together(logs, folder / "logs.ndjson"))
+        yield LearnedService(found, has_model)
     finally:
         service.send_signal(signal.SIGTERM)
         try:
@@ -89,14 +105,21 @@ def _together(logs: Sequence[Path], into: Path) -> Path:
     return into
 
 
-def _teach(bed: Testbed, host: Host, agent: Sequence[str], log: Path) -> None:
-    """Upload a log, and wait for the release that is made of it."""
-    bed.run(host, [*agent, "logs", "upload", str(log), "--format", "ndjson"], timeout_s=_RELEASE_PATIENCE_S)
+def _teach(bed: Testbed, host: Host, agent: Sequence[str], log: Path) -> bool:
+    """Upload a log, and wait for the release that is made of it; whether it answers for the path of the first row."""
+
+    def asked(*words: str) -> Any:
+        return json.loads(bed.run(host, [*agent, *words, "--json"], timeout_s=_RELEASE_PATIENCE_S))
+
+    asked("logs", "upload", str(log), "--format", "ndjson")
+    deadline = time.monotonic() + _RELEASE_PATIENCE_S
+    while not any(each["current"] for each in asked("releases", "list")["releases"]):
+        if time.monotonic() > deadline:
+            raise NothingLearned(f"no release within {_RELEASE_PATIENCE_S:g} s of {log}")
+        time.sleep(_POLL_S)
     row = json.loads(log.read_text(encoding="utf-8").partition("\n")[0])
     data = ("--bytes", f"{row['dataset']['total_bytes']}B", "--files", str(row["dataset"]["file_count"]))
-    ask = [*agent, "recommend", row["source"], row["destination"], *data, "--json"]
-    deadline = time.monotonic() + _RELEASE_PATIENCE_S
-    while json.loads(bed.run(host, ask, timeout_s=_RELEASE_PATIENCE_S))["release"] is None:
-        if time.monotonic() > deadline:
-            raise NothingLearned(f"no release within {_RELEASE_PATIENCE_S:g} s knows of {log}")
-        time.sleep(_POLL_S)
+    answer = asked("recommend", row["source"], row["destination"], *data)
+    if answer["release"] is None:
+        sys.stderr.write(f"  the release has no model of {row['source']}: {answer['rationale']}\n")
+    return answer["release"] is not None

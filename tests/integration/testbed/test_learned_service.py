@@ -4,7 +4,7 @@ import json
 import random
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
@@ -14,16 +14,27 @@ import pytest
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.wan.learned_service import learned_service
 from benchmarks.wan.lessons import LESSONS
+from tradewind.parameters import Parameters
 
 FILES, TOTAL_BYTES = 400, 40_000_000
 
 
-def log_of_lessons(path: Path) -> Path:
-    """Records of a transfer at each setting, the throughput growing with the streams."""
+def growing(setting: Parameters, draw: random.Random) -> float:
+    """Throughput (bit/s) that grows with the streams."""
+    return 90e6 * min(setting.streams * 0.1, 1.0) * draw.uniform(0.97, 1.03)
+
+
+def erratic(setting: Parameters, draw: random.Random) -> float:
+    """Throughput (bit/s) of a path that now and then hardly moves anything, at whatever setting."""
+    return growing(setting, draw) * draw.choice((1.0, 1.0, 1.0, 0.003))
+
+
+def log_of_lessons(path: Path, rate_of: Callable[[Parameters, random.Random], float] = growing) -> Path:
+    """Records of a transfer at each setting."""
     draw, began = random.Random(1), datetime(2026, 11, 1, tzinfo=UTC)
     with path.open("w") as file:
         for number, setting in enumerate([*LESSONS, *LESSONS]):
-            rate_bps = 90e6 * min(setting.streams * 0.1, 1.0) * draw.uniform(0.97, 1.03)
+            rate_bps = rate_of(setting, draw)
             at = began + timedelta(minutes=number)
             row = {
                 "id": str(UUID(int=draw.getrandbits(128), version=4)),
@@ -61,9 +72,20 @@ def test_a_client_host_asks_a_service_that_has_learned(stand, tmp_path, world_re
     bed = stand(PathSpec(rate_bps=50e6, rtt_s=0.01))
     client = bed.clients[0]
     logs = [log_of_lessons(tmp_path / "lessons.ndjson")]
-    with learned_service(bed, client, logs, folder=world_readable, port=8080) as found:
+    with learned_service(bed, client, logs, folder=world_readable, port=8080) as service:
+        assert service.has_model
+        found = service.variables
         ask = ["curl", "-sS", "--fail", "-H", f"Authorization: Bearer {found['TRADEWIND_KEY']}"]
         [release] = json.loads(bed.run(client, [*ask, f"{found['TRADEWIND_URL']}/v1/releases"]))
         assert release["current"]
         assert release["clusters"] >= 1
     assert subprocess.run(client.command([*ask, found["TRADEWIND_URL"]]), check=False, capture_output=True).returncode
+
+
+def test_logs_of_which_no_model_is_good_enough_are_told(stand, tmp_path, world_readable, capsys):
+    bed = stand(PathSpec(rate_bps=50e6, rtt_s=0.01))
+    client = bed.clients[0]
+    logs = [log_of_lessons(tmp_path / "lessons.ndjson", rate_of=erratic)]
+    with learned_service(bed, client, logs, folder=world_readable, port=8080) as service:
+        assert not service.has_model
+    assert "the release has no model of far" in capsys.readouterr().err
