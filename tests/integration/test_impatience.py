@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+import httpx
 import psycopg
 import pytest
 from sqlalchemy import text
@@ -45,12 +46,17 @@ def test_an_upload_that_waits_for_a_lock_is_told_to_come_again_and_does(
     with serving(hasty) as address, tenant.client(address) as client:
         with somebody_holds(admin_database_url, "LOCK TABLE batches IN ACCESS EXCLUSIVE MODE"):
             answers = [client.post("/v1/logs", content=lines) for _ in range(MORE_THAN_MAY_RUN)]
-        after = client.post("/v1/logs", content=lines)
+        # A busy machine may let it wait once more, for something else: its patience is short.
+        after = eventually(lambda: _unless_sent_away(client.post("/v1/logs", content=lines)))
     assert {answer.status_code for answer in answers} == {503}
     assert all(answer.headers["Retry-After"] for answer in answers)
     assert "another request holds what this one changes" in answers[0].json()["detail"]
     assert after.status_code == 201
     assert after.json()["accepted"] == 1
+
+
+def _unless_sent_away(answer: httpx.Response) -> httpx.Response | None:
+    return None if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE else answer
 
 
 def test_a_statement_that_takes_too_long_is_ended_and_its_connection_serves_others(

@@ -12,6 +12,7 @@ from benchmarks.transport.arena import AMPLE, Arena, arena
 from benchmarks.transport.pages import served
 from benchmarks.transport.proxy import Protocol, caching_proxy, send_by
 from benchmarks.transport.wire import rounds
+from tests.conditions import eventually
 
 pytestmark = pytest.mark.usefixtures("emulation")
 
@@ -108,14 +109,17 @@ def test_a_caching_proxy_serves_what_it_was_asked_for_before_by_each_protocol(pr
 
 def test_a_proxys_new_connections_send_as_they_are_told(proxied):
     bed, url = proxied
+
+    def connections() -> str:
+        return bed.run(bed.server, ["ss", "-Htin", "state", "established", f"sport = :{Protocol.PLAIN.port}"])
+
     used = []
     for control in ("reno", "cubic"):
+        eventually(lambda: not connections())  # also that of the one before, whose end takes its way over the path
         send_by(bed, control)
         slow = bed.start(bed.clients[0], ["curl", "--silent", "--limit-rate", "20k", url(Protocol.PLAIN)])
         try:
-            while not (
-                told := bed.run(bed.server, ["ss", "-Htin", "state", "established", f"sport = :{Protocol.PLAIN.port}"])
-            ):
+            while not (told := connections()):
                 assert slow.poll() is None
         finally:
             slow.kill()
