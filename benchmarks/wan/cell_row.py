@@ -50,7 +50,7 @@ class Measured:
     frugal : of our engine at settings that may take little energy, as long as a repeat.
     lessons : transfers that the release was learned from.
     foreign_logs : files of records of other paths, which is all that the unseen one's service knows.
-    without_model : tuned contenders whose service refused all models of its logs, so that rules and neighbours answer.
+    without_model : tuned contenders whose service has no model of any path, so that closed-form rules answered.
     """
 
     runs: dict[str, list[Row]] = field(default_factory=dict)

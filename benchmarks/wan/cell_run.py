@@ -1,5 +1,6 @@
 """A cell from start to end: lessons, the search for the best static settings, then everyone in turn, several times."""
 
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -118,5 +119,7 @@ def _services(arena: Arena, plan: Plan, measured: Measured) -> Iterator[Mapping[
                 (OURS_UNSEEN, foreign),
             )
         }
-        measured.without_model = sorted(name for name, each in services.items() if not each.has_model)
+        measured.without_model = [name for name, each in services.items() if not each.has_model]
+        for name in measured.without_model:
+            sys.stderr.write(f"  {arena.cell.name} {name}: its logs gave no model; closed-form rules answer\n")
         yield {name: each.variables for name, each in services.items()}

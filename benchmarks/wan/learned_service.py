@@ -34,13 +34,13 @@ class NothingLearned(TradewindError):
 
 @dataclass(frozen=True, slots=True)
 class LearnedService:
-    """A service that has made a release of logs.
+    """A service, with the release that it has made of the logs given to it.
 
     Attributes
     ----------
     variables : the environment in which the agent finds it.
-    has_model : whether the release has a model of the logs' first path; where the gate refused all, closed-form rules
-        and neighbours answer, as they do to any user with such logs.
+    has_model : whether the release has any; where there were no logs, or the gate refused all, closed-form rules
+        answer, as they do to any user with such logs.
     """
 
     variables: Mapping[str, str]
@@ -106,20 +106,18 @@ def _together(logs: Sequence[Path], into: Path) -> Path:
 
 
 def _teach(bed: Testbed, host: Host, agent: Sequence[str], log: Path) -> bool:
-    """Upload a log, and wait for the release that is made of it; whether it answers for the path of the first row."""
+    """Upload a log, and wait for the release that is made of it; whether it has a model.
+
+    The service has been asked for nothing before, so that its first answer comes from this release.
+    """
 
     def asked(*words: str) -> Any:
         return json.loads(bed.run(host, [*agent, *words, "--json"], timeout_s=_RELEASE_PATIENCE_S))
 
     asked("logs", "upload", str(log), "--format", "ndjson")
     deadline = time.monotonic() + _RELEASE_PATIENCE_S
-    while not any(each["current"] for each in asked("releases", "list")["releases"]):
+    while not (in_force := [each for each in asked("releases", "list")["releases"] if each["current"]]):
         if time.monotonic() > deadline:
             raise NothingLearned(f"no release within {_RELEASE_PATIENCE_S:g} s of {log}")
         time.sleep(_POLL_S)
-    row = json.loads(log.read_text(encoding="utf-8").partition("\n")[0])
-    data = ("--bytes", f"{row['dataset']['total_bytes']}B", "--files", str(row["dataset"]["file_count"]))
-    answer = asked("recommend", row["source"], row["destination"], *data)
-    if answer["release"] is None:
-        sys.stderr.write(f"  the release has no model of {row['source']}: {answer['rationale']}\n")
-    return answer["release"] is not None
+    return bool(in_force[0]["clusters"])
