@@ -6,7 +6,7 @@ T̂_k(x)  what the table of chunk k expects at setting x, bit/s
 T_k     = T̂_k(x) · exp(g + d_k)
 g       log-gain of the path, shared by all chunks: load, time of day, an optimistic table
 d_k     what chunk k differs beyond that; 0 for a transfer of one chunk
-h       log-gain of the hosts' power, likewise
+h       log-gain of the hosts' power on the agreement's energy basis, likewise
 
 Each is a random walk seen through noise: prior variance + q a tick, then v = y − mean, S = variance + r,
 mean += variance/S · v, variance ·= r/S. The noise r is learned from the innovations themselves.
@@ -34,6 +34,13 @@ CHUNK_PRIOR_SD = 0.3
 """Spread of d_k: chunks share the path, so that they differ less than the table's own sd."""
 
 POWER_PRIOR_SD = 0.3
+
+
+class Seen(NamedTuple):
+    """What one tick showed of a log-gain, and how much of it may be noise (variance)."""
+
+    value: float
+    noise_variance: float
 
 
 class Gain(NamedTuple):
@@ -83,9 +90,9 @@ class Belief:
         log_ratio: float,
         chunk_ratios: Mapping[ChunkKind, float],
         extra_variance: float,
-        log_power_ratio: float | None = None,
+        power: "Seen | None" = None,
     ) -> Self:
-        """After a tick with ln(measured / table) of the whole and of each chunk, and of the power if it was metered.
+        """After a tick with ln(measured / table) of the whole and of each chunk, and of ``power`` if it was metered.
 
         ``extra_variance`` widens a tick that is known to be poor, such as one with slow start in it.
         """
@@ -103,7 +110,7 @@ class Belief:
         return type(self)(
             path=path,
             chunks=own,
-            power=self.power if log_power_ratio is None else self.power.seen(log_power_ratio, FIRST_NOISE**2),
+            power=self.power if power is None else self.power.seen(*power),
             noise=max(learned_noise, LEAST_NOISE**2),
             ticks=self.ticks + 1,
         )

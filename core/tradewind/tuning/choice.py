@@ -2,7 +2,8 @@
 
 One chunk's setting at a time is chosen with the others held, twice round: tables of 48 settings need no more. A choice
 that keeps the goal beats one that does not; of those that keep it the cheapest wins, of the others the nearest. Equal
-throughput goes to fewer streams: 1.5 % are given up for them (HARP's parameter relaxation).
+throughput goes to fewer streams: 1.5 % are given up for them (HARP's parameter relaxation). Equal energy goes to the
+faster where nothing else is agreed, as in `selection`: less energy is often known too little to give up speed for it.
 """
 
 import math
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import compress
 
 from tradewind.parameters import Parameters
-from tradewind.selection import Objective
+from tradewind.selection import ALIKE, Objective
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.expectation import RELAXATION, Candidate, Candidates
 from tradewind.tuning.forecast import Beside, Forecaster, Outlook
@@ -24,6 +25,9 @@ ROUNDS = 2
 
 FASTEST = Goal(objective=Objective.SLOWNESS)
 """Nothing to keep but speed."""
+
+MOST_FRUGAL = Goal(objective=Objective.ENERGY)
+"""Nothing to keep but energy."""
 
 SLOW_START_ROUND_TRIPS = 10
 """Round trips that a new connection takes to its share, and that its throughput is about halved in."""
@@ -59,6 +63,8 @@ def best(forecaster: Forecaster, goal: Goal, limits: Limits) -> Chosen:
     found = outlook_of(forecaster, settings)
     gained = cost(goal.objective, here) - cost(goal.objective, found)
     given_up = -math.log1p(-RELAXATION) if goal.objective is Objective.SLOWNESS else 0.0
+    if goal == MOST_FRUGAL:
+        given_up = math.log1p(ALIKE)
     return Chosen(settings, found, here, gained + given_up)
 
 
@@ -131,13 +137,24 @@ def _best_of_one(
     options: list[tuple[Point | None, Outlook]] = [(None, here)]
     options += [(each.point, beside.outlook(each.expected, others + each.streams)) for each in worth]
     leading = min((outlook for _, outlook in options), key=lambda outlook: _rank(goal, outlook))
+    point = _relaxed(goal, options, leading)
+    return settings if point is None else (*settings[:index], _moved(settings[index], point), *settings[index + 1 :])
+
+
+def _relaxed(goal: Goal, options: Sequence[tuple[Point | None, Outlook]], leading: Outlook) -> Point | None:
+    """Of the options that do about as well as the leading one, the one that is best besides; the first is in force."""
     if goal.objective is Objective.SLOWNESS and shortfall(goal, leading) == 0:
         enough = (1 - RELAXATION) * leading.throughput_bps
         relaxed = [each for each in options if each[1].throughput_bps >= enough and shortfall(goal, each[1]) == 0]
-        point, _ = min(relaxed, key=lambda each: (each[1].streams, -each[1].throughput_bps))
-    else:
-        point = next(point for point, outlook in options if outlook is leading)
-    return settings if point is None else (*settings[:index], _moved(settings[index], point), *settings[index + 1 :])
+        return min(relaxed, key=lambda each: (each[1].streams, -each[1].throughput_bps))[0]
+    if goal == MOST_FRUGAL and leading.j_per_byte is not None:
+        here, least = cost(goal.objective, options[0][1]), cost(goal.objective, leading)
+        most = least + math.log1p(ALIKE)
+        if here > least + HYSTERESIS:  # rather one that it pays to go to than a faster one that it does not
+            most = min(most, here - HYSTERESIS)
+        alike = [each for each in options if cost(goal.objective, each[1]) <= most]
+        return min(alike, key=lambda each: (-each[1].throughput_bps, each[1].streams))[0]
+    return next(point for point, outlook in options if outlook is leading)
 
 
 def _worth_weighing(goal: Goal, beside: Beside, candidates: Candidates, here: Outlook) -> Sequence[Candidate]:
@@ -152,8 +169,8 @@ def _worth_weighing(goal: Goal, beside: Beside, candidates: Candidates, here: Ou
             return candidates.all
         costs = beside.j_per_byte(candidates)
         most = here.j_per_byte
-        if goal.floor_bps is None and goal.ceiling_w is None and goal.ceiling_j_per_byte is None:
-            most = min(most, *costs)
+        if goal == MOST_FRUGAL:
+            most = min(most, *costs) * (1 + ALIKE)
         return list(compress(candidates.all, [cost <= most * (1 + ROUNDING) for cost in costs]))
     rates = beside.throughputs_bps(candidates)
     if goal != FASTEST:  # a ceiling may forbid the fastest

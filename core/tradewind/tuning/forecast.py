@@ -8,7 +8,8 @@ f         min(1, C / Σ T̂_k · exp(d_k)), the share of its lone rate that a ch
 T         exp(g) · f · Σ T̂_k · exp(d_k), all chunks together
 T_e       8 · remaining bytes / time until all are done, if each goes on at its rate until the one that takes longest is
           alone, and that one at its best from then on; at most T
-P         P_b + f · Σ (P̂_k − P_b), times exp(h): each adds to the base in proportion to what it moves
+P         P_b + f · Σ (P̂_k − P̂_b): each adds to the base in proportion to what it moves, and P̂_b is the base that the
+          table was made over. Times exp(h), but for what the agreement's energy basis leaves out
 
 T_e is what agreements are on: a plan that starves a chunk that cannot catch up alone is slow, however full the pipe.
 """
@@ -78,6 +79,7 @@ class Forecaster:
         self.power_gain = math.exp(belief.power.mean)
         self.own_gains = _own_gains(active, belief)
         self.base_w = basis.idle_power_w or 0.0
+        self.bases_w = [_base_of_table_w(chunk.basis, self.base_w) for chunk in active]
         fastest_bps = [each.fastest_bps for each in expectations]
         self.pipe_bps = max(fastest_bps)
         self.bits = [BITS_PER_BYTE * chunk.remaining_bytes for chunk in active]
@@ -101,7 +103,7 @@ class Forecaster:
             index,
             others_bps=sum(lone[i] for i in others),
             others_bits=sum(self.bits[i] for i in others),
-            others_w=sum((found[i].power_w or 0.0) - self.base_w for i in others),
+            others_w=sum((found[i].power_w or 0.0) - self.bases_w[i] for i in others),
             others_sd=max((found[i].log_sd for i in others), default=0.0),
             others_know_power=all(found[i].power_w is not None for i in others),
             last=max(((self.bits[i] / lone[i], lone[i], i) for i in others), default=None),
@@ -123,9 +125,9 @@ class Forecaster:
         return self._power_w(self.in_force, min(1.0, self.pipe_bps / lone))
 
     def bare_power_w(self) -> float | None:
-        """Total power in force by the tables alone, W."""
+        """Power in force on the agreement's energy basis by the tables alone, W."""
         watts = self.expected_power_w()
-        return None if watts is None else watts / self.power_gain
+        return None if watts is None else (watts - self.idle_w) / self.power_gain
 
     @property
     def most_bps(self) -> float:
@@ -140,7 +142,7 @@ class Forecaster:
     def least_j_per_byte(self, limits: Limits) -> float | None:
         """What no choice of settings is expected to go below on the agreement's energy basis; ``None`` if unknown.
 
-        P / T ≥ P_b / C + min over chunks and settings of (P̂_k − P_b) / (T̂_k · exp(d_k)), the least of the parts. For
+        P / T ≥ P_b / C + min over chunks and settings of (P̂_k − P̂_b) / (T̂_k · exp(d_k)), the least of the parts. For
         a chunk alone the least of all is known. Limits that chunks share make a room depend on the others: unknown.
         """
         if limits.share_a_cap:
@@ -148,11 +150,9 @@ class Forecaster:
         settings = [chunk.parameters for chunk in self.active]
         rooms = [each.candidates(limits.room(settings, i)) for i, each in enumerate(self.expectations)]
         if len(rooms) == 1:
-            least = rooms[0].least_j_per_bit(self.idle_w)
-        elif self.idle_w > self.base_w:
-            return None
+            least = rooms[0].least_j_per_bit(self.bases_w[0] - self.base_w + self.idle_w)
         else:
-            parts = [each.least_j_per_bit(self.base_w) for each in rooms]
+            parts = [each.least_j_per_bit(base_w) for each, base_w in zip(rooms, self.bases_w, strict=True)]
             known = [part / gain for part, gain in zip(parts, self.own_gains, strict=True) if part is not None]
             least = (self.base_w - self.idle_w) / self.pipe_bps + min(known) if len(known) == len(parts) else None
         return None if least is None else BITS_PER_BYTE * least * self.power_gain / self.path_gain
@@ -163,24 +163,26 @@ class Forecaster:
 
     @property
     def idle_w(self) -> float:
-        """Power that the agreement's energy basis leaves out, before the hosts' gain."""
-        is_dynamic = self.basis.sla.energy_basis is EnergyBasis.DYNAMIC
-        return self.base_w / self.power_gain if is_dynamic else 0.0
+        """Power that the agreement's energy basis leaves out, and the hosts' gain with it."""
+        return self.base_w if self.basis.sla.energy_basis is EnergyBasis.DYNAMIC else 0.0
 
     def _power_w(self, found: Sequence[Expected], share: float) -> float | None:
         added_w = 0.0
-        for expected in found:
+        for expected, base_w in zip(found, self.bases_w, strict=True):
             if expected.power_w is None:
                 return None
-            added_w += expected.power_w - self.base_w
-        kept = share if len(found) > 1 else 1.0
-        return (self.base_w + kept * added_w) * self.power_gain
+            added_w += expected.power_w - base_w
+        return self.total_w(added_w if len(found) == 1 else share * added_w)
+
+    def total_w(self, added_w: float) -> float:
+        """Total power where the tables say that so much is added to the base, W."""
+        return self.idle_w + (self.base_w - self.idle_w + added_w) * self.power_gain
 
 
 class Beside:
     """Outlooks of one chunk's choices with the others held: what does not depend on the choice is computed once.
 
-    ``others_bps`` : Σ T̂_k · exp(d_k) of the others; ``others_w`` : Σ (P̂_k − P_b). ``last`` : of the one that takes
+    ``others_bps`` : Σ T̂_k · exp(d_k) of the others; ``others_w`` : Σ (P̂_k − P̂_b). ``last`` : of the one that takes
     longest of them, its bits left over its lone rate, that rate, and its place.
     """
 
@@ -212,8 +214,8 @@ class Beside:
         low_bps = throughput_bps * math.exp(-view.z * sd)
         if own.power_w is None or not self._others_know_power:
             return Outlook(throughput_bps, low_bps, None, None, streams)
-        added_w = self._others_w + own.power_w - view.base_w
-        power_w = (view.base_w + (added_w if self._last is None else share * added_w)) * view.power_gain
+        added_w = self._others_w + own.power_w - view.bases_w[self._index]
+        power_w = view.total_w(added_w if self._last is None else share * added_w)
         on_basis_w = above_base_w(view.basis, power_w)
         j_per_byte = energy_per_byte(view.basis, throughput_bps=throughput_bps, power_w=power_w)
         return Outlook(throughput_bps, low_bps, on_basis_w, j_per_byte, streams)
@@ -243,7 +245,7 @@ class Beside:
     def j_per_byte(self, candidates: Candidates) -> list[float]:
         """Likewise the energy of a byte; power must be known."""
         view = self._view
-        base_w, added_w = view.base_w - view.idle_w, self._others_w - view.base_w
+        base_w, added_w = view.base_w - view.idle_w, self._others_w - view.bases_w[self._index]
         factor = BITS_PER_BYTE * view.power_gain
         return [
             factor * (base_w + share * (added_w + power_w)) / bps
@@ -288,6 +290,12 @@ def forecaster(basis: Basis, active: tuple[ActiveChunk, ...], belief: Belief, z:
         for expectation, chunk in zip(expectations, active, strict=True)
     ]
     return Forecaster(basis, active, expectations, tuple(in_force), belief=belief, z=z)
+
+
+def _base_of_table_w(chunk: ChunkBasis, base_w: float) -> float:
+    """Base that the power in a chunk's table is above; ``base_w`` where the table does not tell."""
+    told = None if chunk.table is None else chunk.table.predicted.base_power_w
+    return base_w if told is None else told
 
 
 def _own_gains(active: Sequence[ActiveChunk], belief: Belief) -> tuple[float, ...]:

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from tradewind.tuning.basis import Basis
-from tradewind.tuning.belief import Belief, Gain, prior
+from tradewind.tuning.belief import FIRST_NOISE, Belief, Gain, Seen, prior
 from tradewind.tuning.change import ChangeDetector
 from tradewind.tuning.expectation import point_of
 from tradewind.tuning.observation import Observation, log_ratios
@@ -35,18 +35,26 @@ def learned(state: TuningState, seen: Observation) -> TuningState:
     extra = seen.slow_start**2
     belief = state.belief
     change = state.change.seen(belief.surprise(log_ratio, extra))
-    belief = belief.learned(log_ratio, chunk_ratios, extra, _log_power_ratio(seen))
+    belief = belief.learned(log_ratio, chunk_ratios, extra, _power_seen(seen))
     if state.search is not None and not (state.search.settled and state.search.ticks):
         belief, change = belief.reopened(REOPENED_SD), ChangeDetector(repeats=change.repeats)
     plateau = state.plateau.seen(seen.throughput_bps, seen.sample.queueing_delay_s)
     return replace(state, belief=belief, change=change, plateau=plateau)
 
 
-def _log_power_ratio(seen: Observation) -> float | None:
-    """ln(measured / expected by the tables alone); ``None`` without a meter or tables that know power."""
-    power_w = seen.sample.power_w or 0.0
-    expected_w = seen.forecaster.bare_power_w() if seen.forecaster is not None and power_w >= LEAST_W else None
-    return math.log(power_w / expected_w) if expected_w else None
+def _power_seen(seen: Observation) -> Seen | None:
+    """ln(measured / expected by the tables alone) on the agreement's energy basis.
+
+    A meter's noise is a share of all it shows, and so a larger one of what is left above the base. ``None`` without a
+    meter or tables that know power, and where nothing is left.
+    """
+    view, total_w = seen.forecaster, seen.sample.power_w
+    if view is None or total_w is None or (power_w := total_w - view.idle_w) < LEAST_W:
+        return None
+    expected_w = view.bare_power_w() or 0.0
+    if expected_w < LEAST_W:
+        return None
+    return Seen(math.log(power_w / expected_w), (FIRST_NOISE * total_w / power_w) ** 2)
 
 
 def expected_by(state: TuningState, seen: Observation) -> float:

@@ -10,15 +10,14 @@ G   what no setting gains more than over those in force, ln; a change must gain 
 β   how far the chunks have moved apart by what is left of them: max Δ ln b_k − min Δ ln b_k
 ε   by how much the goal's bounds have been eased, ln
 
-The path's gain moves T_e of all settings alike (`forecast`), and so does the hosts' gain their total power. T_e is
+The path's gain moves T_e of all settings alike (`forecast`), and so does the hosts' gain their power. T_e is
 monotone and homogeneous in the rates, and so is the time in the bytes left: between any two settings ln T_e moves by
 2 δ + β at most, ln P by δ. No setting gains H while G + 2 δ + β ≤ H, or G + 3 δ + β for energy. A goal's bounds say who
 may compete: asked with bounds eased by H already, the search has weighed all who may come to while ε ≤ H. Fewer files,
 channels or streams take choices away and add none.
 
-What no bound is known of is searched each tick: a goal that is missed, streams limited for the sake of others, requests
-in flight that fewer files cut to another number, and energy above the base power where a meter has corrected the hosts'
-power.
+What no bound is known of is searched each tick: a goal that is missed, streams limited for the sake of others, and
+requests in flight that fewer files cut to another number.
 """
 
 import math
@@ -27,7 +26,6 @@ from dataclasses import dataclass
 
 from tradewind.parameters import Parameters
 from tradewind.selection import Objective
-from tradewind.sla import EnergyBasis
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.choice import HYSTERESIS, Chosen, best, in_force, outlook_of, shortfall
 from tradewind.tuning.forecast import Forecaster
@@ -54,7 +52,7 @@ class Rest:
     def holds(self, view: Forecaster, goal: Goal, limits: Limits) -> bool:
         """Whether a search would still find nothing that pays."""
         settings = in_force(view, limits)
-        if settings != self.settings or goal.objective is not self.goal.objective or not _is_bounded(view, goal):
+        if settings != self.settings or goal.objective is not self.goal.objective:
             return False
         if not limits.are_within(self.limits) or not self._keeps_requests(view, limits):
             return False
@@ -88,7 +86,7 @@ class Rest:
 
 def rest_after(chosen: Chosen, view: Forecaster, goal: Goal, limits: Limits) -> Rest | None:
     """How long the answer stands that nothing pays; ``None`` where it has to be found again at the next tick."""
-    if shortfall(goal, chosen.present) > 0 or not _is_bounded(view, goal):
+    if shortfall(goal, chosen.present) > 0:
         return None
     if goal.has_bounds:
         chosen = best(view, goal.eased(HYSTERESIS), limits)
@@ -106,12 +104,6 @@ def rest_after(chosen: Chosen, view: Forecaster, goal: Goal, limits: Limits) -> 
         path_sd=view.path_sd,
         power_mean=view.belief.power.mean,
     )
-
-
-def _is_bounded(view: Forecaster, goal: Goal) -> bool:
-    """Whether it is known how far costs can move apart: power above the base is no multiple of the hosts' gain."""
-    of_energy = goal.objective is Objective.ENERGY or goal.ceiling_w is not None or goal.ceiling_j_per_byte is not None
-    return not of_energy or view.basis.sla.energy_basis is EnergyBasis.TOTAL or view.belief.power.mean == 0.0
 
 
 def _own(view: Forecaster) -> tuple[float, ...]:

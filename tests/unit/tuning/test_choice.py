@@ -7,14 +7,16 @@ from hypothesis import strategies as st
 from tests.unit.tuning.simulated_path import BASE_W, MAX_THROUGHPUT, SimulatedPath, chunk_basis
 from tradewind.dataset import ChunkKind, DataSet
 from tradewind.parameters import NO_CAPS, Caps, Parameters
-from tradewind.selection import Objective
+from tradewind.selection import ALIKE, Objective
+from tradewind.sla import EnergyBasis, Sla, SlaKind
 from tradewind.tuning import Basis
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.belief import Gain, prior
-from tradewind.tuning.choice import best, pays, toward
+from tradewind.tuning.choice import FASTEST, MOST_FRUGAL, best, pays, toward
 from tradewind.tuning.expectation import RELAXATION
 from tradewind.tuning.forecast import ActiveChunk, forecaster
 from tradewind.tuning.limits import Limits
+from tradewind.units import BITS_PER_BYTE
 
 PATH = SimulatedPath()
 SETS = {
@@ -22,20 +24,20 @@ SETS = {
     ChunkKind.SMALL: DataSet(file_count=4000, total_bytes=4 * 10**8),
     ChunkKind.LARGE: DataSet(file_count=40, total_bytes=10**10),
 }
-FASTEST = Goal(objective=Objective.SLOWNESS)
-CHEAPEST = Goal(objective=Objective.ENERGY)
 
 
-def situation(*chunks: tuple[ChunkKind, Parameters], gain=0.0, z=1.28):
+def situation(
+    *chunks: tuple[ChunkKind, Parameters], gain=0.0, z=1.28, power_gain=0.0, sla=MAX_THROUGHPUT, base_w=BASE_W
+):
     """Forecaster and limits of a transfer of these chunks with these settings in force."""
     active = []
     for kind, parameters in chunks:
         dataset = SETS[kind]
         basis = chunk_basis(dataset, parameters, PATH.table(dataset.mean_file_bytes), kind)
         active.append(ActiveChunk(basis, parameters, 1e7, dataset.total_bytes, dataset.file_count))
-    basis = Basis(MAX_THROUGHPUT, tuple(each.basis for each in active), PATH.path, base_power_w=BASE_W)
+    basis = Basis(sla, tuple(each.basis for each in active), PATH.path, base_power_w=base_w)
     belief = prior(0.05)
-    belief = type(belief)(path=Gain(gain, 0.03**2))
+    belief = type(belief)(path=Gain(gain, 0.03**2), power=Gain(power_gain, 0.01))
     view = forecaster(basis, tuple(active), belief, z)
     assert view is not None
     return view, Limits(NO_CAPS, tuple(each.files_left for each in active))
@@ -65,11 +67,42 @@ def test_a_common_gain_does_not_move_the_fastest(gain, concurrency):
 def test_a_floor_is_kept_with_confidence_at_the_least_energy(floor, gain):
     view, limits = situation(whole(4), gain=gain)
     chosen = best(view, Goal(objective=Objective.ENERGY, floor_bps=floor), limits)
-    cheapest = best(view, CHEAPEST, limits)
-    assert chosen.outlook.j_per_byte >= cheapest.outlook.j_per_byte * (1 - 1e-9)
+    cheapest = best(view, MOST_FRUGAL, limits)
+    assert chosen.outlook.j_per_byte >= cheapest.outlook.j_per_byte / (1 + ALIKE) * (1 - 1e-9)
     reachable = best(view, FASTEST, limits).outlook.low_bps
     if floor <= reachable:
         assert chosen.outlook.low_bps >= floor
+
+
+def test_the_fastest_of_those_about_as_frugal_is_chosen():
+    view, limits = situation(whole(1))
+    chosen = best(view, MOST_FRUGAL, limits).outlook
+    costs = {
+        point: BITS_PER_BYTE * each.power_w / each.throughput_bps
+        for point, each in view.expectations[0].entries.items()
+    }
+    alike = [point for point, joules in costs.items() if joules <= (1 + ALIKE) * min(costs.values())]
+    fastest_bps = max(view.expectations[0].entries[point].throughput_bps for point in alike)
+    assert chosen.throughput_bps == pytest.approx(fastest_bps)
+    assert chosen.j_per_byte > min(costs.values())
+
+
+@pytest.mark.parametrize("basis", EnergyBasis)
+@given(st.floats(-1.0, 0.5), st.floats(-0.4, 0.4), st.integers(1, 64))
+def test_no_gain_of_path_or_hosts_moves_the_most_frugal(basis, gain, power_gain, concurrency):
+    sla = Sla(kind=SlaKind.MIN_ENERGY, energy_basis=basis)
+    view, limits = situation(whole(concurrency), sla=sla, gain=gain, power_gain=power_gain)
+    reference, _ = situation(whole(concurrency), sla=sla)
+    assert best(view, MOST_FRUGAL, limits).settings == best(reference, MOST_FRUGAL, limits).settings
+
+
+def test_a_base_that_is_not_the_tables_changes_nothing_above_it():
+    sla = Sla(kind=SlaKind.MIN_ENERGY, energy_basis=EnergyBasis.DYNAMIC)
+    view, limits = situation(whole(8), sla=sla, base_w=1.5 * BASE_W)
+    reference, _ = situation(whole(8), sla=sla)
+    assert best(view, MOST_FRUGAL, limits).outlook.j_per_byte == pytest.approx(
+        best(reference, MOST_FRUGAL, limits).outlook.j_per_byte
+    )
 
 
 def test_a_floor_out_of_reach_gets_the_fastest_there_is():

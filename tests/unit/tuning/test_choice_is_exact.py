@@ -15,7 +15,7 @@ from tradewind.sla import EnergyBasis, Sla, SlaKind
 from tradewind.tuning import Basis
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.belief import Gain, prior
-from tradewind.tuning.choice import ROUNDS, Chosen, best, cost, pays
+from tradewind.tuning.choice import MOST_FRUGAL, ROUNDS, Chosen, best, cost, pays
 from tradewind.tuning.expectation import RELAXATION
 from tradewind.tuning.forecast import ActiveChunk, Forecaster, Outlook, forecaster
 from tradewind.tuning.limits import Limits, fitted
@@ -159,6 +159,11 @@ def best_of(options, goal: Goal) -> tuple[Parameters, ...]:
     plan, leading = min(
         options, key=lambda each: (missed(goal, each[1]), cost(goal.objective, each[1]), each[1].streams)
     )
+    if goal == MOST_FRUGAL and leading.j_per_byte is not None:
+        here, least = options[0][1].j_per_byte, leading.j_per_byte
+        most = 1.05 * least if here <= math.exp(0.05) * least else min(1.05 * least, math.exp(-0.05) * here)
+        alike = [each for each in options if each[1].j_per_byte <= most]
+        return min(alike, key=lambda each: (-each[1].throughput_bps, each[1].streams))[0]
     if goal.objective is not Objective.SLOWNESS or missed(goal, leading) > 0:
         return plan
     enough = (1 - RELAXATION) * leading.throughput_bps
