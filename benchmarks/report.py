@@ -6,7 +6,7 @@ import os
 import platform
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from operator import ge, le
 from pathlib import Path
@@ -69,13 +69,22 @@ def write(
     text = json.dumps(document, indent=2, allow_nan=False)  # a figure that is no number is a mistake, not a result
     print(table(results))
     print()
-    print(table([{"summary": key, "value": value} for key, value in summary.items()]))
+    print(table([{"summary": key, "value": value} for key, value in _flat(summary)]))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
     with tempfile.NamedTemporaryFile("w", dir=folder, prefix=f".{name}.", delete=False, encoding="utf-8") as partial:
         partial.write(text + "\n")
     Path(partial.name).replace(path)
     return path
+
+
+def _flat(summary: Mapping[str, Value]) -> Iterator[tuple[str, Value]]:
+    """Each figure on its own, one within a mapping under both their names."""
+    for key, value in summary.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{key} {name}", inner) for name, inner in _flat(value))
+        else:
+            yield key, value
 
 
 def judge(

@@ -48,10 +48,10 @@ _PARTS = {
         "benchmarks/testbed/link",
         *(
             f"benchmarks/testbed/{name}.py"
-            for name in ("cross_traffic", "emulator", "namespaces", "origins", "soundness")
+            for name in ("cross_traffic", "emulator", "namespaces", "origins", "path_spec", "soundness", "testbed")
         ),
     ),
-    "cases": ("benchmarks/tuning/cases.py", "benchmarks/tuning/case_run.py", "benchmarks/tuning/transfers.py"),
+    "cases": tuple(f"benchmarks/tuning/{name}.py" for name in ("cases", "case_run", "figures", "task", "transfers")),
     "oracle": ("benchmarks/tuning/oracle.py",),
 }
 

@@ -70,3 +70,10 @@ def test_figures_below_their_bounds_are_told_and_of_a_part_what_was_measured_alo
     assert capsys.readouterr().out == ""
     assert judge({"jain": 0.94}, {}, least) == 1
     assert capsys.readouterr().out == "MISSED  jain 0.94, 0.95 at least\nMISSED  vs_best_default_min –, 0.98 at least\n"
+
+
+def test_figures_within_a_mapping_are_told_one_by_one(tmp_path, capsys):
+    write(
+        "echo", quick=True, results=[], summary={"others": {"slow": {"ratio": 0.5}}}, started_at=BEGAN, folder=tmp_path
+    )
+    assert "others slow ratio" in capsys.readouterr().out
