@@ -37,6 +37,8 @@ MAX_R2_GAP = 0.25
 MAX_OPTIMUM_RATIO = 2.0
 """A predicted optimum beyond this multiple of the best observation is an artefact (acceptance as in HARP)."""
 
+STREAM_AXES = ("concurrency", "parallelism")
+
 WITNESSES = 2
 """Rows that must have been as fast before an optimum counts as observed: one alone may be a slip of the log."""
 
@@ -236,20 +238,38 @@ def objections(observations: Observations, model: LeafSurfaces, held_out: HeldOu
 
 
 def within_sight(table: LatticeTable, observations: Observations, throughput: Surface) -> LatticeTable:
-    """The lattice that is served, with no certified setting beyond twice the best observation.
+    """The lattice that is served, with no certified setting of more streams than a row had.
 
-    Between observed settings a surface may overshoot where no row can object. Refusing it would cost the link all
+    A surface adds what it knows of files and of streams of each, as if a path had no end: that 64 files are well, and
+    4 streams of each of 8, says nothing of 256 streams that crowd a queue together.
+
+    Nor with any beyond twice the best observation. Between observed settings a surface may overshoot where no row can object. Refusing it would cost the link all
     that the surface says of settings that were tried; instead, where its certified optimum is an artefact by HARP's
     measure, nothing stays certified that it tells to be faster than the best rows were.
     """
     believed = np.sort(observations.throughput_bps[throughput.weight > 0])
     best_seen = float(believed[-min(WITNESSES, len(believed))])
+    table = _no_wider_than(_most_streams(observations), table)
     told = table.prediction
     fastest = np.max(told.log_throughput_mean, where=told.certified, initial=-np.inf)
     if fastest < np.log(MAX_OPTIMUM_RATIO * best_seen):
         return table
     seen = told.certified & (told.log_throughput_mean <= np.log(best_seen))
     return replace(table, prediction=replace(told, certified=seen))
+
+
+def _most_streams(observations: Observations) -> float:
+    """Most streams, cc · p, of any row; what a row does not say counts as one."""
+    of_streams = [observations.axes.index(axis) for axis in STREAM_AXES if axis in observations.axes]
+    return float(np.max(np.nanprod(observations.settings[:, of_streams], axis=1)))
+
+
+def _no_wider_than(streams: float, table: LatticeTable) -> LatticeTable:
+    wide = np.array([each.streams for each in table.lattice.settings()]) > streams
+    told = table.prediction
+    if not (told.certified & wide).any():
+        return table
+    return replace(table, prediction=replace(told, certified=told.certified & ~wide))
 
 
 class _Tested(NamedTuple):

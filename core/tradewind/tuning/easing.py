@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tradewind.tuning.bank import Goal
 from tradewind.tuning.basis import Basis
-from tradewind.tuning.choice import FASTEST, streams_enough
+from tradewind.tuning.choice import streams_enough
 from tradewind.tuning.congestion import FEW_STREAMS, Signal
 from tradewind.tuning.decision import DecisionKind
 from tradewind.tuning.exploring import restored
@@ -80,14 +80,14 @@ def _restored(state: TuningState, seen: Observation, streams: int, reason: str) 
 
 
 def _given_up(basis: Basis, state: TuningState, seen: Observation, goal: Goal) -> TuningState:
-    """After a cut: where speed is all, no more streams than the table says are enough: the rest would only crowd.
+    """After a cut: where nothing is agreed, no more streams than are enough for speed: the rest would only crowd.
 
     Not on a path that loses more by itself than the table's did: each stream carries less there.
     """
     search = state.search
     if search is not None:
         return replace(state, search=replace(search, best_streams=state.limit.before, best_utility=None, settled=True))
-    if seen.forecaster is None or goal != FASTEST or state.limit.accepted_loss > 0:
+    if seen.forecaster is None or goal.has_bounds or state.limit.accepted_loss > 0:
         return state
     enough = streams_enough(seen.forecaster, limits_of(basis, state, seen))
     return replace(state, limit=state.limit.needing(max(enough, FEW_STREAMS)))

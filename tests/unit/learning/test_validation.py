@@ -136,6 +136,19 @@ def test_a_surface_that_stays_within_sight_of_its_rows_is_served_as_it_is():
     assert within_sight(table, rows, model.throughput) is table
 
 
+def test_nothing_is_promised_of_more_streams_than_were_tried():
+    tried = [*product((2, 4, 8, 16, 32, 64), (1,)), *product((2, 4, 8), (2, 4))]
+    settings = np.repeat(np.array(tried, dtype=np.float64), 3, axis=0)
+    noise = np.random.default_rng(3).normal(0, 0.08, len(settings))
+    rows = leaf(settings, np.log(5e7) + 0.1 * np.log2(settings.prod(axis=1)) + noise, axes=AXES[:2])
+    model = fit_leaf(rows)
+    table = model.evaluate(Lattice({"concurrency": (2, 4, 8, 16, 32, 64), "parallelism": (1, 2, 4)}))
+    assert max(each.parameters.streams for each in table.settings() if each.certified) > 64
+    served = within_sight(table, rows, model.throughput).settings()
+    assert max(each.parameters.streams for each in served if each.certified) == 64
+    assert served[-1].log_throughput_mean == table.settings()[-1].log_throughput_mean
+
+
 @pytest.mark.parametrize(("fast_rows", "promised"), [(1, False), (5, True)])
 def test_one_row_alone_does_not_vouch_for_an_optimum(fast_rows, promised):
     concurrency = np.append(np.repeat([1.0, 2, 4, 64, 96, 128], 10), [16.0] * fast_rows)
