@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from services.application.learned import Curve, KnownDuring, StoredModel
 from services.application.refresh_models import EndCurves
+from tradewind.io_request import STORAGE_BOUND
 from tradewind.learning.in_force import InForce
 from tradewind.learning.known_bytes import KnownBytesCurve
 from tradewind.learning.link import fit_link
@@ -101,7 +102,9 @@ def link_log(batch: pa.RecordBatch) -> LinkLog:
     halves = np.frombuffer(b"".join(batch.column("id").to_pylist()), dtype=">u8").reshape(-1, 2).astype(np.uint64)
     start_s, end_s = _column(batch, "start_s"), _column(batch, "end_s")
     duration_s = end_s - start_s
-    utilisation = np.fmax(_column(batch, "usage_cpu"), _column(batch, "usage_disk"))
+    disk = _column(batch, "usage_disk")
+    settings = np.stack([_column(batch, axis) for axis in AXES], axis=1)
+    settings[~(disk >= STORAGE_BOUND), AXES.index("io_block_bytes")] = np.nan  # it tells nothing where disks had time
     return LinkLog(
         id_high=halves[:, 0],
         id_low=halves[:, 1],
@@ -115,10 +118,10 @@ def link_log(batch: pa.RecordBatch) -> LinkLog:
         min_rtt_s=_column(batch, "min_rtt_s"),
         buffer_bytes=_column(batch, "buffer_bytes"),
         retransmitted_bytes=_column(batch, "retransmitted_bytes"),
-        utilisation=utilisation,
+        utilisation=np.fmax(_column(batch, "usage_cpu"), disk),
         mean_file_bytes=_column(batch, "mean_file_bytes"),
         file_count=_column(batch, "file_count"),
-        settings=np.stack([_column(batch, axis) for axis in AXES], axis=1),
+        settings=settings,
         source_power_w=_column(batch, "source_energy_j") / duration_s,
         destination_power_w=_column(batch, "destination_energy_j") / duration_s,
         source_base_w=_column(batch, "source_base_w"),

@@ -133,7 +133,7 @@ def _told(settings: FloatArray) -> npt.NDArray[np.bool_]:
     """
     told: npt.NDArray[np.bool_] = np.asarray(np.isfinite(settings).any(axis=0))
     block = settings[:, AXES.index("io_block_bytes")]
-    told[AXES.index("io_block_bytes")] &= not (block == block[0]).all()
+    told[AXES.index("io_block_bytes")] &= len(np.unique(block[np.isfinite(block)])) > 1
     return told
 
 
