@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from services.application.learned import Curve, KnownDuring, StoredModel
 from services.application.refresh_models import EndCurves
-from tradewind.io_request import STORAGE_BOUND
 from tradewind.learning.in_force import InForce
 from tradewind.learning.known_bytes import KnownBytesCurve
 from tradewind.learning.link import fit_link
 from tradewind.learning.link_log import EndpointCurves, LinkLog, reduce_log
+from tradewind.mobile.io_request import STORAGE_BOUND
 from tradewind.model import LinkModel
 from tradewind.parameters import AXES
 from tradewind.units import MIB

@@ -243,9 +243,10 @@ def within_sight(table: LatticeTable, observations: Observations, throughput: Su
     A surface adds what it knows of files and of streams of each, as if a path had no end: that 64 files are well, and
     4 streams of each of 8, says nothing of 256 streams that crowd a queue together.
 
-    Nor with any beyond twice the best observation. Between observed settings a surface may overshoot where no row can object. Refusing it would cost the link all
-    that the surface says of settings that were tried; instead, where its certified optimum is an artefact by HARP's
-    measure, nothing stays certified that it tells to be faster than the best rows were.
+    Nor with any beyond twice the best observation. Between observed settings a surface may overshoot where no row can
+    object. Refusing it would cost the link all that the surface says of settings that were tried; instead, where its
+    certified optimum is an artefact by HARP's measure, nothing stays certified that it tells to be faster than the best
+    rows were.
     """
     believed = np.sort(observations.throughput_bps[throughput.weight > 0])
     best_seen = float(believed[-min(WITNESSES, len(believed))])
