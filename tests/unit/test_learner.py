@@ -16,7 +16,7 @@ NUMBERS = (
 
 @pytest.mark.parametrize(("disk", "told"), [(0.95, 65_536.0), (0.3, np.nan), (None, np.nan)])
 def test_a_block_size_tells_something_only_where_the_storage_was_waited_for(disk, told):
-    row = dict.fromkeys(NUMBERS, 1.0) | {"io_block_bytes": 65_536.0, "usage_disk": disk, "usage_cpu": 0.5}
+    row = dict.fromkeys(NUMBERS, 1.0) | {"end_s": 2.0, "io_block_bytes": 65_536.0, "usage_disk": disk, "usage_cpu": 0.5}
     columns = {name: pa.array([value], pa.float64()) for name, value in row.items()}
     log = link_log(pa.RecordBatch.from_pydict({"id": pa.array([bytes(16)]), **columns}))
     assert log.settings[0, AXES.index("io_block_bytes")] == pytest.approx(told, nan_ok=True)
