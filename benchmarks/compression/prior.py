@@ -11,7 +11,7 @@ from benchmarks.compression.files import KINDS, content
 from tradewind.compression.codecs import FACTS, PROBE, Codec, Setting
 from tradewind.compression.content import SAMPLE_BLOCK_BYTES, sample_offsets
 from tradewind.compression.model import Speeds
-from tradewind.units import MBIT, MIB
+from tradewind.units import KIB, MBIT, MIB
 from tradewind_agent.compression.codecs import available_codecs
 from tradewind_agent.compression.sampling import cpu_class, measured
 
@@ -26,9 +26,10 @@ def main() -> None:
         f'"""Ratio and speed of each codec by kind of content, for machines and content never seen.\n\n'
         f"Measured by `benchmarks.compression.prior` on {cpu_class()} ({platform.system()}),"
         f" {datetime.now(UTC):%Y-%m-%d}, on content that\n"
-        f'`benchmarks.compression.files` makes, one block on one core, by CPU time. Generated: do not edit.\n"""\n'
+        f"`benchmarks.compression.files` makes, {MEASURED_BYTES // KIB} KiB of it, {SLOW_BYTES // KIB} KiB for slow"
+        f' levels, one block on one core, by CPU time.\nGenerated: do not edit.\n"""\n'
     )
-    print(f'CPU_CLASS = "{cpu_class()}"\nMEASURED_BYTES = {MEASURED_BYTES}\n')
+    print(f'CPU_CLASS = "{cpu_class()}"\n')
     contents = {name: content(name, MEASURED_BYTES) for name in KINDS}
     print("# Ratio, and plain Mbit/s of packing and unpacking: of gzip -1 on a sample, by kind.\nPROBES = {")
     for name, data in contents.items():

@@ -5,16 +5,10 @@ from uuid import UUID
 
 from services.api.dependencies import AgentKey, AnyKey, Parts
 from services.api.routing import v1_router
-from services.application.compression import compression_advice, keep_observations
+from services.application.compression import compression_advice, keep_observations, question_of
 from services.bootstrap import Container
-from tradewind.wire.compression import (
-    AdviceAnswer,
-    AdviceRequest,
-    Beside,
-    FileClassRequest,
-    NewObservations,
-    ObservationsReceipt,
-)
+from tradewind.compression.advice import Question
+from tradewind.wire.compression import AdviceAnswer, AdviceRequest, NewObservations, ObservationsReceipt
 
 router = v1_router("/compression", "compression")
 
@@ -22,7 +16,7 @@ router = v1_router("/compression", "compression")
 @router.post("/advise")
 async def advise_compression(asked: AdviceRequest, parts: Parts, principal: AnyKey) -> AdviceAnswer:
     """Codec, level and mode for a file on a path; the raw transfer where that is better."""
-    return await advice_for(asked, parts, principal.tenant_id)
+    return await advice_for(question_of(asked), parts, principal.tenant_id)
 
 
 @router.post("/observations", status_code=201)
@@ -34,12 +28,10 @@ def add_observations(told: NewObservations, parts: Parts, principal: AgentKey) -
     return ObservationsReceipt(kept=kept)
 
 
-async def advice_for(
-    asked: AdviceRequest | FileClassRequest, parts: Container, tenant_id: UUID, rates: Beside | None = None
-) -> AdviceAnswer:
+async def advice_for(question: Question, parts: Container, tenant_id: UUID) -> AdviceAnswer:
     """The advice, after the tenant's history was read where it is not at hand."""
     held = parts.histories.held(tenant_id)
     if held is None:
         held = await parts.lookups.run(("compression", tenant_id), partial(parts.histories.load, tenant_id))
-    given = compression_advice(asked, *held, rates)
+    given = compression_advice(question, *held)
     return AdviceAnswer.of(given.advice, sampled=given.sampled, source=given.source)

@@ -13,7 +13,7 @@ from services.api.dependencies import AgentKey, Parts
 from services.api.direct_route import DirectRoute
 from services.api.routing import v1_router
 from services.application.answering import answer, snapshot_of
-from services.application.compression import beside
+from services.application.compression import question_of, question_of_class
 from services.application.enquiry import Enquiry, Offer
 from services.application.journal_quotes import StoredQuote
 from services.application.snapshot import Snapshot
@@ -42,12 +42,13 @@ async def recommend_parameters(asked: WholeRecommendRequest, parts: Parts, princ
     parts.metrics.recommended[offer.recommendation.source].inc()
     body = rendered(offer)
     if asked.compression is not None:
-        advice = await advice_for(asked.compression, parts, principal.tenant_id)
+        advice = await advice_for(question_of(asked.compression), parts, principal.tenant_id)
         body = with_more(body, b"compression", advice.model_dump_json().encode())
     if asked.file_classes:
         made, path = offer.recommendation, enquiry.path
         advices = [
-            await advice_for(each, parts, principal.tenant_id, beside(made, path, each)) for each in asked.file_classes
+            await advice_for(question_of_class(each, made, path), parts, principal.tenant_id)
+            for each in asked.file_classes
         ]
         body = with_more(body, b"file_classes", b"[%b]" % b",".join(a.model_dump_json().encode() for a in advices))
     return Response(body, media_type="application/json")

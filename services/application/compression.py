@@ -10,12 +10,12 @@ from uuid import UUID
 
 from services.application.codec_outlook import LearnedOfCodec
 from services.application.ports import Clock, Transaction
-from tradewind.compression.advice import Advice, advise, believed_bps
+from tradewind.compression.advice import Advice, Question, advise, believed_bps
 from tradewind.compression.history import History, Observation
-from tradewind.compression.model import Speeds
 from tradewind.compression.prior import packaged_history, usual_probe
 from tradewind.path import Path
 from tradewind.recommendation import AnswerSource, Recommendation
+from tradewind.units import format_count
 from tradewind.wire.compression import AdviceRequest, Beside, FileClassRequest, WireObservation
 
 FRESH_S = 60.0
@@ -147,20 +147,18 @@ def _share(recommendation: Recommendation, asked: FileClassRequest) -> float:
     return min(math.exp(max(few) - max(enough)), 1.0)
 
 
-def compression_advice(
-    asked: AdviceRequest | FileClassRequest, history: History, own_count: int, rates: Beside | None = None
-) -> AdviceGiven:
-    """Advice from the tenant's history, where it has none from the packaged one.
+def question_of(asked: AdviceRequest) -> Question:
+    """A file and a path in the words of the domain; one that was not sampled is taken for usual of its kind."""
+    return asked.to_question(usual_probe(asked.kind))
 
-    ``rates`` : of a recommendation, for files of a class.
-    """
-    usual: Speeds = usual_probe(asked.kind)
-    if isinstance(asked, FileClassRequest):
-        assert rates is not None
-        question = asked.to_question(usual, rates)
-    else:
-        question = asked.to_question(usual)
-    advice = advise(question, history)
-    sampled = asked.probe is not None
-    of = f"{own_count} transfers of this tenant" if own_count else "the packaged measurements"
-    return AdviceGiven(advice, sampled, f"a sample of the file and {of}" if sampled else of)
+
+def question_of_class(asked: FileClassRequest, recommendation: Recommendation, path: Path) -> Question:
+    """Likewise of files that go beside those of a recommendation."""
+    return asked.to_question(usual_probe(asked.kind), beside(recommendation, path, asked))
+
+
+def compression_advice(question: Question, history: History, own_count: int) -> AdviceGiven:
+    """Advice from the tenant's history, where it has none from the packaged one."""
+    of = f"{format_count(own_count, 'observation')} of this tenant" if own_count else "the packaged measurements"
+    source = f"a sample of the file and {of}" if question.sampled else of
+    return AdviceGiven(advise(question, history), question.sampled, source)

@@ -73,7 +73,7 @@ def test_what_agents_have_seen_changes_the_advice_of_their_tenant_alone(
     assert add(agent, *astounding) == 0  # sent again: each is stored once
     after = advice(agent)
     assert (after["best"]["codec"], after["best"]["level"]) == ("lz4", 9)
-    assert "12 transfers" in after["source"]
+    assert "12 observations of this tenant" in after["source"]
     with new_tenant(parts, database_url).client(api, Scope.AGENT) as stranger:
         assert advice(stranger)["best"] == before
 

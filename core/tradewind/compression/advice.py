@@ -35,6 +35,7 @@ class Objective(StrEnum):
 class Question:
     """What advice is asked for.
 
+    ``sampled`` : whether the case's probe is of a sample of the file, not the usual one of its kind.
     ``content`` : of the sampled file, where it was sampled.
     ``samples`` : what settings made of that sample. ``settings`` : that both ends can do.
     ``raw_bps`` : what files reach that are sent as they are, where they go another way than packed ones.
@@ -45,6 +46,7 @@ class Question:
     line: Line
     settings: Sequence[Setting]
     raw_bps: float | None = None
+    sampled: bool = True
     content: Content | None = None
     samples: Sequence[Observation] = ()
     objective: Objective = Objective.MAX_THROUGHPUT
@@ -111,14 +113,17 @@ def advise(question: Question, history: History) -> Advice:
         best=best,
         options=ordered,
         incompressible=incompressible,
-        rationale=_rationale(best, raw, incompressible=incompressible, known=len(options) > 1),
+        rationale=_why_raw(question, options, incompressible=incompressible)
+        if best is raw
+        else _why(best, raw, question),
     )
 
 
 def _is_incompressible(question: Question) -> bool:
-    content = question.content
-    looks_random = content is not None and content.looks_random
-    return looks_random or question.case.probe.ratio < INCOMPRESSIBLE_RATIO
+    """By what a sample packed to; where it was not packed, by the entropy of its bytes."""
+    if question.sampled:
+        return question.case.probe.ratio < INCOMPRESSIBLE_RATIO
+    return question.content is not None and question.content.looks_random
 
 
 def _raw(question: Question) -> Option:
@@ -170,15 +175,20 @@ def _merit(objective: Objective) -> Callable[[Option], float]:
     return lambda option: -option.throughput_bps.low
 
 
-def _rationale(best: Option, raw: Option, *, incompressible: bool, known: bool) -> str:
+def _why_raw(question: Question, options: Sequence[Option], *, incompressible: bool) -> str:
     if incompressible:
-        return "a sample hardly packs: sent as it is"
-    if not known:
+        return ("a sample hardly packs" if question.sampled else "its bytes look random") + ": sent as it is"
+    if len(options) == 1:
         return "nothing is known of any codec that both ends have: sent as it is"
-    if best.setting is None:
-        return "no codec is expected to be faster on this path: sent as it is"
+    if not question.sampled and question.case.probe.ratio < INCOMPRESSIBLE_RATIO:
+        return f"not sampled, and {question.case.kind} content is taken not to pack: sent as it is"
+    better = "to take less energy" if question.objective is Objective.MIN_ENERGY else "to be faster on this path"
+    return f"no codec is expected {better}: sent as it is"
+
+
+def _why(best: Option, raw: Option, question: Question) -> str:
+    packs = f"{best.setting} {best.mode}: packs {best.ratio:.1f} to 1"
+    if question.objective is Objective.MIN_ENERGY:
+        return f"{packs}, takes {best.energy_j:.3g} J above idle, sent raw {raw.energy_j:.3g} J (modelled)"
     gain = best.throughput_bps.mean / raw.throughput_bps.mean
-    return (
-        f"{best.setting} {best.mode}: packs {best.ratio:.1f} to 1, expects {format_bps(best.throughput_bps.mean)},"
-        f" {gain:.1f} times sending it raw"
-    )
+    return f"{packs}, expects {format_bps(best.throughput_bps.mean)}, {gain:.1f} times sending it raw"

@@ -16,6 +16,10 @@ INCOMPRESSIBLE_BITS_PER_BYTE = 7.9
 INCOMPRESSIBLE_RATIO = 1.03
 """Of a sample: what packs to more than 97 % is sent as it is."""
 
+_LEAST_BIN, _LARGEST_BIN = 4, 9
+SIZES_BYTES = tuple(10**each for each in range(_LEAST_BIN, _LARGEST_BIN + 1))
+"""One of each `size_bin`."""
+
 _SNIFFED_BYTES = 512
 _COUNTED_WHOLE_BYTES = 64 * 1024
 _COUNTED_STRIDE = 7
@@ -122,8 +126,8 @@ def sample_offsets(file_bytes: int, places: tuple[float, float] = MIDDLE_AND_END
 
 
 def size_bin(file_bytes: int) -> int:
-    """Decimal order of magnitude; all below 10 kB and all above 1 GB are one each."""
-    return min(max(int(math.log10(max(file_bytes, 1))), 4), 9)
+    """Decimal order of magnitude; all below 100 kB and all from 1 GB on are one each."""
+    return min(max(int(math.log10(max(file_bytes, 1))), _LEAST_BIN), _LARGEST_BIN)
 
 
 def ratio_bin(ratio: float) -> int:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from functools import cache
 
 from tradewind.compression.codecs import Codec, Setting
-from tradewind.compression.content import Kind
+from tradewind.compression.content import SIZES_BYTES, Kind
 from tradewind.compression.history import Case, History, Observation
 from tradewind.compression.model import Speeds
-from tradewind.compression.prior_table import CPU_CLASS, MEASURED_BYTES, PROBES, ROWS
+from tradewind.compression.prior_table import CPU_CLASS, PROBES, ROWS
 from tradewind.units import MBIT
 
 Row = tuple[float, float, float]
@@ -25,16 +25,20 @@ def usual_probe(kind: Kind) -> Speeds:
 
 @cache
 def packaged_history(without: Kind | None = None) -> History:
-    """The measurements as a history, made when it is first asked for; ``without`` those of a kind, to judge it by."""
+    """The measurements as a history, made when it is first asked for; ``without`` those of a kind, to judge it by.
+
+    They count for files of any size, which are packed in blocks like the measured one.
+    """
     return History.of(
         Observation(
-            case=Case(file_bytes=MEASURED_BYTES, kind=kind, cpu_class=_ON_ONE_CORE, probe=_speeds(PROBES[kind])),
+            case=Case(file_bytes=file_bytes, kind=kind, cpu_class=_ON_ONE_CORE, probe=_speeds(PROBES[kind])),
             setting=Setting(Codec(codec), level),
             speeds=_speeds(row),
         )
         for (codec, level), rows in ROWS.items()
         for kind, row in rows.items()
         if kind != without
+        for file_bytes in SIZES_BYTES
     )
 
 

@@ -35,7 +35,9 @@ class FittedLine:
 
 
 def line_of_two(small: Timed, large: Timed) -> Line:
-    """The line on which both transfers lie exactly: equation 6, linear in Th.UP and Th.UP·T.SC.
+    """The line on which both transfers lie exactly, as long as no start-up below 0 is needed for that.
+
+    Equation 6, linear in Th.UP and Th.UP·T.SC; where it is needed, the larger file tells the rate.
 
     Raises
     ------
@@ -45,7 +47,8 @@ def line_of_two(small: Timed, large: Timed) -> Line:
     if more_bytes <= 0 or more_s <= 0:
         raise InvalidValue("probe", "the larger file must take longer than the smaller one; take sizes further apart")
     rate_bps = BITS_PER_BYTE * more_bytes / more_s
-    return Line(rate_bps, max(small.duration_s - BITS_PER_BYTE * small.file_bytes / rate_bps, 0.0))
+    setup_s = small.duration_s - BITS_PER_BYTE * small.file_bytes / rate_bps
+    return Line(rate_bps, setup_s) if setup_s >= 0 else Line(BITS_PER_BYTE * large.file_bytes / large.duration_s, 0.0)
 
 
 def fitted_line(timed: Sequence[Timed]) -> FittedLine:
@@ -73,12 +76,17 @@ def fitted_line(timed: Sequence[Timed]) -> FittedLine:
     if slope <= 0:
         raise InvalidValue("probe", "larger files took no longer than smaller ones; take sizes further apart")
     setup_s = mean_s - slope * mean_bits
+    if setup_s < 0:  # no start-up: the best line through the origin
+        slope = sum(w * x * each.duration_s for w, x, each in zip(weights, bits, timed, strict=True)) / sum(
+            w * x**2 for w, x in zip(weights, bits, strict=True)
+        )
+        setup_s = 0.0
     residual = sum(
         w * (each.duration_s - setup_s - slope * x) ** 2 for w, x, each in zip(weights, bits, timed, strict=True)
     )
     variance = residual / max(len(timed) - 2, 1)
     return FittedLine(
-        Line(1 / slope, max(setup_s, 0.0)),
+        Line(1 / slope, setup_s),
         setup_error_s=math.sqrt(variance * (1 / total + mean_bits**2 / spread)),
         rate_relative_error=math.sqrt(variance / spread) / slope,
     )

@@ -105,6 +105,7 @@ class SampledFile(Strict):
             case=case,
             line=Line(line_bps, self.setup_s),
             raw_bps=raw_bps,
+            sampled=self.probe is not None,
             settings=candidates(None if self.codecs is None else frozenset(self.codecs)),
             content=None if entropy is None else Content(self.kind, entropy),
             samples=[

@@ -10,6 +10,7 @@ import pytest
 from tests.integration.agent.command import environment, run
 from tests.integration.serving import serving
 from tradewind.units import KIB, MIB
+from tradewind_agent.compression.codecs import available_codecs
 from tradewind_agent.compression.path import probed_line, probed_line_from
 from tradewind_agent.errors import CopyFailed
 from tradewind_agent.serve import Server
@@ -45,7 +46,7 @@ def of_sizes(line_bps: float, setup_s: float, *sizes: int) -> Iterator[float]:
 def test_the_way_from_a_server_is_found_by_ranges_of_a_file(server: Server, root: Path) -> None:
     before = sorted(root.iterdir())
     ticks = of_sizes(16e6, 0.3, 64 * KIB, 256 * KIB, MIB)
-    line = probed_line_from(f"{server.url}large", lambda: next(ticks))
+    line = probed_line_from(f"{server.url}large", lambda: next(ticks)).line
     assert line.rate_bps == pytest.approx(16e6)
     assert line.setup_s == pytest.approx(0.3)
     assert sorted(root.iterdir()) == before
@@ -54,9 +55,10 @@ def test_the_way_from_a_server_is_found_by_ranges_of_a_file(server: Server, root
 def test_the_way_to_a_server_is_found_by_uploads_that_are_not_kept(server: Server, root: Path) -> None:
     before = sorted(root.iterdir())
     ticks = of_sizes(4e6, 0.1, 64 * KIB, 256 * KIB, MIB)
-    line = probed_line(server.url, lambda: next(ticks))
-    assert line.rate_bps == pytest.approx(4e6)
-    assert line.setup_s == pytest.approx(0.1)
+    probed, codecs = probed_line(server.url, lambda: next(ticks))
+    assert probed.line.rate_bps == pytest.approx(4e6)
+    assert probed.line.setup_s == pytest.approx(0.1)
+    assert codecs == available_codecs()
     assert sorted(root.iterdir()) == before
 
 
@@ -64,7 +66,7 @@ def test_a_small_file_is_fetched_in_three_sizes_of_which_the_largest_is_eight_ti
     server: Server,
 ) -> None:
     ticks = of_sizes(8e6, 0.2, 4 * KIB, round((4 * 40) ** 0.5 * KIB), 40 * KIB)
-    assert probed_line_from(f"{server.url}small", lambda: next(ticks)).rate_bps == pytest.approx(8e6)
+    assert probed_line_from(f"{server.url}small", lambda: next(ticks)).line.rate_bps == pytest.approx(8e6)
 
 
 @pytest.mark.parametrize(

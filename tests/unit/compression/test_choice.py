@@ -14,6 +14,7 @@ from tradewind.compression.content import SAMPLE_BLOCK_BYTES, Content, Kind, con
 from tradewind.compression.history import NO_HISTORY, Case, History, Observation
 from tradewind.compression.model import Line, Mode, Speeds
 from tradewind.compression.prior import packaged_history, usual_probe
+from tradewind.compression.prior_table import CPU_CLASS, ROWS
 from tradewind.compression.steering import Packed, Steering
 from tradewind.errors import InvalidValue
 from tradewind.wire.compression import AdviceAnswer
@@ -55,13 +56,47 @@ def test_raw_is_advised_where_every_codec_is_slower_than_the_path() -> None:
     assert "as it is" in advice.rationale
 
 
-@pytest.mark.parametrize(
-    "told", [{"content": Content(Kind.BINARY, 7.95)}, {"case": case(probe=Speeds(1.01, 4e8, 1e9))}]
-)
-def test_what_looks_random_or_hardly_packs_is_sent_raw(told: dict[str, object]) -> None:
-    advice = advise(question(4, **told), HISTORY)
+def test_a_sample_that_hardly_packs_is_sent_as_it_is() -> None:
+    advice = advise(question(4, case=case(probe=Speeds(1.01, 4e8, 1e9))), HISTORY)
     assert advice.incompressible
     assert advice.best.mode is Mode.RAW
+    assert advice.rationale.startswith("a sample hardly packs")
+
+
+@pytest.mark.parametrize(("sampled", "incompressible"), [(False, True), (True, False)])
+def test_bytes_that_look_random_are_believed_to_be_where_nobody_has_packed_them(
+    sampled: bool, incompressible: bool
+) -> None:
+    advice = advise(question(4, content=Content(Kind.BINARY, 7.95), sampled=sampled), HISTORY)
+    assert advice.incompressible is incompressible
+    assert (advice.best.mode is Mode.RAW) is incompressible
+
+
+def test_of_what_was_not_sampled_nothing_is_told_by_a_sample() -> None:
+    unknown = case(kind=Kind.BINARY, probe=usual_probe(Kind.BINARY))
+    assert not advise(question(4, case=unknown, sampled=False), packaged_history()).incompressible
+    advice = advise(question(1000, case=unknown, sampled=False), packaged_history())
+    assert advice.rationale == "not sampled, and binary content is taken not to pack: sent as it is"
+
+
+@pytest.mark.parametrize("file_bytes", [50_000, 5_000_000, 50_000_000, 5_000_000_000])
+@pytest.mark.parametrize("kind", [Kind.TEXT, Kind.TABLE, Kind.PROGRAM])
+def test_the_packaged_measurements_of_a_kind_hold_for_files_of_any_size(kind: Kind, file_bytes: int) -> None:
+    asked = Case(
+        file_bytes=file_bytes, kind=kind, cpu_class=f"{CPU_CLASS.rpartition('/')[0]}/1", probe=usual_probe(kind)
+    )
+    for (codec, level), rows in ROWS.items():
+        expected = packaged_history().expected(Setting(Codec(codec), level), asked)
+        assert expected is not None
+        assert expected.speeds.ratio == pytest.approx(rows[kind][0], rel=0.2)
+        assert expected.speeds.compress_bps == pytest.approx(rows[kind][1] * 1e6, rel=0.6)
+
+
+def test_least_energy_is_told_in_joules() -> None:
+    frugal = question(4, objective=Objective.MIN_ENERGY)
+    assert "J above idle, sent raw" in advise(frugal, HISTORY).rationale
+    costly = question(4, objective=Objective.MIN_ENERGY, cpu_w=1e5)
+    assert advise(costly, HISTORY).rationale == "no codec is expected to take less energy: sent as it is"
 
 
 def test_least_energy_may_be_another_codec_than_the_fastest() -> None:

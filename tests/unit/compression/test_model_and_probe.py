@@ -73,6 +73,14 @@ def test_three_sizes_with_noise_find_the_line_within_its_errors() -> None:
     assert abs(found.line.setup_s - 0.1) < 3 * found.setup_error_s
 
 
+def test_a_path_without_start_up_is_a_line_through_the_origin() -> None:
+    """Least squares alone would put the small file below the origin, and tell a rate with it."""
+    found = fitted_line([Timed(64 * 1024, 0.1), Timed(256 * 1024, 0.5), Timed(1024 * 1024, 2.4)]).line
+    assert found.setup_s == 0.0
+    assert 8 * 64 * 1024 / found.rate_bps == pytest.approx(0.12, rel=0.1)
+    assert line_of_two(Timed(1000, 1.0), Timed(8000, 16.0)) == Line(4000.0, 0.0)
+
+
 @pytest.mark.parametrize("sizes", [(1000, 8000), (1000, 2000, 7999)])
 def test_sizes_too_few_or_too_close_are_refused(sizes: tuple[int, ...]) -> None:
     with pytest.raises(InvalidValue, match="needs 3 sizes"):

@@ -11,6 +11,8 @@ from tradewind_agent.cli.option_groups import grouped
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
+    from tradewind.compression.model import Line
+    from tradewind.compression.probe import FittedLine
     from tradewind.wire.compression import AdviceAnswer, WireOption
 
 SHOWN_OPTIONS = 8
@@ -49,16 +51,19 @@ def compress_advise(
     from tradewind.units import parse_seconds
     from tradewind.wire.compression import LONGEST_SETUP_S
     from tradewind_agent.compression.asking import advice_on
+    from tradewind_agent.compression.codecs import available_codecs
     from tradewind_agent.compression.path import probed_line, probed_line_from
 
     terminal = Terminal(as_json)
     rate_bps = options.bandwidth_bps(bandwidth)
     if sum(way is not None for way in (to, come_from, rate_bps)) != 1:
         raise typer.BadParameter("one of them is needed, to know the path", param_hint="--to, --from or --bandwidth")
+    codecs = available_codecs()
     if to is not None:
-        line = probed_line(to)
+        probed, codecs = probed_line(to)
+        line = _told_of(probed, terminal)
     elif come_from is not None:
-        line = probed_line_from(come_from)
+        line = _told_of(probed_line_from(come_from), terminal)
     else:
         assert rate_bps is not None
         line = Line(rate_bps, options.read("--setup", parse_seconds, setup))
@@ -69,7 +74,9 @@ def compress_advise(
         raise typer.BadParameter("is empty", param_hint="FILE")
     client = surroundings.open_client_if_configured()
     try:
-        answer, because = advice_on(file, line, client=client, objective=objective, sequential=sequential)
+        answer, because = advice_on(
+            file, line, client=client, codecs=codecs, objective=objective, sequential=sequential
+        )
     finally:
         if client is not None:
             client.close()
@@ -79,6 +86,16 @@ def compress_advise(
         "line": {"bandwidth_bps": line.rate_bps, "setup_s": line.setup_s}
     }
     terminal.result(_told(answer), document)
+
+
+def _told_of(probed: "FittedLine", terminal: Terminal) -> "Line":
+    """The line that a probe found; how sure it is goes to the terminal."""
+    from tradewind.units import format_bps
+
+    line = probed.line
+    rate = f"{format_bps(line.rate_bps)} ± {100 * probed.rate_relative_error:.2g} %"
+    terminal.note(f"the path by a probe: {rate}, {line.setup_s:.3f} ± {probed.setup_error_s:.3f} s to begin")
+    return line
 
 
 def _told(answer: "AdviceAnswer") -> str:

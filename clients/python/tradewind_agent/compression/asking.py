@@ -7,7 +7,6 @@ from tradewind.compression.advice import Objective, advise
 from tradewind.compression.codecs import Codec
 from tradewind.compression.model import Line
 from tradewind.wire.compression import AdviceAnswer, AdviceRequest, Beside, FileClassRequest, WireSpeeds
-from tradewind_agent.compression.codecs import available_codecs
 from tradewind_agent.compression.sampling import Sample, sample_file
 from tradewind_agent.errors import AgentError
 
@@ -21,16 +20,17 @@ def advice_on(
     line: Line,
     *,
     client: "Client | None",
+    codecs: frozenset[Codec],
     objective: Objective = Objective.MAX_THROUGHPUT,
     sequential: bool = False,
 ) -> tuple[AdviceAnswer, str]:
-    """The advice, and why it is not the service's where it is not.
+    """The advice by ``codecs`` of both ends, and why it is not the service's where it is not.
 
     Raises
     ------
     OSError : the file cannot be read.
     """
-    asked = request_for(sample_file(file), line, available_codecs(), objective=objective, sequential=sequential)
+    asked = request_for(sample_file(file), line, codecs, objective=objective, sequential=sequential)
     return answered(asked, client)
 
 

@@ -7,10 +7,12 @@ from uuid import uuid4
 
 import httpx
 
-from tradewind.compression.model import Line
-from tradewind.compression.probe import LEAST_SIZE_RATIO, Timed, fitted_line
+from tradewind.compression.codecs import Codec
+from tradewind.compression.probe import LEAST_SIZE_RATIO, FittedLine, Timed, fitted_line
 from tradewind.errors import InvalidValue
 from tradewind.units import KIB, MIB
+from tradewind_agent.compression.codecs import codecs_of_both
+from tradewind_agent.compression.naming import CODECS_HEADER
 from tradewind_agent.errors import CopyFailed
 
 PROBE_SIZES_BYTES = (64 * KIB, 256 * KIB, MIB)
@@ -20,39 +22,47 @@ LEAST_FETCHED_BYTES = 4 * KIB
 ROUNDS = 2
 _TIMEOUT_S = 120.0
 _WRONG_SUM = "0" * 64
-_PARTIAL, _DIGEST_DIFFERS = 206, 422
+_PARTIAL, _UNAUTHORIZED, _DIGEST_DIFFERS = 206, 401, 422
 _INSTEAD = "name the path by --bandwidth"
 
 Clock = Callable[[], float]
 
 
-def probed_line(url: str, clock_s: Clock = time.perf_counter) -> Line:
-    """The way to a `serve-files`, from uploads of bytes that do not pack and are named by a wrong sum: none is kept.
+def probed_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[FittedLine, frozenset[Codec]]:
+    """The way to a `serve-files`, and codecs of both ends.
+
+    From uploads of bytes that do not pack and are named by a wrong sum: none is kept.
 
     Raises
     ------
     CopyFailed : the server cannot be reached, is none of ours, takes no files, or the path is too uneven to tell.
     """
     name = f"{url.rstrip('/')}/.tradewind-probe-{uuid4().hex[:8]}"
+    codecs: frozenset[Codec] = frozenset()
 
     def sent(http: httpx.Client, size: int) -> Timed:
         data = os.urandom(size)
         begun_s = clock_s()
         answer = http.put(name, content=data, headers={"Tradewind-Sha256": _WRONG_SUM})
         took_s = clock_s() - begun_s
+        if answer.status_code == _UNAUTHORIZED:
+            raise CopyFailed(f"{url} wants a login (401): name it in the address, USER:PASSWORD@HOST, or {_INSTEAD}")
         if answer.status_code != _DIGEST_DIFFERS:
             raise CopyFailed(f"{url} takes no files ({answer.status_code}); {_INSTEAD}")
         return Timed(size, took_s)
 
     def sizes(http: httpx.Client) -> tuple[int, ...]:
-        if not http.options(url).headers.get("server", "").startswith("tradewind"):
+        nonlocal codecs
+        told = http.options(url).headers
+        if not told.get("server", "").startswith("tradewind"):
             raise CopyFailed(f"{url} is no serve-files, which alone takes probes; {_INSTEAD}")
+        codecs = codecs_of_both(told.get(CODECS_HEADER, ""))
         return PROBE_SIZES_BYTES
 
-    return _fitted(url, sizes, sent)
+    return _fitted(url, sizes, sent), codecs
 
 
-def probed_line_from(url: str, clock_s: Clock = time.perf_counter) -> Line:
+def probed_line_from(url: str, clock_s: Clock = time.perf_counter) -> FittedLine:
     """The way from any server that has ranges, from the beginnings of the file at ``url``, fetched as they are.
 
     Raises
@@ -90,13 +100,13 @@ def _sizes_of(url: str, file_bytes: int) -> tuple[int, ...]:
 
 def _fitted(
     url: str, sizes: Callable[[httpx.Client], tuple[int, ...]], timed: Callable[[httpx.Client, int], Timed]
-) -> Line:
+) -> FittedLine:
     try:
         # Each on a connection of its own: T.SC is what a transfer costs that begins with nothing.
         headers = {"Connection": "close", "Accept-Encoding": "identity"}
         with httpx.Client(timeout=_TIMEOUT_S, headers=headers) as http:
             found = [timed(http, size) for size in sizes(http) * ROUNDS]
-        return fitted_line(found).line
+        return fitted_line(found)
     except (httpx.HTTPError, httpx.InvalidURL) as failure:
         raise CopyFailed(f"{url} cannot be probed: {failure}; {_INSTEAD}") from None
     except InvalidValue as uneven:

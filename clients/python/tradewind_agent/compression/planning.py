@@ -78,9 +78,10 @@ class Wish:
         ------
         InvalidValue
         """
-        if text == RAW:
-            return cls(None, as_is=True)
-        return cls(None if text.strip().lower() == AUTO else parse_setting(text))
+        word = text.strip().lower()
+        if word == RAW:
+            return cls.raw()
+        return cls(None if word == AUTO else parse_setting(text))
 
     @classmethod
     def raw(cls) -> Self:

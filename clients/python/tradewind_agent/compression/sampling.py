@@ -130,7 +130,7 @@ def tried_on(sample: Sample, codecs: frozenset[Codec]) -> Mapping[Setting, Speed
 
     A sample of a file that hardly packs tells so by itself.
     """
-    if sample.content.looks_random or sample.probe.ratio < INCOMPRESSIBLE_RATIO:
+    if sample.probe.ratio < INCOMPRESSIBLE_RATIO:
         return {}
     found = {}
     for setting in TRIED:
