@@ -100,13 +100,18 @@ def surely_less(less: Sequence[Row], more: Sequence[Row], energy: Energy) -> boo
     return apart and median(map(energy, more)) >= (1 + MORE) * median(map(energy, less))
 
 
-def verdicts(grounds: Mapping[str, Sequence[Row]], fresh: Mapping[str, Fresh], energy: Energy) -> Iterator[Verdict]:
-    """The lessons on the grounds that were measured, named ``path/data set``."""
+def verdicts(
+    grounds: Mapping[str, Sequence[Row]], fresh: Mapping[str, Fresh], energy: Energy, dynamic: Energy
+) -> Iterator[Verdict]:
+    """The lessons on the grounds that were measured, named ``path/data set``.
+
+    ``energy`` judges; ``dynamic`` : E_d alone, of which the paper tells what concurrency saves, to be told beside it.
+    """
     for name, rows in grounds.items():
         path, data_set = name.split("/")
         again = fresh.get(name, {})
         if data_set == "html":
-            yield _concurrency(path, again.get(Contest.CONCURRENCY), energy)
+            yield _concurrency(path, again.get(Contest.CONCURRENCY), energy, dynamic)
         yield _parallelism(path, data_set, rows, energy)
         if data_set in ("image", "video"):
             yield _interior(path, data_set, again.get(Contest.INTERIOR), energy)
@@ -115,19 +120,19 @@ def verdicts(grounds: Mapping[str, Sequence[Row]], fresh: Mapping[str, Fresh], e
     yield from _longer_paths(grounds, fresh, energy)
 
 
-def _concurrency(path: str, pair: Pair | None, energy: Energy) -> Verdict:
+def _concurrency(path: str, pair: Pair | None, energy: Energy, dynamic: Energy) -> Verdict:
     saved = 0.0 if pair is None else saving_afresh(pair, energy)
     figures = "one file at a time takes least"
     if pair is not None:
         best, one = pair
         figures = f"{saved:.0%} at {best[0]['concurrency']} files at once: {_told(best, energy)}, one at a time "
-        figures += _told(one, energy)
+        figures += f"{_told(one, energy)}; of dynamic energy alone {saving_afresh(pair, dynamic):.0%}"
     papers = PAPERS_HTML_SAVING.get(path, PAPERS_HTML_SAVING[LONGEST])
     return Verdict(
         f"{path}, html: concurrency cuts energy by {HTML_SAVING_WANTED:.0%} or more",
         saved >= HTML_SAVING_WANTED,
         figures,
-        f"{papers:.0%}",
+        f"{papers:.0%} of dynamic energy",
     )
 
 

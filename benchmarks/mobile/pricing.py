@@ -15,7 +15,7 @@ from tradewind.mobile.catalogue import shipped_catalogue
 from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, EnergySplit, TransferWork, modelled_split
 from tradewind.mobile.profiles import DeviceProfile, RadioProfile
 from tradewind.mobile.queue import QueuedJob
-from tradewind.units import throughput_bps
+from tradewind.units import BITS_PER_BYTE, throughput_bps
 
 DEVICE = "galaxy-s5"
 PHONE_CORES = 4
@@ -69,8 +69,15 @@ def energy_j(row: Row, constants: Constants) -> float:
     return split.total_j + split.tail_j
 
 
+def dynamic_j(row: Row, constants: Constants) -> float:
+    """E_d alone, likewise."""
+    return split_of(row, constants).dynamic_j if row["bytes_done"] else inf
+
+
 def tail_saving(rows: Sequence[Row], constants: Constants) -> float:
-    """Share of the radio's energy that ten transfers of one 100th of a data set save back to back."""
+    """Share of the radio's energy above idle, that of the bits included, that ten transfers of one 100th of a data set
+    save back to back.
+    """
     row = max(rows, key=lambda each: each["bytes_done"] / each["duration_s"])
     rate_bps = throughput_bps(row["bytes_done"], row["duration_s"])
     jobs = [
@@ -78,4 +85,5 @@ def tail_saving(rows: Sequence[Row], constants: Constants) -> float:
         for number in range(TAIL_JOBS)
     ]
     plan = plan_batches(jobs, BatchTerms(radio=constants.radio))
-    return plan.saved_j / (plan.apart_active_j + plan.apart_tail_j)
+    bits_j = BITS_PER_BYTE * sum(job.total_bytes for job in jobs) * constants.radio.receive_j_per_bit.value
+    return plan.saved_j / (plan.apart_active_j + plan.apart_tail_j + bits_j)

@@ -1,13 +1,22 @@
 """What is written of a measurement: the runs, each lesson with its verdict, and the figures to judge by."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite, nan
 
 from benchmarks.mobile.cells import LONGEST
 from benchmarks.mobile.lessons import HTML_SAVING_WANTED, Contest, Fresh, Verdict, saving_afresh, verdicts
-from benchmarks.mobile.pricing import FACTORS, Constants, as_published, energy_j, split_of, tail_saving, varied
+from benchmarks.mobile.pricing import (
+    FACTORS,
+    Constants,
+    as_published,
+    dynamic_j,
+    energy_j,
+    split_of,
+    tail_saving,
+    varied,
+)
 from benchmarks.report import Value
 from benchmarks.wan.runs import Row
 from tradewind.units import KIB, throughput_bps
@@ -106,7 +115,8 @@ def summary_of(measured: Measured) -> dict[str, Value]:
     rows = [row for each in grounds.values() for row in each]
     summary: dict[str, Value] = {"energy_is": "modelled", "runs": sum(1 for _ in _runs(measured))}
     for name, figure in (
-        ("html_saving", partial(_html_saving, measured.fresh)),
+        ("html_saving", partial(_html_saving, measured.fresh, energy_j)),
+        ("html_saving_dynamic", partial(_html_saving, measured.fresh, dynamic_j)),
         ("energy_saving_best", partial(_best_saving, measured.fresh)),
         ("io_block_effect", partial(_block_effect, blocks)),
         ("tail_saving", partial(tail_saving, rows)),
@@ -126,7 +136,8 @@ def summary_of(measured: Measured) -> dict[str, Value]:
 
 
 def _judged(measured: Measured, constants: Constants) -> list[Verdict]:
-    return list(verdicts(measured.grounds, measured.fresh, partial(energy_j, constants=constants)))
+    whole, dynamic = (partial(energy, constants=constants) for energy in (energy_j, dynamic_j))
+    return list(verdicts(measured.grounds, measured.fresh, whole, dynamic))
 
 
 def _held(measured: Measured, constants: Sequence[Constants]) -> str:
@@ -135,13 +146,13 @@ def _held(measured: Measured, constants: Sequence[Constants]) -> str:
     return f"{sum(all(each.held for each in one) for one in zip(*judged, strict=True))} of {len(judged[0])}"
 
 
-def _html_saving(fresh: Mapping[str, Fresh], constants: Constants) -> float:
+def _html_saving(fresh: Mapping[str, Fresh], energy: Callable[[Row, Constants], float], constants: Constants) -> float:
     """What concurrency saves of html on the longest path, 0 where it saves nothing; no number if not measured."""
     name = f"{LONGEST}/html"
     if name not in fresh:
         return nan
     pair = fresh[name].get(Contest.CONCURRENCY)
-    return 0.0 if pair is None else saving_afresh(pair, partial(energy_j, constants=constants))
+    return 0.0 if pair is None else saving_afresh(pair, partial(energy, constants=constants))
 
 
 def _best_saving(fresh: Mapping[str, Fresh], constants: Constants) -> float:

@@ -1,6 +1,7 @@
 """The lessons of the mobile benchmark on made-up runs."""
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -32,7 +33,7 @@ WIFI = as_published("wifi")
 
 def held(grounds, fresh=None):
     energy = partial(energy_j, constants=WIFI)
-    return {verdict.lesson: verdict.held for verdict in verdicts(grounds, fresh or {}, energy)}
+    return {verdict.lesson: verdict.held for verdict in verdicts(grounds, fresh or {}, energy, energy)}
 
 
 def test_energy_is_that_of_the_profiles_per_100_mb_with_the_screen_on():
@@ -130,6 +131,9 @@ def test_groups_of_constants_are_varied_one_by_one():
 
 def test_short_transfers_save_most_of_their_tails_back_to_back():
     assert 0.5 < tail_saving(HTML, as_published("lte")) < 0.9
+    lte = as_published("lte")
+    no_bits = replace(lte, radio=replace(lte.radio, receive_j_per_bit=replace(lte.radio.receive_j_per_bit, value=0.0)))
+    assert tail_saving(HTML, no_bits) > tail_saving(HTML, lte)  # which are spent either way
 
 
 def test_of_one_large_file_there_is_nothing_to_send_at_once():
