@@ -71,7 +71,7 @@ async def devices_page(
     """All profiles, the energy of one device, and the bursts that are advised for a queue."""
     known = await run_in_threadpool(_known, parts, visit)
     shown = _shown(known, device)
-    radios = list(shown.profile.radios.values()) or list(shipped_catalogue().radios.values())
+    radios = list(shown.profile.radios.values())
     chosen = next((each for each in radios if each.name == radio), radios[-1])
     asked = Asked(chosen.name, jobs, job_mb, rate_mbps, apart_s, patience_s, price_w)
     queue = asked.queue()

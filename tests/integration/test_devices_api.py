@@ -47,6 +47,16 @@ def test_a_profile_is_uploaded_used_replaced_audited_and_removed(
     assert noted == ["device_profile.uploaded", "device_profile.removed"]
 
 
+def test_a_calibrated_profile_which_tells_no_radios_has_those_of_the_package(api: str, tenant: Tenant) -> None:
+    calibrated = {name: told for name, told in PROFILE.items() if name != "radios"}
+    with tenant.client(api, Scope.AGENT) as client:
+        read = client.put("/v1/devices/galaxy-s5", json=calibrated).json()
+        assert {"wifi", "lte"} <= {each["name"] for each in read["radios"]}
+        answer = client.post("/v1/batching/advise", json=QUEUE | {"device": "galaxy-s5"})
+        assert answer.status_code == 200, answer.text
+        assert client.delete("/v1/devices/galaxy-s5").status_code == 204
+
+
 def test_a_profile_is_seen_by_its_own_tenant_alone(api: str, tenant: Tenant, database_url: str) -> None:
     other = new_tenant(tenant.parts, database_url)
     with tenant.client(api) as client, other.client(api) as stranger:

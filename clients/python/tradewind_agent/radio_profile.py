@@ -20,14 +20,18 @@ def radio_profile(radio: str, device: str | None, client: "Client | None") -> Ra
     """
     if device is None:
         return shipped_catalogue().radio(radio)
+    unasked = "no service is configured"
     if client is not None:
         try:
             told = client.mobile.device(device)
-        except ServiceAway:
-            pass
+        except ServiceAway as away:
+            unasked = str(away)
         else:
             profiles = [each.to_profile() for each in told.radios if each.name == radio]
             if not profiles:
                 raise NotFound(f"{device} has no radio {radio!r}; GET /v1/devices/{device} lists them")
             return profiles[0]
-    return shipped_catalogue().device(device).radio(radio)
+    try:
+        return shipped_catalogue().device(device).radio(radio)
+    except NotFound as unknown:
+        raise NotFound(f"{unknown}; devices of your own are known to the service alone, and {unasked}") from None

@@ -60,7 +60,7 @@ class NewDeviceProfile(Strict):
     """A device as it was measured or described.
 
     ``component_w`` : of cpu, memory, disk and nic when fully used, above idle. ``radios`` : names of known ones, or
-    whole profiles of its own.
+    whole profiles of its own; where none is told, a calibration say, all known ones.
     """
 
     producer: Name
@@ -79,7 +79,8 @@ class NewDeviceProfile(Strict):
         InvalidValue : a component or a figure cannot be.
         NotFound : it names a radio that is not in ``known``.
         """
-        radios = [radio_named(each, known) if isinstance(each, str) else each.to_profile() for each in self.radios]
+        told = self.radios or tuple(known)
+        radios = [radio_named(each, known) if isinstance(each, str) else each.to_profile() for each in told]
         return DeviceProfile(
             name=name,
             producer=self.producer,

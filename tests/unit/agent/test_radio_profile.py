@@ -34,5 +34,5 @@ def test_a_radio_that_the_device_has_not_is_told():
     own = WireDeviceProfile.of(PHONE, own=True, uploaded_at=None)
     with pytest.raises(NotFound, match="router-1 has no radio 'smoke'"):
         radio_profile("smoke", "router-1", service(own))
-    with pytest.raises(NotFound, match="no device 'router-1'"):
+    with pytest.raises(NotFound, match=r"no device 'router-1'.*known to the service alone, and away"):
         radio_profile("lte", "router-1", service(ServiceAway("away")))
