@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ from benchmarks.compression.ways import AUTO, RAW, Cell, TransferFailed, transfe
 from benchmarks.wan.runs import Row
 from tradewind.compression.codecs import Setting, candidates, parse_setting
 from tradewind.compression.model import Line
+from tradewind.compression.probe import FittedLine
 from tradewind_agent.compression.codecs import available_codecs
 from tradewind_agent.compression.path import probed_line, probed_line_from
 from tradewind_agent.compression.planning import case_of
@@ -128,10 +129,9 @@ def _made(file: Path, setting: Setting) -> Row:
 
 def _cells(files: Sequence[Looked], mb_per_s: float, url: str, kept: Kept) -> list[Cell]:
     large = max((each.file for each in files), key=lambda file: file.stat().st_size)
-    ways = {True: ("up", partial(probed_line, url)), False: ("down", partial(probed_line_from, f"{url}{large.name}"))}
     lines = {
-        upload: kept.moved(f"probe {way} at {mb_per_s:g} MB/s", partial(_probed, probe))
-        for upload, (way, probe) in ways.items()
+        True: kept.moved(f"probe up at {mb_per_s:g} MB/s", lambda: _told(probed_line(url)[0])),
+        False: kept.moved(f"probe down at {mb_per_s:g} MB/s", lambda: _told(probed_line_from(f"{url}{large.name}"))),
     }
     return [
         Cell(
@@ -148,9 +148,8 @@ def _cells(files: Sequence[Looked], mb_per_s: float, url: str, kept: Kept) -> li
     ]
 
 
-def _probed(probe: Callable[[], Line]) -> Row:
-    line = probe()
-    return {"rate_bps": line.rate_bps, "setup_s": line.setup_s}
+def _told(probed: FittedLine) -> Row:
+    return {"rate_bps": probed.line.rate_bps, "setup_s": probed.line.setup_s}
 
 
 @contextmanager

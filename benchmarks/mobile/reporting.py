@@ -152,7 +152,7 @@ def _html_saving(fresh: Mapping[str, Fresh], energy: Callable[[Row, Constants], 
     if name not in fresh:
         return nan
     pair = fresh[name].get(Contest.CONCURRENCY)
-    return 0.0 if pair is None else saving_afresh(pair, partial(energy, constants=constants))
+    return 0.0 if pair is None else saving_afresh(pair, lambda row: energy(row, constants))
 
 
 def _best_saving(fresh: Mapping[str, Fresh], constants: Constants) -> float:
