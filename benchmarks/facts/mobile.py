@@ -3,6 +3,7 @@
 import random
 from itertools import accumulate
 from math import inf
+from statistics import fmean
 
 from benchmarks.facts.catalogue import Fact, Facts
 from benchmarks.facts.finding import (
@@ -20,7 +21,7 @@ from tradewind.energy import base_energy_j, dynamic_energy_j
 from tradewind.heuristics import parallelism
 from tradewind.mobile.batching import BatchTerms, plan_batches
 from tradewind.mobile.catalogue import shipped_catalogue
-from tradewind.mobile.energy_split import EnergySplit, mean_split, saves_energy, traced_split
+from tradewind.mobile.energy_split import EnergySplit, saves_energy, traced_split
 from tradewind.mobile.profiles import DeviceProfile
 from tradewind.mobile.queue import QueuedJob
 from tradewind.parameters import AXES, Parameters
@@ -102,12 +103,12 @@ def power_meter(fact: Fact, _facts: Facts) -> Finding:
         time_s = [n / hz for n in range(int((lead_s + run_s) * hz) + 1)]
         power_w = [base_w + (above_w if at > lead_s else 0.0) + draw.gauss(0, 0.02) for at in time_s]
         splits.append(traced_split(time_s, power_w, started_s=lead_s, ended_s=lead_s + run_s))
-    mean = mean_split(splits)
+    base_j, dynamic_j = fmean(each.base_j for each in splits), fmean(each.dynamic_j for each in splits)
     return elsewhere(
         PHONE_AND_METER,
         [
-            recovered("E_b of readings, J", base_energy_j(run_s, base_w), mean.base_j, relative=0.01),
-            recovered("E_d of readings, J", above_w * run_s, mean.dynamic_j, relative=0.01),
+            recovered("E_b of readings, J", base_energy_j(run_s, base_w), base_j, relative=0.01),
+            recovered("E_d of readings, J", above_w * run_s, dynamic_j, relative=0.01),
         ],
     )
 

@@ -57,16 +57,19 @@ def split_of(row: Row, constants: Constants) -> EnergySplit:
     busy = min(1.0, SLOWER * row["cpu_s"] / (PHONE_CORES * row["duration_s"]))
     work = TransferWork(duration_s=row["duration_s"], received_bytes=moved_bytes, utilisation={"cpu": busy})
     ran = modelled_split(constants.device, constants.radio, work, screen_on=True).per(PAPER_UNIT_BYTES, moved_bytes)
-    whole_tail_j = constants.radio.tail_energy_j(inf)
-    return replace(ran, tail_j=whole_tail_j * PAPER_UNIT_BYTES / row["total_bytes"])
+    return replace(ran, tail_j=_tail_j(row, constants))
+
+
+def _tail_j(row: Row, constants: Constants) -> float:
+    """Of the one tail of the whole data set, likewise."""
+    return constants.radio.tail_energy_j(inf) * PAPER_UNIT_BYTES / float(row["total_bytes"])
 
 
 def energy_j(row: Row, constants: Constants) -> float:
     """Base, dynamic and tail together, per 100 MB; infinite where nothing was moved."""
     if not row["bytes_done"]:
         return inf
-    split = split_of(row, constants)
-    return split.total_j + split.tail_j
+    return split_of(row, constants).total_j + _tail_j(row, constants)
 
 
 def dynamic_j(row: Row, constants: Constants) -> float:

@@ -104,8 +104,7 @@ def _result(sort: str, row: Row, radio: str) -> dict[str, Value]:
         "cut": row["cut"],
     }
     if row["bytes_done"]:
-        split = split_of(row, as_published(radio))
-        shown |= {"base_j": split.base_j, "dynamic_j": split.dynamic_j, "tail_j": split.tail_j}
+        shown |= split_of(row, as_published(radio)).parts()
     return shown
 
 

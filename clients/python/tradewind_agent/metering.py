@@ -12,7 +12,7 @@ from tradewind.energy import EnergyQuality, Host
 from tradewind.errors import InvalidValue
 from tradewind.units import parse_watts
 from tradewind_agent.meters import (
-    FineModelMeter,
+    CalibratedMeter,
     HostReader,
     MeterChoice,
     MeterSession,
@@ -52,7 +52,7 @@ class HostMeter:
         cls,
         profile: PowerProfile | None = None,
         *,
-        calibrated: FineModelMeter | None = None,
+        calibrated: CalibratedMeter | None = None,
         base_power_s: float = BASE_POWER_S,
     ) -> "HostMeter":
         """RAPL, the battery, the calibrated model, or the CPU model with ``profile`` or assumed coefficients."""

@@ -12,7 +12,7 @@ by the plan as well: see `_soonest`.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations
-from math import inf, isfinite
+from math import inf, isclose, isfinite
 
 from tradewind.errors import InvalidValue
 from tradewind.mobile.profiles import RadioProfile
@@ -70,8 +70,9 @@ class BatchPlan:
 
     @property
     def saved_j(self) -> float:
-        """Against each job on its own."""
-        return self.apart_active_j + self.apart_tail_j - self.active_j - self.tail_j
+        """Against each job on its own; 0 where the two differ by rounding alone."""
+        apart_j, together_j = self.apart_active_j + self.apart_tail_j, self.active_j + self.tail_j
+        return 0.0 if isclose(apart_j, together_j, rel_tol=1e-9) else apart_j - together_j
 
     @property
     def tails_saved(self) -> int:
@@ -83,7 +84,8 @@ class BatchPlan:
         jobs = format_count(sum(len(burst.placed) for burst in self.bursts), "job")
         bursts = format_count(len(self.bursts), "burst")
         tail = f"a tail of {radio.title} takes {radio.tail_energy_j(inf):.3g} J ({radio.tail_s.value:.3g} s)"
-        saved = f"{self.saved_j:.3g} J less than each on its own (modelled) for {self.delay_s:.3g} s of delay in all"
+        less = f"{self.saved_j:.3g} J less than" if self.saved_j else "as much energy as"
+        saved = f"{less} each on its own (modelled) for {self.delay_s:.3g} s of delay in all"
         return f"{jobs} in {bursts}: {tail}; {saved}"
 
 

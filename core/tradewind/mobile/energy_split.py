@@ -8,7 +8,6 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from statistics import fmean
 from types import MappingProxyType
 
 from tradewind.energy import base_energy_j, dynamic_energy_j, total_energy_j
@@ -19,25 +18,28 @@ from tradewind.units import BITS_PER_BYTE, GB
 PAPER_UNIT_BYTES = 100 * 10**6
 """What the mobile paper divides energy by: 100 MB."""
 UNITS_BYTES: Mapping[str, int] = MappingProxyType({"per_100_mb": PAPER_UNIT_BYTES, "per_gb": GB})
+UNITS_TOLD: Mapping[str, str] = MappingProxyType({"per_100_mb": "per 100 MB", "per_gb": "per GB"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnergySplit:
-    """Energy of one transfer by where it goes; ``dynamic_j`` and ``tail_j`` of a trace may be below 0 by noise."""
+    """Energy of one transfer by where it goes; ``dynamic_j`` and ``tail_j`` of a trace may be below 0 by noise.
+
+    ``tail_j`` : ``None`` where nothing tells of it.
+    """
 
     base_j: float
     dynamic_j: float
-    tail_j: float
+    tail_j: float | None
 
     @property
     def total_j(self) -> float:
         """E_t = E_b + E_d: while the transfer runs."""
         return self.base_j + self.dynamic_j
 
-    @property
-    def spent_j(self) -> float:
-        """All that would not have been spent without the transfer: E_d and the tail."""
-        return self.dynamic_j + self.tail_j
+    def parts(self) -> dict[str, float | None]:
+        """In the names of the wire."""
+        return {"base_j": self.base_j, "dynamic_j": self.dynamic_j, "tail_j": self.tail_j}
 
     def per(self, unit_bytes: int, moved_bytes: int) -> "EnergySplit":
         """The split for each ``unit_bytes`` of what was moved.
@@ -49,7 +51,8 @@ class EnergySplit:
         if moved_bytes <= 0:
             raise InvalidValue("moved_bytes", "must be above 0: energy per byte of nothing is not defined")
         share = unit_bytes / moved_bytes
-        return EnergySplit(base_j=share * self.base_j, dynamic_j=share * self.dynamic_j, tail_j=share * self.tail_j)
+        tail_j = None if self.tail_j is None else share * self.tail_j
+        return EnergySplit(base_j=share * self.base_j, dynamic_j=share * self.dynamic_j, tail_j=tail_j)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +111,8 @@ def traced_split(
     time_s, power_w : (n,) samples, times strictly increasing, need not be regular.
     started_s, ended_s : of the transfer, on the trace's clock; between two samples power is interpolated.
     base_power_w : P_b; by default the mean power of the trace before the transfer.
-    tail_s : how long the tail lasts; by default to the end of the trace.
+    tail_s : how long the tail lasts; by default to the end of the trace. Of a trace that ends with the transfer
+        the tail is unknown; one that ends within the tail tells the part that it has.
 
     Raises
     ------
@@ -132,7 +136,7 @@ def traced_split(
     return EnergySplit(
         base_j=base_energy_j(ended_s - started_s, base_power_w),
         dynamic_j=dynamic_energy_j(*during, base_power_w),
-        tail_j=dynamic_energy_j(*after, base_power_w) if len(after[0]) > 1 else 0.0,
+        tail_j=dynamic_energy_j(*after, base_power_w) if tail_end_s > ended_s else None,
     )
 
 
@@ -156,14 +160,3 @@ def _power_at(time_s: Sequence[float], power_w: Sequence[float], at_s: float) ->
 def saves_energy(power_ratio: float, throughput_ratio: float) -> bool:
     """Whether going faster costs less: E falls where P₂/P₁ < T₂/T₁ (mobile paper, section 4)."""
     return power_ratio < throughput_ratio
-
-
-def mean_split(splits: Sequence[EnergySplit]) -> EnergySplit:
-    """The mean of repeated runs, part by part."""
-    if not splits:
-        raise InvalidValue("splits", "must not be empty")
-    return EnergySplit(
-        base_j=fmean(split.base_j for split in splits),
-        dynamic_j=fmean(split.dynamic_j for split in splits),
-        tail_j=fmean(split.tail_j for split in splits),
-    )

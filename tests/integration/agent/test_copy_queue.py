@@ -1,11 +1,12 @@
 """Copies of a queue by the command line: they wait for one another, and what was saved is told."""
 
 import json
+import signal
 from math import inf
 
 import pytest
 
-from tests.integration.agent.command import run
+from tests.integration.agent.command import PATIENCE_S, run, start
 from tests.integration.serving import serving
 from tradewind.mobile.catalogue import shipped_catalogue
 
@@ -88,6 +89,28 @@ def test_one_copy_over_a_radio_that_there_is_not_says_which_there_are(origin, tm
     refused = run("copy", f"{origin.url}photos/", str(tmp_path / "photos"), "--radio", "smoke", env=env)
     assert (refused.code, "no radio 'smoke'; there are 5g, lte, wifi" in refused.error) == (1, True)
     assert not (tmp_path / "photos").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_queue_that_is_stopped_while_it_waits_tells_what_was_sent_and_what_was_not(origin, tmp_path, env, number):
+    queue = queue_file(tmp_path, origin, ("photos", {"deadline": "10s"}), ("notes", {"not_before": "1h"}))
+    with start("copy", "--batch", queue, "--radio", "lte", "--no-tune", "--json", env=env) as process:
+        said = b""
+        while b"waiting" not in said:
+            said = process.stderr.readline()
+            assert said, process.communicate()
+        process.send_signal(number)
+        out, _ = process.communicate(timeout=PATIENCE_S)
+    assert b"for notes, not to begin before" in said
+    assert process.returncode == 128 + signal.SIGINT
+    document = json.loads(out)
+    photos, notes = document["jobs"]
+    assert document["stopped"] is True
+    assert (photos["name"], photos["report"]["status"], photos["in_time"]) == ("photos", "succeeded", True)
+    assert (notes["name"], notes["starts_s"], notes["failure"]) == ("notes", None, "not sent: stopped before")
+    assert document["as_sent"]["saved_j"] == 0  # one job shares no tail
+    assert (tmp_path / "photos" / "file").exists()
+    assert not (tmp_path / "notes").exists()
 
 
 def test_a_dry_run_says_when_and_moves_nothing(origin, tmp_path, env):

@@ -1,10 +1,16 @@
 """Traces and calibration by the command line."""
 
+import threading
 import time
+from contextlib import contextmanager
 
+import psutil
 import pytest
 
-from tests.integration.agent.command import run
+from tests.integration.agent.command import environment, run
+from tradewind_agent.client import Client
+
+IDLE_W, CPU_W = 10.0, 20.0
 
 
 def test_a_meters_trace_is_split_into_base_dynamic_and_tail(tmp_path, env):
@@ -32,23 +38,80 @@ def test_a_meters_trace_is_split_into_base_dynamic_and_tail(tmp_path, env):
     assert told.document["per_100_mb"]["dynamic_j"] == pytest.approx(2 * told.document["transfer"]["dynamic_j"])
 
 
-def test_a_host_is_calibrated_by_a_trace_and_later_metered_by_it(tmp_path, env):
-    now_s = time.time()
-    (tmp_path / "meter.csv").write_text("t,w\n" + "\n".join(f"{now_s + n / 10 - 60},12.5" for n in range(6000)))
-    done = run(
-        *("meter", "--calibrate", "--trace", str(tmp_path / "meter.csv"), "--step", "100ms", "--json"),
-        env=env,
-        cwd=tmp_path,
-    )
-    if done.code:  # other tests keep every processor busy: its load never varies
+@contextmanager
+def power_meter(path):
+    """A trace, written meanwhile, of 10 W and up to 20 W more as the processors of this host really are busy."""
+    stop = threading.Event()
+
+    def record():
+        before = psutil.cpu_times()
+        with path.open("a", buffering=1) as trace:
+            while not stop.wait(0.04):
+                after = psutil.cpu_times()
+                idle, whole = (after.idle + after.iowait - before.idle - before.iowait), sum(after) - sum(before)
+                if whole:
+                    trace.write(f"{time.time()},{IDLE_W + CPU_W * (1 - idle / whole)}\n")
+                    before = after
+
+    path.write_text("t,w\n")
+    thread = threading.Thread(target=record)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def calibrated(tmp_path, env, *more):
+    """Calibrate by that trace, anew where other tests keep every processor busy all the while."""
+    for attempt in range(1, 4):
+        path = tmp_path / f"meter{attempt}.csv"
+        with power_meter(path):
+            done = run(
+                *("meter", "--calibrate", "--trace", str(path), "--step", f"{attempt * 300}ms", "--json", *more),
+                env=env,
+                cwd=tmp_path,
+            )
+        if done.code == 0:
+            return done.document
         assert "stop what else keeps this host busy" in done.error
-        return
-    assert done.document["idle_w"] == pytest.approx(12.5)
-    assert done.document["steps"] == 10
-    assert "trace meter.csv" in done.document["source"]
+    return pytest.skip("other tests keep every processor busy all the while: nothing can be calibrated")
+
+
+def test_a_host_is_calibrated_by_a_trace_metered_by_it_and_told_to_the_service(api, tenant, tmp_path):
+    env = environment(tmp_path / "home", TRADEWIND_URL=api, TRADEWIND_KEY=tenant.secret)
+    found = calibrated(tmp_path, env, "--upload", "router")
+    assert (found["steps"], found["uploaded_as"]) == (10, "router")
+    assert found["source"].startswith("calibrated by the trace meter")
+    full_w = found["idle_w"] + found["component_w"]["cpu"]
+    assert full_w == pytest.approx(IDLE_W + CPU_W, rel=0.2)
+    assert found["cpu_knots"][-1][1] == pytest.approx(IDLE_W + CPU_W, rel=0.2)
     metered = run("meter", "--duration", "200ms", "--json", env=env)
-    if metered.document["method"] not in ("rapl", "battery"):
-        assert (metered.document["method"], metered.document["quality"]) == ("fine_model", "calibrated")
+    assert metered.code == 0, metered.err
+    if metered.document["method"] not in ("rapl", "battery"):  # of a host that measures, no model is asked
+        assert (metered.document["method"], metered.document["quality"]) == (found["meter_by"], "calibrated")
+        assert found["source"] in metered.document["description"]
+        assert 0 < metered.document["mean_w"] < 1.3 * full_w
+    with Client(api, tenant.secret) as client:
+        kept = client.mobile.device("router")
+    assert kept.own
+    assert kept.idle_w.value == found["idle_w"]
+    assert {name: each.value for name, each in kept.component_w.items()} == found["component_w"]
+
+
+def test_a_trace_that_ends_with_the_transfer_tells_no_tail_and_one_that_ends_within_it_says_so(tmp_path, env):
+    trace = tmp_path / "meter.csv"
+    trace.write_text("t,w\n" + "\n".join(f"{n / 10},{1 if n < 50 else 3}" for n in range(101)))
+    of_it = ("meter", "--trace", str(trace), "--began", "5", "--moved", "50MB")
+    whole = run(*of_it, "--ended", "10", "--json", env=env)
+    assert whole.code == 0, whole.err
+    assert (whole.document["transfer"]["tail_j"], whole.document["per_gb"]["tail_j"]) == (None, None)
+    told = run(*of_it, "--ended", "10", env=env)
+    assert "its tail unknown: the trace ends with it" in told.out
+    assert "per 100 MB: " in told.out
+    cut = run(*of_it, "--ended", "9", "--tail", "5s", env=env)
+    assert "of tail in the 1.0 s after it, where the trace ends before 5 s" in cut.out
 
 
 @pytest.mark.parametrize(
@@ -59,7 +122,10 @@ def test_a_host_is_calibrated_by_a_trace_and_later_metered_by_it(tmp_path, env):
         (["--trace", "{trace}", "--began", "1"], "go together"),
         (["--began", "1"], "goes with --trace"),
         (["--calibrate", "--trace", "/nowhere.csv", "--step", "100ms"], "/nowhere.csv"),
+        (["--trace", "{trace}", "--tail", "3s"], "by --began and --ended"),
+        (["--tail", "3s"], "goes with --trace"),
         (["--upload", "router"], "goes with --calibrate"),
+        (["--step", "1s"], "goes with --calibrate"),
         (["--calibrate", "--trace", "{trace}", "--step", "0s"], "--step"),
     ],
 )

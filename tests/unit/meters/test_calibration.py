@@ -2,7 +2,7 @@
 
 import json
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import typer
@@ -11,14 +11,15 @@ from tests.unit.meters.made_up import START, add_battery, later
 from tradewind.energy import EnergyMethod, EnergyQuality
 from tradewind.errors import CannotFit, InvalidTrace, InvalidValue
 from tradewind.mobile.profiles import Origin
+from tradewind.power_model import FineModel
 from tradewind_agent.cli.meter_calibrate import CalibrationWish, calibrate_host
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import CalibrationUnusable
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.meters import (
     BatteryMeter,
+    CalibratedMeter,
     CpuModelMeter,
-    FineModelMeter,
     HostReader,
     MeterChoice,
     assumed_profile,
@@ -61,12 +62,12 @@ class Scene:
             sent_bytes={"eth0": now.sent_bytes["eth0"] + seconds * 1e6 * (now.at_s % 10) / 10},
         )
 
-    def climb(self, *, metered=True):
+    def climb(self, *, metered=True, step_s=2.0):
         return climb(
             {name: self.load(name) for name in self.loads},
             read=lambda: self.counters,
             energy_j=self.meter if metered else None,
-            step_s=2.0,
+            step_s=step_s,
             wait=self.wait,
             clock_s=lambda: self.counters.at_s,
         )
@@ -125,14 +126,43 @@ def test_kept_models_meter_the_whole_host_until_a_profile_is_given(tmp_path):
     assert given.method is EnergyMethod.CPU_MODEL
 
 
+def test_a_host_whose_power_bends_is_metered_by_the_cpu_only_model_that_follows_it(tmp_path):
+    scene = Scene()
+    at_its_limit = [replace(each, power_w=IDLE_W + min(30.0, 60 * each.usage["cpu"])) for each in scene.climb()]
+    found = calibrate(at_its_limit, method=EnergyMethod.METER, source="synthetic")
+    assert (found.cpu_form, found.meter_by) == ("plateau", "cpu_model")
+    assert found.cpu_error < 0.02 < 0.2 < found.fine_error
+    keep_models(asdict(found), tmp_path)
+    meter = kept_meter(tmp_path)
+    assert (meter.method, meter.quality) == (EnergyMethod.CPU_MODEL, EnergyQuality.CALIBRATED)
+    assert "a plateau, 10 W idle and 40 W busy" in meter.description
+    begun_j = meter.energy_j(START)
+    three_of_four_cpus = later(2, busy_cpu_s=START.busy_cpu_s + 6.0)
+    assert meter.energy_j(three_of_four_cpus) - begun_j == pytest.approx(2 * 40, rel=0.01)
+
+
+def test_a_battery_is_read_all_through_a_step_as_its_gauge_tells_the_moment(tmp_path):
+    battery = add_battery(tmp_path, power_now=10_000_000)
+    scene, meter = Scene(), BatteryMeter(tmp_path)
+
+    def peak_amid_the_step(counters):
+        amid = 0.6 < (counters.at_s - START.at_s) % 8.0 / 8.0 < 0.7
+        (battery / "power_now").write_text(f"{30_000_000 if amid else 10_000_000}\n")
+        return meter.energy_j(counters)
+
+    scene.meter = peak_amid_the_step
+    told_w = [step.power_w for step in scene.climb(step_s=8.0)]
+    assert told_w == pytest.approx([10 + 20 / 6] * len(told_w), abs=0.01)
+
+
 def test_the_disk_that_works_counts_whatever_others_did_since_boot():
-    meter = FineModelMeter(idle_w=0.0, cpu_w=0.0, disk_w=8.0, source="made up")
+    meter = CalibratedMeter(FineModel(0.0, {"disk": 8.0}), "made up")
     begun_j = meter.energy_j(later(0, disk_busy_s={"sda": 1000.0, "sdb": 5.0}))
     assert meter.energy_j(later(60, disk_busy_s={"sda": 1000.0, "sdb": 65.0})) - begun_j == pytest.approx(480)
 
 
 def test_energy_never_goes_back_when_a_disk_or_a_processor_goes():
-    meter = FineModelMeter(idle_w=1.0, cpu_w=20.0, disk_w=8.0, source="made up")
+    meter = CalibratedMeter(FineModel(1.0, {"cpu": 20.0, "disk": 8.0}), "made up")
     readings = [
         later(0, disk_busy_s={"sda": 1000.0, "sdb": 5.0}),
         later(1, disk_busy_s={"sdb": 6.0}),
@@ -144,7 +174,14 @@ def test_energy_never_goes_back_when_a_disk_or_a_processor_goes():
     assert [after - energy_j[0] for after in energy_j] == pytest.approx([0, 9, 10, 15, 15])
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", json.dumps({"idle_w": "x", "component_w": {}, "source": ""})])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "[]", "{}", json.dumps({"idle_w": "x", "component_w": {}, "source": ""})),
+        json.dumps({"meter_by": "cpu_model", "cpu_form": "line", "cpu_knots": [[0, 1]], "source": ""}),
+        json.dumps({"meter_by": "cpu_model", "cpu_form": "wave", "cpu_knots": [[0, 1], [1, 2]], "source": ""}),
+    ],
+)
 def test_damaged_models_say_what_to_do(tmp_path, content):
     assert kept_meter(tmp_path) is None
     (tmp_path / "power_models.json").write_text(content)

@@ -55,6 +55,13 @@ def test_a_trace_is_split_exactly_where_power_is_piecewise_linear():
     assert traced_split(time_s, power_w, started_s=4, ended_s=10, base_power_w=0.5).base_j == pytest.approx(3)
 
 
+def test_of_a_trace_that_ends_with_the_transfer_the_tail_is_unknown_and_of_one_that_ends_within_it_the_part_is_told():
+    time_s, power_w = [0, 4, 4.001, 10, 10.001, 12], [1, 1, 3, 3, 2, 2]
+    split = traced_split(time_s[:4], power_w[:4], started_s=4, ended_s=10, tail_s=5)
+    assert (split.tail_j, split.per(PAPER_UNIT_BYTES, 10**6).tail_j) == (None, None)
+    assert traced_split(time_s, power_w, started_s=4, ended_s=10, tail_s=5).tail_j == pytest.approx(2, abs=2e-3)
+
+
 @given(st.lists(st.floats(0.01, 0.3), min_size=20, max_size=60))
 def test_irregular_samples_of_a_straight_line_cost_nothing(steps_s):
     time_s = [0.0]

@@ -86,7 +86,6 @@ def radio_use_of(
 
 def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: bool) -> int:
     """Plan the queue, wait and copy; the exit code."""
-    from tradewind.transfer import Status
     from tradewind_agent.queued.advice import advised, sized
     from tradewind_agent.queued.queue_file import read_queue
     from tradewind_agent.queued.sending import send_queue
@@ -108,8 +107,7 @@ def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: 
         say=lambda line: None if terminal.quiet else terminal.note(line),
     )
     terminal.result("\n".join(report.lines()), report.document())
-    cancelled = any(each.report is not None and each.report.status is Status.CANCELLED for each in report.sent)
-    return 128 + signal.SIGINT if cancelled else 0 if report.succeeded else 1
+    return 128 + signal.SIGINT if report.stopped else 0 if report.succeeded else 1
 
 
 def _copied(request: "CopyRequest", wanted: "CopyOptions", around: Around, *, metered: bool) -> "CopyReport":

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,19 +10,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradewind_agent.cli import options, surroundings
-from tradewind_agent.cli.meter_trace import TraceWish, read_trace
+from tradewind_agent.cli.meter_trace import TraceWish, read_trace, tell_mended
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from tradewind_agent.metering import HostMeter
     from tradewind_agent.meters.calibration import Calibration
+    from tradewind_agent.meters.power_trace import PowerTrace
+
+
+TRACE_LATE_S = 5.0
+"""How long the rows of the last step are waited for."""
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationWish:
-    """``upload_as`` : name of the profile at the service; ``None`` where it is only kept here."""
+    """``step_s`` : ``None`` for as long as the meter needs. ``upload_as`` : name of the profile at the service;
+    ``None`` where it is only kept here."""
 
-    step_s: float
+    step_s: float | None
     upload_as: str | None
 
 
@@ -31,17 +38,22 @@ def calibration_wish(
         bool,
         typer.Option("--calibrate", help="Load this host step by step beside a meter, or --trace, and fit its power."),
     ] = False,
-    step: Annotated[str, typer.Option(metavar="TIME", help="Of --calibrate: how long each step takes.")] = "5s",
+    step: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Of --calibrate: how long each step takes.", show_default="5s; beside a battery 40s"
+        ),
+    ] = None,
     upload: Annotated[
         str | None, typer.Option(metavar="NAME", help="Of --calibrate: upload it as the profile of that device.")
     ] = None,
 ) -> CalibrationWish | None:
     """What is asked of a calibration; ``None`` where none is."""
     if not calibrate:
-        if upload is not None:
-            raise typer.BadParameter("goes with --calibrate", param_hint="--upload")
+        if alone := next((name for name, given in (("--upload", upload), ("--step", step)) if given is not None), None):
+            raise typer.BadParameter("goes with --calibrate", param_hint=alone)
         return None
-    return CalibrationWish(options.duration("--step", step), upload)
+    return CalibrationWish(None if step is None else options.duration("--step", step), upload)
 
 
 def calibrate_host(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, trace: TraceWish | None) -> None:
@@ -60,7 +72,8 @@ def calibrate_host(terminal: Terminal, host: "HostMeter", wish: CalibrationWish,
     kept = f"kept in {path}" + (f", uploaded as {wish.upload_as}" if wish.upload_as else "")
     terminal.result(
         f"{calibration.idle_w:.2f} W idle, {watts} (fine-grained, cross-validated error {calibration.fine_error:.1%}); "
-        f"CPU-only: a {calibration.cpu_form}, error {calibration.cpu_error:.1%}; {calibration.source}; "
+        f"CPU-only: a {calibration.cpu_form}, error {calibration.cpu_error:.1%}; transfers are metered by "
+        f"{calibration.meter_by}, the better one, where power cannot be measured; {calibration.source}; "
         f"not measured: {', '.join(NOT_MEASURED)}; {kept}",
         asdict(calibration) | {"not_measured": NOT_MEASURED, "kept": str(path), "uploaded_as": wish.upload_as},
     )
@@ -69,7 +82,7 @@ def calibrate_host(terminal: Terminal, host: "HostMeter", wish: CalibrationWish,
 def _calibrated(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, trace: TraceWish | None) -> "Calibration":
     from tradewind.energy import EnergyMethod, EnergyQuality
     from tradewind_agent.meters.calibration import calibrate, with_trace
-    from tradewind_agent.meters.ladder import climb, host_loads
+    from tradewind_agent.meters.ladder import GAUGE_STEP_S, STEP_S, climb, host_loads
 
     meter = host.choice.meter
     if trace is None and meter.quality is not EnergyQuality.MEASURED:
@@ -80,15 +93,34 @@ def _calibrated(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, tr
         )
     if trace is not None:
         trace.file.open("rb").close()  # a name that is wrong is told before the ladder is climbed, which takes a minute
+    by_gauge = trace is None and meter.method is EnergyMethod.BATTERY
     with tempfile.TemporaryDirectory(prefix="tradewind-", dir=Path.cwd()) as folder:
         steps = climb(
             host_loads(host.reader.read().logical_cpus, Path(folder)),
             read=host.reader.read,
             energy_j=meter.energy_j if trace is None else None,
-            step_s=wish.step_s,
+            step_s=wish.step_s or (GAUGE_STEP_S if by_gauge else STEP_S),
             say=lambda line: None if terminal.json else terminal.note(line),
         )
     if trace is None:
         return calibrate(steps, method=meter.method, source=f"calibrated by {meter.description}")
-    measured = with_trace(steps, read_trace(terminal, trace.file))
+    recorded = _recorded_until(steps[-1].ended_s, trace.file)
+    tell_mended(terminal, trace.file, recorded)
+    measured = with_trace(steps, recorded)
     return calibrate(measured, method=EnergyMethod.METER, source=f"calibrated by the trace {trace.file.name}")
+
+
+def _recorded_until(ended_s: float, file: Path) -> "PowerTrace":
+    """The trace once it covers the last step: what records it may write late, and half a row at a time."""
+    from tradewind.errors import InvalidTrace
+
+    give_up_s = time.monotonic() + TRACE_LATE_S
+    while True:
+        late = time.monotonic() > give_up_s
+        try:
+            if (trace := read_trace(file)).time_s[-1] >= ended_s or late:
+                return trace
+        except InvalidTrace:
+            if late:
+                raise
+        time.sleep(TRACE_LATE_S / 20)

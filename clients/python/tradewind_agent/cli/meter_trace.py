@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TraceWish:
-    """``began_s``, ``ended_s`` : of the transfer on the trace's clock, where one is meant; ``moved_bytes`` by it."""
+    """``began_s``, ``ended_s`` : of the transfer on the trace's clock, where one is meant; ``moved_bytes`` by it;
+    ``tail_s`` : how long its radio stays in high power afterwards, else to the end of the trace."""
 
     file: Path
     began_s: float | None
     ended_s: float | None
     moved_bytes: int | None
+    tail_s: float | None
 
 
 def trace_wish(
@@ -32,44 +34,62 @@ def trace_wish(
     began: Annotated[str | None, typer.Option(metavar="T", help="Of --trace: when the transfer began.")] = None,
     ended: Annotated[str | None, typer.Option(metavar="T", help="Of --trace: when it ended.")] = None,
     moved: Annotated[str | None, typer.Option(metavar="SIZE", help="Of --trace: what it moved.")] = None,
+    tail: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Of --trace: the radio's tail after it.", show_default="to the trace's end"),
+    ] = None,
 ) -> TraceWish | None:
     """What is asked of a trace; ``None`` where none is given."""
+    of_the_transfer = {"--moved": moved, "--tail": tail}
     if trace is None:
-        if alone := next(
-            (name for name, text in (("--began", began), ("--ended", ended), ("--moved", moved)) if text), None
-        ):
+        given = {"--began": began, "--ended": ended} | of_the_transfer
+        if alone := next((name for name, text in given.items() if text), None):
             raise typer.BadParameter("goes with --trace", param_hint=alone)
         return None
     if (began is None) != (ended is None):
         raise typer.BadParameter("go together: a transfer has a beginning and an end", param_hint="--began, --ended")
+    if began is None and (alone := next((name for name, text in of_the_transfer.items() if text), None)):
+        raise typer.BadParameter("is of a transfer: say when, by --began and --ended", param_hint=alone)
     return TraceWish(
-        trace, _moment_s("--began", began), _moment_s("--ended", ended), options.positive_size_if("--moved", moved)
+        trace,
+        _moment_s("--began", began),
+        _moment_s("--ended", ended),
+        options.positive_size_if("--moved", moved),
+        None if tail is None else options.duration("--tail", tail),
     )
 
 
-def read_trace(terminal: Terminal, path: Path) -> "PowerTrace":
-    """The trace of a file; what was mended is told."""
+def read_trace(path: Path) -> "PowerTrace":
+    """The trace of a file.
+
+    Raises
+    ------
+    InvalidTrace : with the file's name.
+    """
     from tradewind.errors import InvalidTrace
     from tradewind_agent.meters.power_trace import read_power_trace
 
     try:
-        trace = read_power_trace(path.read_text(encoding="utf-8"))
+        return read_power_trace(path.read_text(encoding="utf-8"))
     except InvalidTrace as wrong:
         raise InvalidTrace(str(path), wrong.reason) from None
     except UnicodeDecodeError:
         raise InvalidTrace(str(path), "is not UTF-8 text; export it as CSV") from None
+
+
+def tell_mended(terminal: Terminal, path: Path, trace: "PowerTrace") -> None:
+    """What was mended when it was read."""
     for note in trace.notes:
         terminal.note(f"{path}: {note}")
-    return trace
 
 
 def split_trace(terminal: Terminal, wish: TraceWish) -> None:
     """Tell the energy of the trace, split where a transfer is named."""
     from tradewind.energy import total_energy_j
-    from tradewind.mobile.energy_split import UNITS_BYTES, traced_split
     from tradewind.units import format_joules
 
-    trace = read_trace(terminal, wish.file)
+    trace = read_trace(wish.file)
+    tell_mended(terminal, wish.file, trace)
     duration_s = trace.time_s[-1] - trace.time_s[0]
     total_j = total_energy_j(trace.time_s, trace.power_w)
     document: dict[str, object] = {
@@ -81,20 +101,41 @@ def split_trace(terminal: Terminal, wish: TraceWish) -> None:
     }
     text = f"{format_joules(total_j)} in {duration_s:.1f} s, {total_j / duration_s:.2f} W on average (meter, measured)"
     if wish.began_s is not None and wish.ended_s is not None:
-        split = traced_split(trace.time_s, trace.power_w, started_s=wish.began_s, ended_s=wish.ended_s)
-        parts = {"base_j": split.base_j, "dynamic_j": split.dynamic_j, "tail_j": split.tail_j}
-        document["transfer"] = parts | {"total_j": split.total_j}
-        text = (
-            f"{format_joules(split.total_j)} while it ran: {format_joules(split.base_j)} base, "
-            f"{format_joules(split.dynamic_j)} dynamic; {format_joules(split.tail_j)} of tail after it"
-        )
-        for name, unit_bytes in UNITS_BYTES.items() if wish.moved_bytes else ():
-            assert wish.moved_bytes is not None
-            share = split.per(unit_bytes, wish.moved_bytes)
-            document[name] = {"base_j": share.base_j, "dynamic_j": share.dynamic_j, "tail_j": share.tail_j}
-            unit = name.replace("_", " ")
-            text += f"\n{unit}: {format_joules(share.dynamic_j)} dynamic, {format_joules(share.tail_j)} tail"
+        text, of_the_transfer = _of_the_transfer(trace, wish, wish.began_s, wish.ended_s)
+        document |= of_the_transfer
     terminal.result(text, document)
+
+
+def _of_the_transfer(
+    trace: "PowerTrace", wish: TraceWish, began_s: float, ended_s: float
+) -> tuple[str, dict[str, object]]:
+    """What the trace tells of the transfer: for people, and for programs."""
+    from tradewind.mobile.energy_split import UNITS_BYTES, UNITS_TOLD, traced_split
+    from tradewind.units import format_joules
+
+    split = traced_split(trace.time_s, trace.power_w, started_s=began_s, ended_s=ended_s, tail_s=wish.tail_s)
+    recorded_s = trace.time_s[-1] - ended_s
+    tail_s = recorded_s if wish.tail_s is None else min(wish.tail_s, recorded_s)
+    document: dict[str, object] = {"transfer": split.parts() | {"total_j": split.total_j, "tail_s": tail_s}}
+    tail = "its tail unknown: the trace ends with it"
+    if split.tail_j is not None:
+        cut = (
+            ""
+            if wish.tail_s is None or wish.tail_s <= recorded_s
+            else f", where the trace ends before {wish.tail_s:g} s"
+        )
+        tail = f"{format_joules(split.tail_j)} of tail in the {tail_s:.1f} s after it{cut}"
+    text = (
+        f"{format_joules(split.total_j)} while it ran: {format_joules(split.base_j)} base, "
+        f"{format_joules(split.dynamic_j)} dynamic; {tail}"
+    )
+    for name, unit_bytes in UNITS_BYTES.items() if wish.moved_bytes else ():
+        assert wish.moved_bytes is not None
+        share = split.per(unit_bytes, wish.moved_bytes)
+        document[name] = share.parts()
+        of_tail = "" if share.tail_j is None else f", {format_joules(share.tail_j)} tail"
+        text += f"\n{UNITS_TOLD[name]}: {format_joules(share.dynamic_j)} dynamic{of_tail}"
+    return text, document
 
 
 def _moment_s(option: str, text: str | None) -> float | None:

@@ -36,7 +36,7 @@ BasePower = Annotated[
 
 if TYPE_CHECKING:
     from tradewind_agent.metering import HostMeter
-    from tradewind_agent.meters import FineModelMeter
+    from tradewind_agent.meters import CalibratedMeter
 
 _Value = TypeVar("_Value")
 
@@ -145,7 +145,7 @@ def host_meter(
     )
 
 
-def calibrated_meter() -> "FineModelMeter | None":
+def calibrated_meter() -> "CalibratedMeter | None":
     """The model that `meter --calibrate` has left."""
     from tradewind_agent.folders import state_folder
     from tradewind_agent.meters.kept_models import kept_meter

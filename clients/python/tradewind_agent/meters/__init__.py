@@ -1,6 +1,7 @@
 """Utilisation and power of this end system; every figure tells its method and quality."""
 
 from tradewind_agent.meters.battery import BatteryMeter
+from tradewind_agent.meters.calibrated_model import CalibratedMeter
 from tradewind_agent.meters.choice import MeterChoice, choose_meter
 from tradewind_agent.meters.cpu_model import (
     CpuModelMeter,
@@ -10,7 +11,6 @@ from tradewind_agent.meters.cpu_model import (
     calibrated_profile,
     reprice,
 )
-from tradewind_agent.meters.fine_model import FineModelMeter
 from tradewind_agent.meters.meter import Meter, MeterUnavailable
 from tradewind_agent.meters.rapl import RaplMeter
 from tradewind_agent.meters.session import LiveSample, MeterResult, MeterSession, measure_base_power
@@ -18,9 +18,9 @@ from tradewind_agent.meters.utilisation import HostCounters, HostReader, usage_b
 
 __all__ = [
     "BatteryMeter",
+    "CalibratedMeter",
     "CpuModelMeter",
     "CpuWork",
-    "FineModelMeter",
     "HostCounters",
     "HostReader",
     "LiveSample",

@@ -1,5 +1,6 @@
 """A battery's discharge as Linux shows it under /sys/class/power_supply: the whole device, while it runs on it."""
 
+from math import isfinite
 from pathlib import Path
 
 from tradewind.energy import EnergyMethod, EnergyQuality
@@ -21,7 +22,7 @@ class BatteryMeter:
 
     Raises
     ------
-    MeterUnavailable : no battery, or none is discharging.
+    MeterUnavailable : no battery, none is discharging, or its gauge tells no power.
     """
 
     method = EnergyMethod.BATTERY
@@ -65,12 +66,21 @@ def _discharge_w(battery: Path) -> float:
 
 
 def _told_w(battery: Path) -> float | None:
-    if (power_uw := _text(battery / "power_now")) is not None:
-        return abs(float(power_uw)) * _MICRO
-    current_ua, voltage_uv = _text(battery / "current_now"), _text(battery / "voltage_now")
+    if (power_uw := _number(battery / "power_now")) is not None:
+        return abs(power_uw) * _MICRO
+    current_ua, voltage_uv = _number(battery / "current_now"), _number(battery / "voltage_now")
     if current_ua is None or voltage_uv is None:
         return None
-    return abs(float(current_ua)) * _MICRO * float(voltage_uv) * _MICRO
+    return abs(current_ua) * _MICRO * voltage_uv * _MICRO
+
+
+def _number(path: Path) -> float | None:
+    """What a gauge reads; None where the driver tells none, or something that is no number."""
+    try:
+        value = float(_text(path) or "")
+    except ValueError:
+        return None
+    return value if isfinite(value) else None
 
 
 def _text(path: Path) -> str | None:

@@ -21,14 +21,17 @@ NOT_MEASURED = ("memory", "network", "radio")
 class Calibration:
     """Models of one host. Errors are mean absolute errors of unseen steps over the mean power.
 
-    ``idle_w``, ``component_w`` : fine-grained. ``cpu_form`` : of the CPU-only model. ``source`` : who measured.
+    ``idle_w``, ``component_w`` : fine-grained. ``cpu_form``, ``cpu_knots`` : of the CPU-only model. ``meter_by`` : the
+    one of less error, which later transfers are metered by. ``source`` : who measured.
     """
 
     idle_w: float
     component_w: Mapping[str, float]
     fine_error: float
     cpu_form: str
+    cpu_knots: Sequence[tuple[float, float]]
     cpu_error: float
+    meter_by: str
     steps: int
     method: str
     source: str
@@ -69,7 +72,9 @@ def calibrate(steps: Sequence[LadderStep], *, method: EnergyMethod, source: str)
         component_w=fine.model.component_w,
         fine_error=fine.error,
         cpu_form=str(cpu.model.form),
+        cpu_knots=cpu.model.knots,
         cpu_error=cpu.error,
+        meter_by=str(EnergyMethod.CPU_MODEL if cpu.error < fine.error else EnergyMethod.FINE_MODEL),
         steps=len(samples),
         method=str(method),
         source=f"{source}, {format_count(len(samples), 'step')}",

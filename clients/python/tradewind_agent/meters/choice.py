@@ -5,8 +5,8 @@ from pathlib import Path
 
 from tradewind.energy import EnergyMethod
 from tradewind_agent.meters.battery import BatteryMeter
+from tradewind_agent.meters.calibrated_model import CalibratedMeter
 from tradewind_agent.meters.cpu_model import CpuModelMeter, PowerProfile, assumed_profile
-from tradewind_agent.meters.fine_model import FineModelMeter
 from tradewind_agent.meters.meter import Meter, MeterUnavailable
 from tradewind_agent.meters.rapl import RaplMeter
 
@@ -30,7 +30,7 @@ def choose_meter(
     *,
     logical_cpus: int,
     profile: PowerProfile | None = None,
-    calibrated: FineModelMeter | None = None,
+    calibrated: CalibratedMeter | None = None,
     sysfs: Path = Path("/sys"),
 ) -> MeterChoice:
     """The best readable meter: RAPL, a discharging battery, a calibrated model, the CPU model, which always works.
@@ -38,7 +38,7 @@ def choose_meter(
     Parameters
     ----------
     profile : coefficients for the CPU model; assumed ones for ``logical_cpus`` by default.
-    calibrated : the fine-grained model of this host, where it was calibrated and no ``profile`` is given.
+    calibrated : this host's own model, where it was calibrated and no ``profile`` is given.
     sysfs : where sysfs is mounted.
     """
     refusals: list[tuple[EnergyMethod, str]] = []

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tradewind.energy import EnergyMethod
+from tradewind.power_model import CpuModel, CurveForm, FineModel
 from tradewind_agent.errors import CalibrationUnusable
 from tradewind_agent.folders import make_private, replace_durably
-from tradewind_agent.meters.fine_model import FineModelMeter
+from tradewind_agent.meters.calibrated_model import CalibratedMeter
 from tradewind_agent.system_errors import in_words
 
 FILE = "power_models.json"
@@ -29,7 +31,7 @@ def keep_models(models: Mapping[str, Any], folder: Path) -> Path:
     return path
 
 
-def kept_meter(folder: Path) -> FineModelMeter | None:
+def kept_meter(folder: Path) -> CalibratedMeter | None:
     """The meter of the models that were kept; ``None`` where there are none.
 
     Raises
@@ -39,16 +41,21 @@ def kept_meter(folder: Path) -> FineModelMeter | None:
     path = folder / FILE
     try:
         models = json.loads(path.read_bytes())
-        watts = models["component_w"]
-        return FineModelMeter(
-            idle_w=float(models["idle_w"]),
-            cpu_w=float(watts.get("cpu", 0.0)),
-            disk_w=float(watts.get("disk", 0.0)),
-            source=str(models["source"]),
-        )
+        return CalibratedMeter(_model(models), str(models["source"]))
     except FileNotFoundError:
         return None
     except OSError as failure:
         raise CalibrationUnusable(f"{path} cannot be read: {in_words(failure)}") from None
     except (ValueError, TypeError, KeyError, AttributeError):
         raise CalibrationUnusable(f"{path} is damaged; run `tradewind meter --calibrate` again, or remove it") from None
+
+
+def _model(models: Mapping[str, Any]) -> FineModel | CpuModel:
+    """The one that the calibration found to be the better; a file of an older version knows the fine one alone."""
+    if models.get("meter_by") != EnergyMethod.CPU_MODEL:
+        watts = {str(name): float(power_w) for name, power_w in models["component_w"].items()}
+        return FineModel(float(models["idle_w"]), watts)
+    knots = tuple((float(load), float(power_w)) for load, power_w in models["cpu_knots"])
+    if len(knots) < 2 or sorted(knots) != list(knots):
+        raise ValueError("cpu_knots")
+    return CpuModel(CurveForm(models["cpu_form"]), knots)

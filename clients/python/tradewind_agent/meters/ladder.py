@@ -16,13 +16,19 @@ from pathlib import Path
 from random import Random
 
 from tradewind.errors import CannotFit
+from tradewind.transfer import Usage
 from tradewind.units import MIB
 from tradewind_agent.meters.meter import MeterUnavailable
 from tradewind_agent.meters.utilisation import HostCounters, usage_between
 
+STEP_S = 5.0
+GAUGE_STEP_S = 40.0
+"""Beside a battery: its gauge tells a new power every few to thirty seconds."""
 LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 SETTLE_SHARE = 0.25
 """Of a step, before it is measured: clocks and temperatures follow a load late."""
+SAMPLE_S = 1.0
+"""How often a meter is read in a step: a battery's tells the power of the moment, not the energy since."""
 _SLICE_S = 0.05
 _BLOCK = bytes(MIB // 4)
 
@@ -116,16 +122,30 @@ def climb(
         try:
             with loads[name](level):
                 wait(SETTLE_SHARE * step_s)
-                began_s, before = clock_s(), read()
-                spent_j = None if energy_j is None else energy_j(before)
-                wait((1 - SETTLE_SHARE) * step_s)
-                after, ended_s = read(), clock_s()
-                if energy_j is not None and spent_j is not None:
-                    spent_j = energy_j(after) - spent_j
+                began_s = clock_s()
+                usage, power_w = _measured(read, energy_j, (1 - SETTLE_SHARE) * step_s, wait)
+                ended_s = clock_s()
         except MeterUnavailable as lost:
             raise CannotFit(f"{step}: {lost}; the meter is needed all the while, calibrate again with it") from None
-        usage = usage_between(before, after)
         told = {name: share for name in loads if (share := getattr(usage, name)) is not None}
-        power_w = None if spent_j is None else spent_j / (after.at_s - before.at_s)
         steps.append(LadderStep(number=number, began_s=began_s, ended_s=ended_s, usage=told, power_w=power_w))
     return steps
+
+
+def _measured(
+    read: Callable[[], HostCounters],
+    energy_j: Callable[[HostCounters], float] | None,
+    duration_s: float,
+    wait: Callable[[float], object],
+) -> tuple[Usage, float | None]:
+    """Mean utilisation and power of ``duration_s``."""
+    samples = max(1, round(duration_s / SAMPLE_S))
+    first = last = read()
+    begun_j = None if energy_j is None else energy_j(first)
+    spent_j = begun_j
+    for _ in range(samples):
+        wait(duration_s / samples)
+        last = read()
+        spent_j = None if energy_j is None else energy_j(last)
+    power_w = None if begun_j is None or spent_j is None else (spent_j - begun_j) / (last.at_s - first.at_s)
+    return usage_between(first, last), power_w

@@ -20,12 +20,12 @@ from tradewind_agent.queued.advice import Advice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A job that was sent, or why it was not; times are seconds since the plan was made."""
+    """A job that was sent, or why it was not; times are seconds since the plan was made, unless it never began."""
 
     planned: Placed
-    starts_s: float
-    ends_s: float
-    report: CopyReport | None
+    starts_s: float | None = None
+    ends_s: float | None = None
+    report: CopyReport | None = None
     failure: str | None = None
 
     @property
@@ -39,18 +39,26 @@ class Sent:
     @property
     def in_time(self) -> bool | None:
         """Whether the deadline was kept; ``None`` where there is none or nothing was finished."""
-        if not self.succeeded or self.job.deadline_s is None:
+        if not self.succeeded or self.ends_s is None or self.job.deadline_s is None:
             return None
         return self.ends_s <= self.job.deadline_s
+
+    @property
+    def cancelled(self) -> bool:
+        return self.report is not None and self.report.status is Status.CANCELLED
 
 
 @dataclass(frozen=True, slots=True)
 class QueueReport:
-    """What a queue came to; ``as_sent`` : the plan's figures, of the times that were."""
+    """What a queue came to.
+
+    ``as_sent`` : the plan's figures, of the times that were. ``stopped`` : by the user, before its end.
+    """
 
     advice: Advice
     sent: tuple[Sent, ...]
     as_sent: BatchPlan | None
+    stopped: bool = False
 
     @property
     def succeeded(self) -> bool:
@@ -76,6 +84,7 @@ class QueueReport:
             "planned": plan_figures(self.advice.plan),
             "as_sent": None if self.as_sent is None else plan_figures(self.as_sent),
             "energy_is": "modelled, of the radio above idle",
+            "stopped": self.stopped,
             "jobs": [_document(each) for each in self.sent],
         }
 
@@ -88,7 +97,7 @@ def send_queue(
     pause: Callable[[float], object],
     say: Callable[[str], None] = lambda _: None,
 ) -> QueueReport:
-    """Send every job when the plan says.
+    """Send every job when the plan says, until an interrupt: what was sent by then is told, and what was not.
 
     Parameters
     ----------
@@ -96,91 +105,128 @@ def send_queue(
     clock_s : seconds since the plan was made.
     pause : sleeps for so many seconds.
     """
-    sent: list[Sent] = []
-    for burst in advice.plan.bursts:
-        _wait_until(burst.starts_s, clock_s, pause, say, burst)
-        if burst.mode is BurstMode.CONCURRENT:
-            sent += _at_once(burst, copy, clock_s, pause)
-        else:
-            for placed in burst.placed:
-                _wait_until(placed.job.ready_s, clock_s, pause, lambda _: None, burst)
-                sent.append(_copied(placed, copy, clock_s))
-        if any(each.report is not None and each.report.status is Status.CANCELLED for each in sent):
-            break  # the user wants no more of it
-    return QueueReport(advice, tuple(sent), _as_sent(sent, advice))
-
-
-def _wait_until(
-    at_s: float,
-    clock_s: Callable[[], float],
-    pause: Callable[[float], object],
-    say: Callable[[str], None],
-    burst: Burst,
-) -> None:
-    if (left_s := at_s - clock_s()) > 0:
-        names = ", ".join(each.job.name for each in burst.placed)
-        say(f"waiting {left_s:.0f} s for {names}, to share a tail")
-        pause(left_s)
-
-
-def _at_once(
-    burst: Burst, copy: Callable[[str], CopyReport], clock_s: Callable[[], float], pause: Callable[[float], object]
-) -> list[Sent]:
-    """Each begins when it is ready and those that were planned to have ended by then are over."""
-    over = {placed.job.name: threading.Event() for placed in burst.placed}
-    sent: dict[str, Sent] = {}
-
-    def send(placed: Placed) -> None:
-        try:
-            for before in burst.placed:
-                if before.ends_s <= placed.starts_s and before is not placed:
-                    over[before.job.name].wait()
-            if (left_s := placed.job.ready_s - clock_s()) > 0:
-                pause(left_s)
-            sent[placed.job.name] = _copied(placed, copy, clock_s)
-        finally:
-            over[placed.job.name].set()
-
-    # Daemons: an interrupt ends the program, and finished parts stay for the next run.
-    threads = [threading.Thread(target=send, args=(placed,), daemon=True) for placed in burst.placed]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return [sent[placed.job.name] for placed in burst.placed]
-
-
-def _copied(placed: Placed, copy: Callable[[str], CopyReport], clock_s: Callable[[], float]) -> Sent:
-    """One failed job does not keep the others from being sent."""
-    starts_s = clock_s()
-    report, failure = None, None
+    sending = _Sending(copy, clock_s, pause)
+    stopped = False
     try:
-        report = copy(placed.job.name)
-    except (TradewindError, OSError) as error:
-        failure = str(error)
-    except Exception as defect:  # noqa: BLE001 -- it is told with the job
-        failure = f"cannot be copied: {defect!r}"
-    return Sent(planned=placed, starts_s=starts_s, ends_s=clock_s(), report=report, failure=failure)
+        for burst in advice.plan.bursts:
+            if (left_s := burst.starts_s - clock_s()) > 0:
+                say(f"waiting {left_s:.0f} s for {_names(burst)}, {_what_for(burst)}")
+                pause(left_s)
+            sending.send(burst)
+            if stopped := sending.cancelled:
+                break  # the user wants no more of it
+    except KeyboardInterrupt:
+        stopped = True
+    placed = [each for burst in advice.plan.bursts for each in burst.placed]
+    sent = tuple(sending.outcome(each) for each in placed)
+    return QueueReport(advice, sent, _as_sent(sent, advice), stopped)
+
+
+class _Sending:
+    """The jobs sent so far, by their names."""
+
+    def __init__(
+        self, copy: Callable[[str], CopyReport], clock_s: Callable[[], float], pause: Callable[[float], object]
+    ) -> None:
+        self._copy, self._clock_s, self._pause = copy, clock_s, pause
+        self._began_s: dict[str, float] = {}
+        self._sent: dict[str, Sent] = {}
+
+    @property
+    def cancelled(self) -> bool:
+        return any(each.cancelled for each in self._sent.values())
+
+    def outcome(self, placed: Placed) -> Sent:
+        """What came of a job, so far."""
+        name = placed.job.name
+        if (known := self._sent.get(name)) is not None:
+            return known
+        if (began_s := self._began_s.get(name)) is None:
+            return Sent(planned=placed, failure="not sent: stopped before")
+        kept = "stopped; the next run goes on from what is there"
+        return Sent(planned=placed, starts_s=began_s, ends_s=self._clock_s(), failure=kept)
+
+    def send(self, burst: Burst) -> None:
+        """Copy its jobs, one after another or at once, none before it is ready."""
+        if burst.mode is BurstMode.CONCURRENT:
+            self._at_once(burst)
+            return
+        for placed in burst.placed:
+            self._one(placed)
+
+    def _at_once(self, burst: Burst) -> None:
+        """Each begins when it is ready and those that were planned to have ended by then are over."""
+        over = {placed.job.name: threading.Event() for placed in burst.placed}
+
+        def send(placed: Placed) -> None:
+            try:
+                for before in burst.placed:
+                    if before.ends_s <= placed.starts_s and before is not placed:
+                        over[before.job.name].wait()
+                self._one(placed)
+            finally:
+                over[placed.job.name].set()
+
+        # Daemons: an interrupt ends the program, and finished parts stay for the next run.
+        threads = [threading.Thread(target=send, args=(placed,), daemon=True) for placed in burst.placed]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _one(self, placed: Placed) -> None:
+        """One failed job does not keep the others from being sent."""
+        if (left_s := placed.job.ready_s - self._clock_s()) > 0:
+            self._pause(left_s)
+        name = placed.job.name
+        self._began_s[name] = starts_s = self._clock_s()
+        report, failure = None, None
+        try:
+            report = self._copy(name)
+        except (TradewindError, OSError) as error:
+            failure = str(error)
+        except Exception as defect:  # noqa: BLE001 -- it is told with the job
+            failure = f"cannot be copied: {defect!r}"
+        self._sent[name] = Sent(
+            planned=placed, starts_s=starts_s, ends_s=self._clock_s(), report=report, failure=failure
+        )
+
+
+def _names(burst: Burst) -> str:
+    return ", ".join(each.job.name for each in burst.placed)
+
+
+def _what_for(burst: Burst) -> str:
+    """Why it does not begin at once: some job waits for company, or none may begin before."""
+    waits = any(each.job.ready_s < burst.starts_s for each in burst.placed)
+    return "to share a tail" if waits else "not to begin before"
 
 
 def _as_sent(sent: Sequence[Sent], advice: Advice) -> BatchPlan | None:
     """The model's figures for the times that were; of jobs that moved something."""
     moved = [
-        each for each in sent if each.report is not None and each.report.bytes_moved and each.ends_s > each.starts_s
+        (Placed(each.job, each.starts_s, each.ends_s), each.report.bytes_moved)
+        for each in sent
+        if each.report is not None and each.starts_s is not None and each.ends_s is not None
+        if each.report.bytes_moved and each.ends_s > each.starts_s
     ]
     if not moved:
         return None
-    placed = [Placed(_as_it_was(each, moved), each.starts_s, each.ends_s) for each in moved]
-    return evaluated(bursts_of(placed), BatchTerms(radio=advice.radio))
+    times = [placed for placed, _ in moved]
+    return evaluated(
+        bursts_of(_as_it_was(placed, moved_bytes, times) for placed, moved_bytes in moved),
+        BatchTerms(radio=advice.radio),
+    )
 
 
-def _as_it_was(each: Sent, among: Sequence[Sent]) -> QueuedJob:
-    """The job with what it moved, at the rate that it had; beside others that says nothing of it alone."""
-    assert each.report is not None
-    moved_bytes = each.report.bytes_moved
-    beside = any(other.starts_s < each.ends_s and each.starts_s < other.ends_s for other in among if other is not each)
-    rate_bps = each.job.throughput_bps if beside else throughput_bps(moved_bytes, each.ends_s - each.starts_s)
-    return replace(each.job, total_bytes=moved_bytes, throughput_bps=rate_bps)
+def _as_it_was(placed: Placed, moved_bytes: int, among: Sequence[Placed]) -> Placed:
+    """With what it moved, at the rate that it had; beside others that says nothing of it alone."""
+    job = placed.job
+    beside = any(
+        other.starts_s < placed.ends_s and placed.starts_s < other.ends_s for other in among if other is not placed
+    )
+    rate_bps = job.throughput_bps if beside else throughput_bps(moved_bytes, placed.ends_s - placed.starts_s)
+    return replace(placed, job=replace(job, total_bytes=moved_bytes, throughput_bps=rate_bps))
 
 
 def plan_figures(plan: BatchPlan) -> Mapping[str, Any]:
@@ -207,8 +253,9 @@ def plan_figures(plan: BatchPlan) -> Mapping[str, Any]:
 
 def _line(each: Sent) -> str:
     due = {True: "; in time", False: "; after its deadline", None: ""}[each.in_time]
+    began = "" if each.starts_s is None else f"began after {each.starts_s:.0f} s{due}; "
     told = each.failure if each.report is None else each.report.line()
-    return f"{each.job.name}: began after {each.starts_s:.0f} s{due}; {told}"
+    return f"{each.job.name}: {began}{told}"
 
 
 def _document(each: Sent) -> dict[str, Any]:

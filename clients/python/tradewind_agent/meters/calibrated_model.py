@@ -1,0 +1,51 @@
+"""Power from the utilisation of this host, by a model that was calibrated on it: fine-grained or CPU-only.
+
+It is added up from reading to reading with the utilisation that the calibration has seen: the busiest disk may be
+another each time, and disks and processors come and go. It is the whole host's power, as that of a battery is, whoever
+keeps it busy.
+"""
+
+from dataclasses import dataclass, field
+
+from tradewind.energy import EnergyMethod, EnergyQuality
+from tradewind.power_model import CpuModel, FineModel
+from tradewind_agent.meters.utilisation import HostCounters, usage_between
+
+
+@dataclass(slots=True)
+class CalibratedMeter:
+    """``source`` : who measured."""
+
+    model: FineModel | CpuModel
+    source: str
+    _last: HostCounters | None = field(default=None, init=False)
+    _energy_j: float = field(default=0.0, init=False)
+
+    @property
+    def method(self) -> EnergyMethod:
+        return EnergyMethod.FINE_MODEL if isinstance(self.model, FineModel) else EnergyMethod.CPU_MODEL
+
+    @property
+    def quality(self) -> EnergyQuality:
+        return EnergyQuality.CALIBRATED
+
+    @property
+    def base_w(self) -> float | None:
+        return self.model.idle_w
+
+    @property
+    def description(self) -> str:
+        idle = f"{self.model.idle_w:.3g} W idle"
+        if isinstance(self.model, CpuModel):
+            return f"CPU-only model, a {self.model.form}, {idle} and {self.model.full_w:.3g} W busy ({self.source})"
+        parts = ", ".join(f"{name} {power_w:.3g} W" for name, power_w in self.model.component_w.items())
+        return f"fine-grained model, {idle}, {parts} ({self.source})"
+
+    def energy_j(self, counters: HostCounters) -> float:
+        """Energy since the first reading."""
+        if self._last is not None:
+            used = usage_between(self._last, counters)
+            power_w = self.model.power_w({"cpu": used.cpu or 0.0, "disk": used.disk or 0.0})
+            self._energy_j += power_w * (counters.at_s - self._last.at_s)
+        self._last = counters
+        return self._energy_j
