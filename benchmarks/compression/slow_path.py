@@ -1,18 +1,25 @@
-"""A path of a given rate on the loopback: real sockets, whose bytes wait for their turn between the two ends.
+"""A path of a given rate and round trip on the loopback: real sockets, whose bytes wait between the two ends.
 
-All connections share the rate, a direction each.
+All connections share the rate, a direction each. A connection pays a round trip for its handshake and half of one for
+every byte; windows and losses are not emulated.
 """
 
 import math
 import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from queue import Queue
 
 PIECE_BYTES = 16 * 1024
 BUFFER_BYTES = 64 * 1024
 """Of each socket, so that a sender soon feels the path."""
+
+ROUND_TRIP_S = 0.03
+"""Of a way across a country."""
 
 LONGEST_BURST_S = 0.02
 """That the path makes up for where it was served late."""
@@ -24,8 +31,9 @@ LONGEST_GAP_S = 0.002
 class SlowPath:
     """Listens on ``port`` and carries all connections to ``upstream``, each direction at ``bytes_per_s`` in all."""
 
-    def __init__(self, upstream: int, bytes_per_s: float) -> None:
-        self._upstream = upstream
+    def __init__(self, upstream: int, bytes_per_s: float, round_trip_s: float = ROUND_TRIP_S) -> None:
+        self._upstream, self._round_trip_s = upstream, round_trip_s
+        self._pieces = 4 + math.ceil(bytes_per_s * round_trip_s / PIECE_BYTES)
         self._up, self._down = Turns(bytes_per_s), Turns(bytes_per_s)
         self._listening = socket.socket()
         self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
@@ -49,8 +57,38 @@ class SlowPath:
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
             server.connect(("127.0.0.1", self._upstream))
-            for turns, source, sink in ((self._up, client, server), (self._down, server, client)):
-                threading.Thread(target=_carry, args=(turns, source, sink), daemon=True).start()
+            self._carry(client, server)
+
+    def _carry(self, client: socket.socket, server: socket.socket) -> None:
+        opened_s = time.monotonic() + self._round_trip_s
+        ends = Ends(client, server)
+        for turns, source, sink in ((self._up, client, server), (self._down, server, client)):
+            under_way = UnderWay(self._round_trip_s / 2, opened_s, self._pieces)
+            for work in (partial(_send, turns, source, under_way), partial(_deliver, under_way, sink, ends)):
+                threading.Thread(target=work, daemon=True).start()
+
+
+class Ends:
+    """The two ends of a connection, closed once both directions are over."""
+
+    def __init__(self, *sockets: socket.socket) -> None:
+        self._sockets = sockets
+        self._open = len(sockets)
+        self._lock = threading.Lock()
+
+    def one_is_over(self) -> None:
+        with self._lock:
+            self._open -= 1
+            if not self._open:
+                for each in self._sockets:
+                    each.close()
+
+    def drop(self) -> None:
+        """Wake whoever waits for either, and reset it when it is closed: its peer learns that bytes are lost."""
+        for each in self._sockets:
+            with suppress(OSError):
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                each.shutdown(socket.SHUT_RDWR)
 
 
 class Turns:
@@ -70,17 +108,48 @@ class Turns:
             return self._free_at_s - now_s
 
 
-def _carry(turns: Turns, source: socket.socket, sink: socket.socket) -> None:
-    with source:
-        with suppress(OSError):
-            asked_s = -math.inf  # of a connection nothing was late before its first byte
-            while data := source.recv(PIECE_BYTES):
-                if (wait_s := turns.take(len(data), gap_s=time.monotonic() - asked_s)) > 0:
-                    time.sleep(wait_s)
+class UnderWay:
+    """Bytes of one direction of a connection that have left one end and not reached the other; few, as a sender feels
+    its path."""
+
+    def __init__(self, one_way_s: float, opened_s: float, pieces: int) -> None:
+        self._one_way_s, self._opened_s = one_way_s, opened_s
+        self._pieces: Queue[tuple[float, bytes]] = Queue(pieces)
+
+    def send(self, data: bytes) -> None:
+        self._pieces.put((max(time.monotonic(), self._opened_s) + self._one_way_s, data))
+
+    def receive(self) -> bytes:
+        """The next bytes once they have arrived; none after the last."""
+        due_s, data = self._pieces.get()
+        if (wait_s := due_s - time.monotonic()) > 0:
+            time.sleep(wait_s)
+        return data
+
+
+def _send(turns: Turns, source: socket.socket, under_way: UnderWay) -> None:
+    with suppress(OSError):
+        asked_s = -math.inf  # of a connection nothing was late before its first byte
+        while data := source.recv(PIECE_BYTES):
+            if (wait_s := turns.take(len(data), gap_s=time.monotonic() - asked_s)) > 0:
+                time.sleep(wait_s)
+            under_way.send(data)
+            asked_s = time.monotonic()
+    under_way.send(b"")
+
+
+def _deliver(under_way: UnderWay, sink: socket.socket, ends: Ends) -> None:
+    gone = False
+    while data := under_way.receive():
+        if not gone:
+            try:
                 sink.sendall(data)
-                asked_s = time.monotonic()
-        with suppress(OSError):
-            sink.shutdown(socket.SHUT_WR)
+            except OSError:  # what is still under way is lost
+                gone = True
+                ends.drop()
+    with suppress(OSError):
+        sink.shutdown(socket.SHUT_WR)
+    ends.one_is_over()
 
 
 @contextmanager
