@@ -50,7 +50,9 @@ def recorded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
     (root / "page.html").write_text(head + images)
     keys = make_certificates(work)
     plain, multiplexed = free_port(), free_port()
+    # So slow that images are under way at the same time on a busy machine, too.
     server = f"""
+        limit_rate 60k;
         listen 127.0.0.1:{plain}; listen 127.0.0.1:{multiplexed} ssl http2; add_header X-Cache "HIT from edge";
         types {{ text/html html; text/css css; text/javascript js; image/png png; }}"""
     with nginx(root, work, server=server, tls=(keys.certificate, keys.key)) as served:
