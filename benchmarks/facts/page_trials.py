@@ -12,13 +12,13 @@ from benchmarks.facts.trial import Yard
 from benchmarks.transport.__main__ import fld_tcp_installed
 from benchmarks.transport.arena import LTE_PHONE, arena
 from benchmarks.transport.cases import CUBIC, FLD, HSPA, LTE, PAGES, PageCase
-from benchmarks.transport.pages import load_pages, typical_sizes
+from benchmarks.transport.pages import connection_s, load_pages, row_of, typical_sizes
 from benchmarks.transport.proxy import Protocol
 from benchmarks.transport.wire import rounds
 from benchmarks.wan.runs import Row
 
-LOADS = 5
-"""Of each congestion control; the paper loaded each page 11 times."""
+LOADS = 11
+"""Of each congestion control, as in the paper."""
 
 FLOW_BYTES, FLOWS = 120_000, 5
 
@@ -49,8 +49,14 @@ class Page:
 
     def measured(self, yard: Yard) -> Row:
         case = case_of(self.network, self.protocol)
+        sizes = typical_sizes(yard.seed)
         with fld_tcp_installed():
-            return dict(load_pages(case, typical_sizes(yard.seed), repeats=LOADS, seed=yard.seed, ahead=yard.ahead))
+            loads = load_pages(case, sizes, repeats=LOADS, seed=yard.seed, ahead=yard.ahead)
+        row = dict(row_of(case, sizes, loads))
+        for control, pages in loads.pages.items():
+            row[f"{control}_net_s_each"] = [page.net_transfer_s for page in pages]
+            row[f"{control}_connection_s_each"] = [connection_s(page) for page in pages]
+        return row
 
 
 @dataclass(frozen=True, slots=True)

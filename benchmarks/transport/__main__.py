@@ -34,10 +34,11 @@ from benchmarks.transport.cases import (
     ROUNDS,
     SHORT_FLOWS,
     SIZES_BYTES,
+    PageCase,
 )
 from benchmarks.transport.engine import engine_copies
 from benchmarks.transport.measuring import conditions, count_rounds, long_flow, short_flows
-from benchmarks.transport.pages import load_pages, sizes_of_har, typical_sizes
+from benchmarks.transport.pages import load_pages, row_of, sizes_of_har, typical_sizes
 from benchmarks.transport.rows import DISTURBED, Row, Rows
 from benchmarks.wan.runs import RunLog
 from tradewind_agent.transport import installation
@@ -120,11 +121,15 @@ def _pages(known: Rows, sizes_bytes: Sequence[int], *, quick: bool, seed: int) -
     repeats = QUICK_PAGE_REPEATS if quick else PAGE_REPEATS
     for case in PAGES:
         facts = (case.flows.path, case.flows.buffers, f"{repeats} repeats", seed, digest_of(*sizes_bytes))
-        attempt = partial(load_pages, case, sizes_bytes, repeats=repeats, seed=seed, ahead=known.ahead)
+        attempt = partial(_page, case, sizes_bytes, repeats=repeats, seed=seed, ahead=known.ahead)
         yield known.made(case.name, *facts, by=attempt)
     flows = QUICK_SIZES_BYTES if quick else SIZES_BYTES
     for ground in ENGINE[:1] if quick else ENGINE:
         yield from engine_copies(ground, flows, sizes_bytes, repeats=repeats, seed=seed, rows=known)
+
+
+def _page(case: PageCase, sizes_bytes: Sequence[int], *, repeats: int, seed: int, ahead: bool) -> Row:
+    return row_of(case, sizes_bytes, load_pages(case, sizes_bytes, repeats=repeats, seed=seed, ahead=ahead))
 
 
 def summary(rows: Sequence[Mapping[str, Value]]) -> dict[str, Value]:

@@ -17,7 +17,7 @@ BLOCK = bytes(1 << 20)
 BACKLOG = 256
 
 _INFO_BYTES = 192
-_RTO_US, _LOST, _SSTHRESH, _CWND, _TOTAL_RETRANS = 8, 32, 76, 80, 100
+_RTO_US, _SSTHRESH, _CWND, _TOTAL_RETRANS = 8, 76, 80, 100
 """Offsets in ``struct tcp_info`` of linux/tcp.h."""
 
 

@@ -13,10 +13,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.disturbance import Watched, watched
 from benchmarks.report import Value
@@ -67,11 +67,15 @@ def write_page(folder: Path, sizes_bytes: Sequence[int], seed: int) -> None:
     (folder / "page.html").write_text(f"<!doctype html><title>page</title>{''.join(tags)}", encoding="ascii")
 
 
-def load_pages(case: PageCase, sizes_bytes: Sequence[int], *, repeats: int, seed: int, ahead: bool = False) -> Row:
-    """Loads by turns of each congestion control; medians of the figures of the paper's section 4.
+class Loads(NamedTuple):
+    """Of a page by each congestion control; ``disturbed`` tells what was wrong with the machine meanwhile."""
 
-    ``disturbed`` tells what was wrong with the machine meanwhile; ``ahead`` : whether this goes ahead of all else.
-    """
+    pages: Mapping[str, Sequence[PageAnalysis]]
+    disturbed: str | None
+
+
+def load_pages(case: PageCase, sizes_bytes: Sequence[int], *, repeats: int, seed: int, ahead: bool = False) -> Loads:
+    """Loads by turns of each congestion control; ``ahead`` : whether this goes ahead of all else."""
     with tempfile.TemporaryDirectory(prefix="tradewind-pages-") as scratch:
         root, records, proxy = (Path(scratch) / name for name in ("site", "records", "proxy"))
         for folder in (root, records, proxy):
@@ -86,20 +90,31 @@ def load_pages(case: PageCase, sizes_bytes: Sequence[int], *, repeats: int, seed
                     load(control, har)
                     page = page_loads(decode_har(har.read_bytes()))[0]
                     so_far.append(analyse(page, rtt_s=case.flows.path.rtt_s, proxy=NAME))
+    return Loads(analysed, told.wrong)
+
+
+def connection_s(*pages: PageAnalysis) -> float:
+    """Median duration of a connection of these pages, s."""
+    return statistics.median(
+        each.duration_s for page in pages for each in page.connections if each.duration_s is not None
+    )
+
+
+def row_of(case: PageCase, sizes_bytes: Sequence[int], loads: Loads) -> Row:
+    """Medians of the figures of the paper's section 4."""
     row: Row = {"case": case.name, "bytes": sum(sizes_bytes), "objects": len(sizes_bytes)}
-    for control, pages in analysed.items():
+    for control, pages in loads.pages.items():
         row[f"{control}_load_s"] = statistics.median(page.load_s for page in pages)
         row[f"{control}_net_s"] = statistics.median(page.net_transfer_s for page in pages)
         row[f"{control}_idle_share"] = statistics.median(page.idle_share or 0.0 for page in pages)
         row[f"{control}_concurrency"] = statistics.median(page.effective_concurrency or 0.0 for page in pages)
-        durations = [each.duration_s for page in pages for each in page.connections if each.duration_s is not None]
-        row[f"{control}_connection_s"] = statistics.median(durations)
-    every = [page for pages in analysed.values() for page in pages]
+        row[f"{control}_connection_s"] = connection_s(*pages)
+    every = [page for pages in loads.pages.values() for page in pages]
     row["connections"] = statistics.median(len(page.connections) for page in every)
     if case.protocol is not None:
         hits = sum(page.caches.get(CacheClass.HIT, 0) for page in every)
         row["hit_share"] = hits / sum(page.objects for page in every)
-    return row | {"disturbed": told.wrong}
+    return row | {"disturbed": loads.disturbed}
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 import pytest
 
+from benchmarks.facts import measured, measured_pages
 from benchmarks.facts.catalogue import Fact
 from benchmarks.facts.compression import examples
 from benchmarks.facts.compression_advice import error_sign
 from benchmarks.facts.compression_tables import downloads, platform
-from benchmarks.facts.finding import Verdict
+from benchmarks.facts.finding import By, Verdict
 from benchmarks.facts.greendataflow import labels
 from benchmarks.facts.http_sla import outline, quoted, setup, tools
 from benchmarks.facts.page_sizes import sizes
@@ -113,3 +114,47 @@ def test_the_cores_of_a_chip_are_those_that_linux_knows():
 def test_our_pages_have_the_two_shares_of_the_connections_of_the_paper():
     assert sizes(claim({"p85_B": 50_000, "p99_B": 500_000}), {}).verdict is Verdict.NOT_HERE
     assert sizes(claim({"p70_B": 50_000}), {}).verdict is Verdict.DIFFERS
+
+
+def page_rows(saved_s: float, concurrency: float = 1.5) -> dict:
+    """Loads by CUBIC of 1 s, 1 % either way, and by FLD_TCP so much quicker, half of it over LTE."""
+    spread = [0.99, 1.0, 1.01] * 4
+    rows = {}
+    for page in measured_pages.FORMS["004-fig6"].runs:
+        quicker_s = saved_s if page.network == "3G" else saved_s / 2
+        rows[page] = {"cubic_concurrency": concurrency, "fld_tcp_concurrency": concurrency - 0.1}
+        for figure in ("net_s", "connection_s"):
+            rows[page] |= {f"cubic_{figure}_each": spread, f"fld_tcp_{figure}_each": [s - quicker_s for s in spread]}
+    return rows
+
+
+@pytest.mark.parametrize(("saved_s", "shown"), [(0.1, True), (0.001, False), (-0.1, False)])
+@pytest.mark.parametrize("name", ["004-fig6", "004-fig9-10"])
+def test_what_is_within_the_spread_of_loads_shows_no_difference(name, saved_s, shown):
+    found = list(measured_pages.FORMS[name].judge(claim(), {}, page_rows(saved_s)))
+    assert {each.agrees for each in found} == {shown}
+    assert all(each.by is By.TESTBED for each in found)
+
+
+@pytest.mark.parametrize(("concurrency", "fewer"), [(1.5, True), (5.0, False)])
+def test_the_concurrency_of_most_pages_is_compared_with_the_papers(concurrency, fewer):
+    judge = measured_pages.FORMS["004-fig8"].judge
+    most, less = judge(claim({"most_pages_below": 2}), {}, page_rows(0.0, concurrency))
+    assert (most.agrees, less.agrees) == (fewer, True)
+
+
+@pytest.mark.parametrize(
+    ("mbps_of", "agree"),
+    [
+        ({1: 60, 4: 70, 16: 72, 64: 71}, [True, True]),
+        ({1: 74, 4: 73, 16: 73, 64: 71}, [False, True]),  # the smallest block is the fastest
+        ({1: 60, 4: 70, 16: 72, 64: 60}, [True, False]),  # not flat beyond
+    ],
+)
+def test_a_rate_that_falls_with_the_block_is_neither_rising_nor_flat(mbps_of, agree):
+    form = measured.FORMS["000-fig2-io"]
+    rows = {
+        run: {"bytes_done": rate * 1e6 / 8, "duration_s": 1.0}
+        for run, rate in zip(form.runs, mbps_of.values(), strict=True)
+    }
+    assert [each.agrees for each in form.judge(claim({"knee_KB": [8, 16]}), {}, rows)] == agree

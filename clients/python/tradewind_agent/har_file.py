@@ -79,17 +79,18 @@ def _opened(log: Path | IO[bytes]) -> Iterator[IO[bytes]]:
 
 def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
     """The log piece by piece, no escape in two of them."""
-    read, begun = 0, b""
+    read, begun, blank = 0, b"", True
     while chunk := stream.read(CHUNK_BYTES):
         text = begun + (chunk if read else chunk.removeprefix(BYTE_ORDER_MARK))
         read += len(chunk)
+        blank = blank and not text.strip()
         if read > MOST_BYTES:
             raise TooLarge(f"a HAR may have {MOST_BYTES} bytes; record fewer pages in one file")
         begin_at = text.rfind(b"\\", 1 - _ESCAPE_BYTES)
         end = len(text) if begin_at < 0 else begin_at
         yield text[:end]
         begun = text[end:]
-    if not read:
+    if blank:
         raise InvalidValue("har", "is empty")
     yield begun
 

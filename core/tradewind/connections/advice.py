@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from tradewind.connections.analysis import PageAnalysis
 from tradewind.connections.assignment import Connection, connections_of
-from tradewind.connections.page_load import PageLoad
+from tradewind.connections.page_load import HttpVersion, PageLoad
 from tradewind.connections.replay import Plan, Request, waiting_s
 from tradewind.connections.rounds import FLD_TCP, FLD_THRESHOLD_BYTES, Sender, rounds_of, send
 from tradewind.path import Path
@@ -106,7 +106,7 @@ def _short_flow(analysis: PageAnalysis, place: int, path: Path, sender: Sender) 
     size_bytes = analysis.connections[place].wire_bytes
     rtt_s = path.rtt_s or analysis.connections[place].rtt_s or analysis.rtt_s
     saved_s = None
-    if rtt_s:
+    if rtt_s and analysis.connections[place].http_version is not HttpVersion.HTTP_3:
         known, tripling = replace(path, rtt_s=rtt_s), replace(sender, growth=FLD_TCP)
         saved_s = send(size_bytes, sender, known).duration_s - send(size_bytes, tripling, known).duration_s
     return ShortFlow(
@@ -143,9 +143,8 @@ def _handshake_s(connections: Sequence[Connection]) -> float | None:
 
 
 def _of_server(connections: Sequence[Connection], path: Path, sender: Sender) -> Iterator[Advice]:
-    requests = [
-        Request(each.started_s, each.wire_bytes or 0) for connection in connections for each in connection.objects
-    ][:MOST_REQUESTS]
+    every = [Request(each.started_s, each.wire_bytes or 0) for connection in connections for each in connection.objects]
+    requests = sorted(every, key=lambda each: each.released_s)[:MOST_REQUESTS]
     usual = _usual(connections)
     now = _plan_of(usual, sender)
     waited_s = waiting_s(requests, now, path)
@@ -183,6 +182,7 @@ def _plan_of(connections: Sequence[Connection], sender: Sender) -> Plan:
         connections=min(len(connections), MOST_CONNECTIONS),
         keep_alive=objects == 1 or len(connections) < objects,
         encrypted=connections[0].encrypted,
+        quic=all(each.version is HttpVersion.HTTP_3 for each in connections),
         sender=sender,
     )
 
@@ -192,7 +192,8 @@ _Tried = tuple[AdviceKind, str, int | None, float]
 
 def _tried(now: Plan, used: int, path: Path, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
     yield from _of_http_2(now, saved_s) if now.multiplexed else _of_http_1(now, used, saved_s)
-    yield from _of_windows(now, path, saved_s)
+    if not now.quic:  # whose windows are the server program's, not the kernel's
+        yield from _of_windows(now, path, saved_s)
 
 
 def _of_http_1(now: Plan, used: int, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
@@ -211,7 +212,7 @@ def _of_http_1(now: Plan, used: int, saved_s: Callable[[Plan], float]) -> Iterat
 
 def _of_http_2(now: Plan, saved_s: Callable[[Plan], float]) -> Iterator[_Tried]:
     """Several connections begin with a window each, which can outweigh that they do not share one that has grown."""
-    several = replace(now, multiplexed=False, keep_alive=True)
+    several = replace(now, multiplexed=False, keep_alive=True, quic=False)
     gains = {count: saved_s(replace(several, connections=count)) for count in range(2, MOST_CONNECTIONS + 1)}
     count = _fewest(gains)
     text = f"Serve it by HTTP/1.1 over {count} connections, each of which begins with a window of its own."

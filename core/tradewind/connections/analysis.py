@@ -40,7 +40,7 @@ class ConnectionFigures:
     opened_s : begin of its first request, s since the begin of the load.
     duration_s : from that to the last byte received over it (Figs 9 and 10); None where no object of it has times.
     receiving_s : |A_i|.
-    rtt_s : the handshake of TCP for its first object, else what is known of the path; None if neither.
+    rtt_s : the first handshake of TCP that the log tells of it, else what is known of the path; None if neither.
     first_object_rtts : the bin of its first object (Fig. 11), see `rtt_bin`.
     """
 

@@ -86,20 +86,23 @@ def har_of_document(document: Any) -> Har:
         raise TooLarge(f"a HAR may have {MOST_ENTRIES} entries; record fewer pages in one file")
     if len(kept) > MOST_PAGES:
         raise TooLarge(f"a HAR may have {MOST_PAGES} pages; record fewer in one file")
-    names = {str(page.get("id")): f"page_{place}" for place, page in enumerate(kept, 1)}
+    ids = [None if page.get("id") is None else str(page["id"]) for page in kept]
+    places = [f"page_{place}" for place in range(1, len(kept) + 1)]
+    told = Counter(ids)
+    names = {name: place for name, place in zip(ids, places, strict=True) if name is not None and told[name] == 1}
     return Har(
         tool_of(log),
-        [_slim_page(page, names) for page in kept],
+        [_slim_page(page, place) for page, place in zip(kept, places, strict=True)],
         [_with_page(slim_entry(entry), names) for entry in entries],
     )
 
 
-def _slim_page(page: Json, names: Mapping[str, str]) -> dict[str, Any]:
+def _slim_page(page: Json, name: str) -> dict[str, Any]:
     """When it began and how long it loaded: its title, and an id that a tool has made of its address, stay."""
     timings = page.get("pageTimings")
     load_ms = timings.get("onLoad") if isinstance(timings, Mapping) else None
     return {
-        "id": names[str(page.get("id"))],
+        "id": name,
         "startedDateTime": page.get("startedDateTime"),
         "pageTimings": {"onLoad": load_ms},
     }

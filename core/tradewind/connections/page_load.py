@@ -46,7 +46,7 @@ class WebObject:
     receive : when its response was received; None where the log does not tell.
     wire_bytes : received for it, headers included; None where the log does not tell.
     handshake_s : of TCP, if the connection was opened for it: one round trip; None otherwise.
-    opens : whether a connection was opened for it; None where the log tells of no object.
+    opens : whether a connection was opened for it, as far as the log tells.
     connection_id : the log's name of the connection; None where it has none.
     x_cache : what caches say in the header of that name; empty without it.
     """

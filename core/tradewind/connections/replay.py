@@ -37,18 +37,20 @@ class Request:
 class Plan:
     """How a server's objects are fetched.
 
-    ``connections`` : at most so many at once; HTTP/2 (``multiplexed``) has one.
+    ``connections`` : at most so many at once; HTTP/2 (``multiplexed``) has one. ``quic`` : HTTP/3, whose one handshake
+    is that of TLS, too (RFC 9001).
     """
 
     multiplexed: bool
     connections: int = 1
     keep_alive: bool = True
     encrypted: bool = True
+    quic: bool = False
     sender: Sender
 
     @property
     def setup_rounds(self) -> int:
-        return HANDSHAKE_ROUNDS + (TLS_ROUNDS if self.encrypted else 0)
+        return HANDSHAKE_ROUNDS + (TLS_ROUNDS if self.encrypted and not self.quic else 0)
 
 
 def waiting_s(requests: Sequence[Request], plan: Plan, path: Path) -> float:

@@ -1,5 +1,6 @@
 """Connections of web pages as the web transport paper's figures show them: distributions, and a page over time."""
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
@@ -66,8 +67,8 @@ def first_objects(found: Distributions) -> Options:
 
 def lines(load: AnalysedPage, *, most: int) -> Options:
     """Each connection of a page from its first request to its last byte; the load event where the log tells it."""
-    shown = [each for each in load.connections if each.duration_s is not None][:most]
-    names = [f"{number}" for number, _ in enumerate(shown, start=1)]
+    numbered = [(f"{number}", each) for number, each in enumerate(load.connections, 1) if each.duration_s is not None]
+    names, shown = [name for name, _ in numbered[:most]], [each for _, each in numbered[:most]]
     last_s = max([load.load_s, *(each.opened_s + (each.duration_s or 0.0) for each in shown)])
     until = {"xAxis": load.load_s, "name": "load event"}
     return framed(
@@ -88,8 +89,11 @@ def lines(load: AnalysedPage, *, most: int) -> Options:
 
 
 def _a_little_above(value: float) -> float:
-    """Two digits, for the end of an axis."""
-    return float(f"{1.03 * value:.2g}") if value > 0 else 1.0
+    """Two digits, raised, for the end of an axis."""
+    if value <= 0:
+        return 1.0
+    digit = 10.0 ** (math.floor(math.log10(1.03 * value)) - 1)
+    return round(digit * math.ceil(1.03 * value / digit), 12)
 
 
 def _speech(encrypted: bool) -> str:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.unit.connections.hars import entry, har
-from tradewind.connections.advice import Advice, AdviceKind, advise, flow_lengths
+from tradewind.connections.advice import MOST_REQUESTS, Advice, AdviceKind, advise, flow_lengths
 from tradewind.connections.analysis import analyse
 from tradewind.connections.har import decode_har, page_loads
 from tradewind.connections.page_load import PageLoad
@@ -120,3 +120,22 @@ def test_several_connections_begin_with_more_windows_than_the_one_of_http_2():
     assert (found.proposed, found.saved_rtts) == (4, pytest.approx(2))  # of each 15 and 15 kB
     assert "HTTP/1.1 over 4 connections" in found.text
     assert AdviceKind.HTTP_1 not in advised(*entries[:1])
+
+
+def test_http_3_shakes_hands_once_and_has_no_window_of_the_kernel():
+    entries = [entry(0, version="h3", connection="c", size=30_000) for _ in range(4)]
+    found = advised(*entries)
+    assert found[AdviceKind.HTTP_1].waiting_s == pytest.approx(0.5)  # 120 kB: one handshake, then 15, 30, 60 and 15 kB
+    assert found.keys().isdisjoint({AdviceKind.INITIAL_WINDOW, AdviceKind.FLD_TCP})
+    (flow,) = flow_lengths(analyse(load(*entries)), WIDE, SENDER).short_flows
+    assert (flow.rounds, flow.saved_s) == (4, None)
+
+
+def test_of_a_busy_server_the_first_requests_stand_for_all():
+    later = [entry(10 * n, url="http://a.org/", connection="1", size=100) for n in range(MOST_REQUESTS)]
+    path = Path(rtt_s=0.1, bandwidth_bps=8e6)
+    waited_s = []
+    for size in (100, 5_000_000):
+        early = entry(5, url="http://a.org/", connection="2", size=size)
+        waited_s.append(max(each.waiting_s for each in advised(*later, early, path=path).values()))
+    assert waited_s[1] > waited_s[0] + 1

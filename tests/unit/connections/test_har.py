@@ -172,6 +172,14 @@ def test_entries_of_a_page_without_times_are_left_out_of_the_last_and_refuse_no_
         page_loads(decoded(har(*untold, pages=pages)))
 
 
+@pytest.mark.parametrize("same_id", [{"id": None}, {"id": "page_1"}, {}])
+def test_pages_that_no_id_tells_apart_are_told_apart_by_their_begin(same_id):
+    pages = [{"startedDateTime": f"2026-05-01T12:00:{second}Z"} | same_id for second in ("00", "05")]
+    loads = page_loads(decoded(har(entry(0), entry(5_100), entry(5_200), pages=pages)))
+    assert [len(each.objects) for each in loads] == [1, 2]
+    assert loads[1].objects[0].started_s == pytest.approx(0.1)
+
+
 def test_a_log_without_pages_is_the_load_of_one():
     made = load(entry(500), entry(700), pages=[])
     assert made.objects[0].started_s == 0
@@ -180,7 +188,8 @@ def test_a_log_without_pages_is_the_load_of_one():
 
 BROKEN = [
     (b"", "is empty"),
-    (b"  \n", "is empty|cut off"),
+    (b"  \n", "is empty"),
+    (b"\xef\xbb\xbf", "is empty"),
     (json.dumps(har(entry())).encode()[:-40], "is cut off"),
     (b"not json", "is not JSON"),
     (b"\xff\xfe\x00", "is not JSON"),

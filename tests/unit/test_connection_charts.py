@@ -1,0 +1,22 @@
+"""The chart of a page's connections over time, beside its table."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from services.admin.charts.connections import lines
+
+
+def _page(*durations_s: float | None, load_s: float = 0.01) -> SimpleNamespace:
+    connections = [SimpleNamespace(duration_s=each, opened_s=0.0, encrypted=True) for each in durations_s]
+    return SimpleNamespace(load_s=load_s, load_told=True, connections=connections)
+
+
+def test_a_connection_has_the_number_that_the_table_gives_it():
+    assert lines(_page(None, 0.02, None, 0.03), most=30)["yAxis"]["data"] == ["2", "4"]
+    assert lines(_page(None, 0.02, None, 0.03), most=1)["yAxis"]["data"] == ["2"]
+
+
+@pytest.mark.parametrize("last_s", [0.101, 0.97, 1.01, 1.019, 9.9, 10.1, 123.0])
+def test_the_axis_ends_after_what_comes_last(last_s):
+    assert last_s < lines(_page(last_s), most=30)["xAxis"]["max"] <= 1.2 * last_s
