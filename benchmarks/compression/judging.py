@@ -1,6 +1,7 @@
 """The choice of each cell, and what it lost against every candidate."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -9,7 +10,9 @@ from benchmarks.compression.files import KINDS
 from benchmarks.compression.ways import AUTO, RAW, Cell
 from tradewind.compression.advice import Advice, Question, advise
 from tradewind.compression.codecs import Codec, Setting
-from tradewind.compression.history import History
+from tradewind.compression.contest import contest
+from tradewind.compression.history import History, Observation
+from tradewind.compression.model import Speeds
 from tradewind.compression.prior import packaged_history
 
 GZIP_6 = str(Setting(Codec.GZIP, 6))
@@ -23,8 +26,15 @@ def without(cell: Cell, cells: Sequence[Cell]) -> History:
 
 
 def chosen(cell: Cell, cells: Sequence[Cell]) -> Advice:
-    """Among all settings that both ends have."""
-    return advise(Question(case=cell.case, line=cell.line, settings=list(cell.made)), without(cell, cells))
+    """Among all settings that both ends have, the best of which were tried on the sample."""
+    question = Question(case=cell.case, line=cell.line, settings=list(cell.made))
+    history = without(cell, cells)
+
+    def advised(tried: Mapping[Setting, Speeds]) -> Advice:
+        samples = [Observation(case=cell.case, setting=setting, speeds=made) for setting, made in tried.items()]
+        return advise(replace(question, samples=samples), history)
+
+    return contest(advised, cell.tried.__getitem__)
 
 
 def figures(cells: Sequence[Cell]) -> tuple[list[dict[str, Any]], dict[str, Any]]:

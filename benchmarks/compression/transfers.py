@@ -21,12 +21,12 @@ from benchmarks.compression.slow_path import slow_path
 from benchmarks.compression.ways import AUTO, RAW, Cell, TransferFailed, transfer
 from benchmarks.wan.runs import Row
 from tradewind.compression.codecs import Setting, candidates, parse_setting
-from tradewind.compression.model import Line
+from tradewind.compression.model import Line, Speeds
 from tradewind.compression.probe import FittedLine
 from tradewind_agent.compression.codecs import available_codecs
 from tradewind_agent.compression.path import probed_line, probed_line_from
 from tradewind_agent.compression.planning import case_of
-from tradewind_agent.compression.sampling import Sample, sample_file
+from tradewind_agent.compression.sampling import Sample, packed_by, sample_file
 
 QUICK_SETTINGS = tuple(map(parse_setting, ("gzip:1", "gzip:6", "xz:0", "zstd:3", "lz4:1")))
 RATES_MB_PER_S, QUICK_RATES_MB_PER_S = (0.5, 2.0, 5.0, 20.0), (2.0, 20.0)
@@ -42,12 +42,13 @@ SEED = 101
 
 
 class Looked(NamedTuple):
-    """A file, what a sample tells of it, and what each setting makes of it."""
+    """A file, what a sample tells of it, and what each setting makes of it and of its sample."""
 
     content: str
     file: Path
     sample: Sample
     made: Mapping[Setting, Made]
+    tried: Mapping[Setting, Speeds]
 
 
 def transferred(folder: Path, kept: Kept, *, quick: bool, seed: int) -> list[Cell]:
@@ -113,14 +114,20 @@ def _files(folder: Path, served: Path, size_bytes: int) -> Iterator[tuple[str, P
 
 
 def _looked(name: str, file: Path, settings: Sequence[Setting], kept: Kept) -> Looked:
-    row = kept.packed(f"{file.name} sampled", lambda: {"sample": sample_file(file).told()})
+    row = kept.packed(f"{file.name} sampled", partial(_sampled, file, settings))
     sample = Sample.read(row["sample"], file.stat().st_size)
     if sample is None:
         raise TransferFailed(f"{file.name}: a sample that makes no sense is kept: {row['sample']}")
     found = {}
     for each in settings:
         found[each] = Made.read(kept.packed(f"{file.name} packed by {each}", partial(_made, file, each)))
-    return Looked(name, file, sample, found)
+    tried = {each: Speeds(*row["tried"][str(each)]) for each in settings}
+    return Looked(name, file, sample, found, tried)
+
+
+def _sampled(file: Path, settings: Sequence[Setting]) -> Row:
+    sample = sample_file(file)
+    return {"sample": sample.told(), "tried": {str(each): packed_by(each, sample) for each in settings}}
 
 
 def _made(file: Path, setting: Setting) -> Row:
@@ -142,6 +149,7 @@ def _cells(files: Sequence[Looked], mb_per_s: float, url: str, kept: Kept) -> li
             line=Line(line["rate_bps"], line["setup_s"]),
             case=case_of(each.sample),
             made=each.made,
+            tried=each.tried,
         )
         for each in files
         for upload, line in lines.items()

@@ -9,7 +9,7 @@ from benchmarks.compression.bounds import least_s
 from benchmarks.compression.packing import Made
 from tradewind.compression.codecs import Setting, parse_setting
 from tradewind.compression.history import Case, History, Observation
-from tradewind.compression.model import Line
+from tradewind.compression.model import Line, Speeds
 from tradewind.errors import TradewindError
 from tradewind.transfer import Status
 from tradewind_agent.compression.choosing import choose
@@ -34,7 +34,8 @@ class TransferFailed(TradewindError):
 class Cell:
     """One file on one path, one way.
 
-    ``made`` : what each setting makes of the file. ``took_s`` : of the quickest of its transfers in each way, by name.
+    ``made`` : what each setting makes of the file, ``tried`` of its sample.
+    ``took_s`` : of the quickest of its transfers in each way, by name.
     """
 
     content: str
@@ -44,6 +45,7 @@ class Cell:
     line: Line
     case: Case
     made: Mapping[Setting, Made]
+    tried: Mapping[Setting, Speeds]
     took_s: dict[str, float] = field(default_factory=dict)
 
     @property

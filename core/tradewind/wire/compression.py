@@ -1,5 +1,6 @@
 """``/v1/compression``: what is asked about a file, the advice, and what transfers have seen of codecs."""
 
+from collections.abc import Iterator
 from typing import Annotated, NamedTuple, Self
 from uuid import UUID
 
@@ -201,6 +202,10 @@ class AdviceAnswer(Open):
     sampled: bool
     source: str
     rationale: str
+
+    def ranked(self) -> Iterator[Setting]:
+        """Its settings, the best first."""
+        return (each.expected[0] for each in self.options if each.expected is not None)
 
     @classmethod
     def of(cls, advice: Advice, *, sampled: bool, source: str) -> Self:

@@ -1,13 +1,22 @@
 """Advice on a file: sampled here, answered by the service, or by the packaged history where that is away."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradewind.compression.advice import Objective, advise
-from tradewind.compression.codecs import Codec
-from tradewind.compression.model import Line
-from tradewind.wire.compression import AdviceAnswer, AdviceRequest, Beside, FileClassRequest, WireSpeeds
-from tradewind_agent.compression.sampling import Sample, sample_file
+from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.contest import contest
+from tradewind.compression.model import Line, Speeds
+from tradewind.wire.compression import (
+    AdviceAnswer,
+    AdviceRequest,
+    Beside,
+    FileClassRequest,
+    WireSampled,
+    WireSpeeds,
+)
+from tradewind_agent.compression.sampling import Sample, packed_by, sample_file
 from tradewind_agent.errors import AgentError
 
 if TYPE_CHECKING:
@@ -30,8 +39,19 @@ def advice_on(
     ------
     OSError : the file cannot be read.
     """
-    asked = request_for(sample_file(file), line, codecs, objective=objective, sequential=sequential)
-    return answered(asked, client)
+    sample = sample_file(file)
+    asked = request_for(sample, line, codecs, objective=objective, sequential=sequential)
+    because = ""
+
+    def advised(made: Mapping[Setting, Speeds]) -> AdviceAnswer:
+        nonlocal because
+        again = asked.model_copy(update={"samples": wire_samples(made)})
+        if because:
+            return own_answer(again)
+        answer, because = answered(again, client)
+        return answer
+
+    return contest(advised, lambda setting: packed_by(setting, sample)), because
 
 
 def request_for(
@@ -54,6 +74,14 @@ def request_for(
         codecs=tuple(sorted(codecs)),
         sequential=sequential,
         objective=objective,
+    )
+
+
+def wire_samples(made: Mapping[Setting, Speeds]) -> tuple[WireSampled, ...]:
+    """What settings made of a sample, as it is told."""
+    return tuple(
+        WireSampled(codec=setting.codec, level=setting.level, speeds=WireSpeeds.of(speeds))
+        for setting, speeds in made.items()
     )
 
 

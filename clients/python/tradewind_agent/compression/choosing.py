@@ -20,10 +20,9 @@ from tradewind.wire.compression import (
     FileClassRequest,
     WholeRecommendRequest,
     WholeRecommendResponse,
-    WireSampled,
     WireSpeeds,
 )
-from tradewind_agent.compression.asking import own_answer_of_class
+from tradewind_agent.compression.asking import own_answer_of_class, wire_samples
 from tradewind_agent.compression.classes import FileClass, Looked, classes_of, look_at
 from tradewind_agent.compression.cores import FILES_A_CORE, LEAST_AT_ONCE, usable_cores
 from tradewind_agent.compression.naming import PACKED_AT_ONCE
@@ -152,10 +151,7 @@ def _request(files: FileClass, looked: Looked, path: Path, direction: Direction)
         entropy_bits_per_byte=sample.content.entropy_bits_per_byte,
         cpu_class=sample.cpu_class,
         probe=WireSpeeds.of(sample.probe),
-        samples=tuple(
-            WireSampled(codec=setting.codec, level=setting.level, speeds=WireSpeeds.of(speeds))
-            for setting, speeds in looked.tried.items()
-        ),
+        samples=wire_samples(looked.tried),
         codecs=tuple(sorted(looked.codecs)),
         connections=at_once,
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import SystemRandom
 
-from tradewind.compression.codecs import PROBE, Codec, Setting
+from tradewind.compression.codecs import FACTS, PROBE, Codec, Setting
 from tradewind.compression.content import (
     INCOMPRESSIBLE_RATIO,
     SAMPLE_BLOCK_BYTES,
@@ -135,9 +135,15 @@ def tried_on(sample: Sample, codecs: frozenset[Codec]) -> Mapping[Setting, Speed
     found = {}
     for setting in TRIED:
         if setting.codec in codecs:
-            speeds = measured(sample.blocks, setting, repeats=1)
-            found[setting] = speeds._replace(compress_bps=speeds.compress_bps * usable_cores())
+            found[setting] = packed_by(setting, sample)
     return found
+
+
+def packed_by(setting: Setting, sample: Sample) -> Speeds:
+    """What a setting makes of a sample, on all cores that it uses here."""
+    speeds = measured(sample.blocks, setting, repeats=1)
+    cores = usable_cores() if FACTS[setting.codec].side_by_side else 1
+    return speeds._replace(compress_bps=speeds.compress_bps * cores)
 
 
 def cpu_class() -> str:
