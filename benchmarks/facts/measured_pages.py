@@ -73,9 +73,9 @@ def _idle(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
 def _concurrency(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     every = [rows[page] for page in _ALL]
     medians = {control: median(row[f"{control}_concurrency"] for row in every) for control in (CUBIC, FLD)}
-    least = fact.values["most_pages_below"]
-    what = f"most pages have fewer than {least} by CUBIC (median {medians[CUBIC]:.2f})"
-    yield property_of(what, medians[CUBIC] < least, by=By.TESTBED)
+    bound = fact.values["most_pages_below"]
+    what = f"most pages have fewer than {bound} by CUBIC (median {medians[CUBIC]:.2f})"
+    yield property_of(what, medians[CUBIC] < bound, by=By.TESTBED)
     what = f"it is less by FLD_TCP (median {medians[FLD]:.2f})"
     yield property_of(what, medians[FLD] < medians[CUBIC], by=By.TESTBED)
 

@@ -47,9 +47,6 @@ def compress_advise(
     as_json: options.Json = False,
 ) -> None:
     """Advise a codec, a level and a mode for a file on a path, from a sample of it and from history."""
-    from tradewind.compression.model import Line
-    from tradewind.units import parse_seconds
-    from tradewind.wire.compression import LONGEST_SETUP_S
     from tradewind_agent.compression.asking import advice_on
     from tradewind_agent.compression.codecs import available_codecs
     from tradewind_agent.compression.path import probed_line, probed_line_from
@@ -58,6 +55,8 @@ def compress_advise(
     rate_bps = options.bandwidth_bps(bandwidth)
     if sum(way is not None for way in (to, come_from, rate_bps)) != 1:
         raise typer.BadParameter("one of them is needed, to know the path", param_hint="--to, --from or --bandwidth")
+    if file.stat().st_size == 0:
+        raise typer.BadParameter("is empty", param_hint="FILE")
     codecs = available_codecs()
     if to is not None:
         probed, codecs = probed_line(to)
@@ -66,12 +65,7 @@ def compress_advise(
         line = _told_of(probed_line_from(come_from), terminal)
     else:
         assert rate_bps is not None
-        line = Line(rate_bps, options.read("--setup", parse_seconds, setup))
-        if line.setup_s > LONGEST_SETUP_S:
-            reason = f"must be {LONGEST_SETUP_S:g} s at most, got {line.setup_s:g}"
-            raise typer.BadParameter(reason, param_hint="--setup")
-    if file.stat().st_size == 0:
-        raise typer.BadParameter("is empty", param_hint="FILE")
+        line = _stated_line(rate_bps, setup)
     client = surroundings.open_client_if_configured()
     try:
         answer, because = advice_on(
@@ -86,6 +80,18 @@ def compress_advise(
         "line": {"bandwidth_bps": line.rate_bps, "setup_s": line.setup_s}
     }
     terminal.result(_told(answer), document)
+
+
+def _stated_line(rate_bps: float, setup: str) -> "Line":
+    from tradewind.compression.model import Line
+    from tradewind.units import parse_seconds
+    from tradewind.wire.compression import LONGEST_SETUP_S
+
+    line = Line(rate_bps, options.read("--setup", parse_seconds, setup))
+    if line.setup_s > LONGEST_SETUP_S:
+        reason = f"must be {LONGEST_SETUP_S:g} s at most, got {line.setup_s:g}"
+        raise typer.BadParameter(reason, param_hint="--setup")
+    return line
 
 
 def _told_of(probed: "FittedLine", terminal: Terminal) -> "Line":
