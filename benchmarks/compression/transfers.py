@@ -26,7 +26,8 @@ from tradewind.compression.probe import FittedLine
 from tradewind_agent.compression.codecs import available_codecs
 from tradewind_agent.compression.path import probed_line, probed_line_from
 from tradewind_agent.compression.planning import case_of
-from tradewind_agent.compression.sampling import Sample, packed_by, sample_file
+from tradewind_agent.compression.sampling import Sample, sample_file
+from tradewind_agent.compression.trials import packed_by
 
 QUICK_SETTINGS = tuple(map(parse_setting, ("gzip:1", "gzip:6", "xz:0", "zstd:3", "lz4:1")))
 RATES_MB_PER_S, QUICK_RATES_MB_PER_S = (0.5, 2.0, 5.0, 20.0), (2.0, 20.0)

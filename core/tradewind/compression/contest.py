@@ -29,19 +29,29 @@ class Ranked(Protocol):
 A = TypeVar("A", bound=Ranked)
 
 
-def contest(advised: Callable[[Mapping[Setting, Speeds]], A], tried: Callable[[Setting], Speeds]) -> A:
+def always(_advice: object, _setting: Setting) -> bool:
+    return True
+
+
+def contest(
+    advised: Callable[[Mapping[Setting, Speeds]], A],
+    tried: Callable[[Setting], Speeds],
+    worth_it: Callable[[A, Setting], bool] = always,
+) -> A:
     """The advice that stands when its best settings have been tried.
 
     Parameters
     ----------
     advised : what is advised by what settings made of the sample.
-    tried : packs the sample.
+    tried : packs the sample. ``worth_it`` : whether to try one that is ahead by that advice.
     """
     made: dict[Setting, Speeds] = {}
     while True:
         advice = advised(made)
         ahead = dict.fromkeys(advice.ranked())  # one for all its modes
-        untried = [each for each in islice(ahead, FINALISTS) if each not in made][: MOST_TRIED - len(made)]
-        if not untried:
+        before = len(made)
+        for setting in [each for each in islice(ahead, FINALISTS) if each not in made]:
+            if len(made) < MOST_TRIED and worth_it(advice, setting):
+                made[setting] = tried(setting)
+        if len(made) == before:
             return advice
-        made |= {each: tried(each) for each in untried}

@@ -70,3 +70,20 @@ def test_a_setting_that_is_known_alone_is_tried_alone(level):
     tried: list[Setting] = []
     contest(advised, lambda setting: tried.append(setting) or PROBE)
     assert tried == [LEVELS[level]]
+
+
+def test_what_is_not_worth_it_is_not_tried_but_may_still_be_advised():
+    tried: list[Setting] = []
+
+    def advised(made):
+        samples = [Observation(case=CASE, setting=each, speeds=speeds) for each, speeds in made.items()]
+        return advise(Question(case=CASE, line=Line(1e6), settings=LEVELS, samples=samples), HISTORY)
+
+    def worth_it(advice, setting):
+        assert setting in list(advice.ranked())[:FINALISTS]
+        return setting != LEVELS[9]
+
+    advice = contest(advised, lambda setting: tried.append(setting) or Speeds(2.0, 1e9, 4e9), worth_it)
+    assert LEVELS[9] not in tried
+    assert tried
+    assert advice.best.setting == LEVELS[9]

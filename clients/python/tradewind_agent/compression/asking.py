@@ -16,7 +16,8 @@ from tradewind.wire.compression import (
     WireSampled,
     WireSpeeds,
 )
-from tradewind_agent.compression.sampling import Sample, packed_by, sample_file
+from tradewind_agent.compression.sampling import Sample, sample_file
+from tradewind_agent.compression.trials import packed_by
 from tradewind_agent.errors import AgentError
 
 if TYPE_CHECKING:

@@ -27,6 +27,7 @@ from tradewind_agent.compression.classes import FileClass, Looked, classes_of, l
 from tradewind_agent.compression.cores import FILES_A_CORE, LEAST_AT_ONCE, usable_cores
 from tradewind_agent.compression.naming import PACKED_AT_ONCE
 from tradewind_agent.compression.planning import Advised
+from tradewind_agent.compression.trials import worthwhile_trials
 from tradewind_agent.copy_listing import Listing
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copying import PreparedCopy, prepare_listed
@@ -80,7 +81,7 @@ def choose(
     classes = classes_of(listing)
     found = zip(classes, look_at(classes, listing, options.engine), strict=True)
     seen = [(files, looked) for files, looked in found if looked is not None]
-    sampled = [(files, looked) for files, looked in seen if looked.sample is not None]
+    sampled = [_with_trials(*each, options, history) for each in seen if each[1].sample is not None]
     asking = _Asking(client, listing, sampled)
     prepared = prepare_listed(listing, options=options, client=None if client is None else cast("Client", asking))
     answers = asking.answers or _own_answers(prepared, asking, history)
@@ -106,6 +107,22 @@ def choose(
     )
 
 
+def _with_trials(
+    files: FileClass, looked: Looked, options: CopyOptions, history: "History | None"
+) -> tuple[FileClass, Looked]:
+    """With what a sample that was taken here tells of the settings that may be the best."""
+    if looked.sample is None or not looked.sample.blocks:
+        return files, looked
+    line_bps = _told_bps(options) or USUAL_LINE_BPS
+    tried = worthwhile_trials(looked.sample, files.total_bytes, line_bps, looked.codecs, history)
+    return files, replace(looked, tried=tried)
+
+
+def _told_bps(options: CopyOptions) -> float | None:
+    """What the user says that the path has free."""
+    return None if options.bandwidth_bps is None else options.bandwidth_bps * (1 - (options.load or 0.0))
+
+
 def pack_all(listing: Listing, options: CopyOptions, client: "Client | None") -> Chosen:
     """All files by one codec, as the user wants it: as many at once as the recommendation has streams."""
     prepared = prepare_listed(listing, options=options, client=client)
@@ -114,7 +131,7 @@ def pack_all(listing: Listing, options: CopyOptions, client: "Client | None") ->
         advised=dict.fromkeys(listing.jobs, Advised()),
         looked=(),
         at_once=_at_once(prepared, len(listing.jobs), options),
-        line_bps=None if options.bandwidth_bps is None else options.bandwidth_bps * (1 - (options.load or 0.0)),
+        line_bps=_told_bps(options),
         notes=(),
     )
 

@@ -10,11 +10,10 @@ from random import SystemRandom
 from tradewind.compression.codecs import Codec, Setting
 from tradewind.compression.content import size_bin
 from tradewind.compression.model import Speeds
-from tradewind.units import MIB
 from tradewind_agent.compression.codecs import codecs_of_both
 from tradewind_agent.compression.http import coding_of, connect, heard, packs_by_itself
 from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING, SAMPLE_HEADER, WEB_CODINGS
-from tradewind_agent.compression.sampling import Sample, sample_file, tried_on
+from tradewind_agent.compression.sampling import Sample, sample_file
 from tradewind_agent.copy_listing import Listing
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.jobs import DownloadJob, Job, UploadJob
@@ -23,9 +22,6 @@ from tradewind_agent.errors import AgentError
 
 MOST_CLASSES = 8
 """Sorts of files that are looked at, the largest: the others go as they are."""
-
-TRIED_FROM_BYTES = 4 * MIB
-"""Of a sort: fewer bytes are sent before their sample is packed by several codecs."""
 
 LOOKED_AT_HERE = 3
 """Files of a sort that are sampled where they are at hand; the one in the middle speaks for all."""
@@ -117,9 +113,7 @@ def _look_here(files: FileClass, listing: Listing, codecs: frozenset[Codec]) -> 
     if not samples:
         return None
     sample = samples[len(samples) // 2]
-    return Looked(
-        sample=sample, codecs=codecs, tried=tried_on(sample, codecs) if files.total_bytes >= TRIED_FROM_BYTES else {}
-    )
+    return Looked(sample=sample, codecs=codecs)
 
 
 def _look_there(files: FileClass, listing: Listing, options: EngineOptions) -> Looked | None:

@@ -1,17 +1,16 @@
-"""A few blocks of a file, and what codecs make of them here."""
+"""A few blocks of a file, and what a codec makes of them here."""
 
 import os
 import platform
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import SystemRandom
 
-from tradewind.compression.codecs import FACTS, PROBE, Codec, Setting
+from tradewind.compression.codecs import PROBE, Setting
 from tradewind.compression.content import (
-    INCOMPRESSIBLE_RATIO,
     SAMPLE_BLOCK_BYTES,
     Content,
     Kind,
@@ -28,9 +27,6 @@ SHORTEST_S = 1e-6
 
 REPEATS = 2
 """The quicker of so many: other work of the machine only ever slows."""
-
-TRIED = (Setting(Codec.ZSTD, 3), Setting(Codec.LZ4, 1), Setting(Codec.XZ, 1))
-"""Beside the probe: a codec for each of middling, fast and slow paths, all of which pack on every core."""
 
 _CPU_CLASS = re.compile(r"[a-z0-9][a-z0-9_.\-/]{0,99}")
 
@@ -123,27 +119,6 @@ def measured(
     return Speeds(
         len(plain) / max(len(packed), 1), bits / max(compress_s, SHORTEST_S), bits / max(decompress_s, SHORTEST_S)
     )
-
-
-def tried_on(sample: Sample, codecs: frozenset[Codec]) -> Mapping[Setting, Speeds]:
-    """What a few quick settings make of a sample, on all cores that they use here; none where that would tell little.
-
-    A sample of a file that hardly packs tells so by itself.
-    """
-    if sample.probe.ratio < INCOMPRESSIBLE_RATIO:
-        return {}
-    found = {}
-    for setting in TRIED:
-        if setting.codec in codecs:
-            found[setting] = packed_by(setting, sample)
-    return found
-
-
-def packed_by(setting: Setting, sample: Sample) -> Speeds:
-    """What a setting makes of a sample, on all cores that it uses here."""
-    speeds = measured(sample.blocks, setting, repeats=1)
-    cores = usable_cores() if FACTS[setting.codec].side_by_side else 1
-    return speeds._replace(compress_bps=speeds.compress_bps * cores)
 
 
 def cpu_class() -> str:

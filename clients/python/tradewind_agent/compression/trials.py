@@ -1,0 +1,72 @@
+"""What settings make of a sample here, and which of them are worth finding out before a transfer."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tradewind.compression.advice import Advice, Question, advise
+from tradewind.compression.codecs import Codec, Setting, candidates
+from tradewind.compression.contest import contest
+from tradewind.compression.history import Observation
+from tradewind.compression.model import Line, Speeds
+from tradewind.units import BITS_PER_BYTE
+from tradewind_agent.compression.planning import case_of
+from tradewind_agent.compression.sampling import Sample, measured
+
+if TYPE_CHECKING:
+    from tradewind.compression.history import History
+
+TRIAL_SHARE = 0.02
+"""Of the time that files are promised to take, which is spent on trials before they begin."""
+
+
+def packed_by(setting: Setting, sample: Sample) -> Speeds:
+    """What a setting makes of a sample that was taken here, on all cores that it uses."""
+    speeds = measured(sample.blocks, setting, repeats=1)
+    return speeds._replace(compress_bps=speeds.compress_bps * case_of(sample).cores_for(setting))
+
+
+def worthwhile_trials(
+    sample: Sample, total_bytes: int, line_bps: float, codecs: frozenset[Codec], history: "History | None" = None
+) -> Mapping[Setting, Speeds]:
+    """What the settings that may be the best for files alike make of a sample of them, where that is soon done.
+
+    Parameters
+    ----------
+    total_bytes : of all these files. ``line_bps`` : what their path is thought to carry. ``codecs`` : of both ends.
+    history : that tells which may be the best, in place of the packaged measurements.
+    """
+    from tradewind.compression.prior import packaged_history  # noqa: PLC0415 -- for who needs it
+
+    known = history or packaged_history()
+    case = case_of(sample)
+    question = Question(case=case, line=Line(line_bps), settings=candidates(codecs))
+    found: dict[Setting, Speeds] = {}
+    spent_s = 0.0
+
+    def advised(made: Mapping[Setting, Speeds]) -> Advice:
+        samples = [Observation(case=case, setting=setting, speeds=speeds) for setting, speeds in made.items()]
+        return advise(replace(question, samples=samples), known)
+
+    def is_soon_tried(advice: Advice, setting: Setting) -> bool:
+        promised_s = BITS_PER_BYTE * total_bytes / advice.best.throughput_bps.mean
+        expected = next(each.speeds for each in advice.options if each.setting == setting)
+        assert expected is not None
+        return spent_s + _trial_s(sample, expected, case.cores_for(setting)) <= TRIAL_SHARE * promised_s
+
+    def tried(setting: Setting) -> Speeds:
+        nonlocal spent_s
+        begun_s = time.perf_counter()
+        found[setting] = packed_by(setting, sample)
+        spent_s += time.perf_counter() - begun_s
+        return found[setting]
+
+    contest(advised, tried, is_soon_tried)
+    return found
+
+
+def _trial_s(sample: Sample, expected: Speeds, cores: int) -> float:
+    """How long a sample is packed and unpacked for, on the one core that it needs."""
+    bits = BITS_PER_BYTE * sum(map(len, sample.blocks))
+    return bits * cores / expected.compress_bps + bits / expected.decompress_bps
