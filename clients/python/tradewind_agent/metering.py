@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from tradewind.energy import EnergyQuality, Host
+from tradewind.energy import EnergyMethod, EnergyQuality, Host
 from tradewind.errors import InvalidValue
 from tradewind.units import parse_watts
 from tradewind_agent.meters import (
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 BASE_POWER_S = 1.0
 """How long power is measured before a transfer by meters that do not know the idle power themselves."""
+
+GAUGE_BASE_S = 30.0
+"""A battery's gauge tells a new power every few to thirty seconds: what it tells sooner may be of long before."""
 
 SAMPLE_INTERVAL_S = 0.5
 
@@ -72,10 +75,15 @@ class HostMeter:
         )
 
     async def base_power_w(self) -> float | None:
-        """Power without a transfer: the meter's own, else as measured now for ``base_power_s``."""
+        """Power without a transfer: the meter's own, else as measured now for ``base_power_s``.
+
+        ``None`` beside a battery that is not looked at for `GAUGE_BASE_S`: dynamic energy then stays unknown.
+        """
         meter = self.choice.meter
         if meter.base_w is not None or self.base_power_s <= 0:
             return meter.base_w
+        if meter.method is EnergyMethod.BATTERY and self.base_power_s < GAUGE_BASE_S:
+            return None
         return await measure_base_power(meter, self.reader.read, duration_s=self.base_power_s)
 
 

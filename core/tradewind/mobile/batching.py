@@ -58,6 +58,7 @@ class BatchPlan:
     apart_active_j, apart_tail_j : of each job on its own, with a whole tail each.
     delay_s : of all jobs together.
     missed : names of jobs whose deadline cannot be kept.
+    tails_saved : jobs that do not end with a whole tail of their own.
     """
 
     bursts: tuple[Burst, ...]
@@ -67,17 +68,13 @@ class BatchPlan:
     apart_tail_j: float
     delay_s: float
     missed: tuple[str, ...]
+    tails_saved: int
 
     @property
     def saved_j(self) -> float:
         """Against each job on its own; 0 where the two differ by rounding alone."""
         apart_j, together_j = self.apart_active_j + self.apart_tail_j, self.active_j + self.tail_j
         return 0.0 if isclose(apart_j, together_j, rel_tol=1e-9) else apart_j - together_j
-
-    @property
-    def tails_saved(self) -> int:
-        """Jobs that no longer end with a tail of their own."""
-        return sum(len(burst.placed) for burst in self.bursts) - len(self.bursts)
 
     def rationale(self, radio: RadioProfile) -> str:
         """Why it is so, for people."""
@@ -121,14 +118,15 @@ def evaluated(bursts: Sequence[Burst], terms: BatchTerms) -> BatchPlan:
         apart_tail_j=len(jobs) * radio.tail_energy_j(inf),
         delay_s=sum(burst.delay_s for burst in bursts),
         missed=tuple(each.job.name for burst in bursts for each in burst.placed if not each.meets_deadline),
+        tails_saved=len(jobs) - sum(gap_s >= radio.tail_s.value for gap_s in _gaps_s(bursts)),
     )
 
 
-def bursts_of(placed: Iterable[Placed]) -> tuple[Burst, ...]:
-    """Jobs with their times as bursts: those that touch or overlap belong together."""
+def bursts_of(placed: Iterable[Placed], pause_s: float = 0.0) -> tuple[Burst, ...]:
+    """Jobs with their times as bursts: those that overlap, or begin ``pause_s`` after another, belong together."""
     groups: list[list[Placed]] = []
     for each in sorted(placed, key=lambda each: (each.starts_s, each.ends_s)):
-        if groups and each.starts_s <= max(before.ends_s for before in groups[-1]):
+        if groups and each.starts_s <= max(before.ends_s for before in groups[-1]) + pause_s:
             groups[-1].append(each)
         else:
             groups.append([each])
@@ -191,11 +189,13 @@ def _one_by_one(jobs: Sequence[QueuedJob]) -> list[Placed]:
     return placed
 
 
+def _gaps_s(bursts: Sequence[Burst]) -> list[float]:
+    """After each of them; nothing follows the last."""
+    return [*(later.starts_s - before.ends_s for before, later in pairwise(bursts)), *([inf] if bursts else [])]
+
+
 def _tails_j(bursts: Sequence[Burst], radio: RadioProfile) -> float:
-    if not bursts:
-        return 0.0
-    gaps_s = [later.starts_s - before.ends_s for before, later in pairwise(bursts)]
-    return sum(radio.tail_energy_j(gap_s) for gap_s in [*gaps_s, inf])
+    return sum(map(radio.tail_energy_j, _gaps_s(bursts)))
 
 
 def _cost_j(bursts: Sequence[Burst], terms: BatchTerms) -> float:

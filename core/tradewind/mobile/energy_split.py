@@ -4,7 +4,7 @@ E_t = E_b + E_d while the transfer runs; E_tail = (P_tail − P_b) · min(gap, t
 are joules. The paper reports E_d per 100 MB.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -123,13 +123,14 @@ def traced_split(
     total_energy_j(time_s, power_w)  # checks the whole trace once
     if not time_s[0] <= started_s <= ended_s <= time_s[-1]:
         raise InvalidTrace(
-            "time_s", f"covers {time_s[0]:g} to {time_s[-1]:g} s, not the transfer from {started_s:g} to {ended_s:g} s"
+            "time_s",
+            f"covers {time_s[0]:.3f} to {time_s[-1]:.3f} s, not the transfer from {started_s:.3f} to {ended_s:.3f} s",
         )
     if base_power_w is None:
-        before = window(time_s, power_w, time_s[0], started_s)
-        if len(before[0]) < 2:
+        before = bisect_right(time_s, started_s)  # none but real ones: one after the start tells of the transfer
+        if before < 2:
             raise InvalidTrace("base_power_w", "needs at least two samples before the transfer, or a stated base power")
-        base_power_w = total_energy_j(*before) / (before[0][-1] - before[0][0])
+        base_power_w = total_energy_j(time_s[:before], power_w[:before]) / (time_s[before - 1] - time_s[0])
     during = window(time_s, power_w, started_s, ended_s)
     tail_end_s = time_s[-1] if tail_s is None else min(ended_s + tail_s, time_s[-1])
     after = window(time_s, power_w, ended_s, tail_end_s)

@@ -20,12 +20,11 @@ def storage_is_bottleneck(disk: float | None) -> bool:
 
 
 def advised_io_block_bytes(used_bytes: int | None, disk: float | None) -> int | None:
-    """The block to try next; ``None`` where another one would change nothing.
+    """The block to try next; ``None`` where another one would change nothing, or none is known to have been used.
 
     Fewer and larger requests: at least the knee's, four times the one that was used, 4 MiB at most.
     """
-    if not storage_is_bottleneck(disk):
+    if used_bytes is None or not storage_is_bottleneck(disk):
         return None
-    wanted = max(KNEE_BYTES, _STEP * (used_bytes or KNEE_BYTES))
-    advised = min(wanted, MOST_BYTES)
-    return advised if used_bytes is None or advised > used_bytes else None
+    advised = min(max(KNEE_BYTES, _STEP * used_bytes), MOST_BYTES)
+    return advised if advised > used_bytes else None

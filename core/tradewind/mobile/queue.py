@@ -4,7 +4,7 @@ All times are seconds from now.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf, isfinite
 
@@ -61,6 +61,11 @@ class QueuedJob:
                 "is the rate in bit/s?",
             )
         return self
+
+    def seen_from(self, now_s: float) -> "QueuedJob":
+        """The same at a later moment, from which its times count then."""
+        deadline_s = None if self.deadline_s is None else max(self.deadline_s - now_s, 0.0)
+        return replace(self, ready_s=max(self.ready_s - now_s, 0.0), deadline_s=deadline_s)
 
     @property
     def alone_ends_s(self) -> float:

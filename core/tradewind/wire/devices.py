@@ -1,22 +1,37 @@
 """``/v1/devices``: device and radio profiles; every figure with its source."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Self
 
 from pydantic import Field, StringConstraints
 
+from tradewind.errors import InvalidValue
 from tradewind.mobile.catalogue import radio_named
 from tradewind.mobile.profiles import COMPONENTS, RADIO_FIGURES, DeviceProfile, Origin, RadioProfile, Sourced
 from tradewind.wire.base import Name, NonNegative, Open, Strict, Text
 
 MOST_FACTS = 20
 MOST_RADIOS = 8
+_NAME = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 ProfileName = Annotated[
     str,
-    StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]{0,62}$"),
+    StringConstraints(pattern=_NAME),
     Field(description="Lower case letters, digits, dots, dashes; stands in addresses."),
 ]
+
+
+def parse_profile_name(text: str) -> str:
+    """A name that a profile may have.
+
+    Raises
+    ------
+    InvalidValue
+    """
+    if not re.fullmatch(_NAME, text):
+        raise InvalidValue("name", f"{text[:80]!r} is none: lower case letters, digits, dots, dashes, 63 at most")
+    return text
 
 
 class WireSourced(Strict):

@@ -40,12 +40,13 @@ def test_a_job_waits_for_the_next_one_and_the_tail_that_was_saved_is_told(origin
     first, second = done.document["jobs"]
     assert (first["name"], second["name"]) == ("photos", "notes")
     assert first["starts_s"] >= first["planned_starts_s"] > 0
-    assert second["starts_s"] >= 3
+    assert second["starts_s"] > 2  # of the three since the file was read
     assert second["in_time"] is True
     assert all(each["report"]["energy"] and each["report"]["usage"] for each in (first, second))
     assert (tmp_path / "notes" / "file").read_bytes() == b"notes" * 50_000
     assert done.document["planned"]["tails_saved"] == 1
     assert done.document["as_sent"]["saved_j"] > 0
+    assert done.document["as_sent"]["tails_saved"] == 1
     assert "modelled" in done.document["energy_is"]
 
 

@@ -93,7 +93,13 @@ def test_a_host_is_calibrated_by_a_trace_metered_by_it_and_told_to_the_service(a
         assert (metered.document["method"], metered.document["quality"]) == (found["meter_by"], "calibrated")
         assert found["source"] in metered.document["description"]
         assert 0 < metered.document["mean_w"] < 1.3 * full_w
+    again = run("meter", "--upload", "the-same", "--json", env=env)
+    assert (again.code, again.document["uploaded_as"]) == (0, "the-same"), again.err
+    away = run("meter", "--upload", "router", "--json", env=env | {"TRADEWIND_URL": "http://127.0.0.1:9"})
+    assert (away.code, away.document["uploaded_as"], away.document["idle_w"]) == (1, None, found["idle_w"])
+    assert "`tradewind meter --upload router` does it later" in away.document["upload_failure"]
     with Client(api, tenant.secret) as client:
+        assert client.mobile.device("the-same").idle_w.value == found["idle_w"]
         kept = client.mobile.device("router")
     assert kept.own
     assert kept.idle_w.value == found["idle_w"]
@@ -124,7 +130,8 @@ def test_a_trace_that_ends_with_the_transfer_tells_no_tail_and_one_that_ends_wit
         (["--calibrate", "--trace", "/nowhere.csv", "--step", "100ms"], "/nowhere.csv"),
         (["--trace", "{trace}", "--tail", "3s"], "by --began and --ended"),
         (["--tail", "3s"], "goes with --trace"),
-        (["--upload", "router"], "goes with --calibrate"),
+        (["--upload", "router"], "run `tradewind meter --calibrate` first"),
+        (["--calibrate", "--upload", "Galaxy S5"], "lower case letters"),
         (["--step", "1s"], "goes with --calibrate"),
         (["--calibrate", "--trace", "{trace}", "--step", "0s"], "--step"),
     ],

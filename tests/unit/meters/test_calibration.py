@@ -1,6 +1,9 @@
 """The ladder and its fit on synthetic power: what was put in comes out again, which says nothing of a real meter."""
 
+import errno
 import json
+import os
+import time
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 
@@ -26,8 +29,8 @@ from tradewind_agent.meters import (
     choose_meter,
 )
 from tradewind_agent.meters.calibration import calibrate, with_trace
-from tradewind_agent.meters.kept_models import keep_models, kept_meter
-from tradewind_agent.meters.ladder import climb
+from tradewind_agent.meters.kept_models import FILE, keep_calibration, kept_calibration, kept_meter
+from tradewind_agent.meters.ladder import climb, host_loads
 from tradewind_agent.meters.power_trace import PowerTrace
 
 IDLE_W, CPU_W, DISK_W = 10.0, 30.0, 5.0
@@ -108,6 +111,28 @@ def test_a_device_that_is_plugged_in_meanwhile_ends_the_ladder_with_what_to_do(t
         scene.climb()
 
 
+def test_a_component_that_cannot_be_loaded_ends_the_ladder_with_the_reason():
+    scene = Scene()
+
+    @contextmanager
+    def full(_share):
+        yield
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    scene.load = lambda _: full
+    with pytest.raises(CannotFit, match=r"step 1 of 10: (cpu|disk) could not be loaded: .*No space left"):
+        scene.climb()
+
+
+def test_a_load_that_fails_while_it_runs_is_no_idle_one(monkeypatch, tmp_path):
+    def refuse(_descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fdatasync", refuse)
+    with pytest.raises(OSError, match="No space left"), host_loads(1, tmp_path)["disk"](1.0):
+        time.sleep(0.05)
+
+
 def test_a_meter_that_says_nothing_all_the_while_is_told():
     steps = [replace(step, power_w=0.0) for step in Scene().climb()]
     with pytest.raises(InvalidValue, match="0 W in every sample"):
@@ -115,7 +140,8 @@ def test_a_meter_that_says_nothing_all_the_while_is_told():
 
 
 def test_kept_models_meter_the_whole_host_until_a_profile_is_given(tmp_path):
-    keep_models({"idle_w": 10, "component_w": {"cpu": 30.0, "disk": 5.0}, "source": "made up"}, tmp_path)
+    of_an_older_version = {"idle_w": 10, "component_w": {"cpu": 30.0, "disk": 5.0}, "source": "made up"}
+    (tmp_path / FILE).write_text(json.dumps(of_an_older_version))
     meter = kept_meter(tmp_path)
     begun_j = meter.energy_j(replace(START, disk_busy_s={"sda": 0.0}))
     half_of_four_cpus = later(2, busy_cpu_s=START.busy_cpu_s + 4.0, disk_busy_s={"sda": 1.0})
@@ -132,7 +158,8 @@ def test_a_host_whose_power_bends_is_metered_by_the_cpu_only_model_that_follows_
     found = calibrate(at_its_limit, method=EnergyMethod.METER, source="synthetic")
     assert (found.cpu_form, found.meter_by) == ("plateau", "cpu_model")
     assert found.cpu_error < 0.02 < 0.2 < found.fine_error
-    keep_models(asdict(found), tmp_path)
+    keep_calibration(found, tmp_path)
+    assert json.loads(json.dumps(asdict(kept_calibration(tmp_path)))) == json.loads(json.dumps(asdict(found)))
     meter = kept_meter(tmp_path)
     assert (meter.method, meter.quality) == (EnergyMethod.CPU_MODEL, EnergyQuality.CALIBRATED)
     assert "a plateau, 10 W idle and 40 W busy" in meter.description
@@ -193,4 +220,4 @@ def test_without_a_measured_power_nothing_is_calibrated():
     meter = MeterChoice(CpuModelMeter(assumed_profile(4)), ((EnergyMethod.RAPL, "no zones"),))
     host = HostMeter(meter, HostReader(lambda: 0.0))
     with pytest.raises(typer.BadParameter, match=r"needs a measured power.*no rapl: no zones.*--trace"):
-        calibrate_host(Terminal(), host, CalibrationWish(1.0, None), None)
+        calibrate_host(Terminal(), host, CalibrationWish(afresh=True, step_s=1.0, upload_as=None), None)

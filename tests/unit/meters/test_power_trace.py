@@ -61,6 +61,19 @@ def test_a_time_told_twice_counts_once_and_that_is_said():
     assert "1 sample of a time that was there already" in trace.notes[0]
 
 
+def test_rows_that_end_with_a_delimiter_are_read_with_or_without_one_in_the_header():
+    for text in ("t,w,\n0,1,\n0.1,2,\n", "t,w\n0,1,\n0.1,2,\n", "t;w;note;\n0;1;on;\n0,1;2;;\n", "0,1,\n0.1,2,\n"):
+        assert read_power_trace(text).power_w == (1, 2)
+
+
+def test_moments_without_a_zone_are_this_hosts_and_that_is_said():
+    rows = ("2026-11-26T10:00:00{},1", "2026-11-26T10:00:01{},2")
+    told = read_power_trace("t,w\n" + "\n".join(row.format("") for row in rows))
+    assert "name no zone: they are taken for this host's" in told.notes[0]
+    assert told.time_s[1] - told.time_s[0] == 1
+    assert read_power_trace("t,w\n" + "\n".join(row.format("Z") for row in rows)).notes == ()
+
+
 def test_a_short_gap_is_bridged_and_said():
     rows = [(n / 10, 2) for n in range(20)] + [(5 + n / 10, 2) for n in range(20)]
     trace = read_power_trace("t,w\n" + "\n".join(f"{at},{power}" for at, power in rows))
@@ -74,12 +87,17 @@ def test_a_short_gap_is_bridged_and_said():
         ("", "is empty"),
         ("t,w\n", "0 samples"),
         ("t,w\n0,1\n", "1 sample;"),
-        ("t,w\n0,1\n1,2\n0.5,2\n", "sample 3: time goes back by 0.5 s"),
+        ("t,w\n0,1\n1,2\n0.5,2\n", "row 4: time goes back by 0.5 s"),
         ("t,w\n" + "".join(f"{n / 10},1\n" for n in range(20)) + "60,1\n", "a gap of 58.1 s"),
         ("t,w\n0,1,5\n0,1,2\n", "decimal commas between commas"),
         ("t,w\n0,1\n\n0,1,1,5\n0,2,2\n", "row 4 has 4 columns, not 2: decimal commas"),
         ("t;w\n0;1\n1;2;3\n", "row 3 has 3 columns, not 2"),
-        ("0,1,2\n1,1,3\n", "3 columns without names"),
+        ("0,1,2\n1,1,3\n", "3 columns without names; name them, or part them by semicolons"),
+        ("0;5.0;0.3\n0.1;5.0;0.3\n", "3 columns without names; name them$"),
+        ("time_s,power_w,\n0,1,5,\n1,2,5,\n", "row 2 has 4 columns, not 2: decimal commas"),
+        ("time_s,power_w,\n0,1,5\n1,2,5\n", "row 2 has 3 columns, not 2: decimal commas"),
+        ("time_s,power_w,note\n0,1,5,\n1,2,5,\n", "row 2 has 4 columns, not 3: decimal commas"),
+        ("timestamp,power\n1700000000000,2\n1700000000100,2\n", "row 2: .* is it in milliseconds"),
         ("t,w\n0,1\n0.1\n", "row 3 has 1 column"),
         ("t,w\n0,1\n0.1,high\n", "row 3: 'high' is no power"),
         ("t,w\n0,1\n0.1,-3\n", "row 3: a power of -3 cannot be"),

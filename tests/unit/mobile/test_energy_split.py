@@ -62,6 +62,11 @@ def test_of_a_trace_that_ends_with_the_transfer_the_tail_is_unknown_and_of_one_t
     assert traced_split(time_s, power_w, started_s=4, ended_s=10, tail_s=5).tail_j == pytest.approx(2, abs=2e-3)
 
 
+def test_the_base_power_is_of_samples_before_the_transfer_alone():
+    split = traced_split([0, 1, 2, 3], [1, 1, 5, 1], started_s=1.5, ended_s=2.5)
+    assert split.base_j == pytest.approx(1.0)
+
+
 @given(st.lists(st.floats(0.01, 0.3), min_size=20, max_size=60))
 def test_irregular_samples_of_a_straight_line_cost_nothing(steps_s):
     time_s = [0.0]
@@ -78,6 +83,7 @@ def test_irregular_samples_of_a_straight_line_cost_nothing(steps_s):
         ({"started_s": 4.0, "ended_s": 30.0}, "time_s"),
         ({"started_s": 5.0, "ended_s": 5.0}, "ended_s"),
         ({"started_s": 0.0, "ended_s": 5.0}, "base_power_w"),
+        ({"started_s": 2.5, "ended_s": 5.0}, "base_power_w"),  # what lies between its samples is half the transfer's
     ],
 )
 def test_a_trace_that_does_not_cover_what_is_asked_is_refused(options, field):

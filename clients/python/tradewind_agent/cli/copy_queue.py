@@ -91,8 +91,10 @@ def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: 
     from tradewind_agent.queued.sending import send_queue
 
     requests = {each.name: each for each in read_queue(queue.file, datetime.now(UTC))}
+    read_s = time.monotonic()
+    jobs = sized(list(requests.values()), wanted, around.client)
     began_s = time.monotonic()
-    advice = advised(sized(list(requests.values()), wanted, around.client), queue.choice, around.client)
+    advice = advised([each.seen_from(began_s - read_s) for each in jobs], queue.choice, around.client)
     terminal = around.terminal
     if dry_run:
         _tell(around, advice)

@@ -1,4 +1,7 @@
-"""``tradewind meter --calibrate``: load this host step by step, fit its power models, keep and upload them."""
+"""``tradewind meter --calibrate``: load this host step by step, fit its power models, keep and upload them.
+
+``--upload`` alone uploads what was kept.
+"""
 
 import os
 import tempfile
@@ -25,9 +28,10 @@ TRACE_LATE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class CalibrationWish:
-    """``step_s`` : ``None`` for as long as the meter needs. ``upload_as`` : name of the profile at the service;
-    ``None`` where it is only kept here."""
+    """``afresh`` : not what an earlier one has left. ``step_s`` : ``None`` for as long as the meter needs.
+    ``upload_as`` : name of the profile at the service; ``None`` where it is only kept here."""
 
+    afresh: bool
     step_s: float | None
     upload_as: str | None
 
@@ -45,37 +49,75 @@ def calibration_wish(
         ),
     ] = None,
     upload: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Of --calibrate: upload it as the profile of that device.")
+        str | None,
+        typer.Option(metavar="NAME", help="Upload the calibration, or the one kept, as the profile of that device."),
     ] = None,
 ) -> CalibrationWish | None:
     """What is asked of a calibration; ``None`` where none is."""
-    if not calibrate:
-        if alone := next((name for name, given in (("--upload", upload), ("--step", step)) if given is not None), None):
-            raise typer.BadParameter("goes with --calibrate", param_hint=alone)
+    if not calibrate and step is not None:
+        raise typer.BadParameter("goes with --calibrate", param_hint="--step")
+    if not calibrate and upload is None:
         return None
-    return CalibrationWish(None if step is None else options.duration("--step", step), upload)
+    from tradewind.wire.devices import parse_profile_name
+
+    return CalibrationWish(
+        calibrate,
+        None if step is None else options.duration("--step", step),
+        options.read_if("--upload", parse_profile_name, upload),
+    )
 
 
 def calibrate_host(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, trace: TraceWish | None) -> None:
-    """Climb the ladder, fit, keep, upload."""
+    """Climb the ladder, fit, keep, upload; what was measured is kept and told, also where it cannot be uploaded."""
+    from tradewind_agent.errors import AgentError
     from tradewind_agent.folders import state_folder
-    from tradewind_agent.meters.calibration import NOT_MEASURED
-    from tradewind_agent.meters.kept_models import keep_models
+    from tradewind_agent.meters.kept_models import FILE, keep_calibration
 
+    folder = state_folder(os.environ)
+    calibration = None if wish.afresh else _kept(folder)
     client = None if wish.upload_as is None else surroundings.open_client()
-    calibration = _calibrated(terminal, host, wish, trace)
-    path = keep_models(asdict(calibration), state_folder(os.environ))
+    if calibration is None:
+        calibration = _calibrated(terminal, host, wish, trace)
+        keep_calibration(calibration, folder)
+    failure = None
     if client is not None and wish.upload_as is not None:
         with client:
-            client.mobile.upload_device(wish.upload_as, calibration.device_profile("calibrated", wish.upload_as))
+            try:
+                client.mobile.upload_device(wish.upload_as, calibration.device_profile("calibrated", wish.upload_as))
+            except AgentError as away:
+                failure = f"not uploaded: {away}; `tradewind meter --upload {wish.upload_as}` does it later"
+    _tell(terminal, calibration, folder / FILE, wish.upload_as, failure)
+    if failure is not None:
+        raise typer.Exit(1)
+
+
+def _kept(folder: Path) -> "Calibration":
+    from tradewind_agent.errors import CalibrationUnusable
+    from tradewind_agent.meters.kept_models import kept_calibration
+
+    if (kept := kept_calibration(folder)) is None:
+        raise CalibrationUnusable("nothing is kept here to be uploaded; run `tradewind meter --calibrate` first")
+    return kept
+
+
+def _tell(
+    terminal: Terminal, calibration: "Calibration", path: Path, upload_as: str | None, failure: str | None
+) -> None:
+    from tradewind_agent.meters.calibration import NOT_MEASURED
+
     watts = ", ".join(f"{name} {power_w:.2f} W" for name, power_w in calibration.component_w.items())
-    kept = f"kept in {path}" + (f", uploaded as {wish.upload_as}" if wish.upload_as else "")
+    uploaded_as = None if failure else upload_as
+    kept = f"kept in {path}" + (f", uploaded as {uploaded_as}" if uploaded_as else "")
+    if failure:
+        kept += f"; {failure}"
     terminal.result(
         f"{calibration.idle_w:.2f} W idle, {watts} (fine-grained, cross-validated error {calibration.fine_error:.1%}); "
         f"CPU-only: a {calibration.cpu_form}, error {calibration.cpu_error:.1%}; transfers are metered by "
         f"{calibration.meter_by}, the better one, where power cannot be measured; {calibration.source}; "
         f"not measured: {', '.join(NOT_MEASURED)}; {kept}",
-        asdict(calibration) | {"not_measured": NOT_MEASURED, "kept": str(path), "uploaded_as": wish.upload_as},
+        asdict(calibration)
+        | {"not_measured": NOT_MEASURED, "kept": str(path), "uploaded_as": uploaded_as}
+        | {"upload_failure": failure},
     )
 
 

@@ -1,22 +1,26 @@
 """The power models that a calibration has left for this user's later transfers."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tradewind.energy import EnergyMethod
 from tradewind.power_model import CpuModel, CurveForm, FineModel
 from tradewind_agent.errors import CalibrationUnusable
 from tradewind_agent.folders import make_private, replace_durably
 from tradewind_agent.meters.calibrated_model import CalibratedMeter
+from tradewind_agent.meters.calibration import Calibration
 from tradewind_agent.system_errors import in_words
 
 FILE = "power_models.json"
 
+_Read = TypeVar("_Read")
 
-def keep_models(models: Mapping[str, Any], folder: Path) -> Path:
-    """Keep what `kept_meter` needs, and whatever else is told; the file's path.
+
+def keep_calibration(calibration: Calibration, folder: Path) -> Path:
+    """Keep it in the place of an older one; the file's path.
 
     Raises
     ------
@@ -25,7 +29,7 @@ def keep_models(models: Mapping[str, Any], folder: Path) -> Path:
     path = folder / FILE
     try:
         make_private(folder)
-        replace_durably(path, json.dumps(models).encode() + b"\n")
+        replace_durably(path, json.dumps(asdict(calibration)).encode() + b"\n")
     except OSError as failure:
         raise CalibrationUnusable(f"{path} cannot be written: {in_words(failure)}") from None
     return path
@@ -38,10 +42,23 @@ def kept_meter(folder: Path) -> CalibratedMeter | None:
     ------
     CalibrationUnusable
     """
+    return _kept(folder, lambda models: CalibratedMeter(_model(models), str(models["source"])))
+
+
+def kept_calibration(folder: Path) -> Calibration | None:
+    """All that was kept, such as for the service; ``None`` where there is nothing.
+
+    Raises
+    ------
+    CalibrationUnusable
+    """
+    return _kept(folder, lambda models: Calibration(**models))
+
+
+def _kept(folder: Path, read: Callable[[Mapping[str, Any]], _Read]) -> _Read | None:
     path = folder / FILE
     try:
-        models = json.loads(path.read_bytes())
-        return CalibratedMeter(_model(models), str(models["source"]))
+        return read(json.loads(path.read_bytes()))
     except FileNotFoundError:
         return None
     except OSError as failure:

@@ -70,13 +70,17 @@ def host_loads(cpus: int, folder: Path) -> dict[str, Load]:
 def _in_background(threads: int, share: float, work: Callable[[], object]) -> Iterator[None]:
     """Do ``work`` over and over for ``share`` of the time; hashing and writing leave the interpreter to others."""
     stop = threading.Event()
+    failures: list[Exception] = []
 
     def run() -> None:
-        while not stop.is_set():
-            began_s = time.monotonic()
-            while time.monotonic() - began_s < share * _SLICE_S:
-                work()
-            stop.wait(max(0.0, _SLICE_S - (time.monotonic() - began_s)))
+        try:
+            while not stop.is_set():
+                began_s = time.monotonic()
+                while time.monotonic() - began_s < share * _SLICE_S:
+                    work()
+                stop.wait(max(0.0, _SLICE_S - (time.monotonic() - began_s)))
+        except Exception as failure:  # noqa: BLE001 -- raised below, by the thread that measures
+            failures.append(failure)
 
     workers = [threading.Thread(target=run, daemon=True) for _ in range(threads if share > 0 else 0)]
     for worker in workers:
@@ -87,6 +91,8 @@ def _in_background(threads: int, share: float, work: Callable[[], object]) -> It
         stop.set()
         for worker in workers:
             worker.join()
+    if failures:
+        raise failures[0]
 
 
 def climb(
@@ -111,7 +117,8 @@ def climb(
 
     Raises
     ------
-    CannotFit : the meter can no longer be read, such as a battery's once the device is plugged in.
+    CannotFit : the meter can no longer be read, such as a battery's once the device is plugged in; or a component
+        cannot be loaded, such as a disk that is full.
     """
     plan = [(name, level) for name in loads for level in levels]
     Random(seed).shuffle(plan)  # noqa: S311 -- an order, no secret
@@ -127,6 +134,8 @@ def climb(
                 ended_s = clock_s()
         except MeterUnavailable as lost:
             raise CannotFit(f"{step}: {lost}; the meter is needed all the while, calibrate again with it") from None
+        except OSError as failure:
+            raise CannotFit(f"{step}: {name} could not be loaded: {failure}") from None
         told = {name: share for name in loads if (share := getattr(usage, name)) is not None}
         steps.append(LadderStep(number=number, began_s=began_s, ended_s=ended_s, usage=told, power_w=power_w))
     return steps

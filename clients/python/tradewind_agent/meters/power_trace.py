@@ -22,6 +22,8 @@ SLOW_FACTOR = 2
 """Of a trace whose usual pauses are long themselves, one of so many times the usual is not."""
 GAP_FACTOR = 10
 """A shorter pause is a gap, and told, where it is so many times the usual one."""
+LATEST_S = 1e11
+"""More than three thousand years of seconds; milliseconds of the day's clock are more."""
 _TIME_NAMES = ("time_s", "time", "timestamp", "t", "seconds", "elapsed", "date", "datetime")
 _POWER_NAMES = {
     "power_w": 1.0,
@@ -46,7 +48,7 @@ class PowerTrace:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """``columns`` : of the first row."""
+    """``columns`` : of the first row, without the empty one behind a delimiter at its end; ``width`` : with it."""
 
     delimiter: str
     time_column: int
@@ -54,6 +56,7 @@ class _Form:
     watts: float
     header: bool
     columns: int
+    width: int
 
 
 def read_power_trace(text: str) -> PowerTrace:
@@ -70,9 +73,10 @@ def read_power_trace(text: str) -> PowerTrace:
         raise InvalidTrace("trace", "is empty")
     form = _form_of(*numbered[0])
     body = [(_cells(line, number, form.delimiter), number) for number, line in numbered[form.header :]]
-    samples = [_sample(row, number, form) for row, number in body]
+    samples = [(number, *_sample(row, number, form)) for row, number in body]
     notes: list[str] = []
     _look_for_decimal_commas([row for row, _ in body], form, notes)
+    _look_for_local_times([row[form.time_column] for row, _ in body], notes)
     merged = _without_duplicates(samples, notes)
     if len(merged) < 2:
         raise InvalidTrace("trace", f"has {format_count(len(merged), 'sample')}; two at least are needed")
@@ -95,14 +99,13 @@ def _form_of(number: int, first: str) -> _Form:
     if delimiter is None:
         raise InvalidTrace("trace", "has one column; a time and a power are needed")
     cells = [cell.strip().lower() for cell in _cells(first, number, delimiter)]
+    columns = len(cells) - (not cells[-1])  # some end each line with a delimiter
     header = not any(_is_number(cell.replace(",", ".")) for cell in cells)
     if not header:
-        if delimiter == "," and len(cells) > 2:
-            raise InvalidTrace(
-                "trace",
-                f"has {len(cells)} columns without names; name them, or part them by semicolons for decimal commas",
-            )
-        return _Form(delimiter, 0, 1, 1.0, header=False, columns=len(cells))
+        if columns > 2:
+            commas = ", or part them by semicolons for decimal commas" if delimiter == "," else ""
+            raise InvalidTrace("trace", f"has {columns} columns without names; name them{commas}")
+        return _Form(delimiter, 0, 1, 1.0, header=False, columns=columns, width=len(cells))
     names = [
         cell.replace(" ", "_").replace("[", "").replace("]", "").replace("(", "").replace(")", "") for cell in cells
     ]
@@ -111,7 +114,7 @@ def _form_of(number: int, first: str) -> _Form:
     if time_column is None or power is None:
         raise InvalidTrace("trace", f"names no time or no power among {', '.join(cells)}; call them time_s and power_w")
     watts = _POWER_NAMES[power]
-    return _Form(delimiter, time_column, names.index(power), watts, header=True, columns=len(cells))
+    return _Form(delimiter, time_column, names.index(power), watts, header=True, columns=columns, width=len(cells))
 
 
 def _is_number(text: str) -> bool:
@@ -125,7 +128,7 @@ def _is_number(text: str) -> bool:
 def _sample(row: Sequence[str], number: int, form: _Form) -> tuple[float, float]:
     if len(row) <= max(form.time_column, form.power_column):
         raise InvalidTrace("trace", f"row {number} has {format_count(len(row), 'column')}: it was cut short?")
-    if any(cell.strip() for cell in row[form.columns :]):
+    if any(cell.strip() for cell in row[form.columns :]) or (form.columns > 2 and len(row) > form.width):
         why = "decimal commas between commas? part the columns by semicolons" if form.delimiter == "," else "damaged?"
         raise InvalidTrace("trace", f"row {number} has {len(row)} columns, not {form.columns}: {why}")
     at_s = _time_s(row[form.time_column].strip(), number)
@@ -149,21 +152,24 @@ def _time_s(text: str, number: int) -> float:
             raise InvalidTrace("trace", f"row {number}: {text!r} is neither seconds nor a time of RFC 3339") from None
     if not isfinite(at_s):
         raise InvalidTrace("trace", f"row {number}: a time of {text} cannot be")
+    if abs(at_s) > LATEST_S:
+        raise InvalidTrace("trace", f"row {number}: a time of {text} s is no day's; is it in milliseconds?")
     return at_s
 
 
-def _without_duplicates(samples: Sequence[tuple[float, float]], notes: list[str]) -> list[tuple[float, float]]:
+def _without_duplicates(samples: Sequence[tuple[int, float, float]], notes: list[str]) -> list[tuple[float, float]]:
+    """Of samples with their rows."""
     groups: list[list[tuple[float, float]]] = []
-    for number, sample in enumerate(samples, start=1):
-        if groups and sample[0] < groups[-1][0][0]:
-            back_s = groups[-1][0][0] - sample[0]
+    for number, at_s, power_w in samples:
+        if groups and at_s < groups[-1][0][0]:
+            back_s = groups[-1][0][0] - at_s
             raise InvalidTrace(
-                "trace", f"sample {number}: time goes back by {back_s:.3g} s; cut the trace where its clock was set"
+                "trace", f"row {number}: time goes back by {back_s:.3g} s; cut the trace where its clock was set"
             )
-        if groups and sample[0] == groups[-1][0][0]:
-            groups[-1].append(sample)
+        if groups and at_s == groups[-1][0][0]:
+            groups[-1].append((at_s, power_w))
         else:
-            groups.append([sample])
+            groups.append([(at_s, power_w)])
     if (twice := len(samples) - len(groups)) > 0:
         notes.append(f"{format_count(twice, 'sample')} of a time that was there already: the mean counts")
     return [(group[0][0], fmean(power for _, power in group)) for group in groups]
@@ -177,6 +183,13 @@ def _look_for_decimal_commas(rows: Sequence[Sequence[str]], form: _Form, notes: 
     if told:
         one, several = "comma in quotation marks is read as a decimal comma", "commas in quotation marks are read as"
         notes.append(format_count(told, one, f"{several} decimal commas"))
+
+
+def _look_for_local_times(times: Sequence[str], notes: list[str]) -> None:
+    """A moment without a zone may be of another place's clock."""
+    moments = (text.strip() for text in times if not _is_number(text.replace(",", ".")))
+    if any(datetime.fromisoformat(text).tzinfo is None for text in moments):
+        notes.append("its times name no zone: they are taken for this host's")
 
 
 def _look_for_gaps(samples: Sequence[tuple[float, float]], notes: list[str]) -> None:

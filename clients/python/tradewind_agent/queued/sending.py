@@ -17,10 +17,13 @@ from tradewind.units import throughput_bps
 from tradewind_agent.copy_report import CopyReport
 from tradewind_agent.queued.advice import Advice
 
+PAUSE_S = 0.5
+"""Within a burst one copy ends and the next begins; the radio is taken to be active meanwhile."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A job that was sent, or why it was not; times are seconds since the plan was made, unless it never began."""
+    """A job that was sent, or why it was not; times are seconds since the plan's beginning, unless it never began."""
 
     planned: Placed
     starts_s: float | None = None
@@ -102,7 +105,7 @@ def send_queue(
     Parameters
     ----------
     copy : copies the job of a name; called from other threads for jobs that go at once.
-    clock_s : seconds since the plan was made.
+    clock_s : seconds since the plan's beginning.
     pause : sleeps for so many seconds.
     """
     sending = _Sending(copy, clock_s, pause)
@@ -214,7 +217,7 @@ def _as_sent(sent: Sequence[Sent], advice: Advice) -> BatchPlan | None:
         return None
     times = [placed for placed, _ in moved]
     return evaluated(
-        bursts_of(_as_it_was(placed, moved_bytes, times) for placed, moved_bytes in moved),
+        bursts_of((_as_it_was(placed, moved_bytes, times) for placed, moved_bytes in moved), PAUSE_S),
         BatchTerms(radio=advice.radio),
     )
 
