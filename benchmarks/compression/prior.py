@@ -4,8 +4,8 @@ python -m benchmarks.compression.prior > core/tradewind/compression/prior_table.
 """
 
 import platform
-import time
 from datetime import UTC, datetime
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 from benchmarks.compression.files import KINDS, content
 from tradewind.compression.codecs import FACTS, PROBE, Codec, Setting
@@ -34,7 +34,7 @@ def main() -> None:
     print("# Ratio, and plain Mbit/s of packing and unpacking: of gzip -1 on a sample, by kind.\nPROBES = {")
     for name, data in contents.items():
         blocks = [data[first : first + SAMPLE_BLOCK_BYTES] for first in sample_offsets(len(data))]
-        print(f'    "{KINDS[name]}": {_row(measured(blocks, PROBE, time.process_time))},')
+        print(f'    "{KINDS[name]}": {_row(measured(blocks, PROBE, cpu_s))},')
     print("}\n\n# The same of each codec and level.\nROWS = {")
     for codec in Codec:
         if codec in available_codecs():
@@ -42,10 +42,15 @@ def main() -> None:
                 print(f'    ("{codec}", {level}): {{')
                 for name, data in contents.items():
                     size = SLOW_BYTES if level >= SLOW_FROM.get(codec, 99) else MEASURED_BYTES
-                    made = measured([data[:size]], Setting(codec, level), time.process_time)
+                    made = measured([data[:size]], Setting(codec, level), cpu_s)
                     print(f'        "{KINDS[name]}": {_row(made)},')
                 print("    },", flush=True)
     print("}")
+
+
+def cpu_s() -> float:
+    """CPU time of this process and of programs that it ran, s."""
+    return sum(used.ru_utime + used.ru_stime for used in (getrusage(RUSAGE_SELF), getrusage(RUSAGE_CHILDREN)))
 
 
 def _row(speeds: Speeds) -> str:

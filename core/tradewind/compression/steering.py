@@ -28,6 +28,11 @@ LEAST_GAIN = 0.02
 SURPRISE = 2.0
 """A path that is faster or slower by this factor than believed is believed at once."""
 
+HEADROOM = 2.0
+"""What a path that waits for the packing may carry, of what goes over it then."""
+
+MOST_RISE = 1.3
+"""Of what is believed of such a path, with each block: how much more it carries will be seen."""
 
 TELLING_RATIO = 1.05
 """A setting that is expected to pack less tells nothing of the content."""
@@ -43,12 +48,14 @@ class Packed(NamedTuple):
     """What a block came to; ``setting`` : that it, or a little of it, was tried with, whatever was sent then.
 
     ``compress_bps`` : plain bits a second of all cores that pack; ``line_bps`` : ``None`` where it was not seen.
+    ``idle_at_bps`` : what went over a path that was hardly waited for; ``None`` where it was.
     """
 
     setting: Setting | None
     ratio: float
     compress_bps: float | None
     line_bps: float | None
+    idle_at_bps: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +70,7 @@ class Steering:
 
     def seen(self, block: Packed) -> "Steering":
         """After a block, with the setting for the next one."""
-        line_bps = _believed(self.line_bps, block.line_bps)
+        line_bps = _risen(_believed(self.line_bps, block.line_bps), block.idle_at_bps)
         learned = replace(self, line_bps=line_bps)
         its = None if block.setting is None else self.expected.get(block.setting)
         if its is not None:
@@ -111,6 +118,13 @@ def _drawn(old: float, new: float) -> float:
 
 def _turned(old: float, new: float) -> float:
     return new if abs(new - old) > OTHER_CONTENT else _drawn(old, new)
+
+
+def _risen(believed_bps: float | None, idle_at_bps: float | None) -> float | None:
+    """A path faster than it is thought to be shows itself by being idle alone, as long as slow settings feed it."""
+    if believed_bps is None or idle_at_bps is None:
+        return believed_bps
+    return max(believed_bps, min(MOST_RISE * believed_bps, HEADROOM * idle_at_bps))
 
 
 def _believed(old: float | None, new: float | None) -> float | None:

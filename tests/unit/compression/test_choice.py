@@ -1,5 +1,6 @@
 """What history tells, and the choice before and on the way."""
 
+import os
 import random
 from dataclasses import replace
 from itertools import pairwise
@@ -19,6 +20,7 @@ from tradewind.compression.steering import Packed, Steering
 from tradewind.errors import InvalidValue
 from tradewind.wire.compression import AdviceAnswer
 from tradewind_agent.compression.asking import request_for
+from tradewind_agent.compression.frames import encode_failure
 from tradewind_agent.compression.observing import observations_of
 from tradewind_agent.compression.packing import PackedFile, Work
 from tradewind_agent.compression.planning import Wish, steered
@@ -146,6 +148,10 @@ def test_nothing_is_known_without_history() -> None:
     assert "nothing is known" in advise(question(4), NO_HISTORY).rationale
 
 
+def test_the_packaged_history_tells_of_every_setting_that_is_weighed() -> None:
+    assert {Setting(Codec(codec), level) for codec, level in ROWS} == set(candidates())
+
+
 def test_the_packaged_history_tells_of_every_usual_codec_on_any_machine() -> None:
     stranger = case(cpu_class="riscv64/x/1", probe=usual_probe(Kind.TEXT))
     expected = packaged_history().expected(Setting(Codec.XZ, 1), stranger)
@@ -217,6 +223,50 @@ def test_a_path_that_becomes_fast_makes_the_level_light_and_back() -> None:
     for _ in range(3):
         steered = steered.seen(Packed(steered.setting, 5.0, 1600e6, 4e6))
     assert steered.setting == XZ
+
+
+def test_a_path_that_waits_for_the_packing_is_believed_to_carry_more_until_it_is_seen_what() -> None:
+    steered = steering(XZ, 10.0)
+    for _ in range(3):
+        idle = Packed(steered.setting, 8.0, 80e6, None, idle_at_bps=10e6)
+        steered = steered.seen(idle)
+    assert 10e6 < steered.line_bps <= 20e6  # twice what goes over it, in steps
+    assert steered.seen(Packed(XZ, 8.0, 80e6, None, idle_at_bps=1e6)).line_bps == steered.line_bps
+    assert steered.seen(Packed(XZ, 8.0, 80e6, 4e6)).line_bps < 10e6
+
+
+def test_an_upload_over_a_path_much_faster_than_believed_packs_lighter_on_the_way(tmp_path: Path) -> None:
+    content = b"".join(b"%d,%d,%.3f\n" % (row, row * row % 977, (row % 50) / 7) for row in range(600_000))
+    (tmp_path / "table.csv").write_bytes(content)
+    sample = sample_file(tmp_path / "table.csv")
+    begun = steered(Wish(None), sample, 5e6, frozenset({Codec.XZ, Codec.ZSTD, Codec.LZ4}))
+    packed = packed_with(content, begun, tmp_path)  # whose receiver takes each piece at once
+    assert packed.steering.line_bps > 2 * begun.line_bps
+    assert packed.steering.expected[packed.steering.setting].compress_bps > begun.expected[begun.setting].compress_bps
+
+
+def test_blocks_that_would_keep_a_core_busy_for_long_are_small(tmp_path: Path) -> None:
+    slow = Setting(Codec.GZIP, 9)
+    content = random.Random(7).randbytes(1000) * 3000
+    slowly = Steering(expected={slow: Speeds(100.0, 0.5e6, 1e9)}, line_bps=1e6, setting=slow)
+    (tmp_path / "file").write_bytes(content)
+    with (tmp_path / "file").open("rb") as file:
+        status = os.fstat(file.fileno())
+        pieces = list(PackedFile(file.fileno(), status, slowly, adapt=False).pieces())
+    assert len(pieces) == -(-len(content) // (5 * 500_000 // 8)) + 1  # and the end
+
+
+def test_a_codec_that_fails_is_no_fault_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lzop").write_text("#!/bin/sh\necho no more memory >&2\nexit 3\n")
+    (tmp_path / "lzop").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    lzop = Setting(Codec.LZOP, 3)
+    (tmp_path / "file").write_bytes(b"x" * 300_000)
+    with (tmp_path / "file").open("rb") as file:
+        packed = PackedFile(file.fileno(), os.fstat(file.fileno()), Steering(expected={}, line_bps=None, setting=lzop))
+        (failure,) = packed.pieces()
+    assert failure == encode_failure(str(packed.failure))
+    assert str(packed.failure) == "lzop:3 cannot pack it: lzop failed: no more memory"
 
 
 def test_a_path_faster_than_every_codec_makes_it_raw() -> None:

@@ -1,5 +1,10 @@
 """Which settings a sample is packed by before files are sent, and what that costs."""
 
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -10,6 +15,7 @@ from tradewind.compression.content import INCOMPRESSIBLE_RATIO
 from tradewind.compression.contest import MOST_TRIED
 from tradewind.compression.history import History, Observation
 from tradewind.compression.model import Speeds
+from tradewind_agent.compression.codecs import available_codecs
 from tradewind_agent.compression.planning import case_of
 from tradewind_agent.compression.sampling import Sample, sample_file
 from tradewind_agent.compression.trials import packed_by, worthwhile_trials
@@ -45,12 +51,12 @@ def test_on_a_slow_path_with_much_to_send_the_strong_settings_are_tried(sample: 
 
 def test_what_would_take_longer_to_try_than_it_can_save_is_not_tried(sample: Sample) -> None:
     slow = known(sample, compress_bps=1e6)  # the sample for three seconds, of the ten that all takes
-    assert not worthwhile_trials(sample, sample.file_bytes, 1e6, CODECS, slow)
-    assert worthwhile_trials(sample, DAYS_LONG, 1e6, CODECS, slow)
+    assert not worthwhile_trials(sample, sample.file_bytes, 1e6, CODECS, history=slow)
+    assert worthwhile_trials(sample, DAYS_LONG, 1e6, CODECS, history=slow)
 
 
 def test_history_decides_what_is_ahead(sample: Sample) -> None:
-    tried = worthwhile_trials(sample, GIGABYTE, 1e6, CODECS, known(sample, compress_bps=1e10))
+    tried = worthwhile_trials(sample, GIGABYTE, 1e6, CODECS, history=known(sample, compress_bps=1e10))
     assert Setting(Codec.ZSTD, 19) in tried
     assert {each.codec for each in tried} <= {Codec.GZIP, Codec.ZSTD}
 
@@ -69,11 +75,41 @@ def test_codecs_of_one_end_alone_are_not_tried(sample: Sample) -> None:
     assert {each.codec for each in tried} <= {Codec.GZIP, Codec.LZ4}
 
 
-def test_a_codec_that_packs_side_by_side_is_as_fast_as_its_cores_together(
-    sample: Sample, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one_core = Speeds(3.0, 1e9, 2e9)
-    monkeypatch.setattr("tradewind_agent.compression.trials.measured", lambda *_, **__: one_core)
-    cores = case_of(sample).cores
-    assert packed_by(Setting(Codec.ZSTD, 3), sample) == Speeds(3.0, 1e9 * cores, 2e9)
-    assert packed_by(Setting(Codec.GZIP, 6), sample) == one_core
+def test_a_codec_that_packs_side_by_side_is_as_fast_as_its_cores_together(sample: Sample) -> None:
+    bits, cores = 8 * sum(map(len, sample.blocks)), case_of(sample).cores
+    side_by_side, alone = (
+        packed_by(each, sample, seconds()) for each in (Setting(Codec.ZSTD, 3), Setting(Codec.GZIP, 6))
+    )
+    assert side_by_side[1:] == (bits * cores, bits)  # each took a second
+    assert alone[1:] == (bits, bits)
+
+
+def seconds() -> Callable[[], float]:
+    """A clock that is read once a second."""
+    return partial(next, count(0.0))
+
+
+def test_trials_end_once_they_have_taken_their_share_whatever_history_says(sample: Sample) -> None:
+    quick = known(sample, compress_bps=1e10)  # by which a trial takes no time; by the clock it takes some seconds
+    promised_s = 400  # a share of which is eight
+    total_bytes = int(promised_s * 1e6 * (sample.probe.ratio + 1.9) / 8)
+    tried = worthwhile_trials(sample, total_bytes, 1e6, CODECS, history=quick, clock_s=seconds())
+    assert 0 < len(tried) < len(worthwhile_trials(sample, DAYS_LONG, 1e6, CODECS, history=quick, clock_s=seconds()))
+
+
+@pytest.mark.parametrize("codec", sorted(available_codecs()))
+def test_the_first_time_that_a_codec_is_tried_its_library_is_not_timed(codec: Codec) -> None:
+    """In a process of its own, as each copy is one."""
+    program = (
+        "import sys\n"
+        "from tradewind.compression.codecs import Codec, Setting\n"
+        "from tradewind_agent.compression.sampling import measured\n"
+        "loaded = []\n"
+        "def clock_s():\n"
+        "    loaded.append(set(sys.modules))\n"
+        "    return float(len(loaded))\n"
+        f"measured([b'x' * 5000], Setting(Codec({str(codec)!r}), 1), clock_s, repeats=1)\n"
+        "sys.exit(', '.join(sorted(loaded[-1] - loaded[0])) or None)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from tradewind.cluster import LOAD_MAX
 from tradewind.cold_start import completed
 from tradewind.compression.advice import USUAL_LINE_BPS, believed_bps
 from tradewind.path import Path
@@ -15,6 +16,7 @@ from tradewind.prior import stream_rate_bps
 from tradewind.transfer import Direction
 from tradewind.units import format_bytes, format_count
 from tradewind.wire.compression import (
+    LONGEST_SETUP_S,
     AdviceAnswer,
     Beside,
     FileClassRequest,
@@ -113,14 +115,15 @@ def _with_trials(
     """With what a sample that was taken here tells of the settings that may be the best."""
     if looked.sample is None or not looked.sample.blocks:
         return files, looked
-    line_bps = _told_bps(options) or USUAL_LINE_BPS
-    tried = worthwhile_trials(looked.sample, files.total_bytes, line_bps, looked.codecs, history)
+    told_bps = _told_bps(options)
+    line_bps = USUAL_LINE_BPS if told_bps is None else told_bps
+    tried = worthwhile_trials(looked.sample, files.total_bytes, line_bps, looked.codecs, history=history)
     return files, replace(looked, tried=tried)
 
 
 def _told_bps(options: CopyOptions) -> float | None:
     """What the user says that the path has free."""
-    return None if options.bandwidth_bps is None else options.bandwidth_bps * (1 - (options.load or 0.0))
+    return None if options.bandwidth_bps is None else options.bandwidth_bps * (1 - min(options.load or 0.0, LOAD_MAX))
 
 
 def pack_all(listing: Listing, options: CopyOptions, client: "Client | None") -> Chosen:
@@ -163,7 +166,7 @@ def _request(files: FileClass, looked: Looked, path: Path, direction: Direction)
     at_once = _most_at_once(len(files.positions), direction)
     return FileClassRequest(
         file_bytes=sample.file_bytes,
-        setup_s=ROUND_TRIPS[direction] * (path.rtt_s or 0.0) / at_once,
+        setup_s=min(ROUND_TRIPS[direction] * (path.rtt_s or 0.0) / at_once, LONGEST_SETUP_S),
         kind=sample.content.kind,
         entropy_bits_per_byte=sample.content.entropy_bits_per_byte,
         cpu_class=sample.cpu_class,

@@ -10,9 +10,10 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 
-from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.codecs import FACTS, Codec, Setting
 from tradewind.units import MIB
 from tradewind_agent.errors import AgentError
 
@@ -60,6 +61,12 @@ def require(codec: Codec) -> None:
         Codec.LZOP: "install the program lzop",
     }
     raise CodecMissing(f"this host has no {codec}; {advice.get(codec, 'take another codec')}")
+
+
+@cache
+def load(codec: Codec) -> None:
+    """See that its library is loaded, before something is timed."""
+    unpack(pack(b"", Setting(codec, FACTS[codec].lowest)), codec, 0)
 
 
 def pack(block: bytes, setting: Setting) -> bytes:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from threading import Event, Lock
-from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from tradewind_agent.compression.codecs import require
@@ -19,9 +18,6 @@ from tradewind_agent.copy_listing import Listing
 from tradewind_agent.engine.jobs import DownloadJob, Job
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import AgentError, FileFault, StorageFailed
-
-if TYPE_CHECKING:
-    from tradewind_agent.client import Client
 
 MOST_OBSERVED = 200
 """Observations of one copy: more files of a kind tell nothing more, and each takes some of a processor's time."""
@@ -85,8 +81,6 @@ class PackedCopy:
         files_at_once: int = LEAST_AT_ONCE,
         line_bps: float | None = None,
         advised: Mapping[Job, Advised] | None = None,
-        client: "Client | None" = None,
-        say: Callable[[str], None] = lambda _: None,
         on_moved: Callable[[int, int], None] | None = None,
         on_outcome: Callable[[PackedOutcome], None] = lambda _: None,
     ) -> None:
@@ -94,8 +88,8 @@ class PackedCopy:
             require(wish.setting.codec)
         self._listing, self._wish, self.options = listing, wish, options
         self._files_at_once = max(min(files_at_once, len(listing.jobs)), 1)
-        self._line_bps, self._advised, self._client = line_bps, advised or {}, client
-        self._say, self._on_moved, self._on_outcome = say, on_moved, on_outcome
+        self._line_bps, self._advised = line_bps, advised or {}
+        self._on_moved, self._on_outcome = on_moved, on_outcome
         self.report = PackedReport(transfer_id=transfer_id or uuid4())
         self._lock = Lock()
         self._over = Event()
@@ -115,7 +109,7 @@ class PackedCopy:
             under_way = {pool.submit(self._file, job, packers): job for job in self._listing.jobs}
             try:
                 for done in as_completed(under_way):
-                    self._account(under_way[done], done.result())
+                    self._account(under_way.pop(done), done.result())  # an outcome holds parts of its file
             except KeyboardInterrupt:
                 self.stop()
         self.report.duration_s = time.monotonic() - begun_s
@@ -172,7 +166,7 @@ class PackedCopy:
         except Exception as defect:  # noqa: BLE001 -- it is told with the file
             return f"cannot be copied: {defect!r}"
 
-    def _tried(self, job: Job, packers: ThreadPoolExecutor) -> PackedOutcome | str:
+    def _tried(self, job: Job, packers: ThreadPoolExecutor) -> PackedOutcome:
         """One file, tried again within bounds."""
         packing = Packing(
             wish=self._wish,
@@ -180,27 +174,24 @@ class PackedCopy:
             advised=self._advised.get(job),
             at_once=self._files_at_once,
             pool=packers,
-            client=self._client,
-            say=self._say,
         )
         download = PackedDownload(job, packing, self.options, self._moved) if isinstance(job, DownloadJob) else None
-        for left in reversed(range(TRIES)):
+        tried = 0
+        while True:
             try:
                 if download is not None:
                     outcome = download.run()
                 else:
                     outcome = upload_packed(job, packing, self.options, self._moved)  # type: ignore[arg-type]
             except FileFault as fault:
-                if not fault.retryable:
+                tried += 1
+                if not fault.retryable or tried == TRIES:
                     raise
-                if not left:
-                    return str(fault)
-                if self._over.wait(min(2.0 ** (TRIES - left - 2), LONGEST_PAUSE_S)):
+                if self._over.wait(min(2.0 ** (tried - 2), LONGEST_PAUSE_S)):
                     raise Stopped("stopped", retryable=False) from fault
             else:
                 self._observe(job, outcome, packing)
                 return outcome
-        return "tried too often"
 
     def _observe(self, job: Job, outcome: PackedOutcome, packing: Packing) -> None:
         """Note what codecs made of the file, for the service."""
@@ -209,4 +200,4 @@ class PackedCopy:
             return
         seen = observations_of(outcome.work, sample, report.transfer_id, str(job), fetched=outcome.fetched)
         with self._lock:
-            report.observations.extend(seen)
+            report.observations.extend(seen[: MOST_OBSERVED - len(report.observations)])

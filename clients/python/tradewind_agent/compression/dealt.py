@@ -133,10 +133,8 @@ def run_dealt_copy(
             options,
             chosen=chosen,
             limiter=limiter,
-            client=client,
             logbook=logbook,
             meter=meter,
-            say=say,
             on_moved=None if on_moved is None else lambda moved, over: on_moved(before[0] + moved, before[1] + over),
         )
     return DealtCopy(by_engine=by_engine, packed=packed, notes=notes)

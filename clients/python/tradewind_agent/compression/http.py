@@ -5,6 +5,7 @@ from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from socket import IPPROTO_TCP, TCP_NODELAY
 
+from tradewind.units import KIB
 from tradewind_agent.compression.naming import IDENTITY
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.options import EngineOptions
@@ -15,6 +16,7 @@ LOST = (OSError, HTTPException)
 """What a connection raises that broke."""
 
 _MOST_REASON_BYTES = 2000
+_MOST_FORGOTTEN_BYTES = 64 * KIB
 _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
@@ -82,13 +84,15 @@ def heard(
 
     Raises
     ------
-    ConnectionFault
+    ConnectionFault : also where there is more of a body than anybody would say.
     """
     answer = asked(connection, method, url, headers, options)
     try:
-        answer.read()
+        too_long = len(answer.read(_MOST_FORGOTTEN_BYTES)) == _MOST_FORGOTTEN_BYTES
     except LOST as error:
         raise lost(error) from error
+    if too_long:
+        raise ConnectionFault(f"the answer to {method} has more than {_MOST_FORGOTTEN_BYTES} bytes")
     return answer
 
 

@@ -34,7 +34,6 @@ from tradewind_agent.resources.limiter import ResourceLimiter
 
 if TYPE_CHECKING:
     from tradewind.wire.compression import WireObservation
-    from tradewind_agent.client import Client
 
 PACKED_MOVER = "tradewind-packed"
 """A mover of its own: what packed files reach says nothing of what the engine's streams would."""
@@ -82,10 +81,8 @@ def run_packed_copy(
     *,
     chosen: Chosen,
     limiter: ResourceLimiter,
-    client: "Client | None" = None,
     logbook: Logbook | None = None,
     meter: HostMeter | None = None,
-    say: Callable[[str], None] = lambda _: None,
     on_moved: OnMoved | None = None,
 ) -> LoggedPackedCopy:
     """Copy the files, measure it and log it.
@@ -94,7 +91,6 @@ def run_packed_copy(
     ----------
     options : without those that only the engine can honour.
     chosen : how many at once, and what each is to be packed with.
-    client : of the service that is asked for codecs, and told what they made of the files.
 
     Raises
     ------
@@ -115,8 +111,6 @@ def run_packed_copy(
             files_at_once=chosen.at_once,
             line_bps=chosen.line_bps,
             advised=chosen.advised,
-            client=client,
-            say=say,
             on_moved=on_moved,
         )
         movement = asyncio.run(_move(copy, prepared, meter))

@@ -1,5 +1,6 @@
 """What codecs made of a file that was sent or fetched, and of samples, for the service's history."""
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,7 +10,9 @@ from uuid import UUID, uuid5
 from tradewind.compression.codecs import PROBE, Setting
 from tradewind.compression.content import SAMPLE_BLOCK_BYTES
 from tradewind.compression.model import Speeds
-from tradewind_agent.compression.packing import Work
+from tradewind.units import BITS_PER_BYTE
+from tradewind_agent.compression.codecs import unpack
+from tradewind_agent.compression.packing import SHORTEST_S, Effort, Work
 from tradewind_agent.compression.planning import case_of
 from tradewind_agent.compression.sampling import Sample, measured
 
@@ -46,10 +49,20 @@ def _observed(work: Work, sample: Sample, transfer_id: UUID, name: str, fetched:
         speeds = Speeds(
             effort.ratio,
             effort.compress_bps * case_of(sample).cores_for(setting),
-            effort.decompress_bps if fetched else measured(sample.blocks[:1], setting).decompress_bps,
+            effort.decompress_bps if fetched else _unpacked_bps(effort, sample, setting),
         )
         if speeds.is_possible:  # of a download the server tells how long it has packed, and on how many cores
             yield _told(uuid5(transfer_id, f"{name} {setting}"), sample, setting, speeds)
+
+
+def _unpacked_bps(effort: Effort, sample: Sample, setting: Setting) -> float:
+    """Plain bits a second; of what has not become smaller a sample has to be packed first."""
+    block = effort.last
+    if block is None:
+        return measured(sample.blocks[:1], setting, repeats=1).decompress_bps
+    begun_s = time.perf_counter()
+    unpack(block.packed, setting.codec, block.plain_bytes)
+    return BITS_PER_BYTE * block.plain_bytes / max(time.perf_counter() - begun_s, SHORTEST_S)
 
 
 def _told(identity: UUID, sample: Sample, setting: Setting, speeds: Speeds) -> "WireObservation":

@@ -14,7 +14,7 @@ from hashlib import sha256
 from zlib import crc32
 
 from tradewind.compression.codecs import FACTS, Setting
-from tradewind.compression.model import block_bytes
+from tradewind.compression.model import SMALLEST_BLOCK_BYTES, block_bytes
 from tradewind.compression.steering import Packed, Steering
 from tradewind.units import BITS_PER_BYTE, KIB
 from tradewind_agent.compression.codecs import pack
@@ -29,17 +29,25 @@ LEAST_LOOKED_BYTES = 16 * KIB
 
 SHORTEST_S = 1e-6
 LEAST_SEEN_S = 0.02
-"""A piece that left in less went into a buffer: that says nothing of the path."""
+"""A piece that left in less went into a buffer: that says nothing of the path's rate."""
+IDLE_SHARE = 0.1
+"""Of the time, spent on sending: where it is less, the path waits for the packing."""
+LONGEST_PACK_S = 5.0
+"""Of a block on one core: where several files share it, the other end still hears of each in time."""
 
 
 @dataclass(slots=True)
 class Effort:
-    """What one setting made of the blocks that it was tried on; times are those of one core, summed."""
+    """What one setting made of the blocks that it was tried on; times are those of one core, summed.
+
+    ``last`` : of those that were packed here and became smaller.
+    """
 
     plain_bytes: int = 0
     packed_bytes: int = 0
     pack_s: float = 0.0
     unpack_s: float = 0.0
+    last: Block | None = field(default=None, repr=False)
 
     @property
     def ratio(self) -> float:
@@ -124,6 +132,7 @@ class PackedFile:
         self._pool, self._files_at_once = pool, at_once
         self._workers = usable_cores()
         self._clock_s = clock_s
+        self._asked_s: float | None = None
         self.work = Work()
         self.failure: FileFault | None = None
 
@@ -163,14 +172,24 @@ class PackedFile:
         return ThreadPoolExecutor(self._workers, thread_name_prefix="tradewind-pack")
 
     def _read(self, told: Callable[[bytes], None]) -> Iterator[bytes]:
-        file_bytes = self._status.st_size
-        at_once = block_bytes(file_bytes)
-        for offset in range(self._first, file_bytes, at_once):
-            plain = os.pread(self._descriptor, min(at_once, file_bytes - offset), offset)
-            if len(plain) < min(at_once, file_bytes - offset):
+        file_bytes, offset = self._status.st_size, self._first
+        while offset < file_bytes:
+            wanted_bytes = min(self._block_bytes(), file_bytes - offset)
+            plain = os.pread(self._descriptor, wanted_bytes, offset)
+            if len(plain) < wanted_bytes:
                 raise FileFault("it became shorter while it was packed", retryable=False)
             told(plain)
+            offset += wanted_bytes
             yield plain
+
+    def _block_bytes(self) -> int:
+        """As large as the file's size makes them, unless one core would be busy with it for too long."""
+        usual_bytes, setting = block_bytes(self._status.st_size), self.steering.setting
+        if setting is None or (expected := self.steering.expected.get(setting)) is None:
+            return usual_bytes
+        cores = self._workers if FACTS[setting.codec].side_by_side else 1
+        soon_bytes = int(LONGEST_PACK_S * expected.compress_bps / (cores * BITS_PER_BYTE))
+        return min(usual_bytes, max(soon_bytes, SMALLEST_BLOCK_BYTES))
 
     def _at_once(self) -> int:
         """Blocks ahead of the one that is sent: as many as cores may pack, one where the codec is for one core."""
@@ -183,7 +202,7 @@ class PackedFile:
         if setting is None:
             return self._looked_at(raw)
         begun_s = self._clock_s()
-        packed = pack(plain, setting)
+        packed = _packed(plain, setting)
         took_s = self._clock_s() - begun_s
         if len(packed) >= len(plain):
             return _Made(raw, setting, 1.0, took_s)
@@ -198,7 +217,7 @@ class PackedFile:
         looked_bytes = max(raw.plain_bytes // LOOKED_SHARE, LEAST_LOOKED_BYTES)
         first = max((raw.plain_bytes - looked_bytes) // 2, 0)
         little = raw.packed[first : first + looked_bytes]
-        return _Made(raw, trial, max(len(little) / len(pack(little, trial)), 1.0))
+        return _Made(raw, trial, max(len(little) / len(_packed(little, trial)), 1.0))
 
     def _sent(self, made: _Made) -> Iterator[bytes]:
         """One block; how long the caller keeps it is how long the path takes for it."""
@@ -206,21 +225,38 @@ class PackedFile:
         piece = encode_block(block)
         begun_s = self._clock_s()
         yield piece
-        kept_s = self._clock_s() - begun_s
+        asked_s = self._clock_s()
+        waited_s = None if self._asked_s is None else asked_s - self._asked_s
+        self._asked_s = asked_s
         self.work.sent(block.setting, block.plain_bytes)
         self.work.packed_bytes += len(piece)
         if made.tried is not None and made.pack_s > 0:
             packed_bytes = block.plain_bytes / made.ratio
             self.work.tried(made.tried, block.plain_bytes, packed_bytes, pack_s=made.pack_s)
+            if block.setting is not None:
+                self.work.efforts[block.setting].last = block
         if self._adapt:
-            self.steering = self.steering.seen(self._seen(made, len(piece), kept_s))
+            self.steering = self.steering.seen(self._seen(made, len(piece), asked_s - begun_s, waited_s))
 
-    def _seen(self, made: _Made, piece_bytes: int, kept_s: float) -> Packed:
+    def _seen(self, made: _Made, piece_bytes: int, kept_s: float, waited_s: float | None) -> Packed:
+        """``kept_s`` : of the piece, by the path; ``waited_s`` : since the one before it had left."""
+        bits_of_all = self._files_at_once * BITS_PER_BYTE * piece_bytes
+        idle = kept_s < LEAST_SEEN_S and waited_s is not None and kept_s < IDLE_SHARE * waited_s
         side_by_side = made.tried is not None and FACTS[made.tried.codec].side_by_side
         bits = BITS_PER_BYTE * made.block.plain_bytes * (self._workers if side_by_side else 1)
         return Packed(
             setting=made.tried,
             ratio=made.ratio,
             compress_bps=bits / made.pack_s if made.pack_s > 0 else None,
-            line_bps=self._files_at_once * BITS_PER_BYTE * piece_bytes / kept_s if kept_s >= LEAST_SEEN_S else None,
+            line_bps=bits_of_all / kept_s if kept_s >= LEAST_SEEN_S else None,
+            idle_at_bps=bits_of_all / waited_s if idle and waited_s is not None else None,
         )
+
+
+def _packed(plain: bytes, setting: Setting) -> bytes:
+    """`pack`, where a codec that fails is no fault of the file's."""
+    try:
+        return pack(plain, setting)
+    except Exception as error:  # each library has errors of its own, and lzop is a program
+        why = in_words(error) if isinstance(error, OSError) else str(error)
+        raise FileFault(f"{setting} cannot pack it: {why}", retryable=False) from error

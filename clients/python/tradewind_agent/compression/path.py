@@ -43,8 +43,8 @@ def probed_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[FittedLin
     def sent(http: httpx.Client, size: int) -> Timed:
         data = os.urandom(size)
         begun_s = clock_s()
-        answer = http.put(name, content=data, headers={"Tradewind-Sha256": _WRONG_SUM})
-        took_s = clock_s() - begun_s
+        with http.stream("PUT", name, content=data, headers={"Tradewind-Sha256": _WRONG_SUM}) as answer:
+            took_s = clock_s() - begun_s
         if answer.status_code == _UNAUTHORIZED:
             raise CopyFailed(f"{url} wants a login (401): name it in the address, USER:PASSWORD@HOST, or {_INSTEAD}")
         if answer.status_code != _DIGEST_DIFFERS:
@@ -53,7 +53,8 @@ def probed_line(url: str, clock_s: Clock = time.perf_counter) -> tuple[FittedLin
 
     def sizes(http: httpx.Client) -> tuple[int, ...]:
         nonlocal codecs
-        told = http.options(url).headers
+        with http.stream("OPTIONS", url) as answer:
+            told = answer.headers
         if not told.get("server", "").startswith("tradewind"):
             raise CopyFailed(f"{url} is no serve-files, which alone takes probes; {_INSTEAD}")
         codecs = codecs_of_both(told.get(CODECS_HEADER, ""))
@@ -72,9 +73,10 @@ def probed_line_from(url: str, clock_s: Clock = time.perf_counter) -> FittedLine
 
     def fetched(http: httpx.Client, size: int) -> Timed:
         begun_s = clock_s()
-        answer = http.get(url, headers={"Range": f"bytes=0-{size - 1}"})
+        with http.stream("GET", url, headers={"Range": f"bytes=0-{size - 1}"}) as answer:
+            came_bytes = _bytes_of(answer, size)
         took_s = clock_s() - begun_s
-        if answer.status_code != _PARTIAL or len(answer.content) != size:
+        if answer.status_code != _PARTIAL or came_bytes != size:
             raise CopyFailed(f"{url} does not come in ranges ({answer.status_code}); {_INSTEAD}")
         return Timed(size, took_s)
 
@@ -86,6 +88,16 @@ def probed_line_from(url: str, clock_s: Clock = time.perf_counter) -> FittedLine
         return _sizes_of(url, int(told))
 
     return _fitted(url, sizes, fetched)
+
+
+def _bytes_of(answer: httpx.Response, most: int) -> int:
+    """How long a body is, as it comes; of one that is longer, no more than that."""
+    came_bytes = 0
+    for piece in answer.iter_raw():
+        came_bytes += len(piece)
+        if came_bytes > most:
+            break
+    return came_bytes
 
 
 def _sizes_of(url: str, file_bytes: int) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from tradewind.compression.content import (
 )
 from tradewind.compression.model import Speeds
 from tradewind.units import BITS_PER_BYTE
-from tradewind_agent.compression.codecs import pack, unpack
+from tradewind_agent.compression.codecs import load, pack, unpack
 from tradewind_agent.compression.cores import usable_cores
 
 SHORTEST_S = 1e-6
@@ -106,6 +106,7 @@ def measured(
     repeats: int = REPEATS,
 ) -> Speeds:
     """What ``setting`` makes of blocks one after the other."""
+    load(setting.codec)
     plain = b"".join(blocks)
     compress_s = decompress_s = float("inf")
     for _ in range(repeats):

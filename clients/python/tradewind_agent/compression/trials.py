@@ -1,7 +1,7 @@
 """What settings make of a sample here, and which of them are worth finding out before a transfer."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,14 +21,23 @@ TRIAL_SHARE = 0.02
 """Of the time that files are promised to take, which is spent on trials before they begin."""
 
 
-def packed_by(setting: Setting, sample: Sample) -> Speeds:
+Clock = Callable[[], float]
+
+
+def packed_by(setting: Setting, sample: Sample, clock_s: Clock = time.perf_counter) -> Speeds:
     """What a setting makes of a sample that was taken here, on all cores that it uses."""
-    speeds = measured(sample.blocks, setting, repeats=1)
+    speeds = measured(sample.blocks, setting, clock_s, repeats=1)
     return speeds._replace(compress_bps=speeds.compress_bps * case_of(sample).cores_for(setting))
 
 
 def worthwhile_trials(
-    sample: Sample, total_bytes: int, line_bps: float, codecs: frozenset[Codec], history: "History | None" = None
+    sample: Sample,
+    total_bytes: int,
+    line_bps: float,
+    codecs: frozenset[Codec],
+    *,
+    history: "History | None" = None,
+    clock_s: Clock = time.perf_counter,
 ) -> Mapping[Setting, Speeds]:
     """What the settings that may be the best for files alike make of a sample of them, where that is soon done.
 
@@ -57,9 +66,9 @@ def worthwhile_trials(
 
     def tried(setting: Setting) -> Speeds:
         nonlocal spent_s
-        begun_s = time.perf_counter()
-        found[setting] = packed_by(setting, sample)
-        spent_s += time.perf_counter() - begun_s
+        begun_s = clock_s()
+        found[setting] = packed_by(setting, sample, clock_s)
+        spent_s += clock_s() - begun_s
         return found[setting]
 
     contest(advised, tried, is_soon_tried)

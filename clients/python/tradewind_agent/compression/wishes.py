@@ -1,22 +1,14 @@
 """What a packed copy is asked for, and what came of one file."""
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from tradewind.compression.advice import USUAL_LINE_BPS
 from tradewind.compression.codecs import Codec
-from tradewind.compression.model import Line
 from tradewind.compression.steering import Steering
-from tradewind_agent.compression.asking import answered, request_for
 from tradewind_agent.compression.packing import Work
 from tradewind_agent.compression.planning import Advised, Wish, steered
 from tradewind_agent.compression.sampling import Sample, sample_descriptor
-
-if TYPE_CHECKING:
-    from tradewind_agent.client import Client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +23,7 @@ class PackedOutcome:
 
 @dataclass(slots=True, kw_only=True)
 class Packing:
-    """How a file is packed, and what is known of the path; ``say`` is told in a line why the service was not asked.
+    """How a file is packed, and what is known of the path.
 
     ``advised`` : for files of its sort, where that was asked before. ``at_once`` : packed files that share path, cores
     and ``pool``; ``line_bps`` : of all together.
@@ -42,8 +34,6 @@ class Packing:
     advised: Advised | None = None
     at_once: int = 1
     pool: ThreadPoolExecutor | None = None
-    client: "Client | None" = None
-    say: Callable[[str], None] = lambda _: None
     sample: Sample | None = None
 
     def codecs(self) -> frozenset[Codec] | None:
@@ -58,14 +48,7 @@ class Packing:
         CodecMissing
         """
         sample = self.sample = self._sampled(descriptor)
-        advice = None
-        if self.wish.adapts and self.advised is not None:
-            advice = self.advised.answer
-        elif self.wish.adapts and self.client is not None:
-            asked = request_for(sample, Line(self.line_bps or USUAL_LINE_BPS), codecs)
-            advice, because = answered(asked, self.client)
-            if because:
-                self.say(because)
+        advice = self.advised.answer if self.wish.adapts and self.advised is not None else None
         return steered(self.wish, sample, self.line_bps, codecs, advice=advice)
 
     def _sampled(self, descriptor: int) -> Sample:
