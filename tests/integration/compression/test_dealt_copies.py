@@ -101,6 +101,17 @@ def test_an_upload_packs_what_packs_and_sends_the_rest_by_the_engine(
     assert sampled, "what codecs made of the sample is history, too"
 
 
+@pytest.mark.parametrize("codec", ["auto", "gzip:1"])
+@pytest.mark.parametrize("path", [("--load", "1", "--rtt", "1ms"), ("--rtt", "1201s")])
+def test_a_path_that_is_all_taken_or_endlessly_long_is_one_too(
+    server: Server, root: Path, tmp_path: Path, codec: str, path: tuple[str, ...]
+) -> None:
+    asked = ("copy", "--compress", codec, "--bandwidth", "8Mbps", *path, "--json")
+    done = run(*asked, f"{server.url}data/", str(tmp_path / "down"), env=environment(tmp_path))
+    assert done.code == 0, done.err
+    assert_same(root / "data", tmp_path / "down")
+
+
 def test_a_download_asks_the_server_what_packs_and_adds_to_the_history(
     server: Server, root: Path, tmp_path: Path
 ) -> None:

@@ -1,0 +1,52 @@
+"""Histories of tenants that change while others read them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from uuid import UUID, uuid4
+
+from services.application.compression import FRESH_S, Histories
+from tradewind.compression.history import Observation
+
+
+class Stored:
+    """What a database has of every tenant; ``meanwhile`` happens while it is read."""
+
+    def __init__(self) -> None:
+        self.meanwhile: Callable[[], None] = lambda: None
+        self.now_s = 0.0
+
+    @contextmanager
+    def unit(self, _tenant_id: UUID) -> Iterator["Stored"]:
+        yield self
+
+    @property
+    def compression(self) -> "Stored":
+        return self
+
+    def all(self) -> Sequence[Observation]:
+        self.meanwhile()
+        return ()
+
+
+def test_a_history_that_changes_while_it_is_read_is_told_but_not_kept() -> None:
+    stored, tenant_id = Stored(), uuid4()
+    histories = Histories(stored.unit, lambda: stored.now_s)  # type: ignore[arg-type]
+    stored.meanwhile = lambda: histories.forget(tenant_id)
+    assert histories.load(tenant_id)[1] == 0
+    assert histories.held(tenant_id) is None
+    stored.meanwhile = lambda: None
+    histories.load(tenant_id)
+    assert histories.held(tenant_id) is not None
+
+
+def test_a_history_is_kept_for_a_while_and_until_it_changes() -> None:
+    stored, tenant_id = Stored(), uuid4()
+    histories = Histories(stored.unit, lambda: stored.now_s)  # type: ignore[arg-type]
+    histories.load(tenant_id)
+    stored.now_s = FRESH_S
+    assert histories.held(tenant_id) is not None
+    histories.forget(tenant_id)
+    assert histories.held(tenant_id) is None
+    histories.load(tenant_id)
+    stored.now_s += FRESH_S + 1
+    assert histories.held(tenant_id) is None
