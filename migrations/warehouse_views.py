@@ -338,9 +338,17 @@ def statements(view: View) -> list[str]:
     name = f"warehouse.{view.name}"
     return [
         f"CREATE VIEW {name} WITH (security_invoker = true) AS SELECT {selected} FROM {view.source}",  # noqa: S608
+        *comments(view),
+        f"GRANT SELECT ON {name} TO tradewind_reader, tradewind_app",
+    ]
+
+
+def comments(view: View) -> list[str]:
+    """SQL that says what the view and its columns hold, also where it said something else."""
+    name = f"warehouse.{view.name}"
+    return [
         f"COMMENT ON VIEW {name} IS {_quoted(view.comment)}",
         *(f"COMMENT ON COLUMN {name}.{column[0]} IS {_quoted(column[1])}" for column in view.columns),
-        f"GRANT SELECT ON {name} TO tradewind_reader, tradewind_app",
     ]
 
 

@@ -12,7 +12,7 @@ from benchmarks.facts.trial import Yard
 from benchmarks.transport.__main__ import fld_tcp_installed
 from benchmarks.transport.arena import LTE_PHONE, arena
 from benchmarks.transport.cases import CUBIC, FLD, HSPA, LTE, PAGES, PageCase
-from benchmarks.transport.pages import connection_s, load_pages, row_of, typical_sizes
+from benchmarks.transport.pages import connection_s, load_pages, net_s, row_of, typical_sizes
 from benchmarks.transport.proxy import Protocol
 from benchmarks.transport.wire import rounds
 from benchmarks.wan.runs import Row
@@ -54,7 +54,9 @@ class Page:
             loads = load_pages(case, sizes, repeats=LOADS, seed=yard.seed, ahead=yard.ahead)
         row = dict(row_of(case, sizes, loads))
         for control, pages in loads.pages.items():
-            row[f"{control}_net_s_each"] = [page.net_transfer_s for page in pages]
+            row[f"{control}_net_s_each"] = [net_s(page) for page in pages]
+            row[f"{control}_idle_share_each"] = [page.idle_share or 0.0 for page in pages]
+            row[f"{control}_concurrency_each"] = [page.effective_concurrency or 0.0 for page in pages]
             row[f"{control}_connection_s_each"] = [connection_s(page) for page in pages]
         return row
 

@@ -40,7 +40,7 @@ class PageRow:
     tool: str
     started_at: datetime
     load_s: float
-    idle_s: float
+    idle_s: float | None
     effective_concurrency: float | None
     encryption: str | None
     connections: int

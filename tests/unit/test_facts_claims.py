@@ -3,6 +3,7 @@
 import pytest
 
 from benchmarks.facts import measured, measured_pages
+from benchmarks.facts.agreements import energy_agreement
 from benchmarks.facts.catalogue import Fact
 from benchmarks.facts.compression import examples
 from benchmarks.facts.compression_advice import error_sign
@@ -122,9 +123,11 @@ def page_rows(saved_s: float, concurrency: float = 1.5) -> dict:
     rows = {}
     for page in measured_pages.FORMS["004-fig6"].runs:
         quicker_s = saved_s if page.network == "3G" else saved_s / 2
-        rows[page] = {"cubic_concurrency": concurrency, "fld_tcp_concurrency": concurrency - 0.1}
-        for figure in ("net_s", "connection_s"):
+        rows[page] = {"cubic_concurrency": concurrency, "cubic_idle_share": 0.1, "fld_tcp_idle_share": 0.1}
+        for figure in ("net_s", "connection_s", "concurrency"):
             rows[page] |= {f"cubic_{figure}_each": spread, f"fld_tcp_{figure}_each": [s - quicker_s for s in spread]}
+        idle = {"cubic_idle_share_each": spread, "fld_tcp_idle_share_each": [s + quicker_s for s in spread]}
+        rows[page] |= idle
     return rows
 
 
@@ -139,8 +142,24 @@ def test_what_is_within_the_spread_of_loads_shows_no_difference(name, saved_s, s
 @pytest.mark.parametrize(("concurrency", "fewer"), [(1.5, True), (5.0, False)])
 def test_the_concurrency_of_most_pages_is_compared_with_the_papers(concurrency, fewer):
     judge = measured_pages.FORMS["004-fig8"].judge
-    most, less = judge(claim({"most_pages_below": 2}), {}, page_rows(0.0, concurrency))
-    assert (most.agrees, less.agrees) == (fewer, True)
+    for saved, shown in ((0.1, True), (0.0, False)):
+        most, less = judge(claim({"most_pages_below": 2}), {}, page_rows(saved, concurrency))
+        assert (most.agrees, less.agrees) == (fewer, shown)
+
+
+@pytest.mark.parametrize(("saved_s", "shown"), [(0.1, True), (0.001, False), (-0.1, False)])
+def test_more_idle_time_is_shown_by_an_interval_alone(saved_s, shown):
+    judge = measured_pages.FORMS["004-fig7"].judge
+    usual, more = judge(claim({"median_idle_frac": 0.1}), {}, page_rows(saved_s))
+    assert (usual.agrees, more.agrees) == (True, shown)
+
+
+@pytest.mark.parametrize(
+    ("objective", "verdict"),
+    [("maximise integral of T", Verdict.CONTRADICTED), ("maximise mean throughput", Verdict.REPRODUCED)],
+)
+def test_an_objective_that_is_the_data_set_is_contradicted_and_a_rate_is_not(objective, verdict):
+    assert energy_agreement(claim(statement=objective), {}).verdict is verdict
 
 
 @pytest.mark.parametrize(

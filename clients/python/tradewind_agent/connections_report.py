@@ -21,7 +21,12 @@ def _page(page: AnalysedPage) -> Iterator[str]:
     )
     ended = "" if page.load_told else " (to the last byte; the log tells no load event)"
     share = "" if page.idle_share is None else f" ({100 * page.idle_share:.0f} %)"
-    yield f"  loaded in {_seconds(page.load_s)}{ended}, of which idle {_seconds(page.idle_s)}{share}"
+    idle = (
+        "; how long idle, the log does not tell"
+        if page.idle_s is None
+        else f", of which idle {_seconds(page.idle_s)}{share}"
+    )
+    yield f"  loaded in {_seconds(page.load_s)}{ended}{idle}"
     if page.effective_concurrency is not None:
         yield f"  {page.effective_concurrency:.2f} connections received at once, in the mean of the rest"
     if page.encryption is not None:

@@ -10,6 +10,7 @@ import ijson
 from tradewind.connections.har import (
     BYTE_ORDER_MARK,
     MOST_ENTRIES,
+    MOST_PAGES,
     Har,
     har_of_document,
     whole_characters,
@@ -99,23 +100,35 @@ def _collecting(document: list[Any]) -> Generator[None, tuple[str, Any], None]:
     """Build the document of a parser's events, each entry of the log cut down as soon as it is complete."""
     stack: list[Any] = [document]
     keys: list[str] = [""]  # of the member that is being read, of each container
+    left_out = 0  # levels of a member that nothing is read of
     while True:
         event, value = yield
-        if event == "map_key":
+        begins, ends = event in ("start_map", "start_array"), event in ("end_map", "end_array")
+        if left_out or (not ends and event != "map_key" and _is_left_out(keys)):
+            left_out += begins - ends
+        elif event == "map_key":
             keys[-1] = value
-        elif event in ("start_map", "start_array"):
+        elif begins:
             if len(stack) > DEEPEST:
                 raise InvalidValue("har", f"is nested more than {DEEPEST} levels deep")
             stack.append({} if event == "start_map" else [])
             keys.append("")
         else:
-            if event in ("end_map", "end_array"):
+            if ends:
                 value = stack.pop()
                 keys.pop()
             _put(value, stack, keys)
 
 
-_ENTRIES = ["", "log", "entries", ""]
+_ENTRIES, _PAGES = ["", "log", "entries", ""], ["", "log", "pages", ""]
+_READ = frozenset({"version", "creator", "browser", "pages", "entries"})
+
+
+def _is_left_out(keys: list[str]) -> bool:
+    """Whether it is of a member of the log, or beside it, that is no part of what is analysed."""
+    return (len(keys) == 2 and keys[1] not in ("log", "")) or (
+        len(keys) == 3 and keys[1] == "log" and bool(keys[2]) and keys[2] not in _READ
+    )
 
 
 def _put(value: Any, stack: list[Any], keys: list[str]) -> None:
@@ -127,4 +140,6 @@ def _put(value: Any, stack: list[Any], keys: list[str]) -> None:
         if len(holder) >= MOST_ENTRIES:
             raise TooLarge(f"a HAR may have {MOST_ENTRIES} entries; record fewer pages in one file")
         value = slim_entry(value)
+    elif keys == _PAGES and len(holder) >= MOST_PAGES:
+        raise TooLarge(f"a HAR may have {MOST_PAGES} pages; record fewer in one file")
     holder.append(value)

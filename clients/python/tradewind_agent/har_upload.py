@@ -10,7 +10,7 @@ from tradewind.path import Path as NetworkPath
 from tradewind.units import format_bytes, format_count
 from tradewind.wire.connections import ConnectionAnalysis, analysis_of
 from tradewind_agent.client import Client
-from tradewind_agent.errors import RequestRefused
+from tradewind_agent.errors import RequestRefused, ServiceAway, ServiceBroken
 from tradewind_agent.har_file import is_har, looks_like_har, read_har
 
 HAR = "har"
@@ -58,16 +58,25 @@ def _begins_as_har(log: Path | IO[bytes]) -> bool:
     return peek is not None and is_har(peek())
 
 
-def upload_hars(hars: Sequence[NamedLog], *, client: Client | None, path: NetworkPath) -> Iterator[HarReport]:
+def upload_hars(
+    hars: Sequence[NamedLog], *, client: Client | None, path: NetworkPath, proxy: str | None = None
+) -> Iterator[HarReport]:
     """Have each analysed and kept by the service; without a client only analysed, here.
 
-    A log that cannot be read is told in its report and the others go on.
+    A log that cannot be read, or that the service has not taken, is told in its report and the others go on.
+
+    Parameters
+    ----------
+    proxy : name of one's own cache.
     """
     for name, log in hars:
         try:
             har = read_har(log)
-            analysis = analysis_of(har, path=path) if client is None else client.analyse_connections(har, path=path)
-        except (InvalidValue, TooLarge, RequestRefused) as wrong:
+            if client is None:
+                analysis = analysis_of(har, path=path, proxy=proxy)
+            else:
+                analysis = client.analyse_connections(har, path=path, proxy=proxy)
+        except (InvalidValue, TooLarge, RequestRefused, ServiceBroken, ServiceAway) as wrong:
             yield HarReport(name, failure=str(wrong))
         else:
             yield HarReport(name, analysis)

@@ -134,7 +134,7 @@ def advise(load: PageLoad, path: Path, sender: Sender) -> list[Advice]:
     for connections in largest:
         rtt_s = path.rtt_s or _handshake_s(connections) or least_handshake_s
         if rtt_s is not None:
-            found += _of_server(connections, replace(path, rtt_s=max(rtt_s, 1e-6)), sender)
+            found += _of_server(connections, replace(path, rtt_s=rtt_s), sender)
     return sorted(found, key=lambda each: -each.saved_s)
 
 
@@ -180,11 +180,17 @@ def _plan_of(connections: Sequence[Connection], sender: Sender) -> Plan:
     return Plan(
         multiplexed=connections[0].version.multiplexes,
         connections=min(len(connections), MOST_CONNECTIONS),
-        keep_alive=objects == 1 or len(connections) < objects,
+        keep_alive=len(connections) < objects or not _are_opened_in_vain(connections),
         encrypted=connections[0].encrypted,
         quic=all(each.version is HttpVersion.HTTP_3 for each in connections),
         sender=sender,
     )
+
+
+def _are_opened_in_vain(connections: Sequence[Connection]) -> bool:
+    """Whether one was opened when another was idle; those that were all needed at once tell nothing of keeping them."""
+    ended_s = [max((each.receive[1] for each in one.objects if each.receive), default=math.inf) for one in connections]
+    return min(ended_s) <= max(one.first.started_s for one in connections)
 
 
 _Tried = tuple[AdviceKind, str, int | None, float]
@@ -230,8 +236,7 @@ def _of_windows(now: Plan, path: Path, saved_s: Callable[[Plan], float]) -> Iter
     most = math.inf if path.bdp_bytes is None else path.bdp_bytes / size
     larger = [each for each in WINDOWS_SEGMENTS if segments < each <= most]
     gains = {each: saved_s(replace(now, sender=replace(now.sender, initial_window_segments=each))) for each in larger}
-    if gains:
-        best = max(gains.values())
+    if (best := max(gains.values(), default=0.0)) > 0:
         chosen = next(each for each, gain_s in gains.items() if gain_s >= ENOUGH * best)
         text = f"Begin with a window of {chosen} segments instead of {segments} (ip route … initcwnd {chosen})."
         yield AdviceKind.INITIAL_WINDOW, text, chosen, gains[chosen]

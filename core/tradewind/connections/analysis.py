@@ -65,7 +65,7 @@ class PageAnalysis:
     Attributes
     ----------
     load_s : L: to the load event, or where the log tells none (``load_told`` false) to the last byte.
-    idle_s : `idle_s`; ``net_transfer_s`` = L - idle (section 4).
+    idle_s : `idle_s`; None where there are objects and none has times. ``net_transfer_s`` = L - idle (section 4).
     effective_concurrency : `effective_concurrency`; None where nothing has times.
     untimed, unsized : objects of which the log tells no time of receiving, no size: they count for all else.
     """
@@ -74,7 +74,7 @@ class PageAnalysis:
     started_at: datetime
     load_s: float
     load_told: bool
-    idle_s: float
+    idle_s: float | None
     effective_concurrency: float | None
     encryption: EncryptionClass | None
     objects: int
@@ -86,14 +86,14 @@ class PageAnalysis:
     connections: Sequence[ConnectionFigures]
 
     @property
-    def net_transfer_s(self) -> float:
+    def net_transfer_s(self) -> float | None:
         """L - idle (section 4)."""
-        return self.load_s - self.idle_s
+        return None if self.idle_s is None else self.load_s - self.idle_s
 
     @property
     def idle_share(self) -> float | None:
         """Idle time over L (Fig. 7); None for a load of no length."""
-        return self.idle_s / self.load_s if self.load_s > 0 else None
+        return None if self.idle_s is None or self.load_s <= 0 else self.idle_s / self.load_s
 
     @property
     def reused(self) -> int:
@@ -115,14 +115,15 @@ def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = N
     proxy : name of one's own cache, see `cache_class`.
     """
     connections = connections_of(load.objects)
-    last_s = max((each.receive[1] for each in load.objects if each.receive is not None), default=0.0)
+    received = [each.receive for each in load.objects if each.receive is not None]
+    last_s = max((end for _, end in received), default=0.0)
     load_s = load.load_s if load.load_s is not None else max(last_s, 0.0)
     return PageAnalysis(
         name=load.name,
         started_at=load.started_at,
         load_s=load_s,
         load_told=load.load_s is not None,
-        idle_s=idle_s(load_s, [each.receive for each in load.objects if each.receive is not None]),
+        idle_s=idle_s(load_s, received) if received or not load.objects else None,
         effective_concurrency=effective_concurrency([_received(each) for each in connections]),
         encryption=encryption_class(sum(each.encrypted for each in connections), len(connections)),
         objects=len(load.objects),

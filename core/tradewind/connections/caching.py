@@ -13,7 +13,9 @@ class CacheClass(StrEnum):
     NONE = "none"
 
 
-_HIT, _MISS = re.compile(r"hit", re.IGNORECASE), re.compile(r"miss|expired|refresh|pass|bypass", re.IGNORECASE)
+_HIT = re.compile(r"(?<![a-zA-Z])(?:hit|HIT)(?![a-zA-Z])|Hit(?![a-z])")
+"""As a word, also in TCP_HIT and RefreshHit."""
+_MISS = re.compile(r"miss|expired|refresh|pass|bypass", re.IGNORECASE)
 
 
 def cache_class(x_cache: str, proxy: str | None = None) -> CacheClass:
@@ -34,6 +36,7 @@ def cache_class(x_cache: str, proxy: str | None = None) -> CacheClass:
         values = [value for value in values if proxy.lower() in value.lower()] or [""]
     if not values:
         return CacheClass.NONE
-    if _HIT.search(values[-1]):
+    status = values[-1].partition(" from ")[0]
+    if _HIT.search(status):
         return CacheClass.HIT
-    return CacheClass.MISS if _MISS.search(values[-1]) else CacheClass.ELSEWHERE
+    return CacheClass.MISS if _MISS.search(status) else CacheClass.ELSEWHERE

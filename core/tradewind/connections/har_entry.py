@@ -21,12 +21,18 @@ MOST_MS = 1e10
 MOST_BYTES = 2**40
 """Of one object, likewise."""
 
+LEAST_RTT_S, MOST_RTT_S = 1e-6, 60.0
+"""Of a handshake; one that took less, or longer, tells of no path."""
+
 _DEFAULT_PORT = {"http": 80, "https": 443}
 _NO_BODY = frozenset({204, 304})
 _SWITCHED_PROTOCOLS = 101
 _LONGEST_HOST = 253
 _KEPT_HEADERS = frozenset({"content-length", "content-encoding", "x-cache"})
 
+
+CHROME = "WebInspector"
+"""As the developer tools of browsers built on Chromium call themselves."""
 
 FIREFOX = "Firefox"
 """As its developer tools call themselves; other tools that drive it write what the format says, and a small f."""
@@ -47,22 +53,22 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
         return LeftOut.NO_START
     if (reason := _why_no_object(entry, response)) is not None:
         return reason
-    timings = _object(entry, "timings")
+    timings, version = _object(entry, "timings"), _version(response, request)
     encrypted = address.scheme == "https"
     started_s = (started_at - page_started_at).total_seconds()
     before_s = sum(_seconds(timings, phase) or 0.0 for phase in ("blocked", "dns", "connect"))
-    connect_s, handshake_s = _seconds(timings, "connect"), _handshake_s(timings, encrypted=encrypted)
+    connect_s, handshake_s = _seconds(timings, "connect"), _handshake_s(timings, version, encrypted=encrypted)
     return WebObject(
         origin=origin_of(address),
         encrypted=encrypted,
-        version=_version(response, request),
+        version=version,
         started_s=started_s,
         sent_s=started_s + before_s,
         receive=_received(timings, started_s + before_s),
         wire_bytes=_wire_bytes(response, method=str(request.get("method", ""))),
         handshake_s=handshake_s,
         opens=connect_s is not None and connect_s > 0,
-        connection_id=_connection_id(entry, address),
+        connection_id=_connection_id(entry, address, tool),
         x_cache=_header(response, "x-cache"),
     )
 
@@ -70,7 +76,8 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
 def _of_firefox(entry: Json) -> Json:
     """The entry as the format has it, which has TLS within ``connect``, bodies without headers and no times of a cache.
 
-    Firefox has TLS after it, the whole answer, and times that are all 0 (its NetworkTimings.sys.mjs, har-builder.js).
+    Firefox has TLS after it, the whole answer, and times that are all 0 (its NetworkTimings.sys.mjs, har-builder.js). A
+    connection has the port that it leads to for a name: behind a proxy, all have one.
     """
     timings, response = dict(_object(entry, "timings")), dict(_object(entry, "response"))
     from_cache = bool(timings) and all(value == 0 for value in timings.values())
@@ -79,7 +86,8 @@ def _of_firefox(entry: Json) -> Json:
         timings["connect"] = (connect_s + tls_s) / MS
     if (whole := _count(response, "bodySize")) is not None:
         response["bodySize"] = max(whole - (_count(response, "headersSize") or 0), 0)
-    return {**entry, "timings": timings, "response": response} | ({"_fromCache": True} if from_cache else {})
+    named = {name: value for name, value in entry.items() if name != "connection"}
+    return {**named, "timings": timings, "response": response} | ({"_fromCache": True} if from_cache else {})
 
 
 def slim_entry(entry: Any) -> dict[str, Any]:
@@ -106,7 +114,7 @@ def slim_entry(entry: Any) -> dict[str, Any]:
 
 
 _KEPT_OF_ENTRY = ("pageref", "startedDateTime", "connection", "serverIPAddress", "_serverPort", "_fromCache")
-_KEPT_OF_RESPONSE = ("status", "httpVersion", "headersSize", "bodySize", "_transferSize")
+_KEPT_OF_RESPONSE = ("status", "httpVersion", "headersSize", "bodySize", "_transferSize", "_error")
 _KEPT_TIMINGS = frozenset({"blocked", "dns", "connect", "ssl", "send", "wait", "receive"})
 
 
@@ -204,40 +212,50 @@ def _received(timings: Json, sent_s: float) -> tuple[float, float] | None:
     return begin_s, begin_s + receive_s
 
 
-def _handshake_s(timings: Json, *, encrypted: bool) -> float | None:
-    """TCP's part of connecting, which takes one round trip; all of it where TLS is not told apart, as in QUIC."""
+def _handshake_s(timings: Json, version: HttpVersion, *, encrypted: bool) -> float | None:
+    """What of connecting takes one round trip: TCP's part, and all of QUIC's; None where TLS is not told apart."""
     connect_s, tls_s = _seconds(timings, "connect"), _seconds(timings, "ssl")
-    if not connect_s:
+    if connect_s is None:
         return None
-    if encrypted and tls_s is not None and 0 < tls_s < connect_s:
-        return connect_s - tls_s
-    return connect_s
+    if encrypted and version is not HttpVersion.HTTP_3:
+        if tls_s is None:
+            return None
+        connect_s -= tls_s
+    return connect_s if LEAST_RTT_S <= connect_s <= MOST_RTT_S else None
 
 
 def _wire_bytes(response: Json, *, method: str) -> int | None:
     """Bytes received for an object: the most that any of the places tells where sizes stand.
 
     A body that is not compressed is as long as its content: browsers count fewer bytes where some of it came late.
+    How long it was to be counts where nobody tells that, unless it was broken off.
     """
     headers = _count(response, "headersSize") or 0
     told = [_count(response, "_transferSize")]
     if (body := _count(response, "bodySize")) is not None:
         told.append(headers + body)
-    has_body = method != "HEAD" and _count(response, "status") not in _NO_BODY
-    if has_body and not _header(response, "content-encoding"):
-        content = _count(_object(response, "content"), "size")
-        told.append(None if content is None else headers + content)
-    length = _header(response, "content-length")
-    if has_body and length.isascii() and length.isdigit() and len(length) < len(str(MOST_BYTES)):
-        told.append(headers + int(length))
+    content = None
+    if method != "HEAD" and _count(response, "status") not in _NO_BODY:
+        if not _header(response, "content-encoding"):
+            content = _count(_object(response, "content"), "size")
+        if content is None and not response.get("_error"):
+            content = _content_length(response)
+    told.append(None if content is None else headers + content)
     return max((each for each in told if each is not None), default=None)
 
 
-def _connection_id(entry: Json, address: SplitResult) -> str | None:
+def _content_length(response: Json) -> int | None:
+    told = _header(response, "content-length")
+    return int(told) if told.isascii() and told.isdigit() and len(told) < len(str(MOST_BYTES)) else None
+
+
+def _connection_id(entry: Json, address: SplitResult, tool: str) -> str | None:
     """The log's name of the connection; some tools write the server's port instead, which names none."""
     told = entry.get("connection")
     name = str(told).strip() if isinstance(told, str | int) and not isinstance(told, bool) else ""
     ports = {str(address.port or _DEFAULT_PORT[address.scheme]), str(entry.get("_serverPort"))}
+    if tool == CHROME:  # numbers its connections
+        ports = set()
     if not name or name in {"0", "-1"} or name in ports:
         return None
     server = entry.get("serverIPAddress")

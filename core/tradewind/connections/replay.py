@@ -1,17 +1,21 @@
 """A page's requests to one server, played again by the round model under another plan.
 
-Requests leave when they did; what is compared is how long the page then waits for this server. What a browser would
-ask for earlier because it had something else sooner is not played: gains are on the careful side.
+Every connection sends in flights of its window, as in `rounds`; the flights of all pass the path one behind the other,
+at its rate. Requests leave when they did; what is compared is how long the page then waits for this server. What a
+browser would ask for earlier because it had something else sooner is not played: gains are on the careful side.
 """
 
 import heapq
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 
 from tradewind.connections.intervals import covered_s
 from tradewind.connections.page_load import Interval
-from tradewind.connections.rounds import Sender, Window, send
+from tradewind.connections.rounds import Sender, Window
 from tradewind.path import Path
 from tradewind.units import BITS_PER_BYTE
 
@@ -23,6 +27,9 @@ TLS_ROUNDS = 1
 
 LEAST_TIMEOUT_S = 0.2
 """Of retransmission in Linux; a connection that rests for longer begins with the initial window again."""
+
+MOST_FLIGHTS = 1000
+"""Of all objects of a server, beside one each: over a path that holds few bytes, flights are the longer for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,81 +62,117 @@ class Plan:
 
 def waiting_s(requests: Sequence[Request], plan: Plan, path: Path) -> float:
     """How long the page waits for the server: |∪ [request, last byte]|, s; the round trip of the path must be known."""
-    ordered = sorted(requests, key=lambda each: each.released_s)
-    spans = _multiplexed(ordered, plan, path) if plan.multiplexed else _in_turns(ordered, plan, path)
-    return covered_s(spans)
+    return covered_s(_Replay(plan, path, sum(each.size_bytes for each in requests)).spans(requests))
+
+
+@dataclass(slots=True)
+class _Object:
+    """``left_bytes`` : not sent yet."""
+
+    released_s: float
+    left_bytes: float
 
 
 @dataclass(slots=True)
 class _Line:
-    """A connection of HTTP/1.1: free from then on, with its window; None: it must be opened."""
+    """A connection and what is asked of it.
 
-    free_s: float
-    window: Window | None
-
-
-def _in_turns(requests: Sequence[Request], plan: Plan, path: Path) -> list[Interval]:
-    """One object at a time and connection; an object takes the connection idle last, else a new one, else it waits.
-
-    Connections that are busy when an object begins share the path's rate with it evenly.
+    ``opened_s`` : when its first request can leave. ``flying_bytes`` : sent and not acknowledged. ``quiet_s`` : since
+    when nothing comes. ``taken`` : by an object of HTTP/1.1 that is not there yet.
     """
-    rtt_s, lines, spans = path.rtt_s or 0.0, list[_Line](), list[Interval]()
-    ends: list[float] = []  # of what is under way, as a heap
-    for request in requests:
-        line = _line_for(request.released_s, lines, plan)
-        begin_s = max(request.released_s, line.free_s)
-        while ends and ends[0] <= begin_s:
-            heapq.heappop(ends)
-        window = line.window if plan.keep_alive else None
-        if window is not None and begin_s - line.free_s > max(LEAST_TIMEOUT_S, 2 * rtt_s):
-            window = window.at_rest(plan.sender)
-        setup_s = plan.setup_rounds * rtt_s if window is None else 0.0
-        share = path if path.bandwidth_bps is None else path.at_most(max(path.bandwidth_bps / (len(ends) + 1), 1.0))
-        sent = send(request.size_bytes, plan.sender, share, window)
-        line.free_s, line.window = begin_s + setup_s + sent.duration_s, sent.window
-        heapq.heappush(ends, line.free_s)
-        spans.append((request.released_s, line.free_s))
-    return spans
+
+    window: Window
+    opened_s: float
+    flying_bytes: float = 0.0
+    quiet_s: float = math.inf
+    taken: bool = False
+    objects: deque[_Object] = field(default_factory=deque)
 
 
-def _line_for(released_s: float, lines: list[_Line], plan: Plan) -> _Line:
-    idle = [line for line in lines if line.free_s <= released_s]
-    if idle:
-        return max(idle, key=lambda line: line.free_s)
-    if len(lines) < plan.connections:
-        lines.append(_Line(-math.inf, None))
-        return lines[-1]
-    return min(lines, key=lambda line: line.free_s)
+class _Replay:
+    """The connections of a plan over one path; what happens, in order of time."""
 
+    def __init__(self, plan: Plan, path: Path, total_bytes: float) -> None:
+        self._plan, self._sender = plan, plan.sender
+        self._rtt_s, self._rate_bps = path.rtt_s or 0.0, path.bandwidth_bps or math.inf
+        # More than fills the path makes nothing faster, and would only keep others from it for longer.
+        least_bytes = max(self._sender.initial_window_bytes, total_bytes / MOST_FLIGHTS)
+        self._most_bytes = math.inf if path.bdp_bytes is None else max(path.bdp_bytes, least_bytes)
+        self._path_free_s = -math.inf
+        self._lines: list[_Line] = []
+        self._waiting: deque[_Object] = deque()
+        self._spans: list[Interval] = []
+        self._events: list[tuple[float, int, Callable[[float], None]]] = []
+        self._order = count()
 
-def _multiplexed(requests: Sequence[Request], plan: Plan, path: Path) -> list[Interval]:
-    """All objects over one connection, in flights of its window; what was asked for earlier goes first."""
-    rtt_s, rate_bps = path.rtt_s or 0.0, path.bandwidth_bps or math.inf
-    window, now_s, rested_s = Window.of(plan.sender), -math.inf, math.inf
-    spans: list[Interval] = []
-    outstanding: list[tuple[float, float]] = []  # of each request its release and the bytes still to come
-    following = 0
-    while outstanding or following < len(requests):
-        if not outstanding:
-            released_s = requests[following].released_s
-            if not spans:
-                released_s += plan.setup_rounds * rtt_s
-            now_s = max(now_s, released_s)
-            if now_s - rested_s > max(LEAST_TIMEOUT_S, 2 * rtt_s):
-                window = window.at_rest(plan.sender)
-        while following < len(requests) and requests[following].released_s <= now_s:
-            outstanding.append((requests[following].released_s, float(requests[following].size_bytes)))
-            following += 1
-        flight, left = 0.0, list[tuple[float, float]]()
-        for released_s, size in outstanding:
-            part = min(size, window.window_bytes - flight)
+    def spans(self, requests: Sequence[Request]) -> Sequence[Interval]:
+        """Of each object, from its request to its last byte."""
+        for request in requests:
+            self._at(request.released_s, partial(self._asked, _Object(request.released_s, request.size_bytes)))
+        while self._events:
+            now_s, _, happen = heapq.heappop(self._events)
+            happen(now_s)
+        return self._spans
+
+    def _at(self, when_s: float, happen: Callable[[float], None]) -> None:
+        heapq.heappush(self._events, (when_s, next(self._order), happen))
+
+    def _asked(self, what: _Object, now_s: float) -> None:
+        line = self._line(now_s)
+        if line is None:
+            self._waiting.append(what)
+            return
+        line.objects.append(what)
+        line.taken = not self._plan.multiplexed
+        self._at(max(now_s, line.opened_s), partial(self._send, line))
+
+    def _line(self, now_s: float) -> _Line | None:
+        """The only one; by HTTP/1.1 that which is idle since last, else a new one; ``None`` where it has to wait."""
+        free = [line for line in self._lines if not line.taken]
+        if free and self._plan.keep_alive:
+            return max(free, key=lambda line: line.quiet_s)
+        for line in free:  # the object before has closed it
+            self._lines.remove(line)
+        if len(self._lines) == self._plan.connections:
+            return None
+        self._lines.append(_Line(Window.of(self._sender), now_s + self._plan.setup_rounds * self._rtt_s))
+        return self._lines[-1]
+
+    def _send(self, line: _Line, now_s: float) -> None:
+        """As much as the window has room for, what was asked for earlier first."""
+        if not line.flying_bytes and now_s - line.quiet_s > max(LEAST_TIMEOUT_S, 2 * self._rtt_s):
+            line.window = line.window.at_rest(self._sender)
+        room = min(line.window.window_bytes - line.flying_bytes, self._most_bytes)
+        begin_s, flight = max(now_s, self._path_free_s), 0.0
+        arrival_s = begin_s
+        while line.objects and (flight < room or not line.objects[0].left_bytes):
+            what = line.objects[0]
+            part = min(what.left_bytes, room - flight)
             flight += part
-            if part < size:
-                left.append((released_s, size - part))
-            else:
-                spans.append((released_s, now_s + rtt_s + BITS_PER_BYTE * flight / rate_bps))
-        full = flight >= window.window_bytes
-        window, outstanding = window.sending(flight, plan.sender), left
-        rested_s = now_s + rtt_s + BITS_PER_BYTE * flight / rate_bps
-        now_s += max(rtt_s if full else 0.0, BITS_PER_BYTE * flight / rate_bps)
-    return spans
+            what.left_bytes -= part
+            arrival_s = begin_s + BITS_PER_BYTE * flight / self._rate_bps + self._rtt_s
+            if what.left_bytes:
+                break
+            line.objects.popleft()
+            self._spans.append((what.released_s, arrival_s))
+            self._at(arrival_s, partial(self._arrived, line))
+        if flight:
+            self._path_free_s = arrival_s - self._rtt_s
+            line.flying_bytes += flight
+            line.quiet_s = math.inf
+            self._at(max(begin_s + self._rtt_s, self._path_free_s), partial(self._acknowledged, line, flight))
+
+    def _acknowledged(self, line: _Line, flight: float, now_s: float) -> None:
+        line.flying_bytes -= flight
+        line.window = line.window.sending(flight, self._sender)
+        if line.objects:
+            self._send(line, now_s)
+
+    def _arrived(self, line: _Line, now_s: float) -> None:
+        """The last byte of an object; by HTTP/1.1 the line is free for the next one then."""
+        line.quiet_s = now_s
+        if self._plan.multiplexed:
+            return
+        line.taken = False
+        if self._waiting:
+            self._asked(self._waiting.popleft(), now_s)

@@ -83,7 +83,8 @@ class AnalysedPage(Open):
 
     ``id`` : under which the service keeps it; absent where nothing was kept. ``load_told`` : whether the log tells when
     the page was loaded; else ``load_s`` is the end of the last object. ``untimed`` and ``unsized`` objects have no
-    times, no size in the log. ``left_out`` : entries that are no object of the page, by reason.
+    times, no size in the log; where none has times, idle and net transfer time are absent. ``left_out`` : entries that
+    are no object of the page, by reason.
     """
 
     id: UUID | None = None
@@ -91,9 +92,9 @@ class AnalysedPage(Open):
     started_at: datetime
     load_s: float
     load_told: bool
-    idle_s: float
+    idle_s: float | None
     idle_share: float | None
-    net_transfer_s: float
+    net_transfer_s: float | None
     effective_concurrency: float | None
     encryption: EncryptionName | None
     rtt_s: float | None

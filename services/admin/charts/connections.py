@@ -67,20 +67,24 @@ def first_objects(found: Distributions) -> Options:
 
 def lines(load: AnalysedPage, *, most: int) -> Options:
     """Each connection of a page from its first request to its last byte; the load event where the log tells it."""
-    numbered = [(f"{number}", each) for number, each in enumerate(load.connections, 1) if each.duration_s is not None]
-    names, shown = [name for name, _ in numbered[:most]], [each for _, each in numbered[:most]]
-    last_s = max([load.load_s, *(each.opened_s + (each.duration_s or 0.0) for each in shown)])
+    numbered = [
+        (f"{number}", max(each.opened_s, 0.0), each.opened_s + each.duration_s, each.encrypted)
+        for number, each in enumerate(load.connections, 1)
+        if each.duration_s is not None and each.opened_s + each.duration_s > 0
+    ]  # what was asked for before the page began is drawn from there
+    shown = numbered[:most]
+    last_s = max([load.load_s, *(ended_s for _, _, ended_s, _ in shown)])
     until = {"xAxis": load.load_s, "name": "load event"}
     return framed(
         tooltip={"trigger": "axis", "axisPointer": {"type": "shadow"}, "valueFormatter": in_unit("s")},
         xAxis=axis("seconds since the begin of the load", min=0, max=_a_little_above(last_s)),
-        yAxis=axis("connection", values=names, inverse=True, nameGap=36),
+        yAxis=axis("connection", values=[name for name, *_ in shown], inverse=True, nameGap=36),
         series=[
             {"type": "bar", "name": "first request", "stack": "time", "silent": True,
-             "data": [each.opened_s for each in shown], "itemStyle": {"color": "transparent"}},
+             "data": [opened_s for _, opened_s, _, _ in shown], "itemStyle": {"color": "transparent"}},
             {"type": "bar", "name": "until its last byte", "stack": "time", "barMaxWidth": 18,
-             "data": [{"value": each.duration_s, "itemStyle": {"color": _COLOUR[_speech(each.encrypted)]}}
-                      for each in shown],
+             "data": [{"value": ended_s - opened_s, "itemStyle": {"color": _COLOUR[_speech(encrypted)]}}
+                      for _, opened_s, ended_s, encrypted in shown],
              "markLine": {"symbol": "none", "silent": True, "data": [until] if load.load_told else [],
                           "label": {"formatter": "load event", "position": "insideEndTop"},
                           "lineStyle": {"color": COLOURS[4], "type": "dashed"}}},

@@ -82,8 +82,8 @@ class PageLoads:
         connections = [PageConnection.model_validate(each) for each in self._connections_of(page_load_id)]
         told = dict(row._mapping) | {  # noqa: SLF001 -- how SQLAlchemy names a row as a mapping
             "connections": connections,
-            "idle_share": row.idle_s / row.load_s if row.load_s > 0 else None,
-            "net_transfer_s": row.load_s - row.idle_s,
+            "idle_share": None if row.idle_s is None or row.load_s <= 0 else row.idle_s / row.load_s,
+            "net_transfer_s": None if row.idle_s is None else row.load_s - row.idle_s,
             "reused": row.objects - len(connections),
         }
         page = AnalysedPage.model_validate(told)

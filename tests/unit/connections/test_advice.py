@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.unit.connections.hars import entry, har
 from tradewind.connections.advice import MOST_REQUESTS, Advice, AdviceKind, advise, flow_lengths
@@ -139,3 +141,39 @@ def test_of_a_busy_server_the_first_requests_stand_for_all():
         early = entry(5, url="http://a.org/", connection="2", size=size)
         waited_s.append(max(each.waiting_s for each in advised(*later, early, path=path).values()))
     assert waited_s[1] > waited_s[0] + 1
+
+
+def test_where_larger_windows_gain_nothing_none_is_advised():
+    """On this path each of them has a flight more wait behind another's."""
+    entries = [
+        entry(0, url="http://a.org/", connection="c1", size=500_000, connect=100),
+        entry(243, url="http://a.org/", connection="c2", size=500_000, connect=100),
+        entry(296, url="http://a.org/", connection="c1", size=1_000),
+    ]
+    found = advised(*entries, path=Path(rtt_s=0.1, bandwidth_bps=2_316_800))
+    assert all(each.saved_s > 0 for each in found.values())
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 2000), st.integers(0, 900_000), st.integers(0, 4), st.sampled_from(["h2", "http/1.1"])
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    st.floats(0.001, 0.5),
+    st.one_of(st.none(), st.floats(1e5, 1e9)),
+)
+def test_advice_never_promises_more_than_what_is_waited_for(asked, rtt_s, bandwidth_bps):
+    entries = [
+        entry(at_ms, url="http://a.org/", connection=f"c{number}", size=size, version=version)
+        for at_ms, size, number, version in asked
+    ]
+    for each in advise(load(*entries), Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps), SENDER):
+        assert 0 < each.saved_s < each.waiting_s
+
+
+def test_connections_that_were_all_needed_at_once_are_no_sign_that_none_is_kept_open():
+    entries = [entry(0, url="http://a.org/", connection=f"c{n}", size=1000, wait=100, receive=10) for n in range(8)]
+    assert AdviceKind.KEEP_ALIVE not in advised(*entries)

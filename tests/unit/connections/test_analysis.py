@@ -55,6 +55,8 @@ def test_an_object_is_complete_in_the_round_trip_in_which_its_last_byte_comes():
     [("", None, CacheClass.NONE), ("HIT from squid", None, CacheClass.HIT), ("MISS, HIT", None, CacheClass.HIT),
      ("Hit from cloudfront", None, CacheClass.HIT), ("TCP_REFRESH_MISS", None, CacheClass.MISS),
      ("HIT from other", "squid", CacheClass.ELSEWHERE), ("HIT from other, MISS from squid", "squid", CacheClass.MISS),
+     ("MISS from proxy.architects.example", None, CacheClass.MISS), ("MISS from whitney", None, CacheClass.MISS),
+     ("RefreshHit from cloudfront", None, CacheClass.HIT), ("TCP_MEM_HIT from white-1", None, CacheClass.HIT),
      ("CONFIG_NOCACHE", None, CacheClass.ELSEWHERE)],
 )  # fmt: skip
 def test_a_cache_is_known_by_its_header(header, proxy, kind):
@@ -122,3 +124,13 @@ def test_a_page_of_nothing_but_failures_has_figures_too():
     page = analysed(entry() | {"response": {"status": 0}})
     assert (page.objects, page.connections, page.effective_concurrency, page.encryption) == (0, [], None, None)
     assert page.idle_share == 1
+
+
+def test_how_long_a_page_was_idle_is_not_known_where_nothing_has_times():
+    told = entry() | {"timings": {}}
+    untimed = analysed(told, load_ms=2000)
+    assert (untimed.load_s, untimed.idle_s, untimed.idle_share, untimed.net_transfer_s) == (2.0, None, None, None)
+    assert untimed.untimed == 1
+    failed = entry()
+    failed["response"]["status"] = 0
+    assert analysed(failed, load_ms=2000).idle_s == 2.0  # nothing came in all that time

@@ -8,7 +8,7 @@ from itertools import repeat
 import pytest
 
 from tests.unit.connections.hars import BEGAN, entry, har
-from tradewind.connections.har import MOST_ENTRIES, Har, decode_har, page_loads
+from tradewind.connections.har import MOST_ENTRIES, MOST_PAGES, Har, decode_har, page_loads
 from tradewind.connections.page_load import HttpVersion, LeftOut, PageLoad, WebObject
 from tradewind.errors import InvalidValue, TooLarge
 from tradewind.units import MIB
@@ -111,6 +111,43 @@ def test_a_size_is_the_most_that_is_told():
     assert only_object(unknown).wire_bytes is None
     empty = entry(size=-1) | {"response": {"status": 304, "content": {"size": 700}, "headersSize": 150, "bodySize": 0}}
     assert only_object(empty).wire_bytes == 150
+
+
+def test_how_long_a_body_was_to_be_is_no_size_of_one_that_was_broken_off():
+    broken = entry(size=20_000, headers={"Content-Length": "1000000000"})
+    broken["response"] |= {"status": 206, "bodySize": 20_000, "headersSize": 300}
+    assert only_object(broken).wire_bytes == 20_300
+    broken["response"] |= {"content": {}, "_error": "net::ERR_ABORTED"}
+    assert only_object(broken).wire_bytes == 20_300
+    whole = entry(size=-1, headers={"Content-Length": "5000", "Content-Encoding": "br"})
+    whole["response"] |= {"headersSize": 300}
+    assert only_object(whole).wire_bytes == 5_300
+
+
+@pytest.mark.parametrize(
+    ("version", "url", "times", "handshake_s"),
+    [
+        ("h3", "https://a.org/", {"connect": 35.12, "ssl": 35.11}, 0.03512),  # QUIC has one for both
+        ("h2", "https://a.org/", {"connect": 150}, None),  # and how much of it is TLS nobody tells
+        ("h2", "https://a.org/", {"connect": 150, "ssl": -1}, None),
+        ("http/1.1", "http://a.org/", {"connect": 30}, 0.03),
+        ("http/1.1", "http://a.org/", {"connect": 1e9}, None),
+        ("http/1.1", "http://a.org/", {"connect": 1e-7}, None),
+        ("http/1.1", "https://a.org/", {"connect": 10.000000000000002, "ssl": 10}, None),
+    ],
+)
+def test_a_round_trip_is_what_tcp_or_quic_takes_to_connect(version, url, times, handshake_s):
+    told = entry(url=url, version=version) | {"timings": {"wait": 5, "receive": 1} | times}
+    assert only_object(told).handshake_s == pytest.approx(handshake_s)
+
+
+def test_chromes_connections_have_numbers_and_firefoxs_have_the_port_of_a_proxy():
+    numbered = [entry(0, connection="443", connect=30, ssl=20), entry(5, connection="443")]
+    chrome = load(*numbered, creator={"name": "WebInspector", "version": "1"})
+    assert [each.connection_id for each in chrome.objects] == [each.connection_id for each in chrome.objects[:1]] * 2
+    assert chrome.objects[0].connection_id is not None
+    proxied = [entry(n, url=f"https://{n}.org/", connection="3128", connect=30, ssl=30) for n in range(3)]
+    assert [each.connection_id for each in load(*proxied, **FIREFOX).objects] == [None] * 3
 
 
 FIREFOX = {"creator": {"name": "Firefox", "version": "150"}, "browser": {"name": "Firefox", "version": "150"}}
@@ -227,6 +264,27 @@ def test_a_log_of_too_many_entries_is_refused_by_both_readers():
     for refuse in (decode_har, lambda content: read_har(BytesIO(content))):
         with pytest.raises(TooLarge, match="20000 entries"):
             refuse(content)
+
+
+def test_a_log_of_too_many_pages_is_refused_by_both_readers():
+    document = har()
+    document["log"]["pages"] = [{"id": str(number)} for number in range(MOST_PAGES + 1)]
+    for refuse in (decode_har, lambda content: read_har(BytesIO(content))):
+        with pytest.raises(TooLarge, match=f"{MOST_PAGES} pages"):
+            refuse(json.dumps(document).encode())
+
+
+def test_of_members_that_are_not_analysed_nothing_is_kept_in_memory():
+    document = har(entry())
+    document["log"] |= {"_more": [[[]] * 100_000], "comment": {"entries": [1]}}
+    content = json.dumps({"before": {"log": [1]}, "_x": 5} | document | {"after": [{}] * 100_000}).encode()
+    tracemalloc.start()
+    assert read_har(BytesIO(content)) == decode_har(content)
+    tracemalloc.reset_peak()
+    read_har(BytesIO(content))
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 2 * len(content)
 
 
 def test_a_log_on_disk_is_read_as_one_in_memory(tmp_path):

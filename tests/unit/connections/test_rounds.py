@@ -1,9 +1,11 @@
 """The round model against the paper's figures and by hand."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tradewind.connections.replay import Plan, Request, waiting_s
-from tradewind.connections.rounds import FLD_TCP, RENO, Sender, Window, rounds_of, send
+from tradewind.connections.rounds import FLD_TCP, Sender, Window, rounds_of, send
 from tradewind.path import Path
 
 PAPER = Sender(segment_bytes=1500)
@@ -100,4 +102,42 @@ def test_connections_share_the_rate_of_the_path():
     requests = [Request(0, 1_000_000), Request(0, 1_000_000)]
     for each in (plan(connections=2), plan(multiplexed=True)):
         assert waiting_s(requests, each, path) == pytest.approx(2, rel=0.05)
-    assert RENO != FLD_TCP
+
+
+def test_a_page_of_unequal_objects_takes_what_the_path_needs_for_all_of_them():
+    path, sizes = Path(rtt_s=0.05, bandwidth_bps=10e6), [1_000_000 * each for each in (60, 50, 40, 30, 20, 10)]
+    for ordered in (sizes, sizes[::-1]):
+        requests = [Request(0, size) for size in ordered]
+        for each in (plan(connections=6), plan(connections=5), plan(connections=1), plan(multiplexed=True)):
+            assert waiting_s(requests, each, path) == pytest.approx(168, rel=0.02)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 3), st.integers(0, 3_000_000)), min_size=1, max_size=30),
+    st.floats(0.001, 0.3),
+    st.floats(1e5, 1e9),
+    st.integers(1, 6),
+    st.booleans(),
+)
+def test_nothing_comes_faster_than_the_path_carries_it(asked, rtt_s, bandwidth_bps, connections, keep_alive):
+    path, requests = Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps), [Request(*each) for each in asked]
+    at_once = [Request(0, each.size_bytes) for each in requests]
+    for kind in (plan(multiplexed=True), plan(connections=connections, keep_alive=keep_alive)):
+        least_s = rtt_s + sum(8 * each.size_bytes for each in requests) / bandwidth_bps
+        assert waiting_s(at_once, kind, path) >= least_s * (1 - 1e-9)
+        assert waiting_s(requests, kind, path) > 0
+
+
+@given(st.integers(0, 5_000_000), st.floats(0.001, 0.3), st.one_of(st.none(), st.floats(1e6, 1e9)))
+def test_an_object_alone_takes_its_handshake_and_its_rounds(size_bytes, rtt_s, bandwidth_bps):
+    path = Path(rtt_s=rtt_s, bandwidth_bps=bandwidth_bps)
+    alone_s = send(size_bytes, PAPER_FLD, path).duration_s
+    for kind in (plan(PAPER_FLD), plan(PAPER_FLD, multiplexed=True)):
+        assert waiting_s([Request(1.0, size_bytes)], kind, path) == pytest.approx(rtt_s + alone_s, rel=0.01)
+
+
+def test_requests_one_after_the_other_do_not_pass_by_slow_start():
+    first, then = Request(0, 1_000), [Request(0.3 + 0.001 * each, 14_000) for each in range(20)]
+    together = [Request(0.3, 14_000) for _ in then]
+    apart_s, together_s = (waiting_s([first, *rest], plan(multiplexed=True), WIDE) for rest in (then, together))
+    assert apart_s == pytest.approx(together_s, rel=0.05)

@@ -85,6 +85,7 @@ def upload(
     *,
     format_name: Format = "auto",
     context: Context,
+    proxy: options.Proxy = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be uploaded.")] = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -107,7 +108,7 @@ def upload(
     with ExitStack() as closing:
         hars, others = split(_opened(logs, closing), format_name)
         client = None if dry_run else closing.enter_context(surroundings.open_client())
-        pages = list(upload_hars(hars, client=client, path=path))
+        pages = list(upload_hars(hars, client=client, path=path, proxy=proxy))
         texts = har_lines(pages, dry_run=dry_run)
         document: dict[str, Any] = {"hars": [each.document() for each in pages], "dry_run": dry_run} if hars else {}
         failed = any(each.failure for each in pages)
