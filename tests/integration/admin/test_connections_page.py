@@ -1,0 +1,33 @@
+"""Pages of web connections whose logs leave things out."""
+
+import pytest
+
+from services.application.authenticate import Scope
+from tests.integration.admin.visitors import person, signed_in
+from tests.integration.test_connections_api import ANALYSE
+from tests.stack import new_tenant
+from tests.unit.connections.hars import entry, har
+
+
+@pytest.fixture
+def surfer(parts, database_url):
+    return new_tenant(parts, database_url)
+
+
+@pytest.fixture
+def visitor(parts, api, surfer):
+    with signed_in(api, person(parts, surfer, Scope.ANALYST)) as opened:
+        yield opened
+
+
+def test_of_a_page_without_times_no_idle_time_is_shown_or_counted(parts, api, surfer, visitor):
+    with surfer.client(api, Scope.AGENT) as agent:
+        (page,) = agent.post(ANALYSE, json=har(entry(size=500) | {"timings": {}}, load_ms=2000)).json()["pages"]
+    assert (page["idle_s"], page["idle_share"], page["net_transfer_s"]) == (None, None, None)
+    shown = visitor.get(f"/admin/connections/{page['id']}").text
+    assert "the log tells no times of receiving" in shown
+    assert "nothing was received" not in shown
+    assert visitor.get("/admin/connections").status_code == 200
+    with parts.store.unit_of_work(surfer.id) as uow:
+        assert uow.page_loads.find(page["id"]).page.idle_s is None
+        assert uow.page_loads.distributions(newest=10).idle_shares == {}
