@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from benchmarks.disturbance import watched
 from benchmarks.facts.catalogue import Facts
 from benchmarks.facts.trial import Yard
-from benchmarks.transport.__main__ import fld_tcp_installed
 from benchmarks.transport.arena import LTE_PHONE, arena
 from benchmarks.transport.cases import CUBIC, FLD, HSPA, LTE, PAGES, PageCase
+from benchmarks.transport.installed import fld_tcp_installed
 from benchmarks.transport.pages import connection_s, load_pages, net_s, row_of, typical_sizes
 from benchmarks.transport.proxy import Protocol
 from benchmarks.transport.wire import rounds

@@ -10,7 +10,7 @@ import argparse
 import statistics
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -37,12 +37,11 @@ from benchmarks.transport.cases import (
     PageCase,
 )
 from benchmarks.transport.engine import engine_copies
+from benchmarks.transport.installed import fld_tcp_installed
 from benchmarks.transport.measuring import conditions, count_rounds, long_flow, short_flows
 from benchmarks.transport.pages import load_pages, row_of, sizes_of_har, typical_sizes
 from benchmarks.transport.rows import DISTURBED, Row, Rows
 from benchmarks.wan.runs import RunLog
-from tradewind_agent.transport import installation
-from tradewind_agent.transport.parameters import Parameters
 
 REPEATS, QUICK_REPEATS = 11, 5
 LONG_REPEATS, QUICK_LONG_REPEATS = 5, 3
@@ -86,18 +85,6 @@ def _run(options: argparse.Namespace) -> int:
     found = summary(rows)
     write("transport", quick=options.quick, results=rows, summary=found, started_at=started_at)
     return 0 if options.quick else judge(found, AT_MOST, AT_LEAST, whole=options.case is None)
-
-
-@contextmanager
-def fld_tcp_installed() -> Iterator[None]:
-    """FLD_TCP with the paper's parameters in this kernel; as it was before, afterwards."""
-    if installation.install(Parameters()).steps:
-        try:
-            yield
-        finally:
-            installation.remove()
-    else:
-        yield
 
 
 def _rows(known: Rows, *, quick: bool, wanted: Sequence[str] | None) -> Iterator[Row]:

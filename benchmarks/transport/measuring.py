@@ -8,6 +8,7 @@ from functools import partial
 from typing import Self
 
 from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
+from benchmarks.testbed.errors import CannotEmulate
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.transport.arena import Answer, Arena, arena
 from benchmarks.transport.cases import CUBIC, FLD, RENO, RoundsCase, ShortFlowsCase
@@ -44,6 +45,9 @@ def _counted(case: RoundsCase, ground: Arena, repeats: int) -> Row:
     counted = {
         control: [rounds(flow, case.path.rtt_s) for flow in ground.flows(watch, control)] for control in controls
     }
+    counted = {control: [each for each in flows if sum(each) >= case.size_bytes] for control, flows in counted.items()}
+    if missing := [control for control, flows in counted.items() if not flows]:
+        raise CannotEmulate(f"{case.name}: no flow of {', '.join(missing)} was captured whole")
     row: Row = {"case": case.name}
     told: list[str] = []
     for control, flows in counted.items():

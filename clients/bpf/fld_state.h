@@ -7,6 +7,7 @@
 
 #define NOT_RESTRICTED 1        /* TCP_CONG_NON_RESTRICTED: a process needs no privilege to choose it */
 #define FLAG_DATA_ACKED 0x04    /* of tcp_input.c: the acknowledgement covers new data */
+#define FLAG_ECE 0x40           /* it carries an echo of a congestion mark */
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 #define UNKNOWN 0xffffffffU
 #define LEAST_WINDOW 2U
@@ -39,6 +40,7 @@ struct flow {
 	__u32 pipe;              /* segments that fill the path, at most by any round; 0 while unknown */
 	__u8 reduction;          /* of the recovery under way */
 	__u8 timed_out;          /* in this flow */
+	__u8 timed_out_before;   /* the timeout under way, which may turn out to be none */
 };
 
 static __always_inline struct tcp_sock *tcp_of(const struct sock *sk)

@@ -57,6 +57,7 @@ void BPF_PROG(fld_init, struct sock *sk)
 	flow->pipe = 0;
 	flow->reduction = RELENTLESS;
 	flow->timed_out = 0;
+	flow->timed_out_before = 0;
 	/* A handshake that had to be repeated leaves a window of one segment (RFC 6298), which stands. */
 	if (parameters.initial_window && !tp->data_segs_out && tp->snd_cwnd > 1)
 		tp->snd_cwnd = smaller(parameters.initial_window, tp->snd_cwnd_clamp);
@@ -93,6 +94,7 @@ void BPF_PROG(fld_set_state, struct sock *sk, __u8 next)
 		if (flow->reduction == RELENTLESS)
 			tp->snd_ssthresh = larger(tp->snd_ssthresh / 2, LEAST_WINDOW);
 		flow->reduction = RENO;
+		flow->timed_out_before = flow->timed_out;
 		flow->timed_out = 1;
 	}
 	/* A reduction is over, and was not found needless (which ends with undo_marker 0): no part of it stays undone. */
@@ -106,7 +108,15 @@ static __always_inline __u32 restart_window(const struct tcp_sock *tp)
 	return smaller(parameters.initial_window ?: USUAL_INITIAL_WINDOW, tp->snd_cwnd);
 }
 
-/* RFC 2861, as the kernel's tcp_cwnd_restart: half the window for each timeout of idleness, down to the initial one. */
+static __always_inline bool restarts(const struct sock *sk)
+{
+	return sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_slow_start_after_idle;
+}
+
+/*
+ * RFC 2861, as the kernel's tcp_cwnd_restart: half the window for each timeout of idleness, down to the initial one,
+ * unless net.ipv4.tcp_slow_start_after_idle says that it stays.
+ */
 static __always_inline void restart_after_idle(struct sock *sk, struct tcp_sock *tp, struct flow *flow)
 {
 	__s32 idle_jiffies = (__u32)bpf_jiffies64() - tp->lsndtime;
@@ -116,6 +126,11 @@ static __always_inline void restart_after_idle(struct sock *sk, struct tcp_sock 
 
 	if (tp->packets_out || idle_jiffies <= timeout_jiffies) /* what a timeout sends again ends no idle time */
 		return;
+	flow->first_byte = tp->bytes_acked;
+	flow->round_began = 0; /* the pause is no spacing of the path */
+	flow->timed_out = 0;
+	if (!restarts(sk))
+		return;
 	tp->snd_ssthresh = larger(tp->snd_ssthresh, window - window / 4);
 	for (i = 0; i < 16; i++) { /* 2^16 segments are more than any window */
 		idle_jiffies -= timeout_jiffies;
@@ -123,9 +138,6 @@ static __always_inline void restart_after_idle(struct sock *sk, struct tcp_sock 
 			window /= 2;
 	}
 	tp->snd_cwnd = larger(window, least);
-	flow->first_byte = tp->bytes_acked;
-	flow->round_began = 0; /* the pause is no spacing of the path */
-	flow->timed_out = 0;
 }
 
 SEC("struct_ops/fld_cwnd_event")
@@ -204,6 +216,17 @@ static __always_inline void shrink_by_what_was_lost(struct tcp_sock *tp, __u32 l
 	tp->snd_ssthresh = tp->snd_cwnd;
 }
 
+/*
+ * A mark, which the kernel does not tell of in a recovery. Until now each delivered segment has let out one, of which
+ * the kernel has counted those that were sent.
+ */
+static __always_inline void halve_from_here(struct tcp_sock *tp, struct flow *flow)
+{
+	flow->reduction = RENO;
+	flow->delivered_since = tp->prr_out;
+	tp->snd_ssthresh = half(tp);
+}
+
 /* Proportional rate reduction with slow start reduction bound, RFC 6937. */
 static __always_inline void shrink_to_half(struct tcp_sock *tp, struct flow *flow, __u32 delivered, __u32 lost, int flag)
 {
@@ -238,7 +261,7 @@ static __always_inline void pace(struct sock *sk, const struct tcp_sock *tp, con
 		return;
 	rate /= tp->srtt_us >> 3 ?: 1;
 	/* The kernel cuts what it is given next into bursts of this rate, before fld_cwnd_event learns of the pause. */
-	if (!tp->packets_out) {
+	if (!tp->packets_out && restarts(sk)) {
 		__u64 restart = (__u64)restart_window(tp) * tp->mss_cache << sk->sk_pacing_shift;
 
 		rate = rate < restart ? rate : restart;
@@ -255,6 +278,8 @@ void BPF_PROG(fld_cong_control, struct sock *sk, __u32 ack, int flag, const stru
 	__u8 state = state_of(sk);
 
 	flow->lost_before = tp->lost;
+	if (state == TCP_CA_Recovery && flow->reduction == RELENTLESS && flag & FLAG_ECE)
+		halve_from_here(tp, flow);
 	if (state == TCP_CA_Recovery && flow->reduction == RELENTLESS)
 		shrink_by_what_was_lost(tp, lost);
 	else if (state == TCP_CA_Recovery || state == TCP_CA_CWR)
@@ -273,6 +298,8 @@ void BPF_PROG(fld_cong_control, struct sock *sk, __u32 ack, int flag, const stru
 SEC("struct_ops/fld_undo_cwnd")
 __u32 BPF_PROG(fld_undo_cwnd, struct sock *sk)
 {
+	if (state_of(sk) == TCP_CA_Loss)
+		flow_of(sk)->timed_out = flow_of(sk)->timed_out_before;
 	return larger(tcp_of(sk)->snd_cwnd, tcp_of(sk)->prior_cwnd);
 }
 

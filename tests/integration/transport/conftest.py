@@ -1,7 +1,7 @@
 """FLD_TCP in the kernel of this machine, for one run of the tests at a time; as it was before, afterwards."""
 
 import fcntl
-import tempfile
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,10 +9,13 @@ import pytest
 
 from benchmarks.testbed.errors import CannotEmulate
 from benchmarks.testbed.permissions import require_permission
+from benchmarks.transport.installed import USERS
 from tradewind_agent.errors import TransportFailed
 from tradewind_agent.transport import installation
 from tradewind_agent.transport.parameters import Parameters
 from tradewind_agent.transport.requirements import require_kernel, require_tools
+
+TESTS = Path("/run/tradewind-transport-tests.lock")
 
 
 @pytest.fixture(scope="package")
@@ -32,8 +35,14 @@ def kernel() -> Iterator[None]:
         require_tools()
     except TransportFailed as reason:
         pytest.skip(str(reason))
-    with (Path(tempfile.gettempdir()) / "tradewind-transport-tests.lock").open("w") as lock:
+    if os.geteuid() != 0:
+        pytest.skip("only root may install it")
+    with TESTS.open("a") as lock, USERS.open("a") as users:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pytest.skip("a benchmark of this machine uses it")
         before = installation.look()
         if before.registered and not before.ours:
             pytest.skip("fld_tcp was registered by another program")

@@ -4,14 +4,17 @@ import json
 import os
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from benchmarks.transport import installed
 from tests.integration.agent.command import environment
 from tests.integration.serving import serving
 from tradewind_agent.transport import installation
@@ -129,6 +132,45 @@ def test_a_folder_is_served_without_it_too_and_the_reason_is_told(tmp_path):
         assert server.refusal == (
             "the kernel refuses of_no_kernel: it has none of this name; `tradewind transport install` brings fld_tcp"
         )
+
+
+def test_what_keeps_it_loaded_is_in_a_folder_that_nobody_else_may_change(kernel, tradewind):
+    folder = installation.PIN_FOLDER
+    tradewind("install")
+    assert stat.S_IMODE(folder.stat().st_mode) & 0o077 == 0
+    tradewind("remove")
+    assert not folder.exists()
+    folder.mkdir()
+    try:
+        folder.chmod(0o777)
+        refused = tradewind("install")
+        assert (refused.returncode, "no folder of root's alone" in refused.stderr) == (1, True)
+        assert not installation.look().registered
+    finally:
+        folder.rmdir()
+
+
+def test_who_installs_and_who_removes_take_turns(kernel, tradewind):
+    """Begun at once: each finds what another has finished, and none what another has begun."""
+    words = ["install", "remove"] * 3
+    with ThreadPoolExecutor(len(words)) as pool:
+        done = list(pool.map(tradewind, words))
+    assert [each.returncode for each in done] == [0] * len(words), [each.stderr for each in done]
+    installation.remove()
+
+
+def test_of_benchmarks_side_by_side_the_last_removes_what_the_first_installed(kernel, monkeypatch, tmp_path):
+    monkeypatch.setattr(installed, "USERS", tmp_path / "users")
+    with installed.fld_tcp_installed():
+        with installed.fld_tcp_installed():
+            assert installation.look().registered
+        assert installation.look().registered
+    assert not installation.look().registered
+    installation.install(Parameters())
+    with installed.fld_tcp_installed():
+        pass
+    assert installation.look().registered
+    installation.remove()
 
 
 def test_without_the_kernels_types_nothing_is_tried(kernel, tradewind, tmp_path):

@@ -81,6 +81,40 @@ def test_a_path_that_takes_smaller_segments_during_a_recovery_is_no_timeout(told
     assert after["threshold_segments"] == before["threshold_segments"] == SECOND - 1
 
 
+def test_a_timeout_that_was_none_leaves_the_flow_as_it_was(told):
+    """All had arrived, late: the next window is three times as large, not twice."""
+    assert told.take(1) == [LOST]
+    assert tcp_state(told.sender)["window_segments"] == 1
+    assert told.acknowledge(LOST + SECOND)["window_segments"] == 3 * SECOND
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_mark_of_congestion_halves_also_while_a_loss_is_repaired(installed, marked):
+    with receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, marks=True) as told:
+        write(told, WINDOW + SECOND)
+        told.take(WINDOW)
+        assert told.acknowledge(WINDOW)["window_segments"] == SECOND
+        told.take(SECOND)
+        told.acknowledge(LOST, range(LOST + 1, LOST + SECOND // 2))
+        assert told.take(1) == [LOST]
+        told.acknowledge(LOST, range(LOST + 1, LOST + SECOND - 5), marked=marked)
+        repaired = told.acknowledge(LOST + SECOND)
+    left = (SECOND - 1) // 2 if marked else SECOND - 1
+    assert (repaired["window_segments"], repaired["threshold_segments"]) == (left, left)
+
+
+@pytest.mark.parametrize("keeps_window", [True, False])
+def test_a_window_is_kept_over_an_idle_time_where_the_system_says_so(installed, keeps_window):
+    with receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, keeps_window=keeps_window) as told:
+        write(told, WINDOW)
+        told.take(WINDOW)
+        assert told.acknowledge(WINDOW)["window_segments"] == SECOND
+        time.sleep(2.5 * LEAST_TIMEOUT_S)
+        write(told, SECOND)
+        left = SECOND if keeps_window else SECOND // 4
+        assert tcp_state(told.sender)["window_segments"] == max(left, WINDOW)
+
+
 def test_rounds_are_seen_after_an_idle_time_when_sequence_numbers_have_come_round(installed):
     with receiver("fld_tcp", segment_bytes=LONG_SEGMENT_BYTES) as told:
         learn_pipe_and_lose_one(told)

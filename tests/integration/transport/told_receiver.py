@@ -31,7 +31,7 @@ _SO_SNDBUFFORCE = 32
 _TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 """Of linux/sched.h, asm-generic/socket.h and linux/if_tun.h."""
 
-_SYN, _ACK = 0x02, 0x10
+_SYN, _ACK, _ECE = 0x02, 0x10, 0x40
 _TOO_LARGE = 3, 4
 """ICMP's type and code: not to be parted, and larger than the path takes."""
 
@@ -49,7 +49,7 @@ class Told:
     sender : the socket at the other end; it never waits.
     """
 
-    def __init__(self, tun: BinaryIO, sender: socket.socket, segment_bytes: int) -> None:
+    def __init__(self, tun: BinaryIO, sender: socket.socket, segment_bytes: int, *, marks: bool = False) -> None:
         self._tun, self.sender, self._segment_bytes = tun, sender, segment_bytes
         self._first = 0
         sender.setblocking(False)
@@ -58,7 +58,7 @@ class Told:
         self._first = (begin + 1) % _NUMBERS
         # The largest segment, selective acknowledgements, windows in units of 2^7 bytes; padding.
         options = struct.pack("!BBHBBBBBBBB", 2, 4, segment_bytes, 4, 2, 3, 3, 7, 1, 1, 1)
-        self._answer(_SYN | _ACK, 0, options)
+        self._answer(_SYN | _ACK | (_ECE if marks else 0), 0, options)
         self._packet()
         self._answer(_ACK, 0)  # whose window has the unit, which the handshake's had not
 
@@ -71,10 +71,15 @@ class Told:
                 taken.append((sequence - self._first) % _NUMBERS // self._segment_bytes)
         return taken
 
-    def acknowledge(self, missing: int, arrived: range = range(0)) -> dict[str, int]:
-        """Tell that all before ``missing`` have arrived, and those of ``arrived``; what the sender makes of it."""
+    def acknowledge(self, missing: int, arrived: range = range(0), *, marked: bool = False) -> dict[str, int]:
+        """Tell that all before ``missing`` have arrived, and those of ``arrived``; what the sender makes of it.
+
+        ``marked`` : also that one of them had a mark of congestion.
+        """
         edges = [self._sequence(each) for each in (arrived.start, arrived.stop)]
-        self._answer(_ACK, missing, struct.pack("!BBBBII", 1, 1, 5, 10, *edges) if arrived else b"")
+        self._answer(
+            _ACK | (_ECE if marked else 0), missing, struct.pack("!BBBBII", 1, 1, 5, 10, *edges) if arrived else b""
+        )
         return tcp_state(self.sender)
 
     def refuse(self, segment: int, mtu_bytes: int) -> dict[str, int]:
@@ -109,8 +114,16 @@ class Told:
 
 
 @contextmanager
-def receiver(congestion_control: str, *, segment_bytes: int = 1000) -> Iterator[Told]:
-    """A new connection from a sender with this congestion control, which does not probe for a lost tail."""
+def receiver(
+    congestion_control: str, *, segment_bytes: int = 1000, marks: bool = False, keeps_window: bool = False
+) -> Iterator[Told]:
+    """A new connection from a sender with this congestion control, which does not probe for a lost tail.
+
+    Parameters
+    ----------
+    marks : both ends know marks of congestion (ECN).
+    keeps_window : the sender's system keeps windows over idle times.
+    """
     with ExitStack() as ends:
         with _own_network():
             sender = ends.enter_context(socket.socket())
@@ -122,13 +135,18 @@ def receiver(congestion_control: str, *, segment_bytes: int = 1000) -> Iterator[
                 f"route add {_RECEIVER} dev {_DEVICE} rto_min {LEAST_TIMEOUT_S}s",
             ):
                 subprocess.run(["ip", *arguments.split()], check=True)
-            Path("/proc/sys/net/ipv4/tcp_early_retrans").write_text("0", encoding="ascii")
+            for name, value in (
+                ("tcp_early_retrans", 0),
+                ("tcp_ecn", int(marks)),
+                ("tcp_slow_start_after_idle", int(not keeps_window)),
+            ):
+                Path(f"/proc/sys/net/ipv4/{name}").write_text(f"{value}", encoding="ascii")
         sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control.encode())
         sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _SENDERS_BUFFER_BYTES)
         # Closed, it gives up what is under way, and does not keep congestion control and network for minutes.
         sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        yield Told(tun, sender, segment_bytes)
+        yield Told(tun, sender, segment_bytes, marks=marks)
 
 
 @contextmanager

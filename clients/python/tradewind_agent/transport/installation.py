@@ -1,8 +1,13 @@
 """FLD_TCP in this kernel: installed, told about, removed; each a state to reach, so that twice is as good as once."""
 
+import fcntl
+import os
+import stat
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +22,8 @@ NAME = "fld_tcp"
 
 BPF_FOLDER = Path("/sys/fs/bpf")
 PIN_FOLDER = BPF_FOLDER / "tradewind"
+
+LOCK = Path("/run/tradewind-transport.lock")
 
 LETS_GO_WITHIN_S = 5.0
 
@@ -70,10 +77,10 @@ def look(pins: Pins | None = None) -> State:
     except OSError as failure:
         raise TransportFailed(f"{failure.filename} cannot be read: {failure.strerror}; this needs Linux") from None
     try:
-        ours = pins.link.exists()
+        pins.link.stat()  # not `exists`, which takes what it may not see for what there is not
     except PermissionError:
         return State(registered=registered, ours=None, default=default)
-    if not ours:
+    except OSError:
         return State(registered=registered, default=default)
     try:
         held = Library().read_constants(pins.parameters, LAYOUT_BYTES)
@@ -90,10 +97,16 @@ def install(parameters: Parameters, *, btf: Path = BTF, dry_run: bool = False, p
 
     Raises
     ------
-    TransportFailed : the host lacks something, or has another version loaded; nothing has changed then.
+    TransportFailed : the host lacks something, or has another version loaded; nothing has changed then, but that the
+        BPF file system may be mounted.
     """
     pins = pins or Pins(PIN_FOLDER)
     require_kernel(btf)
+    with _by_turns():
+        return _installed(parameters, btf, pins, dry_run=dry_run)
+
+
+def _installed(parameters: Parameters, btf: Path, pins: Pins, *, dry_run: bool) -> Change:
     state = look(pins)
     if state.registered and state.ours and state.current and state.parameters == parameters:
         return Change((), state)
@@ -109,8 +122,8 @@ def install(parameters: Parameters, *, btf: Path = BTF, dry_run: bool = False, p
     with tempfile.TemporaryDirectory(prefix="tradewind-transport-") as folder:
         made = compile_object(tools, btf, Path(folder))
         _mount_bpf_file_system()
-        pins.folder.mkdir(exist_ok=True)
-        Library().load(made, name=NAME, constants=parameters.packed(source_digest()), pins=pins)
+        with _folder_of(pins):
+            Library().load(made, name=NAME, constants=parameters.packed(source_digest()), pins=pins)
     return Change(steps, look(pins))
 
 
@@ -122,6 +135,11 @@ def remove(*, dry_run: bool = False, pins: Pins | None = None) -> Change:
     TransportFailed : it is not permitted, or somebody else registered it.
     """
     pins = pins or Pins(PIN_FOLDER)
+    with _by_turns():
+        return _removed(pins, dry_run=dry_run)
+
+
+def _removed(pins: Pins, *, dry_run: bool) -> Change:
     state = look(pins)
     if not state.registered and state.ours is False and not pins.parameters.exists():
         return Change((), state)
@@ -131,9 +149,53 @@ def remove(*, dry_run: bool = False, pins: Pins | None = None) -> Change:
     steps = (f"remove {pins.link}, which unregisters {NAME}",)
     if dry_run:
         return Change(steps, state)
+    _require_own(pins.folder)
     pins.link.unlink(missing_ok=True)
     pins.parameters.unlink(missing_ok=True)
+    with suppress(OSError):  # something of another's is in it
+        pins.folder.rmdir()
     return Change(steps, _unregistered(pins))
+
+
+@contextmanager
+def _by_turns() -> Iterator[None]:
+    """Whoever installs or removes it on this host; who may not do so locks nothing."""
+    try:
+        descriptor = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError:
+        yield
+        return
+    with os.fdopen(descriptor) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _folder_of(pins: Pins) -> Iterator[None]:
+    """The folder of the pins, which is not left behind if nothing comes into it."""
+    pins.folder.mkdir(mode=0o700, exist_ok=True)
+    _require_own(pins.folder)
+    try:
+        yield
+    except TransportFailed:
+        with suppress(OSError):
+            pins.folder.rmdir()
+        raise
+
+
+def _require_own(folder: Path) -> None:
+    """Nobody else may have a hand in what keeps a congestion control loaded.
+
+    Raises
+    ------
+    TransportFailed
+    """
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022:
+        raise TransportFailed(f"{folder} is no folder of root's alone; see who made it, and remove it")
 
 
 def _unregistered(pins: Pins) -> State:
@@ -153,8 +215,8 @@ def _unregistered(pins: Pins) -> State:
 
 def _require_free(state: State, pins: Pins) -> None:
     if state.ours:
-        held = "another version" if not state.current else f"{NAME} with other parameters"
-        raise TransportFailed(f"{held} is loaded; run `tradewind transport remove` first")
+        held = {True: f"{NAME} with other parameters", False: "another version", None: f"a {NAME} that cannot be read"}
+        raise TransportFailed(f"{held[state.current]} is loaded; run `tradewind transport remove` first")
     if state.registered:
         raise TransportFailed(_registered_by_others())
     if pins.parameters.exists():
@@ -175,6 +237,8 @@ def _is_bpf_file_system(folder: Path) -> bool:
 def _mount_bpf_file_system() -> None:
     if _is_bpf_file_system(BPF_FOLDER):
         return
-    done = subprocess.run(["mount", "-t", "bpf", "bpf", BPF_FOLDER], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["mount", "-t", "bpf", "-o", "mode=0700", "bpf", BPF_FOLDER], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise TransportFailed(f"the BPF file system cannot be mounted at {BPF_FOLDER}: {done.stderr.strip()}")
