@@ -36,7 +36,6 @@ from tradewind_agent.transport.parameters import Parameters
 
 SEED = 13
 PAGES = "its pages, of the Alexa top 100 of its year, in Chrome over LTE and 3G"
-LOSSES = "a receiver that loses segments at will, for Relentless TCP; the tests of the kernel's program have one"
 FLOW_BYTES = 500_000
 ROUNDING = 1e-9
 
@@ -107,24 +106,19 @@ def fld_tcp(fact: Fact, _facts: Facts) -> Finding:
     window, loaded = Window.of(sender), Parameters()
     for _ in range(4):
         window = window.sending(window.window_bytes, sender)
-    return elsewhere(
-        LOSSES,
-        [
-            computed("initial window, segments", values["iw"], INITIAL_WINDOW_SEGMENTS),
-            computed("growth a round trip", values["ss_factor"], FLD_TCP.factor),
-            computed("threshold, bytes", values["threshold_B"], FLD_TCP.below_bytes),
-            computed("initial window that the kernel is told, segments", values["iw"], loaded.initial_window_segments),
-            computed("growth that it is told", values["ss_factor"], loaded.growth_factor),
-            computed("threshold that it is told, bytes", values["threshold_B"], loaded.threshold_bytes),
-            computed(
-                "window after four rounds, segments", values["iw"] * values["ss_factor"] ** 4, window.window_bytes
-            ),
-            property_of(
-                "beyond the threshold as Reno",
-                FLD_TCP.after(values["threshold_B"]) == RENO.factor,
-                claimed=values["after"] == "reno",
-            ),
-        ],
+    return compared(
+        computed("initial window, segments", values["iw"], INITIAL_WINDOW_SEGMENTS),
+        computed("growth a round trip", values["ss_factor"], FLD_TCP.factor),
+        computed("threshold, bytes", values["threshold_B"], FLD_TCP.below_bytes),
+        computed("initial window that the kernel is told, segments", values["iw"], loaded.initial_window_segments),
+        computed("growth that it is told", values["ss_factor"], loaded.growth_factor),
+        computed("threshold that it is told, bytes", values["threshold_B"], loaded.threshold_bytes),
+        computed("window after four rounds, segments", values["iw"] * values["ss_factor"] ** 4, window.window_bytes),
+        property_of(
+            "beyond the threshold as Reno",
+            FLD_TCP.after(values["threshold_B"]) == RENO.factor,
+            claimed=values["after"] == "reno",
+        ),
     )
 
 

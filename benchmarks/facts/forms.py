@@ -2,11 +2,18 @@
 
 from collections.abc import Mapping
 
-from benchmarks.facts import measured, measured_packing, measured_pages, measured_phones, measured_services
+from benchmarks.facts import (
+    measured,
+    measured_losses,
+    measured_packing,
+    measured_pages,
+    measured_phones,
+    measured_services,
+)
 from benchmarks.facts.form import Form
 
 FORMS: Mapping[str, Form] = {
     id_: form
-    for module in (measured, measured_phones, measured_services, measured_packing, measured_pages)
+    for module in (measured, measured_phones, measured_services, measured_packing, measured_pages, measured_losses)
     for id_, form in module.FORMS.items()
 }

@@ -48,6 +48,12 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
         f"{_CORE}/compression",
         "benchmarks/disturbance.py",
     ),
+    "losses": (
+        "benchmarks/facts/loss_trials.py",
+        *(f"benchmarks/transport/{name}.py" for name in ("installed", "origin", "told_receiver")),
+        f"{_AGENT}/transport",
+        "clients/bpf",
+    ),
     "pages": (
         *_ALL,
         "benchmarks/facts/page_trials.py",

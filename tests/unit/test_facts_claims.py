@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.facts import measured, measured_pages
+from benchmarks.facts import measured, measured_losses, measured_pages
 from benchmarks.facts.agreements import energy_agreement
 from benchmarks.facts.catalogue import Fact
 from benchmarks.facts.compression import examples
@@ -177,3 +177,24 @@ def test_a_rate_that_falls_with_the_block_is_neither_rising_nor_flat(mbps_of, ag
         for run, rate in zip(form.runs, mbps_of.values(), strict=True)
     }
     assert [each.agrees for each in form.judge(claim({"knee_KB": [8, 16]}), {}, rows)] == agree
+
+
+@pytest.mark.parametrize(
+    ("windows", "after_short", "after_long", "agree"),
+    [
+        ([30, 90], 89, 30, [True] * 7),
+        ([20, 40], 39, 30, [False, False, True, True, True, True, True]),  # doubles
+        ([30, 90], 45, 30, [True, True, True, False, True, True, True]),  # halves short flows as well
+        ([30, 90], 89, 59, [True, True, True, True, False, True, True]),  # is Relentless beyond 2 MB
+    ],
+)
+def test_the_kernels_windows_and_what_losses_leave_of_them_are_compared_with_the_papers(
+    windows, after_short, after_long, agree
+):
+    form = measured_losses.FORMS["004-fld"]
+    told = [(windows, 40_000, windows[-1], after_short), ([30, 60], 2_600_000, 60, after_long)]
+    told += [([20, 40], 30_000, 40, 20), ([20, 40], 1_950_000, 40, 20)]
+    names = ("windows", "acknowledged_bytes", "before", "after")
+    rows = {run: dict(zip(names, each, strict=True)) for run, each in zip(form.runs, told, strict=True)}
+    found = list(form.judge(claim({"iw": 10, "ss_factor": 3, "threshold_B": 2_000_000}), {}, rows))
+    assert [each.agrees for each in found] == agree

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.transport.origin import tcp_state
-from tests.integration.transport.told_receiver import LEAST_TIMEOUT_S, Told, receiver
+from benchmarks.transport.told_receiver import LEAST_TIMEOUT_S, Told, receiver
 
 pytestmark = pytest.mark.usefixtures("emulation")
 
