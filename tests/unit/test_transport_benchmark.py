@@ -110,6 +110,8 @@ def test_a_page_is_written_and_replayed_in_the_sizes_asked_for(tmp_path):
 def test_the_summary_tells_pages_apart():
     row = {"case": "page", "cubic_net_s": 2.0, "fld_tcp_net_s": 1.6}
     row |= {"cubic_idle_share": 0.4, "fld_tcp_idle_share": 0.5, "cubic_concurrency": 2.0, "fld_tcp_concurrency": 1.5}
-    figures = summary([row])
+    slower = row | {"fld_tcp_net_s": 2.5}
+    figures = summary([row, row, slower])
     assert figures["page_net_transfer_gain"] == pytest.approx(1.25)
+    assert figures["page_net_transfer_gain_min"] == pytest.approx(0.8)
     assert (figures["page_idle_share_cubic"], figures["page_idle_share_fld_tcp"]) == (0.4, 0.5)
