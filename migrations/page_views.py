@@ -1,6 +1,9 @@
 """The views on loads of web pages and their connections."""
 
-from migrations.warehouse_views import View
+from collections.abc import Mapping
+from dataclasses import replace
+
+from migrations.warehouse_views import Column, View
 
 PAGE_LOADS = View(
     "page_loads",
@@ -11,11 +14,11 @@ PAGE_LOADS = View(
         ("received_at", "When the service received its log last."),
         ("started_at", "Begin of the load, by the browser's clock."),
         ("tool", "Browser or program that wrote the log."),
-        ("name", "Origin of the first entry of the page."),
+        ("name", "Title of the page, or its origin."),
         ("load_s", "s: from the begin to the load event; to the last byte where the log does not tell it."),
         ("load_told", "Whether the log tells the load event."),
-        ("idle_s", "s: of the load, in which no object was received; NULL: no object has times."),
-        ("net_transfer_s", "s: load without idle time; NULL likewise.", "load_s - idle_s"),
+        ("idle_s", "s: of the load, in which no object was received."),
+        ("net_transfer_s", "s: load without idle time.", "load_s - idle_s"),
         (
             "effective_concurrency",
             "Connections that received at once while any did: sum of their times of receiving over the union of these.",
@@ -61,3 +64,16 @@ PAGE_CONNECTIONS = View(
         ("first_object_rtts", "Round trip in which its first object was complete, from 1; NULL: not known."),
     ),
 )
+
+_TIMED = "CASE WHEN objects = 0 OR untimed < objects THEN {} END"
+_TOLD: Mapping[str, Column] = {
+    "name": ("name", "Origin of the first entry of the page."),
+    "idle_s": (
+        "idle_s",
+        "s: of the load, in which no object was received; NULL: no object has times.",
+        _TIMED.format("idle_s"),
+    ),
+    "net_transfer_s": ("net_transfer_s", "s: load without idle time; NULL likewise.", _TIMED.format("load_s - idle_s")),
+}
+TIMED_PAGE_LOADS = replace(PAGE_LOADS, columns=tuple(_TOLD.get(column[0], column) for column in PAGE_LOADS.columns))
+"""With idle time of those alone that have it."""

@@ -334,19 +334,20 @@ READ_TABLES = (
 
 def statements(view: View) -> list[str]:
     """SQL that makes the view with its comments, for readers and the application."""
+    grant = f"GRANT SELECT ON warehouse.{view.name} TO tradewind_reader, tradewind_app"
+    return [*_made(view, "CREATE VIEW"), grant]
+
+
+def replaced(view: View) -> list[str]:
+    """SQL that has a view with the same columns hold something else in them."""
+    return _made(view, "CREATE OR REPLACE VIEW")
+
+
+def _made(view: View, verb: str) -> list[str]:
     selected = ", ".join(f"{column[2] if len(column) == 3 else column[0]} AS {column[0]}" for column in view.columns)
     name = f"warehouse.{view.name}"
     return [
-        f"CREATE VIEW {name} WITH (security_invoker = true) AS SELECT {selected} FROM {view.source}",  # noqa: S608
-        *comments(view),
-        f"GRANT SELECT ON {name} TO tradewind_reader, tradewind_app",
-    ]
-
-
-def comments(view: View) -> list[str]:
-    """SQL that says what the view and its columns hold, also where it said something else."""
-    name = f"warehouse.{view.name}"
-    return [
+        f"{verb} {name} WITH (security_invoker = true) AS SELECT {selected} FROM {view.source}",  # noqa: S608
         f"COMMENT ON VIEW {name} IS {_quoted(view.comment)}",
         *(f"COMMENT ON COLUMN {name}.{column[0]} IS {_quoted(column[1])}" for column in view.columns),
     ]

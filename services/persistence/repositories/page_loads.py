@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, delete, func, select, text
+from sqlalchemy import Connection, Row, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from services.application.analyse_connections import STEPS, Distributions, PageRow, StoredPage
@@ -27,7 +28,8 @@ class PageLoads:
 
     def put(self, page: AnalysedPage, *, tool: str, content_sha256: bytes, ordinal: int, at: datetime) -> UUID:
         """Store a page; one of the same content is replaced and keeps its id."""
-        told = page.model_dump(exclude=_DERIVED) | {"tool": tool, "received_at": at}
+        idle_s = page.load_s if page.idle_s is None else page.idle_s  # `_idle_s` knows
+        told = page.model_dump(exclude=_DERIVED) | {"idle_s": idle_s, "tool": tool, "received_at": at}
         page_id: UUID = self._connection.execute(
             insert(page_loads)
             .values(tenant_id=self._tenant_id, content_sha256=content_sha256, ordinal=ordinal, **told)
@@ -64,7 +66,7 @@ class PageLoads:
                 tool=row.tool,
                 started_at=row.started_at,
                 load_s=row.load_s,
-                idle_s=row.idle_s,
+                idle_s=_idle_s(row),
                 effective_concurrency=row.effective_concurrency,
                 encryption=row.encryption,
                 connections=row.connections,
@@ -80,10 +82,12 @@ class PageLoads:
         if row is None:
             return None
         connections = [PageConnection.model_validate(each) for each in self._connections_of(page_load_id)]
+        idle_s = _idle_s(row)
         told = dict(row._mapping) | {  # noqa: SLF001 -- how SQLAlchemy names a row as a mapping
             "connections": connections,
-            "idle_share": None if row.idle_s is None or row.load_s <= 0 else row.idle_s / row.load_s,
-            "net_transfer_s": None if row.idle_s is None else row.load_s - row.idle_s,
+            "idle_s": idle_s,
+            "idle_share": None if idle_s is None or row.load_s <= 0 else idle_s / row.load_s,
+            "net_transfer_s": None if idle_s is None else row.load_s - idle_s,
             "reused": row.objects - len(connections),
         }
         page = AnalysedPage.model_validate(told)
@@ -117,6 +121,11 @@ class PageLoads:
         )
 
 
+def _idle_s(row: Row[Any]) -> float | None:
+    """Not known where there are objects and none has times; the table then has all of the load, as it has no NULL."""
+    return row.idle_s if not row.objects or row.untimed < row.objects else None
+
+
 _NEWEST = "newest AS (SELECT * FROM page_loads ORDER BY id DESC LIMIT :newest)"
 
 _BY_SPEECH = text(f"""
@@ -136,7 +145,7 @@ _BY_ENCRYPTION = text(f"""
     WITH {_NEWEST}
     SELECT coalesce(encryption, 'nothing') AS encryption, count(*) AS pages,
            percentile_disc(CAST(:steps AS double precision[])) WITHIN GROUP (ORDER BY idle_s / nullif(load_s, 0))
-               AS idle,
+               FILTER (WHERE objects = 0 OR untimed < objects) AS idle,
            percentile_disc(CAST(:steps AS double precision[])) WITHIN GROUP (ORDER BY effective_concurrency)
                AS concurrency
       FROM newest GROUP BY encryption ORDER BY encryption

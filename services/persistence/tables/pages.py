@@ -27,7 +27,7 @@ page_loads = Table(
     label("name"),
     quantity("load_s", nullable=False),
     _truth("load_told"),
-    quantity("idle_s"),
+    quantity("idle_s", nullable=False),
     quantity("effective_concurrency"),
     label("encryption", nullable=True),
     quantity("rtt_s"),

@@ -4,7 +4,7 @@ import pytest
 
 from services.application.authenticate import Scope
 from tests.integration.admin.visitors import person, signed_in
-from tests.integration.test_connections_api import ANALYSE
+from tests.integration.test_connections_api import ANALYSE, query
 from tests.stack import new_tenant
 from tests.unit.connections.hars import entry, har
 
@@ -21,8 +21,10 @@ def visitor(parts, api, surfer):
 
 
 def test_of_a_page_without_times_no_idle_time_is_shown_or_counted(parts, api, surfer, visitor):
-    with surfer.client(api, Scope.AGENT) as agent:
+    with surfer.client(api, Scope.AGENT, Scope.ANALYST) as agent:
         (page,) = agent.post(ANALYSE, json=har(entry(size=500) | {"timings": {}}, load_ms=2000)).json()["pages"]
+        (row,) = query(agent, "SELECT idle_s, net_transfer_s, load_s FROM page_loads")
+    assert row == {"idle_s": None, "net_transfer_s": None, "load_s": 2.0}
     assert (page["idle_s"], page["idle_share"], page["net_transfer_s"]) == (None, None, None)
     shown = visitor.get(f"/admin/connections/{page['id']}").text
     assert "the log tells no times of receiving" in shown
