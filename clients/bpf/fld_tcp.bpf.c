@@ -94,7 +94,8 @@ void BPF_PROG(fld_set_state, struct sock *sk, __u8 next)
 		if (flow->reduction == RELENTLESS)
 			tp->snd_ssthresh = larger(tp->snd_ssthresh / 2, LEAST_WINDOW);
 		flow->reduction = RENO;
-		flow->timed_out_before = flow->timed_out;
+		if (last != TCP_CA_Loss) /* the kernel's marks for an undo are those of the first of several, too */
+			flow->timed_out_before = flow->timed_out;
 		flow->timed_out = 1;
 	}
 	/* A reduction is over, and was not found needless (which ends with undo_marker 0): no part of it stays undone. */

@@ -1,6 +1,7 @@
 """What transfers have seen of codecs, and the advice that follows from it."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ class Histories:
     ) -> None:
         self._units, self._monotonic_s = units, monotonic_s
         self._held: dict[UUID, _Held] = {}
-        self._changes = 0
+        self._changes: Counter[UUID] = Counter()
 
     def held(self, tenant_id: UUID) -> tuple[History, int] | None:
         """The tenant's history and how many observations of its own it has; ``None`` where it has to be read."""
@@ -106,19 +107,19 @@ class Histories:
 
     def load(self, tenant_id: UUID) -> tuple[History, int]:
         """Read it: a database is asked."""
-        changes = self._changes
+        changes = self._changes[tenant_id]
         with self._units(tenant_id) as uow:
             own = uow.compression.all()
-        if len(self._held) >= MOST_TENANTS:
-            self._held.pop(next(iter(self._held)), None)
         held = _Held(packaged_history().extended(own), len(own), self._monotonic_s())
-        if self._changes == changes:
+        if self._changes[tenant_id] == changes:
+            if len(self._held) >= MOST_TENANTS:
+                self._held.pop(next(iter(self._held)), None)
             self._held[tenant_id] = held
         return held.history, held.count
 
     def forget(self, tenant_id: UUID) -> None:
         """It has changed; what is being read meanwhile may be without the change."""
-        self._changes += 1
+        self._changes[tenant_id] += 1
         self._held.pop(tenant_id, None)
 
 

@@ -106,18 +106,23 @@ def _collecting(document: list[Any]) -> Generator[None, tuple[str, Any], None]:
         begins, ends = event in ("start_map", "start_array"), event in ("end_map", "end_array")
         if left_out or (not ends and event != "map_key" and _is_left_out(keys)):
             left_out += begins - ends
+            _require_not_deeper(len(stack) + left_out)
         elif event == "map_key":
             keys[-1] = value
         elif begins:
-            if len(stack) > DEEPEST:
-                raise InvalidValue("har", f"is nested more than {DEEPEST} levels deep")
             stack.append({} if event == "start_map" else [])
             keys.append("")
+            _require_not_deeper(len(stack))
         else:
             if ends:
                 value = stack.pop()
                 keys.pop()
             _put(value, stack, keys)
+
+
+def _require_not_deeper(levels: int) -> None:
+    if levels > DEEPEST + 1:
+        raise InvalidValue("har", f"is nested more than {DEEPEST} levels deep")
 
 
 _ENTRIES, _PAGES = ["", "log", "entries", ""], ["", "log", "pages", ""]

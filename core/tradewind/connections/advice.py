@@ -190,7 +190,8 @@ def _plan_of(connections: Sequence[Connection], sender: Sender) -> Plan:
 def _are_opened_in_vain(connections: Sequence[Connection]) -> bool:
     """Whether one was opened when another was idle; those that were all needed at once tell nothing of keeping them."""
     ended_s = [max((each.receive[1] for each in one.objects if each.receive), default=math.inf) for one in connections]
-    return min(ended_s) <= max(one.first.started_s for one in connections)
+    opened_s = [one.first.sent_s - 2 * (one.first.handshake_s or 0.0) for one in connections]  # TLS takes as long, too
+    return min(ended_s) <= max(opened_s)
 
 
 _Tried = tuple[AdviceKind, str, int | None, float]

@@ -13,9 +13,8 @@ class CacheClass(StrEnum):
     NONE = "none"
 
 
-_HIT = re.compile(r"(?<![a-zA-Z])(?:hit|HIT)(?![a-zA-Z])|Hit(?![a-z])")
-"""As a word, also in TCP_HIT and RefreshHit."""
-_MISS = re.compile(r"miss|expired|refresh|pass|bypass", re.IGNORECASE)
+_HIT, _MISS = re.compile(r"hit", re.IGNORECASE), re.compile(r"miss|expired|refresh|pass|bypass", re.IGNORECASE)
+"""Of what it says before it tells its name."""
 
 
 def cache_class(x_cache: str, proxy: str | None = None) -> CacheClass:

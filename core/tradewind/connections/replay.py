@@ -77,12 +77,13 @@ class _Object:
 class _Line:
     """A connection and what is asked of it.
 
-    ``opened_s`` : when its first request can leave. ``flying_bytes`` : sent and not acknowledged. ``quiet_s`` : since
-    when nothing comes. ``taken`` : by an object of HTTP/1.1 that is not there yet.
+    ``opened_s`` : when its first request can leave. ``flights``, ``flying_bytes`` : sent and not acknowledged.
+    ``quiet_s`` : since when nothing comes. ``taken`` : by an object of HTTP/1.1 that is not there yet.
     """
 
     window: Window
     opened_s: float
+    flights: int = 0
     flying_bytes: float = 0.0
     quiet_s: float = math.inf
     taken: bool = False
@@ -129,7 +130,7 @@ class _Replay:
     def _line(self, now_s: float) -> _Line | None:
         """The only one; by HTTP/1.1 that which is idle since last, else a new one; ``None`` where it has to wait."""
         free = [line for line in self._lines if not line.taken]
-        if free and self._plan.keep_alive:
+        if free and (self._plan.keep_alive or self._plan.multiplexed):
             return max(free, key=lambda line: line.quiet_s)
         for line in free:  # the object before has closed it
             self._lines.remove(line)
@@ -140,7 +141,7 @@ class _Replay:
 
     def _send(self, line: _Line, now_s: float) -> None:
         """As much as the window has room for, what was asked for earlier first."""
-        if not line.flying_bytes and now_s - line.quiet_s > max(LEAST_TIMEOUT_S, 2 * self._rtt_s):
+        if not line.flights and now_s - line.quiet_s > max(LEAST_TIMEOUT_S, 2 * self._rtt_s):
             line.window = line.window.at_rest(self._sender)
         room = min(line.window.window_bytes - line.flying_bytes, self._most_bytes)
         begin_s, flight = max(now_s, self._path_free_s), 0.0
@@ -158,12 +159,14 @@ class _Replay:
             self._at(arrival_s, partial(self._arrived, line))
         if flight:
             self._path_free_s = arrival_s - self._rtt_s
+            line.flights += 1
             line.flying_bytes += flight
             line.quiet_s = math.inf
             self._at(max(begin_s + self._rtt_s, self._path_free_s), partial(self._acknowledged, line, flight))
 
     def _acknowledged(self, line: _Line, flight: float, now_s: float) -> None:
-        line.flying_bytes -= flight
+        line.flights -= 1
+        line.flying_bytes = line.flying_bytes - flight if line.flights else 0.0
         line.window = line.window.sending(flight, self._sender)
         if line.objects:
             self._send(line, now_s)

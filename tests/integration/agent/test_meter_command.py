@@ -132,6 +132,7 @@ def test_a_trace_that_ends_with_the_transfer_tells_no_tail_and_one_that_ends_wit
         (["--tail", "3s"], "goes with --trace"),
         (["--upload", "router"], "run `tradewind meter --calibrate` first"),
         (["--calibrate", "--upload", "Galaxy S5"], "lower case letters"),
+        (["--trace", "{trace}", "--upload", "router"], "goes with --calibrate"),
         (["--step", "1s"], "goes with --calibrate"),
         (["--calibrate", "--trace", "{trace}", "--step", "0s"], "--step"),
     ],

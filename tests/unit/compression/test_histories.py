@@ -37,6 +37,9 @@ def test_a_history_that_changes_while_it_is_read_is_told_but_not_kept() -> None:
     stored.meanwhile = lambda: None
     histories.load(tenant_id)
     assert histories.held(tenant_id) is not None
+    stored.meanwhile = lambda: histories.forget(uuid4())
+    histories.load(tenant_id)
+    assert histories.held(tenant_id) is not None, "what others upload is no change of it"
 
 
 def test_a_history_is_kept_for_a_while_and_until_it_changes() -> None:

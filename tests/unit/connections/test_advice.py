@@ -174,6 +174,20 @@ def test_advice_never_promises_more_than_what_is_waited_for(asked, rtt_s, bandwi
         assert 0 < each.saved_s < each.waiting_s
 
 
+def test_requests_that_waited_for_their_turn_tell_that_connections_are_not_kept_open():
+    """Six at once, the browser's most, each on a connection of its own."""
+    entries = [
+        entry(0, url="http://a.org/", connection=f"c{n}", size=1000, blocked=300 * (n // 6), connect=100, wait=100)
+        for n in range(18)
+    ]
+    assert AdviceKind.KEEP_ALIVE in advised(*entries)
+
+
+def test_a_server_of_http_2_that_closes_its_connections_is_not_advised_to_speak_an_older_version():
+    entries = [entry(2000 * n, url="http://a.org/", connection=f"c{n}", size=5000, version="h2") for n in range(4)]
+    assert AdviceKind.HTTP_1 not in advised(*entries)
+
+
 def test_connections_that_were_all_needed_at_once_are_no_sign_that_none_is_kept_open():
     entries = [entry(0, url="http://a.org/", connection=f"c{n}", size=1000, wait=100, receive=10) for n in range(8)]
     assert AdviceKind.KEEP_ALIVE not in advised(*entries)

@@ -56,6 +56,7 @@ def test_an_object_is_complete_in_the_round_trip_in_which_its_last_byte_comes():
      ("Hit from cloudfront", None, CacheClass.HIT), ("TCP_REFRESH_MISS", None, CacheClass.MISS),
      ("HIT from other", "squid", CacheClass.ELSEWHERE), ("HIT from other, MISS from squid", "squid", CacheClass.MISS),
      ("MISS from proxy.architects.example", None, CacheClass.MISS), ("MISS from whitney", None, CacheClass.MISS),
+     ("CACHEHIT", None, CacheClass.HIT),
      ("RefreshHit from cloudfront", None, CacheClass.HIT), ("TCP_MEM_HIT from white-1", None, CacheClass.HIT),
      ("CONFIG_NOCACHE", None, CacheClass.ELSEWHERE)],
 )  # fmt: skip

@@ -274,6 +274,12 @@ def test_a_log_of_too_many_pages_is_refused_by_both_readers():
             refuse(json.dumps(document).encode())
 
 
+def test_members_that_are_not_analysed_may_not_be_nested_without_end_either():
+    content = json.dumps(har(entry())).replace('{"log"', '{"x": ' + "[" * 200 + "]" * 200 + ', "log"', 1)
+    with pytest.raises(InvalidValue, match="levels deep"):
+        read_har(BytesIO(content.encode()))
+
+
 def test_of_members_that_are_not_analysed_nothing_is_kept_in_memory():
     document = har(entry())
     document["log"] |= {"_more": [[[]] * 100_000], "comment": {"entries": [1]}}

@@ -136,6 +136,16 @@ def test_an_object_alone_takes_its_handshake_and_its_rounds(size_bytes, rtt_s, b
         assert waiting_s([Request(1.0, size_bytes)], kind, path) == pytest.approx(rtt_s + alone_s, rel=0.01)
 
 
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 60_000)), max_size=60), st.floats(0.01, 0.1))
+def test_after_a_pause_a_window_begins_anew_whatever_came_before(asked, rtt_s):
+    path, last = Path(rtt_s=rtt_s, bandwidth_bps=7.7e6), Request(100.0, 200_000)
+    before = [Request(*each) for each in asked]
+    for kind in (plan(multiplexed=True), plan()):
+        rested_s = waiting_s([*before, last], kind, path) - (waiting_s(before, kind, path) if before else 0.0)
+        alone_s = waiting_s([last], kind, path) - (rtt_s if before else 0.0)  # no handshake
+        assert rested_s == pytest.approx(alone_s, rel=1e-6)
+
+
 def test_requests_one_after_the_other_do_not_pass_by_slow_start():
     first, then = Request(0, 1_000), [Request(0.3 + 0.001 * each, 14_000) for each in range(20)]
     together = [Request(0.3, 14_000) for _ in then]

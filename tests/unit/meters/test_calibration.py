@@ -142,6 +142,8 @@ def test_a_meter_that_says_nothing_all_the_while_is_told():
 def test_kept_models_meter_the_whole_host_until_a_profile_is_given(tmp_path):
     of_an_older_version = {"idle_w": 10, "component_w": {"cpu": 30.0, "disk": 5.0}, "source": "made up"}
     (tmp_path / FILE).write_text(json.dumps(of_an_older_version))
+    with pytest.raises(CalibrationUnusable, match="older version"):
+        kept_calibration(tmp_path)
     meter = kept_meter(tmp_path)
     begun_j = meter.energy_j(replace(START, disk_busy_s={"sda": 0.0}))
     half_of_four_cpus = later(2, busy_cpu_s=START.busy_cpu_s + 4.0, disk_busy_s={"sda": 1.0})
@@ -160,6 +162,10 @@ def test_a_host_whose_power_bends_is_metered_by_the_cpu_only_model_that_follows_
     assert found.cpu_error < 0.02 < 0.2 < found.fine_error
     keep_calibration(found, tmp_path)
     assert json.loads(json.dumps(asdict(kept_calibration(tmp_path)))) == json.loads(json.dumps(asdict(found)))
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / FILE).write_text(json.dumps(asdict(found) | {"idle_w": None}))
+    with pytest.raises(CalibrationUnusable, match="is damaged"):
+        kept_calibration(tmp_path / "damaged")
     meter = kept_meter(tmp_path)
     assert (meter.method, meter.quality) == (EnergyMethod.CPU_MODEL, EnergyQuality.CALIBRATED)
     assert "a plateau, 10 W idle and 40 W busy" in meter.description

@@ -74,6 +74,8 @@ def calibrate_host(terminal: Terminal, host: "HostMeter", wish: CalibrationWish,
     from tradewind_agent.meters.kept_models import FILE, keep_calibration
 
     folder = state_folder(os.environ)
+    if trace is not None and not wish.afresh:
+        raise typer.BadParameter("goes with --calibrate where there is a trace", param_hint="--upload")
     calibration = None if wish.afresh else _kept(folder)
     client = None if wish.upload_as is None else surroundings.open_client()
     if calibration is None:

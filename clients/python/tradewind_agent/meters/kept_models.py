@@ -52,7 +52,25 @@ def kept_calibration(folder: Path) -> Calibration | None:
     ------
     CalibrationUnusable
     """
-    return _kept(folder, lambda models: Calibration(**models))
+    return _kept(folder, _calibration)
+
+
+def _calibration(models: Mapping[str, Any]) -> Calibration:
+    if "cpu_knots" not in models:
+        raise CalibrationUnusable("what is kept is of an older version; run `tradewind meter --calibrate` again")
+    _model(models)  # what it is metered by
+    return Calibration(
+        idle_w=float(models["idle_w"]),
+        component_w={str(name): float(power_w) for name, power_w in models["component_w"].items()},
+        fine_error=float(models["fine_error"]),
+        cpu_form=str(CurveForm(models["cpu_form"])),
+        cpu_knots=[(float(load), float(power_w)) for load, power_w in models["cpu_knots"]],
+        cpu_error=float(models["cpu_error"]),
+        meter_by=str(EnergyMethod(models["meter_by"])),
+        steps=int(models["steps"]),
+        method=str(EnergyMethod(models["method"])),
+        source=str(models["source"]),
+    )
 
 
 def _kept(folder: Path, read: Callable[[Mapping[str, Any]], _Read]) -> _Read | None:
