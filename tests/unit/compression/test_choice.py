@@ -1,50 +1,24 @@
-"""What history tells, and the choice before and on the way."""
+"""What history tells, and the choice that follows from it."""
 
-import os
 import random
-from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from tradewind.compression.advice import Objective, Question, advise
+from tests.unit.compression.known import GZIP, HISTORY, XZ, ZSTD, case, question, seen
+from tradewind.compression.advice import Objective, advise
 from tradewind.compression.codecs import Codec, Setting, candidates, parse_setting
 from tradewind.compression.content import SAMPLE_BLOCK_BYTES, Content, Kind, content_of, kind_of, sample_offsets
-from tradewind.compression.history import NO_HISTORY, Case, History, Observation
+from tradewind.compression.history import NO_HISTORY, Case, History
 from tradewind.compression.model import Line, Mode, Speeds
 from tradewind.compression.prior import packaged_history, usual_probe
 from tradewind.compression.prior_table import CPU_CLASS, ROWS
-from tradewind.compression.steering import Packed, Steering
 from tradewind.errors import InvalidValue
-from tradewind.wire.compression import AdviceAnswer
 from tradewind_agent.compression.asking import request_for
-from tradewind_agent.compression.frames import encode_failure
 from tradewind_agent.compression.observing import observations_of
-from tradewind_agent.compression.packing import PackedFile, Work
-from tradewind_agent.compression.planning import Wish, steered
-from tradewind_agent.compression.sampling import Sample, sample_file
-
-PROBE = Speeds(4.0, 400e6, 1600e6)
-XZ, ZSTD, GZIP = Setting(Codec.XZ, 0), Setting(Codec.ZSTD, 3), Setting(Codec.GZIP, 1)
-
-
-def case(**changes: object) -> Case:
-    told = {"file_bytes": 30_000_000, "kind": Kind.TEXT, "cpu_class": "x86_64/a/2", "probe": PROBE} | changes
-    return Case(**told)  # type: ignore[arg-type]
-
-
-def seen(setting: Setting, ratio: float, mbps: float, **changes: object) -> Observation:
-    return Observation(case=case(**changes), setting=setting, speeds=Speeds(ratio, mbps * 1e6, 4 * mbps * 1e6))
-
-
-HISTORY = History.of([seen(XZ, 8.0, 80), seen(ZSTD, 5.0, 1600), seen(GZIP, 4.0, 400)])
-
-
-def question(rate_mbps: float, **changes: object) -> Question:
-    told = {"case": case(), "line": Line(rate_mbps * 1e6), "settings": candidates()} | changes
-    return Question(**told)  # type: ignore[arg-type]
+from tradewind_agent.compression.packing import Work
+from tradewind_agent.compression.sampling import Sample
 
 
 def test_a_slow_path_is_worth_the_slow_codec_and_a_fast_one_the_quick_codec() -> None:
@@ -205,121 +179,6 @@ def test_raw_by_another_way_is_compared_with_what_it_reaches_there() -> None:
 def test_random_bytes_look_random_and_text_does_not() -> None:
     assert content_of([random.Random(1).randbytes(100_000)]).looks_random
     assert not content_of([b"to be or not to be " * 1000]).looks_random
-
-
-def steering(setting: Setting | None, line_mbps: float | None) -> Steering:
-    return Steering(
-        expected={XZ: Speeds(8.0, 80e6, 320e6), ZSTD: Speeds(5.0, 1600e6, 6400e6)},
-        line_bps=None if line_mbps is None else line_mbps * 1e6,
-        setting=setting,
-    )
-
-
-def test_a_path_that_becomes_fast_makes_the_level_light_and_back() -> None:
-    steered = steering(XZ, 4)
-    for _ in range(3):
-        steered = steered.seen(Packed(steered.setting, 8.0, 80e6, 100e6))
-    assert steered.setting == ZSTD
-    for _ in range(3):
-        steered = steered.seen(Packed(steered.setting, 5.0, 1600e6, 4e6))
-    assert steered.setting == XZ
-
-
-def test_a_path_that_waits_for_the_packing_is_believed_to_carry_more_until_it_is_seen_what() -> None:
-    steered = steering(XZ, 10.0)
-    for _ in range(3):
-        idle = Packed(steered.setting, 8.0, 80e6, None, idle_at_bps=10e6)
-        steered = steered.seen(idle)
-    assert 10e6 < steered.line_bps <= 20e6  # twice what goes over it, in steps
-    assert steered.seen(Packed(XZ, 8.0, 80e6, None, idle_at_bps=1e6)).line_bps == steered.line_bps
-    assert steered.seen(Packed(XZ, 8.0, 80e6, 4e6)).line_bps < 10e6
-
-
-def test_an_upload_over_a_path_much_faster_than_believed_packs_lighter_on_the_way(tmp_path: Path) -> None:
-    content = b"".join(b"%d,%d,%.3f\n" % (row, row * row % 977, (row % 50) / 7) for row in range(600_000))
-    (tmp_path / "table.csv").write_bytes(content)
-    sample = sample_file(tmp_path / "table.csv")
-    begun = steered(Wish(None), sample, 5e6, frozenset({Codec.XZ, Codec.ZSTD, Codec.LZ4}))
-    packed = packed_with(content, begun, tmp_path)  # whose receiver takes each piece at once
-    assert packed.steering.line_bps > 2 * begun.line_bps
-    assert packed.steering.expected[packed.steering.setting].compress_bps > begun.expected[begun.setting].compress_bps
-
-
-def test_blocks_that_would_keep_a_core_busy_for_long_are_small(tmp_path: Path) -> None:
-    slow = Setting(Codec.GZIP, 9)
-    content = random.Random(7).randbytes(1000) * 3000
-    slowly = Steering(expected={slow: Speeds(100.0, 0.5e6, 1e9)}, line_bps=1e6, setting=slow)
-    (tmp_path / "file").write_bytes(content)
-    with (tmp_path / "file").open("rb") as file:
-        status = os.fstat(file.fileno())
-        pieces = list(PackedFile(file.fileno(), status, slowly, adapt=False).pieces())
-    assert len(pieces) == -(-len(content) // (5 * 500_000 // 8)) + 1  # and the end
-
-
-def test_a_codec_that_fails_is_no_fault_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "lzop").write_text("#!/bin/sh\necho no more memory >&2\nexit 3\n")
-    (tmp_path / "lzop").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    lzop = Setting(Codec.LZOP, 3)
-    (tmp_path / "file").write_bytes(b"x" * 300_000)
-    with (tmp_path / "file").open("rb") as file:
-        packed = PackedFile(file.fileno(), os.fstat(file.fileno()), Steering(expected={}, line_bps=None, setting=lzop))
-        (failure,) = packed.pieces()
-    assert failure == encode_failure(str(packed.failure))
-    assert str(packed.failure) == "lzop:3 cannot pack it: lzop failed: no more memory"
-
-
-def test_a_path_faster_than_every_codec_makes_it_raw() -> None:
-    steered = steering(ZSTD, 50)
-    for _ in range(3):
-        steered = steered.seen(Packed(steered.setting, 5.0, 1600e6, 4e9))
-    assert steered.setting is None
-
-
-def test_content_that_stops_packing_makes_it_raw() -> None:
-    steered = steering(ZSTD, 300)
-    for _ in range(20):
-        steered = steered.seen(Packed(steered.setting, 1.0, 1600e6, 300e6))
-    assert steered.setting is None
-
-
-def test_a_setting_is_not_left_for_a_small_gain() -> None:
-    steered = steering(XZ, 15)  # xz 80 Mbit/s, zstd 75
-    assert steered.seen(Packed(XZ, 8.0, 80e6, 16.5e6)).setting == XZ
-
-
-def packed_with(content: bytes, steered: Steering, folder: Path) -> PackedFile:
-    source = folder / "source"
-    source.write_bytes(content)
-    with source.open("rb") as opened:
-        file = PackedFile(opened.fileno(), source.stat(), steered)
-        assert sum(1 for _ in file.pieces()) > 1
-    return file
-
-
-def test_a_file_whose_sample_was_random_is_packed_once_its_content_is(tmp_path: Path) -> None:
-    raw = replace(steering(None, 4), ratio_exponent=0.0)
-    file = packed_with(random.Random(1).randbytes(1_000_000) + b"to be or not to be " * 500_000, raw, tmp_path)
-    packed_bytes = sum(plain for setting, plain in file.work.used.items() if setting is not None)
-    assert packed_bytes > file.work.plain_bytes / 3
-
-
-def test_a_setting_that_makes_blocks_no_smaller_is_left(tmp_path: Path) -> None:
-    file = packed_with(random.Random(1).randbytes(6_000_000), steering(ZSTD, 4), tmp_path)
-    assert file.steering.setting is None
-    assert file.steering.ratio_exponent < 0.2
-
-
-def test_what_the_service_expects_is_what_steering_begins_with(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.write_bytes(b"to be or not to be " * 10_000)
-    sample = sample_file(source)
-    asked = request_for(sample, Line(4e6), frozenset({Codec.GZIP, Codec.ZSTD}))
-    history = History.of([seen(GZIP, 4.0, 400), seen(ZSTD, 5.0, 1600)])
-    advice = AdviceAnswer.of(advise(asked.to_question(usual_probe(Kind.TEXT)), history), sampled=True, source="tests")
-    steered_by = steered(Wish.parse("auto"), sample, 4e6, frozenset(Codec), advice=advice)
-    assert set(steered_by.expected) == {GZIP, ZSTD}
-    assert steered_by.expected[ZSTD].ratio == pytest.approx(advice.best.ratio)
 
 
 @pytest.mark.parametrize(
