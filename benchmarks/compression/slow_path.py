@@ -63,8 +63,8 @@ class SlowPath:
         opened_s = time.monotonic() + self._round_trip_s
         ends = Ends(client, server)
         for turns, source, sink in ((self._up, client, server), (self._down, server, client)):
-            under_way = UnderWay(self._round_trip_s / 2, opened_s, self._pieces)
-            for work in (partial(_send, turns, source, under_way), partial(_deliver, under_way, sink, ends)):
+            under_way = UnderWay(self._round_trip_s / 2, self._pieces)
+            for work in (partial(_send, turns, source, under_way, opened_s), partial(_deliver, under_way, sink, ends)):
                 threading.Thread(target=work, daemon=True).start()
 
 
@@ -112,12 +112,12 @@ class UnderWay:
     """Bytes of one direction of a connection that have left one end and not reached the other; few, as a sender feels
     its path."""
 
-    def __init__(self, one_way_s: float, opened_s: float, pieces: int) -> None:
-        self._one_way_s, self._opened_s = one_way_s, opened_s
+    def __init__(self, one_way_s: float, pieces: int) -> None:
+        self._one_way_s = one_way_s
         self._pieces: Queue[tuple[float, bytes]] = Queue(pieces)
 
     def send(self, data: bytes) -> None:
-        self._pieces.put((max(time.monotonic(), self._opened_s) + self._one_way_s, data))
+        self._pieces.put((time.monotonic() + self._one_way_s, data))
 
     def receive(self) -> bytes:
         """The next bytes once they have arrived; none after the last."""
@@ -127,7 +127,9 @@ class UnderWay:
         return data
 
 
-def _send(turns: Turns, source: socket.socket, under_way: UnderWay) -> None:
+def _send(turns: Turns, source: socket.socket, under_way: UnderWay, opened_s: float) -> None:
+    """Nothing leaves, and takes its turn, before the handshake is over."""
+    time.sleep(max(opened_s - time.monotonic(), 0.0))
     with suppress(OSError):
         asked_s = -math.inf  # of a connection nothing was late before its first byte
         while data := source.recv(PIECE_BYTES):

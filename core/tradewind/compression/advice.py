@@ -38,6 +38,7 @@ class Question:
     ``sampled`` : whether the case's probe is of a sample of the file, not the usual one of its kind.
     ``content`` : of the sampled file, where it was sampled.
     ``samples`` : what settings made of that sample. ``settings`` : that both ends can do.
+    ``packing_setup_s`` : what a packed transfer costs beside the line's set-up, s.
     ``raw_bps`` : what files reach that are sent as they are, where they go another way than packed ones.
     ``cpu_w``, ``network_w`` : power above idle of each core that packs or unpacks, and of the network while it sends.
     """
@@ -45,6 +46,7 @@ class Question:
     case: Case
     line: Line
     settings: Sequence[Setting]
+    packing_setup_s: float = 0.0
     raw_bps: float | None = None
     sampled: bool = True
     content: Content | None = None
@@ -147,7 +149,8 @@ def _raw(question: Question) -> Option:
 
 
 def _option(question: Question, setting: Setting, expected: Expected, mode: Mode) -> Option:
-    file_bytes, line = question.case.file_bytes, question.line
+    file_bytes = question.case.file_bytes
+    line = Line(question.line.rate_bps, question.line.setup_s + question.packing_setup_s)
     means = expected.speeds
     low, mean, high = (
         BITS_PER_BYTE * file_bytes / duration_s(mode, file_bytes, line, _moved(expected, sds))

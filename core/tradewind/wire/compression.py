@@ -69,13 +69,14 @@ class SampledFile(Strict):
 
     ``probe`` : what gzip -1 makes of a sample of the file on the sending machine; ``samples`` : what others make of it,
     on all cores that they use.
-    ``setup_s`` : time that any transfer on this path costs.
+    ``setup_s`` : time that any transfer on this path costs; ``packing_setup_s`` : that a packed one costs beside it.
     ``codecs`` : that both ends have; absent: all are thought to.
     ``sequential`` : also consider packing the whole file before it is sent.
     """
 
     file_bytes: AtLeastOne
     setup_s: Annotated[float, Field(ge=0, le=LONGEST_SETUP_S)] = 0.0
+    packing_setup_s: Annotated[float, Field(ge=0, le=LONGEST_SETUP_S)] = 0.0
     kind: Kind = Kind.BINARY
     entropy_bits_per_byte: Annotated[float, Field(ge=0, le=8)] | None = None
     cpu_class: CpuClass = "unknown"
@@ -105,6 +106,7 @@ class SampledFile(Strict):
         return Question(
             case=case,
             line=Line(line_bps, self.setup_s),
+            packing_setup_s=self.packing_setup_s,
             raw_bps=raw_bps,
             sampled=self.probe is not None,
             settings=candidates(None if self.codecs is None else frozenset(self.codecs)),

@@ -42,6 +42,13 @@ def test_bytes_of_both_directions_wait_for_their_rate(origin, tmp_path):
     assert min(down_s, up_s) >= least_s
 
 
+def test_what_is_sent_at_once_does_not_pass_while_the_handshake_lasts(origin):
+    sent = bytes(50_000)
+    with slow_path(origin.port, 1e6) as url:
+        _, took_s = taken(f"{url}up", sent)
+    assert took_s >= 2 * ROUND_TRIP_S + len(sent) / 1e6
+
+
 def test_a_sender_feels_that_its_receiver_is_gone():
     with (
         socket.create_server(("127.0.0.1", 0)) as gone,

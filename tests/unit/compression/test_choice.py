@@ -68,6 +68,15 @@ def test_the_packaged_measurements_of_a_kind_hold_for_files_of_any_size(kind: Ki
         assert expected.speeds.compress_bps == pytest.approx(rows[kind][1] * 1e6, rel=0.6)
 
 
+def test_what_a_packed_transfer_costs_first_counts_against_it_alone() -> None:
+    plain, later = advise(question(100), HISTORY), advise(question(100, packing_setup_s=0.1), HISTORY)
+    took_s = {each.setting: each.duration_s for each in plain.options}
+    assert {each.setting: each.duration_s for each in later.options} == pytest.approx(
+        {setting: seconds + (0.1 if setting else 0.0) for setting, seconds in took_s.items()}
+    )
+    assert advise(question(100, packing_setup_s=10.0), HISTORY).best.setting is None
+
+
 def test_least_energy_is_told_in_joules() -> None:
     frugal = question(4, objective=Objective.MIN_ENERGY)
     assert "J above idle, sent raw" in advise(frugal, HISTORY).rationale

@@ -49,7 +49,7 @@ def compress_advise(
     """Advise a codec, a level and a mode for a file on a path, from a sample of it and from history."""
     from tradewind_agent.compression.asking import advice_on
     from tradewind_agent.compression.codecs import available_codecs
-    from tradewind_agent.compression.path import probed_line, probed_line_from
+    from tradewind_agent.compression.path import asking_first_s, probed_line, probed_line_from
 
     terminal = Terminal(as_json)
     rate_bps = options.bandwidth_bps(bandwidth)
@@ -57,10 +57,11 @@ def compress_advise(
         raise typer.BadParameter("one of them is needed, to know the path", param_hint="--to, --from or --bandwidth")
     if file.stat().st_size == 0:
         raise typer.BadParameter("is empty", param_hint="FILE")
-    codecs = available_codecs()
+    codecs, packing_setup_s = available_codecs(), 0.0
     if to is not None:
         probed, codecs = probed_line(to)
         line = _told_of(probed, terminal)
+        packing_setup_s = asking_first_s(line)
     elif come_from is not None:
         line = _told_of(probed_line_from(come_from), terminal)
     else:
@@ -69,7 +70,13 @@ def compress_advise(
     client = surroundings.open_client_if_configured()
     try:
         answer, because = advice_on(
-            file, line, client=client, codecs=codecs, objective=objective, sequential=sequential
+            file,
+            line,
+            client=client,
+            codecs=codecs,
+            packing_setup_s=packing_setup_s,
+            objective=objective,
+            sequential=sequential,
         )
     finally:
         if client is not None:

@@ -31,17 +31,22 @@ def advice_on(
     *,
     client: "Client | None",
     codecs: frozenset[Codec],
+    packing_setup_s: float = 0.0,
     objective: Objective = Objective.MAX_THROUGHPUT,
     sequential: bool = False,
 ) -> tuple[AdviceAnswer, str]:
     """The advice by ``codecs`` of both ends, and why it is not the service's where it is not.
+
+    ``packing_setup_s`` : what a packed transfer costs beside the line's set-up.
 
     Raises
     ------
     OSError : the file cannot be read.
     """
     sample = sample_file(file)
-    asked = request_for(sample, line, codecs, objective=objective, sequential=sequential)
+    asked = request_for(
+        sample, line, codecs, packing_setup_s=packing_setup_s, objective=objective, sequential=sequential
+    )
     because = ""
 
     def advised(made: Mapping[Setting, Speeds]) -> AdviceAnswer:
@@ -60,6 +65,7 @@ def request_for(
     line: Line,
     codecs: frozenset[Codec],
     *,
+    packing_setup_s: float = 0.0,
     objective: Objective = Objective.MAX_THROUGHPUT,
     sequential: bool = False,
 ) -> AdviceRequest:
@@ -68,6 +74,7 @@ def request_for(
         file_bytes=sample.file_bytes,
         bandwidth_bps=line.rate_bps,
         setup_s=line.setup_s,
+        packing_setup_s=packing_setup_s,
         kind=sample.content.kind,
         entropy_bits_per_byte=sample.content.entropy_bits_per_byte,
         cpu_class=sample.cpu_class,

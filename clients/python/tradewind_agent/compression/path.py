@@ -8,6 +8,7 @@ from uuid import uuid4
 import httpx
 
 from tradewind.compression.codecs import Codec
+from tradewind.compression.model import Line
 from tradewind.compression.probe import LEAST_SIZE_RATIO, FittedLine, Timed, fitted_line
 from tradewind.errors import InvalidValue
 from tradewind.units import KIB, MIB
@@ -88,6 +89,11 @@ def probed_line_from(url: str, clock_s: Clock = time.perf_counter) -> FittedLine
         return _sizes_of(url, int(told))
 
     return _fitted(url, sizes, fetched)
+
+
+def asking_first_s(line: Line) -> float:
+    """What a packed upload takes to ask what is there already, s: a round trip, of which a probe's set-up has two."""
+    return line.setup_s / 2
 
 
 def _bytes_of(answer: httpx.Response, most: int) -> int:
