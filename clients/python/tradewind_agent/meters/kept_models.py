@@ -4,22 +4,24 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tradewind.energy import EnergyMethod
 from tradewind.power_model import CpuModel, CurveForm, FineModel
 from tradewind_agent.errors import CalibrationUnusable
 from tradewind_agent.folders import make_private, replace_durably
 from tradewind_agent.meters.calibrated_model import CalibratedMeter
-from tradewind_agent.meters.calibration import Calibration
 from tradewind_agent.system_errors import in_words
+
+if TYPE_CHECKING:
+    from tradewind_agent.meters.calibration import Calibration
 
 FILE = "power_models.json"
 
 _Read = TypeVar("_Read")
 
 
-def keep_calibration(calibration: Calibration, folder: Path) -> Path:
+def keep_calibration(calibration: "Calibration", folder: Path) -> Path:
     """Keep it in the place of an older one; the file's path.
 
     Raises
@@ -45,7 +47,7 @@ def kept_meter(folder: Path) -> CalibratedMeter | None:
     return _kept(folder, lambda models: CalibratedMeter(_model(models), str(models["source"])))
 
 
-def kept_calibration(folder: Path) -> Calibration | None:
+def kept_calibration(folder: Path) -> "Calibration | None":
     """All that was kept, such as for the service; ``None`` where there is nothing.
 
     Raises
@@ -55,7 +57,9 @@ def kept_calibration(folder: Path) -> Calibration | None:
     return _kept(folder, _calibration)
 
 
-def _calibration(models: Mapping[str, Any]) -> Calibration:
+def _calibration(models: Mapping[str, Any]) -> "Calibration":
+    from tradewind_agent.meters.calibration import Calibration  # noqa: PLC0415 -- no copy needs it
+
     if "cpu_knots" not in models:
         raise CalibrationUnusable("what is kept is of an older version; run `tradewind meter --calibrate` again")
     _model(models)  # what it is metered by
