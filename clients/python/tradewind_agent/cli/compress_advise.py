@@ -1,7 +1,7 @@
 """``tradewind compress-advise``: whether and how a file should be compressed on its way."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -11,6 +11,7 @@ from tradewind_agent.cli.option_groups import grouped
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
+    from tradewind.compression.codecs import Codec
     from tradewind.compression.model import Line
     from tradewind.compression.probe import FittedLine
     from tradewind.wire.compression import AdviceAnswer, WireOption
@@ -48,8 +49,6 @@ def compress_advise(
 ) -> None:
     """Advise a codec, a level and a mode for a file on a path, from a sample of it and from history."""
     from tradewind_agent.compression.asking import advice_on
-    from tradewind_agent.compression.codecs import available_codecs
-    from tradewind_agent.compression.path import asking_first_s, probed_line, probed_line_from
 
     terminal = Terminal(as_json)
     rate_bps = options.bandwidth_bps(bandwidth)
@@ -57,24 +56,15 @@ def compress_advise(
         raise typer.BadParameter("one of them is needed, to know the path", param_hint="--to, --from or --bandwidth")
     if file.stat().st_size == 0:
         raise typer.BadParameter("is empty", param_hint="FILE")
-    codecs, packing_setup_s = available_codecs(), 0.0
-    if to is not None:
-        probed, codecs = probed_line(to)
-        line = _told_of(probed, terminal)
-        packing_setup_s = asking_first_s(line)
-    elif come_from is not None:
-        line = _told_of(probed_line_from(come_from), terminal)
-    else:
-        assert rate_bps is not None
-        line = _stated_line(rate_bps, setup)
+    way = _probed_way(to, come_from, terminal) if rate_bps is None else _stated_way(rate_bps, setup)
     client = surroundings.open_client_if_configured()
     try:
         answer, because = advice_on(
             file,
-            line,
+            way.line,
             client=client,
-            codecs=codecs,
-            packing_setup_s=packing_setup_s,
+            codecs=way.codecs,
+            packing_setup_s=way.packing_setup_s,
             objective=objective,
             sequential=sequential,
         )
@@ -84,21 +74,42 @@ def compress_advise(
     if because:
         terminal.note(because)
     document = answer.model_dump(mode="json", exclude_none=True) | {
-        "line": {"bandwidth_bps": line.rate_bps, "setup_s": line.setup_s}
+        "line": {"bandwidth_bps": way.line.rate_bps, "setup_s": way.line.setup_s}
     }
     terminal.result(_told(answer), document)
 
 
-def _stated_line(rate_bps: float, setup: str) -> "Line":
+class _Way(NamedTuple):
+    """``codecs`` : of both ends, as far as known. ``packing_setup_s`` : of a packed transfer beside the line's."""
+
+    line: "Line"
+    codecs: "frozenset[Codec]"
+    packing_setup_s: float = 0.0
+
+
+def _probed_way(to: str | None, come_from: str | None, terminal: Terminal) -> _Way:
+    from tradewind_agent.compression.codecs import available_codecs
+    from tradewind_agent.compression.path import asking_first_s, probed_line, probed_line_from
+
+    if to is not None:
+        probed, codecs = probed_line(to)
+        line = _told_of(probed, terminal)
+        return _Way(line, codecs, asking_first_s(line))
+    assert come_from is not None
+    return _Way(_told_of(probed_line_from(come_from), terminal), available_codecs())
+
+
+def _stated_way(rate_bps: float, setup: str) -> _Way:
     from tradewind.compression.model import Line
     from tradewind.units import parse_seconds
     from tradewind.wire.compression import LONGEST_SETUP_S
+    from tradewind_agent.compression.codecs import available_codecs
 
     line = Line(rate_bps, options.read("--setup", parse_seconds, setup))
     if line.setup_s > LONGEST_SETUP_S:
         reason = f"must be {LONGEST_SETUP_S:g} s at most, got {line.setup_s:g}"
         raise typer.BadParameter(reason, param_hint="--setup")
-    return line
+    return _Way(line, available_codecs())
 
 
 def _told_of(probed: "FittedLine", terminal: Terminal) -> "Line":
