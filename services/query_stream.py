@@ -60,7 +60,8 @@ class QueryStream(Response):
                 while chunk is not None:
                     await send(_body(chunk))
                     chunk = await query.next()
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            # Whoever has the whole answer may ask again at once: the turn is given back before its end is sent.
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
         except TradewindError as error:
             if begun:
                 raise
