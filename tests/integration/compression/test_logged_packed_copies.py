@@ -11,6 +11,7 @@ from tests.integration.agent.faulty_service import faulty_service
 from tests.integration.serving import serving
 from tradewind.wire.records import parse_row
 from tradewind_agent.client import Client
+from tradewind_agent.compression.sampling import cpu_class
 from tradewind_agent.logbook import Logbook
 from tradewind_agent.retries import NO_RETRIES
 from tradewind_agent.serve import Server
@@ -69,3 +70,13 @@ def test_what_codecs_made_of_files_waits_for_the_service_like_logs(server: Serve
         logbook.observations.drain(client)
         assert service.observations == [seen]
     assert logbook.observations.waiting() == ()
+
+
+def test_of_a_file_fetched_by_hand_the_server_tells_what_packed_it(server: Server, tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    env = environment(tmp_path, TRADEWIND_SPOOL=str(spool))
+    done = run("copy", "--compress", "zstd:1", f"{server.url}a.csv", str(tmp_path / "c.csv"), env=env)
+    assert done.code == 0, done.err
+    (kept,) = Logbook(spool=Spool(spool, warn=print)).observations.waiting()
+    (seen,) = json.loads(kept.read_bytes())["observations"]
+    assert (seen["codec"], seen["cpu_class"], seen["file_bytes"]) == ("zstd", cpu_class(), len(PLAIN))

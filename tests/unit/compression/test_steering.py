@@ -2,8 +2,11 @@
 
 import os
 import random
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,15 +15,15 @@ from tradewind.compression.advice import advise
 from tradewind.compression.codecs import Codec, Setting
 from tradewind.compression.content import Kind
 from tradewind.compression.history import History
-from tradewind.compression.model import Line, Speeds
+from tradewind.compression.model import SMALLEST_BLOCK_BYTES, Line, Speeds, block_bytes
 from tradewind.compression.prior import usual_probe
 from tradewind.compression.steering import Packed, Steering
 from tradewind.wire.compression import AdviceAnswer
 from tradewind_agent.compression.asking import request_for
-from tradewind_agent.compression.frames import encode_failure
+from tradewind_agent.compression.frames import FrameReader, encode_failure
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.planning import Wish, steered
-from tradewind_agent.compression.sampling import sample_file
+from tradewind_agent.compression.sampling import Sample, sample_file
 
 
 def steering(setting: Setting | None, line_mbps: float | None) -> Steering:
@@ -65,11 +68,35 @@ def test_blocks_that_would_keep_a_core_busy_for_long_are_small(tmp_path: Path) -
     slow = Setting(Codec.GZIP, 9)
     content = random.Random(7).randbytes(1000) * 3000
     slowly = Steering(expected={slow: Speeds(100.0, 0.5e6, 1e9)}, line_bps=1e6, setting=slow)
-    (tmp_path / "file").write_bytes(content)
-    with (tmp_path / "file").open("rb") as file:
-        status = os.fstat(file.fileno())
-        pieces = list(PackedFile(file.fileno(), status, slowly, adapt=False).pieces())
-    assert len(pieces) == -(-len(content) // (5 * 500_000 // 8)) + 1  # and the end
+    expected = block_sizes(content, slowly, tmp_path)
+    assert expected[0] == 5 * 500_000 // 8
+    seconds = count(step=10.0)
+    by_hand = Steering(expected={}, line_bps=None, setting=slow)
+    seen = block_sizes(content, by_hand, tmp_path, clock_s=lambda: next(seconds))
+    assert (seen[0], seen[-2]) == (block_bytes(len(content)), SMALLEST_BLOCK_BYTES)
+
+
+def block_sizes(content: bytes, steering: Steering, folder: Path, **options: Any) -> list[int]:
+    (folder / "file").write_bytes(content)
+    with (folder / "file").open("rb") as file:
+        packed = PackedFile(file.fileno(), os.fstat(file.fileno()), steering, adapt=False, **options)
+        return [block.plain_bytes for block in FrameReader().feed(b"".join(packed.pieces()))]
+
+
+def test_a_sample_is_taken_beside_the_first_block_and_told_at_the_end(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"a line of some log\n" * 200_000)
+    zstd = Steering(expected={}, line_bps=None, setting=Setting(Codec.ZSTD, 1))
+    with ThreadPoolExecutor(1) as pool, (tmp_path / "file").open("rb") as file:
+        packed = PackedFile(file.fileno(), os.fstat(file.fileno()), zstd, adapt=False, pool=pool, looks=True)
+        pieces = packed.pieces()
+        first = next(pieces)
+        assert packed.sample is None  # the one core has packed before it looked
+        reader = FrameReader()
+        reader.feed(first + b"".join(pieces))
+    assert packed.sample is not None
+    told = Sample.read(reader.note, packed.work.plain_bytes)
+    assert told is not None
+    assert (told.content.kind, told.file_bytes) == (packed.sample.content.kind, 3_800_000)
 
 
 def test_a_codec_that_fails_is_no_fault_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,11 @@
 """Copies whose files are packed on their way, beside the engine: a file a connection, a few at once."""
 
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from itertools import chain, islice
 from threading import Event, Lock
+from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from tradewind_agent.compression.codecs import require
@@ -18,6 +20,9 @@ from tradewind_agent.copy_listing import Listing
 from tradewind_agent.engine.jobs import DownloadJob, Job
 from tradewind_agent.engine.options import EngineOptions
 from tradewind_agent.errors import AgentError, FileFault, StorageFailed
+
+if TYPE_CHECKING:
+    from tradewind.wire.compression import WireObservation
 
 MOST_OBSERVED = 200
 """Observations of one copy: more files of a kind tell nothing more, and each takes some of a processor's time."""
@@ -100,19 +105,26 @@ class PackedCopy:
         self._over.set()
 
     def run(self) -> PackedReport:
-        """Copy the files that are not there yet."""
+        """Copy the files that are not there yet; what codecs made of them is found out beside, and after."""
         begun_s = time.monotonic()
-        with (
-            ThreadPoolExecutor(usable_cores(), thread_name_prefix="tradewind-pack") as packers,
-            ThreadPoolExecutor(self._files_at_once, thread_name_prefix="tradewind-file") as pool,
-        ):
-            under_way = {pool.submit(self._file, job, packers): job for job in self._listing.jobs}
-            try:
-                for done in as_completed(under_way):
-                    self._account(under_way.pop(done), done.result())  # an outcome holds parts of its file
-            except KeyboardInterrupt:
-                self.stop()
-        self.report.duration_s = time.monotonic() - begun_s
+        observed: list[Future[Sequence[WireObservation]]] = []
+        with ThreadPoolExecutor(1, thread_name_prefix="tradewind-observe") as observing:
+            with (
+                ThreadPoolExecutor(usable_cores(), thread_name_prefix="tradewind-pack") as packers,
+                ThreadPoolExecutor(self._files_at_once, thread_name_prefix="tradewind-file") as pool,
+            ):
+                under_way = {pool.submit(self._file, job, packers): job for job in self._listing.jobs}
+                try:
+                    for done in as_completed(under_way):
+                        job, outcome = under_way.pop(done), done.result()  # an outcome holds parts of its file
+                        self._account(job, outcome)
+                        if isinstance(outcome, PackedOutcome) and len(observed) < MOST_OBSERVED:
+                            observed.append(observing.submit(self._observations, job, outcome))
+                except KeyboardInterrupt:
+                    self.stop()
+            self.report.duration_s = time.monotonic() - begun_s
+        found = chain.from_iterable(each.result() for each in observed)
+        self.report.observations.extend(islice(found, MOST_OBSERVED))
         return self.report
 
     def _account(self, job: Job, outcome: PackedOutcome | str | None) -> None:
@@ -190,14 +202,11 @@ class PackedCopy:
                 if self._over.wait(min(2.0 ** (tried - 2), LONGEST_PAUSE_S)):
                     raise Stopped("stopped", retryable=False) from fault
             else:
-                self._observe(job, outcome, packing)
                 return outcome
 
-    def _observe(self, job: Job, outcome: PackedOutcome, packing: Packing) -> None:
-        """Note what codecs made of the file, for the service."""
-        report, sample = self.report, packing.sample
-        if outcome.skipped or sample is None or len(report.observations) >= MOST_OBSERVED:
-            return
-        seen = observations_of(outcome.work, sample, report.transfer_id, str(job), fetched=outcome.fetched)
-        with self._lock:
-            report.observations.extend(seen[: MOST_OBSERVED - len(report.observations)])
+    def _observations(self, job: Job, outcome: PackedOutcome) -> "Sequence[WireObservation]":
+        """What codecs made of the file, for the service."""
+        if outcome.sample is None:
+            return ()
+        transfer_id = self.report.transfer_id
+        return observations_of(outcome.work, outcome.sample, transfer_id, str(job), fetched=outcome.fetched)

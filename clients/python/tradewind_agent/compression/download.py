@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from http.client import HTTPResponse
 
 from tradewind.compression.content import SAMPLE_BLOCK_BYTES
@@ -12,7 +11,6 @@ from tradewind_agent.compression.http import LOST, asked, coding_of, connect, lo
 from tradewind_agent.compression.naming import (
     IDENTITY,
     PACKED_CODING,
-    SAMPLE_HEADER,
     SIZE_HEADER,
 )
 from tradewind_agent.compression.packing import Work
@@ -57,6 +55,7 @@ class PackedDownload:
         self._wire_bytes = 0
         self._work = Work()
         self._beginning = b""
+        self._sample: Sample | None = None
         self._codings = web_codings()
         self._local = self._look()
 
@@ -111,7 +110,7 @@ class PackedDownload:
         if not rest_has_come:
             return self._run(by_range=True)
         self._publish()
-        return PackedOutcome(work=self._work, wire_bytes=self._wire_bytes, fetched=self._beginning)
+        return PackedOutcome(work=self._work, wire_bytes=self._wire_bytes, fetched=self._beginning, sample=self._sample)
 
     def _check_status(self, answer: HTTPResponse, *, by_range: bool) -> None:
         if answer.status in _REDIRECTS and (place := answer.headers.get("Location")):
@@ -234,8 +233,6 @@ class PackedDownload:
             if not self._plain_bytes:
                 self.discard()
             self._etag = self._identity.etag
-            if (size_bytes := self._identity.size_bytes) is not None:
-                self._packing.sample = self._sampled(answer.headers.get(SAMPLE_HEADER), size_bytes)
             return self._of_blocks(answer)
         if answer.status != _PARTIAL:
             self.discard()
@@ -245,13 +242,6 @@ class PackedDownload:
         if not packs_by_itself(self._url, self._options):
             raise _StoredOtherwise(f"it is stored as {coding}")
         return self._counted(web_unpacked(self._read(answer), coding))
-
-    def _sampled(self, told: str | None, size_bytes: int) -> Sample | None:
-        """The server's sample of the file, or that of another of its sort."""
-        if told is not None:
-            return Sample.read(told, size_bytes)
-        known = None if self._packing.advised is None else self._packing.advised.sample
-        return None if known is None else replace(known, file_bytes=size_bytes)
 
     def _counted(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for plain in pieces:
@@ -278,6 +268,8 @@ class PackedDownload:
                 self._work.sent(block.setting, len(plain))
                 yield plain
         unpacker.end()
+        told = Sample.read(unpacker.note, self._plain_bytes) if unpacker.note else None
+        self._sample = told or self._packing.known_sample(self._plain_bytes)
 
     def _publish(self) -> None:
         """As the engine does: its sum compared where there is one to compare with, and its name durable.

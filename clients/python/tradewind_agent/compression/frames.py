@@ -2,8 +2,9 @@
 
 A block's head is 18 bytes, big-endian: the codec (0: as it is), the level, plain bytes, packed bytes, CRC-32 of what is
 plain, microseconds that one core packed; then the packed bytes. The end is a head of codec 255 with no plain bytes,
-then the SHA-256 of all plain bytes before it. So the codec and its level may change from block to block, each block can
-be written as soon as it has come, and a stream that was cut is told from one that has ended.
+then the SHA-256 of all plain bytes before it and, for who keeps a history, what a sample of the file told its sender.
+So the codec and its level may change from block to block, each block can be written as soon as it has come, and a
+stream that was cut is told from one that has ended.
 """
 
 import struct
@@ -17,7 +18,7 @@ from tradewind_agent.compression.codecs import CannotUnpack
 
 _HEAD = struct.Struct(">BBIIII")
 _DIGEST_BYTES = 32
-_MOST_REASON_BYTES = 1000
+_MOST_REASON_BYTES = _MOST_NOTE_BYTES = 1000
 _RAW, _FAILED, _END = 0, 254, 255
 _NUMBER = MappingProxyType({codec: number for number, codec in enumerate(Codec, 1)})
 _CODEC = MappingProxyType({number: codec for codec, number in _NUMBER.items()})
@@ -42,8 +43,9 @@ def encode_block(block: Block) -> bytes:
     return _HEAD.pack(codec, level, block.plain_bytes, len(block.packed), block.plain_crc, took) + block.packed
 
 
-def encode_end(sha256: bytes) -> bytes:
-    return _HEAD.pack(_END, 0, 0, _DIGEST_BYTES, 0, 0) + sha256
+def encode_end(sha256: bytes, note: str = "") -> bytes:
+    told = note.encode()
+    return _HEAD.pack(_END, 0, 0, _DIGEST_BYTES + len(told), 0, 0) + sha256 + told
 
 
 def encode_failure(reason: str) -> bytes:
@@ -58,11 +60,13 @@ class FrameReader:
     Attributes
     ----------
     sha256 : of all plain bytes, once the end was read.
+    note : what the sender tells of the file, likewise; perhaps nothing.
     """
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self.sha256: bytes | None = None
+        self.note = ""
 
     def feed(self, data: bytes) -> Sequence[Block]:
         """The blocks that are complete with ``data``.
@@ -103,7 +107,7 @@ class FrameReader:
         if number == _FAILED:
             raise CannotUnpack(f"the sender gave up: {packed.decode('utf-8', 'replace')}")
         if number == _END:
-            self.sha256 = packed
+            self.sha256, self.note = packed[:_DIGEST_BYTES], packed[_DIGEST_BYTES:].decode("utf-8", "replace")
             return None
         return Block(setting, plain_bytes, plain_crc, packed, took / _MICROSECONDS)
 
@@ -112,7 +116,7 @@ def _checked(number: int, level: int, plain_bytes: int, packed_bytes: int) -> Se
     """The setting of a head that makes sense."""
     if number == _FAILED and plain_bytes == 0 and packed_bytes <= _MOST_REASON_BYTES:
         return None
-    if number == _END and (plain_bytes, packed_bytes) == (0, _DIGEST_BYTES):
+    if number == _END and plain_bytes == 0 and 0 <= packed_bytes - _DIGEST_BYTES <= _MOST_NOTE_BYTES:
         return None
     if not 0 < plain_bytes <= LARGEST_BLOCK_BYTES or packed_bytes > _MOST_PACKED_BYTES:
         raise CannotUnpack("what came is no packed stream, or is damaged")

@@ -31,7 +31,7 @@ FROM_HEADER = "Tradewind-From"
 """First plain byte wanted of a packed download; goes with If-Match."""
 
 SAMPLE_HEADER = "Tradewind-Sample"
-"""What the sender's sample of a packed download tells, see `tradewind_agent.compression.sampling.Sample.told`."""
+"""What a sample tells of a file that may be downloaded, see `tradewind_agent.compression.sampling.Sample.told`."""
 
 SIZE_HEADER = "Tradewind-Size"
 """Plain bytes of the whole file that a packed download is of."""

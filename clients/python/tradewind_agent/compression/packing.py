@@ -20,6 +20,7 @@ from tradewind.units import BITS_PER_BYTE, KIB
 from tradewind_agent.compression.codecs import pack
 from tradewind_agent.compression.cores import usable_cores
 from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
+from tradewind_agent.compression.sampling import Sample, sample_descriptor
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import in_words
 
@@ -109,6 +110,7 @@ class PackedFile:
     status : of the file as the other end is told of it: one that has another size or time in the end has changed.
     pool : of threads that pack, shared with other files; by default one of its own.
     at_once : files that share path and cores; the rate of the path that steering is told is that of all together.
+    sample : of the file, told at the end of the stream. looks : whether one is taken, beside the first blocks.
 
     Attributes
     ----------
@@ -125,6 +127,8 @@ class PackedFile:
         adapt: bool = True,
         pool: ThreadPoolExecutor | None = None,
         at_once: int = 1,
+        sample: Sample | None = None,
+        looks: bool = False,
         clock_s: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._descriptor, self._status, self._first = descriptor, status, first
@@ -134,6 +138,7 @@ class PackedFile:
         self._clock_s = clock_s
         self._asked_s: float | None = None
         self.work = Work()
+        self.sample, self._looks = sample, looks
         self.failure: FileFault | None = None
 
     def pieces(self) -> Generator[bytes]:
@@ -151,20 +156,25 @@ class PackedFile:
         digest = sha256()
         with self._threads() as pool:
             ahead: deque[Future[_Made]] = deque()
+            looking: Future[Sample] | None = None
             try:
                 for plain in self._read(digest.update):
                     ahead.append(pool.submit(self._pack, plain, self.steering.setting))
+                    if looking is None and self._looks:
+                        looking = pool.submit(sample_descriptor, self._descriptor)
                     if len(ahead) > self._at_once():
                         yield from self._sent(ahead.popleft().result())
                 while ahead:
                     yield from self._sent(ahead.popleft().result())
+                if looking is not None:
+                    self.sample = looking.result()
             finally:
                 for each in ahead:
                     each.cancel()
         begun, ended = self._status, os.fstat(self._descriptor)
         if (begun.st_size, begun.st_mtime_ns) != (ended.st_size, ended.st_mtime_ns):
             raise FileFault("it changed while it was packed; copy it again when it is at rest", retryable=False)
-        yield encode_end(digest.digest())
+        yield encode_end(digest.digest(), self.sample.told() if self.sample is not None else "")
 
     def _threads(self) -> AbstractContextManager[ThreadPoolExecutor]:
         if self._pool is not None:
@@ -185,11 +195,17 @@ class PackedFile:
     def _block_bytes(self) -> int:
         """As large as the file's size makes them, unless one core would be busy with it for too long."""
         usual_bytes, setting = block_bytes(self._status.st_size), self.steering.setting
-        if setting is None or (expected := self.steering.expected.get(setting)) is None:
+        if setting is None or (core_bps := self._core_bps(setting)) is None:
             return usual_bytes
+        return min(usual_bytes, max(int(LONGEST_PACK_S * core_bps / BITS_PER_BYTE), SMALLEST_BLOCK_BYTES))
+
+    def _core_bps(self, setting: Setting) -> float | None:
+        """Plain bits a second that one core packs, as was seen of this file, or else is expected."""
+        if (effort := self.work.efforts.get(setting)) is not None:
+            return effort.compress_bps
+        expected = self.steering.expected.get(setting)
         cores = self._workers if FACTS[setting.codec].side_by_side else 1
-        soon_bytes = int(LONGEST_PACK_S * expected.compress_bps / (cores * BITS_PER_BYTE))
-        return min(usual_bytes, max(soon_bytes, SMALLEST_BLOCK_BYTES))
+        return None if expected is None else expected.compress_bps / cores
 
     def _at_once(self) -> int:
         """Blocks ahead of the one that is sent: as many as cores may pack, one where the codec is for one core."""

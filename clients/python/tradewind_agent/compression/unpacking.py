@@ -48,6 +48,11 @@ class Unpacker:
         self.plain_bytes += len(plain)
         return plain
 
+    @property
+    def note(self) -> str:
+        """What the sender tells of the file, once the stream is over."""
+        return self._reader.note
+
     def end(self) -> str:
         """The digest of all plain bytes, in hex, once the stream is over.
 

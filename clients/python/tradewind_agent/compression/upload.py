@@ -10,7 +10,6 @@ from tradewind.compression.codecs import Codec
 from tradewind_agent.compression.codecs import codecs_of_both
 from tradewind_agent.compression.http import LOST, asked, begin, connect, heard, lost, refusal
 from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING
-from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.wishes import PackedOutcome, Packing
 from tradewind_agent.engine.jobs import UploadJob
 from tradewind_agent.engine.options import EngineOptions
@@ -62,15 +61,7 @@ def _sent(
             return _sent_empty(job, connection, options)
         codecs = packing.codecs() or _codecs_of(job, options, connection)
         with _reading(job):
-            steering = packing.steering(descriptor, codecs)
-        packed = PackedFile(
-            descriptor,
-            status,
-            steering,
-            adapt=packing.wish.adapts,
-            pool=packing.pool,
-            at_once=packing.at_once,
-        )
+            packed = packing.packed(descriptor, status, codecs)
         fields = {
             "Content-Encoding": PACKED_CODING,
             "Content-Range": f"bytes 0-{job.size_bytes - 1}/{job.size_bytes}",
@@ -96,7 +87,7 @@ def _sent(
         except LOST as error:
             raise lost(broken or error) from error
         _check_stored(answer)
-        return PackedOutcome(work=packed.work)
+        return PackedOutcome(work=packed.work, sample=packed.sample)
 
 
 def _sent_empty(job: UploadJob, connection: HTTPConnection, options: EngineOptions) -> PackedOutcome:

@@ -5,23 +5,27 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from tradewind.compression.codecs import Codec
-from tradewind.compression.steering import Steering
-from tradewind_agent.compression.packing import Work
+from tradewind_agent.compression.packing import PackedFile, Work
 from tradewind_agent.compression.planning import Advised, Wish, steered
 from tradewind_agent.compression.sampling import Sample, sample_descriptor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedOutcome:
-    """``work`` : what packing came to; ``wire_bytes``, ``fetched`` : received, and its beginning, of a download."""
+    """What came of one file.
+
+    ``work`` : what packing came to. ``wire_bytes``, ``fetched`` : received, and its beginning, of a download.
+    ``sample`` : taken by the end that packed; ``None`` where nothing was.
+    """
 
     work: Work = field(default_factory=Work)
     wire_bytes: int = 0
     fetched: bytes = field(default=b"", repr=False)
+    sample: Sample | None = field(default=None, repr=False)
     skipped: bool = False
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Packing:
     """How a file is packed, and what is known of the path.
 
@@ -34,26 +38,35 @@ class Packing:
     advised: Advised | None = None
     at_once: int = 1
     pool: ThreadPoolExecutor | None = None
-    sample: Sample | None = None
 
     def codecs(self) -> frozenset[Codec] | None:
         """Those of both ends, where they were found out before."""
         return (self.advised.codecs if self.advised is not None else None) or None
 
-    def steering(self, descriptor: int, codecs: frozenset[Codec]) -> Steering:
-        """The setting that a file begins with; ``codecs`` : of both ends.
+    def packed(self, descriptor: int, status: os.stat_result, codecs: frozenset[Codec]) -> PackedFile:
+        """An open file as a packed stream; ``codecs`` : of both ends.
 
         Raises
         ------
+        OSError : it cannot be read.
         CodecMissing
         """
-        sample = self.sample = self._sampled(descriptor)
+        sample = self.known_sample(status.st_size)
+        if sample is None and self.wish.adapts:
+            sample = sample_descriptor(descriptor)
         advice = self.advised.answer if self.wish.adapts and self.advised is not None else None
-        return steered(self.wish, sample, self.line_bps, codecs, advice=advice)
+        return PackedFile(
+            descriptor,
+            status,
+            steered(self.wish, sample, self.line_bps, codecs, advice=advice),
+            adapt=self.wish.adapts,
+            pool=self.pool,
+            at_once=self.at_once,
+            sample=sample,
+            looks=sample is None and self.wish.packs,
+        )
 
-    def _sampled(self, descriptor: int) -> Sample:
-        """One of its own sort will do: each takes some time of a processor."""
+    def known_sample(self, file_bytes: int) -> Sample | None:
+        """That of another file of the same sort: each takes some time of a processor."""
         known = None if self.advised is None else self.advised.sample
-        if known is None:
-            return sample_descriptor(descriptor)
-        return replace(known, file_bytes=os.fstat(descriptor).st_size)
+        return None if known is None else replace(known, file_bytes=file_bytes)

@@ -22,7 +22,6 @@ from tradewind_agent.serve.packing_turns import PackingTurns
 
 if TYPE_CHECKING:
     from tradewind_agent.compression.packing import PackedFile
-    from tradewind_agent.compression.sampling import Sample
 
 
 MOST_AT_ONCE = 1000
@@ -69,17 +68,11 @@ def answer_packed(
 def _answer(
     request: Request, descriptor: int, status: os.stat_result, headers: list[Header], turns: PackingTurns
 ) -> Response:
-    from tradewind_agent.compression.sampling import sample_descriptor  # noqa: PLC0415 -- loaded with the first
-
     asked = _read(request)
     if asked.first >= status.st_size:
         raise Refused(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, f"{FROM_HEADER} is beyond the end of the file")
     fields = [*headers, *packing_offered(), ("Content-Encoding", PACKED_CODING), (SIZE_HEADER, str(status.st_size))]
-    # Who knows what to expect has been told of a sample already.
-    sample = None if asked.expected else sample_descriptor(descriptor)
-    if sample is not None:
-        fields.append((SAMPLE_HEADER, sample.told()))
-    packed = _packed(asked, sample, descriptor, status, turns)
+    packed = _packed(asked, descriptor, status, turns)
     span = PackedSpan(descriptor, packed.pieces(), turns.give_back)
     return Response(HTTPStatus.OK, [*fields, ("Vary", "Accept-Encoding")], span)
 
@@ -107,18 +100,19 @@ def _read(request: Request) -> _Asked:
     )
 
 
-def _packed(
-    asked: _Asked, sample: "Sample | None", descriptor: int, status: os.stat_result, turns: PackingTurns
-) -> "PackedFile":
-    from tradewind.errors import InvalidValue  # noqa: PLC0415
+def _packed(asked: _Asked, descriptor: int, status: os.stat_result, turns: PackingTurns) -> "PackedFile":
+    from tradewind.errors import InvalidValue  # noqa: PLC0415 -- all of these are loaded with the first
     from tradewind_agent.compression.codecs import CodecMissing, codecs_of_both  # noqa: PLC0415
     from tradewind_agent.compression.packing import PackedFile  # noqa: PLC0415
     from tradewind_agent.compression.planning import Wish, read_expectations, steered  # noqa: PLC0415
+    from tradewind_agent.compression.sampling import sample_descriptor  # noqa: PLC0415
 
     try:
         wish = Wish.parse(asked.pack)
         codecs, told = codecs_of_both(asked.codecs), read_expectations(asked.expected)
-        if sample is None and not any(setting.codec in codecs for setting in told):
+        # Who knows what to expect has been told of a sample already.
+        sample = sample_descriptor(descriptor) if wish.adapts and not told else None
+        if told and not any(setting.codec in codecs for setting in told):
             raise Refused(HTTPStatus.BAD_REQUEST, f"{EXPECTED_HEADER} names no codec that both ends have")
         plan = steered(wish, sample, asked.line_bps, codecs, told=told)
     except InvalidValue as wrong:
@@ -133,6 +127,8 @@ def _packed(
         adapt=wish.adapts,
         pool=turns.pool,
         at_once=asked.at_once,
+        sample=sample,
+        looks=sample is None and wish.packs and not told,
     )
 
 
