@@ -81,8 +81,11 @@ def look_at(classes: Sequence[FileClass], listing: Listing, options: EngineOptio
     """
     first = listing.jobs[0]
     if isinstance(first, UploadJob):
-        codecs = _codecs_at(first.destination, options)
-        return [_look_here(each, listing, codecs) if codecs else None for each in classes]
+        with ThreadPoolExecutor(1, thread_name_prefix="tradewind-look") as pool:
+            asked = pool.submit(_codecs_at, first.destination, options)
+            samples = [_sample_of(each, listing) for each in classes]
+        codecs = asked.result()
+        return [Looked(sample=sample, codecs=codecs) if sample and codecs else None for sample in samples]
     with ThreadPoolExecutor(_LOOKS_AT_ONCE, thread_name_prefix="tradewind-look") as pool:
         return list(pool.map(lambda each: _look_there(each, listing, options), classes))
 
@@ -98,7 +101,7 @@ def _codecs_at(destination: Url, options: EngineOptions) -> frozenset[Codec]:
     return codecs_of_both(answer.headers.get(CODECS_HEADER, "")) if is_ours else frozenset()
 
 
-def _look_here(files: FileClass, listing: Listing, codecs: frozenset[Codec]) -> Looked | None:
+def _sample_of(files: FileClass, listing: Listing) -> Sample | None:
     """A few files that are here, drawn by lot: the one that packs as well as half of them."""
     lot = SystemRandom().sample(files.positions, min(len(files.positions), LOOKED_AT_HERE))
     samples = []
@@ -110,10 +113,7 @@ def _look_here(files: FileClass, listing: Listing, codecs: frozenset[Codec]) -> 
         except OSError:
             continue
     samples = sorted((each for each in samples if each.file_bytes), key=lambda each: each.probe.ratio)
-    if not samples:
-        return None
-    sample = samples[len(samples) // 2]
-    return Looked(sample=sample, codecs=codecs)
+    return samples[len(samples) // 2] if samples else None
 
 
 def _look_there(files: FileClass, listing: Listing, options: EngineOptions) -> Looked | None:

@@ -6,8 +6,7 @@ from contextlib import closing, contextmanager
 from hashlib import sha256
 from http.client import HTTPConnection, HTTPResponse
 
-from tradewind.compression.codecs import Codec
-from tradewind_agent.compression.codecs import codecs_of_both
+from tradewind_agent.compression.codecs import available_codecs, codecs_of_both
 from tradewind_agent.compression.http import LOST, asked, begin, connect, heard, lost, refusal
 from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING
 from tradewind_agent.compression.wishes import PackedOutcome, Packing
@@ -50,7 +49,7 @@ def _sent(
     if (status.st_size, status.st_mtime_ns) != (job.size_bytes, job.modified_at_ns):
         raise FileFault("it has changed since it was listed", retryable=False)
     with closing(connect(job.destination, options)) as connection:
-        headers = {"Tradewind-Upload": upload_id(job)}
+        headers = {"Tradewind-Upload": upload_id(job), CODECS_HEADER: ",".join(sorted(available_codecs()))}
         answer = heard(connection, "HEAD", job.destination, headers, options)
         if answer.headers.get("Tradewind-Complete") == "true":
             return PackedOutcome(skipped=True)
@@ -59,7 +58,7 @@ def _sent(
             raise refusal(answer) if is_ours else FileFault("the server takes no packed uploads", retryable=False)
         if not job.size_bytes:
             return _sent_empty(job, connection, options)
-        codecs = packing.codecs() or _codecs_of(job, options, connection)
+        codecs = packing.codecs() or codecs_of_both(answer.headers.get(CODECS_HEADER, ""))
         with _reading(job):
             packed = packing.packed(descriptor, status, codecs)
         fields = {
@@ -101,12 +100,6 @@ def _check_stored(answer: HTTPResponse) -> None:
     with answer:
         if answer.status not in _STORED:
             raise refusal(answer)
-
-
-def _codecs_of(job: UploadJob, options: EngineOptions, connection: HTTPConnection) -> frozenset[Codec]:
-    """Those that both ends have."""
-    answer = heard(connection, "OPTIONS", job.destination, {}, options)
-    return codecs_of_both(answer.headers.get(CODECS_HEADER, ""))
 
 
 def upload_id(job: UploadJob) -> str:

@@ -7,11 +7,12 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 
 from tradewind.units import MIB
+from tradewind_agent.compression.naming import CODECS_HEADER
 from tradewind_agent.serve.body import BodyCutOff, RequestBody
 from tradewind_agent.serve.folder import ServedFolder, is_folder, path_of, refusal_of
 from tradewind_agent.serve.messages import Refused, Request, Response, json_response
 from tradewind_agent.serve.options import Limits
-from tradewind_agent.serve.packed_upload import PackedBody, unpacked
+from tradewind_agent.serve.packed_upload import PackedBody, packing_offered, unpacked
 from tradewind_agent.serve.quota import Space, check_free_space
 from tradewind_agent.serve.ranges import declared_part
 from tradewind_agent.serve.unfinished import UnfinishedFile
@@ -48,23 +49,24 @@ class Receiver:
         return await self._take_part(request, segments)
 
     async def answer_status(self, request: Request, segments: Sequence[str]) -> Response:
-        """Which bytes of an upload are there, for a client that resumes.
+        """Which bytes of an upload are there, for a client that resumes; one that tells its codecs is told ours.
 
         Raises
         ------
         Refused : 404 when nothing is known of it.
         """
         upload_id = _upload_id(request)
+        offered = packing_offered() if CODECS_HEADER.lower() in request.headers else ()
         async with self._target(segments, create=False) as (folder, name):
             if (known := self._uploads.finished(folder, name, upload_id)) is not None:
                 headers = [("Tradewind-Received", f"0-{known.total_bytes - 1}"), ("Tradewind-Complete", "true")]
                 return Response(HTTPStatus.NO_CONTENT, headers)
             with self._uploads.using(folder, name, upload_id, None) as upload:
                 if upload is None:
-                    raise Refused(HTTPStatus.NOT_FOUND, "no such upload; begin with any part")
+                    raise Refused(HTTPStatus.NOT_FOUND, "no such upload; begin with any part", *offered)
                 ranges = list(upload.received)[:MAX_RANGES_IN_HEADER]
                 received = ",".join(f"{first}-{last}" for first, last in ranges)
-                return Response(HTTPStatus.NO_CONTENT, [("Tradewind-Received", received)])
+                return Response(HTTPStatus.NO_CONTENT, [("Tradewind-Received", received), *offered])
 
     @asynccontextmanager
     async def _target(self, segments: Sequence[str], *, create: bool) -> AsyncIterator[tuple[int, str]]:
