@@ -93,6 +93,12 @@ class Advice:
         """Its settings, the best first; none where the file is not worth packing by any."""
         return (each.setting for each in self.options if each.setting is not None)
 
+    def hopeful(self) -> Iterator[Setting]:
+        """Those that may turn out to be faster than the best is expected to be, the most hopeful first."""
+        may = [each for each in self.options if each.throughput_bps.high > self.best.throughput_bps.mean]
+        may.sort(key=lambda each: -each.throughput_bps.high)
+        return (each.setting for each in may if each.setting is not None)
+
 
 def believed_bps(predicted_bps: float, *, path_is_known: bool) -> float:
     """What a recommended setting is taken to reach; a prediction for an assumed path promises too much."""

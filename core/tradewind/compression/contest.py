@@ -1,7 +1,8 @@
 """Advice on a file whose best options were tried on a sample of it.
 
 History knows what a codec made of other content; which of two that are close packs this content better, it cannot
-tell. A sample of the file can, at the price of packing it by each of the few that are ahead.
+tell. A sample of the file can, at the price of packing it by each of the few that are ahead, and by those that may yet
+turn out to be ahead: history knows some settings less well than others.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +13,7 @@ from tradewind.compression.codecs import Setting
 from tradewind.compression.model import Speeds
 
 FINALISTS = 3
-"""Settings that are tried before the first of them is advised."""
+"""Settings that are tried before the first of them is advised, and at most at a time of those that may yet beat it."""
 
 MOST_TRIED = 8
 """After which the best so far has to do."""
@@ -23,6 +24,10 @@ class Ranked(Protocol):
 
     def ranked(self) -> Iterator[Setting]:
         """Its settings, the best first; none where packing is of no use."""
+        ...
+
+    def hopeful(self) -> Iterator[Setting]:
+        """Those whose band reaches beyond what the best is expected to have, the highest first."""
         ...
 
 
@@ -43,15 +48,17 @@ def contest(
     Parameters
     ----------
     advised : what is advised by what settings made of the sample.
-    tried : packs the sample. ``worth_it`` : whether to try one that is ahead by that advice.
+    tried : packs the sample. ``worth_it`` : whether to try one that is, or may be, ahead by that advice.
     """
     made: dict[Setting, Speeds] = {}
     while True:
-        advice = advised(made)
-        ahead = dict.fromkeys(advice.ranked())  # one for all its modes
-        before = len(made)
-        for setting in [each for each in islice(ahead, FINALISTS) if each not in made]:
-            if len(made) < MOST_TRIED and worth_it(advice, setting):
-                made[setting] = tried(setting)
-        if len(made) == before:
+        advice, before = advised(made), len(made)
+        for settings in (islice(dict.fromkeys(advice.ranked()), FINALISTS), advice.hopeful()):  # one for all its modes
+            for setting in settings:
+                is_due = setting not in made and len(made) < min(before + FINALISTS, MOST_TRIED)
+                if is_due and worth_it(advice, setting):
+                    made[setting] = tried(setting)
+            if len(made) > before:
+                break
+        else:
             return advice

@@ -209,6 +209,12 @@ class AdviceAnswer(Open):
         """Its settings, the best first."""
         return (each.expected[0] for each in self.options if each.expected is not None)
 
+    def hopeful(self) -> Iterator[Setting]:
+        """Those that may turn out to be faster than the best is expected to be, the most hopeful first."""
+        may = [each for each in self.options if each.throughput_bps.high > self.best.throughput_bps.mean]
+        may.sort(key=lambda each: -each.throughput_bps.high)
+        return (each.expected[0] for each in may if each.expected is not None)
+
     @classmethod
     def of(cls, advice: Advice, *, sampled: bool, source: str) -> Self:
         return cls(

@@ -1,20 +1,23 @@
 """Which settings are tried on a sample, and what is advised after that."""
 
+from dataclasses import replace
+
 import pytest
 
 from tradewind.compression.advice import Advice, Question, advise
-from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.codecs import FACTS, Codec, Setting
 from tradewind.compression.contest import FINALISTS, MOST_TRIED, contest
 from tradewind.compression.history import Case, History, Observation
 from tradewind.compression.model import Line, Speeds
 
 PROBE = Speeds(2.0, 1e9, 4e9)
 CASE = Case(file_bytes=10_000_000, kind="text", cpu_class="x86_64/a/1", probe=PROBE)
-LEVELS = [Setting(Codec.XZ, level) for level in range(10)]
+SETTINGS = [Setting(codec, facts.usual) for codec, facts in FACTS.items()]
 """Each packs better than the one before, as far as history tells."""
 
+RATIOS = {each: 3 + 0.1 * number for number, each in enumerate(SETTINGS)}
 HISTORY = History.of(
-    Observation(case=CASE, setting=each, speeds=Speeds(3 + 0.1 * each.level, 1e9, 4e9)) for each in LEVELS
+    Observation(case=CASE, setting=each, speeds=Speeds(ratio, 1e9, 4e9)) for each, ratio in RATIOS.items()
 )
 
 
@@ -25,7 +28,7 @@ def advised_after(ratios: dict[Setting, float], probe: Speeds = PROBE) -> tuple[
 
     def advised(made):
         samples = [Observation(case=case, setting=each, speeds=speeds) for each, speeds in made.items()]
-        return advise(Question(case=case, line=Line(1e6), settings=LEVELS, samples=samples), HISTORY)
+        return advise(Question(case=case, line=Line(1e6), settings=SETTINGS, samples=samples), HISTORY)
 
     def packed(setting):
         tried.append(setting)
@@ -35,24 +38,42 @@ def advised_after(ratios: dict[Setting, float], probe: Speeds = PROBE) -> tuple[
 
 
 def test_what_history_has_first_is_advised_where_the_sample_agrees():
-    advice, tried = advised_after({each: 3 + 0.1 * each.level for each in LEVELS})
-    assert advice.best.setting == LEVELS[9]
-    assert tried == LEVELS[9 : 9 - FINALISTS : -1]
+    advice, tried = advised_after(RATIOS)
+    assert advice.best.setting == SETTINGS[8]
+    assert tried[:FINALISTS] == SETTINGS[8 : 8 - FINALISTS : -1]
 
 
 def test_a_finalist_that_packs_the_sample_better_wins():
-    assert advised_after({LEVELS[8]: 6.0})[0].best.setting == LEVELS[8]
+    assert advised_after({SETTINGS[7]: 6.0})[0].best.setting == SETTINGS[7]
 
 
 def test_as_long_as_the_sample_packs_worse_than_history_says_the_next_are_tried():
-    advice, tried = advised_after({LEVELS[4]: 3.4})
-    assert advice.best.setting == LEVELS[4]
+    advice, tried = advised_after({SETTINGS[4]: 3.4})
+    assert advice.best.setting == SETTINGS[4]
     assert len(tried) == len(set(tried)) <= MOST_TRIED
-    assert LEVELS[4] in tried
+    assert SETTINGS[4] in tried
+
+
+def test_one_that_may_yet_be_the_best_is_tried_however_far_back_it_is():
+    known = [(each, 3.0, 20) for each in SETTINGS[4:]] + [(SETTINGS[0], 2.8, 1)]
+    history = History.of(
+        Observation(case=CASE, setting=setting, speeds=Speeds(ratio, 1e9, 4e9))
+        for setting, ratio, times in known
+        for _ in range(times)
+    )
+    question = Question(case=CASE, line=Line(1e6), settings=SETTINGS)
+    assert next(advise(question, history).ranked()) != SETTINGS[0]
+
+    def advised(made):
+        samples = [Observation(case=CASE, setting=each, speeds=speeds) for each, speeds in made.items()]
+        return advise(replace(question, samples=samples), history)
+
+    found = contest(advised, lambda setting: Speeds(4.0 if setting == SETTINGS[0] else 3.0, 1e9, 4e9))
+    assert found.best.setting == SETTINGS[0]
 
 
 def test_no_more_than_a_few_are_tried():
-    assert len(advised_after(dict.fromkeys(LEVELS, 1.01))[1]) == MOST_TRIED
+    assert len(advised_after(dict.fromkeys(SETTINGS, 1.01))[1]) == MOST_TRIED
 
 
 def test_what_hardly_packs_is_not_tried():
@@ -60,16 +81,16 @@ def test_what_hardly_packs_is_not_tried():
     assert (advice.best.setting, tried) == (None, [])
 
 
-@pytest.mark.parametrize("level", [0, 5])
-def test_a_setting_that_is_known_alone_is_tried_alone(level):
-    known = History.of([Observation(case=CASE, setting=LEVELS[level], speeds=Speeds(3.0, 1e9, 4e9))])
+@pytest.mark.parametrize("number", [0, 5])
+def test_a_setting_that_is_known_alone_is_tried_alone(number):
+    known = History.of([Observation(case=CASE, setting=SETTINGS[number], speeds=Speeds(3.0, 1e9, 4e9))])
 
     def advised(_made):
-        return advise(Question(case=CASE, line=Line(1e6), settings=LEVELS), known)
+        return advise(Question(case=CASE, line=Line(1e6), settings=SETTINGS), known)
 
     tried: list[Setting] = []
     contest(advised, lambda setting: tried.append(setting) or PROBE)
-    assert tried == [LEVELS[level]]
+    assert tried == [SETTINGS[number]]
 
 
 def test_what_is_not_worth_it_is_not_tried_but_may_still_be_advised():
@@ -77,13 +98,37 @@ def test_what_is_not_worth_it_is_not_tried_but_may_still_be_advised():
 
     def advised(made):
         samples = [Observation(case=CASE, setting=each, speeds=speeds) for each, speeds in made.items()]
-        return advise(Question(case=CASE, line=Line(1e6), settings=LEVELS, samples=samples), HISTORY)
+        return advise(Question(case=CASE, line=Line(1e6), settings=SETTINGS, samples=samples), HISTORY)
 
     def worth_it(advice, setting):
-        assert setting in list(advice.ranked())[:FINALISTS]
-        return setting != LEVELS[9]
+        assert setting in list(advice.ranked())[:FINALISTS] or setting in advice.hopeful()
+        return setting != SETTINGS[8]
 
     advice = contest(advised, lambda setting: tried.append(setting) or Speeds(2.0, 1e9, 4e9), worth_it)
-    assert LEVELS[9] not in tried
+    assert SETTINGS[8] not in tried
     assert tried
-    assert advice.best.setting == LEVELS[9]
+    assert advice.best.setting == SETTINGS[8]
+
+
+def test_a_sample_is_weighed_against_history_by_their_variances():
+    history = History.of([Observation(case=CASE, setting=SETTINGS[0], speeds=Speeds(3.0, 1e9, 4e9))])
+    sample = Observation(case=CASE, setting=SETTINGS[0], speeds=Speeds(2.4, 1e9, 4e9))
+    expected = history.expected(SETTINGS[0], CASE, [sample])
+    # 0.06215 = 0.03² + 0.35²/2 of the one observation, 0.05² of the sample: the mean is 0.9613 of the way to the sample
+    assert expected.speeds.ratio == pytest.approx(2.4207989855)
+    assert expected.log_sd[0] == pytest.approx(0.0490237249)
+    alone = History().expected(SETTINGS[0], CASE, [sample])
+    assert (alone.speeds.ratio, alone.log_sd[0]) == (pytest.approx(2.4), pytest.approx(0.05))
+
+
+def test_a_level_that_packs_the_sample_worse_tells_of_the_others_of_its_codec():
+    light, heavy, other = Setting(Codec.ZSTD, 3), Setting(Codec.ZSTD, 19), Setting(Codec.BROTLI, 6)
+    speeds = {light: Speeds(3.0, 1e9, 4e9), heavy: Speeds(4.0, 1e8, 4e9), other: Speeds(3.5, 5e8, 2e9)}
+    history = History.of(Observation(case=CASE, setting=each, speeds=its) for each, its in speeds.items())
+    sample = Observation(case=CASE, setting=light, speeds=Speeds(2.4, 9e8, 4e9))
+    expected = history.expected(heavy, CASE, [sample])
+    # 0.1² = 0.01 of the other level beside 0.06215 of history: 0.8614 of the way that the light one is off
+    assert expected.speeds.ratio == pytest.approx(4.0 * (2.4 / 3.0) ** 0.861399861)
+    assert expected.speeds[1:] == pytest.approx((1e8, 4e9))
+    assert history.expected(other, CASE, [sample]) == history.expected(other, CASE)
+    assert History().expected(heavy, CASE, [sample]) is None
