@@ -10,7 +10,8 @@ from tradewind_agent.transport import installation
 from tradewind_agent.transport.parameters import Parameters
 
 USERS = Path("/run/tradewind-transport-users.lock")
-"""Held by all who use it; it says so if they have to remove it."""
+"""Held by all who use it; it names the one that they have to remove, if any: who was killed leaves it to the next, and
+one that was installed by hand since is another."""
 
 
 @contextmanager
@@ -19,7 +20,8 @@ def fld_tcp_installed() -> Iterator[None]:
     with USERS.open("a+", encoding="ascii") as users:
         fcntl.flock(users, fcntl.LOCK_SH)
         if installation.install(Parameters()).steps:
-            users.write("installed")
+            users.truncate(0)
+            users.write(name())
             users.flush()
         try:
             yield
@@ -33,6 +35,15 @@ def _leave(users: IO[str]) -> None:
     except BlockingIOError:
         return  # others use it yet
     users.seek(0)
-    if users.read():
+    if users.read() == name():
         installation.remove()
-        users.truncate(0)
+    users.truncate(0)
+
+
+def name() -> str:
+    """Of the one that is installed, which no other has."""
+    try:
+        status = installation.PIN_FOLDER.stat()
+    except FileNotFoundError:
+        return "none"
+    return f"{status.st_ino} {status.st_ctime_ns}"

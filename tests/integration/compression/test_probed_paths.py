@@ -101,3 +101,11 @@ def test_a_path_that_costs_more_than_can_be_asked_about_is_refused_by_name(tmp_p
     assert told.code == 2
     assert "--setup: must be 3600 s at most, got 7200" in " ".join(told.err.split())
     assert run("compress-advise", str(tmp_path / "file"), *way, "1h", env=environment(tmp_path)).code == 0
+
+
+def test_what_a_probe_finds_out_is_not_told_to_it(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"to be")
+    way = ("--to", "http://127.0.0.1:9/", "--setup", "1s")
+    told = run("compress-advise", str(tmp_path / "file"), *way, env=environment(tmp_path))
+    assert told.code == 2
+    assert "--setup: goes with --bandwidth" in " ".join(told.err.split())

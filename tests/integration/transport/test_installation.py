@@ -170,7 +170,16 @@ def test_of_benchmarks_side_by_side_the_last_removes_what_the_first_installed(ke
     with installed.fld_tcp_installed():
         pass
     assert installation.look().registered
+    (tmp_path / "users").write_text(installed.name())  # as a benchmark leaves it that was killed
     installation.remove()
+    installation.install(Parameters())
+    with installed.fld_tcp_installed():
+        pass
+    assert installation.look().registered, "it was installed by hand since"
+    (tmp_path / "users").write_text(installed.name())
+    with installed.fld_tcp_installed():
+        pass
+    assert not installation.look().registered
 
 
 def test_without_the_kernels_types_nothing_is_tried(kernel, tradewind, tmp_path):

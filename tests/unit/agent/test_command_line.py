@@ -55,6 +55,7 @@ def test_every_command_explains_itself_and_takes_json(command, capsys):
         ["copy", "http://host/", "/there", "--power-profile", "5W"],
         ["copy", "http://host/", "/there", "--no-such-option"],
         ["copy", "http://host/", "/there", "--io-block", "0"],
+        ["copy", "http://host/", "/there", "--io-block", "1000"],
         ["copy", "http://host/", "/there", "--manifest", "/no/such/list"],
         ["copy", "ftp://host/", "/there"],
         ["copy", "http://[host/", "/there"],

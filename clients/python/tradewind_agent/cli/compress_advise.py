@@ -41,8 +41,9 @@ def compress_advise(
     ] = None,
     bandwidth: options.Bandwidth = None,
     setup: Annotated[
-        str, typer.Option(metavar="TIME", help="What any transfer on the path costs, such as 300ms.")
-    ] = "0s",
+        str | None,
+        typer.Option(metavar="TIME", help="With --bandwidth: what any transfer on the path costs, such as 300ms."),
+    ] = None,
     objective: Annotated[Objective, typer.Option(help="What is to be best.")] = Objective.MAX_THROUGHPUT,
     sequential: Annotated[bool, typer.Option("--sequential", help="Consider packing all before sending, too.")] = False,
     as_json: options.Json = False,
@@ -54,9 +55,11 @@ def compress_advise(
     rate_bps = options.bandwidth_bps(bandwidth)
     if sum(way is not None for way in (to, come_from, rate_bps)) != 1:
         raise typer.BadParameter("one of them is needed, to know the path", param_hint="--to, --from or --bandwidth")
+    if setup is not None and rate_bps is None:
+        raise typer.BadParameter("goes with --bandwidth: a probe finds it out", param_hint="--setup")
     if file.stat().st_size == 0:
         raise typer.BadParameter("is empty", param_hint="FILE")
-    way = _probed_way(to, come_from, terminal) if rate_bps is None else _stated_way(rate_bps, setup)
+    way = _probed_way(to, come_from, terminal) if rate_bps is None else _stated_way(rate_bps, setup or "0s")
     client = surroundings.open_client_if_configured()
     try:
         answer, because = advice_on(

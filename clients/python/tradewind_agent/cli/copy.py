@@ -52,7 +52,7 @@ def by_hand(
         concurrency=concurrency,
         parallelism=parallelism,
         pipelining=pipelining,
-        io_block_bytes=options.positive_size_if("--io-block", io_block),
+        io_block_bytes=options.io_block_bytes_if(io_block),
     )
 
 
@@ -139,7 +139,7 @@ def copy(
         str, typer.Option(help="Who moves the bytes: tradewind, rclone, aria2, curl or globus-url-copy.")
     ] = OWN_MOVER,
     compress: Annotated[
-        str, typer.Option(metavar="auto|CODEC[:LEVEL]|off", help="Pack files on their way; auto picks and adapts.")
+        str, typer.Option(metavar="auto|raw|CODEC[:LEVEL]|off", help="Pack files on their way; auto picks and adapts.")
     ] = OFF,
     meter: options.Meter,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be copied, and how.")] = False,

@@ -30,7 +30,7 @@ def wish_of(compress: str) -> "Wish | None":
     try:
         return Wish.parse(compress)
     except InvalidValue as wrong:
-        raise typer.BadParameter(f"{wrong.reason}; or auto, or off", param_hint="--compress") from None
+        raise typer.BadParameter(f"{wrong.reason}; or auto, raw or off", param_hint="--compress") from None
 
 
 def check_heeded(wish: "Wish", wanted: "CopyOptions") -> None:

@@ -9,7 +9,7 @@ import typer
 from tradewind.errors import InvalidValue
 from tradewind.path import BOUNDS, Path
 from tradewind.sla import DEFAULT_CONFIDENCE, EnergyBasis, Sla
-from tradewind.units import parse_bps, parse_bytes, parse_seconds
+from tradewind.units import KIB, parse_bps, parse_bytes, parse_seconds
 from tradewind_agent.agreement_text import parse_agreement
 from tradewind_agent.cli.option_groups import GroupOf
 
@@ -115,6 +115,14 @@ def positive_size_if(option: str, text: str | None) -> int | None:
     """A size above 0, bytes, where one is given."""
     value = read_if(option, parse_bytes, text)
     _positive(option, value)
+    return value
+
+
+def io_block_bytes_if(text: str | None) -> int | None:
+    """The I/O block that is set by hand, where one is."""
+    value = positive_size_if("--io-block", text)
+    if value is not None and value < KIB:
+        raise typer.BadParameter("must be 1 KiB or more", param_hint="--io-block")
     return value
 
 
