@@ -1,5 +1,6 @@
 """The answer to a query: streamed while it runs in a thread, stopped in the database when the client leaves."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from starlette.concurrency import run_in_threadpool
@@ -61,7 +62,8 @@ class QueryStream(Response):
                     await send(_body(chunk))
                     chunk = await query.next()
             # Whoever has the whole answer may ask again at once: the turn is given back before its end is sent.
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            async with asyncio.timeout(self._turns.limits.taking_seconds):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
         except TradewindError as error:
             if begun:
                 raise

@@ -1,11 +1,15 @@
 """Whose query runs when there are more than the process takes."""
 
+import asyncio
 from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
+from starlette.responses import Response
+from starlette.types import Message
 
 from services.application.query_warehouse import QueryLimits
+from services.query_stream import QueryStream
 from services.query_turns import QueryTurns
 from tradewind.errors import Unavailable
 
@@ -42,3 +46,38 @@ def test_a_tenant_that_has_none_gets_one_whatever_two_others_do(turns: QueryTurn
         turns.give_back(tenant)
     for _ in range(4):
         turns.take(BUSY)
+
+
+class Rows:
+    """An answer of two pieces."""
+
+    tenant_id = EAGER
+
+    def chunks(self) -> Iterator[bytes]:
+        yield b"one"
+        yield b"two"
+
+    def cancel(self) -> None:
+        raise AssertionError("nothing is to be stopped")
+
+
+def test_the_turn_is_given_back_before_the_client_has_the_end_of_its_answer() -> None:
+    turns = QueryTurns(QueryLimits(at_once=1, in_all=2))
+    told: list[bytes] = []
+
+    async def send(message: Message) -> None:
+        told.append(message.get("body", b""))
+        if message["type"] == "http.response.body" and not message["more_body"]:
+            turns.take(EAGER)  # as its next query does
+
+    async def receive() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    def refused(error: Exception) -> Response:
+        raise error
+
+    answer = QueryStream(Rows(), turns, media_type="text/csv", headers={}, refused=refused)
+    asyncio.run(answer({"type": "http"}, receive, send))
+    turns.close()
+    assert b"".join(told) == b"onetwo"

@@ -1,7 +1,7 @@
 """Which codec, level and mode a file should be sent with, if any."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -88,16 +88,6 @@ class Advice:
     options: tuple[Option, ...]
     incompressible: bool
     rationale: str
-
-    def ranked(self) -> Iterator[Setting]:
-        """Its settings, the best first; none where the file is not worth packing by any."""
-        return (each.setting for each in self.options if each.setting is not None)
-
-    def hopeful(self) -> Iterator[Setting]:
-        """Those that may turn out to be faster than the best is expected to be, the most hopeful first."""
-        may = [each for each in self.options if each.throughput_bps.high > self.best.throughput_bps.mean]
-        may.sort(key=lambda each: -each.throughput_bps.high)
-        return (each.setting for each in may if each.setting is not None)
 
 
 def believed_bps(predicted_bps: float, *, path_is_known: bool) -> float:

@@ -5,7 +5,7 @@ tell. A sample of the file can, at the price of packing it by each of the few th
 turn out to be ahead: history knows some settings less well than others.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Protocol, TypeVar
 
@@ -19,16 +19,31 @@ MOST_TRIED = 8
 """After which the best so far has to do."""
 
 
+class Promise(Protocol):
+    """Of throughput, bit/s."""
+
+    @property
+    def mean(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+class Way(Protocol):
+    """To send the file; without a setting as it is."""
+
+    @property
+    def setting(self) -> Setting | None: ...
+    @property
+    def throughput_bps(self) -> Promise: ...
+
+
 class Ranked(Protocol):
-    """Advice of some form."""
+    """Advice of some form, its options the best first; there is none with a setting where packing is of no use."""
 
-    def ranked(self) -> Iterator[Setting]:
-        """Its settings, the best first; none where packing is of no use."""
-        ...
-
-    def hopeful(self) -> Iterator[Setting]:
-        """Those whose band reaches beyond what the best is expected to have, the highest first."""
-        ...
+    @property
+    def best(self) -> Way: ...
+    @property
+    def options(self) -> Sequence[Way]: ...
 
 
 A = TypeVar("A", bound=Ranked)
@@ -42,6 +57,8 @@ def contest(
     advised: Callable[[Mapping[Setting, Speeds]], A],
     tried: Callable[[Setting], Speeds],
     worth_it: Callable[[A, Setting], bool] = always,
+    *,
+    for_throughput: bool = True,
 ) -> A:
     """The advice that stands when its best settings have been tried.
 
@@ -49,11 +66,12 @@ def contest(
     ----------
     advised : what is advised by what settings made of the sample.
     tried : packs the sample. ``worth_it`` : whether to try one that is, or may be, ahead by that advice.
+    for_throughput : whether that is what the advice is the best for, so that a promise of more of it may win.
     """
     made: dict[Setting, Speeds] = {}
     while True:
         advice, before = advised(made), len(made)
-        for settings in (islice(dict.fromkeys(advice.ranked()), FINALISTS), advice.hopeful()):  # one for all its modes
+        for settings in (finalists(advice), hopeful(advice) if for_throughput else ()):
             for setting in settings:
                 is_due = setting not in made and len(made) < min(before + FINALISTS, MOST_TRIED)
                 if is_due and worth_it(advice, setting):
@@ -62,3 +80,16 @@ def contest(
                 break
         else:
             return advice
+
+
+def finalists(advice: Ranked) -> Sequence[Setting]:
+    """The settings that are ahead, the best first; one for all its modes."""
+    ahead = dict.fromkeys(each.setting for each in advice.options if each.setting is not None)
+    return tuple(islice(ahead, FINALISTS))
+
+
+def hopeful(advice: Ranked) -> Iterator[Setting]:
+    """Those that may turn out to be faster than the best is expected to be, the most hopeful first."""
+    may = [each for each in advice.options if each.throughput_bps.high > advice.best.throughput_bps.mean]
+    may.sort(key=lambda each: -each.throughput_bps.high)
+    return (each.setting for each in may if each.setting is not None)

@@ -10,6 +10,7 @@ Notation: x = (log CR/CR.probe, log Th.C/Th.C.probe, log Th.D/Th.D.probe), natur
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import NamedTuple
 
 from tradewind.compression.codecs import FACTS, Setting
@@ -158,29 +159,34 @@ class History:
             what other levels of the codec tell of its ratio.
         """
         found = self._estimate(setting, case)
-        told = list(self._told(setting, found, samples))
-        if not found.weight and not told:
+        told = self._told(setting, found, samples)
+        if not found.weight and told is None:
             return None
         doubt = SD_WITHOUT_HISTORY**2 / (1 + found.weight) if found.weight else math.inf
         mean, variance = found.mean, _each(lambda v, _: max(v, LEAST_LOG_SD**2) + doubt, found.variance, found.mean)
-        for x, spread in told:
+        if told is not None:
+            x, spread = told
             variance = _each(lambda v, sd: 1 / (1 / v + 1 / sd**2), variance, spread)
             gain = _each(lambda v, sd: v / sd**2, variance, spread)
             mean = _each(float.__add__, mean, _each(float.__mul__, gain, _each(float.__sub__, x, mean)))
         ratio, compress, decompress = (math.exp(log) * its for log, its in zip(mean, case.probe, strict=True))
         speeds = Speeds(ratio, compress * case.cores_for(setting), decompress)
-        return Expected(speeds, _each(lambda v, _: math.sqrt(v), variance, mean), found.weight + len(told))
+        sd = _each(lambda v, _: max(math.sqrt(v), LEAST_LOG_SD), variance, mean)
+        return Expected(speeds, sd, found.weight + (told is not None))
 
-    def _told(self, setting: Setting, found: Estimate, samples: Sequence[Observation]) -> Iterator[tuple[Logs, Logs]]:
-        """What samples packed by the setting, or by other levels of its codec, tell of it, and the spread of that."""
+    def _told(self, setting: Setting, found: Estimate, samples: Sequence[Observation]) -> tuple[Logs, Logs] | None:
+        """What the sample packed by the setting tells of it, or else by other levels of its codec, and its spread."""
         for sample in samples:
             if sample.setting == setting:
-                yield sample.relative, SAMPLE_LOG_SD
-            elif sample.setting.codec == setting.codec and found.weight:
-                its = self._estimate(sample.setting, sample.case)
-                if its.weight:
-                    off = sample.relative[0] - its.mean[0]
-                    yield (found.mean[0] + off, *found.mean[1:]), (SIBLING_LOG_SD, math.inf, math.inf)
+                return sample.relative, SAMPLE_LOG_SD
+        siblings = [sample for sample in samples if sample.setting.codec == setting.codec]
+        known = [(sample, self._estimate(sample.setting, sample.case)) for sample in siblings]
+        off = [sample.relative[0] - its.mean[0] for sample, its in known if its.weight]
+        if not off or not found.weight:
+            return None
+        # Between two levels each has half of the variance: that of the levels tried averages out, this one's does not.
+        ratio_sd = SIBLING_LOG_SD * math.sqrt((1 + 1 / len(off)) / 2)
+        return (found.mean[0] + fmean(off), *found.mean[1:]), (ratio_sd, math.inf, math.inf)
 
     def _estimate(self, setting: Setting, case: Case) -> Estimate:
         """By the most special key that is known, drawn to all above it; of weight 0 where none is."""

@@ -1,6 +1,5 @@
 """``/v1/compression``: what is asked about a file, the advice, and what transfers have seen of codecs."""
 
-from collections.abc import Iterator
 from typing import Annotated, NamedTuple, Self
 from uuid import UUID
 
@@ -173,6 +172,11 @@ class WireOption(Open):
     energy_j: NonNegative
 
     @property
+    def setting(self) -> Setting | None:
+        """``None`` of the raw option, or of a service that does not tell."""
+        return None if self.expected is None else self.expected[0]
+
+    @property
     def expected(self) -> tuple[Setting, Speeds] | None:
         """What is expected of a codec; ``None`` of the raw option, or of a service that does not tell."""
         if self.codec is None or self.level is None or self.compress_bps is None or self.decompress_bps is None:
@@ -204,16 +208,6 @@ class AdviceAnswer(Open):
     sampled: bool
     source: str
     rationale: str
-
-    def ranked(self) -> Iterator[Setting]:
-        """Its settings, the best first."""
-        return (each.expected[0] for each in self.options if each.expected is not None)
-
-    def hopeful(self) -> Iterator[Setting]:
-        """Those that may turn out to be faster than the best is expected to be, the most hopeful first."""
-        may = [each for each in self.options if each.throughput_bps.high > self.best.throughput_bps.mean]
-        may.sort(key=lambda each: -each.throughput_bps.high)
-        return (each.expected[0] for each in may if each.expected is not None)
 
     @classmethod
     def of(cls, advice: Advice, *, sampled: bool, source: str) -> Self:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from zlib import crc32
 
 import pytest
@@ -19,8 +20,8 @@ from tests.integration.agent.command import run as run_command
 from tests.integration.serving import Answer, ask, serving
 from tradewind.compression.codecs import Codec, Setting
 from tradewind.compression.steering import Steering
-from tradewind_agent.compression import codecs
-from tradewind_agent.compression.copying import PackedReport, copy_packed
+from tradewind_agent.compression import codecs, copying
+from tradewind_agent.compression.copying import PackedCopy, PackedReport, copy_packed
 from tradewind_agent.compression.frames import Block, encode_block, encode_end, encode_failure
 from tradewind_agent.compression.packing import PackedFile
 from tradewind_agent.compression.planning import Wish
@@ -311,3 +312,20 @@ def test_the_command_copies_packed_and_advises(server: Server, tmp_path: Path) -
     wrong = run_command("copy", "--compress", "zip", f"{server.url}a.csv", str(tmp_path), env=env)
     assert wrong.code == 2
     assert "'zip' is unknown" in wrong.err
+
+
+def test_an_upload_makes_the_folder_that_is_not_there_yet(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(PLAIN)
+    report = copied(str(tmp_path / "file"), f"{server.url}not/yet/there", "zstd:1")
+    assert (report.files_done, report.failures, report.codec) == (1, [], "zstd:1")
+
+
+def test_a_codec_that_fails_at_telling_of_itself_loses_no_report(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying, "observations_of", Mock(side_effect=OSError(28, "No space left on device")))
+    (tmp_path / "file").write_bytes(PLAIN)
+    listing = list_files([str(tmp_path / "file")], f"{server.url}told", options=EngineOptions())
+    copy = PackedCopy(listing, Wish.parse("gzip:1"), EngineOptions())
+    assert copy.run().files_done == 1
+    assert copy.observations() == []

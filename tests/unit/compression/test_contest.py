@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from tradewind.compression.advice import Advice, Question, advise
+from tradewind.compression.advice import Advice, Objective, Question, advise
 from tradewind.compression.codecs import FACTS, Codec, Setting
-from tradewind.compression.contest import FINALISTS, MOST_TRIED, contest
+from tradewind.compression.contest import FINALISTS, MOST_TRIED, contest, finalists, hopeful
 from tradewind.compression.history import Case, History, Observation
 from tradewind.compression.model import Line, Speeds
 
@@ -62,7 +62,7 @@ def test_one_that_may_yet_be_the_best_is_tried_however_far_back_it_is():
         for _ in range(times)
     )
     question = Question(case=CASE, line=Line(1e6), settings=SETTINGS)
-    assert next(advise(question, history).ranked()) != SETTINGS[0]
+    assert SETTINGS[0] not in finalists(advise(question, history))
 
     def advised(made):
         samples = [Observation(case=CASE, setting=each, speeds=speeds) for each, speeds in made.items()]
@@ -101,7 +101,7 @@ def test_what_is_not_worth_it_is_not_tried_but_may_still_be_advised():
         return advise(Question(case=CASE, line=Line(1e6), settings=SETTINGS, samples=samples), HISTORY)
 
     def worth_it(advice, setting):
-        assert setting in list(advice.ranked())[:FINALISTS] or setting in advice.hopeful()
+        assert setting in (*finalists(advice), *hopeful(advice))
         return setting != SETTINGS[8]
 
     advice = contest(advised, lambda setting: tried.append(setting) or Speeds(2.0, 1e9, 4e9), worth_it)
@@ -121,14 +121,65 @@ def test_a_sample_is_weighed_against_history_by_their_variances():
     assert (alone.speeds.ratio, alone.log_sd[0]) == (pytest.approx(2.4), pytest.approx(0.05))
 
 
-def test_a_level_that_packs_the_sample_worse_tells_of_the_others_of_its_codec():
-    light, heavy, other = Setting(Codec.ZSTD, 3), Setting(Codec.ZSTD, 19), Setting(Codec.BROTLI, 6)
-    speeds = {light: Speeds(3.0, 1e9, 4e9), heavy: Speeds(4.0, 1e8, 4e9), other: Speeds(3.5, 5e8, 2e9)}
-    history = History.of(Observation(case=CASE, setting=each, speeds=its) for each, its in speeds.items())
-    sample = Observation(case=CASE, setting=light, speeds=Speeds(2.4, 9e8, 4e9))
-    expected = history.expected(heavy, CASE, [sample])
-    # 0.1² = 0.01 of the other level beside 0.06215 of history: 0.8614 of the way that the light one is off
-    assert expected.speeds.ratio == pytest.approx(4.0 * (2.4 / 3.0) ** 0.861399861)
+@pytest.fixture
+def levels() -> History:
+    """Ten observations of each level of one codec, and of another codec."""
+    speeds = {each: Speeds(4.0, 1e8, 4e9) for each in ZSTD} | {Setting(Codec.BROTLI, 6): Speeds(3.5, 5e8, 2e9)}
+    return History.of(
+        Observation(case=CASE, setting=each, speeds=its) for each, its in speeds.items() for _ in range(10)
+    )
+
+
+ZSTD = [Setting(Codec.ZSTD, level) for level in (3, 6, 9, 12, 15, 19)]
+
+
+def tried(setting: Setting, ratio: float) -> Observation:
+    return Observation(case=CASE, setting=setting, speeds=Speeds(ratio, 9e7, 4e9))
+
+
+def test_a_level_that_packs_the_sample_worse_tells_of_the_others_of_its_codec(levels):
+    expected = levels.expected(ZSTD[5], CASE, [tried(ZSTD[0], 3.2)])
+    # 0.012036 = 0.03² + 0.35²/11 of history and 0.1² of the other level: 0.54621 of the way that it is off
+    assert expected.speeds.ratio == pytest.approx(4.0 * 0.8**0.54621, rel=1e-5)
     assert expected.speeds[1:] == pytest.approx((1e8, 4e9))
-    assert history.expected(other, CASE, [sample]) == history.expected(other, CASE)
-    assert History().expected(heavy, CASE, [sample]) is None
+    brotli = Setting(Codec.BROTLI, 6)
+    assert levels.expected(brotli, CASE, [tried(ZSTD[0], 3.2)]) == levels.expected(brotli, CASE)
+    assert History().expected(ZSTD[5], CASE, [tried(ZSTD[0], 3.2)]) is None
+
+
+def test_of_several_levels_the_mean_tells_and_never_all(levels):
+    expected = levels.expected(ZSTD[5], CASE, [tried(each, 3.2) for each in ZSTD[:4]])
+    # 0.00625 = 0.1² (1 + 1/4) / 2, however many they are at least 0.1² / 2
+    assert expected.speeds.ratio == pytest.approx(4.0 * 0.8**0.65821, rel=1e-5)
+
+
+def test_what_was_tried_itself_is_told_by_nothing_else(levels):
+    own = [tried(ZSTD[5], 3.2)]
+    assert levels.expected(ZSTD[5], CASE, own + [tried(each, 4.0) for each in ZSTD[:5]]) == levels.expected(
+        ZSTD[5], CASE, own
+    )
+
+
+def test_the_same_sample_told_often_counts_once(levels):
+    assert levels.expected(ZSTD[5], CASE, [tried(ZSTD[5], 3.2)] * 64).log_sd == pytest.approx(
+        levels.expected(ZSTD[5], CASE, [tried(ZSTD[5], 3.2)]).log_sd
+    )
+
+
+def test_for_the_least_energy_none_is_tried_because_it_may_be_faster():
+    counts = []
+    for objective in Objective:
+        done: list[Setting] = []
+
+        def advised(made, objective=objective):
+            samples = [Observation(case=CASE, setting=each, speeds=speeds) for each, speeds in made.items()]
+            question = Question(case=CASE, line=Line(1e6), settings=SETTINGS, samples=samples, objective=objective)
+            return advise(question, HISTORY)
+
+        def packed(setting, done=done):
+            done.append(setting)
+            return Speeds(RATIOS[setting], 1e9, 4e9)
+
+        contest(advised, packed, for_throughput=objective is Objective.MAX_THROUGHPUT)
+        counts.append(len(done))
+    assert counts == [5, FINALISTS]

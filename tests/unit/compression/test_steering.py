@@ -2,11 +2,13 @@
 
 import os
 import random
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -19,6 +21,7 @@ from tradewind.compression.model import SMALLEST_BLOCK_BYTES, Line, Speeds, bloc
 from tradewind.compression.prior import usual_probe
 from tradewind.compression.steering import Packed, Steering
 from tradewind.wire.compression import AdviceAnswer
+from tradewind_agent.compression import packing
 from tradewind_agent.compression.asking import request_for
 from tradewind_agent.compression.frames import FrameReader, encode_failure
 from tradewind_agent.compression.packing import PackedFile
@@ -83,20 +86,45 @@ def block_sizes(content: bytes, steering: Steering, folder: Path, **options: Any
         return [block.plain_bytes for block in FrameReader().feed(b"".join(packed.pieces()))]
 
 
-def test_a_sample_is_taken_beside_the_first_block_and_told_at_the_end(tmp_path: Path) -> None:
+def test_a_sample_is_taken_behind_the_first_block_and_told_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    def noting(what: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(*given: Any) -> Any:
+            done.append(what)
+            return work(*given)
+
+        return noted
+
+    monkeypatch.setattr(packing, "pack", noting("packed", packing.pack))
+    monkeypatch.setattr(packing, "sample_descriptor", noting("sampled", packing.sample_descriptor))
     (tmp_path / "file").write_bytes(b"a line of some log\n" * 200_000)
     zstd = Steering(expected={}, line_bps=None, setting=Setting(Codec.ZSTD, 1))
     with ThreadPoolExecutor(1) as pool, (tmp_path / "file").open("rb") as file:
-        packed = PackedFile(file.fileno(), os.fstat(file.fileno()), zstd, adapt=False, pool=pool, looks=True)
-        pieces = packed.pieces()
-        first = next(pieces)
-        assert packed.sample is None  # the one core has packed before it looked
+        status = os.fstat(file.fileno())
+        packed = PackedFile(file.fileno(), status, zstd, adapt=False, pool=pool, looks=True, tells=True)
         reader = FrameReader()
-        reader.feed(first + b"".join(pieces))
+        reader.feed(b"".join(packed.pieces()))
+    assert done[:2] == ["packed", "sampled"]
     assert packed.sample is not None
     told = Sample.read(reader.note, packed.work.plain_bytes)
     assert told is not None
     assert (told.content.kind, told.file_bytes) == (packed.sample.content.kind, 3_800_000)
+
+
+def test_a_sample_that_cannot_be_taken_fails_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "sample_descriptor", Mock(side_effect=OSError(5, "Input/output error")))
+    (tmp_path / "file").write_bytes(b"a line of some log\n" * 20_000)
+    zstd = Steering(expected={}, line_bps=None, setting=Setting(Codec.ZSTD, 1))
+    with (tmp_path / "file").open("rb") as file:
+        packed = PackedFile(file.fileno(), os.fstat(file.fileno()), zstd, adapt=False, looks=True, tells=True)
+        stream = b"".join(packed.pieces())
+    assert (packed.failure, packed.sample) == (None, None)
+    reader = FrameReader()
+    reader.feed(stream)
+    assert (reader.note, len(reader.ended())) == ("", 32)
 
 
 def test_a_codec_that_fails_is_no_fault_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

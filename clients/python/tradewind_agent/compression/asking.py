@@ -57,7 +57,8 @@ def advice_on(
         answer, because = answered(again, client)
         return answer
 
-    return contest(advised, lambda setting: packed_by(setting, sample)), because
+    for_throughput = objective is Objective.MAX_THROUGHPUT
+    return contest(advised, lambda setting: packed_by(setting, sample), for_throughput=for_throughput), because
 
 
 def request_for(

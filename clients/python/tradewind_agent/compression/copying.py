@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from itertools import chain, islice
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
+from tradewind.units import MIB
 from tradewind_agent.compression.codecs import require
 from tradewind_agent.compression.cores import LEAST_AT_ONCE, usable_cores
 from tradewind_agent.compression.download import PackedDownload
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
     from tradewind.wire.compression import WireObservation
 
 MOST_OBSERVED = 200
-"""Observations of one copy: more files of a kind tell nothing more, and each takes some of a processor's time."""
+OBSERVING_S = 2.0
+MOST_HELD_BYTES = 32 * MIB
+"""Observations of one copy, the time that they may take after it, and what is held of files for them: more files of a
+kind tell nothing more. Assumptions."""
 
 TRIES = 4
 LONGEST_PAUSE_S = 5.0
@@ -96,6 +100,8 @@ class PackedCopy:
         self._line_bps, self._advised = line_bps, advised or {}
         self._on_moved, self._on_outcome = on_moved, on_outcome
         self.report = PackedReport(transfer_id=transfer_id or uuid4())
+        self._observed: list[tuple[Job, PackedOutcome]] = []
+        self._held_bytes = 0
         self._lock = Lock()
         self._over = Event()
 
@@ -105,27 +111,39 @@ class PackedCopy:
         self._over.set()
 
     def run(self) -> PackedReport:
-        """Copy the files that are not there yet; what codecs made of them is found out beside, and after."""
+        """Copy the files that are not there yet."""
         begun_s = time.monotonic()
-        observed: list[Future[Sequence[WireObservation]]] = []
-        with ThreadPoolExecutor(1, thread_name_prefix="tradewind-observe") as observing:
-            with (
-                ThreadPoolExecutor(usable_cores(), thread_name_prefix="tradewind-pack") as packers,
-                ThreadPoolExecutor(self._files_at_once, thread_name_prefix="tradewind-file") as pool,
-            ):
-                under_way = {pool.submit(self._file, job, packers): job for job in self._listing.jobs}
-                try:
-                    for done in as_completed(under_way):
-                        job, outcome = under_way.pop(done), done.result()  # an outcome holds parts of its file
-                        self._account(job, outcome)
-                        if isinstance(outcome, PackedOutcome) and len(observed) < MOST_OBSERVED:
-                            observed.append(observing.submit(self._observations, job, outcome))
-                except KeyboardInterrupt:
-                    self.stop()
-            self.report.duration_s = time.monotonic() - begun_s
-        found = chain.from_iterable(each.result() for each in observed)
-        self.report.observations.extend(islice(found, MOST_OBSERVED))
+        with (
+            ThreadPoolExecutor(usable_cores(), thread_name_prefix="tradewind-pack") as packers,
+            ThreadPoolExecutor(self._files_at_once, thread_name_prefix="tradewind-file") as pool,
+        ):
+            under_way = {pool.submit(self._file, job, packers): job for job in self._listing.jobs}
+            try:
+                for done in as_completed(under_way):
+                    self._account(under_way.pop(done), done.result())  # an outcome holds parts of its file
+            except KeyboardInterrupt:
+                self.stop()
+        self.report.duration_s = time.monotonic() - begun_s
         return self.report
+
+    def observations(self) -> "Sequence[WireObservation]":
+        """What codecs made of the files, for the service; some of it is found out now, within `OBSERVING_S`."""
+        found: list[WireObservation] = []
+        until_s = time.monotonic() + OBSERVING_S
+        try:
+            while self._observed and len(found) < MOST_OBSERVED and time.monotonic() < until_s:
+                found += self._observations_of(*self._observed.pop())
+        except KeyboardInterrupt:
+            pass  # the files are there, and what was found is true
+        return found[:MOST_OBSERVED]
+
+    def _observations_of(self, job: Job, outcome: PackedOutcome) -> "Sequence[WireObservation]":
+        """Nothing, where a codec fails at what it has done before: the file is there all the same."""
+        assert outcome.sample is not None
+        transfer_id = self.report.transfer_id
+        with suppress(Exception):  # each library has errors of its own
+            return observations_of(outcome.work, outcome.sample, transfer_id, str(job), fetched=outcome.fetched)
+        return ()
 
     def _account(self, job: Job, outcome: PackedOutcome | str | None) -> None:
         report = self.report
@@ -137,12 +155,19 @@ class PackedCopy:
             report.files_skipped += 1
         else:
             self._on_outcome(outcome)
+            self._keep(job, outcome)
             report.files_done += 1
             report.plain_bytes += outcome.work.plain_bytes
             report.packed_bytes += outcome.wire_bytes or outcome.work.packed_bytes
             for setting, plain_bytes in outcome.work.used.items():
                 report.used[setting] = report.used.get(setting, 0) + plain_bytes
         self._tell()
+
+    def _keep(self, job: Job, outcome: PackedOutcome) -> None:
+        """What tells of codecs, as far as it is little to hold."""
+        if outcome.tells and self._held_bytes + outcome.held_bytes <= MOST_HELD_BYTES:
+            self._held_bytes += outcome.held_bytes
+            self._observed.append((job, outcome))
 
     def _moved(self, plain_bytes: int) -> None:
         with self._lock:
@@ -203,10 +228,3 @@ class PackedCopy:
                     raise Stopped("stopped", retryable=False) from fault
             else:
                 return outcome
-
-    def _observations(self, job: Job, outcome: PackedOutcome) -> "Sequence[WireObservation]":
-        """What codecs made of the file, for the service."""
-        if outcome.sample is None:
-            return ()
-        transfer_id = self.report.transfer_id
-        return observations_of(outcome.work, outcome.sample, transfer_id, str(job), fetched=outcome.fetched)

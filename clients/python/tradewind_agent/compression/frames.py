@@ -18,7 +18,7 @@ from tradewind_agent.compression.codecs import CannotUnpack
 
 _HEAD = struct.Struct(">BBIIII")
 _DIGEST_BYTES = 32
-_MOST_REASON_BYTES = _MOST_NOTE_BYTES = 1000
+_MOST_REASON_BYTES, _MOST_NOTE_BYTES = 1000, 500
 _RAW, _FAILED, _END = 0, 254, 255
 _NUMBER = MappingProxyType({codec: number for number, codec in enumerate(Codec, 1)})
 _CODEC = MappingProxyType({number: codec for codec, number in _NUMBER.items()})
@@ -44,7 +44,7 @@ def encode_block(block: Block) -> bytes:
 
 
 def encode_end(sha256: bytes, note: str = "") -> bytes:
-    told = note.encode()
+    told = note.encode()[:_MOST_NOTE_BYTES]
     return _HEAD.pack(_END, 0, 0, _DIGEST_BYTES + len(told), 0, 0) + sha256 + told
 
 

@@ -12,16 +12,13 @@ from tradewind.compression.content import SAMPLE_BLOCK_BYTES
 from tradewind.compression.model import Speeds
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.compression.codecs import unpack
-from tradewind_agent.compression.packing import SHORTEST_S, Effort, Work
+from tradewind_agent.compression.packing import OBSERVED_FROM_BYTES, SHORTEST_S, Effort, Work
 from tradewind_agent.compression.planning import case_of
 from tradewind_agent.compression.sampling import Sample, measured
 
 if TYPE_CHECKING:
     from tradewind.wire.compression import WireObservation
     from tradewind_agent.compression.classes import Looked
-
-OBSERVED_FROM_BYTES = 64 * 1024
-"""Less says little of a codec."""
 
 
 def observations_of(

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from zlib import crc32
@@ -23,6 +23,9 @@ from tradewind_agent.compression.frames import Block, encode_block, encode_end, 
 from tradewind_agent.compression.sampling import Sample, sample_descriptor
 from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import in_words
+
+OBSERVED_FROM_BYTES = 64 * KIB
+"""Less says little of a codec."""
 
 LOOKED_SHARE = 64
 LEAST_LOOKED_BYTES = 16 * KIB
@@ -110,10 +113,12 @@ class PackedFile:
     status : of the file as the other end is told of it: one that has another size or time in the end has changed.
     pool : of threads that pack, shared with other files; by default one of its own.
     at_once : files that share path and cores; the rate of the path that steering is told is that of all together.
-    sample : of the file, told at the end of the stream. looks : whether one is taken, beside the first blocks.
+    sample : of the file. looks : whether one is taken, beside the first block, for the history alone.
+    tells : whether the end of the stream tells the sample.
 
     Attributes
     ----------
+    work, sample : what packing came to, and a sample that was taken on the way, once the stream has ended.
     failure : why the stream was not sent to its end.
     """
 
@@ -129,6 +134,7 @@ class PackedFile:
         at_once: int = 1,
         sample: Sample | None = None,
         looks: bool = False,
+        tells: bool = False,
         clock_s: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._descriptor, self._status, self._first = descriptor, status, first
@@ -138,7 +144,8 @@ class PackedFile:
         self._clock_s = clock_s
         self._asked_s: float | None = None
         self.work = Work()
-        self.sample, self._looks = sample, looks
+        self.sample, self._tells = sample, tells
+        self._looks = looks and status.st_size - first >= OBSERVED_FROM_BYTES
         self.failure: FileFault | None = None
 
     def pieces(self) -> Generator[bytes]:
@@ -156,12 +163,12 @@ class PackedFile:
         digest = sha256()
         with self._threads() as pool:
             ahead: deque[Future[_Made]] = deque()
-            looking: Future[Sample] | None = None
+            looking: Future[Sample | None] | None = None
             try:
                 for plain in self._read(digest.update):
                     ahead.append(pool.submit(self._pack, plain, self.steering.setting))
                     if looking is None and self._looks:
-                        looking = pool.submit(sample_descriptor, self._descriptor)
+                        looking = self._look(pool)
                     if len(ahead) > self._at_once():
                         yield from self._sent(ahead.popleft().result())
                 while ahead:
@@ -169,12 +176,20 @@ class PackedFile:
                 if looking is not None:
                     self.sample = looking.result()
             finally:
-                for each in ahead:
-                    each.cancel()
+                for each in (*ahead, looking):
+                    if each is not None:
+                        each.cancel()
         begun, ended = self._status, os.fstat(self._descriptor)
         if (begun.st_size, begun.st_mtime_ns) != (ended.st_size, ended.st_mtime_ns):
             raise FileFault("it changed while it was packed; copy it again when it is at rest", retryable=False)
-        yield encode_end(digest.digest(), self.sample.told() if self.sample is not None else "")
+        yield encode_end(digest.digest(), self.sample.told() if self.sample is not None and self._tells else "")
+
+    def _look(self, pool: ThreadPoolExecutor) -> "Future[Sample | None]":
+        """Take a sample by a descriptor of its own: a stream may be given up before that is done."""
+        descriptor = os.dup(self._descriptor)
+        looking = pool.submit(_sampled, descriptor)
+        looking.add_done_callback(lambda _: os.close(descriptor))
+        return looking
 
     def _threads(self) -> AbstractContextManager[ThreadPoolExecutor]:
         if self._pool is not None:
@@ -267,6 +282,13 @@ class PackedFile:
             line_bps=bits_of_all / kept_s if kept_s >= LEAST_SEEN_S else None,
             idle_at_bps=bits_of_all / waited_s if idle and waited_s is not None else None,
         )
+
+
+def _sampled(descriptor: int) -> Sample | None:
+    """One that cannot be taken is no fault of the file's, all of which is read beside it."""
+    with suppress(OSError):
+        return sample_descriptor(descriptor)
+    return None
 
 
 def _packed(plain: bytes, setting: Setting) -> bytes:

@@ -9,7 +9,6 @@ from tradewind.units import format_bytes
 from tradewind_agent.compression.planning import RAW
 
 if TYPE_CHECKING:
-    from tradewind.wire.compression import WireObservation
     from tradewind_agent.errors import AgentError
 
 
@@ -32,7 +31,6 @@ class PackedReport:
     duration_s: float = 0.0
     used: dict[Setting | None, int] = field(default_factory=dict)
     failures: list[tuple[str, str]] = field(default_factory=list)
-    observations: "list[WireObservation]" = field(default_factory=list)
     stopped: "AgentError | None" = None
     cancelled: bool = False
 

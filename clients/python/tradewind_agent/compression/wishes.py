@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from tradewind.compression.codecs import Codec
-from tradewind_agent.compression.packing import PackedFile, Work
+from tradewind_agent.compression.packing import OBSERVED_FROM_BYTES, PackedFile, Work
 from tradewind_agent.compression.planning import Advised, Wish, steered
 from tradewind_agent.compression.sampling import Sample, sample_descriptor
 
@@ -15,7 +15,7 @@ class PackedOutcome:
     """What came of one file.
 
     ``work`` : what packing came to. ``wire_bytes``, ``fetched`` : received, and its beginning, of a download.
-    ``sample`` : taken by the end that packed; ``None`` where nothing was.
+    ``sample`` : that the end which packed has taken, of this file or of another of its sort.
     """
 
     work: Work = field(default_factory=Work)
@@ -23,6 +23,19 @@ class PackedOutcome:
     fetched: bytes = field(default=b"", repr=False)
     sample: Sample | None = field(default=None, repr=False)
     skipped: bool = False
+
+    @property
+    def tells(self) -> bool:
+        """Whether something can be learned of codecs by it."""
+        efforts = self.work.efforts.values()
+        return self.sample is not None and any(each.plain_bytes >= OBSERVED_FROM_BYTES for each in efforts)
+
+    @property
+    def held_bytes(self) -> int:
+        """Of the file, that are held here."""
+        blocks = () if self.sample is None else self.sample.blocks
+        packed = [each.last.packed for each in self.work.efforts.values() if each.last is not None]
+        return sum(map(len, (*blocks, *packed, self.fetched)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

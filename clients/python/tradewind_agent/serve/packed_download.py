@@ -129,6 +129,7 @@ def _packed(asked: _Asked, descriptor: int, status: os.stat_result, turns: Packi
         at_once=asked.at_once,
         sample=sample,
         looks=sample is None and wish.packs and not told,
+        tells=True,
     )
 
 

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from http import HTTPStatus
 
 from tradewind.units import MIB
@@ -55,18 +56,25 @@ class Receiver:
         ------
         Refused : 404 when nothing is known of it.
         """
-        upload_id = _upload_id(request)
         offered = packing_offered() if CODECS_HEADER.lower() in request.headers else ()
+        try:
+            answer = await self._status(request, segments)
+        except Refused as refused:
+            raise Refused(refused.status, refused.detail, *refused.headers, *offered) from refused
+        return replace(answer, headers=[*answer.headers, *offered])
+
+    async def _status(self, request: Request, segments: Sequence[str]) -> Response:
+        upload_id = _upload_id(request)
         async with self._target(segments, create=False) as (folder, name):
             if (known := self._uploads.finished(folder, name, upload_id)) is not None:
                 headers = [("Tradewind-Received", f"0-{known.total_bytes - 1}"), ("Tradewind-Complete", "true")]
                 return Response(HTTPStatus.NO_CONTENT, headers)
             with self._uploads.using(folder, name, upload_id, None) as upload:
                 if upload is None:
-                    raise Refused(HTTPStatus.NOT_FOUND, "no such upload; begin with any part", *offered)
+                    raise Refused(HTTPStatus.NOT_FOUND, "no such upload; begin with any part")
                 ranges = list(upload.received)[:MAX_RANGES_IN_HEADER]
                 received = ",".join(f"{first}-{last}" for first, last in ranges)
-                return Response(HTTPStatus.NO_CONTENT, [("Tradewind-Received", received), *offered])
+                return Response(HTTPStatus.NO_CONTENT, [("Tradewind-Received", received)])
 
     @asynccontextmanager
     async def _target(self, segments: Sequence[str], *, create: bool) -> AsyncIterator[tuple[int, str]]:
