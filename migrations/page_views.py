@@ -65,15 +65,25 @@ PAGE_CONNECTIONS = View(
     ),
 )
 
-_TIMED = "CASE WHEN objects = 0 OR untimed < objects THEN {} END"
-_TOLD: Mapping[str, Column] = {
-    "name": ("name", "Origin of the first entry of the page."),
-    "idle_s": (
-        "idle_s",
-        "s: of the load, in which no object was received; NULL: no object has times.",
-        _TIMED.format("idle_s"),
-    ),
-    "net_transfer_s": ("net_transfer_s", "s: load without idle time; NULL likewise.", _TIMED.format("load_s - idle_s")),
-}
-TIMED_PAGE_LOADS = replace(PAGE_LOADS, columns=tuple(_TOLD.get(column[0], column) for column in PAGE_LOADS.columns))
-"""With idle time of those alone that have it."""
+_IDLE = "s: of the load, in which no object was received; NULL: no object has times."
+_NET = "s: load without idle time; NULL likewise."
+
+
+def _where(condition: str) -> View:
+    """Loads with idle time where that is known."""
+
+    def told(expression: str) -> str:
+        return f"CASE WHEN {condition} THEN {expression} END"
+
+    changed: Mapping[str, Column] = {
+        "name": ("name", "Origin of the first entry of the page."),
+        "idle_s": ("idle_s", _IDLE, told("idle_s")),
+        "net_transfer_s": ("net_transfer_s", _NET, told("load_s - idle_s")),
+    }
+    return replace(PAGE_LOADS, columns=tuple(changed.get(column[0], column) for column in PAGE_LOADS.columns))
+
+
+TIMED_PAGE_LOADS = _where("objects = 0 OR untimed < objects")
+
+TRANSFERRED_PAGE_LOADS = _where("untimed < objects")
+"""Nor is there idle time of a page of which nothing came over the network."""

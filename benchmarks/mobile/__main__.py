@@ -2,7 +2,8 @@
 
 Transfers are real, over emulated paths of 59, 115 and 290 ms with real TCP; energy is a model's, of a Galaxy S5 with
 its screen on, and is told at −50 % and +50 % of each group of its constants. The mobile paper's lessons are judged,
-its figures quoted: at each of those constants, and where one setting has to beat another by runs of both made afresh.
+its figures quoted: at each of those constants, and where one setting has to beat many by runs of both made afresh;
+that of streams a file is by single runs of the grid.
 No run counts that other programs disturbed. Runs are kept in ``var/bench/mobile-runs.ndjson``: an interrupted
 benchmark goes on where it was. A quick one does not go ahead of other programs. It ends with 1 where html on the
 longest path saves less than 60 %; other lessons that do not hold are told, not judged. Needs root or user namespaces,
@@ -45,7 +46,10 @@ VAR = ROOT / "var" / "bench"
 
 def main(argv: Sequence[str]) -> int:
     """Measure, price, print the lessons and write ``var/bench/mobile.json``."""
-    options = _parser().parse_args(argv)
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.quick and options.sets and not set(options.sets) <= set(QUICK_DATA_SETS):
+        parser.error(f"a quick run has {' and '.join(QUICK_DATA_SETS)} alone")
     become_root_of_a_user_namespace([sys.executable, "-P", "-m", "benchmarks.mobile", *argv])
     return told("mobile", partial(_run, options), goes_on=True)
 

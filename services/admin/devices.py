@@ -101,7 +101,7 @@ def _known(parts: Container, visit: Visit) -> Sequence[KnownDevice]:
 
 
 def _shown(known: Sequence[KnownDevice], name: str) -> KnownDevice:
-    """The device asked for; the last one by default, which has the most radios to show."""
+    """The device asked for; by default the first of those with the most radios to show."""
     return next(
         (each for each in known if each.profile.name == name), max(known, key=lambda each: len(each.profile.radios))
     )

@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from tradewind.units import format_bytes, format_count
 from tradewind.wire.connections import AnalysedPage, ConnectionAnalysis
 
+LEAST_RTTS = 0.05
+"""That FLD_TCP saves of a flow, to be told of: less is rounded away."""
+
 SHOWN_ADVICE = 8
 
 
@@ -35,7 +38,7 @@ def _page(page: AnalysedPage) -> Iterator[str]:
     yield (
         f"  {lengths.first_window} fit in a first window, {lengths.short} are short (up to 2 MB), {lengths.long} longer"
     )
-    gains = [each for each in lengths.short_flows if each.saved_s]
+    gains = [each for each in lengths.short_flows if each.saved_rtts is not None and each.saved_rtts >= LEAST_RTTS]
     if gains:
         most = max(gains, key=lambda each: each.saved_s or 0.0)
         yield (
@@ -54,7 +57,9 @@ def _page(page: AnalysedPage) -> Iterator[str]:
 
 
 def _advice(page: AnalysedPage) -> Iterator[str]:
-    if page.rtt_s is None and not page.advice:
+    if not page.objects:
+        yield "  no advice: nothing came over the network"
+    elif page.rtt_s is None and not page.advice:
         yield "  no advice: the log tells no handshakes; give the round trip by --rtt"
     elif not page.advice:
         yield "  no advice: by the round model nothing would be faster"

@@ -14,7 +14,7 @@ from tradewind.prediction import Interval, Prediction
 from tradewind.recommendation import AnswerSource
 from tradewind.sla import Sla
 from tradewind.transfer import Status, TransferRecord, Usage
-from tradewind.units import KIB, format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
+from tradewind.units import KIB, MIB, format_bits_per_joule, format_bps, format_bytes, format_count, format_joules
 from tradewind.units import throughput_bps as mean_rate_bps
 from tradewind.wire.recommendations import RecommendResponse, WireSlaAnswer
 from tradewind.wire.records import WireRecord
@@ -24,6 +24,9 @@ from tradewind_agent.meters import CpuWork
 from tradewind_agent.planning import Plan
 from tradewind_agent.resources.applied import Enforced, Verdict
 from tradewind_agent.tuning.ticks import Tick
+
+TELLING_S = 1.0
+"""A copy that took less, or moved less than a block a file, says nothing of the block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class CopyReport:
     ``other_work`` at the other end, where that was metered.
     ``timeline`` : samples and decisions, tick by tick, of a transfer that was tuned while it ran.
     ``limits`` : of this host's resources, what held each or why nothing did.
+    ``goes_on`` : whether the same command, given again after an interrupt, uses the parts that have moved.
     ``log`` : what became of the transfer's records: uploaded, spooled, or nothing to log.
     """
 
@@ -68,6 +72,7 @@ class CopyReport:
     timeline: tuple[Tick, ...] = ()
     limits: tuple[Verdict, ...] = ()
     notes: tuple[str, ...] = ()
+    goes_on: bool = True
 
     @property
     def succeeded(self) -> bool:
@@ -97,6 +102,8 @@ class CopyReport:
     def advised_io_block_bytes(self) -> int | None:
         """The I/O block to try next time; ``None`` unless the storage was what the copy waited for."""
         used = self.records[0].parameters.io_block_bytes if self.records else self.parameters.io_block_bytes
+        if used is None or self.duration_s < TELLING_S or self.bytes_moved < used * self.files_done:
+            return None
         return advised_io_block_bytes(used, None if self.usage is None else self.usage.disk)
 
     def line(self) -> str:
@@ -117,7 +124,8 @@ class CopyReport:
             done += _storage(self)
             if self.agreement_kept is not None:
                 done += f"; agreed {told(self.agreement)}: {'kept' if self.agreement_kept else 'not kept'}"
-        begin = "interrupted; run the same command again to go on; " if self.status is Status.CANCELLED else ""
+        again = "to go on" if self.goes_on else "to send unfinished files anew"
+        begin = f"interrupted; run the same command again {again}; " if self.status is Status.CANCELLED else ""
         return f"{begin}{done}{_failed(self.failures)}; log {self.log}"
 
     def document(self) -> dict[str, Any]:
@@ -160,7 +168,12 @@ def _storage(report: CopyReport) -> str:
     advised = report.advised_io_block_bytes
     if advised is None or report.usage is None or report.usage.disk is None:
         return ""
-    return f"; the disk was busy {report.usage.disk:.0%} of the time, try --io-block {advised // KIB}KiB"
+    return f"; the disk was busy {report.usage.disk:.0%} of the time, try --io-block {_size(advised)}"
+
+
+def _size(size_bytes: int) -> str:
+    """As an option takes it."""
+    return f"{size_bytes // KIB}KiB" if size_bytes % MIB else f"{size_bytes // MIB}MiB"
 
 
 def _failed(failures: Sequence[Failure]) -> str:

@@ -13,6 +13,7 @@ from tradewind.connections.har import (
     MOST_PAGES,
     Har,
     har_of_document,
+    require_utf_8,
     whole_characters,
     why_no_json,
 )
@@ -82,6 +83,8 @@ def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
     """The log piece by piece, no escape in two of them."""
     read, begun, blank = 0, b"", True
     while chunk := stream.read(CHUNK_BYTES):
+        if not read:
+            require_utf_8(chunk)
         text = begun + (chunk if read else chunk.removeprefix(BYTE_ORDER_MARK))
         read += len(chunk)
         blank = blank and not text.strip()

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tradewind_agent.client import Client
 
 
+_NOT_YET = "spooled, sent with the next"
+"""Where another command, or another job of this one, is sending what waits."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logbook:
     """Records of transfers, and the ticks of those that were tuned.
@@ -82,5 +86,5 @@ class Logbook:
         but = f", but {completions.refused[-1]}" if completions.refused else ""
         waiting = {segment.sha256 for segment in self.spool.segments()}
         if sealed is not None and sealed not in completions.completed | completions.logged:
-            return f"spooled{but}"
-        return f"{'spooled' if kept & waiting else 'uploaded'}{but}"
+            return f"{_NOT_YET}{but}"
+        return f"{_NOT_YET if kept & waiting else 'uploaded'}{but}"

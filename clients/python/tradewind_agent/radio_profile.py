@@ -29,7 +29,7 @@ def radio_profile(radio: str, device: str | None, client: "Client | None") -> Ra
         else:
             profiles = [each.to_profile() for each in told.radios if each.name == radio]
             if not profiles:
-                raise NotFound(f"{device} has no radio {radio!r}; GET /v1/devices/{device} lists them")
+                raise NotFound(f"{device} has no radio {radio!r}; `tradewind devices` lists them")
             return profiles[0]
     try:
         return shipped_catalogue().device(device).radio(radio)

@@ -108,7 +108,8 @@ def _short_flow(analysis: PageAnalysis, place: int, path: Path, sender: Sender) 
     saved_s = None
     if rtt_s and analysis.connections[place].http_version is not HttpVersion.HTTP_3:
         known, tripling = replace(path, rtt_s=rtt_s), replace(sender, growth=FLD_TCP)
-        saved_s = send(size_bytes, sender, known).duration_s - send(size_bytes, tripling, known).duration_s
+        doubled_s, tripled_s = (send(size_bytes, each, known).duration_s for each in (sender, tripling))
+        saved_s = 0.0 if math.isclose(doubled_s, tripled_s, rel_tol=1e-9) else doubled_s - tripled_s
     return ShortFlow(
         connection=place, wire_bytes=size_bytes, rounds=rounds_of(size_bytes, sender), saved_s=saved_s,
         saved_rtts=None if saved_s is None or not rtt_s else saved_s / rtt_s,
@@ -208,8 +209,11 @@ def _of_http_1(now: Plan, used: int, saved_s: Callable[[Plan], float]) -> Iterat
     if not now.keep_alive:
         text = "Keep connections open: each object opened one of its own."
         yield AdviceKind.KEEP_ALIVE, text, None, saved_s(replace(now, keep_alive=True))
+    by_http_2 = replace(now, multiplexed=True, connections=1, keep_alive=True, encrypted=True)
     text = "Serve it by HTTP/2: all objects share one connection, its handshakes and its grown window."
-    yield AdviceKind.HTTP_2, text, None, saved_s(replace(now, multiplexed=True, connections=1, keep_alive=True))
+    if not now.encrypted:
+        text += " Browsers speak it over TLS alone, whose handshake is counted."
+    yield AdviceKind.HTTP_2, text, None, saved_s(by_http_2)
     gains = {count: saved_s(replace(now, connections=count)) for count in range(1, MOST_CONNECTIONS + 1)}
     count = _fewest(gains)
     text = f"Let browsers have {format_count(count, 'connection')} to it; they used {used}."

@@ -65,7 +65,8 @@ class PageAnalysis:
     Attributes
     ----------
     load_s : L: to the load event, or where the log tells none (``load_told`` false) to the last byte.
-    idle_s : `idle_s`; None where there are objects and none has times. ``net_transfer_s`` = L - idle (section 4).
+    idle_s : `idle_s`; None where no object has times, or none came over the network. ``net_transfer_s`` = L - idle
+        (section 4).
     effective_concurrency : `effective_concurrency`; None where nothing has times.
     untimed, unsized : objects of which the log tells no time of receiving, no size: they count for all else.
     """
@@ -123,7 +124,7 @@ def analyse(load: PageLoad, *, rtt_s: float | None = None, proxy: str | None = N
         started_at=load.started_at,
         load_s=load_s,
         load_told=load.load_s is not None,
-        idle_s=idle_s(load_s, received) if received or not load.objects else None,
+        idle_s=idle_s(load_s, received) if received else None,
         effective_concurrency=effective_concurrency([_received(each) for each in connections]),
         encryption=encryption_class(sum(each.encrypted for each in connections), len(connections)),
         objects=len(load.objects),

@@ -20,6 +20,7 @@ from tradewind.errors import InvalidValue, TooLarge
 MOST_ENTRIES = 20_000
 MOST_PAGES = 200
 LONGEST_NAME = 200
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -45,6 +46,7 @@ def decode_har(content: bytes) -> Har:
     InvalidValue : no JSON, cut off, or no HAR.
     TooLarge : more than `MOST_ENTRIES` entries or `MOST_PAGES` pages.
     """
+    require_utf_8(content)
     content = whole_characters(content.removeprefix(BYTE_ORDER_MARK))
     if not content.strip():
         raise InvalidValue("har", "is empty")
@@ -53,6 +55,17 @@ def decode_har(content: bytes) -> Har:
     except ValueError as wrong:
         raise InvalidValue("har", why_no_json(str(wrong))) from None
     return har_of_document(document)
+
+
+def require_utf_8(beginning: bytes) -> None:
+    """See that a log that begins so is not in UTF-16, as some editors save it.
+
+    Raises
+    ------
+    InvalidValue
+    """
+    if beginning.startswith(_UTF_16_MARKS) or beginning[1:2] == b"\0":
+        raise InvalidValue("har", "is not JSON in UTF-8 but UTF-16; save it as UTF-8")
 
 
 def whole_characters(content: bytes) -> bytes:
@@ -126,6 +139,8 @@ def why_no_json(message: str) -> str:
     """A parser's complaint as one phrase."""
     if "EOF" in message or "incomplete" in message.lower() or "premature" in message.lower():
         return "is cut off: it ends before its JSON does; save it again"
+    if "invalid bytes in UTF8" in message or "codec can't decode" in message:
+        return "is not JSON in UTF-8; save it as UTF-8"
     first_line = message.strip().removeprefix("b'").replace(r"\n", "\n").splitlines()[0]
     return f"is not JSON: {first_line[:120]}"
 

@@ -82,7 +82,7 @@ class BatchPlan:
         bursts = format_count(len(self.bursts), "burst")
         tail = f"a tail of {radio.title} takes {radio.tail_energy_j(inf):.3g} J ({radio.tail_s.value:.3g} s)"
         less = f"{self.saved_j:.3g} J less than" if self.saved_j else "as much energy as"
-        saved = f"{less} each on its own (modelled) for {self.delay_s:.3g} s of delay in all"
+        saved = f"{less} each on its own (modelled) for {round(self.delay_s, 1):g} s of delay in all"
         return f"{jobs} in {bursts}: {tail}; {saved}"
 
 

@@ -12,6 +12,9 @@ from types import MappingProxyType
 
 from tradewind.errors import InvalidValue, NotFound
 
+MOST_OF_ANY = 1e6
+"""Of W, J/bit or s of any device: a bound against mistakes, within which all sums of them are finite. An assumption."""
+
 
 class Origin(StrEnum):
     PUBLISHED = "published"
@@ -145,5 +148,7 @@ def _check_figures(owner: str, figures: Mapping[str, Sourced]) -> None:
     for name, figure in figures.items():
         if not isfinite(figure.value) or figure.value < 0:
             raise InvalidValue(f"{owner}.{name}", "must be finite and not negative")
+        if figure.value > MOST_OF_ANY:
+            raise InvalidValue(f"{owner}.{name}", f"must be {MOST_OF_ANY:g} at most: no device has as much")
         if not figure.source.strip():
             raise InvalidValue(f"{owner}.{name}.source", "must say where the figure comes from")

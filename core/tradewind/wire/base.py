@@ -1,6 +1,7 @@
 """Building blocks of the wire models: strictness, ranges and times."""
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Annotated
@@ -14,8 +15,13 @@ from tradewind.path import BOUNDS
 MAX_NAME_LENGTH = 200
 BIGINT_MAX = 2**63 - 1
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH, pattern=r"^[^\x00-\x1f]+$")]
-Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
+_NO_ZEROS = r"^[^\x00]*$"
+NO_CONTROLS = r"^[^\x00-\x1f]+$"
+PROFILE_NAME = r"^[a-z0-9][a-z0-9._-]{0,62}$"
+CPU_CLASS = r"^[a-z0-9][a-z0-9_.\-/]*$"
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_LENGTH, pattern=NO_CONTROLS)]
+Text = Annotated[str, StringConstraints(max_length=2000, pattern=_NO_ZEROS)]
 Positive = Annotated[float, Field(gt=0)]
 Bandwidth = Annotated[float, Field(ge=BOUNDS["bandwidth_bps"][0], le=BOUNDS["bandwidth_bps"][1])]
 RoundTrip = Annotated[float, Field(ge=BOUNDS["rtt_s"][0], le=BOUNDS["rtt_s"][1])]
@@ -36,10 +42,19 @@ _PLAIN_REASONS = MappingProxyType(
     {
         "model_type": "must be an object",
         "model_attributes_type": "must be an object",
-        "string_pattern_mismatch": "must have no control characters",
     }
 )
-"""Where pydantic's own words speak of Python or of patterns."""
+"""Where pydantic's own words speak of Python."""
+
+PATTERN_TOLD: Mapping[str, str] = MappingProxyType(
+    {
+        NO_CONTROLS: "must have no control characters",
+        _NO_ZEROS: "must have no control characters",
+        PROFILE_NAME: "must be lower case letters, digits, dots, dashes and underscores, 63 at most",
+        CPU_CLASS: "must be lower case letters, digits and . - _ /, such as x86-64/amd-epyc/2",
+    }
+)
+"""What a pattern says, for people."""
 
 _TARGETS = "bit/s (throughput_at_least), J (energy_at_most), W (power_at_most) or s (deadline)"
 _OF_AGREEMENTS = MappingProxyType(
@@ -80,6 +95,6 @@ def reason_of(error: ErrorDetails) -> InvalidValue:
         return InvalidValue("row", f"is not valid JSON: {error['msg'].removeprefix('Invalid JSON: ')}")
     if error["type"] in _COUNTED and (match := _ITEMS.search(error["msg"])) is not None:
         return InvalidValue(field, f"must have {match[1]}, has {match[2]}")
-    if error["type"] in _PLAIN_REASONS:
-        return InvalidValue(field, _PLAIN_REASONS[error["type"]])
-    return InvalidValue(field, error["msg"][0].lower() + error["msg"][1:])
+    if error["type"] == "string_pattern_mismatch":
+        return InvalidValue(field, PATTERN_TOLD.get(error["ctx"]["pattern"], "is not of the form that it must have"))
+    return InvalidValue(field, _PLAIN_REASONS.get(error["type"], error["msg"][0].lower() + error["msg"][1:]))

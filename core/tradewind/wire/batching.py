@@ -8,9 +8,9 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from tradewind.mobile.batching import MOST_JOBS, BatchPlan, BatchTerms
-from tradewind.mobile.profiles import RadioProfile
+from tradewind.mobile.profiles import MOST_OF_ANY, RadioProfile
 from tradewind.mobile.queue import LONGEST_WAIT_S, Burst, BurstMode, QueuedJob
-from tradewind.wire.base import Bandwidth, Count, Name, NonNegative, Open, Strict
+from tradewind.wire.base import Bandwidth, Count, Name, Open, Strict
 from tradewind.wire.devices import ProfileName
 
 Moment = Annotated[float, Field(ge=0, le=LONGEST_WAIT_S)]
@@ -57,7 +57,7 @@ class BatchingRequest(Strict):
 
     radio: ProfileName
     device: ProfileName | None = None
-    waiting_price_j_per_s: NonNegative = 0.0
+    waiting_price_j_per_s: Annotated[float, Field(ge=0, le=MOST_OF_ANY)] = 0.0
     bandwidth_bps: Bandwidth | None = None
     jobs: tuple[WireQueuedJob, ...] = Field(min_length=1, max_length=MOST_JOBS)
 

@@ -18,7 +18,7 @@ from tradewind.compression.model import (
     Mode,
     Speeds,
 )
-from tradewind.wire.base import AtLeastOne, Bandwidth, Instant, NonNegative, Open, Strict
+from tradewind.wire.base import CPU_CLASS, AtLeastOne, Bandwidth, Instant, NonNegative, Open, Strict
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 
 LONGEST_SETUP_S = 3600.0
@@ -27,7 +27,7 @@ MOST_OBSERVATIONS = 1000
 MOST_FILE_CLASSES = 16
 MOST_CONNECTIONS = 1000
 
-CpuClass = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[a-z0-9][a-z0-9_.\-/]*$")]
+CpuClass = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=CPU_CLASS)]
 Ratio = Annotated[float, Field(gt=LEAST_RATIO, lt=MOST_RATIO)]
 Rate = Annotated[float, Field(gt=LEAST_CODEC_BPS, lt=MOST_CODEC_BPS)]
 Power = Annotated[float, Field(ge=0, le=1e5)]

@@ -1,6 +1,7 @@
 """``/v1/devices``: device and radio profiles; every figure with its source."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Self
@@ -10,15 +11,14 @@ from pydantic import Field, StringConstraints
 from tradewind.errors import InvalidValue
 from tradewind.mobile.catalogue import radio_named
 from tradewind.mobile.profiles import COMPONENTS, RADIO_FIGURES, DeviceProfile, Origin, RadioProfile, Sourced
-from tradewind.wire.base import Name, NonNegative, Open, Strict, Text
+from tradewind.wire.base import PATTERN_TOLD, PROFILE_NAME, Name, NonNegative, Open, Strict, Text
 
 MOST_FACTS = 20
 MOST_RADIOS = 8
-_NAME = r"^[a-z0-9][a-z0-9._-]{0,62}$"
 ProfileName = Annotated[
     str,
-    StringConstraints(pattern=_NAME),
-    Field(description="Lower case letters, digits, dots, dashes; stands in addresses."),
+    StringConstraints(pattern=PROFILE_NAME),
+    Field(description="Lower case letters, digits, dots, dashes, underscores; stands in addresses."),
 ]
 
 
@@ -29,8 +29,8 @@ def parse_profile_name(text: str) -> str:
     ------
     InvalidValue
     """
-    if not re.fullmatch(_NAME, text):
-        raise InvalidValue("name", f"{text[:80]!r} is none: lower case letters, digits, dots, dashes, 63 at most")
+    if not re.fullmatch(PROFILE_NAME, text):
+        raise InvalidValue("name", f"{text[:80]!r} {PATTERN_TOLD[PROFILE_NAME]}")
     return text
 
 
@@ -96,6 +96,8 @@ class NewDeviceProfile(Strict):
         """
         told = self.radios or tuple(known)
         radios = [radio_named(each, known) if isinstance(each, str) else each.to_profile() for each in told]
+        if twice := next((name for name, times in Counter(each.name for each in radios).items() if times > 1), None):
+            raise InvalidValue("radios", f"two are named {twice!r}")
         return DeviceProfile(
             name=name,
             producer=self.producer,

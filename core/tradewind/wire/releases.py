@@ -8,13 +8,13 @@ from uuid import UUID
 from pydantic import Field, StringConstraints
 
 from tradewind.sla import EnergyBasis, SlaKind
-from tradewind.wire.base import Open, Strict
+from tradewind.wire.base import NO_CONTROLS, Open, Strict
 
 LONGEST_REASON = 500
 
 Reason = Annotated[
     str,
-    StringConstraints(strip_whitespace=True, min_length=3, max_length=LONGEST_REASON, pattern=r"^[^\x00-\x1f]+$"),
+    StringConstraints(strip_whitespace=True, min_length=3, max_length=LONGEST_REASON, pattern=NO_CONTROLS),
 ]
 
 

@@ -122,8 +122,8 @@ class PageLoads:
 
 
 def _idle_s(row: Row[Any]) -> float | None:
-    """Not known where there are objects and none has times; the table then has all of the load, as it has no NULL."""
-    return row.idle_s if not row.objects or row.untimed < row.objects else None
+    """Not known where no object has times; the table then has all of the load, as it has no NULL."""
+    return row.idle_s if row.untimed < row.objects else None
 
 
 _NEWEST = "newest AS (SELECT * FROM page_loads ORDER BY id DESC LIMIT :newest)"
@@ -145,7 +145,7 @@ _BY_ENCRYPTION = text(f"""
     WITH {_NEWEST}
     SELECT coalesce(encryption, 'nothing') AS encryption, count(*) AS pages,
            percentile_disc(CAST(:steps AS double precision[])) WITHIN GROUP (ORDER BY idle_s / nullif(load_s, 0))
-               FILTER (WHERE objects = 0 OR untimed < objects) AS idle,
+               FILTER (WHERE untimed < objects) AS idle,
            percentile_disc(CAST(:steps AS double precision[])) WITHIN GROUP (ORDER BY effective_concurrency)
                AS concurrency
       FROM newest GROUP BY encryption ORDER BY encryption

@@ -294,3 +294,18 @@ def test_on_a_terminal_a_bar_is_shown_and_the_result_stays_alone(origin, env, tm
     assert "3/3 files" in shown
     assert out.startswith("moved 150 kB in 3 files")
     assert out.count("\n") == 1
+
+
+def test_devices_and_radios_are_listed_without_a_service_too(env):
+    told = run("devices", env=env)
+    assert told.code == 0, told.err
+    assert re.search(r"^galaxy-s5 +Samsung Galaxy S5 +wifi, lte +shipped$", told.out, re.MULTILINE)
+    assert re.search(r"^lte +LTE", told.out, re.MULTILINE)
+    document = run("devices", "--json", env=env).document
+    assert {"wifi", "lte", "5g"} == {radio["name"] for radio in document["radios"]}
+
+
+@pytest.mark.parametrize(("group", "told"), [("logs", "upload, watch"), ("transport", "install, status, remove")])
+def test_a_group_without_a_command_tells_which_it_has(env, group, told):
+    refused = run(group, env=env)
+    assert (refused.code, refused.error) == (2, f"tradewind: Missing command: {told}")

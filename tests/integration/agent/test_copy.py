@@ -227,7 +227,7 @@ def test_an_upload_that_takes_too_long_is_left_for_the_next_time(origin, tmp_pat
     with faulty_service() as service, Client(service.url, "key") as client:
         book = Logbook(spool=spool, client=client, upload_budget_s=0.0)
         report = copy_files([origin.url], str(tmp_path / "copy"), options=BY_HAND, logbook=book)
-    assert report.log == "spooled"
+    assert report.log == "spooled, sent with the next"
     assert len(spool.segments()) == 1
 
 

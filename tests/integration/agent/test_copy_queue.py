@@ -148,3 +148,24 @@ def test_a_service_makes_no_difference_to_how_a_radio_that_there_is_not_is_told(
     queue = queue_file(tmp_path, origin, ("photos", {}))
     refused = run("copy", "--batch", queue, "--radio", "LTE", "--quiet", env=logged_in)
     assert (refused.code, "no radio 'LTE'; there are 5g, lte, wifi" in refused.error) == (1, True)
+
+
+def test_empty_files_take_no_time_and_hold_up_nothing(origin, tmp_path, env):
+    for name in ("first", "second"):
+        (tmp_path / "source" / name).mkdir()
+        (tmp_path / "source" / name / "marker").touch()
+    queue = queue_file(tmp_path, origin, *((name, {}) for name in ("first", "second", "photos", "notes")))
+    done = run("copy", "--batch", queue, "--radio", "lte", "--radio-rate", "80Mbps", "--no-tune", "--json", env=env)
+    assert done.code == 0, done.err
+    assert [burst["mode"] for burst in done.document["planned"]["bursts"]] == ["concurrent"]
+    assert (tmp_path / "first" / "marker").exists()
+    assert (tmp_path / "notes" / "file").exists()
+
+
+def test_two_jobs_that_would_write_one_file_are_refused_before_anything_is_sent(origin, tmp_path, env):
+    place = {"destination": str(tmp_path / "out")}
+    queue = queue_file(tmp_path, origin, ("photos", place), ("notes", place))
+    refused = run("copy", "--batch", queue, "--radio", "lte", env=env)
+    assert refused.code == 2
+    assert f"notes: would write {tmp_path}/out/file, as photos does" in refused.error
+    assert not (tmp_path / "out").exists()

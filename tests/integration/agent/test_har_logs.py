@@ -42,7 +42,7 @@ def test_a_page_is_analysed_without_a_service(folder: Path, tmp_path: Path) -> N
     refused = run("connections", "analyse", str(folder / "cut.har"), env=env)
     assert (refused.code, refused.error) == (
         2,
-        "tradewind: har: is cut off: it ends before its JSON does; save it again",
+        f"tradewind: {folder / 'cut.har'}: is cut off: it ends before its JSON does; save it again",
     )
 
 
@@ -64,3 +64,18 @@ def test_a_named_pipe_is_read_from_its_first_byte(folder: Path, tmp_path: Path) 
 def _write(pipe: Path, content: bytes) -> None:
     with pipe.open("wb") as opened:
         opened.write(content)
+
+
+def test_what_says_something_of_transfers_is_refused_for_browsers_logs(folder: Path, tmp_path: Path) -> None:
+    refused = run("logs", "upload", str(folder / "page.har"), "--mover", "rclone", env=environment(tmp_path))
+    assert (refused.code, "--mover: is of logs of transfers" in refused.error) == (2, True)
+
+
+def test_a_log_in_utf_16_is_told_so_and_no_line_of_one_is_repeated(folder: Path, tmp_path: Path) -> None:
+    env, other = environment(tmp_path), tmp_path / "other.har"
+    other.write_text((folder / "page.har").read_text(), encoding="utf-16")
+    refused = run("connections", "analyse", str(other), env=env)
+    assert refused.error == f"tradewind: {other}: is not JSON in UTF-8 but UTF-16; save it as UTF-8"
+    csv = run("logs", "upload", "--dry-run", "--format", "csv", str(folder / "page.har"), env=env)
+    assert "is JSON, not CSV" in csv.out + csv.err
+    assert "example" not in csv.out + csv.err

@@ -134,11 +134,25 @@ def test_a_trace_that_ends_with_the_transfer_tells_no_tail_and_one_that_ends_wit
         (["--calibrate", "--upload", "Galaxy S5"], "lower case letters"),
         (["--trace", "{trace}", "--upload", "router"], "goes with --calibrate"),
         (["--step", "1s"], "goes with --calibrate"),
+        (
+            ["--trace", "{sound}", "--began", "0", "--ended", "1.5"],
+            "--began: the trace has fewer than two",
+        ),
+        (["--trace", "{sound}", "--began", "1.5", "--ended", "1.2"], "--ended: must be after --began"),
+        (["--trace", "{sound}", "--began", "1", "--ended", "9"], "the trace goes from 0.000 s to 3.000 s"),
+        (["--trace", "{dated}", "--began", "1", "--ended", "9"], "the trace goes from 20"),
+        (["--trace", "{sound}", "--duration", "3s"], "--duration: goes with none of"),
+        (["--calibrate", "--interval", "3s"], "--interval: goes with none of"),
+        (["--calibrate", "--trace", "{sound}"], "is not being recorded now"),
+        (["--calibrate", "--trace", "{sound}", "--began", "1", "--ended", "2"], "are of a transfer"),
         (["--calibrate", "--trace", "{trace}", "--step", "0s"], "--step"),
     ],
 )
 def test_what_cannot_be_meant_is_told_in_a_line(tmp_path, env, arguments, told):
-    (tmp_path / "meter.csv").write_text("t,w\n0,1\n1,2\n0.5,2\n")
-    refused = run("meter", *(each.format(trace=tmp_path / "meter.csv") for each in arguments), env=env)
+    traces = {name: tmp_path / f"{name}.csv" for name in ("trace", "sound", "dated")}
+    traces["trace"].write_text("t,w\n0,1\n1,2\n0.5,2\n")
+    traces["sound"].write_text("t,w\n0,1\n1,2\n2,2\n3,1\n")
+    traces["dated"].write_text("t,w\n2025-11-01T12:00:00Z,1\n2025-11-01T12:00:01Z,2\n")
+    refused = run("meter", *(each.format(**traces) for each in arguments), env=env)
     assert refused.code in (1, 2)
-    assert told in refused.error
+    assert told in " ".join(refused.error.split())

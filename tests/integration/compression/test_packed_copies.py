@@ -223,6 +223,9 @@ def test_a_file_that_changes_while_it_is_downloaded_packed_is_whole_or_does_not_
     assert leftovers(tmp_path) == []
     if changes == 1:
         assert report.succeeded, report.failures
+        assert report.moved_bytes == len(PLAIN), "what was given up is not counted"
+        assert len(report.begun_anew) == 1
+        assert "1 file changed on the way" in report.notes()[0]
         assert target.read_bytes() == source.read_bytes()
     else:
         ((_, reason),) = report.failures
@@ -329,3 +332,10 @@ def test_a_codec_that_fails_at_telling_of_itself_loses_no_report(
     copy = PackedCopy(listing, Wish.parse("gzip:1"), EngineOptions())
     assert copy.run().files_done == 1
     assert copy.observations() == []
+
+
+def test_an_upload_by_a_codec_to_a_server_that_takes_none_says_so(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(PLAIN)
+    with serving(root) as reading:
+        report = copied(str(tmp_path / "file"), f"{reading.url}file", "zstd:1")
+    assert [reason for _, reason in report.failures] == ["the server takes no uploads; start it with --writable"]

@@ -71,7 +71,7 @@ def test_a_small_file_is_fetched_in_three_sizes_of_which_the_largest_is_eight_ti
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("tiny", "27 bytes, a probe needs 32768; name a larger file"), ("missing", "does not come in ranges .404.")],
+    [("tiny", "27 bytes, a probe needs 32768; name a larger file"), ("missing", "is not there .404.")],
 )
 def test_what_cannot_be_probed_is_told_with_the_way_out(server: Server, name: str, reason: str) -> None:
     with pytest.raises(CopyFailed, match=f"{reason}.*--bandwidth"):

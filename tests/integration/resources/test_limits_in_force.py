@@ -90,6 +90,21 @@ def test_transfers_side_by_side_get_different_cpus_while_there_are_some(limiter)
             assert len(cpus_of(first.pid) | cpus_of(second.pid)) == min(2, there)
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU is no limit")
+@pytest.mark.parametrize("first_to_end", [0, 1])
+def test_two_transfers_of_one_process_are_held_until_both_are_over(limiter, first_to_end):
+    with child() as process:
+        before = cpus_of(process.pid)
+        applied = [limiter.apply(Limits(cores=1), process.pid) for _ in range(2)]
+        for each in applied:
+            each.__enter__()
+            assert len(cpus_of(process.pid)) == 1
+        applied[first_to_end].__exit__(None, None, None)
+        assert len(cpus_of(process.pid)) == 1
+        applied[1 - first_to_end].__exit__(None, None, None)
+        assert cpus_of(process.pid) == before
+
+
 def test_more_cores_than_there_are_change_nothing_and_tell_how_many_are_in_force(limiter, ledger):
     there = len(os.sched_getaffinity(0))
     with child() as process, limiter.apply(Limits(cores=there + 7), process.pid) as applied:

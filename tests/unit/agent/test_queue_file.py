@@ -32,6 +32,12 @@ def test_a_long_destination_needs_a_name(tmp_path):
     assert (job.name, job.destination) == ("n" * 200, "d" * 201)
 
 
+def test_separators_of_lines_within_a_name_end_no_line(tmp_path):
+    path = tmp_path / "queue"
+    path.write_text(json.dumps(JOB | {"name": "a\u2028b\x85c"}, ensure_ascii=False) + "\r\n")
+    assert [job.name for job in read_queue(path, NOW)] == ["a\u2028b\x85c"]
+
+
 def test_what_is_no_text_is_told(tmp_path):
     path = tmp_path / "queue"
     path.write_bytes(b'{"sources": ["http://h/a"], "destination": "caf\xe9"}\n')
@@ -58,6 +64,7 @@ def test_what_is_no_text_is_told(tmp_path):
         ([JOB | {"destination": "d" * 201}], 'name: has 201 characters, 200 are the most; give the job a "name"'),
         ([JOB | {"name": "n" * 201}], "name: has 201 characters"),
         ([JOB | {"name": "two\nlines"}], "name: .* control characters"),
+        ([JOB | {"destination": "half\ud800"}], "line 1: destination: has half a character"),
         ([JOB | {"name": str(number)} for number in range(41)], "at most 40"),
     ],
 )

@@ -40,7 +40,8 @@ def test_many_objects_in_turn_are_worth_http_2():
     entries = [entry(0, url="http://a.org/", connection=f"c{n % 2}", size=2000) for n in range(20)]
     found = advised(*entries)
     assert found[AdviceKind.HTTP_2].waiting_s == pytest.approx(1.1)  # a handshake and ten rounds
-    assert found[AdviceKind.HTTP_2].saved_s == pytest.approx(1.1 - 0.3)  # 40 kB: a handshake and two flights
+    assert found[AdviceKind.HTTP_2].saved_s == pytest.approx(1.1 - 0.4)  # 40 kB: handshakes of TCP, TLS; two flights
+    assert "over TLS alone" in found[AdviceKind.HTTP_2].text
     more = found[AdviceKind.CONNECTIONS_PER_HOST]
     assert (more.proposed, more.saved_s) == (5, pytest.approx(0.6))  # four rounds; a sixth connection gains no round
     assert "5 connections" in more.text

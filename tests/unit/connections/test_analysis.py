@@ -124,7 +124,7 @@ def test_a_round_trip_that_is_given_stands_in_for_handshakes_that_are_not_told()
 def test_a_page_of_nothing_but_failures_has_figures_too():
     page = analysed(entry() | {"response": {"status": 0}})
     assert (page.objects, page.connections, page.effective_concurrency, page.encryption) == (0, [], None, None)
-    assert page.idle_share == 1
+    assert (page.idle_share, page.net_transfer_s) == (None, None)
 
 
 def test_how_long_a_page_was_idle_is_not_known_where_nothing_has_times():
@@ -134,4 +134,4 @@ def test_how_long_a_page_was_idle_is_not_known_where_nothing_has_times():
     assert untimed.untimed == 1
     failed = entry()
     failed["response"]["status"] = 0
-    assert analysed(failed, load_ms=2000).idle_s == 2.0  # nothing came in all that time
+    assert analysed(failed, load_ms=2000).idle_s is None  # of a page from its cache it would say nothing of a path

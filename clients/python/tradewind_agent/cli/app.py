@@ -26,6 +26,7 @@ COMMANDS = (
     "serve-files",
     "transport",
     "meter",
+    "devices",
     "sql",
     "usage",
     "releases",
@@ -129,11 +130,19 @@ def _wants_json(arguments: list[str]) -> bool:
     return "--json" in own
 
 
+def _usage_told(error: typer.TyperException) -> str:
+    """What was wrong; a group that was given no command tells those that it has."""
+    told = error.format_message() or "wrong usage; see `tradewind --help`"
+    context = getattr(error, "ctx", None)
+    commands = getattr(getattr(context, "command", None), "commands", {})
+    return f"{told.removesuffix('.')}: {', '.join(commands)}" if told == "Missing command." else told
+
+
 def _verdict(error: BaseException) -> tuple[str, int]:
     """The line and the exit code that an error means."""
     match error:
         case typer.TyperException():
-            return error.format_message() or "wrong usage; see `tradewind --help`", error.exit_code
+            return _usage_told(error), error.exit_code
         case InvalidValue():
             return str(error), WRONG_USAGE
         case TradewindError():

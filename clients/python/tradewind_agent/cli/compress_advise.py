@@ -54,7 +54,7 @@ def compress_advise(
     terminal = Terminal(as_json)
     rate_bps = options.bandwidth_bps(bandwidth)
     if sum(way is not None for way in (to, come_from, rate_bps)) != 1:
-        raise typer.BadParameter("one of them is needed, to know the path", param_hint="--to, --from or --bandwidth")
+        raise typer.BadParameter("one of them, and only one, tells the path", param_hint="--to, --from or --bandwidth")
     if setup is not None and rate_bps is None:
         raise typer.BadParameter("goes with --bandwidth: a probe finds it out", param_hint="--setup")
     if file.stat().st_size == 0:

@@ -33,9 +33,13 @@ def analyse(
 
     `tradewind logs upload FILE` has the service keep the same.
     """
+    from tradewind.errors import InvalidValue
     from tradewind.wire.connections import analysis_of
     from tradewind_agent.connections_report import describe_analysis
     from tradewind_agent.har_file import read_har
 
-    analysis = analysis_of(read_har(har), path=path, proxy=proxy)
+    try:
+        analysis = analysis_of(read_har(har), path=path, proxy=proxy)
+    except InvalidValue as wrong:
+        raise InvalidValue(str(har), wrong.reason) from None
     Terminal(as_json).result(describe_analysis(analysis), analysis.model_dump(mode="json", exclude_none=False))

@@ -94,6 +94,8 @@ def _usable(congestion_control: str) -> str | None:
 
     from tradewind_agent.transport.choosing import choose
 
+    if not congestion_control:
+        raise typer.BadParameter("names none", param_hint="--congestion-control")
     with socket.socket() as probe:
         refusal = choose([probe], congestion_control)
     if refusal is not None:
@@ -165,6 +167,7 @@ def copy(
         if queue is None and mover == OWN_MOVER:
             wanted = wanted if dry_run or wish is not None else closing.enter_context(wanted.connecting_early())
             listing = _listed(places, manifest, wanted)
+            _tell_whose_choice(listing, wanted, terminal)
         client = surroundings.open_client_if_configured(BRIEF_RETRIES)
         if client is not None:
             closing.enter_context(client)
@@ -178,6 +181,14 @@ def copy(
         else:
             code = _copy_listed(listing, wanted, around, dry_run=dry_run)
     raise typer.Exit(code)
+
+
+def _tell_whose_choice(listing: "Listing", wanted: "CopyOptions", terminal: Terminal) -> None:
+    """That a download is sent as its server chooses, where this end was asked to."""
+    from tradewind.transfer import Direction
+
+    if wanted.engine.congestion_control is not None and listing.direction is Direction.DOWNLOAD:
+        terminal.note("--congestion-control is of uploads; how a download is sent, serve-files is told by its own")
 
 
 def _copy_listed(listing: "Listing", wanted: "CopyOptions", around: Around, *, dry_run: bool) -> int:

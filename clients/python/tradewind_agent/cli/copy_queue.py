@@ -99,7 +99,8 @@ def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: 
     if dry_run:
         _tell(around, advice)
         return 0
-    terminal.note(advice.rationale)
+    if not terminal.quiet:
+        terminal.note(advice.rationale)
     beside_others = advice.beside_others
     report = send_queue(
         advice,

@@ -107,6 +107,8 @@ def upload(
     path = NetworkPath(bandwidth_bps=context.bandwidth_bps, rtt_s=context.rtt_s)
     with ExitStack() as closing:
         hars, others = split(_opened(logs, closing), format_name)
+        if hars and not others:
+            _check_of_pages(context)
         client = None if dry_run else closing.enter_context(surroundings.open_client())
         pages = list(upload_hars(hars, client=client, path=path, proxy=proxy))
         texts = har_lines(pages, dry_run=dry_run)
@@ -118,6 +120,18 @@ def upload(
     terminal.result("\n".join(texts), document)
     if failed:
         raise typer.Exit(1)
+
+
+def _check_of_pages(context: "ImportContext") -> None:
+    """Refuse what says something of transfers, where there are browsers' logs alone."""
+    told = {
+        "--source": context.source,
+        "--destination": context.destination,
+        "--timezone": context.timezone,
+        "--mover": context.mover,
+    }
+    if alone := next((name for name, value in told.items() if value is not None), None):
+        raise typer.BadParameter("is of logs of transfers, not of a browser's", param_hint=alone)
 
 
 def _upload_records(

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tradewind_agent.meters import LiveSample, MeterResult, MeterSession
 
 
+DURATION, INTERVAL = "10s", "1s"
+
+
 def register(app: typer.Typer) -> None:
     app.command()(meter)
 
@@ -25,8 +28,12 @@ def register(app: typer.Typer) -> None:
 @grouped
 def meter(
     *,
-    duration: Annotated[str, typer.Option(metavar="TIME", help="How long to meter.")] = "10s",
-    interval: Annotated[str, typer.Option(metavar="TIME", help="Time between two lines.")] = "1s",
+    duration: Annotated[
+        str | None, typer.Option(metavar="TIME", help="How long to meter.", show_default=DURATION)
+    ] = None,
+    interval: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time between two lines.", show_default=INTERVAL)
+    ] = None,
     calibration: Annotated["CalibrationWish | None", GroupOf(calibration_wish)],
     trace: Annotated["TraceWish | None", GroupOf(trace_wish)],
     host: options.Meter,
@@ -36,13 +43,18 @@ def meter(
     import asyncio
 
     terminal = Terminal(as_json)
+    if calibration is not None or trace is not None:
+        given = {"--duration": duration, "--interval": interval}
+        if alone := next((name for name, text in given.items() if text is not None), None):
+            raise typer.BadParameter("goes with none of --calibrate, --upload and --trace", param_hint=alone)
     if calibration is not None:
         calibrate_host(terminal, host, calibration, trace)
         return
     if trace is not None:
         split_trace(terminal, trace)
         return
-    duration_s, interval_s = options.duration("--duration", duration), options.duration("--interval", interval)
+    duration_s = options.duration("--duration", duration or DURATION)
+    interval_s = options.duration("--interval", interval or INTERVAL)
     result = asyncio.run(_metered(terminal, host, duration_s, interval_s))
     document = {
         "method": str(host.choice.meter.method),

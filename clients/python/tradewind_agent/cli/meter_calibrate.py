@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tradewind_agent.cli import options, surroundings
-from tradewind_agent.cli.meter_trace import TraceWish, read_trace, tell_mended
+from tradewind_agent.cli.meter_trace import TraceWish, read_trace, tell_mended, told_moment
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tradewind_agent.meters.calibration import Calibration
     from tradewind_agent.meters.power_trace import PowerTrace
 
+
+OLDEST_TRACE_S = 600.0
+"""A meter's program may write what it has in pieces, but none as late."""
 
 TRACE_LATE_S = 5.0
 """How long the rows of the last step are waited for."""
@@ -74,6 +77,10 @@ def calibrate_host(terminal: Terminal, host: "HostMeter", wish: CalibrationWish,
     from tradewind_agent.meters.kept_models import FILE, keep_calibration
 
     folder = state_folder(os.environ)
+    if trace is not None and trace.is_of_a_transfer:
+        raise typer.BadParameter(
+            "are of a transfer, not of --calibrate", param_hint="--began, --ended, --moved, --tail"
+        )
     if trace is not None and not wish.afresh:
         raise typer.BadParameter("goes with --calibrate where there is a trace", param_hint="--upload")
     calibration = None if wish.afresh else _kept(folder)
@@ -136,7 +143,7 @@ def _calibrated(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, tr
             param_hint="--calibrate",
         )
     if trace is not None:
-        trace.file.open("rb").close()  # a name that is wrong is told before the ladder is climbed, which takes a minute
+        _check_recording(trace.file)
     by_gauge = trace is None and meter.method is EnergyMethod.BATTERY
     with tempfile.TemporaryDirectory(prefix="tradewind-", dir=Path.cwd()) as folder:
         steps = climb(
@@ -152,6 +159,20 @@ def _calibrated(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, tr
     tell_mended(terminal, trace.file, recorded)
     measured = with_trace(steps, recorded)
     return calibrate(measured, method=EnergyMethod.METER, source=f"calibrated by the trace {trace.file.name}")
+
+
+def _check_recording(file: Path) -> None:
+    """See that a trace is being recorded before the ladder is climbed, which takes a minute; it may just have begun."""
+    from tradewind.errors import InvalidTrace
+
+    file.open("rb").close()
+    try:
+        last_s = read_trace(file).time_s[-1]
+    except InvalidTrace:
+        return
+    if last_s < time.time() - OLDEST_TRACE_S:
+        reason = f"{file} is not being recorded now, with the day's clock: it ends at {told_moment(last_s)}"
+        raise typer.BadParameter(reason, param_hint="--trace")
 
 
 def _recorded_until(ended_s: float, file: Path) -> "PowerTrace":

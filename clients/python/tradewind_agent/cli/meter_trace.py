@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from tradewind_agent.meters.power_trace import PowerTrace
 
 
+DATES_FROM_S = 1e8
+"""Times of a trace from here on are dates, not seconds from its beginning: three years of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class TraceWish:
     """``began_s``, ``ended_s`` : of the transfer on the trace's clock, where one is meant; ``moved_bytes`` by it;
@@ -24,6 +28,10 @@ class TraceWish:
     ended_s: float | None
     moved_bytes: int | None
     tail_s: float | None
+
+    @property
+    def is_of_a_transfer(self) -> bool:
+        return self.began_s is not None
 
 
 def trace_wish(
@@ -113,6 +121,7 @@ def _of_the_transfer(
     from tradewind.mobile.energy_split import UNITS_BYTES, UNITS_TOLD, traced_split
     from tradewind.units import format_joules
 
+    _check_within(trace, began_s, ended_s)
     split = traced_split(trace.time_s, trace.power_w, started_s=began_s, ended_s=ended_s, tail_s=wish.tail_s)
     recorded_s = trace.time_s[-1] - ended_s
     tail_s = recorded_s if wish.tail_s is None else min(wish.tail_s, recorded_s)
@@ -136,6 +145,28 @@ def _of_the_transfer(
         of_tail = "" if share.tail_j is None else f", {format_joules(share.tail_j)} tail"
         text += f"\n{UNITS_TOLD[name]}: {format_joules(share.dynamic_j)} dynamic{of_tail}"
     return text, document
+
+
+def _check_within(trace: "PowerTrace", began_s: float, ended_s: float) -> None:
+    """See that the trace covers the transfer, in the words of the options."""
+    first_s, last_s = trace.time_s[0], trace.time_s[-1]
+    if not first_s <= began_s <= last_s or not first_s <= ended_s <= last_s:
+        reason = (
+            f"the trace goes from {told_moment(first_s)} to {told_moment(last_s)}, which the transfer is not within"
+        )
+        raise typer.BadParameter(reason, param_hint="--began, --ended")
+    if not ended_s > began_s:
+        raise typer.BadParameter("must be after --began", param_hint="--ended")
+    if trace.time_s[1] > began_s:
+        reason = "the trace has fewer than two samples before it, whose mean is the base power"
+        raise typer.BadParameter(reason, param_hint="--began")
+
+
+def told_moment(moment_s: float) -> str:
+    """As the trace has it: a date, or seconds from some beginning."""
+    if moment_s < DATES_FROM_S:
+        return f"{moment_s:.3f} s"
+    return datetime.fromtimestamp(moment_s).astimezone().isoformat(timespec="milliseconds")
 
 
 def _moment_s(option: str, text: str | None) -> float | None:

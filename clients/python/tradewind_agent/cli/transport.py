@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")]
 
 
+_OPTIONS = {
+    "growth_factor": "--growth",
+    "threshold_bytes": "--threshold",
+    "initial_window_segments": "--initial-window",
+}
+
+
 def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Install, look at or remove FLD_TCP: short flows in fewer round trips, by eBPF.")
     group.command()(install)
@@ -32,15 +39,19 @@ def install(
     as_json: options.Json = False,
 ) -> None:
     """Compile FLD_TCP for the running kernel and load it; sockets may choose it then, none does by default."""
+    from tradewind.errors import InvalidValue
     from tradewind_agent.transport import installation
     from tradewind_agent.transport.parameters import Parameters
     from tradewind_agent.transport.requirements import BTF
 
-    parameters = Parameters(
-        growth_factor=growth,
-        threshold_bytes=options.size("--threshold", threshold),
-        initial_window_segments=initial_window,
-    )
+    try:
+        parameters = Parameters(
+            growth_factor=growth,
+            threshold_bytes=options.size("--threshold", threshold),
+            initial_window_segments=initial_window,
+        )
+    except InvalidValue as wrong:
+        raise typer.BadParameter(wrong.reason, param_hint=_OPTIONS[wrong.field]) from None
     change = installation.install(parameters, btf=btf or BTF, dry_run=dry_run)
     _tell(Terminal(as_json), change, dry_run, done="installed", already="is installed already")
 

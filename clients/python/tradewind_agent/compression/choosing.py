@@ -4,6 +4,7 @@ Files are judged by sort, with one question for all of it: the recommendation ca
 the setting that it recommends, and of each codec on the connections that packed files go over.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
@@ -105,7 +106,7 @@ def choose(
         looked=[looked for _, looked in sampled],
         at_once=at_once,
         line_bps=None if rate_bps is None else min(_carried_bps(prepared.path, at_once), rate_bps),
-        notes=(_told(listing, advised, answers),),
+        notes=(_told(listing, advised, _why_plain(sampled, answers)),),
     )
 
 
@@ -214,13 +215,22 @@ def _at_once(prepared: PreparedCopy, files: int, options: CopyOptions) -> int:
     return max(min(wanted, most, _most_at_once(files, prepared.listing.direction)), 1)
 
 
-def _told(listing: Listing, advised: Mapping[Job, Advised], answers: Sequence[AdviceAnswer]) -> str:
+def _why_plain(sampled: Sequence[tuple[FileClass, Looked]], answers: Sequence[AdviceAnswer]) -> Mapping[str, int]:
+    """Why files go as they are, and how many for each reason."""
+    files: Counter[str] = Counter()
+    for (each, _), answer in zip(sampled, answers, strict=True):
+        if answer.best.codec is None:
+            files[answer.rationale] += len(each.positions)
+    return files
+
+
+def _told(listing: Listing, advised: Mapping[Job, Advised], why_plain: Mapping[str, int]) -> str:
     """What was decided, in a line."""
     sizes = [size for job, size in zip(listing.jobs, listing.sizes_bytes, strict=True) if job in advised]
     packed_bytes, others = sum(sizes), len(listing.jobs) - len(sizes)
     packed = f"{format_count(len(sizes), 'file')} ({format_bytes(packed_bytes)}) packed on their way"
     plain_bytes = sum(listing.sizes_bytes) - packed_bytes
     plain = f"{format_count(others, 'file')} ({format_bytes(plain_bytes)}) as they are, by the engine"
-    why = next((each.rationale for each in answers if each.best.codec is None), "") if others else ""
+    whys = [why if len(why_plain) == 1 else f"{why} ({format_count(n, 'file')})" for why, n in why_plain.items()]
     parts = [part for part, count in ((packed, len(sizes)), (plain, others)) if count]
-    return "; ".join(parts) + (f": {why}" if why else "")
+    return "; ".join(parts) + (f": {'; '.join(whys)}" if whys else "")

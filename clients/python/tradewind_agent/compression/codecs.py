@@ -56,8 +56,8 @@ def require(codec: Codec) -> None:
     if codec in available_codecs():
         return
     advice = {
-        Codec.LZ4: "install the agent with its extra `codecs`",
-        Codec.BROTLI: "install the agent with its extra `codecs`",
+        Codec.LZ4: "install its package: `pip install lz4`",
+        Codec.BROTLI: "install its package: `pip install brotli`",
         Codec.LZOP: "install the program lzop",
     }
     raise CodecMissing(f"this host has no {codec}; {advice.get(codec, 'take another codec')}")

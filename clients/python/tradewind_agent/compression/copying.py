@@ -68,7 +68,7 @@ class PackedCopy:
     files_at_once : connections; their blocks are packed by the same threads, one a core.
     line_bps : rate of the path for all of them, where it is known.
     advised : what files are to be packed with, where that was asked before.
-    on_moved : told of plain bytes and files that are over.
+    on_moved : told of plain bytes, without those of files that had to begin anew, and of files that are over.
     on_outcome : told what came of each file.
 
     Attributes
@@ -227,4 +227,7 @@ class PackedCopy:
                 if self._over.wait(min(2.0 ** (tried - 2), LONGEST_PAUSE_S)):
                     raise Stopped("stopped", retryable=False) from fault
             else:
+                if download is not None and download.begun_anew:
+                    with self._lock:
+                        self.report.begun_anew.append(str(job))
                 return outcome

@@ -40,7 +40,12 @@ class _StoredOtherwise(MalformedResponse):
 
 
 class PackedDownload:
-    """One file; `run` may be called again after a fault, and goes on behind what has come."""
+    """One file; `run` may be called again after a fault, and goes on behind what has come.
+
+    Attributes
+    ----------
+    begun_anew : how often what had come was of no use, since the file had changed or was damaged.
+    """
 
     def __init__(
         self, job: DownloadJob, packing: Packing, options: EngineOptions, moved: Callable[[int], None]
@@ -48,7 +53,8 @@ class PackedDownload:
         self._job, self._packing, self._options, self._moved = job, packing, options, moved
         self._url: Url = job.source
         self._part = PartFile(job.destination)
-        self._plain_bytes = self._noted_bytes = 0
+        self._plain_bytes = self._noted_bytes = self._came_bytes = 0
+        self.begun_anew = 0
         self._identity = Identity()
         self._etag: str | None = None
         self._digest = job.sha256
@@ -142,6 +148,7 @@ class PackedDownload:
             for plain in self._of_its_size(self._plain(answer)):
                 self._part.write(self._plain_bytes, plain)
                 self._plain_bytes += len(plain)
+                self._came_bytes += len(plain)
                 self._moved(len(plain))
                 if self._plain_bytes - self._noted_bytes >= _NOTED_EVERY_BYTES and self._etag is not None:
                     self._part.checkpoint(self._identity, self._received())
@@ -184,8 +191,13 @@ class PackedDownload:
     def discard(self) -> None:
         """Forget what has come."""
         self._part.discard()
+        came_bytes = self._came_bytes
         self._plain_bytes, self._noted_bytes, self._etag = 0, 0, None
+        self._came_bytes = 0
         self._work = Work()
+        if came_bytes:
+            self.begun_anew += 1
+            self._moved(-came_bytes)
 
     def _broken(self, fault: FileFault) -> FileFault:
         """Only what is of a version that can be named can be gone on with."""

@@ -230,6 +230,7 @@ def _report(
         bytes_moved=movement.moved_bytes,
         files_done=packed.files_done,
         files_skipped=packed.files_skipped,
+        goes_on=prepared.listing.direction is Direction.DOWNLOAD,
         failures=tuple(failures),
         duration_s=packed.duration_s,
         energy=_energy(movement),
@@ -240,5 +241,5 @@ def _report(
         agreement=prepared.options.sla,
         log=log,
         limits=held.verdicts,
-        notes=(*held.notes, *notes),
+        notes=(*held.notes, *packed.notes(), *notes),
     )

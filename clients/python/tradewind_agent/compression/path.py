@@ -23,7 +23,7 @@ LEAST_FETCHED_BYTES = 4 * KIB
 ROUNDS = 2
 _TIMEOUT_S = 120.0
 _WRONG_SUM = "0" * 64
-_PARTIAL, _UNAUTHORIZED, _DIGEST_DIFFERS = 206, 401, 422
+_PARTIAL, _UNAUTHORIZED, _NOT_FOUND, _DIGEST_DIFFERS = 206, 401, 404, 422
 _INSTEAD = "name the path by --bandwidth"
 
 Clock = Callable[[], float]
@@ -84,6 +84,8 @@ def probed_line_from(url: str, clock_s: Clock = time.perf_counter) -> FittedLine
     def sizes(http: httpx.Client) -> tuple[int, ...]:
         with http.stream("GET", url, headers={"Range": "bytes=0-0"}) as answer:  # of others, the whole file would come
             told = answer.headers.get("content-range", "").rpartition("/")[2]
+        if answer.status_code == _NOT_FOUND:
+            raise CopyFailed(f"{url} is not there (404); name a file of the server, or {_INSTEAD}")
         if answer.status_code != _PARTIAL or not told.isdecimal():
             raise CopyFailed(f"{url} does not come in ranges ({answer.status_code}); {_INSTEAD}")
         return _sizes_of(url, int(told))
@@ -125,7 +127,11 @@ def _fitted(
         with httpx.Client(timeout=_TIMEOUT_S, headers=headers) as http:
             found = [timed(http, size) for size in sizes(http) * ROUNDS]
         return fitted_line(found)
-    except (httpx.HTTPError, httpx.InvalidURL) as failure:
+    except (httpx.UnsupportedProtocol, httpx.InvalidURL):
+        raise CopyFailed(f"{url} is no address of a server, such as http://host:8090/; {_INSTEAD}") from None
+    except httpx.ConnectError as away:
+        raise CopyFailed(f"{url} cannot be reached; check the address, and that the server runs ({away})") from None
+    except httpx.HTTPError as failure:
         raise CopyFailed(f"{url} cannot be probed: {failure}; {_INSTEAD}") from None
     except InvalidValue as uneven:
         raise CopyFailed(f"the path to {url} is too uneven for a probe ({uneven.reason}); use --bandwidth") from None

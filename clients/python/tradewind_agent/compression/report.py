@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from tradewind.compression.codecs import Setting
-from tradewind.units import format_bytes
+from tradewind.units import format_bytes, format_count
 from tradewind_agent.compression.planning import RAW
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ class PackedReport:
     """What came of a packed copy.
 
     ``plain_bytes``, ``packed_bytes`` : of the files that are done, and what went over the path for them.
-    ``moved_bytes`` : plain bytes that went over the path, of files that were not finished, too.
+    ``moved_bytes`` : plain bytes that went over the path, of files that were not finished, too, but without what was
+    given up of those that have ``begun_anew``, having changed on the way, or come damaged.
     ``used`` : plain bytes by setting; ``None`` of those that were sent as they are.
     ``stopped`` : what ended all of it early, such as a full disk; ``cancelled`` : the user.
     """
@@ -31,6 +32,7 @@ class PackedReport:
     duration_s: float = 0.0
     used: dict[Setting | None, int] = field(default_factory=dict)
     failures: list[tuple[str, str]] = field(default_factory=list)
+    begun_anew: list[str] = field(default_factory=list)
     stopped: "AgentError | None" = None
     cancelled: bool = False
 
@@ -46,6 +48,15 @@ class PackedReport:
     def codec(self) -> str | None:
         """What most bytes were packed with, as records tell it; ``None`` where nobody has told."""
         return _named(max(self.used, key=lambda each: self.used[each])) if self.used else None
+
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know beside the figures."""
+        if not self.begun_anew:
+            return ()
+        files, first = format_count(len(self.begun_anew), "file"), self.begun_anew[0]
+        return (
+            f"{files} changed on the way or came damaged, and began anew, first {first}: its time counts in the rate",
+        )
 
     def line(self) -> str:
         """The part of the closing line that a plain copy has not."""

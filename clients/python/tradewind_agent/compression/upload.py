@@ -6,6 +6,7 @@ from contextlib import closing, contextmanager
 from hashlib import sha256
 from http.client import HTTPConnection, HTTPResponse
 
+from tradewind.compression.codecs import Codec
 from tradewind_agent.compression.codecs import available_codecs, codecs_of_both
 from tradewind_agent.compression.http import LOST, asked, begin, connect, heard, lost, refusal
 from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING
@@ -58,7 +59,7 @@ def _sent(
             raise refusal(answer) if is_ours else FileFault("the server takes no packed uploads", retryable=False)
         if not job.size_bytes:
             return _sent_empty(job, connection, options)
-        codecs = packing.codecs() or codecs_of_both(answer.headers.get(CODECS_HEADER, ""))
+        codecs = packing.codecs() or _codecs_told(answer)
         with _reading(job):
             packed = packing.packed(descriptor, status, codecs)
         fields = {
@@ -100,6 +101,14 @@ def _check_stored(answer: HTTPResponse) -> None:
     with answer:
         if answer.status not in _STORED:
             raise refusal(answer)
+
+
+def _codecs_told(answer: HTTPResponse) -> frozenset[Codec]:
+    """Those that both ends have."""
+    told = answer.headers.get(CODECS_HEADER)
+    if told is None:
+        raise FileFault("the server takes no uploads; start it with --writable", retryable=False)
+    return codecs_of_both(told)
 
 
 def upload_id(job: UploadJob) -> str:

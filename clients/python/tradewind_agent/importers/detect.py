@@ -8,6 +8,7 @@ from tradewind.errors import InvalidValue
 from tradewind_agent.importers.csv_columns import missing_from, read_header, require_transfers
 
 FORMATS = ("gridftp", "rclone", "fts", "aria2", "csv", "ndjson")
+"""That are read line by line; a HAR is one document, see `tradewind_agent.har_upload`."""
 
 _LINES_LOOKED_AT = 200
 _LEAST_COLUMNS = 3
@@ -34,7 +35,7 @@ def detect(sample: str) -> str:
         return "csv"
     if len(columns.header) >= _LEAST_COLUMNS:
         require_transfers(columns)
-    raise InvalidValue("--format", f"cannot be told from the content; name one of {', '.join(FORMATS)}")
+    raise InvalidValue("--format", f"cannot be told from the content; name one of {', '.join(FORMATS)}, har")
 
 
 def _format_of(line: str) -> str | None:

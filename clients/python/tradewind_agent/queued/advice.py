@@ -9,7 +9,7 @@ from tradewind.mobile.batching import BatchPlan, BatchTerms, evaluated, plan_bat
 from tradewind.mobile.profiles import RadioProfile
 from tradewind.mobile.queue import Burst, BurstMode, Placed, QueuedJob
 from tradewind.wire.batching import BatchingAdvice, BatchingRequest, WireQueuedJob
-from tradewind_agent.copy_listing import list_files
+from tradewind_agent.copy_listing import Listing, list_files
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copying import prepare_listed
 from tradewind_agent.errors import ServiceAway
@@ -57,11 +57,24 @@ def sized(requests: Sequence[CopyRequest], options: CopyOptions, client: "Client
     InvalidValue : nothing tells a rate, or one would last too long.
     AgentError : a source cannot be listed.
     """
-    return [_sized(request, options, client) for request in requests]
+    listings = [
+        list_files(each.sources, each.destination, manifest=each.manifest, options=options.engine) for each in requests
+    ]
+    _check_apart(requests, listings)
+    return [_sized(*each, options, client) for each in zip(requests, listings, strict=True)]
 
 
-def _sized(request: CopyRequest, options: CopyOptions, client: "Client | None") -> QueuedJob:
-    listing = list_files(request.sources, request.destination, manifest=request.manifest, options=options.engine)
+def _check_apart(requests: Sequence[CopyRequest], listings: Sequence[Listing]) -> None:
+    """See that no two jobs write the same file, at once or one over the other."""
+    writers: dict[str, str] = {}
+    for request, listing in zip(requests, listings, strict=True):
+        for job in listing.jobs:
+            file = str(job.destination)
+            if (other := writers.setdefault(file, request.name)) != request.name:
+                raise InvalidValue(request.name, f"would write {file}, as {other} does; give each a place of its own")
+
+
+def _sized(request: CopyRequest, listing: Listing, options: CopyOptions, client: "Client | None") -> QueuedJob:
     rate_bps = request.throughput_bps
     if rate_bps is None:
         predicted = prepare_listed(listing, options=options, client=client).plan.predicted

@@ -46,7 +46,7 @@ def read_queue(path: Path, now: datetime) -> list[CopyRequest]:
     """
     requests: list[CopyRequest] = []
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise InvalidValue(str(path), "is no text in UTF-8") from None
     for number, line in enumerate(lines, start=1):
@@ -120,6 +120,8 @@ def _text(content: Mapping[str, Any], field: str) -> str | None:
     value = content.get(field)
     if value is not None and not (isinstance(value, str) and value):
         raise InvalidValue(field, "must be a text that is not empty")
+    if value is not None and any("\ud800" <= character <= "\udfff" for character in value):
+        raise InvalidValue(field, "has half a character, which no text in UTF-8 has")
     return value
 
 

@@ -160,11 +160,14 @@ class _Sending:
     def _at_once(self, burst: Burst) -> None:
         """Each begins when it is ready and those that were planned to have ended by then are over."""
         over = {placed.job.name: threading.Event() for placed in burst.placed}
+        in_order = sorted(burst.placed, key=lambda placed: (placed.starts_s, placed.ends_s))
 
         def send(placed: Placed) -> None:
             try:
-                for before in burst.placed:
-                    if before.ends_s <= placed.starts_s and before is not placed:
+                for before in in_order[
+                    : in_order.index(placed)
+                ]:  # of empty jobs, which take no time, earlier ones alone
+                    if before.ends_s <= placed.starts_s:
                         over[before.job.name].wait()
                 self._one(placed)
             finally:

@@ -23,7 +23,7 @@ def limit_cores(cores: float, target: Target, groups: ControlGroups) -> tuple[Ve
     Every user may bind processes of his own. The CPUs taken are those that fewest other transfers are bound to.
     """
     try:
-        before = tuple(sorted(os.sched_getaffinity(target.pid)))
+        before = _unbound(target)
     except OSError as refusal:
         return (Advice("cores", cores, f"the process cannot be looked at: {in_words(refusal).what}"),)
     if cores >= len(before):
@@ -62,19 +62,31 @@ def _least_taken(cpus: Iterable[int], count: int, target: Target) -> tuple[int, 
     return tuple(sorted(sorted(cpus, key=lambda cpu: (taken[cpu], cpu))[:count]))
 
 
+def _beside(target: Target) -> list[AffinityClaim]:
+    """What other transfers of the same process have bound it to: the narrowest of all is in force."""
+    others = target.ledger.others(target.entry)
+    return [other.affinity for other in others if other.target == target.entry.target and other.affinity is not None]
+
+
+def _unbound(target: Target) -> tuple[int, ...]:
+    """The CPUs of the process without what any transfer has bound it to."""
+    claims = _beside(target)
+    return claims[0].before if claims else tuple(sorted(os.sched_getaffinity(target.pid)))
+
+
 def _bind(before: tuple[int, ...], given: tuple[int, ...], target: Target) -> None:
     if given == before:
         return
     target.entry.affinity = AffinityClaim(before, given)
     target.ledger.save(target.entry)
     try:
-        _set_affinity(given, target)
+        _set_affinity(min([given, *(each.given for each in _beside(target))], key=len), target)
     except OSError:
         unbind(target)
         raise
 
 
-def _set_affinity(cpus: Iterable[int], target: Target) -> None:
+def _set_affinity(cpus: tuple[int, ...], target: Target) -> None:
     for pid in target.pids:
         for thread in threads(pid, target.host.proc):
             try:
@@ -84,11 +96,14 @@ def _set_affinity(cpus: Iterable[int], target: Target) -> None:
 
 
 def unbind(target: Target) -> str | None:
-    """Give the target's processes the CPUs back that they had; what is wrong if that fails."""
+    """Give the target's processes the CPUs back that they had, or what another transfer of them may have yet.
+
+    Returns what is wrong if that fails.
+    """
     claim = target.entry.affinity
     if claim is not None and identify(target.pid, target.host.proc) == target.entry.target:
         try:
-            _set_affinity(claim.before, target)
+            _set_affinity(min((each.given for each in _beside(target)), key=len, default=claim.before), target)
         except OSError as failure:
             return f"process {target.pid} could not be given its CPUs back: {in_words(failure).what}"
     target.entry.affinity = None
