@@ -118,8 +118,7 @@ def _field_problem(error: Mapping[str, Any], body: Any) -> FieldProblem:
         return FieldProblem(field="body", reason="is no JSON by its type; send it with Content-Type: application/json")
     if whole and error["type"] == "model_attributes_type":
         return FieldProblem(field="body", reason="must be a JSON object")
-    loc, ctx = tuple(error["loc"][1:]), error.get("ctx", {})
-    wrong = reason_of(ErrorDetails(type=error["type"], loc=loc, msg=error["msg"], input=None, ctx=ctx))
+    wrong = reason_of(ErrorDetails(type=error["type"], loc=tuple(error["loc"][1:]), msg=error["msg"], input=None))
     return FieldProblem(field="body" if wrong.field == "row" else wrong.field, reason=wrong.reason)
 
 

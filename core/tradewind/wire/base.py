@@ -96,5 +96,6 @@ def reason_of(error: ErrorDetails) -> InvalidValue:
     if error["type"] in _COUNTED and (match := _ITEMS.search(error["msg"])) is not None:
         return InvalidValue(field, f"must have {match[1]}, has {match[2]}")
     if error["type"] == "string_pattern_mismatch":
-        return InvalidValue(field, PATTERN_TOLD.get(error["ctx"]["pattern"], "is not of the form that it must have"))
+        pattern = error["msg"].partition("'")[2].rpartition("'")[0]  # the context that has it as well is often left out
+        return InvalidValue(field, PATTERN_TOLD.get(pattern, "is not of the form that it must have"))
     return InvalidValue(field, _PLAIN_REASONS.get(error["type"], error["msg"][0].lower() + error["msg"][1:]))
