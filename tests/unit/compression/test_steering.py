@@ -4,9 +4,11 @@ import os
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError, Lock
 from typing import Any
 from unittest.mock import Mock
 
@@ -191,3 +193,29 @@ def test_what_the_service_expects_is_what_steering_begins_with(tmp_path: Path) -
     steered_by = steered(Wish.parse("auto"), sample, 4e6, frozenset(Codec), advice=advice)
     assert set(steered_by.expected) == {GZIP, ZSTD}
     assert steered_by.expected[ZSTD].ratio == pytest.approx(advice.best.ratio)
+
+
+@pytest.mark.parametrize(("codec", "at_once"), [(Codec.BZIP2, 1), (Codec.PBZIP2, 2)])
+def test_a_codec_for_one_core_packs_one_block_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: Codec, at_once: int
+) -> None:
+    running, most, lock = 0, 0, Lock()
+    both = Barrier(at_once)
+
+    def packed(plain: bytes, _setting: Setting) -> bytes:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        with suppress(BrokenBarrierError):
+            both.wait(timeout=0.5)
+        with lock:
+            running -= 1
+        return plain[:100]
+
+    monkeypatch.setattr(packing, "pack", packed)
+    (tmp_path / "file").write_bytes(bytes(2_000_000))
+    steering = Steering(expected={}, line_bps=None, setting=Setting(codec, 9))
+    with ThreadPoolExecutor(2) as pool, (tmp_path / "file").open("rb") as file:
+        list(PackedFile(file.fileno(), os.fstat(file.fileno()), steering, adapt=False, pool=pool).pieces())
+    assert most == at_once

@@ -7,7 +7,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -166,6 +166,8 @@ class PackedFile:
             looking: Future[Sample | None] | None = None
             try:
                 for plain in self._read(digest.update):
+                    if ahead and self._is_for_one_core():
+                        wait(ahead)  # the next is packed while this one is sent
                     ahead.append(pool.submit(self._pack, plain, self.steering.setting))
                     if looking is None and self._looks:
                         looking = self._look(pool)
@@ -224,9 +226,11 @@ class PackedFile:
 
     def _at_once(self) -> int:
         """Blocks ahead of the one that is sent: as many as cores may pack, one where the codec is for one core."""
+        return 1 if self._is_for_one_core() else max(self._workers // self._files_at_once, 1)
+
+    def _is_for_one_core(self) -> bool:
         setting = self.steering.setting
-        one_core = setting is not None and not FACTS[setting.codec].side_by_side
-        return 1 if one_core else max(self._workers // self._files_at_once, 1)
+        return setting is not None and not FACTS[setting.codec].side_by_side
 
     def _pack(self, plain: bytes, setting: Setting | None) -> _Made:
         raw = Block(None, len(plain), crc32(plain), plain)
