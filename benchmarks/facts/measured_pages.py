@@ -63,7 +63,7 @@ def _shown(
 def _net_transfer(_fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     for network, pages in PAGES.items():
         for page in pages:
-            what = f"{network}, {page.protocol}: net transfer time is less by FLD_TCP"
+            what = f"{network}, {page.protocol}: net transfer time of our page is less by FLD_TCP"
             yield _shown(what, _loads([rows[page]], "net_s"), _less)
     loads = {network: _loads((rows[page] for page in pages), "net_s") for network, pages in PAGES.items()}
     of_lte = len(loads["LTE"])
@@ -84,16 +84,16 @@ def _idle(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
 
 def _concurrency(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
     usual, bound = median(rows[page][f"{CUBIC}_concurrency"] for page in _ALL), fact.values["most_pages_below"]
-    what = f"most pages have fewer than {bound} by CUBIC (median {usual:.2f})"
+    what = f"most loads of our one page have fewer than {bound} by CUBIC (median {usual:.2f})"
     yield property_of(what, usual < bound, by=By.TESTBED)
     several = [rows[page] for page in _ALL if page.protocol is not Protocol.HTTP_2]  # which has one connection
     yield _shown("it is less by FLD_TCP", _loads(several, "concurrency"), _less, scale=1, unit="")
 
 
 def _connections(_fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
-    for protocol in Protocol:
-        of_protocol = [rows[Page(network, protocol)] for network in NETWORKS]
-        yield _shown(f"{protocol}: connections last less by FLD_TCP", _loads(of_protocol, "connection_s"), _less)
+    for page in _ALL:
+        what = f"{page.network}, {page.protocol}: connections last less by FLD_TCP"
+        yield _shown(what, _loads([rows[page]], "connection_s"), _less)
 
 
 def _first_objects(fact: Fact, facts: Facts, rows: Rows) -> Iterator[Comparison]:
