@@ -119,7 +119,7 @@ def traced_split(
     InvalidTrace : it does not cover the transfer, or not what is to be derived from it.
     """
     if not ended_s > started_s:
-        raise InvalidTrace("ended_s", "must be after started_s")
+        raise InvalidTrace("ended_s", "must be after the beginning")
     total_energy_j(time_s, power_w)  # checks the whole trace once
     if not time_s[0] <= started_s <= ended_s <= time_s[-1]:
         raise InvalidTrace(
@@ -129,7 +129,7 @@ def traced_split(
     if base_power_w is None:
         before = bisect_right(time_s, started_s)  # none but real ones: one after the start tells of the transfer
         if before < 2:
-            raise InvalidTrace("base_power_w", "needs to be told, or at least two samples before the transfer")
+            raise InvalidTrace("base_power_w", "the trace has fewer than two samples before the transfer")
         base_power_w = total_energy_j(time_s[:before], power_w[:before]) / (time_s[before - 1] - time_s[0])
     during = window(time_s, power_w, started_s, ended_s)
     tail_end_s = time_s[-1] if tail_s is None else min(ended_s + tail_s, time_s[-1])

@@ -138,7 +138,7 @@ def test_a_trace_that_ends_with_the_transfer_tells_no_tail_and_one_that_ends_wit
             ["--trace", "{sound}", "--began", "0", "--ended", "1.5"],
             "--began: the trace has fewer than two",
         ),
-        (["--trace", "{sound}", "--began", "1.5", "--ended", "1.2"], "--ended: must be after --began"),
+        (["--trace", "{sound}", "--began", "1.5", "--ended", "1.2"], "--ended: must be after the beginning"),
         (["--trace", "{sound}", "--began", "1", "--ended", "9"], "the trace goes from 0.000 s to 3.000 s"),
         (["--trace", "{dated}", "--began", "1", "--ended", "9"], "the trace goes from 20"),
         (["--trace", "{sound}", "--duration", "3s"], "--duration: goes with none of"),

@@ -90,7 +90,6 @@ def test_transfers_side_by_side_get_different_cpus_while_there_are_some(limiter)
             assert len(cpus_of(first.pid) | cpus_of(second.pid)) == min(2, there)
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU is no limit")
 @pytest.mark.parametrize("first_to_end", [0, 1])
 def test_two_transfers_of_one_process_are_held_until_both_are_over(limiter, first_to_end):
     with child() as process:

@@ -11,11 +11,15 @@ from tradewind_agent.cli import options
 from tradewind_agent.cli.terminal import Terminal
 
 if TYPE_CHECKING:
+    from tradewind.errors import InvalidTrace
     from tradewind_agent.meters.power_trace import PowerTrace
 
 
 DATES_FROM_S = 1e8
 """Times of a trace from here on are dates, not seconds from its beginning: three years of them."""
+
+_OPTIONS = {"ended_s": "--ended", "time_s": "--began, --ended", "base_power_w": "--began"}
+"""By the field of a domain error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +122,14 @@ def _of_the_transfer(
     trace: "PowerTrace", wish: TraceWish, began_s: float, ended_s: float
 ) -> tuple[str, dict[str, object]]:
     """What the trace tells of the transfer: for people, and for programs."""
+    from tradewind.errors import InvalidTrace
     from tradewind.mobile.energy_split import UNITS_BYTES, UNITS_TOLD, traced_split
     from tradewind.units import format_joules
 
-    _check_within(trace, began_s, ended_s)
-    split = traced_split(trace.time_s, trace.power_w, started_s=began_s, ended_s=ended_s, tail_s=wish.tail_s)
+    try:
+        split = traced_split(trace.time_s, trace.power_w, started_s=began_s, ended_s=ended_s, tail_s=wish.tail_s)
+    except InvalidTrace as wrong:
+        raise _told_of(wrong, trace) from None
     recorded_s = trace.time_s[-1] - ended_s
     tail_s = recorded_s if wish.tail_s is None else min(wish.tail_s, recorded_s)
     document: dict[str, object] = {"transfer": split.parts() | {"total_j": split.total_j, "tail_s": tail_s}}
@@ -147,19 +154,13 @@ def _of_the_transfer(
     return text, document
 
 
-def _check_within(trace: "PowerTrace", began_s: float, ended_s: float) -> None:
-    """See that the trace covers the transfer, in the words of the options."""
-    first_s, last_s = trace.time_s[0], trace.time_s[-1]
-    if not first_s <= began_s <= last_s or not first_s <= ended_s <= last_s:
-        reason = (
-            f"the trace goes from {told_moment(first_s)} to {told_moment(last_s)}, which the transfer is not within"
-        )
-        raise typer.BadParameter(reason, param_hint="--began, --ended")
-    if not ended_s > began_s:
-        raise typer.BadParameter("must be after --began", param_hint="--ended")
-    if trace.time_s[1] > began_s:
-        reason = "the trace has fewer than two samples before it, whose mean is the base power"
-        raise typer.BadParameter(reason, param_hint="--began")
+def _told_of(wrong: "InvalidTrace", trace: "PowerTrace") -> typer.BadParameter:
+    """What is wrong with the transfer, in the words of the options."""
+    reason = wrong.reason
+    if wrong.field == "time_s":
+        span = f"from {told_moment(trace.time_s[0])} to {told_moment(trace.time_s[-1])}"
+        reason = f"the trace goes {span}, which the transfer is not within"
+    return typer.BadParameter(reason, param_hint=_OPTIONS[wrong.field])
 
 
 def told_moment(moment_s: float) -> str:
