@@ -1,7 +1,7 @@
 """What a tenant's transfers have taught of codecs, and what advice expects of each on paths of four rates."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tradewind.compression.advice import Option, Question, advise
@@ -48,9 +48,8 @@ class Outlook:
 def outlook(history: History, kind: Kind, machine: str = CPU_CLASS) -> Outlook:
     """The answers that a copy of one large file of the kind would get."""
     case = Case(file_bytes=FILE_BYTES, kind=kind, cpu_class=machine, probe=usual_probe(kind))
-    advices = [
-        advise(Question(case=case, line=Line(rate_bps), settings=candidates()), history) for rate_bps in RATES_BPS
-    ]
+    question = Question(case=case, line=Line(RATES_BPS[0]), settings=candidates(), sampled=False)
+    advices = [advise(replace(question, line=Line(rate_bps)), history) for rate_bps in RATES_BPS]
     by_setting = [{option.setting: option for option in advice.options} for advice in advices]
     known: Sequence[Setting] = [setting for setting in by_setting[0] if setting is not None]
     return Outlook(

@@ -74,6 +74,9 @@ def test_what_agents_have_seen_changes_the_advice_of_their_tenant_alone(
     after = advice(agent)
     assert (after["best"]["codec"], after["best"]["level"]) == ("lz4", 9)
     assert "12 observations of this tenant" in after["source"]
+    once_more = seen("lz4", 9, 40.0, 4e9)
+    assert add(agent, once_more) == 1
+    assert "13 observations of this tenant" in advice(agent)["source"]
     with new_tenant(parts, database_url).client(api, Scope.AGENT) as stranger:
         assert advice(stranger)["best"] == before
 
@@ -104,7 +107,9 @@ def test_a_codec_that_one_end_lacks_is_not_advised(agent: httpx.Client) -> None:
     [
         ({"file_bytes": 0}, "file_bytes"),
         ({"codecs": ["zip"]}, "codecs.0"),
-        ({"samples": [{"codec": "gzip", "level": 77, "speeds": PROBE}]}, "codec"),
+        ({"samples": [{"codec": "gzip", "level": 77, "speeds": PROBE}]}, "samples.0: gzip has levels 1 to 9, not '77'"),
+        ({"samples": [{"codec": "gzip", "level": 2, "speeds": PROBE}] * 2}, "samples: tells of gzip:2 more than once"),
+        ({"cpu_class": "x86-64/a/4097"}, "cpu_class: tells of more than 4096 cores"),
         ({"probe": PROBE | {"ratio": 0}}, "probe.ratio"),
     ],
 )
@@ -112,6 +117,14 @@ def test_nonsense_is_refused_with_its_field(agent: httpx.Client, changes: dict[s
     answer = agent.post("/v1/compression/advise", json=ASKED | changes)
     assert answer.status_code == 422
     assert field in answer.text
+
+
+def test_an_observation_that_is_refused_is_named_and_none_is_kept(agent: httpx.Client) -> None:
+    told = [seen("gzip", 1, 4.0, 4e8), seen("gzip", 77, 4.0, 4e8)]
+    answer = agent.post("/v1/compression/observations", json={"observations": told})
+    assert answer.status_code == 422
+    assert [each["field"] for each in answer.json()["errors"]] == ["observations.1"]
+    assert add(agent, told[0]) == 1
 
 
 def test_one_recommendation_carries_the_advice_where_it_is_asked_for(agent: httpx.Client) -> None:

@@ -10,6 +10,7 @@ Notation: x = (log CR/CR.probe, log Th.C/Th.C.probe, log Th.D/Th.D.probe), natur
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import fmean
 from typing import NamedTuple
 
@@ -23,6 +24,12 @@ MEMORY = 20
 
 PARENT_WEIGHT = 2.0
 """Observations that the parent's mean stands for, beside a key's own."""
+
+LIKENESS = 0.5
+"""What an observation counts for with every key, from the most special one on, that it does not share with a case."""
+
+MOST_CORES = 4096
+"""That a CPU class may tell of: what it says is multiplied into speeds."""
 
 LEAST_LOG_SD = 0.03
 """Below which nothing is believed to be known: repeats of one file on one host differ by as much. An assumption."""
@@ -45,8 +52,8 @@ all. On 22 files of the squash benchmark, each against the others: 0.07, where o
 class Case:
     """What is to be packed where.
 
-    ``probe`` : what gzip -1 makes of a sample. ``cpu_class`` : ``architecture/model/cores`` of the packing end, as much
-    of it as is known.
+    ``probe`` : what gzip -1 makes of a sample. ``cpu_class`` : ``architecture/model/cores`` of the packing end, or any
+    name of it where the number of its cores is not known.
     """
 
     file_bytes: int
@@ -57,8 +64,7 @@ class Case:
     @property
     def cores(self) -> int:
         """Of the packing end; 1 where that is not known."""
-        told = self.cpu_class.rpartition("/")[2]
-        return max(int(told), 1) if told.isdecimal() else 1
+        return min(max(told_cores(self.cpu_class), 1), MOST_CORES)
 
     def cores_for(self, setting: Setting) -> int:
         """Those that pack at the same time."""
@@ -88,39 +94,47 @@ class Observation:
 
 
 class Estimate(NamedTuple):
-    """Exponential mean and variance of x, of ``weight`` observations."""
+    """Exponential mean and variance of x, of so many ``observations``."""
 
-    weight: float = 0.0
+    observations: int = 0
     mean: Logs = (0.0, 0.0, 0.0)
     variance: Logs = (0.0, 0.0, 0.0)
 
     def seen(self, x: Logs) -> "Estimate":
         """With one more observation; the first ``MEMORY`` count alike."""
-        gain = 1 / min(self.weight + 1, MEMORY)
+        gain = 1 / min(self.observations + 1, MEMORY)
         return Estimate(
-            self.weight + 1,
+            self.observations + 1,
             _each(lambda m, v: m + gain * (v - m), self.mean, x),
             _each(lambda s, d: (1 - gain) * (s + gain * d * d), self.variance, _each(lambda m, v: v - m, self.mean, x)),
         )
 
-    def shrunk_to(self, parent: "Estimate") -> "Estimate":
-        """Drawn to the parent's mean as far as there are few observations of its own."""
-        if not parent.weight:
-            return self
-        own = min(self.weight, MEMORY) / (min(self.weight, MEMORY) + PARENT_WEIGHT)
-        return Estimate(
-            self.weight,
-            _each(lambda mine, its: own * mine + (1 - own) * its, self.mean, parent.mean),
-            _each(
-                lambda mine, its: own * mine + (1 - own) * its,
-                self.variance,
-                _each(lambda v, d: v + own * d * d, parent.variance, _each(lambda a, b: a - b, self.mean, parent.mean)),
-            ),
+
+class Belief(NamedTuple):
+    """Mean and variance of x for a case, of observations that together count for ``weight`` of that very case."""
+
+    weight: float = 0.0
+    mean: Logs = (0.0, 0.0, 0.0)
+    variance: Logs = (0.0, 0.0, 0.0)
+
+    def drawn_to(self, own: Estimate, likeness: float) -> "Belief":
+        """By the estimate of a more special key, as far as it has observations; each counts ``likeness`` more."""
+        weight = self.weight + likeness * own.observations
+        if not self.weight:
+            return Belief(weight, own.mean, own.variance)
+        few = min(own.observations, MEMORY)
+        share = few / (few + PARENT_WEIGHT)
+        off = _each(float.__sub__, own.mean, self.mean)
+        around = _each(lambda v, d: v + share * d * d, self.variance, off)
+        return Belief(
+            weight,
+            _each(lambda its, d: its + share * d, self.mean, off),
+            _each(lambda its, mine: share * mine + (1 - share) * its, around, own.variance),
         )
 
 
 class Expected(NamedTuple):
-    """What a setting is expected to make of a case; ``log_sd`` of each figure; ``weight`` observations it rests on."""
+    """What a setting is expected to make of a case; ``log_sd`` of each figure; ``weight`` as of a belief."""
 
     speeds: Speeds
     log_sd: Logs
@@ -129,10 +143,15 @@ class Expected(NamedTuple):
 
 Key = tuple[object, ...]
 
+_LEVELS = 6
+_SHARED = tuple(LIKENESS ** (_LEVELS - 1 - level) for level in range(_LEVELS))
+_LIKENESSES = tuple(shared - less for less, shared in pairwise((0.0, *_SHARED)))
+"""By level of key, what each adds to what an observation counts for: one that shares them all counts for 1."""
+
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Estimates by key, each drawn to its parent's: setting, architecture, size, compressibility, kind, machine."""
+    """Estimates by key, each a part of its parent's: setting, architecture, size, compressibility, kind, machine."""
 
     _estimates: Mapping[Key, Estimate] = field(default_factory=dict)
 
@@ -158,7 +177,7 @@ class History:
         samples : what settings made of the same sample as the probe: weighed against history by their variances, as is
             what other levels of the codec tell of its ratio.
         """
-        found = self._estimate(setting, case)
+        found = self._believed(setting, case)
         told = self._told(setting, found, samples)
         if not found.weight and told is None:
             return None
@@ -174,13 +193,13 @@ class History:
         sd = _each(lambda v, _: max(math.sqrt(v), LEAST_LOG_SD), variance, mean)
         return Expected(speeds, sd, found.weight + (told is not None))
 
-    def _told(self, setting: Setting, found: Estimate, samples: Sequence[Observation]) -> tuple[Logs, Logs] | None:
+    def _told(self, setting: Setting, found: Belief, samples: Sequence[Observation]) -> tuple[Logs, Logs] | None:
         """What the sample packed by the setting tells of it, or else by other levels of its codec, and its spread."""
         for sample in samples:
             if sample.setting == setting:
                 return sample.relative, SAMPLE_LOG_SD
         siblings = [sample for sample in samples if sample.setting.codec == setting.codec]
-        known = [(sample, self._estimate(sample.setting, sample.case)) for sample in siblings]
+        known = [(sample, self._believed(sample.setting, sample.case)) for sample in siblings]
         off = [sample.relative[0] - its.mean[0] for sample, its in known if its.weight]
         if not off or not found.weight:
             return None
@@ -188,17 +207,25 @@ class History:
         ratio_sd = SIBLING_LOG_SD * math.sqrt((1 + 1 / len(off)) / 2)
         return (found.mean[0] + fmean(off), *found.mean[1:]), (ratio_sd, math.inf, math.inf)
 
-    def _estimate(self, setting: Setting, case: Case) -> Estimate:
-        """By the most special key that is known, drawn to all above it; of weight 0 where none is."""
-        found = Estimate()
-        for key in _keys(setting, case):
+    def _believed(self, setting: Setting, case: Case) -> Belief:
+        """By all keys that are known, from the broadest on; of weight 0 where none is."""
+        found = Belief()
+        for key, likeness in zip(_keys(setting, case), _LIKENESSES, strict=True):
             own = self._estimates.get(key)
             if own is not None:
-                found = own.shrunk_to(found)
+                found = found.drawn_to(own, likeness)
         return found
 
 
 NO_HISTORY = History()
+
+
+def told_cores(cpu_class: str) -> int:
+    """That a CPU class of the form ``architecture/model/cores`` tells; 1 of any other name."""
+    match cpu_class.split("/"):
+        case [_, _, cores] if cores.isdecimal():
+            return int(cores)
+    return 1
 
 
 def _keys(setting: Setting, case: Case) -> Iterator[Key]:

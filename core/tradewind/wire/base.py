@@ -98,4 +98,5 @@ def reason_of(error: ErrorDetails) -> InvalidValue:
     if error["type"] == "string_pattern_mismatch":
         pattern = error["msg"].partition("'")[2].rpartition("'")[0]  # the context that has it as well is often left out
         return InvalidValue(field, PATTERN_TOLD.get(pattern, "is not of the form that it must have"))
-    return InvalidValue(field, _PLAIN_REASONS.get(error["type"], error["msg"][0].lower() + error["msg"][1:]))
+    told = error["msg"].removeprefix("Value error, ")
+    return InvalidValue(field, _PLAIN_REASONS.get(error["type"], told[0].lower() + told[1:]))

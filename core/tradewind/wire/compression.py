@@ -3,12 +3,12 @@
 from typing import Annotated, NamedTuple, Self
 from uuid import UUID
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, field_validator, model_validator
 
 from tradewind.compression.advice import DEFAULT_CPU_W, DEFAULT_NETWORK_W, Advice, Objective, Option, Question
 from tradewind.compression.codecs import Codec, Setting, candidates, parse_setting
 from tradewind.compression.content import Content, Kind
-from tradewind.compression.history import Case, Observation
+from tradewind.compression.history import MOST_CORES, Case, Observation, told_cores
 from tradewind.compression.model import (
     LEAST_CODEC_BPS,
     LEAST_RATIO,
@@ -18,6 +18,7 @@ from tradewind.compression.model import (
     Mode,
     Speeds,
 )
+from tradewind.errors import InvalidValue
 from tradewind.wire.base import CPU_CLASS, AtLeastOne, Bandwidth, Instant, NonNegative, Open, Strict
 from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
 
@@ -27,7 +28,18 @@ MOST_OBSERVATIONS = 1000
 MOST_FILE_CLASSES = 16
 MOST_CONNECTIONS = 1000
 
-CpuClass = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=CPU_CLASS)]
+
+def _of_possible_cores(cpu_class: str) -> str:
+    if told_cores(cpu_class) > MOST_CORES:
+        raise ValueError(f"tells of more than {MOST_CORES} cores")
+    return cpu_class
+
+
+CpuClass = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=100, pattern=CPU_CLASS),
+    AfterValidator(_of_possible_cores),
+]
 Ratio = Annotated[float, Field(gt=LEAST_RATIO, lt=MOST_RATIO)]
 Rate = Annotated[float, Field(gt=LEAST_CODEC_BPS, lt=MOST_CODEC_BPS)]
 Power = Annotated[float, Field(ge=0, le=1e5)]
@@ -52,9 +64,16 @@ class WireSetting(Strict):
     codec: Codec
     level: Annotated[int, Field(ge=0, le=99)]
 
+    @model_validator(mode="after")
+    def _codec_has_level(self) -> Self:
+        try:
+            parse_setting(f"{self.codec}:{self.level}")
+        except InvalidValue as wrong:
+            raise ValueError(wrong.reason) from None
+        return self
+
     def to_setting(self) -> Setting:
-        """The setting; one that the codec does not have is an ``InvalidValue``."""
-        return parse_setting(f"{self.codec}:{self.level}")
+        return Setting(self.codec, self.level)
 
 
 class WireSampled(WireSetting):
@@ -86,6 +105,15 @@ class SampledFile(Strict):
     objective: Objective = Objective.MAX_THROUGHPUT
     cpu_w: Power = DEFAULT_CPU_W
     network_w: Power = DEFAULT_NETWORK_W
+
+    @field_validator("samples")
+    @classmethod
+    def _each_setting_once(cls, samples: tuple[WireSampled, ...]) -> tuple[WireSampled, ...]:
+        settings = [each.to_setting() for each in samples]
+        twice = next((each for number, each in enumerate(settings) if each in settings[:number]), None)
+        if twice is not None:
+            raise ValueError(f"tells of {twice} more than once")
+        return samples
 
     def question(self, usual_probe: Speeds, line_bps: float, raw_bps: float | None = None) -> Question:
         """The request in the words of the domain.

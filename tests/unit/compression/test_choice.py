@@ -1,6 +1,7 @@
 """What history tells, and the choice that follows from it."""
 
 import random
+from dataclasses import replace
 from itertools import pairwise
 from uuid import uuid4
 
@@ -16,7 +17,8 @@ from tradewind.compression.prior import packaged_history, usual_probe
 from tradewind.compression.prior_table import CPU_CLASS, ROWS
 from tradewind.errors import InvalidValue
 from tradewind_agent.compression.asking import request_for
-from tradewind_agent.compression.observing import observations_of
+from tradewind_agent.compression.classes import Looked
+from tradewind_agent.compression.observing import observations_of, observations_of_samples
 from tradewind_agent.compression.packing import Work
 from tradewind_agent.compression.sampling import Sample
 
@@ -204,8 +206,18 @@ def test_a_sample_that_is_taken_can_be_asked_about(figures: str) -> None:
     assert request_for(sample, Line(4e6), frozenset({Codec.GZIP})).probe is not None
 
 
+def test_what_a_sample_cannot_have_made_is_no_observation() -> None:
+    told = Sample.read("x86-64/some/4;text;5.5;4;4e8;1e9", 4_000_000)
+    assert told is not None
+    sample = replace(told, blocks=(b"to be or not to be",))
+    looked = Looked(sample=sample, tried={ZSTD: Speeds(4.0, 1e9, 4e9), GZIP: Speeds(0.0, 1e9, 4e9)})
+    (seen,) = observations_of_samples([looked, Looked(sample=None)], uuid4())
+    assert seen.codec is Codec.ZSTD
+
+
 def test_what_a_server_tells_of_no_machine_is_no_observation() -> None:
-    sample = Sample.read("x86-64/some/9999999;text;5.5;4;4e8;1e9", 4_000_000)
+    assert Sample.read("x86-64/some/9999999;text;5.5;4;4e8;1e9", 4_000_000) is None
+    sample = Sample.read("x86-64/some/4096;text;5.5;4;4e8;1e9", 4_000_000)
     assert sample is not None
     work = Work()
     work.tried(ZSTD, 4_000_000, 1_000_000, pack_s=1e-6, unpack_s=0.01)

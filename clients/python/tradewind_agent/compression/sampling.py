@@ -17,6 +17,7 @@ from tradewind.compression.content import (
     content_of,
     sample_offsets,
 )
+from tradewind.compression.history import MOST_CORES, told_cores
 from tradewind.compression.model import Speeds
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.compression.codecs import load, pack, unpack
@@ -59,7 +60,8 @@ class Sample:
             content, probe = Content(Kind(kind), entropy), Speeds(ratio, compress_bps, decompress_bps)
         except ValueError:
             return None
-        sound = _CPU_CLASS.fullmatch(machine) and probe.is_possible and 0 <= entropy <= 8
+        is_machine = _CPU_CLASS.fullmatch(machine) and told_cores(machine) <= MOST_CORES
+        sound = is_machine and probe.is_possible and 0 <= entropy <= 8
         return cls(file_bytes=file_bytes, content=content, probe=probe, cpu_class=machine) if sound else None
 
 
