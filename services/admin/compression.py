@@ -22,7 +22,7 @@ def compression_page(
 ) -> Response:
     """The tenant's history by codec and level, and the answers that a large file would get."""
     tenant_id = visit.visitor.tenant_id
-    history, count = parts.histories.held(tenant_id) or parts.histories.load(tenant_id)
+    history, _ = parts.histories.held(tenant_id) or parts.histories.load(tenant_id)
     with parts.store.unit_of_work(tenant_id) as uow:
         learned = uow.compression.learned()
         machines = [*uow.compression.machines(), CPU_CLASS]
@@ -33,7 +33,7 @@ def compression_page(
         "compression.html",
         visit,
         learned=learned,
-        count=count,
+        count=sum(each.observations for each in learned),
         kinds=list(Kind),
         kind=kind,
         machines=list(dict.fromkeys(machines)),

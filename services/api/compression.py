@@ -1,5 +1,6 @@
 """``/v1/compression``: advice on codecs, and what transfers have seen of them."""
 
+from asyncio import to_thread
 from functools import partial
 from uuid import UUID
 
@@ -24,7 +25,8 @@ def add_observations(told: NewObservations, parts: Parts, principal: AgentKey) -
     """What codecs made of files that were transferred; the same one sent again is stored once."""
     with parts.store.unit_of_work(principal.tenant_id, principal.actor) as uow:
         kept = keep_observations(told.observations, uow=uow, clock=parts.clock)
-    parts.histories.forget(principal.tenant_id)
+    if kept:
+        parts.histories.forget(principal.tenant_id)
     return ObservationsReceipt(kept=kept)
 
 
@@ -32,6 +34,7 @@ async def advice_for(question: Question, parts: Container, tenant_id: UUID) -> A
     """The advice, after the tenant's history was read where it is not at hand."""
     held = parts.histories.held(tenant_id)
     if held is None:
-        held = await parts.lookups.run(("compression", tenant_id), partial(parts.histories.load, tenant_id))
-    given = compression_advice(question, *held)
+        key = ("compression", tenant_id, parts.histories.changes(tenant_id))
+        held = await parts.lookups.run(key, partial(parts.histories.load, tenant_id))
+    given = await to_thread(compression_advice, question, *held)  # some milliseconds: others are answered meanwhile
     return AdviceAnswer.of(given.advice, sampled=given.sampled, source=given.source)

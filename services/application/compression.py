@@ -98,6 +98,10 @@ class Histories:
         self._held: dict[UUID, _Held] = {}
         self._changes: Counter[UUID] = Counter()
 
+    def changes(self, tenant_id: UUID) -> int:
+        """How often it has changed: who asks after a change is not answered by what was read before it."""
+        return self._changes[tenant_id]
+
     def held(self, tenant_id: UUID) -> tuple[History, int] | None:
         """The tenant's history and how many observations of its own it has; ``None`` where it has to be read."""
         found = self._held.get(tenant_id)

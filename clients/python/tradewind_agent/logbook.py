@@ -79,11 +79,12 @@ class Logbook:
             logs = self.spool.drain(client, keep_going=keep_going)
         except (ServiceAway, ServiceProblem) as failure:
             return f"spooled: {failure}"
+        given_up: tuple[str, ...] = ()
         with contextlib.suppress(ServiceAway, ServiceProblem, SpoolFailed):  # they wait for the next time
-            self.observations.drain(client, keep_going=keep_going)
+            given_up = self.observations.drain(client, keep_going=keep_going)
         if logs.refused:
             return f"refused: {logs.refused[-1]}"
-        but = f", but {completions.refused[-1]}" if completions.refused else ""
+        but = "".join(f", but {told[-1]}" for told in (completions.refused, given_up) if told)
         waiting = {segment.sha256 for segment in self.spool.segments()}
         if sealed is not None and sealed not in completions.completed | completions.logged:
             return f"{_NOT_YET}{but}"

@@ -4,13 +4,14 @@ Each observation has an id, and so one that is sent twice is stored once.
 """
 
 import contextlib
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from tradewind.units import MIB
-from tradewind_agent.errors import BodyTooLarge, Contradiction, RequestRefused, SpoolFailed
+from tradewind.units import MIB, format_count
+from tradewind_agent.errors import BodyTooLarge, Contradiction, RequestRefused, ServiceProblem, SpoolFailed
 from tradewind_agent.folders import make_private, replace_durably
 from tradewind_agent.system_errors import in_words
 
@@ -23,6 +24,8 @@ ENDING = ".json"
 
 MOST_BYTES = 4 * MIB
 """Some 10,000 observations; beyond it the oldest are given up, which history does well without."""
+
+_PLACE = re.compile(r"observations\.(\d+)\b")
 
 
 class ObservationSpool:
@@ -52,43 +55,73 @@ class ObservationSpool:
 
     def waiting(self) -> tuple[Path, ...]:
         """The oldest first."""
+        return tuple(path for path, _ in self._listed())
+
+    def _listed(self) -> list[tuple[Path, int]]:
+        """With their sizes in bytes, the oldest first; without what another program has sent meanwhile."""
         found = []
         for path in self.folder.glob(f"*{ENDING}"):
             with contextlib.suppress(FileNotFoundError):
-                found.append((path.stat().st_mtime_ns, path))
-        return tuple(path for _, path in sorted(found))
+                facts = path.stat()
+                found.append((facts.st_mtime_ns, path, facts.st_size))
+        return [(path, size_bytes) for _, path, size_bytes in sorted(found)]
 
-    def drain(self, client: "Client", *, keep_going: Callable[[], bool] = lambda: True) -> None:
-        """Send what waits until ``keep_going`` says no; what is damaged or refused for good is dropped.
+    def drain(self, client: "Client", *, keep_going: Callable[[], bool] = lambda: True) -> tuple[str, ...]:
+        """Send what waits until ``keep_going`` says no; what was given up, and why.
+
+        That is what is damaged, and what the service refuses for good: of a copy those that it names, or all.
 
         Raises
         ------
         ServiceAway, ServiceProblem : what was not taken stays.
         SpoolFailed
         """
+        given_up: list[str] = []
         for path in self.waiting():
             if not keep_going():
-                return
+                break
             try:
-                self._deliver(path, client)
+                given_up += self._deliver(path, client)
             except OSError as failure:
                 raise SpoolFailed(f"{path} cannot be read: {in_words(failure)}") from None
+        return tuple(given_up)
 
-    def _deliver(self, path: Path, client: "Client") -> None:
+    def _deliver(self, path: Path, client: "Client") -> Iterator[str]:
         from pydantic import ValidationError  # noqa: PLC0415
 
         from tradewind.wire.compression import NewObservations  # noqa: PLC0415
 
-        # Another program may have sent it meanwhile, a damaged one is of no use, and a refused one stays refused.
-        with contextlib.suppress(FileNotFoundError, ValidationError, BodyTooLarge, Contradiction, RequestRefused):
-            client.compression.add_observations(NewObservations.model_validate_json(path.read_bytes()))
+        with contextlib.suppress(FileNotFoundError):  # another program may have sent it meanwhile
+            try:
+                left = NewObservations.model_validate_json(path.read_bytes()).observations
+            except ValidationError:
+                yield f"{path.name} was damaged on disk"
+                left = ()
+            while left:
+                try:
+                    client.compression.add_observations(NewObservations(observations=left))
+                    break
+                except (BodyTooLarge, Contradiction, RequestRefused) as refusal:
+                    good = _without_named(left, refusal)
+                    refused = format_count(len(left) - len(good), "observation")
+                    yield f"the service refused {refused} of codecs: {refusal.reason or refusal.detail}"
+                    left = good
         path.unlink(missing_ok=True)
 
     def _bound(self) -> None:
-        waiting = self.waiting()
-        surplus = sum(path.stat().st_size for path in waiting) - MOST_BYTES
-        for path in waiting[:-1]:
-            if surplus <= 0:
+        listed = self._listed()
+        surplus_bytes = sum(size_bytes for _, size_bytes in listed) - MOST_BYTES
+        for path, size_bytes in listed[:-1]:
+            if surplus_bytes <= 0:
                 return
-            surplus -= path.stat().st_size
+            surplus_bytes -= size_bytes
             path.unlink(missing_ok=True)
+
+
+def _without_named(
+    observations: "tuple[WireObservation, ...]", refusal: ServiceProblem
+) -> "tuple[WireObservation, ...]":
+    """Those that the service has found no fault with; none where it does not tell of which it has."""
+    named = {int(place.group(1)) for field, _ in refusal.wrong_fields if (place := _PLACE.match(field))}
+    good = tuple(each for number, each in enumerate(observations) if number not in named)
+    return good if len(good) < len(observations) else ()

@@ -72,8 +72,9 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == DROP:
             self._drop()
         elif isinstance(fault, tuple):
-            status, headers = fault
-            self._answer(status, {"title": "fault", "status": status, "detail": "as told"}, headers)
+            status, headers, *more = fault
+            document = {"title": "fault", "status": status, "detail": "as told"}
+            self._answer(status, document | (more[0] if more else {}), headers)
         elif self.path == "/v1/compression/observations":
             self.service.observations += json.loads(body)["observations"]
             self._answer(200, {"kept": len(self.service.observations)}, {})

@@ -1,17 +1,23 @@
 """Packed copies are logged, metered and refused like any other copy."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from tests.integration.agent.command import environment, run
 from tests.integration.agent.faulty_service import faulty_service
 from tests.integration.serving import serving
+from tradewind.compression.codecs import parse_setting
+from tradewind.compression.content import Kind
+from tradewind.wire.compression import WireObservation, WireSpeeds
 from tradewind.wire.records import parse_row
 from tradewind_agent.client import Client
 from tradewind_agent.compression.sampling import cpu_class
+from tradewind_agent.errors import ServiceAway, ServiceProblem
 from tradewind_agent.logbook import Logbook
 from tradewind_agent.retries import NO_RETRIES
 from tradewind_agent.serve import Server
@@ -69,6 +75,73 @@ def test_what_codecs_made_of_files_waits_for_the_service_like_logs(server: Serve
     with faulty_service() as service, Client(service.url, "key", retries=NO_RETRIES) as client:
         logbook.observations.drain(client)
         assert service.observations == [seen]
+    assert logbook.observations.waiting() == ()
+
+
+def kept_observations(spool: Path, settings: Sequence[str]) -> Logbook:
+    """A logbook in which one copy waits that has seen these settings."""
+    logbook = Logbook(spool=Spool(spool, warn=print))
+    speeds = WireSpeeds(ratio=3, compress_bps=1e9, decompress_bps=4e9)
+    seen = [
+        WireObservation(
+            id=uuid4(),
+            seen_at=datetime.now(UTC),
+            codec=setting.codec,
+            level=setting.level,
+            file_bytes=10**6,
+            kind=Kind.TABLE,
+            cpu_class=cpu_class(),
+            probe=speeds,
+            speeds=speeds,
+        )
+        for setting in map(parse_setting, settings)
+    ]
+    logbook.observations.keep(uuid4(), seen)
+    return logbook
+
+
+REFUSED = {"errors": [{"field": "observations.1.level", "reason": "is not known here"}]}
+
+
+def test_an_observation_that_the_service_refuses_takes_no_other_with_it(tmp_path: Path) -> None:
+    logbook = kept_observations(tmp_path, ["gzip:1", "zstd:19", "xz:6"])
+    with faulty_service() as service, Client(service.url, "key", retries=NO_RETRIES) as client:
+        service.faults.append((422, {}, REFUSED))
+        told = logbook.observations.drain(client)
+        assert [each["codec"] for each in service.observations] == ["gzip", "xz"]
+    assert told == ("the service refused 1 observation of codecs: is not known here",)
+    assert logbook.observations.waiting() == ()
+
+
+@pytest.mark.parametrize("named", [{}, {"errors": [{"field": "observations.9.level", "reason": "is not known here"}]}])
+def test_observations_of_which_none_is_named_are_given_up_together(tmp_path: Path, named: dict[str, object]) -> None:
+    logbook = kept_observations(tmp_path, ["gzip:1", "xz:6"])
+    with faulty_service() as service, Client(service.url, "key", retries=NO_RETRIES) as client:
+        service.faults.append((400, {}, named))
+        (told,) = logbook.observations.drain(client)
+        assert service.observations == []
+    assert told.startswith("the service refused 2 observations of codecs: ")
+    assert logbook.observations.waiting() == ()
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 500, 503])
+def test_observations_wait_while_the_service_can_say_nothing_of_them(tmp_path: Path, status: int) -> None:
+    logbook = kept_observations(tmp_path, ["gzip:1"])
+    with faulty_service() as service, Client(service.url, "key", retries=NO_RETRIES) as client:
+        service.faults.append((status, {}))
+        with pytest.raises((ServiceAway, ServiceProblem)):
+            logbook.observations.drain(client)
+        assert len(logbook.observations.waiting()) == 1
+        assert logbook.observations.drain(client) == ()
+        assert len(service.observations) == 1
+
+
+def test_a_damaged_file_of_observations_is_given_up_and_told(tmp_path: Path) -> None:
+    logbook = kept_observations(tmp_path, ["gzip:1"])
+    (path,) = logbook.observations.waiting()
+    path.write_bytes(path.read_bytes()[:-10])
+    with faulty_service() as service, Client(service.url, "key", retries=NO_RETRIES) as client:
+        assert logbook.observations.drain(client) == (f"{path.name} was damaged on disk",)
     assert logbook.observations.waiting() == ()
 
 

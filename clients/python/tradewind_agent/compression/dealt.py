@@ -61,6 +61,7 @@ class DealtCopy:
             return parts[0]
         sums = {name: sum(part[name] for part in parts) for name in _SUMS}
         rate_bps = throughput_bps(sums["bytes_moved"], sums["duration_s"]) if sums["duration_s"] > 0 else 0.0
+        whole_bytes = sum(part["ratio"] * part["packed_bytes"] for part in parts)
         used: dict[str, int] = {}
         for part in parts:
             for setting, plain_bytes in part["used"].items():
@@ -71,7 +72,7 @@ class DealtCopy:
             "destination": parts[0]["destination"],
             **sums,
             "throughput_bps": rate_bps,
-            "ratio": sums["bytes_moved"] / sums["packed_bytes"] if sums["packed_bytes"] else 1.0,
+            "ratio": whole_bytes / sums["packed_bytes"] if sums["packed_bytes"] else 1.0,
             "used": used,
             "failures": [failure for part in parts for failure in part["failures"]],
             "notes": list(self.all_notes),
@@ -107,11 +108,9 @@ def run_dealt_copy(
     chosen = choose(listing, options, client) if wish.adapts else pack_all(listing, options, client)
     for note in chosen.notes:
         say(note)
-    notes = keep_observations(
-        logbook,
-        chosen.prepared.plan.transfer_id,
-        observations_of_samples(chosen.looked, chosen.prepared.plan.transfer_id),
-    )
+    transfer_id = chosen.prepared.plan.transfer_id
+    seen = () if logbook is None else observations_of_samples(chosen.looked, transfer_id)
+    notes = keep_observations(logbook, transfer_id, seen)
     by_engine = packed = None
     before = (0, 0)
     if (plain := chosen.part(packed=False)) is not None:

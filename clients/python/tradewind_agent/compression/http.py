@@ -25,7 +25,7 @@ def connect(url: Url, options: EngineOptions) -> HTTPConnection:
 
     Raises
     ------
-    ConnectionFault
+    ConnectionFault : also where a proxy refuses to go on to it.
     """
     origin, proxy = url.origin, options.proxies.leading_to(url.origin)
     first = origin if proxy is None else proxy.origin
@@ -39,8 +39,9 @@ def connect(url: Url, options: EngineOptions) -> HTTPConnection:
         connection = HTTPConnection(first.host, first.port, timeout=options.idle_timeout_s)
     try:
         connection.connect()
-    except OSError as error:
-        raise ConnectionFault(f"cannot connect to {first.host}:{first.port}: {in_words(error)}") from error
+    except LOST as error:
+        connection.close()
+        raise ConnectionFault(f"cannot connect to {first.host}:{first.port}: {_in_words(error)}") from error
     connection.sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
     if options.congestion_control is not None:
         from tradewind_agent.transport.choosing import choose  # noqa: PLC0415 -- few wish for it
@@ -113,8 +114,11 @@ def coding_of(answer: HTTPResponse) -> str:
 
 
 def lost(error: BaseException) -> ConnectionFault:
-    told = in_words(error) if isinstance(error, OSError) else str(error) or type(error).__name__
-    return ConnectionFault(f"the connection broke: {told}")
+    return ConnectionFault(f"the connection broke: {_in_words(error)}")
+
+
+def _in_words(error: BaseException) -> str:
+    return str(in_words(error) if isinstance(error, OSError) else error) or type(error).__name__
 
 
 def refusal(answer: HTTPResponse) -> FileFault:

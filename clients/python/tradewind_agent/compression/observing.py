@@ -86,4 +86,5 @@ def observations_of_samples(looked: "Sequence[Looked]", transfer_id: UUID) -> "S
         if each.sample is not None
         for sample in (replace(each.sample, file_bytes=sum(map(len, each.sample.blocks))),)
         for setting, speeds in each.tried.items()
+        if speeds.is_possible
     )
