@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.conditions import eventually
-from tests.integration.serving import Wire, serving
+from tests.integration.serving import Answer, Wire, serving
 from tradewind.compression.codecs import Codec, Setting
 from tradewind.compression.steering import Steering
 from tradewind.units import MIB
 from tradewind_agent.compression import codecs
 from tradewind_agent.compression.packing import PackedFile
+from tradewind_agent.compression.planning import read_speeds
 from tradewind_agent.serve import Server
 from tradewind_agent.serve.options import Limits
 
@@ -26,6 +27,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder: Path = tmp_path_factory.mktemp("served")
     (folder / "a.csv").write_bytes(PLAIN)
     with serving(folder, limits=Limits(max_packed_downloads=1)) as running:
+        yield running
+
+
+@pytest.fixture
+def idle(tmp_path: Path) -> Iterator[Server]:
+    """A server that packs for nobody else."""
+    (tmp_path / "a.csv").write_bytes(PLAIN)
+    with serving(tmp_path) as running:
         yield running
 
 
@@ -46,6 +55,35 @@ def test_a_server_packs_so_many_downloads_at_once_and_sends_others_as_they_are(s
             return begins_packed(third)
 
     eventually(once_more)  # who has left gives its turn back
+
+
+LOOK = {"Accept_Encoding": "tradewind-blocks", "Tradewind_Codecs": "gzip,xz,zstd"}
+
+
+def looked_at(server: Server, **fields: str) -> Answer:
+    with Wire(server.port) as wire:
+        wire.send("HEAD", "/a.csv", **fields)
+        return wire.receive(bodiless=True)
+
+
+def test_who_tells_its_codecs_and_path_is_told_what_the_best_of_them_make_of_a_sample(idle: Server) -> None:
+    answer = looked_at(idle, **LOOK, Tradewind_Line="1000000")
+    tried = read_speeds(answer.headers["tradewind-tried"])
+    assert {setting.codec for setting in tried} <= {Codec.GZIP, Codec.XZ, Codec.ZSTD}
+    assert any(its.ratio > 2 for its in tried.values())
+    assert "tradewind-sample" in answer.headers
+    others = looked_at(idle, Accept_Encoding="tradewind-blocks")
+    assert "tradewind-sample" in others.headers
+    assert "tradewind-tried" not in others.headers
+
+
+def test_on_a_path_that_takes_no_longer_than_trials_none_is_made(idle: Server) -> None:
+    assert "tradewind-tried" not in looked_at(idle, **LOOK, Tradewind_Line="1e12").headers
+
+
+@pytest.mark.parametrize("line", ["fast", "0", "-1", "nan", "1e300"])
+def test_a_path_of_no_possible_rate_is_refused(idle: Server, line: str) -> None:
+    assert looked_at(idle, **LOOK, Tradewind_Line=line).status == 400
 
 
 def test_ending_a_packed_stream_waits_for_no_block_of_it(tmp_path: Path) -> None:

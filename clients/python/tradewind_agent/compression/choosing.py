@@ -82,7 +82,8 @@ def choose(
     ``history`` : that advice rests on without a service, in place of the packaged measurements.
     """
     classes = classes_of(listing)
-    found = zip(classes, look_at(classes, listing, options.engine), strict=True)
+    looked_at = look_at(classes, listing, options.engine, _told_bps(options))
+    found = zip(classes, looked_at, strict=True)
     seen = [(files, looked) for files, looked in found if looked is not None]
     sampled = [_with_trials(*each, options, history) for each in seen if each[1].sample is not None]
     asking = _Asking(client, listing, sampled)
@@ -113,7 +114,7 @@ def choose(
 def _with_trials(
     files: FileClass, looked: Looked, options: CopyOptions, history: "History | None"
 ) -> tuple[FileClass, Looked]:
-    """With what a sample that was taken here tells of the settings that may be the best."""
+    """With what a sample that was taken here tells of the settings that may be the best; a server has tried them."""
     if looked.sample is None or not looked.sample.blocks:
         return files, looked
     told_bps = _told_bps(options)

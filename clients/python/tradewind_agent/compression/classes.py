@@ -4,15 +4,25 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
+from email.message import Message
 from pathlib import PurePosixPath
 from random import SystemRandom
 
 from tradewind.compression.codecs import Codec, Setting
 from tradewind.compression.content import size_bin
 from tradewind.compression.model import Speeds
-from tradewind_agent.compression.codecs import codecs_of_both
+from tradewind.errors import InvalidValue
+from tradewind_agent.compression.codecs import available_codecs, codecs_of_both
 from tradewind_agent.compression.http import coding_of, connect, heard, packs_by_itself
-from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING, SAMPLE_HEADER, WEB_CODINGS
+from tradewind_agent.compression.naming import (
+    CODECS_HEADER,
+    LINE_HEADER,
+    PACKED_CODING,
+    SAMPLE_HEADER,
+    TRIED_HEADER,
+    WEB_CODINGS,
+)
+from tradewind_agent.compression.planning import read_speeds
 from tradewind_agent.compression.sampling import Sample, sample_file
 from tradewind_agent.copy_listing import Listing
 from tradewind_agent.engine.address import Url
@@ -74,10 +84,12 @@ def _ending(job: Job) -> str:
     return PurePosixPath(name).suffix.lower()
 
 
-def look_at(classes: Sequence[FileClass], listing: Listing, options: EngineOptions) -> Sequence[Looked | None]:
+def look_at(
+    classes: Sequence[FileClass], listing: Listing, options: EngineOptions, line_bps: float | None = None
+) -> Sequence[Looked | None]:
     """Each sort of files in turn; ``None`` where its files cannot be packed, or looked at.
 
-    Of what is wrong the transfer itself will tell.
+    Of what is wrong the transfer itself will tell. ``line_bps`` : that the path has free, where that is known.
     """
     first = listing.jobs[0]
     if isinstance(first, UploadJob):
@@ -87,7 +99,7 @@ def look_at(classes: Sequence[FileClass], listing: Listing, options: EngineOptio
         codecs = asked.result()
         return [Looked(sample=sample, codecs=codecs) if sample and codecs else None for sample in samples]
     with ThreadPoolExecutor(_LOOKS_AT_ONCE, thread_name_prefix="tradewind-look") as pool:
-        return list(pool.map(lambda each: _look_there(each, listing, options), classes))
+        return list(pool.map(lambda each: _look_there(each, listing, options, line_bps), classes))
 
 
 def _codecs_at(destination: Url, options: EngineOptions) -> frozenset[Codec]:
@@ -116,22 +128,39 @@ def _sample_of(files: FileClass, listing: Listing) -> Sample | None:
     return samples[len(samples) // 2] if samples else None
 
 
-def _look_there(files: FileClass, listing: Listing, options: EngineOptions) -> Looked | None:
-    """One file that is at a server, which is asked what a sample of it tells."""
+def _look_there(files: FileClass, listing: Listing, options: EngineOptions, line_bps: float | None) -> Looked | None:
+    """One file that is at a server, which is asked what a sample of it tells, and to try what may be the best."""
     position = SystemRandom().choice(files.positions)
     job, size_bytes = listing.jobs[position], listing.sizes_bytes[position]
     assert isinstance(job, DownloadJob)
-    codings = {"Accept-Encoding": ", ".join((PACKED_CODING, *WEB_CODINGS))}
+    fields = {
+        "Accept-Encoding": ", ".join((PACKED_CODING, *WEB_CODINGS)),
+        CODECS_HEADER: ",".join(sorted(available_codecs())),
+    }
+    if line_bps is not None:
+        fields[LINE_HEADER] = f"{line_bps:.0f}"
     try:
         with closing(connect(job.source, options)) as connection:
-            answer = heard(connection, "HEAD", job.source, codings, options)
+            answer = heard(connection, "HEAD", job.source, fields, options)
         if answer.status != _OK:
             return None
         if coding_of(answer) in WEB_CODINGS:
             return Looked(sample=None) if packs_by_itself(job.source, options) else None
     except AgentError:
         return None
-    told = answer.headers.get(SAMPLE_HEADER)
+    return _told(answer.headers, size_bytes)
+
+
+def _told(fields: Message, size_bytes: int) -> Looked | None:
+    """What a server says of a sample, as far as it makes sense."""
+    told = fields.get(SAMPLE_HEADER)
     sample = None if told is None else Sample.read(told, size_bytes)
-    codecs = codecs_of_both(answer.headers.get(CODECS_HEADER, ""))
-    return None if sample is None or not codecs else Looked(sample=sample, codecs=codecs)
+    codecs = codecs_of_both(fields.get(CODECS_HEADER, ""))
+    if sample is None or not codecs:
+        return None
+    try:
+        speeds = read_speeds(fields.get(TRIED_HEADER, ""))
+    except InvalidValue:
+        speeds = {}
+    tried = {setting: its for setting, its in speeds.items() if its.is_possible and setting.codec in codecs}
+    return Looked(sample=sample, codecs=codecs, tried=tried)

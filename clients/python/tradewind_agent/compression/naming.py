@@ -33,5 +33,9 @@ FROM_HEADER = "Tradewind-From"
 SAMPLE_HEADER = "Tradewind-Sample"
 """What a sample tells of a file that may be downloaded, see `tradewind_agent.compression.sampling.Sample.told`."""
 
+TRIED_HEADER = "Tradewind-Tried"
+"""What the settings that may be the best make of that sample, as `planning.told_speeds` has it, for who has told its
+codecs."""
+
 SIZE_HEADER = "Tradewind-Size"
 """Plain bytes of the whole file that a packed download is of."""

@@ -84,7 +84,7 @@ def observations_of_samples(looked: "Sequence[Looked]", transfer_id: UUID) -> "S
         _told(uuid5(transfer_id, f"sample {number} {setting}"), sample, setting, speeds)
         for number, each in enumerate(looked)
         if each.sample is not None
-        for sample in (replace(each.sample, file_bytes=sum(map(len, each.sample.blocks))),)
+        for sample in (replace(each.sample, file_bytes=each.sample.sampled_bytes),)
         for setting, speeds in each.tried.items()
         if speeds.is_possible
     )

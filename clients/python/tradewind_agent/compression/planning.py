@@ -39,12 +39,15 @@ class Advised:
 
 def told_expectations(advice: "AdviceAnswer") -> str:
     """What is expected of codecs, the best first, as a field of a message."""
-    expected = [each.expected for each in advice.options[:MOST_TOLD] if each.expected is not None]
-    return ";".join(f"{setting}={','.join(f'{figure:.6g}' for figure in speeds)}" for setting, speeds in expected)
+    return told_speeds(dict(each.expected for each in advice.options[:MOST_TOLD] if each.expected is not None))
 
 
-def read_expectations(told: str) -> Mapping[Setting, Speeds]:
-    """The same as it came.
+def told_speeds(speeds: Mapping[Setting, Speeds]) -> str:
+    return ";".join(f"{setting}={','.join(f'{figure:.6g}' for figure in its)}" for setting, its in speeds.items())
+
+
+def read_speeds(told: str) -> Mapping[Setting, Speeds]:
+    """What `told_speeds` has told.
 
     Raises
     ------
@@ -56,9 +59,9 @@ def read_expectations(told: str) -> Mapping[Setting, Speeds]:
         try:
             ratio, compress_bps, decompress_bps = map(float, figures.split(","))
         except ValueError:
-            raise InvalidValue("expectations", f"{each[:80]!r} is no codec with ratio and speeds") from None
+            raise InvalidValue("speeds", f"{each[:80]!r} is no codec with ratio and speeds") from None
         if not all(0 < figure < MOST_FIGURE for figure in (ratio, compress_bps, decompress_bps)):
-            raise InvalidValue("expectations", "ratios and speeds must be above 0 and finite")
+            raise InvalidValue("speeds", "ratios and speeds must be above 0 and finite")
         found[parse_setting(name)] = Speeds(ratio, compress_bps, decompress_bps)
     return found
 

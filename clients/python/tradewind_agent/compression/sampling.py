@@ -12,6 +12,7 @@ from random import SystemRandom
 from tradewind.compression.codecs import PROBE, Setting
 from tradewind.compression.content import (
     SAMPLE_BLOCK_BYTES,
+    SAMPLE_BLOCKS,
     Content,
     Kind,
     content_of,
@@ -45,6 +46,11 @@ class Sample:
     probe: Speeds
     cpu_class: str
     blocks: Sequence[bytes] = ()
+
+    @property
+    def sampled_bytes(self) -> int:
+        """Those that were looked at, here or elsewhere."""
+        return min(self.file_bytes, SAMPLE_BLOCKS * SAMPLE_BLOCK_BYTES)
 
     def told(self) -> str:
         """For the other end, as a field of a message."""

@@ -73,7 +73,7 @@ def _answer_file(request: Request, name: str, descriptor: int, status: os.stat_r
     if wants_packing(request, status) and turns.take():
         return answer_packed(request, descriptor, status, headers, turns)
     if wants_sample(request, status):
-        headers += sample_told(descriptor, turns)
+        headers += sample_told(request, descriptor, turns)
     headers.append(("Content-Type", mimetypes.guess_type(name)[0] or "application/octet-stream"))
     wanted = None
     # HEAD: a range is defined for GET alone (RFC 9110, 14.2).

@@ -15,6 +15,7 @@ from tradewind_agent.compression.naming import (
     PACKED_CODING,
     SAMPLE_HEADER,
     SIZE_HEADER,
+    TRIED_HEADER,
 )
 from tradewind_agent.serve.messages import Header, PackedSpan, Refused, Request, Response
 from tradewind_agent.serve.packed_upload import packing_offered
@@ -22,8 +23,10 @@ from tradewind_agent.serve.packing_turns import PackingTurns
 
 if TYPE_CHECKING:
     from tradewind_agent.compression.packing import PackedFile
+    from tradewind_agent.compression.sampling import Sample
 
 
+MOST_LINE_BPS = 1e16
 MOST_AT_ONCE = 1000
 """Downloads that a client may say it has at once."""
 
@@ -80,19 +83,15 @@ def _answer(
 def _read(request: Request) -> _Asked:
     headers = request.headers
     try:
-        line = headers.get(LINE_HEADER.lower())
         first = int(headers.get(FROM_HEADER.lower(), "0"))
         at_once = int(headers.get(AT_ONCE_HEADER.lower(), "1"))
-        line_bps = None if line is None else float(line)
     except ValueError as error:
-        raise Refused(
-            HTTPStatus.BAD_REQUEST, f"{FROM_HEADER}, {AT_ONCE_HEADER} and {LINE_HEADER} are numbers"
-        ) from error
-    if first < 0 or not 0 < at_once <= MOST_AT_ONCE or (line_bps is not None and not 0 < line_bps < 1e16):
-        raise Refused(HTTPStatus.BAD_REQUEST, f"{FROM_HEADER}, {AT_ONCE_HEADER} and {LINE_HEADER} are above 0")
+        raise Refused(HTTPStatus.BAD_REQUEST, f"{FROM_HEADER} and {AT_ONCE_HEADER} are whole numbers") from error
+    if first < 0 or not 0 < at_once <= MOST_AT_ONCE:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"{FROM_HEADER} and {AT_ONCE_HEADER} are above 0")
     return _Asked(
         pack=headers.get(PACK_HEADER.lower(), "auto"),
-        line_bps=line_bps,
+        line_bps=_line_bps(request),
         codecs=headers.get(CODECS_HEADER.lower(), ""),
         first=first,
         expected=headers.get(EXPECTED_HEADER.lower(), ""),
@@ -100,16 +99,27 @@ def _read(request: Request) -> _Asked:
     )
 
 
+def _line_bps(request: Request) -> float | None:
+    told = request.headers.get(LINE_HEADER.lower())
+    try:
+        line_bps = None if told is None else float(told)
+    except ValueError as error:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"{LINE_HEADER} is a number") from error
+    if line_bps is not None and not 0 < line_bps < MOST_LINE_BPS:
+        raise Refused(HTTPStatus.BAD_REQUEST, f"{LINE_HEADER} is above 0, in bit/s")
+    return line_bps
+
+
 def _packed(asked: _Asked, descriptor: int, status: os.stat_result, turns: PackingTurns) -> "PackedFile":
     from tradewind.errors import InvalidValue  # noqa: PLC0415 -- all of these are loaded with the first
     from tradewind_agent.compression.codecs import CodecMissing, codecs_of_both  # noqa: PLC0415
     from tradewind_agent.compression.packing import PackedFile  # noqa: PLC0415
-    from tradewind_agent.compression.planning import Wish, read_expectations, steered  # noqa: PLC0415
+    from tradewind_agent.compression.planning import Wish, read_speeds, steered  # noqa: PLC0415
     from tradewind_agent.compression.sampling import sample_descriptor  # noqa: PLC0415
 
     try:
         wish = Wish.parse(asked.pack)
-        codecs, told = codecs_of_both(asked.codecs), read_expectations(asked.expected)
+        codecs, told = codecs_of_both(asked.codecs), read_speeds(asked.expected)
         # Who knows what to expect has been told of a sample already.
         sample = sample_descriptor(descriptor) if wish.adapts and not told else None
         if told and not any(setting.codec in codecs for setting in told):
@@ -140,13 +150,36 @@ def wants_sample(request: Request, status: os.stat_result) -> bool:
     )
 
 
-def sample_told(descriptor: int, turns: PackingTurns) -> list[Header]:
-    """What a sample of the file tells, and the codecs of this host; nothing while as much is packed as may be."""
+def sample_told(request: Request, descriptor: int, turns: PackingTurns) -> list[Header]:
+    """What a sample of the file tells, and the codecs of this host; nothing while as much is packed as may be.
+
+    Who tells its own codecs is told what those that may be the best on its path make of the sample.
+
+    Raises
+    ------
+    Refused : 400 for a rate that makes no sense.
+    """
     from tradewind_agent.compression.sampling import sample_descriptor  # noqa: PLC0415
 
+    line_bps = _line_bps(request)
     if not turns.take():
         return []
     try:
-        return [*packing_offered(), (SAMPLE_HEADER, sample_descriptor(descriptor).told())]
+        sample = sample_descriptor(descriptor)
+        tried = _tried(sample, request.headers.get(CODECS_HEADER.lower(), ""), line_bps)
+        return [*packing_offered(), (SAMPLE_HEADER, sample.told()), *tried]
     finally:
         turns.give_back()
+
+
+def _tried(sample: "Sample", their_codecs: str, line_bps: float | None) -> list[Header]:
+    from tradewind.compression.advice import USUAL_LINE_BPS  # noqa: PLC0415
+    from tradewind_agent.compression.codecs import codecs_of_both  # noqa: PLC0415
+    from tradewind_agent.compression.planning import told_speeds  # noqa: PLC0415
+    from tradewind_agent.compression.trials import worthwhile_trials  # noqa: PLC0415
+
+    codecs = codecs_of_both(their_codecs)
+    if not codecs or not sample.file_bytes:
+        return []
+    tried = worthwhile_trials(sample, sample.file_bytes, line_bps or USUAL_LINE_BPS, codecs)
+    return [(TRIED_HEADER, told_speeds(tried))] if tried else []
