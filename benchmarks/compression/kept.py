@@ -5,17 +5,18 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from benchmarks.compression.ends import processors_of_ends, running_on
 from benchmarks.sources import digests
 from benchmarks.wan.runs import Row, RunLog, hashes
 from tradewind_agent.compression.sampling import cpu_class
 
 _CORE, _AGENT = "core/tradewind/compression", "clients/python/tradewind_agent"
-_HERE = ("bounds", "files", "kept", "packing", "slow_path", "transfers", "ways")
+_HERE = ("bounds", "ends", "files", "kept", "packing", "slow_path", "transfers", "ways")
 _PARTS: Mapping[str, Sequence[str]] = {
     "packing": (
         _CORE,
         f"{_AGENT}/compression",
-        *(f"benchmarks/compression/{name}.py" for name in ("files", "packing")),
+        *(f"benchmarks/compression/{name}.py" for name in ("ends", "files", "packing")),
     ),
     "transfers": (
         _CORE,
@@ -38,7 +39,10 @@ class Kept:
     @classmethod
     def of(cls, log: RunLog, **conditions: object) -> "Kept":
         """``conditions`` : of the whole run, without which no transfer can be compared with another."""
-        found, machine, told = digests(_PARTS), cpu_class(), json.dumps(conditions, sort_keys=True)
+        here, _ = processors_of_ends()
+        with running_on(here):
+            machine = cpu_class()
+        found, told = digests(_PARTS), json.dumps(conditions, sort_keys=True)
         return cls(
             log,
             packing=f"{machine}; {found['packing']}",

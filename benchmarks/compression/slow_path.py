@@ -5,8 +5,11 @@ every byte; windows and losses are not emulated.
 """
 
 import math
+import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -42,15 +45,9 @@ class SlowPath:
         self.port: int = self._listening.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def close(self) -> None:
-        self._listening.close()
-
     def _accept(self) -> None:
         while True:
-            try:
-                client, _ = self._listening.accept()
-            except OSError:
-                return
+            client, _ = self._listening.accept()
             server = socket.socket()
             for each in (client, server):
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER_BYTES)
@@ -156,9 +153,23 @@ def _deliver(under_way: UnderWay, sink: socket.socket, ends: Ends) -> None:
 
 @contextmanager
 def slow_path(upstream: int, bytes_per_s: float) -> Iterator[str]:
-    """The address of a server on the port ``upstream``, as seen through a path of that rate."""
-    path = SlowPath(upstream, bytes_per_s)
-    try:
-        yield f"http://127.0.0.1:{path.port}/"
-    finally:
-        path.close()
+    """The address of a server on the port ``upstream``, as seen through a path of that rate.
+
+    The path is a process: as threads of one end it would wait for that end's interpreter.
+    """
+    command = [sys.executable, "-m", "benchmarks.compression.slow_path", str(upstream), str(bytes_per_s)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}/"
+
+
+def _main(upstream: str, bytes_per_s: str) -> None:
+    """Carry until whoever has started it closes its input, or is gone; an interrupt is for that one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.stdout.write(f"{SlowPath(int(upstream), float(bytes_per_s)).port}\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -13,6 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 from benchmarks.compression import bounds
+from benchmarks.compression.ends import processors_of_ends, running_on
 from benchmarks.compression.files import KINDS, content
 from benchmarks.compression.judging import GZIP_6, chosen, without
 from benchmarks.compression.kept import Kept
@@ -53,7 +54,7 @@ class Looked(NamedTuple):
 
 
 def transferred(folder: Path, kept: Kept, *, quick: bool, seed: int) -> list[Cell]:
-    """All cells, each with transfers in all ways that could be the best.
+    """All cells, each with transfers in all ways that could be the best, between two ends of half a machine each.
 
     On each path files, directions and ways take turns in an order drawn by lot.
     """
@@ -62,11 +63,13 @@ def transferred(folder: Path, kept: Kept, *, quick: bool, seed: int) -> list[Cel
     served.mkdir(parents=True)
     sizes = QUICK_SIZES_BYTES if quick else SIZES_BYTES
     settings = QUICK_SETTINGS if quick else candidates(available_codecs())
-    files = [_looked(*named, settings, kept) for size in sizes for named in _files(folder, served, size)]
+    ours, theirs = processors_of_ends()
+    with running_on(ours):
+        files = [_looked(*named, settings, kept) for size in sizes for named in _files(folder, served, size)]
     cells: list[Cell] = []
-    with server(served) as port:
+    with server(served, theirs) as port:
         for rate in QUICK_RATES_MB_PER_S if quick else RATES_MB_PER_S:
-            with slow_path(port, 1e6 * rate) as url:
+            with slow_path(port, 1e6 * rate) as url, running_on(ours):
                 here = _cells(files, rate, url, kept)
                 cells += here
                 turns = Turns(cells=here, kept=kept, url=url, served=served, lot=Random(f"{seed} {rate}"))
@@ -162,10 +165,12 @@ def _told(probed: FittedLine) -> Row:
 
 
 @contextmanager
-def server(root: Path) -> Iterator[int]:
+def server(root: Path, processors: set[int]) -> Iterator[int]:
     """A writable ``serve-files`` in a process of its own; its port."""
     command = [sys.executable, "-m", "tradewind_agent", "serve-files", str(root), "--port", "0", "--writable"]
-    with subprocess.Popen([*command, "--no-meter", "--json"], stdout=subprocess.PIPE, text=True) as process:
+    with running_on(processors):
+        process = subprocess.Popen([*command, "--no-meter", "--json"], stdout=subprocess.PIPE, text=True)
+    with process:
         if process.stdout is None or not (first := process.stdout.readline()):
             raise TransferFailed("serve-files did not start")
         try:

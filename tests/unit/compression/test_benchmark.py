@@ -1,5 +1,8 @@
 """What the benchmark of compression lets the choice know, what it transfers, and what of it counts."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -8,6 +11,7 @@ import pytest
 
 from benchmarks.compression import __main__ as benchmark
 from benchmarks.compression import bounds
+from benchmarks.compression.ends import processors_of_ends, running_on
 from benchmarks.compression.judging import figures, without
 from benchmarks.compression.kept import Kept
 from benchmarks.compression.packing import Made, made
@@ -18,6 +22,7 @@ from tradewind.compression.codecs import Codec, Setting
 from tradewind.compression.content import Kind
 from tradewind.compression.history import Case
 from tradewind.compression.model import Line, Speeds
+from tradewind_agent.compression.cores import usable_cores
 
 ZSTD, GZIP, XZ = Setting(Codec.ZSTD, 3), Setting(Codec.GZIP, 6), Setting(Codec.XZ, 9)
 PROBE = Speeds(4.0, 400e6, 1600e6)
@@ -132,3 +137,19 @@ def test_a_run_in_full_without_measurements_of_other_machines_says_so_at_once(
 ) -> None:
     assert benchmark.main([]) == 2
     assert "name a folder of squash tables with --data" in capsys.readouterr().err
+
+
+def test_the_ends_of_a_transfer_share_no_processor_where_there_are_two(monkeypatch) -> None:
+    for usable, ends in (({3}, ({3}, {3})), ({0, 5}, ({0}, {5})), ({0, 1, 2, 3, 4}, ({0, 1, 2}, {3, 4}))):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, usable=usable: usable)
+        assert processors_of_ends() == ends
+
+
+def test_what_runs_at_an_end_runs_on_its_processors_and_is_free_again() -> None:
+    usable = os.sched_getaffinity(0)
+    one = {min(usable)}
+    with running_on(one):
+        command = [sys.executable, "-c", "import os; print(sorted(os.sched_getaffinity(0)))"]
+        assert subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip() == str(sorted(one))
+        assert usable_cores() == 1
+    assert os.sched_getaffinity(0) == usable
