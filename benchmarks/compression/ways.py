@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tradewind.errors import TradewindError
 from tradewind.transfer import Status
 from tradewind_agent.compression.choosing import choose
 from tradewind_agent.compression.copying import PackedCopy, copy_packed
+from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.planning import Wish
 from tradewind_agent.compression.report import PackedReport
 from tradewind_agent.copy_listing import Listing, list_files
@@ -117,9 +119,17 @@ def _by_engine(listing: Listing, cell: Cell) -> float:
 def _by_auto(listing: Listing, cell: Cell, history: History) -> float:
     """With the look at the file, which the others do without."""
     begun_s = time.perf_counter()
-    chosen = choose(listing, cell.options, None, history=history)
-    looked_s = time.perf_counter() - begun_s
-    if not chosen.advised:
-        return looked_s + _by_engine(listing, cell)
-    report = PackedCopy(listing, Wish(None), OPTIONS, advised=chosen.advised, line_bps=chosen.line_bps).run()
-    return looked_s + _took_s(cell, report)
+    with closing(Connections()) as connections:
+        chosen = choose(listing, cell.options, None, connections, history=history)
+        looked_s = time.perf_counter() - begun_s
+        if chosen.advised:
+            copy = PackedCopy(
+                listing,
+                Wish(None),
+                OPTIONS,
+                advised=chosen.advised,
+                line_bps=chosen.line_bps,
+                connections=connections,
+            )
+            return looked_s + _took_s(cell, copy.run())
+    return looked_s + _by_engine(listing, cell)

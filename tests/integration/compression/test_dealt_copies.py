@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from tradewind.wire.compression import NewObservations
 from tradewind.wire.records import parse_row
 from tradewind_agent.client import Client
 from tradewind_agent.compression.choosing import choose
+from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.observing import observations_of_samples
 from tradewind_agent.copy_listing import list_files
 from tradewind_agent.copy_options import CopyOptions
@@ -140,8 +142,8 @@ def test_one_answer_of_the_service_tells_the_setting_and_what_packs_by_the_tenan
     listing = list_files([str(folder)], f"{server.url}asked/", options=EngineOptions(durable=False))
     options = CopyOptions(bandwidth_bps=8e6, rtt_s=0.001, source="here", destination="there")
     lz4 = Setting(Codec.LZ4, 9)
-    with Client(api, tenant.secret) as client:
-        before = choose(listing, options, client)
+    with Client(api, tenant.secret) as client, closing(Connections()) as connections:
+        before = choose(listing, options, client, connections)
         first = next(iter(before.advised.values())).answer
         assert first is not None
         assert first.best.codec is not Codec.LZ4
@@ -151,7 +153,7 @@ def test_one_answer_of_the_service_tells_the_setting_and_what_packs_by_the_tenan
         for _ in range(12):
             again = tuple(each.model_copy(update={"id": uuid4()}) for each in astounding)
             client.compression.add_observations(NewObservations(observations=again))
-        after = choose(listing, options, client)
+        after = choose(listing, options, client, connections)
     assert {job.source.suffix for job in after.advised} == {".csv"}
     assert {(told.answer.best.codec, told.answer.best.level) for told in after.advised.values()} == {(lz4)}
     assert "of this tenant" in next(iter(after.advised.values())).answer.source

@@ -5,7 +5,7 @@ import random
 import threading
 import tracemalloc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,6 +18,7 @@ from tradewind.units import MIB
 from tradewind_agent.compression.classes import classes_of, look_at
 from tradewind_agent.compression.codecs import CannotUnpack
 from tradewind_agent.compression.copying import copy_packed
+from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.planning import Wish
 from tradewind_agent.compression.report import PackedReport
 from tradewind_agent.compression.web_codings import STEP_BYTES, web_codings, web_unpacked
@@ -132,9 +133,10 @@ def test_a_coding_that_does_not_give_the_file_is_asked_for_once(tmp_path: Path, 
 
 @pytest.mark.parametrize(("stored_as", "packs"), [("", True), ("gzip", False)])
 def test_files_that_are_stored_packed_are_left_to_the_engine(tmp_path: Path, stored_as: str, packs: bool) -> None:
-    with Web(PACKED, {"gzip": PACKED}, stored_as=stored_as).running() as web:
+    web = Web(PACKED, {"gzip": PACKED}, stored_as=stored_as)
+    with web.running(), closing(Connections()) as connections:
         listing = listed(web, tmp_path / "data.csv")
-        (looked,) = look_at(classes_of(listing), listing, OPTIONS)
+        (looked,) = look_at(classes_of(listing), listing, OPTIONS, connections)
     assert (looked is not None) is packs
 
 

@@ -28,6 +28,7 @@ from tradewind.wire.compression import (
 from tradewind_agent.compression.asking import own_answer_of_class, wire_samples
 from tradewind_agent.compression.classes import FileClass, Looked, classes_of, look_at
 from tradewind_agent.compression.cores import FILES_A_CORE, LEAST_AT_ONCE, usable_cores
+from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.naming import PACKED_AT_ONCE
 from tradewind_agent.compression.planning import Advised
 from tradewind_agent.compression.trials import worthwhile_trials
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
     from tradewind.wire.recommendations import RecommendRequest, RecommendResponse
     from tradewind_agent.client import Client
 
-ROUND_TRIPS: Mapping[Direction, int] = {Direction.UPLOAD: 3, Direction.DOWNLOAD: 2}
-"""What each packed file costs beside its bytes: its connection, whether it is there already, and itself."""
+ROUND_TRIPS: Mapping[Direction, int] = {Direction.UPLOAD: 2, Direction.DOWNLOAD: 1}
+"""What each packed file costs beside its bytes: whether it is there already, and itself; connections are kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +76,20 @@ class Chosen:
 
 
 def choose(
-    listing: Listing, options: CopyOptions, client: "Client | None", *, history: "History | None" = None
+    listing: Listing,
+    options: CopyOptions,
+    client: "Client | None",
+    connections: Connections,
+    *,
+    history: "History | None" = None,
 ) -> Chosen:
     """Look at each sort of files, ask once, and deal the files.
 
-    ``history`` : that advice rests on without a service, in place of the packaged measurements.
+    ``connections`` : that are asked over, and kept. ``history`` : that advice rests on without a service, in place of
+    the packaged measurements.
     """
     classes = classes_of(listing)
-    looked_at = look_at(classes, listing, options.engine, _told_bps(options))
+    looked_at = look_at(classes, listing, options.engine, connections, _told_bps(options))
     found = zip(classes, looked_at, strict=True)
     seen = [(files, looked) for files, looked in found if looked is not None]
     sampled = [_with_trials(*each, options, history) for each in seen if each[1].sample is not None]

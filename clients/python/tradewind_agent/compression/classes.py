@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass, field
 from email.message import Message
 from pathlib import PurePosixPath
@@ -13,7 +12,8 @@ from tradewind.compression.content import size_bin
 from tradewind.compression.model import Speeds
 from tradewind.errors import InvalidValue
 from tradewind_agent.compression.codecs import available_codecs, codecs_of_both
-from tradewind_agent.compression.http import coding_of, connect, heard, packs_by_itself
+from tradewind_agent.compression.http import coding_of, heard, packs_by_itself
+from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.naming import (
     CODECS_HEADER,
     LINE_HEADER,
@@ -85,7 +85,11 @@ def _ending(job: Job) -> str:
 
 
 def look_at(
-    classes: Sequence[FileClass], listing: Listing, options: EngineOptions, line_bps: float | None = None
+    classes: Sequence[FileClass],
+    listing: Listing,
+    options: EngineOptions,
+    connections: Connections,
+    line_bps: float | None = None,
 ) -> Sequence[Looked | None]:
     """Each sort of files in turn; ``None`` where its files cannot be packed, or looked at.
 
@@ -94,19 +98,20 @@ def look_at(
     first = listing.jobs[0]
     if isinstance(first, UploadJob):
         with ThreadPoolExecutor(1, thread_name_prefix="tradewind-look") as pool:
-            asked = pool.submit(_codecs_at, first.destination, options)
+            asked = pool.submit(_codecs_at, first.destination, options, connections)
             samples = [_sample_of(each, listing) for each in classes]
         codecs = asked.result()
         return [Looked(sample=sample, codecs=codecs) if sample and codecs else None for sample in samples]
     with ThreadPoolExecutor(_LOOKS_AT_ONCE, thread_name_prefix="tradewind-look") as pool:
-        return list(pool.map(lambda each: _look_there(each, listing, options, line_bps), classes))
+        return list(pool.map(lambda each: _look_there(each, listing, options, connections, line_bps), classes))
 
 
-def _codecs_at(destination: Url, options: EngineOptions) -> frozenset[Codec]:
+def _codecs_at(destination: Url, options: EngineOptions, connections: Connections) -> frozenset[Codec]:
     """Codecs that this host shares with a receiver of packed uploads; none where it is no such."""
     try:
-        with closing(connect(destination, options)) as connection:
-            answer = heard(connection, "OPTIONS", destination, {}, options)
+        with connections.to(destination, options) as line:
+            answer = heard(line.connection, "OPTIONS", destination, {}, options)
+            line.over(answer)
     except AgentError:
         return frozenset()
     is_ours = answer.headers.get("Server", "").startswith("tradewind")
@@ -128,7 +133,9 @@ def _sample_of(files: FileClass, listing: Listing) -> Sample | None:
     return samples[len(samples) // 2] if samples else None
 
 
-def _look_there(files: FileClass, listing: Listing, options: EngineOptions, line_bps: float | None) -> Looked | None:
+def _look_there(
+    files: FileClass, listing: Listing, options: EngineOptions, connections: Connections, line_bps: float | None
+) -> Looked | None:
     """One file that is at a server, which is asked what a sample of it tells, and to try what may be the best."""
     position = SystemRandom().choice(files.positions)
     job, size_bytes = listing.jobs[position], listing.sizes_bytes[position]
@@ -140,8 +147,9 @@ def _look_there(files: FileClass, listing: Listing, options: EngineOptions, line
     if line_bps is not None:
         fields[LINE_HEADER] = f"{line_bps:.0f}"
     try:
-        with closing(connect(job.source, options)) as connection:
-            answer = heard(connection, "HEAD", job.source, fields, options)
+        with connections.to(job.source, options) as line:
+            answer = heard(line.connection, "HEAD", job.source, fields, options)
+            line.over(answer)
         if answer.status != _OK:
             return None
         if coding_of(answer) in WEB_CODINGS:

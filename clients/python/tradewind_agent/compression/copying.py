@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from contextlib import closing, suppress
 from threading import Event, Lock
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
@@ -12,6 +12,7 @@ from tradewind.units import MIB
 from tradewind_agent.compression.codecs import require
 from tradewind_agent.compression.cores import LEAST_AT_ONCE, usable_cores
 from tradewind_agent.compression.download import PackedDownload
+from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.observing import observations_of
 from tradewind_agent.compression.planning import Advised, Wish
 from tradewind_agent.compression.report import PackedReport
@@ -68,6 +69,7 @@ class PackedCopy:
     files_at_once : connections; their blocks are packed by the same threads, one a core.
     line_bps : rate of the path for all of them, where it is known.
     advised : what files are to be packed with, where that was asked before.
+    connections : that are open from before; they are closed in the end.
     on_moved : told of plain bytes, without those of files that had to begin anew, and of files that are over.
     on_outcome : told what came of each file.
 
@@ -90,6 +92,7 @@ class PackedCopy:
         files_at_once: int = LEAST_AT_ONCE,
         line_bps: float | None = None,
         advised: Mapping[Job, Advised] | None = None,
+        connections: Connections | None = None,
         on_moved: Callable[[int, int], None] | None = None,
         on_outcome: Callable[[PackedOutcome], None] = lambda _: None,
     ) -> None:
@@ -98,6 +101,7 @@ class PackedCopy:
         self._listing, self._wish, self.options = listing, wish, options
         self._files_at_once = max(min(files_at_once, len(listing.jobs)), 1)
         self._line_bps, self._advised = line_bps, advised or {}
+        self._connections = connections or Connections()
         self._on_moved, self._on_outcome = on_moved, on_outcome
         self.report = PackedReport(transfer_id=transfer_id or uuid4())
         self._observed: list[tuple[Job, PackedOutcome]] = []
@@ -114,6 +118,7 @@ class PackedCopy:
         """Copy the files that are not there yet."""
         begun_s = time.monotonic()
         with (
+            closing(self._connections),
             ThreadPoolExecutor(usable_cores(), thread_name_prefix="tradewind-pack") as packers,
             ThreadPoolExecutor(self._files_at_once, thread_name_prefix="tradewind-file") as pool,
         ):
@@ -212,14 +217,12 @@ class PackedCopy:
             at_once=self._files_at_once,
             pool=packers,
         )
-        download = PackedDownload(job, packing, self.options, self._moved) if isinstance(job, DownloadJob) else None
+        how = packing, self.options, self._connections, self._moved
+        download = PackedDownload(job, *how) if isinstance(job, DownloadJob) else None
         tried = 0
         while True:
             try:
-                if download is not None:
-                    outcome = download.run()
-                else:
-                    outcome = upload_packed(job, packing, self.options, self._moved)  # type: ignore[arg-type]
+                outcome = download.run() if download is not None else upload_packed(job, *how)  # type: ignore[arg-type]
             except FileFault as fault:
                 tried += 1
                 if not fault.retryable or tried == TRIES:

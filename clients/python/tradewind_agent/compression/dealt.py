@@ -1,12 +1,14 @@
 """A copy with ``--compress``: what is better packed is packed, the rest goes by the engine as without it."""
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tradewind.transfer import Status
 from tradewind.units import throughput_bps
 from tradewind_agent.compression.choosing import choose, pack_all
+from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.logged import LoggedPackedCopy, OnMoved, keep_observations, run_packed_copy
 from tradewind_agent.compression.observing import observations_of_samples
 from tradewind_agent.compression.planning import RAW, Wish
@@ -105,37 +107,39 @@ def run_dealt_copy(
     CodecMissing : this host lacks the codec that was asked for.
     AgentError : nothing could be begun.
     """
-    chosen = choose(listing, options, client) if wish.adapts else pack_all(listing, options, client)
-    for note in chosen.notes:
-        say(note)
-    transfer_id = chosen.prepared.plan.transfer_id
-    seen = () if logbook is None else observations_of_samples(chosen.looked, transfer_id)
-    notes = keep_observations(logbook, transfer_id, seen)
-    by_engine = packed = None
-    before = (0, 0)
-    if (plain := chosen.part(packed=False)) is not None:
-        by_engine = run(
-            replace(chosen.prepared, listing=plain),
-            client=client,
-            logbook=logbook,
-            meter=meter,
-            on_snapshot=None if on_moved is None else lambda seen, _: _shown(seen, on_moved),
-            say=say,
-            limiter=limiter,
-        )
-        before = (by_engine.bytes_moved, len(plain.jobs))
-    to_pack = chosen.part(packed=True)
-    if to_pack is not None and (by_engine is None or by_engine.status is not Status.CANCELLED):
-        packed = run_packed_copy(
-            to_pack,
-            wish,
-            options,
-            chosen=chosen,
-            limiter=limiter,
-            logbook=logbook,
-            meter=meter,
-            on_moved=None if on_moved is None else lambda moved, over: on_moved(before[0] + moved, before[1] + over),
-        )
+    with closing(Connections()) as connections:
+        chosen = choose(listing, options, client, connections) if wish.adapts else pack_all(listing, options, client)
+        for note in chosen.notes:
+            say(note)
+        transfer_id = chosen.prepared.plan.transfer_id
+        seen = () if logbook is None else observations_of_samples(chosen.looked, transfer_id)
+        notes = keep_observations(logbook, transfer_id, seen)
+        by_engine = packed = None
+        before = (0, 0)
+        if (plain := chosen.part(packed=False)) is not None:
+            by_engine = run(
+                replace(chosen.prepared, listing=plain),
+                client=client,
+                logbook=logbook,
+                meter=meter,
+                on_snapshot=None if on_moved is None else lambda seen, _: _shown(seen, on_moved),
+                say=say,
+                limiter=limiter,
+            )
+            before = (by_engine.bytes_moved, len(plain.jobs))
+        to_pack = chosen.part(packed=True)
+        if to_pack is not None and (by_engine is None or by_engine.status is not Status.CANCELLED):
+            packed = run_packed_copy(
+                to_pack,
+                wish,
+                options,
+                chosen=chosen,
+                connections=connections,
+                limiter=limiter,
+                logbook=logbook,
+                meter=meter,
+                on_moved=None if on_moved is None else lambda now, over: on_moved(before[0] + now, before[1] + over),
+            )
     return DealtCopy(by_engine=by_engine, packed=packed, notes=notes)
 
 

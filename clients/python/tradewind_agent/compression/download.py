@@ -7,7 +7,8 @@ from http.client import HTTPResponse
 from tradewind.compression.content import SAMPLE_BLOCK_BYTES
 from tradewind_agent.compression.codecs import CannotUnpack
 from tradewind_agent.compression.download_fields import fields_of_packed, fields_of_packed_rest, fields_of_rest
-from tradewind_agent.compression.http import LOST, asked, coding_of, connect, lost, packs_by_itself, refusal
+from tradewind_agent.compression.http import LOST, asked, coding_of, lost, packs_by_itself, refusal
+from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.naming import (
     IDENTITY,
     PACKED_CODING,
@@ -48,9 +49,15 @@ class PackedDownload:
     """
 
     def __init__(
-        self, job: DownloadJob, packing: Packing, options: EngineOptions, moved: Callable[[int], None]
+        self,
+        job: DownloadJob,
+        packing: Packing,
+        options: EngineOptions,
+        connections: Connections,
+        moved: Callable[[int], None],
     ) -> None:
         self._job, self._packing, self._options, self._moved = job, packing, options, moved
+        self._connections = connections
         self._url: Url = job.source
         self._part = PartFile(job.destination)
         self._plain_bytes = self._noted_bytes = self._came_bytes = 0
@@ -103,8 +110,10 @@ class PackedDownload:
     def _run(self, *, by_range: bool = False) -> PackedOutcome:
         """``by_range`` : the rest of the file as it is, which a server that does not pack would send whole."""
         with (
-            closing(connect(self._url, self._options)) as connection,
-            closing(asked(connection, "GET", self._url, self._headers(by_range=by_range), self._options)) as answer,
+            self._connections.to(self._url, self._options) as line,
+            closing(
+                asked(line.connection, "GET", self._url, self._headers(by_range=by_range), self._options)
+            ) as answer,
         ):
             self._check_status(answer, by_range=by_range)
             self._identity = self._told(answer)
@@ -113,6 +122,7 @@ class PackedDownload:
             rest_has_come = by_range or not self._sends_again(answer)
             if rest_has_come:
                 self._receive(answer)
+                line.over(answer)
         if not rest_has_come:
             return self._run(by_range=True)
         self._publish()

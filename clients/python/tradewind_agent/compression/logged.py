@@ -15,6 +15,7 @@ from tradewind.units import throughput_bps
 from tradewind_agent.agreement_text import write_agreement
 from tradewind_agent.compression.choosing import Chosen
 from tradewind_agent.compression.copying import PackedCopy
+from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.planning import Wish
 from tradewind_agent.compression.report import PackedReport
 from tradewind_agent.copy_listing import Listing
@@ -80,6 +81,7 @@ def run_packed_copy(
     options: CopyOptions,
     *,
     chosen: Chosen,
+    connections: Connections,
     limiter: ResourceLimiter,
     logbook: Logbook | None = None,
     meter: HostMeter | None = None,
@@ -90,7 +92,7 @@ def run_packed_copy(
     Parameters
     ----------
     options : without those that only the engine can honour.
-    chosen : how many at once, and what each is to be packed with.
+    chosen : how many at once, and what each is to be packed with. connections : that are open already.
 
     Raises
     ------
@@ -111,6 +113,7 @@ def run_packed_copy(
             files_at_once=chosen.at_once,
             line_bps=chosen.line_bps,
             advised=chosen.advised,
+            connections=connections,
             on_moved=on_moved,
         )
         movement = asyncio.run(_move(copy, prepared, meter))

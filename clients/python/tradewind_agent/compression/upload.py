@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
-from http.client import HTTPConnection, HTTPResponse
+from http.client import HTTPResponse
+from typing import NamedTuple
 
 from tradewind.compression.codecs import Codec
 from tradewind_agent.compression.codecs import available_codecs, codecs_of_both
-from tradewind_agent.compression.http import LOST, asked, begin, connect, heard, lost, refusal
+from tradewind_agent.compression.http import LOST, asked, begin, heard, lost, refusal
+from tradewind_agent.compression.kept_connections import Connections, Line
 from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING
 from tradewind_agent.compression.wishes import PackedOutcome, Packing
 from tradewind_agent.engine.jobs import UploadJob
@@ -17,10 +19,12 @@ from tradewind_agent.errors import FileFault
 from tradewind_agent.system_errors import in_words
 
 _STORED = frozenset({200, 201, 204})
+_MOST_TOLD_BYTES = 4096
+"""Of an answer that says that a file is there, which are read so that the connection can be used again."""
 
 
 def upload_packed(
-    job: UploadJob, packing: Packing, options: EngineOptions, moved: Callable[[int], None]
+    job: UploadJob, packing: Packing, options: EngineOptions, connections: Connections, moved: Callable[[int], None]
 ) -> PackedOutcome:
     """Send a file, tried again as the options permit; ``moved`` is told of plain bytes.
 
@@ -30,9 +34,20 @@ def upload_packed(
     CodecMissing
     """
     with _reading(job):
-        source = job.source.open("rb")
-    with source:
-        return _sent(job, source.fileno(), packing, options, moved)
+        file = job.source.open("rb")
+    with file:
+        source = _Source(file.fileno(), os.fstat(file.fileno()))
+        if (source.status.st_size, source.status.st_mtime_ns) != (job.size_bytes, job.modified_at_ns):
+            raise FileFault("it has changed since it was listed", retryable=False)
+        with connections.to(job.destination, options) as line:
+            return _sent(job, source, packing, line, moved)
+
+
+class _Source(NamedTuple):
+    """An open file, as it was when it was opened."""
+
+    descriptor: int
+    status: os.stat_result
 
 
 @contextmanager
@@ -43,64 +58,64 @@ def _reading(job: UploadJob) -> Iterator[None]:
         raise FileFault(f"cannot read {job.source}: {in_words(error)}", retryable=False) from error
 
 
-def _sent(
-    job: UploadJob, descriptor: int, packing: Packing, options: EngineOptions, moved: Callable[[int], None]
-) -> PackedOutcome:
-    status = os.fstat(descriptor)
-    if (status.st_size, status.st_mtime_ns) != (job.size_bytes, job.modified_at_ns):
-        raise FileFault("it has changed since it was listed", retryable=False)
-    with closing(connect(job.destination, options)) as connection:
-        headers = {"Tradewind-Upload": upload_id(job), CODECS_HEADER: ",".join(sorted(available_codecs()))}
-        answer = heard(connection, "HEAD", job.destination, headers, options)
-        if answer.headers.get("Tradewind-Complete") == "true":
-            return PackedOutcome(skipped=True)
-        is_ours = answer.headers.get("Server", "").startswith("tradewind")
-        if not is_ours or answer.status not in (204, 404):
-            raise refusal(answer) if is_ours else FileFault("the server takes no packed uploads", retryable=False)
-        if not job.size_bytes:
-            return _sent_empty(job, connection, options)
-        codecs = packing.codecs() or _codecs_told(answer)
-        with _reading(job):
-            packed = packing.packed(descriptor, status, codecs)
-        fields = {
-            "Content-Encoding": PACKED_CODING,
-            "Content-Range": f"bytes 0-{job.size_bytes - 1}/{job.size_bytes}",
-            "Transfer-Encoding": "chunked",
-            "Tradewind-Upload": upload_id(job),
-        }
-        broken: BaseException | None = None
-        try:
-            begin(connection, "PUT", job.destination, fields, options)
-            told_bytes = 0
-            for piece in packed.pieces():
-                connection.send(b"%x\r\n%b\r\n" % (len(piece), piece))
-                moved(packed.work.plain_bytes - told_bytes)
-                told_bytes = packed.work.plain_bytes
-            connection.send(b"0\r\n\r\n")
+def _sent(job: UploadJob, source: _Source, packing: Packing, line: Line, moved: Callable[[int], None]) -> PackedOutcome:
+    connection, options = line.connection, line.options
+    headers = {"Tradewind-Upload": upload_id(job), CODECS_HEADER: ",".join(sorted(available_codecs()))}
+    answer = heard(connection, "HEAD", job.destination, headers, options)
+    if answer.headers.get("Tradewind-Complete") == "true":
+        line.over(answer)
+        return PackedOutcome(skipped=True)
+    is_ours = answer.headers.get("Server", "").startswith("tradewind")
+    if not is_ours or answer.status not in (204, 404):
+        raise refusal(answer) if is_ours else FileFault("the server takes no packed uploads", retryable=False)
+    if not job.size_bytes:
+        return _sent_empty(job, line)
+    codecs = packing.codecs() or _codecs_told(answer)
+    with _reading(job):
+        packed = packing.packed(*source, codecs)
+    fields = {
+        "Content-Encoding": PACKED_CODING,
+        "Content-Range": f"bytes 0-{job.size_bytes - 1}/{job.size_bytes}",
+        "Transfer-Encoding": "chunked",
+        "Tradewind-Upload": upload_id(job),
+    }
+    broken: BaseException | None = None
+    try:
+        begin(connection, "PUT", job.destination, fields, options)
+        told_bytes = 0
+        for piece in packed.pieces():
+            connection.send(b"%x\r\n%b\r\n" % (len(piece), piece))
             moved(packed.work.plain_bytes - told_bytes)
-        except LOST as error:
-            broken = error  # the receiver may have said why before it closed
-        if packed.failure is not None:
-            raise packed.failure
-        try:
-            answer = connection.getresponse()
-        except LOST as error:
-            raise lost(broken or error) from error
-        _check_stored(answer)
-        return PackedOutcome(work=packed.work, sample=packed.sample)
+            told_bytes = packed.work.plain_bytes
+        connection.send(b"0\r\n\r\n")
+        moved(packed.work.plain_bytes - told_bytes)
+    except LOST as error:
+        broken = error  # the receiver may have said why before it closed
+    if packed.failure is not None:
+        raise packed.failure
+    try:
+        answer = connection.getresponse()
+    except LOST as error:
+        raise lost(broken or error) from error
+    _check_stored(answer, line)
+    return PackedOutcome(work=packed.work, sample=packed.sample)
 
 
-def _sent_empty(job: UploadJob, connection: HTTPConnection, options: EngineOptions) -> PackedOutcome:
+def _sent_empty(job: UploadJob, line: Line) -> PackedOutcome:
     """A file of no bytes, of which there is nothing to pack."""
-    _check_stored(asked(connection, "PUT", job.destination, {"Content-Length": "0"}, options))
+    _check_stored(asked(line.connection, "PUT", job.destination, {"Content-Length": "0"}, line.options), line)
     return PackedOutcome()
 
 
-def _check_stored(answer: HTTPResponse) -> None:
+def _check_stored(answer: HTTPResponse, line: Line) -> None:
     """See that the file is there: the status says so, whatever becomes of the rest of the answer."""
     with answer:
         if answer.status not in _STORED:
             raise refusal(answer)
+        if answer.length is not None and answer.length <= _MOST_TOLD_BYTES:
+            with suppress(*LOST):
+                answer.read()
+        line.over(answer)
 
 
 def _codecs_told(answer: HTTPResponse) -> frozenset[Codec]:
