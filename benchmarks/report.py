@@ -134,6 +134,12 @@ def machine() -> dict[str, Value]:
     }
 
 
+def here() -> str:
+    """This machine and its kernel, as far as a measured figure depends on them: what a kept row holds for."""
+    told = machine()
+    return f"{platform.release()}, {told['processor']}, {told['cores']} cores"
+
+
 def _processor() -> str:
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.mobile.cells import Setting
+from benchmarks.report import here
 from benchmarks.sources import digests
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import write_files
@@ -49,9 +50,7 @@ class Ground:
         MachineTooBusy : others disturbed it each time.
         NothingMoved : it failed.
         """
-        digest = digests(_PARTS)["mobile"]
-        parts = [self.name, str(self.bed.path), setting.name, f"{self.total_bytes} B", f"{self.cut_s:g} s", digest]
-        key = "; ".join([*parts, *([f"turn {turn}"] if turn else [])])
+        key = self.key(setting, turn)
         if (row := log.find(key)) is not None:
             return row
         measured = self._sound(setting)
@@ -72,6 +71,12 @@ class Ground:
         )
         sys.stderr.write(f"  {self.name}, {setting.name}: {measured.throughput_bps / 1e6:.1f} Mbit/s\n")
         return row
+
+    def key(self, setting: Setting, turn: int = 0) -> str:
+        """What a run's figures depend on, this machine and its kernel too."""
+        parts = [self.name, str(self.bed.path), setting.name, f"{self.total_bytes} B", f"{self.cut_s:g} s"]
+        parts += [here(), digests(_PARTS)["mobile"]]
+        return "; ".join([*parts, *([f"turn {turn}"] if turn else [])])
 
     def _sound(self, setting: Setting) -> MeasuredRun:
         """The run; none that others disturbed counts."""

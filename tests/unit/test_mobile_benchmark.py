@@ -3,14 +3,17 @@
 import math
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.mobile.cells import DATA_SETS, PATHS, grid
+from benchmarks.mobile.cells import DATA_SETS, PATHS, Setting, grid
 from benchmarks.mobile.lessons import Contest, contests, saving, saving_afresh, verdicts
 from benchmarks.mobile.pricing import as_published, energy_j, split_of, tail_saving, varied
 from benchmarks.mobile.reporting import AT_LEAST, RADIOS, Measured, lessons_of, results_of, summary_of
-from benchmarks.report import judge
+from benchmarks.mobile.running import Ground
+from benchmarks.report import here, judge
+from benchmarks.wan.runs import RunLog
 
 MB = 10**6
 
@@ -207,3 +210,22 @@ def test_html_that_was_not_asked_for_is_not_missed():
     assert summary["html_saving"] is None
     assert judge(summary, {}, AT_LEAST, whole=False) == 0
     assert judge(summary, {}, AT_LEAST) == 1
+
+
+def test_a_run_of_this_machine_is_found_again_and_one_of_another_is_not(tmp_path):
+    log, setting = RunLog(tmp_path / "runs.ndjson"), Setting(4, 1)
+    ground = Ground(
+        bed=SimpleNamespace(path=PATHS["59ms"]),
+        url="",
+        name="59ms/html",
+        total_bytes=MB,
+        folder=tmp_path,
+        cut_s=1.0,
+        ahead=False,
+    )
+    elsewhere = ground.key(setting).replace(here(), "5.10.0, another processor, 64 cores")
+    assert elsewhere != ground.key(setting)
+    log.add(elsewhere, {"duration_s": 1.0})
+    assert log.find(ground.key(setting)) is None
+    known = log.add(ground.key(setting), {"duration_s": 2.0})
+    assert ground.run(setting, log) == known  # nothing is transferred
