@@ -23,6 +23,7 @@ from benchmarks.transport.cases import CUBIC, FLD, ShortFlowsCase
 from benchmarks.transport.measuring import FILLING_S
 from benchmarks.transport.pages import FIRST_PORT, served, write_page
 from benchmarks.transport.rows import Row, Rows
+from benchmarks.transport.turns import Turns
 from tradewind.connections.advice import MOST_CONNECTIONS
 
 
@@ -54,9 +55,9 @@ def engine_copies(
 
             def attempt(name: str) -> Row:
                 folder, files_at_once, size = asked[name]
-                return rows.judged(
-                    bed, lambda: _row(names[name], size, _by_turns(copy, folder, files_at_once, repeats))
-                )
+                turns = Turns(bed, case.background)
+                seconds_of = partial(_by_turns, copy, turns, folder, files_at_once, repeats)
+                return rows.judged(bed, lambda: _row(names[name], size, seconds_of()) | turns.told())
 
             return [rows.made(names[name], *common, by=partial(attempt, name)) for name in asked]
 
@@ -65,11 +66,10 @@ def _never() -> Row:
     raise AssertionError("it was measured before")
 
 
-def _by_turns(copy: Copy, source: str, files_at_once: int, repeats: int) -> dict[str, float]:
+def _by_turns(copy: Copy, turns: Turns, source: str, files_at_once: int, repeats: int) -> dict[str, float]:
     seconds: dict[str, list[float]] = {CUBIC: [], FLD: []}
-    for _ in range(repeats):
-        for control, so_far in seconds.items():
-            so_far.append(copy(control, source, files_at_once))
+    for control in turns.of(tuple(seconds), repeats):
+        seconds[control].append(copy(control, source, files_at_once))
     return {control: statistics.median(each) for control, each in seconds.items()}
 
 

@@ -13,6 +13,7 @@ from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.transport.arena import Answer, Arena, arena
 from benchmarks.transport.cases import CUBIC, FLD, RENO, RoundsCase, ShortFlowsCase
 from benchmarks.transport.rows import Row, Rows
+from benchmarks.transport.turns import Turns
 from benchmarks.transport.wire import rounds
 from tradewind.connections.rounds import FLD_TCP, FLD_THRESHOLD_BYTES, SEGMENT_BYTES, Sender, send
 from tradewind.path import Path
@@ -58,7 +59,7 @@ def _counted(case: RoundsCase, ground: Arena, repeats: int) -> Row:
 
 
 def short_flows(case: ShortFlowsCase, sizes_bytes: Sequence[int], repeats: int, rows: Rows) -> list[Row]:
-    """Times of short flows by FLD_TCP and CUBIC, and what the round model says of them; a row a size."""
+    """Times of short flows by FLD_TCP and CUBIC, and the round model's with an even share; a row a size."""
     facts = {size: (*_facts(case), f"{size} B", f"{repeats} repeats") for size in sizes_bytes}
     found: list[Row] = []
     with _Standing(case) as standing:
@@ -66,7 +67,7 @@ def short_flows(case: ShortFlowsCase, sizes_bytes: Sequence[int], repeats: int, 
 
             def attempt(size: int = size) -> Row:
                 ground = standing.ground()
-                return rows.judged(ground.bed, lambda: _row(case, size, *_by_turns(ground, [size], repeats)))
+                return rows.judged(ground.bed, lambda: _short_row(case, ground, size, repeats))
 
             found.append(rows.made(*of_size, by=attempt))
     return found
@@ -76,13 +77,15 @@ def long_flow(case: ShortFlowsCase, size_bytes: int, repeats: int, rows: Rows) -
     """The rate beyond the threshold of a long flow beside a bulk one, FLD_TCP's against CUBIC's."""
 
     def measured(ground: Arena) -> Row:
-        seconds, _ = _by_turns(ground, [FLD_THRESHOLD_BYTES, size_bytes], repeats)
+        turns = Turns(ground.bed, case.background)
+        seconds, _ = _by_turns(ground, turns, [FLD_THRESHOLD_BYTES, size_bytes], repeats)
         return {
             "case": case.name,
             "bytes": size_bytes,
             "fld_s": seconds[FLD],
             "cubic_s": seconds[CUBIC],
             "share": seconds[CUBIC] / seconds[FLD],
+            **turns.told(),
         }
 
     def attempt() -> Row:
@@ -98,12 +101,12 @@ def _facts(case: RoundsCase | ShortFlowsCase) -> tuple[object, ...]:
 
 
 def model_gain(path: PathSpec, size_bytes: int, *, rtt_s: float, others: int) -> float:
-    """CUBIC's time over FLD_TCP's by the round model.
+    """CUBIC's time over FLD_TCP's by the round model with an even share: no bound, since shares need not be even.
 
     Parameters
     ----------
     rtt_s : as the flows found the path, with the queue of others.
-    others : who share the rate evenly.
+    others : who are presumed to share the rate evenly, and to lose nothing.
     """
     payload_bps = path.rate_bps * SEGMENT_BYTES / MTU_BYTES / (1 + others)
     found = Path(bandwidth_bps=payload_bps, rtt_s=rtt_s)
@@ -139,19 +142,20 @@ def _beside_others(case: ShortFlowsCase) -> Iterator[Arena]:
         yield ground
 
 
-def _by_turns(ground: Arena, sizes_bytes: Sequence[int], repeats: int) -> tuple[dict[str, float], float]:
+def _by_turns(ground: Arena, turns: Turns, sizes_bytes: Sequence[int], repeats: int) -> tuple[dict[str, float], float]:
     """Seconds of the last of these answers by each, and the round trip that they found; medians."""
     answers: dict[str, list[Answer]] = {CUBIC: [], FLD: []}
-    for _ in range(repeats):
-        for control, so_far in answers.items():
-            so_far.append(ground.fetch(control, sizes_bytes)[-1])
+    for control in turns.of(tuple(answers), repeats):
+        answers[control].append(ground.fetch(control, sizes_bytes)[-1])
     seconds = {control: statistics.median(each.seconds for each in told) for control, told in answers.items()}
     return seconds, statistics.median(each.handshake_s for told in answers.values() for each in told)
 
 
-def _row(case: ShortFlowsCase, size_bytes: int, seconds: dict[str, float], rtt_s: float) -> Row:
+def _short_row(case: ShortFlowsCase, ground: Arena, size_bytes: int, repeats: int) -> Row:
+    turns = Turns(ground.bed, case.background)
+    seconds, rtt_s = _by_turns(ground, turns, [size_bytes], repeats)
     gain = seconds[CUBIC] / seconds[FLD]
-    possible = model_gain(case.path, size_bytes, rtt_s=rtt_s, others=case.background)
+    modelled = model_gain(case.path, size_bytes, rtt_s=rtt_s, others=case.background)
     return {
         "case": case.name,
         "bytes": size_bytes,
@@ -159,6 +163,7 @@ def _row(case: ShortFlowsCase, size_bytes: int, seconds: dict[str, float], rtt_s
         "fld_s": seconds[FLD],
         "cubic_s": seconds[CUBIC],
         "gain": gain,
-        "model_gain": possible,
-        "of_model": gain / possible,
+        "model_gain": modelled,
+        "of_model": gain / modelled,
+        **turns.told(),
     }

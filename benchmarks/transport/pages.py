@@ -27,6 +27,7 @@ from benchmarks.transport.arena import buffered_bed
 from benchmarks.transport.cases import CUBIC, FLD, PageCase
 from benchmarks.transport.measuring import FILLING_S
 from benchmarks.transport.proxy import NAME, caching_proxy, send_by
+from benchmarks.transport.turns import Turns
 from tradewind.connections.analysis import PageAnalysis, analyse
 from tradewind.connections.caching import CacheClass
 from tradewind.connections.har import decode_har, page_loads
@@ -68,9 +69,13 @@ def write_page(folder: Path, sizes_bytes: Sequence[int], seed: int) -> None:
 
 
 class Loads(NamedTuple):
-    """Of a page by each congestion control; ``disturbed`` tells what was wrong with the machine meanwhile."""
+    """Of a page by each congestion control.
+
+    ``turns`` : what is told of them. ``disturbed`` : what was wrong with the machine meanwhile.
+    """
 
     pages: Mapping[str, Sequence[PageAnalysis]]
+    turns: Row
     disturbed: str | None
 
 
@@ -83,14 +88,13 @@ def load_pages(case: PageCase, sizes_bytes: Sequence[int], *, repeats: int, seed
         Path(scratch).chmod(0o755)  # a proxy may run as another account
         write_page(root, sizes_bytes, seed)
         analysed: dict[str, list[PageAnalysis]] = {CUBIC: [], FLD: []}
-        with _browser_over(case, root, proxy, tuple(analysed), ahead=ahead) as (load, told):
-            for repeat in range(repeats):
-                for control, so_far in analysed.items():
-                    har = records / f"{control}-{repeat}.har"
-                    load(control, har)
-                    page = page_loads(decode_har(har.read_bytes()))[0]
-                    so_far.append(analyse(page, rtt_s=case.flows.path.rtt_s, proxy=NAME))
-    return Loads(analysed, told.wrong)
+        with _browser_over(case, root, proxy, tuple(analysed), ahead=ahead) as (load, turns, told):
+            for control in turns.of(tuple(analysed), repeats):
+                har = records / f"{control}-{len(analysed[control])}.har"
+                load(control, har)
+                page = page_loads(decode_har(har.read_bytes()))[0]
+                analysed[control].append(analyse(page, rtt_s=case.flows.path.rtt_s, proxy=NAME))
+    return Loads(analysed, turns.told(), told.wrong)
 
 
 def connection_s(*pages: PageAnalysis) -> float:
@@ -120,14 +124,14 @@ def row_of(case: PageCase, sizes_bytes: Sequence[int], loads: Loads) -> Row:
     if case.protocol is not None:
         hits = sum(page.caches.get(CacheClass.HIT, 0) for page in every)
         row["hit_share"] = hits / sum(page.objects for page in every)
-    return row | {"disturbed": loads.disturbed}
+    return row | loads.turns | {"disturbed": loads.disturbed}
 
 
 @contextmanager
 def _browser_over(
     case: PageCase, root: Path, proxy: Path, controls: Sequence[str], *, ahead: bool
-) -> Iterator[tuple[Callable[[str, Path], None], Watched]]:
-    """A function that loads the page by a congestion control and records it, and what it did to the machine."""
+) -> Iterator[tuple[Callable[[str, Path], None], Turns, Watched]]:
+    """A function that loads the page by a congestion control and records it, turns, and what it did to the machine."""
     flows = case.flows
     clients = 2 if flows.background else 1
     with buffered_bed(flows.path, flows.buffers, clients=clients) as bed, ExitStack() as standing:
@@ -154,7 +158,7 @@ def _browser_over(
         if case.protocol is not None:
             load(CUBIC, root.parent / "first.har")  # which fills the cache
         with watched(bed, ahead=ahead) as told:
-            yield load, told
+            yield load, Turns(bed, flows.background), told
 
 
 def _url(case: PageCase, bed: Testbed, own_port: int) -> str:

@@ -1,13 +1,12 @@
 """Rows of the benchmark: found again where they were measured before, made again where others disturbed them."""
 
-import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.disturbance import watched
-from benchmarks.report import Value, machine
+from benchmarks.report import Value, here
 from benchmarks.sources import digests
 from benchmarks.testbed.soundness import PAUSES_S, made_again
 from benchmarks.testbed.testbed import Testbed
@@ -16,7 +15,10 @@ from benchmarks.wan.runs import RunLog
 Row = dict[str, Value]
 
 _AGENT = "clients/python/tradewind_agent"
-_HERE = ("arena", "browser", "cases", "client", "engine", "measuring", "origin", "pages", "proxy", "rows", "wire")
+_HERE = (
+    *("arena", "browser", "cases", "client", "engine", "measuring", "origin", "pages", "proxy", "rows", "turns"),
+    "wire",
+)
 _PARTS = {
     "transport": (
         *(f"benchmarks/transport/{name}.py" for name in _HERE),
@@ -52,9 +54,7 @@ class Rows:
 
     @classmethod
     def of(cls, log: RunLog, *, ahead: bool, pauses_s: Sequence[float] = PAUSES_S) -> "Rows":
-        here = machine()
-        where = f"{platform.release()}, {here['processor']}, {here['cores']} cores"
-        return cls(log=log, conditions=f"{where}; {digests(_PARTS)['transport']}", ahead=ahead, pauses_s=pauses_s)
+        return cls(log=log, conditions=f"{here()}; {digests(_PARTS)['transport']}", ahead=ahead, pauses_s=pauses_s)
 
     def has(self, *facts: object) -> bool:
         return self.log.find(self._key(facts)) is not None

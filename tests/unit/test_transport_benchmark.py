@@ -1,6 +1,7 @@
 """What the transport benchmark makes of what it saw."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ from benchmarks.transport.cases import ROUNDS
 from benchmarks.transport.measuring import model_gain
 from benchmarks.transport.pages import sizes_of_har, typical_sizes, write_page
 from benchmarks.transport.rows import Rows
+from benchmarks.transport.turns import REFILL_ROUND_TRIPS, Turns
 from benchmarks.transport.wire import parse, rounds
 from benchmarks.wan.runs import RunLog
 from tests.unit.connections.hars import entry, har
@@ -23,7 +25,7 @@ def test_a_pause_of_more_than_half_a_round_trip_begins_a_round():
     assert rounds([], rtt_s=0.1) == []
 
 
-def test_the_model_promises_rounds_saved_until_the_path_is_full():
+def test_the_model_with_an_even_share_saves_rounds_until_the_path_is_full():
     wide = PathSpec(rate_bps=10e9, rtt_s=0.1)
     assert model_gain(wide, 500_000, rtt_s=0.1, others=0) == pytest.approx(6 / 4, rel=0.01)
     assert model_gain(wide, 10_000, rtt_s=0.1, others=0) == pytest.approx(1.0)
@@ -31,7 +33,7 @@ def test_the_model_promises_rounds_saved_until_the_path_is_full():
     assert model_gain(narrow, 500_000, rtt_s=0.05, others=0) == pytest.approx(1.0, abs=0.01)
 
 
-def test_the_summary_judges_what_the_model_holds_possible_and_the_worst_of_all():
+def test_the_summary_judges_flows_by_the_model_with_an_even_share_and_the_worst_of_all():
     short = {"case": "LTE", "fld_s": 1.0}
     rows = [
         {**short, "gain": 1.3, "model_gain": 1.2, "of_model": 1.3 / 1.2},
@@ -115,3 +117,48 @@ def test_the_summary_tells_pages_apart():
     assert figures["page_net_transfer_gain"] == pytest.approx(1.25)
     assert figures["page_net_transfer_gain_min"] == pytest.approx(0.8)
     assert (figures["page_idle_share_cubic"], figures["page_idle_share_fld_tcp"]) == (0.4, 0.5)
+
+
+BED_PATH = PathSpec(rate_bps=25e6, rtt_s=0.026, queue_bytes=100_000)
+
+
+class SlowlyFilling:
+    """A path whose queue grows by 10 kB with each look, and is emptied by whoever is measured."""
+
+    def __init__(self, grows_bytes=10_000):
+        self.path, self.now_s, self.queued_bytes, self._grows_bytes = BED_PATH, 0.0, 0, grows_bytes
+
+    def counters(self):
+        self.queued_bytes += self._grows_bytes
+        return SimpleNamespace(down=SimpleNamespace(queued_bytes=self.queued_bytes))
+
+    def sleep(self, seconds):
+        self.now_s += seconds
+
+
+def turns_on(bed, beside=1):
+    return Turns(bed, beside, clock_s=lambda: bed.now_s, sleep=bed.sleep)
+
+
+def test_each_congestion_control_is_as_often_first_as_second():
+    turns = turns_on(SlowlyFilling(), beside=0)
+    assert list(turns.of(("cubic", "fld_tcp"), 4)) == ["cubic", "fld_tcp", "fld_tcp", "cubic"] * 2
+    assert turns.told() == {}
+
+
+def test_a_turn_beside_others_waits_until_they_have_filled_the_queue_again():
+    bed = SlowlyFilling()
+    turns = turns_on(bed)
+    for _ in turns.of(("cubic", "fld_tcp"), 2):
+        assert bed.queued_bytes == 50_000
+        bed.queued_bytes = 0
+    assert turns.told() == {"queued_share": 1.0}
+
+
+def test_a_queue_that_others_never_fill_is_waited_for_so_many_round_trips_and_told():
+    bed = SlowlyFilling(grows_bytes=0)
+    turns = turns_on(bed)
+    full_rtt_s = 0.026 + 8 * 100_000 / 25e6
+    assert list(turns.of(("cubic",), 1)) == ["cubic"]
+    assert bed.now_s == pytest.approx(REFILL_ROUND_TRIPS * full_rtt_s, abs=full_rtt_s)
+    assert turns.told() == {"queued_share": 0.0}
