@@ -5,8 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from benchmarks.report import judge
 from benchmarks.testbed.path_spec import PathSpec
-from benchmarks.transport.__main__ import summary
+from benchmarks.transport.__main__ import AT_LEAST, summary
 from benchmarks.transport.cases import ROUNDS
 from benchmarks.transport.measuring import model_gain
 from benchmarks.transport.pages import sizes_of_har, typical_sizes, write_page
@@ -162,3 +163,10 @@ def test_a_queue_that_others_never_fill_is_waited_for_so_many_round_trips_and_to
     assert list(turns.of(("cubic",), 1)) == ["cubic"]
     assert bed.now_s == pytest.approx(REFILL_ROUND_TRIPS * full_rtt_s, abs=full_rtt_s)
     assert turns.told() == {"queued_share": 0.0}
+
+
+@pytest.mark.parametrize(("gain", "code"), [(0.91, 0), (0.89, 1)])
+def test_a_page_that_takes_a_tenth_longer_misses_the_bound(gain, code, capsys):
+    name = "page_net_transfer_gain_min"
+    assert judge({name: gain}, {}, {name: AT_LEAST[name]}) == code
+    assert ("MISSED" in capsys.readouterr().out) == bool(code)
