@@ -100,7 +100,7 @@ def _facts(case: RoundsCase | ShortFlowsCase) -> tuple[object, ...]:
     return case.name, case.path, case.buffers, f"{background} beside"
 
 
-def model_gain(path: PathSpec, size_bytes: int, *, rtt_s: float, others: int) -> float:
+def even_share_gain(path: PathSpec, size_bytes: int, *, rtt_s: float, others: int) -> float:
     """CUBIC's time over FLD_TCP's by the round model with an even share: no bound, since shares need not be even.
 
     Parameters
@@ -155,7 +155,7 @@ def _short_row(case: ShortFlowsCase, ground: Arena, size_bytes: int, repeats: in
     turns = Turns(ground.bed, case.background)
     seconds, rtt_s = _by_turns(ground, turns, [size_bytes], repeats)
     gain = seconds[CUBIC] / seconds[FLD]
-    modelled = model_gain(case.path, size_bytes, rtt_s=rtt_s, others=case.background)
+    modelled = even_share_gain(case.path, size_bytes, rtt_s=rtt_s, others=case.background)
     return {
         "case": case.name,
         "bytes": size_bytes,
@@ -163,7 +163,7 @@ def _short_row(case: ShortFlowsCase, ground: Arena, size_bytes: int, repeats: in
         "fld_s": seconds[FLD],
         "cubic_s": seconds[CUBIC],
         "gain": gain,
-        "model_gain": modelled,
-        "of_model": gain / modelled,
+        "even_share_gain": modelled,
+        "of_even_share": gain / modelled,
         **turns.told(),
     }

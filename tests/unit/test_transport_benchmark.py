@@ -9,7 +9,7 @@ from benchmarks.report import judge
 from benchmarks.testbed.path_spec import PathSpec
 from benchmarks.transport.__main__ import AT_LEAST, summary
 from benchmarks.transport.cases import ROUNDS
-from benchmarks.transport.measuring import model_gain
+from benchmarks.transport.measuring import even_share_gain
 from benchmarks.transport.pages import sizes_of_har, typical_sizes, write_page
 from benchmarks.transport.rows import Rows
 from benchmarks.transport.turns import REFILL_ROUND_TRIPS, Turns
@@ -28,18 +28,18 @@ def test_a_pause_of_more_than_half_a_round_trip_begins_a_round():
 
 def test_the_model_with_an_even_share_saves_rounds_until_the_path_is_full():
     wide = PathSpec(rate_bps=10e9, rtt_s=0.1)
-    assert model_gain(wide, 500_000, rtt_s=0.1, others=0) == pytest.approx(6 / 4, rel=0.01)
-    assert model_gain(wide, 10_000, rtt_s=0.1, others=0) == pytest.approx(1.0)
+    assert even_share_gain(wide, 500_000, rtt_s=0.1, others=0) == pytest.approx(6 / 4, rel=0.01)
+    assert even_share_gain(wide, 10_000, rtt_s=0.1, others=0) == pytest.approx(1.0)
     narrow = PathSpec(rate_bps=1e6, rtt_s=0.05)
-    assert model_gain(narrow, 500_000, rtt_s=0.05, others=0) == pytest.approx(1.0, abs=0.01)
+    assert even_share_gain(narrow, 500_000, rtt_s=0.05, others=0) == pytest.approx(1.0, abs=0.01)
 
 
 def test_the_summary_judges_flows_by_the_model_with_an_even_share_and_the_worst_of_all():
     short = {"case": "LTE", "fld_s": 1.0}
     rows = [
-        {**short, "gain": 1.3, "model_gain": 1.2, "of_model": 1.3 / 1.2},
-        {**short, "gain": 1.5, "model_gain": 1.5, "of_model": 1.0},
-        {**short, "gain": 0.8, "model_gain": 1.0, "of_model": 0.8},
+        {**short, "gain": 1.3, "even_share_gain": 1.2, "of_even_share": 1.3 / 1.2},
+        {**short, "gain": 1.5, "even_share_gain": 1.5, "of_even_share": 1.0},
+        {**short, "gain": 0.8, "even_share_gain": 1.0, "of_even_share": 0.8},
         {"case": "long", "share": 1.1},
         {"case": ROUNDS[0].name, "fld_tcp_rounds": 4, "cubic_rounds": 6, "reno_rounds": 6},
         {"case": ROUNDS[1].name, "fld_tcp_rounds": 5, "cubic_rounds": 6, "reno_rounds": 6},
@@ -47,7 +47,7 @@ def test_the_summary_judges_flows_by_the_model_with_an_even_share_and_the_worst_
     ]
     figures = summary(rows)
     assert figures["fld_vs_cubic_short_flows"] == pytest.approx(1.4)
-    assert figures["fld_model_fraction"] == pytest.approx(0.8)
+    assert figures["fld_even_share_fraction"] == pytest.approx(0.8)
     assert figures["fld_long_flow_share"] == pytest.approx(1.1)
     assert (figures["fld_rounds_500kB"], figures["reno_rounds_500kB"], figures["cubic_rounds_500kB"]) == (4, 6, 6)
     assert figures["rows_disturbed"] == 0
@@ -55,10 +55,10 @@ def test_the_summary_judges_flows_by_the_model_with_an_even_share_and_the_worst_
 
 
 def test_a_row_that_other_programs_disturbed_counts_for_nothing_but_its_number():
-    sound = {"case": "LTE", "gain": 1.3, "model_gain": 1.2, "of_model": 1.1, "disturbed": None}
-    stalled = {**sound, "of_model": 0.2, "disturbed": "packets left up to 90 ms late"}
+    sound = {"case": "LTE", "gain": 1.3, "even_share_gain": 1.2, "of_even_share": 1.1, "disturbed": None}
+    stalled = {**sound, "of_even_share": 0.2, "disturbed": "packets left up to 90 ms late"}
     figures = summary([sound, stalled, {**stalled, "share": 3.0}])
-    assert figures["fld_model_fraction"] == pytest.approx(1.1)
+    assert figures["fld_even_share_fraction"] == pytest.approx(1.1)
     assert "fld_long_flow_share" not in figures
     assert figures["rows_disturbed"] == 2
 
