@@ -84,6 +84,13 @@ def holds_for_all(what: str, cases: int, held: int) -> Comparison:
     return computed(f"{what}, of {cases}", 1.0, held / cases)
 
 
+def between(what: str, low: float, high: float, ours: float, *, more: float) -> Comparison:
+    """A number of the testbed beside two ends that the paper gives, within them or so much ``more`` away."""
+    near = low if abs(ours - low) < abs(ours - high) else high
+    allowed, agrees = f"{low - more:.3g} to {high + more:.3g}", low - more <= ours <= high + more
+    return Comparison(what=what, paper=near, ours=ours, allowed=allowed, agrees=agrees, by=By.TESTBED)
+
+
 def no_more(what: str, paper: float, ours: float) -> Comparison:
     """A number of the testbed that the paper says to be its own at most."""
     return Comparison(what=what, paper=paper, ours=ours, allowed="no more", agrees=ours <= paper, by=By.TESTBED)

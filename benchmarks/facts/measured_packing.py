@@ -1,10 +1,11 @@
 """Results of the compressed-transfer paper (003) with our codecs, files and paths of its rates."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
+from typing import Any
 
 from benchmarks.facts.catalogue import Fact, Facts
-from benchmarks.facts.finding import By, Comparison, measured, property_of
+from benchmarks.facts.finding import By, Comparison, between, measured, property_of
 from benchmarks.facts.form import RATIO, Form, Rows
 from benchmarks.facts.packing_trials import LARGE_BYTES, Lines, Packed, SlowCodec
 from benchmarks.wan.runs import Row
@@ -12,8 +13,10 @@ from benchmarks.wan.runs import Row
 NETWORKS = (0.5, 2.0, 3.5, 5.0)
 """MB/s, as the paper's."""
 
-ERROR_POINTS = 10.0
-"""An error in per cent counts as theirs within so much: other codecs' builds, files and hosts."""
+ERROR_SHARE, LEAST_POINTS = 0.25, 2.0
+"""An error counts as theirs within so much of it: as far as the ends of the ranges that the paper gives lie from their
+middles (0.19 to 0.5). One of less than two points tells nothing, not even by its sign: transfers of ours of two files
+by the same codec differ by up to that over the slow network."""
 
 RATIO_TOLD = 0.1
 START_UPS = Lines(NETWORKS)
@@ -25,16 +28,19 @@ def error_pct(row: Row, model: str = "printed") -> float:
     return 100 * float(1 - row[f"{model}_bps"] / row["measured_bps"])
 
 
-def _files(row: Row, *, large: bool, codecs: Sequence[str] | None = None) -> list[Row]:
-    return [
-        each
-        for each in row["files"]
-        if each["file"].endswith(f"-{LARGE_BYTES}") == large
-        if codecs is None or each["setting"].partition(":")[0] in codecs
-    ]
+def _files(row: Row, *, large: bool) -> list[Row]:
+    return [each for each in row["files"] if each["file"].endswith(f"-{LARGE_BYTES}") == large]
 
 
-def _middle_pct(rows: Sequence[Row], model: str = "printed") -> float:
+def _errors_pct(row: Row, *, large: bool) -> dict[str, float]:
+    """Of each codec the median error of its files, with its sign."""
+    by_codec: dict[str, list[float]] = {}
+    for each in _files(row, large=large):
+        by_codec.setdefault(each["setting"].partition(":")[0], []).append(error_pct(each))
+    return {codec: median(errors) for codec, errors in by_codec.items()}
+
+
+def _size_pct(rows: Sequence[Row], model: str) -> float:
     return median(abs(error_pct(each, model)) for each in rows)
 
 
@@ -50,41 +56,53 @@ def _start_up(fact: Fact, facts: Facts, rows: Rows) -> Iterator[Comparison]:
     yield measured("start-up by a fit over that by two files", claim, median(up) / of_two, relative=RATIO)
 
 
-def _errors(
-    trials: Mapping[float, Packed], claims: Mapping[float, tuple[float, float]]
-) -> Callable[..., Iterator[Comparison]]:
-    """``claims`` : of each network the error of large files at most, and of small ones at most, %."""
+def _claimed_pct(values: Mapping[str, Any], codec: str, *, large: bool) -> tuple[float, float]:
+    """Ends of the error that the paper gives, with its sign: of small files the one of its smallest, as ours are.
 
-    def judge(_fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
-        for rate, (large_pct, small_pct) in claims.items():
-            row = rows[trials[rate]]
-            for what, claim, found in (
-                ("large files", large_pct, _files(row, large=True, codecs=("gzip", "lzop"))),
-                ("small files", small_pct, _files(row, large=False)),
-            ):
-                name = f"{rate:g} MB/s, {what}: error of equations 20 and 22, median, %"
-                yield measured(name, claim, _middle_pct(found), absolute=ERROR_POINTS)
-        every = [each for rate in claims for each in _files(rows[trials[rate]], large=True)]
-        ours, printed = _middle_pct(every, "ours"), _middle_pct(every)
-        yield property_of(
-            f"large files: our model errs no more ({ours:.1f} %) than the printed one ({printed:.1f} %)",
-            ours <= printed,
-            by=By.TESTBED,
-        )
-
-    return judge
+    What it excepts by name, it gives as "up to".
+    """
+    if not large:
+        start = values["small_start"] if "small_start" in values else max(values["small"])
+        return start, start
+    ends = (0.0, values[codec]) if codec in values else values["large"]
+    return min(ends), max(ends)
 
 
-def _uploads(fact: Fact, facts: Facts, rows: Rows) -> Iterator[Comparison]:
-    slow, fast = fact.values["net0.5"], fact.values["net5"]
-    claims = {0.5: (max(slow["large"]), slow["small_start"]), 5.0: (max(fast["large"]), fast["small_start"])}
-    yield from _errors(UP, claims)(fact, facts, rows)
+def _errors(fact: Fact, trials: Mapping[float, Packed], rows: Rows) -> Iterator[Comparison]:
+    for rate, trial in trials.items():
+        for large in (True, False):
+            where = f"{rate:g} MB/s, {'large' if large else 'small'} files"
+            yield from _compared(where, fact.values[f"net{rate:g}"], _errors_pct(rows[trial], large=large), large=large)
+    every = [each for trial in trials.values() for each in _files(rows[trial], large=True)]
+    ours, printed = _size_pct(every, "ours"), _size_pct(every, "printed")
+    yield property_of(
+        f"large files: our model errs no more ({ours:.1f} %) than the printed one ({printed:.1f} %)",
+        ours <= printed,
+        by=By.TESTBED,
+    )
 
 
-def _downloads(fact: Fact, facts: Facts, rows: Rows) -> Iterator[Comparison]:
-    slow, fast = fact.values["net0.5"], fact.values["net5"]
-    claims = {0.5: (max(slow["large"]), slow["small_start"]), 5.0: (max(fast["large"]), max(fast["small"]))}
-    yield from _errors(DOWN, claims)(fact, facts, rows)
+def _compared(
+    where: str, values: Mapping[str, Any], errors_pct: Mapping[str, float], *, large: bool
+) -> Iterator[Comparison]:
+    """Of how many codecs the error goes the way it does in the paper; then each codec's error."""
+    claims = {codec: _claimed_pct(values, codec, large=large) for codec in errors_pct}
+    furthest = {codec: max(ends, key=abs) for codec, ends in claims.items()}
+    ways = [errors_pct[codec] * far > 0 for codec, far in furthest.items() if abs(far) >= LEAST_POINTS]
+    if ways:
+        what = f"{where}: codecs whose error has the sign of the paper's, of {len(ways)}"
+        yield measured(what, 1.0, sum(ways) / len(ways))
+    for codec, (low, high) in claims.items():
+        more = max(ERROR_SHARE * abs(furthest[codec]), LEAST_POINTS)
+        yield between(f"{where}, {codec}: error of equations 20 and 22, %", low, high, errors_pct[codec], more=more)
+
+
+def _uploads(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
+    yield from _errors(fact, UP, rows)
+
+
+def _downloads(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
+    yield from _errors(fact, DOWN, rows)
 
 
 def _worth_it(_fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:

@@ -44,7 +44,9 @@ PROBE_BYTES = (1_000, 140_000, 1_240_000)
 PROBE_REPEATS = 2
 KINDS = ("log", "sources")
 LARGE_BYTES, SMALL_BYTES = 10_000_000, 100_000
-CODECS = ("gzip", "bzip2", "xz", "lzop")
+CODECS = ("gzip", "bzip2", "xz", "lzop", "pigz", "pbzip2")
+"""All of its table I."""
+
 UP_LEVEL, DOWN_LEVEL = 1, 9
 """``-1`` up and ``-9`` down, as in figures 9 to 12."""
 
