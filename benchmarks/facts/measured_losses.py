@@ -7,6 +7,7 @@ from benchmarks.facts.finding import By, Comparison, measured, property_of
 from benchmarks.facts.form import Form, Rows
 from benchmarks.facts.loss_trials import Loss
 from benchmarks.transport.cases import FLD, RENO
+from benchmarks.wan.runs import Row
 
 SHORT_BYTES, LONG_BYTES = 1_000, 65_000
 """Of a segment: two rounds are 40 kB, or more than 2 MB."""
@@ -32,6 +33,13 @@ def _phases(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
         yield measured(what, row["before"] // 2, row["after"], absolute=SEGMENT)
     row = rows[Loss(RENO, SHORT_BYTES)]
     yield measured("and of a short one's by Reno", row["before"] // 2, row["after"], absolute=SEGMENT)
+    yield measured(
+        "most segments of a flow that are sent again, one being lost", 1, max(map(_sent_again, rows.values()))
+    )
+
+
+def _sent_again(row: Row) -> int:
+    return int(row["sent_again"])
 
 
 FORMS: Mapping[str, Form] = {

@@ -180,21 +180,22 @@ def test_a_rate_that_falls_with_the_block_is_neither_rising_nor_flat(mbps_of, ag
 
 
 @pytest.mark.parametrize(
-    ("windows", "after_short", "after_long", "agree"),
+    ("windows", "after_short", "after_long", "sent_again", "agree"),
     [
-        ([30, 90], 89, 30, [True] * 7),
-        ([20, 40], 39, 30, [False, False, True, True, True, True, True]),  # doubles
-        ([30, 90], 45, 30, [True, True, True, False, True, True, True]),  # halves short flows as well
-        ([30, 90], 89, 59, [True, True, True, True, False, True, True]),  # is Relentless beyond 2 MB
+        ([30, 90], 89, 30, 1, [True] * 8),
+        ([20, 40], 39, 30, 1, [False, False, *[True] * 6]),  # doubles
+        ([30, 90], 45, 30, 1, [*[True] * 3, False, *[True] * 4]),  # halves short flows as well
+        ([30, 90], 89, 59, 1, [*[True] * 4, False, *[True] * 3]),  # is Relentless beyond 2 MB
+        ([30, 90], 89, 30, 2, [*[True] * 7, False]),  # sends what was not lost
     ],
 )
 def test_the_kernels_windows_and_what_losses_leave_of_them_are_compared_with_the_papers(
-    windows, after_short, after_long, agree
+    windows, after_short, after_long, sent_again, agree
 ):
     form = measured_losses.FORMS["004-fld"]
-    told = [(windows, 40_000, windows[-1], after_short), ([30, 60], 2_600_000, 60, after_long)]
-    told += [([20, 40], 30_000, 40, 20), ([20, 40], 1_950_000, 40, 20)]
-    names = ("windows", "acknowledged_bytes", "before", "after")
+    told = [(windows, 40_000, windows[-1], after_short, 1), ([30, 60], 2_600_000, 60, after_long, 1)]
+    told += [([20, 40], 30_000, 40, 20, 1), ([20, 40], 1_950_000, 40, 20, sent_again)]
+    names = ("windows", "acknowledged_bytes", "before", "after", "sent_again")
     rows = {run: dict(zip(names, each, strict=True)) for run, each in zip(form.runs, told, strict=True)}
     found = list(form.judge(claim({"iw": 10, "ss_factor": 3, "threshold_B": 2_000_000}), {}, rows))
     assert [each.agrees for each in found] == agree
