@@ -23,10 +23,14 @@ Judge = Callable[[Fact, Facts, Rows], Iterator[Comparison]]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What is measured for a claim, and what comes of it."""
+    """What is measured for a claim, and what comes of it.
+
+    ``stands_for`` : what stands here for what the paper had, where its name alone would hide it.
+    """
 
     runs: Sequence[Measurable]
     judge: Judge
+    stands_for: str = ""
 
 
 def mbps(row: Row) -> float:

@@ -1,7 +1,7 @@
 """Pages and flows by FLD_TCP and by CUBIC, for the web transport paper's figures 6 to 11.
 
-The page has as many and as large objects as the paper's connections had (its figure 3); it comes from a caching proxy
-over paths of the paper's LTE and 3G, into a real Chromium. The buffers are those of phones.
+The pages are drawn at random, 40 objects each, as large as the paper's connections were (its figure 3). They come from
+a caching proxy over paths of the paper's LTE and 3G, into a real Chromium. The buffers are those of phones.
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,9 @@ from benchmarks.transport.proxy import Protocol
 from benchmarks.transport.wire import rounds
 from benchmarks.wan.runs import Row
 
-LOADS = 11
-"""Of each congestion control, as in the paper."""
+PAGES_DRAWN, LOADS = 6, 2
+"""Loads of a page are by each congestion control, one first and one second. The paper has 11 of each of its pages: what
+holds for pages, more of these tell, and loads of one page do not, however many."""
 
 FLOW_BYTES, FLOWS = 120_000, 5
 
@@ -30,14 +31,15 @@ def case_of(network: str, protocol: Protocol) -> PageCase:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """``network`` : LTE or 3G."""
+    """``network`` : LTE or 3G. ``number`` : the seed that it is drawn by; from 1."""
 
     network: str
     protocol: Protocol
+    number: int
 
     @property
     def name(self) -> str:
-        return case_of(self.network, self.protocol).name
+        return f"{case_of(self.network, self.protocol).name}, number {self.number}"
 
     @property
     def sort(self) -> str:
@@ -49,9 +51,9 @@ class Page:
 
     def measured(self, yard: Yard) -> Row:
         case = case_of(self.network, self.protocol)
-        sizes = typical_sizes(yard.seed)
+        sizes = typical_sizes(self.number)
         with fld_tcp_installed():
-            loads = load_pages(case, sizes, repeats=LOADS, seed=yard.seed, ahead=yard.ahead)
+            loads = load_pages(case, sizes, repeats=LOADS, seed=self.number, ahead=yard.ahead)
         row = dict(row_of(case, sizes, loads))
         for control, pages in loads.pages.items():
             row[f"{control}_net_s_each"] = [net_s(page) for page in pages]
