@@ -2,9 +2,10 @@
 
 ``--data FOLDER`` holds ``facts.json``: the papers' claims by id, with their numbers; it is no part of the project.
 ``--markdown`` writes the table to ``docs/papers.md``. ``--measure`` first makes the transfers of results that have not
-been made, on emulated paths with real TCP, and keeps each in ``benchmarks/records/facts.ndjson``; the next start goes
-on where one was interrupted. That takes about 70 minutes, and needs root, nginx, Chromium, rclone, GridFTP, and what
-`tradewind transport install` needs.
+been made on this machine and kernel, on emulated paths with real TCP, and keeps each in
+``benchmarks/records/facts.ndjson``; the next start goes on where one was interrupted. It takes about 75 minutes, and
+needs root, nginx, Chromium, rclone, GridFTP, and what `tradewind transport install` needs. Where this
+machine has not made all that a claim wants, it is judged by what another has, which the summary names.
 
 It ends with 1 while claims are without a verdict or fewer than 20 results are measured, unless ``--quick`` is given.
 """

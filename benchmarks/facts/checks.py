@@ -65,10 +65,11 @@ def findings(facts: Facts, checks: Mapping[str, Check], bench: Bench | None = No
 
 
 def _measured(form: Form, fact: Fact, finding: Finding, facts: Facts, bench: Bench | None) -> Finding:
-    rows = {} if bench is None else bench.rows(form.runs)
-    if len(rows) < len(set(form.runs)):
+    record = None if bench is None else bench.record(form.runs)
+    if record is None:
         return replace(finding, unmeasured=True)
-    return finding.with_measured(form.judge(fact, facts, rows))
+    told = form.judge(fact, facts, record.rows)
+    return finding.with_measured(told, machine=record.machine, stands_for=form.stands_for)
 
 
 def require_all(facts: Iterable[str], checks: Iterable[str]) -> None:

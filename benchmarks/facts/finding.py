@@ -16,6 +16,8 @@ class Verdict(StrEnum):
     """Our code or testbed gives something else, and arithmetic does not say who is right."""
     NOT_MEASURED = "not measured yet"
     NOT_HERE = "not reproducible here"
+    IN_OUR_FORM = "agrees in our form"
+    """What our testbed can run of it gives the same; what the paper had is not here."""
     REPRODUCED = "reproduced"
 
 
@@ -112,12 +114,14 @@ def measured(what: str, paper: float, ours: float, *, relative: float = 0.0, abs
 class Finding:
     """``needs`` : what a fuller answer would take that is not here.
 
+    ``machine`` : that the testbed ran on.
     ``unmeasured`` : there is a form of the claim that the testbed can run, and it has not.
     """
 
     comparisons: tuple[Comparison, ...] = ()
     needs: str = ""
     unmeasured: bool = False
+    machine: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -129,12 +133,16 @@ class Finding:
         if self.unmeasured:
             return Verdict.NOT_MEASURED
         if self.needs or not self.comparisons:
-            return Verdict.NOT_HERE
+            return Verdict.IN_OUR_FORM if self.is_measured else Verdict.NOT_HERE
         return Verdict.REPRODUCED
 
-    def with_measured(self, comparisons: Iterable[Comparison]) -> "Finding":
-        """After the testbed has run it: what it takes elsewhere is no longer missing."""
-        return replace(self, comparisons=(*self.comparisons, *comparisons), needs="")
+    def with_measured(self, comparisons: Iterable[Comparison], *, machine: str, stands_for: str = "") -> "Finding":
+        """After a testbed has run it in a form of ours: what the paper had is still not here.
+
+        ``stands_for`` : what stood for it.
+        """
+        needs = "; ".join(each for each in (self.needs, stands_for) if each)
+        return replace(self, comparisons=(*self.comparisons, *comparisons), needs=needs, machine=machine)
 
     @property
     def is_measured(self) -> bool:

@@ -1,13 +1,14 @@
 """Runs of the papers' measurements on the testbed, each kept as soon as it is made.
 
 What other work of the machine disturbed is made again after a pause; what stays disturbed does not count, and the next
-start makes it once more.
+start makes it once more. What another machine or kernel made is made again here, too; until then claims are judged by
+it, as a record that names where it is from.
 """
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
@@ -17,13 +18,16 @@ from benchmarks.facts.form import Measurable, Rows, mbps
 from benchmarks.facts.grounds import SEED, Run, path_of
 from benchmarks.facts.transfers import Ground, on_testbed
 from benchmarks.facts.trial import SOURCES, Yard
-from benchmarks.report import ROOT
+from benchmarks.report import ROOT, here
 from benchmarks.sources import digests
 from benchmarks.testbed.soundness import PAUSES_S
 from benchmarks.wan.runs import Row, RunLog
 from tradewind.errors import TradewindError
 
 RECORDS = ROOT / "benchmarks" / "records" / "facts.ndjson"
+UNNAMED = "a machine that the record does not name"
+"""Where rows were made that were kept before their keys had the machine."""
+
 _PAUSES_S = PAUSES_S[:2]
 
 
@@ -33,11 +37,20 @@ def _digests() -> Mapping[str, str]:
     return digests(SOURCES)
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """All that a claim is judged by, from one machine."""
+
+    machine: str
+    rows: Rows
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
     """What there is to measure with.
 
     ``cut_s`` : a run that lasts longer is cut and stands for its bytes. ``ground`` : what makes single transfers.
+    ``machine`` : this one and its kernel.
     """
 
     facts: Facts
@@ -46,20 +59,35 @@ class Bench:
     cut_s: float
     ahead: bool = False
     ground: Ground = on_testbed
+    machine: str = field(default_factory=here)
 
     def rows(self, runs: Iterable[Measurable]) -> Rows:
-        """Of these those that have been made, on a machine that was good enough."""
+        """Of these those that have been made here, while the machine was good enough."""
+        return self._rows_of(self.machine, runs)
+
+    def record(self, runs: Sequence[Measurable]) -> Record | None:
+        """All of these, of this machine or of the first other that has made them all; ``None`` where none has."""
+        others = {row["machine"] for row in self.log.rows() if "machine" in row} - {self.machine}
+        for machine in (self.machine, *sorted(others), UNNAMED):
+            if len(rows := self._rows_of(machine, runs)) == len(set(runs)):
+                return Record(machine, rows)
+        return None
+
+    def _rows_of(self, machine: str, runs: Iterable[Measurable]) -> Rows:
         digest = _digests()
-        found = {run: self.log.find(self.key(run, digest)) for run in runs}
+        found = {run: self.log.find(self.key(run, digest, machine)) for run in runs}
         return {run: row for run, row in found.items() if row is not None and row["disturbed"] is None}
 
     def current_key(self, run: Measurable) -> str:
-        return self.key(run, _digests())
+        return self.key(run, _digests(), self.machine)
 
-    def key(self, run: Measurable, digest: Mapping[str, str]) -> str:
+    def key(self, run: Measurable, digest: Mapping[str, str], machine: str) -> str:
+        """Of a row: what was run, by which sources, and where."""
         if isinstance(run, Run):
-            return f"{run.name}; {path_of(run.path, self.facts)}; {self.cut_s:g} s; {digest['transfers']}"
-        return f"{run.name}; {run.conditions(self.facts)}; {digest[run.sort]}"
+            what = f"{run.name}; {path_of(run.path, self.facts)}; {self.cut_s:g} s; {digest['transfers']}"
+        else:
+            what = f"{run.name}; {run.conditions(self.facts)}; {digest[run.sort]}"
+        return what if machine == UNNAMED else f"{what}; {machine}"
 
     def measure(self, runs: Iterable[Measurable]) -> None:
         """Make those that have not been made, with one testbed for all of the same path and files."""
@@ -84,7 +112,7 @@ class Bench:
         """Keep what is made, and make it again where the machine was too busy for it."""
         key = self.current_key(run)
         for pause_s in (*_PAUSES_S, None):
-            row = self.log.add(key, {"run": run.name, **make()})
+            row = self.log.add(key, {"run": run.name, "machine": self.machine, **make()})
             wrong = row["disturbed"]
             again = "" if wrong is None else f" ({wrong}{'' if pause_s is None else '; it is made again'})"
             sys.stderr.write(f"  {run.name}: {told(row)}{again}\n")

@@ -7,6 +7,7 @@ from itertools import groupby
 
 from benchmarks.facts.catalogue import Fact
 from benchmarks.facts.finding import Comparison, Finding, Verdict
+from benchmarks.facts.summary import machines_of
 from benchmarks.report import ROOT
 
 PAGE = ROOT / "docs" / "papers.md"
@@ -24,6 +25,7 @@ _MEANINGS = {
     Verdict.CONTRADICTED: "the paper's own other numbers, or what it prints taken literally, give something else",
     Verdict.DIFFERS: "our code gives something else, and arithmetic does not say who is right",
     Verdict.NOT_HERE: "it takes what is not here, named in the last column; what could be compared agrees",
+    Verdict.IN_OUR_FORM: "measured on our testbed it agrees; what the paper had is not here, named in the last column",
     Verdict.NOT_MEASURED: "the testbed can run it and has not",
 }
 
@@ -44,6 +46,8 @@ def _head(told: Sequence[tuple[Fact, Finding]], at: datetime) -> Iterator[str]:
     yield "What is printed stands for all that could have been rounded to it or cut off there: arithmetic contradicts a"
     yield "number only where nothing rounded so could have given it. 1 and 0 stand for yes and no, and for all and none"
     yield "of our cases; without a number of the paper ours stands beside what its data were made with. Bold fails."
+    if machines := machines_of(told):
+        yield f"Measured on {', and on '.join(machines)}."
     yield ""
     yield "| verdict | claims | meaning |"
     yield "|---|---:|---|"

@@ -21,11 +21,19 @@ def summary_of(told: Told) -> dict[str, Value]:
         "reproduced": counts[Verdict.REPRODUCED],
         "errata": counts[Verdict.CONTRADICTED],
         "differs": counts[Verdict.DIFFERS],
+        "agrees_in_our_form": counts[Verdict.IN_OUR_FORM],
         "not_reproducible": counts[Verdict.NOT_HERE],
         "without_verdict": counts[Verdict.NOT_MEASURED],
         "comparisons": sum(len(finding.comparisons) for _, finding in told),
         "results_measured": sum(fact.kind == "result" and finding.is_measured for fact, finding in told),
+        "measured_on": "; and ".join(machines_of(told)),
     }
+
+
+def machines_of(told: Told) -> list[str]:
+    """The machines on which claims were measured, each with how many of them."""
+    counts = Counter(finding.machine for _, finding in told if finding.machine)
+    return [f"{machine} ({count} claims)" for machine, count in sorted(counts.items())]
 
 
 def what_is_missing(told: Told) -> str:

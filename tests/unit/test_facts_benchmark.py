@@ -29,7 +29,7 @@ from benchmarks.facts.measuring import Bench
 from benchmarks.facts.pages import PAGE, page_of
 from benchmarks.facts.peer_trial import figures_of
 from benchmarks.facts.printed import closest, printed, readings_of_bytes
-from benchmarks.facts.summary import judged, what_is_missing
+from benchmarks.facts.summary import judged, summary_of, what_is_missing
 from benchmarks.facts.trial import SOURCES
 from benchmarks.report import ROOT
 from benchmarks.testbed.errors import EmulationBroke, NothingMoved
@@ -73,6 +73,7 @@ def failing_at_two_files(path, _files, _yard, _cut_s):
     yield made
 
 
+RATE = measured("a rate", 10.0, 10.0)
 FINE, WRONG = computed("a model's", 2.0, 2.0), computed("a model's", 2.0, 3.0)
 IMPOSSIBLE = recomputed("a sum", 43.5, printed(47.5))
 
@@ -116,6 +117,9 @@ def test_sizes_are_read_in_decimal_and_in_binary_units_whichever_suits_the_claim
         (compared(holds_for_all("cases", 7, 6)), Verdict.DIFFERS),
         (Finding((FINE,), needs="a phone", unmeasured=True), Verdict.NOT_MEASURED),
         (Finding((FINE, measured("a rate", 10.0, 20.0, relative=0.5))), Verdict.DIFFERS),
+        (Finding((FINE, measured("a rate", 10.0, 9.0, relative=0.5))), Verdict.REPRODUCED),
+        (elsewhere("a phone", [FINE, measured("a rate", 10.0, 9.0, relative=0.5)]), Verdict.IN_OUR_FORM),
+        (elsewhere("a phone", [measured("a rate", 10.0, 20.0, relative=0.5)]), Verdict.DIFFERS),
         (Finding(), Verdict.NOT_HERE),
     ],
 )
@@ -179,12 +183,24 @@ def test_what_data_were_made_with_is_no_number_of_the_paper():
 def test_a_run_that_other_programs_disturbed_does_not_count(tmp_path):
     trial = Steady()
     bench = Bench(facts={}, log=RunLog(tmp_path / "rows"), folder=tmp_path, cut_s=1.0)
-    key = bench.key(trial, {"pages": "digest"})
-    assert key == "a trial; of 1 s; digest"
+    key = bench.key(trial, {"pages": "digest"}, "a kernel, a processor, 2 cores")
+    assert key == "a trial; of 1 s; digest; a kernel, a processor, 2 cores"
     bench.log.add(bench.current_key(trial), {"disturbed": "packets left late"})
     assert bench.rows([trial]) == {}
     bench.log.add(bench.current_key(trial), {"disturbed": None})
     assert list(bench.rows([trial])) == [trial]
+
+
+def test_what_was_measured_keeps_what_a_fuller_answer_takes_and_what_stood_for_it():
+    found = elsewhere("a phone", [FINE]).with_measured([RATE], machine="a machine", stands_for="ours is made")
+    assert (found.needs, found.machine, found.verdict) == ("a phone; ours is made", "a machine", Verdict.IN_OUR_FORM)
+    assert compared(FINE).with_measured([RATE], machine="a machine").verdict is Verdict.REPRODUCED
+
+
+def test_a_summary_and_a_page_name_the_machines_that_were_measured_on():
+    told = [(claim({}), elsewhere("a phone").with_measured([RATE], machine="a machine"))]
+    assert summary_of(told)["measured_on"] == "a machine (1 claims)"
+    assert "Measured on a machine (1 claims)." in page_of(told, datetime(2026, 11, 22, tzinfo=UTC))
 
 
 def test_results_of_the_papers_are_measured_where_the_testbed_can():
@@ -259,9 +275,6 @@ def test_a_tool_that_was_cut_stands_for_its_bytes(tmp_path, fine):
 def test_what_was_measured_counts_no_longer_than_what_it_measured(sort, part):
     assert (ROOT / part).is_file()
     assert any((ROOT / part).is_relative_to(ROOT / source) for source in SOURCES[sort])
-
-
-RATE = measured("a rate", 10.0, 10.0)
 
 
 @pytest.mark.parametrize(
