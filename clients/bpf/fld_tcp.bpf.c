@@ -114,6 +114,11 @@ static __always_inline bool restarts(const struct sock *sk)
 	return sk->__sk_common.skc_net.net->ipv4.sysctl_tcp_slow_start_after_idle;
 }
 
+static __always_inline bool in_reduction(const struct sock *sk)
+{
+	return state_of(sk) == TCP_CA_CWR || state_of(sk) == TCP_CA_Recovery;
+}
+
 /*
  * RFC 2861, as the kernel's tcp_cwnd_restart: half the window for each timeout of idleness, down to the initial one,
  * unless net.ipv4.tcp_slow_start_after_idle says that it stays.
@@ -132,7 +137,10 @@ static __always_inline void restart_after_idle(struct sock *sk, struct tcp_sock 
 	flow->timed_out = 0;
 	if (!restarts(sk))
 		return;
-	tp->snd_ssthresh = larger(tp->snd_ssthresh, window - window / 4);
+	if (!in_reduction(sk)) /* else the threshold is less than the window, on purpose */
+		tp->snd_ssthresh = larger(tp->snd_ssthresh, window - window / 4);
+	/* A reduction lasts until something newer arrives, and its end sets the window to the threshold. */
+	flow->reduction = RELENTLESS;
 	for (i = 0; i < 16; i++) { /* 2^16 segments are more than any window */
 		idle_jiffies -= timeout_jiffies;
 		if (idle_jiffies > 0 && window > least)
@@ -283,7 +291,7 @@ void BPF_PROG(fld_cong_control, struct sock *sk, __u32 ack, int flag, const stru
 		halve_from_here(tp, flow);
 	if (state == TCP_CA_Recovery && flow->reduction == RELENTLESS)
 		shrink_by_what_was_lost(tp, lost);
-	else if (state == TCP_CA_Recovery || state == TCP_CA_CWR)
+	else if (in_reduction(sk) && flow->reduction == RENO)
 		shrink_to_half(tp, flow, rs->acked_sacked, lost, flag);
 	else if (flag & FLAG_DATA_ACKED) {
 		if (in_slow_start(tp))

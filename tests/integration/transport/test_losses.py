@@ -1,4 +1,4 @@
-"""What a sender by FLD_TCP makes of losses, told to it acknowledgement by acknowledgement."""
+"""What a sender by FLD_TCP makes of losses and idle times, told to it acknowledgement by acknowledgement."""
 
 import time
 from collections.abc import Iterator
@@ -114,6 +114,27 @@ def test_a_window_is_kept_over_an_idle_time_where_the_system_says_so(installed, 
         write(told, SECOND)
         left = SECOND if keeps_window else SECOND // 4
         assert tcp_state(told.sender)["window_segments"] == max(left, WINDOW)
+
+
+@pytest.mark.parametrize(("arrived", "beyond"), [(1, 0), (0, 2)])
+def test_an_idle_time_cuts_the_window_also_when_a_mark_had_just_halved_it(installed, arrived, beyond):
+    """The kernel ends the reduction only when something sent after it has arrived: here, after the idle time."""
+    third, left = 3 * SECOND, 3 * SECOND // 2
+    with receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, marks=True) as told:
+        end = WINDOW + SECOND + third
+        write(told, end)
+        told.take(WINDOW)
+        assert windows(told, WINDOW, 1) == [SECOND, third]
+        told.take(third)
+        told.acknowledge(end - third // 2, marked=True)
+        assert told.acknowledge(end)["threshold_segments"] == left
+        time.sleep(3.5 * LEAST_TIMEOUT_S)
+        write(told, WINDOW)
+        resumed = tcp_state(told.sender)
+        assert (resumed["window_segments"], resumed["threshold_segments"]) == (WINDOW, left)
+        told.take(WINDOW)
+        seen = told.acknowledge(end + arrived, range(end + 2, end + 2 + beyond))
+    assert seen["window_segments"] <= WINDOW + 2 * arrived
 
 
 def test_rounds_are_seen_after_an_idle_time_when_sequence_numbers_have_come_round(installed):
