@@ -71,9 +71,10 @@ class Told:
                 taken.append((sequence - self._first) % _NUMBERS // self._segment_bytes)
         return taken
 
-    def acknowledge(self, missing: int, arrived: range = range(0), *, marked: bool = False) -> dict[str, int]:
+    def acknowledge(self, missing: float, arrived: range = range(0), *, marked: bool = False) -> dict[str, int]:
         """Tell that all before ``missing`` have arrived, and those of ``arrived``; what the sender makes of it.
 
+        ``missing`` : may lie within a segment, where one that was not full ends.
         ``marked`` : also that one of them had a mark of congestion.
         """
         edges = [self._sequence(each) for each in (arrived.start, arrived.stop)]
@@ -90,8 +91,8 @@ class Told:
         self._tun.write(_packet(_RECEIVER, _SENDER, socket.IPPROTO_ICMP, told))
         return tcp_state(self.sender)
 
-    def _sequence(self, segment: int) -> int:
-        return (self._first + self._segment_bytes * segment) % _NUMBERS
+    def _sequence(self, segment: float) -> int:
+        return (self._first + int(self._segment_bytes * segment)) % _NUMBERS
 
     def _packet(self) -> tuple[int, int, int]:
         """Port, sequence number and bytes of data of the next packet that is sent."""
@@ -103,7 +104,7 @@ class Told:
         port, _, sequence = struct.unpack_from("!HHI", packet, _HEAD_BYTES)
         return port, sequence, len(packet) - _HEAD_BYTES - 4 * (packet[_HEAD_BYTES + 12] >> 4)
 
-    def _answer(self, flags: int, missing: int, options: bytes = b"") -> None:
+    def _answer(self, flags: int, missing: float, options: bytes = b"") -> None:
         words, own = (_HEAD_BYTES + len(options)) // 4, 0 if flags & _SYN else 1
         wanted = self._sequence(missing)
         head = struct.pack("!HHIIBBHHH", _PORT, self._port, own, wanted, words << 4, flags, 0xFFFF, 0, 0)

@@ -16,6 +16,7 @@
 #define LEAST_TRAIN 4U          /* segments of a round whose spacing tells a rate */
 #define LEAST_DELAY 4000U       /* microseconds that are a queue: an eighth of the round trip, within these (RFC 9406) */
 #define MOST_DELAY 16000U
+#define LATE_SAMPLES 8U         /* in a row that are no chance; N_RTT_SAMPLE of RFC 9406, HYSTART_MIN_SAMPLES of Linux */
 #define PACING_PERCENT 120U     /* of the window in a round trip; as net.ipv4.tcp_pacing_ca_ratio */
 #define MICROSECONDS 1000000ULL
 
@@ -37,7 +38,9 @@ struct flow {
 	__u32 round_acked;       /* segments after the first acknowledgement of this round */
 	__u32 round_window;      /* the window at its begin */
 	__u64 round_began, round_last; /* times of its first and latest acknowledgement */
+	__u32 round_sent;        /* time over which the application let out what this round acknowledged */
 	__u32 pipe;              /* segments that fill the path, at most by any round; 0 while unknown */
+	__u32 late_samples;      /* in a row that met a queue */
 	__u8 reduction;          /* of the recovery under way */
 	__u8 timed_out;          /* in this flow */
 	__u8 timed_out_before;   /* the timeout under way, which may turn out to be none */
@@ -61,6 +64,14 @@ static __always_inline __u8 state_of(const struct sock *sk)
 static __always_inline bool is_short(const struct tcp_sock *tp, const struct flow *flow)
 {
 	return tp->bytes_acked - flow->first_byte < parameters.threshold_bytes;
+}
+
+/* The path may carry what it did not before, and the time that nothing was sent in is no spacing of it. */
+static __always_inline void forget_path(struct flow *flow)
+{
+	flow->round_began = 0;
+	flow->pipe = 0;
+	flow->late_samples = 0;
 }
 
 static __always_inline bool in_slow_start(const struct tcp_sock *tp)

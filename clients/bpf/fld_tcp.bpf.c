@@ -52,9 +52,8 @@ void BPF_PROG(fld_init, struct sock *sk)
 	flow->lost_before = tp->lost;
 	flow->delivered_since = 0;
 	flow->round_end = tp->snd_nxt;
-	flow->round_began = 0;
 	flow->round_window = tp->snd_cwnd;
-	flow->pipe = 0;
+	forget_path(flow);
 	flow->reduction = RELENTLESS;
 	flow->timed_out = 0;
 	flow->timed_out_before = 0;
@@ -133,7 +132,7 @@ static __always_inline void restart_after_idle(struct sock *sk, struct tcp_sock 
 	if (tp->packets_out || idle_jiffies <= timeout_jiffies) /* what a timeout sends again ends no idle time */
 		return;
 	flow->first_byte = tp->bytes_acked;
-	flow->round_began = 0; /* the pause is no spacing of the path */
+	forget_path(flow);
 	flow->timed_out = 0;
 	if (!restarts(sk))
 		return;
@@ -183,6 +182,8 @@ static __always_inline void learn_pipe(struct flow *flow)
 
 	if (!flow->round_began || !train_us || flow->round_acked < LEAST_TRAIN || flow->round_rtt == UNKNOWN)
 		return;
+	if (flow->round_sent > train_us / 2) /* spaced by the application, not by the path */
+		return;
 	segments = (__u64)flow->round_acked * flow->round_rtt / train_us;
 	flow->pipe = larger(flow->pipe, segments < UNKNOWN ? segments : UNKNOWN);
 }
@@ -199,17 +200,22 @@ static __always_inline void watch_round(struct tcp_sock *tp, struct flow *flow, 
 		flow->round_acked = 0;
 		flow->round_window = tp->snd_cwnd;
 		flow->round_rtt = UNKNOWN;
+		flow->round_sent = 0;
 	} else {
 		flow->round_acked += rs->acked_sacked;
 	}
 	flow->round_last = tp->tcp_mstamp;
-	if (rs->rtt_us <= 0)
+	/* The kernel marks also what begins a flow, all of which may have left at once: only its interval tells. */
+	if (rs->is_app_limited)
+		flow->round_sent = larger(flow->round_sent, rs->snd_interval_us);
+	if (rs->rtt_us <= 0 || rs->is_ack_delayed) /* by a receiver that waited for a second segment, not by a queue */
 		return;
 	flow->round_rtt = smaller(flow->round_rtt, rs->rtt_us);
 	bound = least + larger(smaller(least / 8, MOST_DELAY), LEAST_DELAY);
-	if (!flow->pipe) /* one round is no evidence */
+	flow->late_samples = rs->rtt_us > bound ? flow->late_samples + 1 : 0;
+	if (!flow->pipe || flow->late_samples < LATE_SAMPLES) /* one round is no evidence, and neither is one segment */
 		return;
-	if (tp->snd_cwnd > flow->pipe && rs->rtt_us > bound) {
+	if (tp->snd_cwnd > flow->pipe) {
 		tp->snd_ssthresh = tp->snd_cwnd;
 	} else if (flow->round_acked >= LEAST_TRAIN && flow->round_rtt > bound) {
 		/* Its own bursts drain before the next round begins: a queue that even the quickest segment met is others'. */

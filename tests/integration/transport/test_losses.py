@@ -19,6 +19,9 @@ LOST = WINDOW
 DELAY_S = 0.05
 """Of acknowledgements: several ticks of the kernel's clock, and far more than the 16 ms from which delay is a queue."""
 
+SPACING_S = 0.002
+"""Of acknowledgements by a path: more than segments need to leave this machine."""
+
 
 @pytest.fixture
 def told(installed) -> Iterator[Told]:
@@ -139,37 +142,43 @@ def test_an_idle_time_cuts_the_window_also_when_a_mark_had_just_halved_it(instal
 
 def test_rounds_are_seen_after_an_idle_time_when_sequence_numbers_have_come_round(installed):
     with receiver("fld_tcp", segment_bytes=LONG_SEGMENT_BYTES) as told:
-        learn_pipe_and_lose_one(told)
+        window = lose_one(told)
         sent = WINDOW + 3 * SECOND
         while sent * LONG_SEGMENT_BYTES < 2.1 * 2**30:
-            write(told, SECOND, LONG_SEGMENT_BYTES)
-            told.take(SECOND)
-            sent += SECOND
-            told.acknowledge(sent)
-        time.sleep(1.3 * LEAST_TIMEOUT_S)
-        write(told, 3 * SECOND, LONG_SEGMENT_BYTES)
+            count = min(window, 3 * SECOND)
+            write(told, count, LONG_SEGMENT_BYTES)
+            told.take(count)
+            sent += count
+            window = told.acknowledge(sent)["window_segments"]
+        time.sleep(3.5 * LEAST_TIMEOUT_S)
+        write(told, 4 * SECOND, LONG_SEGMENT_BYTES)
         begun = tcp_state(told.sender)
-        assert begun["window_segments"] < begun["threshold_segments"]
-        told.take(begun["window_segments"])
-        time.sleep(DELAY_S)
-        states = [told.acknowledge(sent + each + 1) for each in range(begun["window_segments"])]
-    assert states[0]["window_segments"] > begun["window_segments"]
-    assert states[-1]["threshold_segments"] == states[-1]["window_segments"] == begun["window_segments"]
+        assert 3 * begun["window_segments"] < begun["threshold_segments"]
+        first = begun["window_segments"]
+        for count in (first, 3 * first):  # what the path carries, then that others keep a queue filled
+            told.take(count)
+            time.sleep(4 * DELAY_S)
+            states = []
+            for each in range(sent, sent + count):
+                states.append(told.acknowledge(each + 1))
+                time.sleep(SPACING_S)
+            sent += count
+    assert states[0]["window_segments"] > 3 * first
+    assert states[-1]["threshold_segments"] == states[-1]["window_segments"] == 3 * first
 
 
-def learn_pipe_and_lose_one(told: Told) -> None:
-    """Ends slow start when the spacing of the second round's acknowledgements has told what the path carries."""
-    second, third, end = WINDOW, WINDOW + SECOND, WINDOW + 3 * SECOND
+def lose_one(told: Told) -> int:
+    """Ends slow start; the window then."""
+    third, end = WINDOW + SECOND, WINDOW + 3 * SECOND
     write(told, end, LONG_SEGMENT_BYTES)
-    told.take(second)
-    told.acknowledge(second)
-    told.take(third - second)
-    time.sleep(DELAY_S)
-    for each in range(second, third):
-        told.acknowledge(each + 1)
+    told.take(WINDOW)
+    told.acknowledge(WINDOW)
+    told.take(SECOND)
+    told.acknowledge(third)
     told.take(end - third)
     told.acknowledge(third + 1)
     told.acknowledge(third + 1, range(third + 2, end))
     assert told.take(1) == [third + 1]
     state = told.acknowledge(end)
     assert state["window_segments"] == state["threshold_segments"]
+    return state["window_segments"]

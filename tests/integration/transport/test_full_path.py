@@ -1,0 +1,122 @@
+"""When a sender by FLD_TCP takes a path for full, and when a queue behind it ends slow start."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks.transport.origin import tcp_state
+from benchmarks.transport.told_receiver import LEAST_TIMEOUT_S, Told, receiver
+
+pytestmark = pytest.mark.usefixtures("emulation")
+
+SEGMENT_BYTES = 1000
+WINDOW, SECOND = 10, 30
+FULL = 3 * SECOND
+"""The window after two rounds, at which the third begins."""
+
+DELAY_S = 0.02
+"""Of late acknowledgements: more than the 16 ms from which delay is a queue."""
+
+SPACING_S = 0.01
+NO_THRESHOLD = 0x7FFFFFFF
+"""Of slow start, as long as nothing ended it."""
+
+SENT = WINDOW + SECOND + 1
+"""Segments of a path that was filled."""
+
+LATE = 8
+"""Samples in a row that are evidence of a queue."""
+
+
+@pytest.fixture
+def told(installed) -> Iterator[Told]:
+    """Nothing is sent yet."""
+    with receiver("fld_tcp", segment_bytes=SEGMENT_BYTES) as standing:
+        yield standing
+
+
+@pytest.fixture
+def filled(told) -> Told:
+    """Two rounds, the second spaced as by a path that eleven or so segments fill; and one more segment, that ends it.
+
+    The window is far beyond what fills it, and nothing is under way.
+    """
+    end = WINDOW + SECOND
+    write(told, end)
+    told.take(WINDOW)
+    told.acknowledge(WINDOW)
+    told.take(SECOND)
+    time.sleep(DELAY_S)
+    for arrived in range(WINDOW + 5, end + 1, 5):
+        told.acknowledge(arrived)
+        time.sleep(SPACING_S)
+    write(told, 1)
+    told.take(1)
+    state = told.acknowledge(end + 1)
+    assert (state["window_segments"], state["threshold_segments"]) == (FULL, NO_THRESHOLD)
+    return told
+
+
+def write(told: Told, segments: int, segment_bytes: int = SEGMENT_BYTES) -> None:
+    size = segments * segment_bytes
+    assert told.sender.send(bytes(size)) == size
+
+
+def test_beyond_a_full_path_the_window_doubles_and_after_an_idle_time_it_triples_again(filled):
+    """Who else is on the path may have changed meanwhile."""
+    write(filled, FULL)
+    filled.take(FULL)
+    assert filled.acknowledge(SENT + FULL)["window_segments"] == 2 * FULL
+    time.sleep(2.5 * LEAST_TIMEOUT_S)
+    left = 2 * FULL // 4
+    write(filled, left)
+    assert tcp_state(filled.sender)["window_segments"] == left
+    filled.take(left)
+    assert filled.acknowledge(SENT + FULL + left)["window_segments"] == 3 * left
+
+
+def test_what_an_application_sends_bit_by_bit_tells_nothing_of_the_path(told):
+    for _ in range(WINDOW):
+        write(told, 1)
+        time.sleep(SPACING_S)
+    for each in told.take(WINDOW):
+        told.acknowledge(each + 1)
+        time.sleep(SPACING_S)
+    write(told, SECOND)
+    told.take(SECOND)
+    assert told.acknowledge(WINDOW + SECOND)["window_segments"] == 3 * SECOND
+
+
+def test_what_an_application_sends_at_once_tells_what_the_path_carries(told):
+    write(told, WINDOW)
+    taken = told.take(WINDOW)
+    time.sleep(DELAY_S)
+    for each in taken:
+        told.acknowledge(each + 1)
+        time.sleep(SPACING_S)
+    write(told, SECOND)
+    told.take(SECOND)
+    assert told.acknowledge(WINDOW + SECOND)["window_segments"] == 2 * SECOND
+
+
+@pytest.mark.parametrize("late", [1, LATE - 1, LATE])
+def test_several_late_segments_in_a_row_end_slow_start_and_fewer_do_not(filled, late):
+    write(filled, FULL)
+    filled.take(FULL)
+    filled.acknowledge(SENT + 1)
+    time.sleep(DELAY_S)
+    for each in range(late):
+        state = filled.acknowledge(SENT + 2 + each)
+    assert (state["threshold_segments"] == state["window_segments"]) == (late == LATE)
+    assert (state["threshold_segments"] == NO_THRESHOLD) == (late < LATE)
+
+
+def test_late_acknowledgements_of_lone_segments_are_no_queue(filled):
+    """A receiver waits for a second segment before it acknowledges one that is not full."""
+    for each in range(2 * LATE):
+        write(filled, 1, SEGMENT_BYTES // 2)
+        filled.take(1)
+        time.sleep(DELAY_S)
+        state = filled.acknowledge(SENT + (each + 1) / 2)
+    assert state["threshold_segments"] == NO_THRESHOLD
