@@ -16,6 +16,7 @@ TradewindError                      tradewind.errors
     ├── WatchFailed                 a folder of logs cannot be watched
     ├── CannotServe                 a folder cannot be served
     ├── TransportFailed             a congestion control cannot be put into the kernel or taken out
+    │   └── OtherVersionLoaded      one that is in the kernel holds what this version does not understand
     ├── CopyFailed                  a copy could not begin
     ├── ToolUnusable                a tool to be driven is missing, too old or cannot be started
     ├── CalibrationUnusable         the file of kept power models cannot be read or written
@@ -145,6 +146,10 @@ class CannotServe(AgentError):
 
 class TransportFailed(AgentError):
     """A congestion control of ours cannot be put into this host's kernel, or taken out of it."""
+
+
+class OtherVersionLoaded(TransportFailed):
+    """The parameters that the kernel holds are not of this version's form, or outside its limits."""
 
 
 class CopyFailed(AgentError):

@@ -17,8 +17,11 @@ import pytest
 from benchmarks.transport import installed
 from tests.integration.agent.command import environment
 from tests.integration.serving import serving
+from tradewind_agent.errors import OtherVersionLoaded
 from tradewind_agent.transport import installation
-from tradewind_agent.transport.parameters import Parameters
+from tradewind_agent.transport.libbpf import Library, Pins
+from tradewind_agent.transport.parameters import LAYOUT_BYTES, Parameters
+from tradewind_agent.transport.requirements import require_tools
 
 DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
@@ -97,6 +100,35 @@ def test_other_parameters_are_taken_once_those_in_force_are_removed(installed, t
     tradewind("remove")
     assert tradewind("install", "--threshold", "5MB", "--initial-window", "0").returncode == 0
     assert "up to 5,000,000 bytes, initial window of the system" in tradewind("status").stdout
+
+
+def make_map(path: Path, *, kind: str = "array", key_bytes: int = 4, value_bytes: int = LAYOUT_BYTES) -> None:
+    form = f"type {kind} key {key_bytes} value {value_bytes} entries 1 name other"
+    subprocess.run([require_tools().bpftool, "map", "create", path, *form.split()], check=True)
+
+
+def test_a_version_with_parameters_of_another_size_is_told_and_can_be_removed(installed, tradewind):
+    held = Pins(installation.PIN_FOLDER).parameters
+    held.unlink()
+    make_map(held, value_bytes=4 * LAYOUT_BYTES)
+    told = json.loads(tradewind("status", "--json").stdout)
+    assert [told[name] for name in ("registered", "ours", "current", "parameters")] == [True, True, False, None]
+    assert told["parameters_unknown"] == "its parameters have 128 bytes where this version's have 32"
+    assert tradewind("remove").returncode == 0
+    assert not installation.look().registered
+
+
+@pytest.mark.parametrize(
+    "form", [{"value_bytes": LAYOUT_BYTES - 8}, {"kind": "hash"}, {"kind": "hash", "key_bytes": 8}]
+)
+def test_nothing_is_read_that_has_another_form(kernel, form):
+    pinned = installation.BPF_FOLDER / f"tradewind-test-{os.getpid()}"
+    make_map(pinned, **form)
+    try:
+        with pytest.raises(OtherVersionLoaded):
+            Library().read_constants(pinned, LAYOUT_BYTES)
+    finally:
+        pinned.unlink()
 
 
 def test_a_connection_that_uses_it_goes_on_when_it_is_removed(installed, tradewind, connected):

@@ -98,5 +98,6 @@ def _told(state: "State") -> str:
             f"initial window {held.initial_window_segments or 'of the system'}"
         )
     if state.current is False:
-        lines.append("it is another version than this agent's; `tradewind transport remove`, then install")
+        reason = "" if state.unknown is None else f": {state.unknown}"
+        lines.append(f"it is another version than this agent's{reason}; `tradewind transport remove`, then install")
     return "\n".join(lines)

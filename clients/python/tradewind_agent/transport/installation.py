@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tradewind_agent.errors import TransportFailed
+from tradewind_agent.errors import OtherVersionLoaded, TransportFailed
 from tradewind_agent.transport.building import compile_object, source_digest
 from tradewind_agent.transport.libbpf import Library, Pins
 from tradewind_agent.transport.parameters import LAYOUT_BYTES, Parameters
@@ -39,7 +39,8 @@ class State:
     registered : sockets can choose it.
     ours : a pinned link of ours keeps it; else somebody else registered it. ``None`` where it may not be looked at.
     parameters : it was loaded with; ``None`` where they cannot be read.
-    current : whether it was loaded from the source that we have.
+    current : whether it was loaded from the source that we have, with parameters that this version knows.
+    unknown : why this version does not know its parameters.
     default : the system's own congestion control, which we never change.
     """
 
@@ -47,6 +48,7 @@ class State:
     ours: bool | None = False
     parameters: Parameters | None = None
     current: bool | None = None
+    unknown: str | None = None
     default: str
 
     def document(self) -> dict[str, object]:
@@ -56,6 +58,7 @@ class State:
             "ours": self.ours,
             "current": self.current,
             "parameters": None if self.parameters is None else self.parameters.document(),
+            "parameters_unknown": self.unknown,
             "system_default": self.default,
         }
 
@@ -84,6 +87,8 @@ def look(pins: Pins | None = None) -> State:
         return State(registered=registered, default=default)
     try:
         held = Library().read_constants(pins.parameters, LAYOUT_BYTES)
+    except OtherVersionLoaded as other:
+        return State(registered=registered, ours=True, current=False, unknown=str(other), default=default)
     except (TransportFailed, OSError):
         return State(registered=registered, ours=True, default=default)
     parameters, digest = Parameters.unpacked(held)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tradewind_agent.errors import TransportFailed
+from tradewind_agent.errors import OtherVersionLoaded, TransportFailed
 from tradewind_agent.transport.requirements import LIBRARY
 
 _BPF_F_LINK = 1 << 13
@@ -16,8 +16,24 @@ _BPF_F_LINK = 1 << 13
 _BPF_STRUCT_OPS = 44
 """``enum bpf_attach_type`` of linux/bpf.h."""
 
+_BPF_MAP_TYPE_ARRAY = 2
+"""``enum bpf_map_type``; the constants of an object are one of a single value, by a key of four bytes."""
+
+_KEY_BYTES = 4
+
 _PRINT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 _LINE_BYTES = 4096
+
+
+class _MapInfo(ctypes.Structure):
+    """The begin of ``struct bpf_map_info``; the kernel fills as much as it is given room for."""
+
+    _fields_ = (
+        ("type", ctypes.c_uint32),
+        ("id", ctypes.c_uint32),
+        ("key_size", ctypes.c_uint32),
+        ("value_size", ctypes.c_uint32),
+    )
 
 
 class Library:
@@ -56,17 +72,33 @@ class Library:
             self._bpf.bpf_object__close(handle)
 
     def read_constants(self, pinned: Path, size: int) -> bytes:
-        """The constants that a loaded object was given."""
+        """The constants that a loaded object was given.
+
+        Raises
+        ------
+        OtherVersionLoaded : they have another size; the kernel would write them beyond the room for ours.
+        TransportFailed : they cannot be read.
+        """
         descriptor = self._bpf.bpf_obj_get(os.fsencode(pinned))
         if descriptor < 0:
             raise _failure(f"{pinned} cannot be read", ctypes.get_errno())
         try:
+            self._require_form(descriptor, pinned, size)
             key, value = ctypes.c_uint32(0), ctypes.create_string_buffer(size)
             if self._bpf.bpf_map_lookup_elem(descriptor, ctypes.byref(key), value):
                 raise _failure(f"{pinned} cannot be read", ctypes.get_errno())
             return value.raw
         finally:
             os.close(descriptor)
+
+    def _require_form(self, descriptor: int, pinned: Path, size: int) -> None:
+        told, told_bytes = _MapInfo(), ctypes.c_uint32(ctypes.sizeof(_MapInfo))
+        if self._bpf.bpf_obj_get_info_by_fd(descriptor, ctypes.byref(told), ctypes.byref(told_bytes)):
+            raise _failure(f"{pinned} cannot be read", ctypes.get_errno())
+        if (told.type, told.key_size) != (_BPF_MAP_TYPE_ARRAY, _KEY_BYTES):
+            raise OtherVersionLoaded(f"{pinned} holds no parameters in a form that this version knows")
+        if told.value_size != size:
+            raise OtherVersionLoaded(f"its parameters have {told.value_size} bytes where this version's have {size}")
 
     @contextmanager
     def _registered(self, operations: ctypes.c_void_p) -> Iterator[int]:
