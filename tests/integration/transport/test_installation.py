@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import threading
@@ -19,9 +20,10 @@ from tests.integration.agent.command import environment
 from tests.integration.serving import serving
 from tradewind_agent.errors import OtherVersionLoaded
 from tradewind_agent.transport import installation
+from tradewind_agent.transport.building import compile_object
 from tradewind_agent.transport.libbpf import Library, Pins
 from tradewind_agent.transport.parameters import LAYOUT_BYTES, Parameters
-from tradewind_agent.transport.requirements import require_tools
+from tradewind_agent.transport.requirements import BTF, require_tools
 
 DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
@@ -105,6 +107,22 @@ def test_other_parameters_are_taken_once_those_in_force_are_removed(installed, t
 def make_map(path: Path, *, kind: str = "array", key_bytes: int = 4, value_bytes: int = LAYOUT_BYTES) -> None:
     form = f"type {kind} key {key_bytes} value {value_bytes} entries 1 name other"
     subprocess.run([require_tools().bpftool, "map", "create", path, *form.split()], check=True)
+
+
+def test_a_version_whose_parameters_are_outside_our_limits_is_told_and_can_be_removed(kernel, tradewind, tmp_path):
+    pins = Pins(installation.PIN_FOLDER)
+    pins.folder.mkdir(mode=0o700)
+    constants = struct.pack("=QII16s", 2_000_000, 9, 10, b"another version.")
+    made = compile_object(require_tools(), BTF, tmp_path)
+    Library().load(made, name=installation.NAME, constants=constants, pins=pins)
+    assert tradewind("status").stdout.splitlines()[1] == (
+        "it is another version than this agent's: its parameters are outside this version's limits: "
+        "growth_factor: must be within 2 and 8, got 9; `tradewind transport remove`, then install"
+    )
+    assert "another version is loaded; run `tradewind transport remove` first" in tradewind("install").stderr
+    assert tradewind("remove").returncode == 0
+    assert not installation.look().registered
+    assert not pins.folder.exists()
 
 
 def test_a_version_with_parameters_of_another_size_is_told_and_can_be_removed(installed, tradewind):

@@ -86,12 +86,11 @@ def look(pins: Pins | None = None) -> State:
     except OSError:
         return State(registered=registered, default=default)
     try:
-        held = Library().read_constants(pins.parameters, LAYOUT_BYTES)
+        parameters, digest = Parameters.unpacked(Library().read_constants(pins.parameters, LAYOUT_BYTES))
     except OtherVersionLoaded as other:
         return State(registered=registered, ours=True, current=False, unknown=str(other), default=default)
     except (TransportFailed, OSError):
         return State(registered=registered, ours=True, default=default)
-    parameters, digest = Parameters.unpacked(held)
     return State(
         registered=registered, ours=True, parameters=parameters, current=digest == source_digest(), default=default
     )

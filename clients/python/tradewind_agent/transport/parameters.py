@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from tradewind.errors import InvalidValue
+from tradewind_agent.errors import OtherVersionLoaded
 
 _LAYOUT = struct.Struct("=QII16s")
 """``struct fld_parameters`` of the source."""
@@ -40,13 +41,21 @@ class Parameters:
 
     @classmethod
     def unpacked(cls, held: bytes) -> tuple[Self, bytes]:
-        """The parameters that a kernel holds, and the digest of the source that they were loaded with."""
+        """The parameters that a kernel holds, and the digest of the source that they were loaded with.
+
+        Raises
+        ------
+        OtherVersionLoaded : they are outside this version's limits.
+        """
         threshold_bytes, growth_factor, initial_window_segments, source_digest = _LAYOUT.unpack(held)
-        parameters = cls(
-            growth_factor=growth_factor,
-            threshold_bytes=threshold_bytes,
-            initial_window_segments=initial_window_segments,
-        )
+        try:
+            parameters = cls(
+                growth_factor=growth_factor,
+                threshold_bytes=threshold_bytes,
+                initial_window_segments=initial_window_segments,
+            )
+        except InvalidValue as wrong:
+            raise OtherVersionLoaded(f"its parameters are outside this version's limits: {wrong}") from None
         return parameters, source_digest
 
     def document(self) -> dict[str, int]:
