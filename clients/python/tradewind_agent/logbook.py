@@ -79,9 +79,9 @@ class Logbook:
             logs = self.spool.drain(client, keep_going=keep_going)
         except (ServiceAway, ServiceProblem) as failure:
             return f"spooled: {failure}"
-        given_up: tuple[str, ...] = ()
+        given_up: list[str] = []
         with contextlib.suppress(ServiceAway, ServiceProblem, SpoolFailed):  # they wait for the next time
-            given_up = self.observations.drain(client, keep_going=keep_going)
+            self.observations.drain(client, keep_going=keep_going, on_given_up=given_up.append)
         if logs.refused:
             return f"refused: {logs.refused[-1]}"
         but = "".join(f", but {told[-1]}" for told in (completions.refused, given_up) if told)

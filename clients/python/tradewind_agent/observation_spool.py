@@ -5,7 +5,7 @@ Each observation has an id, and so one that is sent twice is stored once.
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -66,8 +66,14 @@ class ObservationSpool:
                 found.append((facts.st_mtime_ns, path, facts.st_size))
         return [(path, size_bytes) for _, path, size_bytes in sorted(found)]
 
-    def drain(self, client: "Client", *, keep_going: Callable[[], bool] = lambda: True) -> tuple[str, ...]:
-        """Send what waits until ``keep_going`` says no; what was given up, and why.
+    def drain(
+        self,
+        client: "Client",
+        *,
+        keep_going: Callable[[], bool] = lambda: True,
+        on_given_up: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Send what waits until ``keep_going`` says no; ``on_given_up`` is told what was lost, and why.
 
         That is what is damaged, and what the service refuses for good: of a copy those that it names, or all.
 
@@ -76,17 +82,15 @@ class ObservationSpool:
         ServiceAway, ServiceProblem : what was not taken stays.
         SpoolFailed
         """
-        given_up: list[str] = []
         for path in self.waiting():
             if not keep_going():
-                break
+                return
             try:
-                given_up += self._deliver(path, client)
+                self._deliver(path, client, on_given_up)
             except OSError as failure:
                 raise SpoolFailed(f"{path} cannot be read: {in_words(failure)}") from None
-        return tuple(given_up)
 
-    def _deliver(self, path: Path, client: "Client") -> Iterator[str]:
+    def _deliver(self, path: Path, client: "Client", on_given_up: Callable[[str], None]) -> None:
         from pydantic import ValidationError  # noqa: PLC0415
 
         from tradewind.wire.compression import NewObservations  # noqa: PLC0415
@@ -95,7 +99,7 @@ class ObservationSpool:
             try:
                 left = NewObservations.model_validate_json(path.read_bytes()).observations
             except ValidationError:
-                yield f"{path.name} was damaged on disk"
+                on_given_up(f"{path.name} was damaged on disk")
                 left = ()
             while left:
                 try:
@@ -104,7 +108,7 @@ class ObservationSpool:
                 except (BodyTooLarge, Contradiction, RequestRefused) as refusal:
                     good = _without_named(left, refusal)
                     refused = format_count(len(left) - len(good), "observation")
-                    yield f"the service refused {refused} of codecs: {refusal.reason or refusal.detail}"
+                    on_given_up(f"the service refused {refused} of codecs: {refusal.reason or refusal.detail}")
                     left = good
         path.unlink(missing_ok=True)
 

@@ -65,6 +65,10 @@ PROBE = Setting(Codec.GZIP, 1)
 """What a sample of any file is packed with: quick, everywhere, and what all history is relative to."""
 
 
+_MOST_DIGITS = 2
+"""Of any level; reading more takes time, and of some thousands is an error of another kind."""
+
+
 def candidates(codecs: frozenset[Codec] | None = None) -> tuple[Setting, ...]:
     """Settings worth comparing, of these codecs alone where they are given."""
     chosen = [codec for codec in Codec if codecs is None or codec in codecs]
@@ -85,6 +89,10 @@ def parse_setting(text: str) -> Setting:
     facts = FACTS[codec]
     if not colon:
         return Setting(codec, facts.usual)
-    if not level_text.isdecimal() or not facts.lowest <= int(level_text) <= facts.highest:
-        raise InvalidValue("codec", f"{codec} has levels {facts.lowest} to {facts.highest}, not {level_text!r}")
+    if (
+        not level_text.isdecimal()
+        or len(level_text) > _MOST_DIGITS
+        or not facts.lowest <= int(level_text) <= facts.highest
+    ):
+        raise InvalidValue("codec", f"{codec} has levels {facts.lowest} to {facts.highest}, not {level_text[:20]!r}")
     return Setting(codec, int(level_text))

@@ -26,7 +26,8 @@ PARENT_WEIGHT = 2.0
 """Observations that the parent's mean stands for, beside a key's own."""
 
 LIKENESS = 0.5
-"""What an observation counts for with every key, from the most special one on, that it does not share with a case."""
+"""What an observation counts for with every key, from the most special one on, that it does not share with a case. An
+assumption."""
 
 MOST_CORES = 4096
 """That a CPU class may tell of: what it says is multiplied into speeds."""

@@ -117,7 +117,7 @@ def test_a_path_that_is_all_taken_or_endlessly_long_is_one_too(
 def test_a_download_asks_the_server_what_packs_and_adds_to_the_history(
     server: Server, root: Path, tmp_path: Path
 ) -> None:
-    done, records = copied(tmp_path, *SLOW, f"{server.url}data/", str(tmp_path / "down"))
+    done, records = copied(tmp_path, *SLOWER, f"{server.url}data/", str(tmp_path / "down"))
     assert_dealt(done, records)
     assert_same(root / "data", tmp_path / "down")
     seen = observed(tmp_path)

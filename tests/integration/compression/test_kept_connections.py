@@ -1,25 +1,26 @@
 """Connections that packed copies ask over, one request after the other."""
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.conditions import eventually
 from tests.integration.serving import serving
 from tradewind.compression.codecs import parse_setting
 from tradewind_agent.compression.choosing import choose
 from tradewind_agent.compression.copying import PackedCopy
-from tradewind_agent.compression.http import asked, heard
 from tradewind_agent.compression.kept_connections import KEPT_S, Connections
 from tradewind_agent.compression.planning import Wish
 from tradewind_agent.copy_listing import list_files
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.options import EngineOptions
+from tradewind_agent.errors import ConnectionFault
 from tradewind_agent.serve import Server
+from tradewind_agent.serve.options import Limits
 
 OPTIONS = EngineOptions(durable=False, idle_timeout_s=5)
 FILES = 6
@@ -50,10 +51,16 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     return found
 
 
+class Clock:
+    at_s = 0.0
+
+    def now_s(self) -> float:
+        return self.at_s
+
+
 def ask(connections: Connections, url: Url, method: str = "HEAD", *, all_of_it: bool = True) -> None:
-    with connections.to(url, OPTIONS) as line:
-        how = heard if all_of_it else asked
-        line.over(how(line.connection, method, url, {}, OPTIONS))
+    with connections.to(url, OPTIONS) as used:
+        used.over(used.heard(method, {}) if all_of_it else used.asked(method, {}))
 
 
 def test_many_files_go_over_as_many_connections_as_are_open_at_once(
@@ -72,10 +79,11 @@ def test_many_files_go_over_as_many_connections_as_are_open_at_once(
 def test_a_connection_is_taken_again_until_the_other_end_may_close_it(
     server: Server, opened: list[tuple[str, int]]
 ) -> None:
-    times_s = iter((0.0, KEPT_S, KEPT_S, 2 * KEPT_S + 0.1, 2 * KEPT_S + 0.1))
+    clock = Clock()
     url = Url.parse(f"{server.url}0.txt")
-    with closing(Connections(lambda: next(times_s))) as connections:
-        for expected in (1, 1, 2):
+    with closing(Connections(clock.now_s)) as connections:
+        for idle_s, expected in ((0.0, 1), (KEPT_S, 1), (KEPT_S + 0.1, 2)):
+            clock.at_s += idle_s
             ask(connections, url)
             assert len(opened) == expected
 
@@ -88,38 +96,74 @@ def test_what_was_not_read_to_its_end_is_asked_nothing_more(server: Server, open
     assert len(opened) == 2
 
 
-def test_a_connection_that_the_server_has_closed_is_not_taken(
-    server: Server, opened: list[tuple[str, int]], until_closed: Callable[[Connections], None]
-) -> None:
-    url = Url.parse(f"{server.url}0.txt")
-    with closing(Connections()) as connections:
-        ask(connections, url)
-        until_closed(connections)
-        ask(connections, url)
+def answer_once(listening: socket.socket, times: int, *, closes: bool) -> None:
+    """Answer one request on each of so many connections, and then close it, at once or with the next request."""
+    for _ in range(times):
+        client, _ = listening.accept()
+        with client:
+            client.recv(65536)
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            if not closes:
+                client.recv(65536)
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_kept_connection_that_is_closed_is_replaced(opened: list[tuple[str, int]], closes: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening, closing(Connections()) as connections:
+        url = Url.parse(f"http://127.0.0.1:{listening.getsockname()[1]}/a")
+        with ThreadPoolExecutor(1) as pool:
+            answering = pool.submit(answer_once, listening, 2, closes=closes)
+            ask(connections, url)
+            ask(connections, url)
+            connections.close()
+            answering.result()
     assert len(opened) == 2
 
 
-@pytest.fixture
-def until_closed(server: Server) -> Callable[[Connections], None]:
-    """Has the kept connection's own end see the other's: its server half is shut from here."""
-
-    def wait(connections: Connections) -> None:
-        (*_, connection) = connections._kept[0]
-        connection.sock.shutdown(socket.SHUT_WR)  # the server answers an end with its own
-        eventually(lambda: connection.sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"")
-
-    return wait
+def drop_one(listening: socket.socket) -> None:
+    listening.accept()[0].close()
 
 
-def test_nothing_is_kept_once_they_are_closed(server: Server, opened: list[tuple[str, int]]) -> None:
-    url = Url.parse(f"{server.url}0.txt")
-    connections = Connections()
-    ask(connections, url)
-    connections.close()
-    ask(connections, url)
-    ask(connections, url)
-    connections.close()
-    assert len(opened) == 3
+def test_what_was_lost_on_a_new_connection_is_not_asked_again(opened: list[tuple[str, int]]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening, closing(Connections()) as connections:
+        url = Url.parse(f"http://127.0.0.1:{listening.getsockname()[1]}/a")
+        with ThreadPoolExecutor(1) as pool:
+            gone = pool.submit(drop_one, listening)
+            with pytest.raises(ConnectionFault):
+                ask(connections, url)
+            gone.result()
+    assert len(opened) == 1
+
+
+def test_an_answer_before_the_answer_frees_no_connection(opened: list[tuple[str, int]]) -> None:
+    def answer(listening: socket.socket) -> None:
+        for _ in range(2):
+            client, _ = listening.accept()
+            with client:
+                client.recv(65536)
+                client.sendall(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+                client.recv(65536)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, closing(Connections()) as connections:
+        url = Url.parse(f"http://127.0.0.1:{listening.getsockname()[1]}/a")
+        with ThreadPoolExecutor(1) as pool:
+            answering = pool.submit(answer, listening)
+            ask(connections, url)
+            ask(connections, url)
+            answering.result()
+    assert len(opened) == 2
+
+
+def test_files_that_come_as_they_are_come_over_one_connection(tmp_path: Path, opened: list[tuple[str, int]]) -> None:
+    (tmp_path / "served").mkdir()
+    for number in range(FILES):
+        (tmp_path / "served" / f"{number}.txt").write_bytes(PLAIN)
+    with serving(tmp_path / "served", limits=Limits(max_packed_downloads=0)) as plain:
+        listing = list_files([plain.url], str(tmp_path / "down"), options=OPTIONS)
+        opened.clear()
+        report = PackedCopy(listing, Wish(parse_setting("gzip:1")), OPTIONS, files_at_once=1).run()
+    assert (report.files_done, report.failures, set(report.used)) == (FILES, [], set())
+    assert len(opened) == 1
 
 
 @pytest.mark.parametrize("upload", [True, False])

@@ -81,7 +81,7 @@ def test_on_a_path_that_takes_no_longer_than_trials_none_is_made(idle: Server) -
     assert "tradewind-tried" not in looked_at(idle, **LOOK, Tradewind_Line="1e12").headers
 
 
-@pytest.mark.parametrize("line", ["fast", "0", "-1", "nan", "1e300"])
+@pytest.mark.parametrize("line", ["fast", "0", "-1", "nan", "1e300", "1e-300"])
 def test_a_path_of_no_possible_rate_is_refused(idle: Server, line: str) -> None:
     assert looked_at(idle, **LOOK, Tradewind_Line=line).status == 400
 

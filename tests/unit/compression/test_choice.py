@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from email.message import Message
 from itertools import pairwise
 from uuid import uuid4
 
@@ -17,7 +18,7 @@ from tradewind.compression.prior import packaged_history, usual_probe
 from tradewind.compression.prior_table import CPU_CLASS, ROWS
 from tradewind.errors import InvalidValue
 from tradewind_agent.compression.asking import request_for
-from tradewind_agent.compression.classes import Looked
+from tradewind_agent.compression.classes import Looked, told_by_server
 from tradewind_agent.compression.observing import observations_of, observations_of_samples
 from tradewind_agent.compression.packing import Work
 from tradewind_agent.compression.sampling import Sample
@@ -225,3 +226,23 @@ def test_what_a_server_tells_of_no_machine_is_no_observation() -> None:
     work.tried(GZIP, 4_000_000, 1_000_000, pack_s=0.1, unpack_s=0.01)
     (seen,) = observations_of(work, sample, uuid4(), "a", fetched=b"to be or not to be " * 10_000)
     assert seen.codec is Codec.GZIP
+
+
+@pytest.mark.parametrize("level", ["9" * 5000, "100", "-1", "1.5", ""])
+def test_a_level_of_no_codec_is_refused_however_long_it_is(level: str) -> None:
+    with pytest.raises(InvalidValue, match="zstd has levels"):
+        parse_setting(f"zstd:{level}")
+
+
+def test_what_a_server_says_that_it_has_tried_is_believed_as_far_as_it_makes_sense() -> None:
+    fields = Message()
+    fields["Tradewind-Sample"] = "x86-64/some/4;text;5.5;4;4e8;1e9"
+    fields["Tradewind-Codecs"] = "zstd,gzip"
+    fields["Tradewind-Tried"] = "zstd:3=3,1e9,4e9;zstd:5=3,1e9,4e9;xz:6=3,1e7,4e9;gzip:6=1e6,1e9,4e9"
+    looked = told_by_server(fields, 4_000_000)
+    assert looked is not None
+    assert looked.tried == {ZSTD: Speeds(3, 1e9, 4e9)}
+    fields.replace_header("Tradewind-Tried", f"zstd:{'9' * 5000}=3,1e9,4e9")
+    damaged = told_by_server(fields, 4_000_000)
+    assert damaged is not None
+    assert damaged.tried == {}

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from tradewind_agent.client import Client
 
 ROUND_TRIPS: Mapping[Direction, int] = {Direction.UPLOAD: 2, Direction.DOWNLOAD: 1}
-"""What each packed file costs beside its bytes: whether it is there already, and itself; connections are kept."""
+"""What each packed file costs beside its bytes: whether it is there already, and itself. Each connection costs one
+more; they are kept, and one is open already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,9 +174,10 @@ def _request(files: FileClass, looked: Looked, path: Path, direction: Direction)
     sample = looked.sample
     assert sample is not None
     at_once = _most_at_once(len(files.positions), direction)
+    handshakes = (at_once - 1) / len(files.positions)
     return FileClassRequest(
         file_bytes=sample.file_bytes,
-        setup_s=min(ROUND_TRIPS[direction] * (path.rtt_s or 0.0) / at_once, LONGEST_SETUP_S),
+        setup_s=min((ROUND_TRIPS[direction] + handshakes) * (path.rtt_s or 0.0) / at_once, LONGEST_SETUP_S),
         kind=sample.content.kind,
         entropy_bits_per_byte=sample.content.entropy_bits_per_byte,
         cpu_class=sample.cpu_class,

@@ -7,12 +7,12 @@ from email.message import Message
 from pathlib import PurePosixPath
 from random import SystemRandom
 
-from tradewind.compression.codecs import Codec, Setting
+from tradewind.compression.codecs import Codec, Setting, candidates
 from tradewind.compression.content import size_bin
 from tradewind.compression.model import Speeds
 from tradewind.errors import InvalidValue
 from tradewind_agent.compression.codecs import available_codecs, codecs_of_both
-from tradewind_agent.compression.http import coding_of, heard, packs_by_itself
+from tradewind_agent.compression.http import coding_of, packs_by_itself
 from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.naming import (
     CODECS_HEADER,
@@ -109,9 +109,9 @@ def look_at(
 def _codecs_at(destination: Url, options: EngineOptions, connections: Connections) -> frozenset[Codec]:
     """Codecs that this host shares with a receiver of packed uploads; none where it is no such."""
     try:
-        with connections.to(destination, options) as line:
-            answer = heard(line.connection, "OPTIONS", destination, {}, options)
-            line.over(answer)
+        with connections.to(destination, options) as used:
+            answer = used.heard("OPTIONS", {})
+            used.over(answer)
     except AgentError:
         return frozenset()
     is_ours = answer.headers.get("Server", "").startswith("tradewind")
@@ -145,21 +145,21 @@ def _look_there(
         CODECS_HEADER: ",".join(sorted(available_codecs())),
     }
     if line_bps is not None:
-        fields[LINE_HEADER] = f"{line_bps:.0f}"
+        fields[LINE_HEADER] = f"{line_bps:.6g}"
     try:
-        with connections.to(job.source, options) as line:
-            answer = heard(line.connection, "HEAD", job.source, fields, options)
-            line.over(answer)
+        with connections.to(job.source, options) as used:
+            answer = used.heard("HEAD", fields)
+            used.over(answer)
         if answer.status != _OK:
             return None
         if coding_of(answer) in WEB_CODINGS:
             return Looked(sample=None) if packs_by_itself(job.source, options) else None
     except AgentError:
         return None
-    return _told(answer.headers, size_bytes)
+    return told_by_server(answer.headers, size_bytes)
 
 
-def _told(fields: Message, size_bytes: int) -> Looked | None:
+def told_by_server(fields: Message, size_bytes: int) -> Looked | None:
     """What a server says of a sample, as far as it makes sense."""
     told = fields.get(SAMPLE_HEADER)
     sample = None if told is None else Sample.read(told, size_bytes)
@@ -170,5 +170,6 @@ def _told(fields: Message, size_bytes: int) -> Looked | None:
         speeds = read_speeds(fields.get(TRIED_HEADER, ""))
     except InvalidValue:
         speeds = {}
-    tried = {setting: its for setting, its in speeds.items() if its.is_possible and setting.codec in codecs}
+    weighed = candidates(codecs)
+    tried = {setting: its for setting, its in speeds.items() if its.is_possible and setting in weighed}
     return Looked(sample=sample, codecs=codecs, tried=tried)

@@ -1,4 +1,4 @@
-"""Copies whose files are packed on their way, beside the engine: a file a connection, a few at once."""
+"""Copies whose files are packed on their way, beside the engine: a file a connection at a time, a few at once."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence

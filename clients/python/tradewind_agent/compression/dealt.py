@@ -117,6 +117,7 @@ def run_dealt_copy(
         by_engine = packed = None
         before = (0, 0)
         if (plain := chosen.part(packed=False)) is not None:
+            connections.close()  # the engine has its own, and may take long
             by_engine = run(
                 replace(chosen.prepared, listing=plain),
                 client=client,

@@ -7,7 +7,7 @@ from http.client import HTTPResponse
 from tradewind.compression.content import SAMPLE_BLOCK_BYTES
 from tradewind_agent.compression.codecs import CannotUnpack
 from tradewind_agent.compression.download_fields import fields_of_packed, fields_of_packed_rest, fields_of_rest
-from tradewind_agent.compression.http import LOST, asked, coding_of, lost, packs_by_itself, refusal
+from tradewind_agent.compression.http import LOST, coding_of, lost, packs_by_itself, refusal
 from tradewind_agent.compression.kept_connections import Connections
 from tradewind_agent.compression.naming import (
     IDENTITY,
@@ -110,10 +110,8 @@ class PackedDownload:
     def _run(self, *, by_range: bool = False) -> PackedOutcome:
         """``by_range`` : the rest of the file as it is, which a server that does not pack would send whole."""
         with (
-            self._connections.to(self._url, self._options) as line,
-            closing(
-                asked(line.connection, "GET", self._url, self._headers(by_range=by_range), self._options)
-            ) as answer,
+            self._connections.to(self._url, self._options) as used,
+            closing(used.asked("GET", self._headers(by_range=by_range))) as answer,
         ):
             self._check_status(answer, by_range=by_range)
             self._identity = self._told(answer)
@@ -122,7 +120,7 @@ class PackedDownload:
             rest_has_come = by_range or not self._sends_again(answer)
             if rest_has_come:
                 self._receive(answer)
-                line.over(answer)
+                used.over(answer)
         if not rest_has_come:
             return self._run(by_range=True)
         self._publish()

@@ -27,7 +27,7 @@ def fields_of_packed(packing: Packing, codings: str) -> dict[str, str]:
     if packing.at_once > 1:
         fields[AT_ONCE_HEADER] = str(packing.at_once)
     if packing.line_bps is not None:
-        fields[LINE_HEADER] = f"{packing.line_bps:.0f}"
+        fields[LINE_HEADER] = f"{packing.line_bps:.6g}"
     return fields
 
 

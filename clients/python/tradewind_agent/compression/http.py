@@ -87,7 +87,16 @@ def heard(
     ------
     ConnectionFault : also where there is more of a body than anybody would say.
     """
-    answer = asked(connection, method, url, headers, options)
+    return forgotten(asked(connection, method, url, headers, options), method)
+
+
+def forgotten(answer: HTTPResponse, method: str) -> HTTPResponse:
+    """The answer to ``method`` once its body is read.
+
+    Raises
+    ------
+    ConnectionFault : also where there is more of a body than anybody would say.
+    """
     try:
         too_long = len(answer.read(_MOST_FORGOTTEN_BYTES)) == _MOST_FORGOTTEN_BYTES
     except LOST as error:

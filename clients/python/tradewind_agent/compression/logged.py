@@ -225,7 +225,7 @@ def _report(
     if metered is not None and metered.failure is not None:
         notes = (*notes, f"energy was not measured to the end: {metered.failure}")
     return CopyReport(
-        plan=replace(prepared.plan, rationale="a file a connection, packed on its way"),
+        plan=replace(prepared.plan, rationale="a file a connection at a time, packed on its way"),
         status=movement.status,
         source=prepared.source,
         destination=prepared.destination,

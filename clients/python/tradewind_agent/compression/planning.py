@@ -95,10 +95,6 @@ class Wish:
     def adapts(self) -> bool:
         return self.setting is None and not self.as_is
 
-    @property
-    def packs(self) -> bool:
-        return not self.as_is
-
     def __str__(self) -> str:
         if self.as_is:
             return RAW

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from tradewind.compression.codecs import Codec
 from tradewind_agent.compression.codecs import available_codecs, codecs_of_both
-from tradewind_agent.compression.http import LOST, asked, begin, heard, lost, refusal
-from tradewind_agent.compression.kept_connections import Connections, Line
+from tradewind_agent.compression.http import LOST, begin, lost, refusal
+from tradewind_agent.compression.kept_connections import Connections, InUse
 from tradewind_agent.compression.naming import CODECS_HEADER, PACKED_CODING
 from tradewind_agent.compression.wishes import PackedOutcome, Packing
 from tradewind_agent.engine.jobs import UploadJob
@@ -26,7 +26,7 @@ _MOST_TOLD_BYTES = 4096
 def upload_packed(
     job: UploadJob, packing: Packing, options: EngineOptions, connections: Connections, moved: Callable[[int], None]
 ) -> PackedOutcome:
-    """Send a file, tried again as the options permit; ``moved`` is told of plain bytes.
+    """Send a file; ``moved`` is told of plain bytes.
 
     Raises
     ------
@@ -39,8 +39,8 @@ def upload_packed(
         source = _Source(file.fileno(), os.fstat(file.fileno()))
         if (source.status.st_size, source.status.st_mtime_ns) != (job.size_bytes, job.modified_at_ns):
             raise FileFault("it has changed since it was listed", retryable=False)
-        with connections.to(job.destination, options) as line:
-            return _sent(job, source, packing, line, moved)
+        with connections.to(job.destination, options) as used:
+            return _sent(job, source, packing, used, moved)
 
 
 class _Source(NamedTuple):
@@ -58,18 +58,20 @@ def _reading(job: UploadJob) -> Iterator[None]:
         raise FileFault(f"cannot read {job.source}: {in_words(error)}", retryable=False) from error
 
 
-def _sent(job: UploadJob, source: _Source, packing: Packing, line: Line, moved: Callable[[int], None]) -> PackedOutcome:
-    connection, options = line.connection, line.options
+def _sent(
+    job: UploadJob, source: _Source, packing: Packing, used: InUse, moved: Callable[[int], None]
+) -> PackedOutcome:
+    connection, options = used.connection, used.options
     headers = {"Tradewind-Upload": upload_id(job), CODECS_HEADER: ",".join(sorted(available_codecs()))}
-    answer = heard(connection, "HEAD", job.destination, headers, options)
+    answer = used.heard("HEAD", headers)
     if answer.headers.get("Tradewind-Complete") == "true":
-        line.over(answer)
+        used.over(answer)
         return PackedOutcome(skipped=True)
     is_ours = answer.headers.get("Server", "").startswith("tradewind")
     if not is_ours or answer.status not in (204, 404):
         raise refusal(answer) if is_ours else FileFault("the server takes no packed uploads", retryable=False)
     if not job.size_bytes:
-        return _sent_empty(job, line)
+        return _sent_empty(used)
     codecs = packing.codecs() or _codecs_told(answer)
     with _reading(job):
         packed = packing.packed(*source, codecs)
@@ -97,17 +99,17 @@ def _sent(job: UploadJob, source: _Source, packing: Packing, line: Line, moved: 
         answer = connection.getresponse()
     except LOST as error:
         raise lost(broken or error) from error
-    _check_stored(answer, line)
+    _check_stored(answer, used)
     return PackedOutcome(work=packed.work, sample=packed.sample)
 
 
-def _sent_empty(job: UploadJob, line: Line) -> PackedOutcome:
+def _sent_empty(used: InUse) -> PackedOutcome:
     """A file of no bytes, of which there is nothing to pack."""
-    _check_stored(asked(line.connection, "PUT", job.destination, {"Content-Length": "0"}, line.options), line)
+    _check_stored(used.asked("PUT", {"Content-Length": "0"}), used)
     return PackedOutcome()
 
 
-def _check_stored(answer: HTTPResponse, line: Line) -> None:
+def _check_stored(answer: HTTPResponse, used: InUse) -> None:
     """See that the file is there: the status says so, whatever becomes of the rest of the answer."""
     with answer:
         if answer.status not in _STORED:
@@ -115,7 +117,7 @@ def _check_stored(answer: HTTPResponse, line: Line) -> None:
         if answer.length is not None and answer.length <= _MOST_TOLD_BYTES:
             with suppress(*LOST):
                 answer.read()
-        line.over(answer)
+        used.over(answer)
 
 
 def _codecs_told(answer: HTTPResponse) -> frozenset[Codec]:

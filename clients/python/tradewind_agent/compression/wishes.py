@@ -76,7 +76,7 @@ class Packing:
             pool=self.pool,
             at_once=self.at_once,
             sample=sample,
-            looks=sample is None and self.wish.packs,
+            looks=sample is None and not self.wish.as_is,
         )
 
     def known_sample(self, file_bytes: int) -> Sample | None:

@@ -32,9 +32,8 @@ async def answer_download(
             response = await _answer_folder(folder, request, segments, descriptor)
         else:
             wanted = request, segments[-1], descriptor, status, turns
-            if wants_packing(request, status) or wants_sample(
-                request, status
-            ):  # what is to be packed is sampled first, which takes a while
+            # What is to be packed is sampled first, which takes a while.
+            if wants_packing(request, status) or wants_sample(request, status):
                 response = await _in_thread(partial(_answer_file, *wanted))
             else:
                 response = _answer_file(*wanted)

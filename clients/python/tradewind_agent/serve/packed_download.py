@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from tradewind_agent.compression.packing import PackedFile
     from tradewind_agent.compression.sampling import Sample
 
+LEAST_LINE_BPS, MOST_LINE_BPS = 1.0, 1e16
+"""Of a path that a client tells of, bit/s; others are a mistake."""
 
-MOST_LINE_BPS = 1e16
 MOST_AT_ONCE = 1000
 """Downloads that a client may say it has at once."""
 
@@ -105,8 +106,10 @@ def _line_bps(request: Request) -> float | None:
         line_bps = None if told is None else float(told)
     except ValueError as error:
         raise Refused(HTTPStatus.BAD_REQUEST, f"{LINE_HEADER} is a number") from error
-    if line_bps is not None and not 0 < line_bps < MOST_LINE_BPS:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"{LINE_HEADER} is above 0, in bit/s")
+    if line_bps is not None and not LEAST_LINE_BPS <= line_bps <= MOST_LINE_BPS:
+        raise Refused(
+            HTTPStatus.BAD_REQUEST, f"{LINE_HEADER} is from {LEAST_LINE_BPS:g} to {MOST_LINE_BPS:g}, in bit/s"
+        )
     return line_bps
 
 
@@ -138,7 +141,7 @@ def _packed(asked: _Asked, descriptor: int, status: os.stat_result, turns: Packi
         pool=turns.pool,
         at_once=asked.at_once,
         sample=sample,
-        looks=sample is None and wish.packs and not told,
+        looks=sample is None and not wish.as_is and not told,
         tells=True,
     )
 
@@ -153,7 +156,8 @@ def wants_sample(request: Request, status: os.stat_result) -> bool:
 def sample_told(request: Request, descriptor: int, turns: PackingTurns) -> list[Header]:
     """What a sample of the file tells, and the codecs of this host; nothing while as much is packed as may be.
 
-    Who tells its own codecs is told what those that may be the best on its path make of the sample.
+    Who tells its own codecs is told what those that may be the best on its path make of the sample, unless others are
+    being tried.
 
     Raises
     ------
@@ -166,10 +170,15 @@ def sample_told(request: Request, descriptor: int, turns: PackingTurns) -> list[
         return []
     try:
         sample = sample_descriptor(descriptor)
-        tried = _tried(sample, request.headers.get(CODECS_HEADER.lower(), ""), line_bps)
-        return [*packing_offered(), (SAMPLE_HEADER, sample.told()), *tried]
     finally:
         turns.give_back()
+    fields = [*packing_offered(), (SAMPLE_HEADER, sample.told())]
+    if not turns.trials.acquire(blocking=False):  # side by side they would measure each other
+        return fields
+    try:
+        return [*fields, *_tried(sample, request.headers.get(CODECS_HEADER.lower(), ""), line_bps)]
+    finally:
+        turns.trials.release()
 
 
 def _tried(sample: "Sample", their_codecs: str, line_bps: float | None) -> list[Header]:

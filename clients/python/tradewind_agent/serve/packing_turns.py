@@ -5,10 +5,14 @@ from threading import BoundedSemaphore, Lock
 
 
 class PackingTurns:
-    """``most`` downloads at once; one that finds no turn goes as it is, which costs this host next to nothing."""
+    """``most`` downloads at once; one that finds no turn goes as it is, which costs this host next to nothing.
+
+    ``trials`` : held by who tries codecs on a sample.
+    """
 
     def __init__(self, most: int) -> None:
         self._free = BoundedSemaphore(most) if most else None
+        self.trials = Lock()
         self._making = Lock()
         self._pool: ThreadPoolExecutor | None = None
 
