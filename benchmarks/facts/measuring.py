@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from benchmarks.facts.grounds import SEED, Run, path_of
 from benchmarks.facts.transfers import Ground, on_testbed
 from benchmarks.facts.trial import SOURCES, Yard
 from benchmarks.report import ROOT, here
-from benchmarks.sources import digests
+from benchmarks.sources import Sources, SourcesChanged
 from benchmarks.testbed.soundness import PAUSES_S
 from benchmarks.wan.runs import Row, RunLog
 from tradewind.errors import TradewindError
@@ -29,12 +29,6 @@ UNNAMED = "a machine that the record does not name"
 """Where rows were made that were kept before their keys had the machine."""
 
 _PAUSES_S = PAUSES_S[:2]
-
-
-@cache
-def _digests() -> Mapping[str, str]:
-    """Of the sources as this process began with them."""
-    return digests(SOURCES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +44,7 @@ class Bench:
     """What there is to measure with.
 
     ``cut_s`` : a run that lasts longer is cut and stands for its bytes. ``ground`` : what makes single transfers.
-    ``machine`` : this one and its kernel.
+    ``machine`` : this one and its kernel. ``sources`` : as the command began with them.
     """
 
     facts: Facts
@@ -60,33 +54,34 @@ class Bench:
     ahead: bool = False
     ground: Ground = on_testbed
     machine: str = field(default_factory=here)
+    sources: Sources = field(default_factory=partial(Sources.of, SOURCES))
 
     def rows(self, runs: Iterable[Measurable]) -> Rows:
         """Of these those that have been made here, while the machine was good enough."""
         return self._rows_of(self.machine, runs)
 
     def record(self, runs: Sequence[Measurable]) -> Record | None:
-        """All of these, of this machine or of the first other that has made them all; ``None`` where none has."""
-        others = {row["machine"] for row in self.log.rows() if "machine" in row} - {self.machine}
-        for machine in (self.machine, *sorted(others), UNNAMED):
+        """All of these, of this machine or of the other that has made them all last; ``None`` where none has."""
+        latest_first = dict.fromkeys(row["machine"] for row in reversed(self.log.rows()) if "machine" in row)
+        for machine in dict.fromkeys((self.machine, *latest_first, UNNAMED)):
             if len(rows := self._rows_of(machine, runs)) == len(set(runs)):
                 return Record(machine, rows)
         return None
 
     def _rows_of(self, machine: str, runs: Iterable[Measurable]) -> Rows:
-        digest = _digests()
+        digest = self.sources.digests
         found = {run: self.log.find(self.key(run, digest, machine)) for run in runs}
         return {run: row for run, row in found.items() if row is not None and row["disturbed"] is None}
 
     def current_key(self, run: Measurable) -> str:
-        return self.key(run, _digests(), self.machine)
+        return self.key(run, self.sources.digests, self.machine)
 
     def key(self, run: Measurable, digest: Mapping[str, str], machine: str) -> str:
         """Of a row: what was run, by which sources, and where."""
         if isinstance(run, Run):
-            what = f"{run.name}; {path_of(run.path, self.facts)}; {self.cut_s:g} s; {digest['transfers']}"
+            what = f"{run.name}; {path_of(run.path, self.facts)}; {self.cut_s:g} s; {digest[_part(run)]}"
         else:
-            what = f"{run.name}; {run.conditions(self.facts)}; {digest[run.sort]}"
+            what = f"{run.name}; {run.conditions(self.facts)}; {digest[_part(run)]}"
         return what if machine == UNNAMED else f"{what}; {machine}"
 
     def measure(self, runs: Iterable[Measurable]) -> None:
@@ -105,14 +100,23 @@ class Bench:
         """Keep it, or tell why it cannot be made: the others go on without it."""
         try:
             self._kept(run, make, told)
+        except SourcesChanged:
+            raise
         except TradewindError as reason:
             sys.stderr.write(f"  {run.name}: cannot be measured here: {reason}\n")
 
     def _kept(self, run: Measurable, make: Callable[[], Row], told: Callable[[Row], str]) -> None:
-        """Keep what is made, and make it again where the machine was too busy for it."""
+        """Keep what is made, and make it again where the machine was too busy for it.
+
+        Raises
+        ------
+        SourcesChanged : while it was made; it is not kept.
+        """
         key = self.current_key(run)
         for pause_s in (*_PAUSES_S, None):
-            row = self.log.add(key, {"run": run.name, "machine": self.machine, **make()})
+            made = make()
+            self.sources.require_unchanged(_part(run))
+            row = self.log.add(key, {"run": run.name, "machine": self.machine, **made})
             wrong = row["disturbed"]
             again = "" if wrong is None else f" ({wrong}{'' if pause_s is None else '; it is made again'})"
             sys.stderr.write(f"  {run.name}: {told(row)}{again}\n")
@@ -126,5 +130,12 @@ class Bench:
             with self.ground(path, files, yard, self.cut_s) as made:
                 for run in runs:
                     self._tried(run, partial(made, run), lambda row: f"{mbps(row):.1f} Mbit/s")
+        except SourcesChanged:
+            raise
         except TradewindError as reason:
             sys.stderr.write(f"  {path}, {files}: {len(runs)} runs cannot be made here: {reason}\n")
+
+
+def _part(run: Measurable) -> str:
+    """Of `SOURCES`, that it depends on."""
+    return "transfers" if isinstance(run, Run) else run.sort

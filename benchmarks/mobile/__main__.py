@@ -35,9 +35,10 @@ from benchmarks.mobile.cells import (
 from benchmarks.mobile.lessons import Contest, Fresh, contests
 from benchmarks.mobile.pricing import as_published, energy_j
 from benchmarks.mobile.reporting import AT_LEAST, RADIOS, Measured, lessons_of, results_of, summary_of
-from benchmarks.mobile.running import Ground, ground
+from benchmarks.mobile.running import PARTS, Ground, ground
 from benchmarks.precedence import precedence
 from benchmarks.report import ROOT, arguments, judge, write
+from benchmarks.sources import Sources
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.wan.runs import Row, RunLog
 
@@ -66,9 +67,10 @@ def _parser() -> argparse.ArgumentParser:
 def _run(options: argparse.Namespace) -> int:
     started_at = datetime.now(UTC)
     require_permission()
+    sources = Sources.of(PARTS)
     options.scratch.mkdir(parents=True, exist_ok=True)
     with nullcontext(False) if options.quick else precedence() as ahead:
-        measured = _measured(options, ahead=ahead)
+        measured = _measured(options, sources, ahead=ahead)
     summary = summary_of(measured)
     write("mobile", quick=options.quick, results=results_of(measured), summary=summary, started_at=started_at)
     for radio in RADIOS:
@@ -80,7 +82,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0 if options.quick else judge(summary, {}, AT_LEAST, whole=whole)
 
 
-def _measured(options: argparse.Namespace, *, ahead: bool) -> Measured:
+def _measured(options: argparse.Namespace, sources: Sources, *, ahead: bool) -> Measured:
     log = RunLog(VAR / "mobile-runs.ndjson")
     sets = QUICK_DATA_SETS if options.quick else DATA_SETS
     cut_s = options.cut or (QUICK_CUT_S if options.quick else CUT_S)
@@ -95,7 +97,14 @@ def _measured(options: argparse.Namespace, *, ahead: bool) -> Measured:
             where = f"{path}/{name}"
             sizes = files.sizes(options.seed)
             with ground(
-                PATHS[path], where, sizes, seed=options.seed, folder=options.scratch, cut_s=cut_s, ahead=ahead
+                PATHS[path],
+                where,
+                sizes,
+                seed=options.seed,
+                folder=options.scratch,
+                cut_s=cut_s,
+                ahead=ahead,
+                sources=sources,
             ) as standing:
                 grounds[where] = [standing.run(setting, log) for setting in grid(files, quick=options.quick)]
                 fresh[where] = _afresh(standing, name, grounds[where], log)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.mobile.cells import Setting
 from benchmarks.report import here
-from benchmarks.sources import digests
+from benchmarks.sources import Sources
 from benchmarks.testbed import origins
 from benchmarks.testbed.data_sets import write_files
 from benchmarks.testbed.measured_run import MeasuredRun, measured_run
@@ -19,10 +19,12 @@ from benchmarks.testbed.soundness import complaint, undisturbed
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.runs import Row, RunLog
 
-_PARTS = {
-    "mobile": (
-        "clients/python/tradewind_agent/engine",
-        "clients/python/tradewind_agent/moving.py",
+_AGENT = "clients/python/tradewind_agent"
+_PART = "mobile"
+PARTS = {
+    _PART: (
+        f"{_AGENT}/engine",
+        *(f"{_AGENT}/{name}.py" for name in ("copying", "copy_plan", "moving")),
         "benchmarks/testbed",
         "benchmarks/mobile/cells.py",
         "benchmarks/mobile/running.py",
@@ -32,7 +34,11 @@ _PARTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """A path with one data set behind it. ``ahead`` : whether runs go ahead of whatever else this machine does."""
+    """A path with one data set behind it.
+
+    ``ahead`` : whether runs go ahead of whatever else this machine does.
+    ``sources`` : as the benchmark began with them.
+    """
 
     bed: Testbed
     url: str
@@ -41,6 +47,7 @@ class Ground:
     folder: Path
     cut_s: float
     ahead: bool
+    sources: Sources
 
     def run(self, setting: Setting, log: RunLog, turn: int = 0) -> Row:
         """One transfer from an empty destination, or what is known of it; another ``turn`` is another transfer.
@@ -49,11 +56,13 @@ class Ground:
         ------
         MachineTooBusy : others disturbed it each time.
         NothingMoved : it failed.
+        SourcesChanged : while it was made; it is not kept.
         """
         key = self.key(setting, turn)
         if (row := log.find(key)) is not None:
             return row
         measured = self._sound(setting)
+        self.sources.require_unchanged(_PART)
         row = log.add(
             key,
             {
@@ -75,7 +84,7 @@ class Ground:
     def key(self, setting: Setting, turn: int = 0) -> str:
         """What a run's figures depend on, this machine and its kernel too."""
         parts = [self.name, str(self.bed.path), setting.name, f"{self.total_bytes} B", f"{self.cut_s:g} s"]
-        parts += [here(), digests(_PARTS)["mobile"]]
+        parts += [here(), self.sources.digests[_PART]]
         return "; ".join([*parts, *([f"turn {turn}"] if turn else [])])
 
     def _sound(self, setting: Setting) -> MeasuredRun:
@@ -114,7 +123,15 @@ def _command(url: str, destination: Path, setting: Setting) -> list[str]:
 
 @contextmanager
 def ground(
-    path: PathSpec, name: str, sizes: Sequence[int], *, seed: int, folder: Path, cut_s: float, ahead: bool
+    path: PathSpec,
+    name: str,
+    sizes: Sequence[int],
+    *,
+    seed: int,
+    folder: Path,
+    cut_s: float,
+    ahead: bool,
+    sources: Sources,
 ) -> Iterator[Ground]:
     """Set a path up with nginx behind it that serves files of these sizes; all of it is removed in the end."""
     with tempfile.TemporaryDirectory(dir=folder, prefix="mobile-") as work:
@@ -130,4 +147,5 @@ def ground(
                 folder=Path(work),
                 cut_s=cut_s,
                 ahead=ahead and bed.link.is_ahead,
+                sources=sources,
             )

@@ -13,6 +13,7 @@ from benchmarks.mobile.pricing import as_published, energy_j, split_of, tail_sav
 from benchmarks.mobile.reporting import AT_LEAST, RADIOS, Measured, lessons_of, results_of, summary_of
 from benchmarks.mobile.running import Ground
 from benchmarks.report import here, judge
+from benchmarks.sources import Sources, SourcesChanged
 from benchmarks.wan.runs import RunLog
 
 MB = 10**6
@@ -212,17 +213,42 @@ def test_html_that_was_not_asked_for_is_not_missed():
     assert judge(summary, {}, AT_LEAST) == 1
 
 
-def test_a_run_of_this_machine_is_found_again_and_one_of_another_is_not(tmp_path):
-    log, setting = RunLog(tmp_path / "runs.ndjson"), Setting(4, 1)
-    ground = Ground(
+AS_THEY_ARE = Sources.of({"mobile": ("benchmarks/mobile/cells.py",)})
+
+
+def standing(folder, sources):
+    return Standing(
         bed=SimpleNamespace(path=PATHS["59ms"]),
         url="",
         name="59ms/html",
         total_bytes=MB,
-        folder=tmp_path,
+        folder=folder,
         cut_s=1.0,
         ahead=False,
+        sources=sources,
     )
+
+
+class Standing(Ground):
+    """One on which nothing is transferred."""
+
+    def _sound(self, _setting):
+        return SimpleNamespace(duration_s=1.0, bytes_done=MB, cpu_s=0.1, cut=False, exit_code=0, throughput_bps=8e6)
+
+
+def test_a_run_during_which_the_sources_changed_is_not_kept(tmp_path):
+    log = RunLog(tmp_path / "runs.ndjson")
+    others = Sources(AS_THEY_ARE.parts, {"mobile": "another digest"}, {"mobile": "other contents"})
+    with pytest.raises(SourcesChanged):
+        standing(tmp_path, others).run(Setting(4, 1), log)
+    assert log.rows() == []
+    standing(tmp_path, AS_THEY_ARE).run(Setting(4, 1), log)
+    assert len(log.rows()) == 1
+
+
+def test_a_run_of_this_machine_is_found_again_and_one_of_another_is_not(tmp_path):
+    log, setting = RunLog(tmp_path / "runs.ndjson"), Setting(4, 1)
+    ground = standing(tmp_path, AS_THEY_ARE)
     elsewhere = ground.key(setting).replace(here(), "5.10.0, another processor, 64 cores")
     assert elsewhere != ground.key(setting)
     log.add(elsewhere, {"duration_s": 1.0})
