@@ -55,9 +55,9 @@ def engine_copies(
 
             def attempt(name: str) -> Row:
                 folder, files_at_once, size = asked[name]
-                turns = Turns(bed, case.background)
-                seconds_of = partial(_by_turns, copy, turns, folder, files_at_once, repeats)
-                return rows.judged(bed, lambda: _row(names[name], size, seconds_of()) | turns.told())
+                turns = Turns.on(bed, case.background, ahead=rows.ahead)
+                seconds = _by_turns(copy, turns, folder, files_at_once, repeats)
+                return _row(names[name], size, seconds) | turns.told()
 
             return [rows.made(names[name], *common, by=partial(attempt, name)) for name in asked]
 
@@ -67,9 +67,7 @@ def _never() -> Row:
 
 
 def _by_turns(copy: Copy, turns: Turns, source: str, files_at_once: int, repeats: int) -> dict[str, float]:
-    seconds: dict[str, list[float]] = {CUBIC: [], FLD: []}
-    for control in turns.of(tuple(seconds), repeats):
-        seconds[control].append(copy(control, source, files_at_once))
+    seconds = turns.each((CUBIC, FLD), repeats, lambda control: copy(control, source, files_at_once))
     return {control: statistics.median(each) for control, each in seconds.items()}
 
 

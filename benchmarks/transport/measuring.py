@@ -67,7 +67,8 @@ def short_flows(case: ShortFlowsCase, sizes_bytes: Sequence[int], repeats: int, 
 
             def attempt(size: int = size) -> Row:
                 ground = standing.ground()
-                return rows.judged(ground.bed, lambda: _short_row(case, ground, size, repeats))
+                turns = Turns.on(ground.bed, case.background, ahead=rows.ahead)
+                return _short_row(case, ground, turns, size, repeats)
 
             found.append(rows.made(*of_size, by=attempt))
     return found
@@ -77,7 +78,7 @@ def long_flow(case: ShortFlowsCase, size_bytes: int, repeats: int, rows: Rows) -
     """The rate beyond the threshold of a long flow beside a bulk one, FLD_TCP's against CUBIC's."""
 
     def measured(ground: Arena) -> Row:
-        turns = Turns(ground.bed, case.background)
+        turns = Turns.on(ground.bed, case.background, ahead=rows.ahead)
         seconds, _ = _by_turns(ground, turns, [FLD_THRESHOLD_BYTES, size_bytes], repeats)
         return {
             "case": case.name,
@@ -90,7 +91,7 @@ def long_flow(case: ShortFlowsCase, size_bytes: int, repeats: int, rows: Rows) -
 
     def attempt() -> Row:
         with _beside_others(case) as ground:
-            return rows.judged(ground.bed, partial(measured, ground))
+            return measured(ground)
 
     return rows.made(*_facts(case), f"{size_bytes} B", f"{repeats} repeats", by=attempt)
 
@@ -144,15 +145,16 @@ def _beside_others(case: ShortFlowsCase) -> Iterator[Arena]:
 
 def _by_turns(ground: Arena, turns: Turns, sizes_bytes: Sequence[int], repeats: int) -> tuple[dict[str, float], float]:
     """Seconds of the last of these answers by each, and the round trip that they found; medians."""
-    answers: dict[str, list[Answer]] = {CUBIC: [], FLD: []}
-    for control in turns.of(tuple(answers), repeats):
-        answers[control].append(ground.fetch(control, sizes_bytes)[-1])
+
+    def fetch(control: str) -> Answer:
+        return ground.fetch(control, sizes_bytes)[-1]
+
+    answers = turns.each((CUBIC, FLD), repeats, fetch)
     seconds = {control: statistics.median(each.seconds for each in told) for control, told in answers.items()}
     return seconds, statistics.median(each.handshake_s for told in answers.values() for each in told)
 
 
-def _short_row(case: ShortFlowsCase, ground: Arena, size_bytes: int, repeats: int) -> Row:
-    turns = Turns(ground.bed, case.background)
+def _short_row(case: ShortFlowsCase, ground: Arena, turns: Turns, size_bytes: int, repeats: int) -> Row:
     seconds, rtt_s = _by_turns(ground, turns, [size_bytes], repeats)
     gain = seconds[CUBIC] / seconds[FLD]
     modelled = even_share_gain(case.path, size_bytes, rtt_s=rtt_s, others=case.background)

@@ -15,10 +15,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.disturbance import Watched, watched
 from benchmarks.report import Value
 from benchmarks.testbed.cross_traffic import CrossTraffic, cross_traffic
 from benchmarks.testbed.errors import EmulationBroke
@@ -71,12 +71,11 @@ def write_page(folder: Path, sizes_bytes: Sequence[int], seed: int) -> None:
 class Loads(NamedTuple):
     """Of a page by each congestion control.
 
-    ``turns`` : what is told of them. ``disturbed`` : what was wrong with the machine meanwhile.
+    ``turns`` : what is told of them, and of what was wrong with the machine meanwhile.
     """
 
     pages: Mapping[str, Sequence[PageAnalysis]]
     turns: Row
-    disturbed: str | None
 
 
 def load_pages(case: PageCase, sizes_bytes: Sequence[int], *, repeats: int, seed: int, ahead: bool = False) -> Loads:
@@ -87,14 +86,23 @@ def load_pages(case: PageCase, sizes_bytes: Sequence[int], *, repeats: int, seed
             folder.mkdir()
         Path(scratch).chmod(0o755)  # a proxy may run as another account
         write_page(root, sizes_bytes, seed)
-        analysed: dict[str, list[PageAnalysis]] = {CUBIC: [], FLD: []}
-        with _browser_over(case, root, proxy, tuple(analysed), ahead=ahead) as (load, turns, told):
-            for control in turns.of(tuple(analysed), repeats):
-                har = records / f"{control}-{len(analysed[control])}.har"
+        with _browser_over(case, root, proxy, (CUBIC, FLD), ahead=ahead) as (load, turns):
+            numbers = count()
+
+            def recorded(control: str) -> Path:
+                har = records / f"{next(numbers)}.har"
                 load(control, har)
-                page = page_loads(decode_har(har.read_bytes()))[0]
-                analysed[control].append(analyse(page, rtt_s=case.flows.path.rtt_s, proxy=NAME))
-    return Loads(analysed, turns.told(), told.wrong)
+                return har
+
+            hars = turns.each((CUBIC, FLD), repeats, recorded)
+            told = turns.told()
+        rtt_s = case.flows.path.rtt_s
+        pages = {control: [_analysed(har, rtt_s=rtt_s) for har in each] for control, each in hars.items()}
+    return Loads(pages, told)
+
+
+def _analysed(har: Path, *, rtt_s: float) -> PageAnalysis:
+    return analyse(page_loads(decode_har(har.read_bytes()))[0], rtt_s=rtt_s, proxy=NAME)
 
 
 def connection_s(*pages: PageAnalysis) -> float:
@@ -124,14 +132,14 @@ def row_of(case: PageCase, sizes_bytes: Sequence[int], loads: Loads) -> Row:
     if case.protocol is not None:
         hits = sum(page.caches.get(CacheClass.HIT, 0) for page in every)
         row["hit_share"] = hits / sum(page.objects for page in every)
-    return row | loads.turns | {"disturbed": loads.disturbed}
+    return row | loads.turns
 
 
 @contextmanager
 def _browser_over(
     case: PageCase, root: Path, proxy: Path, controls: Sequence[str], *, ahead: bool
-) -> Iterator[tuple[Callable[[str, Path], None], Turns, Watched]]:
-    """A function that loads the page by a congestion control and records it, turns, and what it did to the machine."""
+) -> Iterator[tuple[Callable[[str, Path], None], Turns]]:
+    """A function that loads the page by a congestion control and records it, and turns of it."""
     flows = case.flows
     clients = 2 if flows.background else 1
     with buffered_bed(flows.path, flows.buffers, clients=clients) as bed, ExitStack() as standing:
@@ -157,8 +165,7 @@ def _browser_over(
 
         if case.protocol is not None:
             load(CUBIC, root.parent / "first.har")  # which fills the cache
-        with watched(bed, ahead=ahead) as told:
-            yield load, Turns(bed, flows.background), told
+        yield load, Turns.on(bed, flows.background, ahead=ahead)
 
 
 def _url(case: PageCase, bed: Testbed, own_port: int) -> str:

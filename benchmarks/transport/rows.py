@@ -3,11 +3,11 @@
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from benchmarks.disturbance import watched
 from benchmarks.report import Value, here
-from benchmarks.sources import digests
+from benchmarks.sources import Sources
 from benchmarks.testbed.soundness import PAUSES_S, made_again
 from benchmarks.testbed.testbed import Testbed
 from benchmarks.wan.runs import RunLog
@@ -16,18 +16,19 @@ Row = dict[str, Value]
 
 _AGENT = "clients/python/tradewind_agent"
 _HERE = (
-    *("arena", "browser", "cases", "client", "engine", "measuring", "origin", "pages", "proxy", "rows", "turns"),
-    "wire",
+    *("arena", "browser", "cases", "client", "engine", "installed", "measuring", "origin", "pages", "proxy", "rows"),
+    *("turns", "wire"),
 )
-_PARTS = {
-    "transport": (
+_PART = "transport"
+PARTS = {
+    _PART: (
         *(f"benchmarks/transport/{name}.py" for name in _HERE),
         "benchmarks/disturbance.py",
         "benchmarks/processes.py",
         "benchmarks/testbed",
         "clients/bpf",
         f"{_AGENT}/engine",
-        f"{_AGENT}/moving.py",
+        *(f"{_AGENT}/{name}.py" for name in ("copying", "copy_plan", "moving")),
         f"{_AGENT}/serve",
         f"{_AGENT}/transport",
         "core/tradewind/connections",
@@ -43,28 +44,32 @@ DISTURBED = "disturbed"
 class Rows:
     """What was measured so far on a machine.
 
-    ``ahead`` : whether runs go ahead of whatever else it does. ``pauses_s`` : before a row is made again.
+    ``sources`` : as the benchmark began with them, before it installed anything. ``ahead`` : whether runs go ahead of
+    whatever else the machine does. ``pauses_s`` : before a row is made again.
     """
 
     log: RunLog
-    conditions: str
+    sources: Sources
+    machine: str = field(default_factory=here)
     ahead: bool
     pauses_s: Sequence[float] = PAUSES_S
     sleep: Callable[[float], None] = time.sleep
-
-    @classmethod
-    def of(cls, log: RunLog, *, ahead: bool, pauses_s: Sequence[float] = PAUSES_S) -> "Rows":
-        return cls(log=log, conditions=f"{here()}; {digests(_PARTS)['transport']}", ahead=ahead, pauses_s=pauses_s)
 
     def has(self, *facts: object) -> bool:
         return self.log.find(self._key(facts)) is not None
 
     def made(self, *facts: object, by: Callable[[], Row]) -> Row:
-        """The row of these facts, the name of its case first; one that stays disturbed says so, and is not kept."""
+        """The row of these facts, the name of its case first; one that stays disturbed says so, and is not kept.
+
+        Raises
+        ------
+        SourcesChanged : while it was made; it is not kept either.
+        """
         key = self._key(facts)
         if (found := self.log.find(key)) is not None:
             return told({name: value for name, value in found.items() if name != "key"})
         row, wrong = made_again(str(facts[0]), by, _disturbance, pauses_s=self.pauses_s, sleep=self.sleep)
+        self.sources.require_unchanged(_PART)
         if wrong is None:
             self.log.add(key, row)
         return told(row)
@@ -76,7 +81,7 @@ class Rows:
         return row | {DISTURBED: seen.wrong}
 
     def _key(self, facts: Sequence[object]) -> str:
-        return "; ".join([*map(str, facts), self.conditions])
+        return "; ".join([*map(str, facts), self.machine, self.sources.digests[_PART]])
 
 
 def _disturbance(row: Row) -> str | None:

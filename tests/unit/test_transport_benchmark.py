@@ -5,17 +5,23 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.report import judge
-from benchmarks.testbed.path_spec import PathSpec
+from benchmarks.disturbance import Watched
+from benchmarks.facts.page_trials import LOADS
+from benchmarks.report import ROOT, judge
+from benchmarks.sources import Sources, SourcesChanged
+from benchmarks.testbed.lateness import Lateness
+from benchmarks.testbed.path_spec import LinkCounters, PathCounters, PathSpec
+from benchmarks.transport import __main__ as command
 from benchmarks.transport.__main__ import AT_LEAST, summary
 from benchmarks.transport.cases import ROUNDS
 from benchmarks.transport.measuring import even_share_gain
 from benchmarks.transport.pages import sizes_of_har, typical_sizes, write_page
-from benchmarks.transport.rows import Rows
-from benchmarks.transport.turns import REFILL_ROUND_TRIPS, Turns
+from benchmarks.transport.rows import PARTS, Rows
+from benchmarks.transport.turns import FULL_SHARE, REFILL_ROUND_TRIPS, Turns
 from benchmarks.transport.wire import parse, rounds
 from benchmarks.wan.runs import RunLog
 from tests.unit.connections.hars import entry, har
+from tradewind.errors import InvalidValue
 
 
 def test_a_pause_of_more_than_half_a_round_trip_begins_a_round():
@@ -73,9 +79,14 @@ def attempts(*wrong):
     return measure
 
 
-def rows_of(folder, slept=None):
+AS_THEY_ARE = Sources.of({"transport": ("benchmarks/transport/turns.py",)})
+OTHERS = Sources(AS_THEY_ARE.parts, {"transport": "another digest"}, {"transport": "other contents"})
+
+
+def rows_of(folder, slept=None, sources=AS_THEY_ARE):
     sleep = ([] if slept is None else slept).append
-    return Rows(log=RunLog(folder / "runs.ndjson"), conditions="here", ahead=True, pauses_s=(5.0, 15.0), sleep=sleep)
+    log = RunLog(folder / "runs.ndjson")
+    return Rows(log=log, sources=sources, machine="here", ahead=True, pauses_s=(5.0, 15.0), sleep=sleep)
 
 
 def test_a_disturbed_row_is_measured_again_after_a_pause(tmp_path):
@@ -87,6 +98,25 @@ def test_a_disturbed_row_is_measured_again_after_a_pause(tmp_path):
 def test_a_row_that_stays_disturbed_says_so_and_is_measured_by_the_next_run(tmp_path):
     assert rows_of(tmp_path).made("LTE", by=attempts("late", "late", "late"))["disturbed"] == "late"
     assert rows_of(tmp_path).made("LTE", by=attempts(None))["disturbed"] is None
+
+
+def test_a_row_during_which_the_sources_changed_is_not_kept(tmp_path):
+    with pytest.raises(SourcesChanged, match="start again"):
+        rows_of(tmp_path, sources=OTHERS).made("LTE", by=attempts(None))
+    assert RunLog(tmp_path / "runs.ndjson").rows() == []
+
+
+@pytest.mark.parametrize("name", ["copying.py", "copy_plan.py", "moving.py", "engine/jobs.py", "serve/__init__.py"])
+def test_a_row_depends_on_what_copies_and_serves(name):
+    source = ROOT / "clients/python/tradewind_agent" / name
+    assert source.is_file()
+    assert any(source.is_relative_to(ROOT / part) for part in PARTS["transport"])
+
+
+def test_a_row_depends_on_all_of_the_benchmark_that_measures():
+    here = {f"benchmarks/transport/{each.name}" for each in (ROOT / "benchmarks/transport").glob("*.py")}
+    left_out = {f"benchmarks/transport/{name}.py" for name in ("__init__", "__main__", "told_receiver")}
+    assert here - left_out <= set(PARTS["transport"])
 
 
 def test_an_interrupted_run_goes_on_behind_what_it_has_measured(tmp_path):
@@ -121,48 +151,107 @@ def test_the_summary_tells_pages_apart():
 
 
 BED_PATH = PathSpec(rate_bps=25e6, rtt_s=0.026, queue_bytes=100_000)
+IN_TIME, LATE = 0, 56
+"""Buckets of lateness: none, and 33 to 41 ms."""
 
 
 class SlowlyFilling:
-    """A path whose queue grows by 10 kB with each look, and is emptied by whoever is measured."""
+    """A path whose queue grows by 10 kB while one waits a quarter of a round trip through it, all of it full.
+
+    What a bulk flow sends meanwhile leaves in time, or late where the machine is ``busy``.
+    """
 
     def __init__(self, grows_bytes=10_000):
         self.path, self.now_s, self.queued_bytes, self._grows_bytes = BED_PATH, 0.0, 0, grows_bytes
+        self.link, self.busy, self.left = SimpleNamespace(is_ahead=True), False, {IN_TIME: 0, LATE: 0}
 
     def counters(self):
-        self.queued_bytes += self._grows_bytes
-        return SimpleNamespace(down=SimpleNamespace(queued_bytes=self.queued_bytes))
+        late = Lateness(dict(self.left))
+        numbers = dict.fromkeys(("forwarded", "bytes", "dropped", "lost", "refused", "queued_peak_bytes"), 0)
+        down = LinkCounters(**numbers, queued_bytes=self.queued_bytes, late=late)
+        return PathCounters(down=down, up=LinkCounters(**numbers, queued_bytes=0, late=Lateness({})))
+
+    def sends(self, packets):
+        self.left[LATE if self.busy else IN_TIME] += packets
 
     def sleep(self, seconds):
         self.now_s += seconds
+        self.queued_bytes += self._grows_bytes
+        self.sends(100)
 
 
 def turns_on(bed, beside=1):
-    return Turns(bed, beside, clock_s=lambda: bed.now_s, sleep=bed.sleep)
+    return Turns(bed, beside, Watched(bed, ahead=True), clock_s=lambda: bed.now_s, sleep=bed.sleep)
 
 
-def test_each_congestion_control_is_as_often_first_as_second():
-    turns = turns_on(SlowlyFilling(), beside=0)
-    assert list(turns.of(("cubic", "fld_tcp"), 4)) == ["cubic", "fld_tcp", "fld_tcp", "cubic"] * 2
-    assert turns.told() == {}
+REPEATS = [getattr(command, name) for name in vars(command) if name.endswith("REPEATS")]
+
+
+@pytest.mark.parametrize("repeats", [*REPEATS, LOADS])
+def test_each_congestion_control_is_as_often_first_as_second(repeats):
+    turns, order = turns_on(SlowlyFilling(), beside=0), []
+    assert turns.each(("cubic", "fld_tcp"), repeats, order.append).keys() == {"cubic", "fld_tcp"}
+    assert order == ["cubic", "fld_tcp", "fld_tcp", "cubic"] * (repeats // 2)
+    assert turns.told() == {"disturbed": None}
+
+
+def test_an_odd_number_of_repeats_is_refused():
+    assert len(REPEATS) == 8
+    with pytest.raises(InvalidValue, match="even"):
+        turns_on(SlowlyFilling(), beside=0).each(("cubic", "fld_tcp"), 11, print)
 
 
 def test_a_turn_beside_others_waits_until_they_have_filled_the_queue_again():
     bed = SlowlyFilling()
-    turns = turns_on(bed)
-    for _ in turns.of(("cubic", "fld_tcp"), 2):
-        assert bed.queued_bytes == 50_000
+    turns, found = turns_on(bed), []
+
+    def fetch(control):
+        found.append(bed.queued_bytes)
         bed.queued_bytes = 0
-    assert turns.told() == {"queued_share": 1.0}
+        return control
+
+    assert turns.each(("cubic", "fld_tcp"), 2, fetch) == {"cubic": ["cubic"] * 2, "fld_tcp": ["fld_tcp"] * 2}
+    assert found == [FULL_SHARE * 100_000] * 4
+    assert turns.told() == {"queued_share": 1.0, "disturbed": None}
 
 
-def test_a_queue_that_others_never_fill_is_waited_for_so_many_round_trips_and_told():
+def test_a_queue_that_others_never_fill_is_waited_for_so_many_round_trips_and_the_row_is_disturbed():
     bed = SlowlyFilling(grows_bytes=0)
     turns = turns_on(bed)
     full_rtt_s = 0.026 + 8 * 100_000 / 25e6
-    assert list(turns.of(("cubic",), 1)) == ["cubic"]
-    assert bed.now_s == pytest.approx(REFILL_ROUND_TRIPS * full_rtt_s, abs=full_rtt_s)
-    assert turns.told() == {"queued_share": 0.0}
+    turns.each(("cubic",), 2, str)
+    assert bed.now_s == pytest.approx(2 * REFILL_ROUND_TRIPS * full_rtt_s, abs=2 * full_rtt_s)
+    told = turns.told()
+    assert told["queued_share"] == 0.0
+    assert "filled the queue in 0% of the turns; 75% have to" in told["disturbed"]
+
+
+@pytest.mark.parametrize(("queued", "disturbed"), [(6, False), (5, True)])
+def test_no_congestion_control_is_judged_by_a_median_without_the_bulk_flow(queued, disturbed):
+    turns = turns_on(SlowlyFilling())
+    turns.begun, turns.queued = 8, queued
+    assert (turns.told()["disturbed"] is not None) is disturbed
+
+
+@pytest.mark.parametrize("while_measured", [True, False])
+def test_what_happens_while_the_queue_is_waited_for_does_not_count(while_measured):
+    bed = SlowlyFilling()
+    turns = turns_on(bed)
+    bed.busy = not while_measured
+
+    def fetch(_control):
+        bed.busy = while_measured
+        bed.sends(20)
+        bed.busy, bed.queued_bytes = not while_measured, 0
+
+    turns.each(("cubic", "fld_tcp"), 4, fetch)
+    assert bed.left[LATE] == (8 * 20 if while_measured else 8 * 400)
+    assert (turns.told()["disturbed"] is not None) is while_measured
+
+
+def test_a_queue_counts_as_filled_at_what_cubic_leaves_of_it():
+    for products in (1, 4):
+        assert (0.7 * (1 + products) - 1) / products >= FULL_SHARE - 1e-9
 
 
 @pytest.mark.parametrize(("gain", "code"), [(0.91, 0), (0.89, 1)])
