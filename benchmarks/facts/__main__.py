@@ -28,7 +28,7 @@ from benchmarks.facts.measuring import RECORDS, Bench
 from benchmarks.facts.pages import PAGE, page_of
 from benchmarks.facts.summary import judged, summary_of
 from benchmarks.precedence import precedence
-from benchmarks.report import ROOT, Value, arguments, write
+from benchmarks.report import ROOT, Value, arguments, here, write
 from benchmarks.testbed.permissions import become_root_of_a_user_namespace, require_permission
 from benchmarks.wan.runs import RunLog
 
@@ -54,18 +54,18 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    started_at = datetime.now(UTC)
+    started_at, machine = datetime.now(UTC), here()
     findings = _findings(options)
     write(
         "facts",
         quick=options.quick,
         results=[_row(*each) for each in findings],
-        summary=summary_of(findings),
+        summary=summary_of(findings, machine),
         started_at=started_at,
     )
     if options.markdown:
         PAGE.write_text(page_of(findings, started_at), encoding="utf-8")
-    return judged(findings, quick=options.quick)
+    return judged(findings, machine, quick=options.quick)
 
 
 def _findings(options: argparse.Namespace) -> Sequence[tuple[Fact, Finding]]:

@@ -14,6 +14,8 @@ class Verdict(StrEnum):
     CONTRADICTED = "contradicted by arithmetic"
     DIFFERS = "differs"
     """Our code or testbed gives something else, and arithmetic does not say who is right."""
+    NOT_SHOWN = "not shown"
+    """What was measured leaves open whether it is so here: more of the same may tell."""
     NOT_MEASURED = "not measured yet"
     NOT_HERE = "not reproducible here"
     IN_OUR_FORM = "agrees in our form"
@@ -35,22 +37,31 @@ class Comparison:
     """One number, or one property (1 for yes, 0 for no), of the paper beside ours.
 
     ``paper`` : its number; ``None`` where it has none, and ours stands beside what was ``made`` for it to be found.
+    ``ours`` : ``None`` where what was measured does not tell, so that it neither agrees nor fails.
     ``allowed`` : how far they may be apart, in words. ``agrees`` : whether they are within that.
     """
 
     what: str
     paper: float | None
-    ours: float
+    ours: float | None
     allowed: str
     agrees: bool
     by: By
     made: float | None = None
 
     @property
+    def fails(self) -> bool:
+        return self.is_shown and not self.agrees
+
+    @property
+    def is_shown(self) -> bool:
+        return self.ours is not None
+
+    @property
     def deviation(self) -> float | None:
-        """Ours relative to the other; ``None`` where that is 0."""
+        """Ours relative to the other; ``None`` where there is none, or that is 0."""
         other = self.made if self.paper is None else self.paper
-        return self.ours / other - 1 if other else None
+        return self.ours / other - 1 if other and self.ours is not None else None
 
 
 def recomputed(what: str, claim: Range | float, ours: Range | float) -> Comparison:
@@ -88,9 +99,9 @@ def holds_for_all(what: str, cases: int, held: int) -> Comparison:
 
 def between(what: str, low: float, high: float, ours: float, *, more: float) -> Comparison:
     """A number of the testbed beside two ends that the paper gives, within them or so much ``more`` away."""
-    near = low if abs(ours - low) < abs(ours - high) else high
+    nearest = min(max(ours, low), high)
     allowed, agrees = f"{low - more:.3g} to {high + more:.3g}", low - more <= ours <= high + more
-    return Comparison(what=what, paper=near, ours=ours, allowed=allowed, agrees=agrees, by=By.TESTBED)
+    return Comparison(what=what, paper=nearest, ours=ours, allowed=allowed, agrees=agrees, by=By.TESTBED)
 
 
 def no_more(what: str, paper: float, ours: float) -> Comparison:
@@ -103,6 +114,16 @@ def property_of(what: str, holds: bool, *, claimed: bool = True, by: By = By.COD
     return Comparison(
         what=what, paper=float(claimed), ours=float(holds), allowed="none", agrees=claimed == holds, by=by
     )
+
+
+def gained(what: str, low: float, high: float) -> Comparison:
+    """Something that the paper says to be above 0, beside the ends of an interval of the testbed.
+
+    It holds where all of that is above 0, and does not where all is below; between these it is not shown.
+    """
+    if low <= 0 <= high:
+        return Comparison(what=what, paper=1.0, ours=None, allowed="none", agrees=False, by=By.TESTBED)
+    return property_of(what, low > 0, by=By.TESTBED)
 
 
 def measured(what: str, paper: float, ours: float, *, relative: float = 0.0, absolute: float = 0.0) -> Comparison:
@@ -125,11 +146,13 @@ class Finding:
 
     @property
     def verdict(self) -> Verdict:
-        wrong = {each.by for each in self.comparisons if not each.agrees}
+        wrong = {each.by for each in self.comparisons if each.fails}
         if By.ARITHMETIC in wrong:
             return Verdict.CONTRADICTED
         if wrong:
             return Verdict.DIFFERS
+        if not all(each.is_shown for each in self.comparisons):
+            return Verdict.NOT_SHOWN
         if self.unmeasured:
             return Verdict.NOT_MEASURED
         if self.needs or not self.comparisons:
@@ -150,10 +173,11 @@ class Finding:
 
     @property
     def told(self) -> Comparison | None:
-        """The comparison that speaks for the verdict: the first that fails, else the first."""
+        """The comparison that speaks for the verdict: the first that fails or does not tell, else the first."""
         graver = [By.ARITHMETIC, By.CODE, By.TESTBED]
-        failed = sorted((each for each in self.comparisons if not each.agrees), key=lambda each: graver.index(each.by))
-        return next(iter([*failed, *self.comparisons]), None)
+        failed = sorted((each for each in self.comparisons if each.fails), key=lambda each: graver.index(each.by))
+        open_ = [each for each in self.comparisons if not each.is_shown]
+        return next(iter([*failed, *open_, *self.comparisons]), None)
 
 
 def compared(*comparisons: Comparison) -> Finding:

@@ -15,8 +15,8 @@ NETWORKS = (0.5, 2.0, 3.5, 5.0)
 
 ERROR_SHARE, LEAST_POINTS = 0.25, 2.0
 """An error counts as theirs within so much of it: as far as the ends of the ranges that the paper gives lie from their
-middles (0.19 to 0.5). One of less than two points tells nothing, not even by its sign: transfers of ours of two files
-by the same codec differ by up to that over the slow network."""
+middles (0.19 to 0.5). One of less than two points, theirs or ours, tells nothing, not even by its sign: transfers of
+ours of two files by the same codec differ by up to that over the slow network."""
 
 RATIO_TOLD = 0.1
 START_UPS = Lines(NETWORKS)
@@ -85,10 +85,11 @@ def _errors(fact: Fact, trials: Mapping[float, Packed], rows: Rows) -> Iterator[
 def _compared(
     where: str, values: Mapping[str, Any], errors_pct: Mapping[str, float], *, large: bool
 ) -> Iterator[Comparison]:
-    """Of how many codecs the error goes the way it does in the paper; then each codec's error."""
+    """Of how many codecs that err both here and there the error goes the same way; then each codec's error."""
     claims = {codec: _claimed_pct(values, codec, large=large) for codec in errors_pct}
     furthest = {codec: max(ends, key=abs) for codec, ends in claims.items()}
-    ways = [errors_pct[codec] * far > 0 for codec, far in furthest.items() if abs(far) >= LEAST_POINTS]
+    telling = [(errors_pct[codec], far) for codec, far in furthest.items()]
+    ways = [ours * far > 0 for ours, far in telling if min(abs(ours), abs(far)) >= LEAST_POINTS]
     if ways:
         what = f"{where}: codecs whose error has the sign of the paper's, of {len(ways)}"
         yield measured(what, 1.0, sum(ways) / len(ways))

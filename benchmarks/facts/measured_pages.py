@@ -11,7 +11,7 @@ from statistics import median
 from scipy.stats import bootstrap
 
 from benchmarks.facts.catalogue import Fact, Facts
-from benchmarks.facts.finding import By, Comparison, measured, property_of
+from benchmarks.facts.finding import By, Comparison, gained, measured, property_of
 from benchmarks.facts.form import Form, Rows
 from benchmarks.facts.page_trials import PAGES_DRAWN, FirstRounds, Page
 from benchmarks.transport.cases import CUBIC, FLD
@@ -46,7 +46,7 @@ def _less_each(rows: Rows, figure: str, grounds: Sequence[Ground]) -> list[float
 
 
 def _shown(what: str, of_pages: Sequence[float], *, scale: float = 1e3, unit: str = " ms") -> Comparison:
-    """Whether a difference is above 0 with all of its bootstrap interval over pages, of nine in ten; told in a unit."""
+    """Whether a difference is above 0, by its bootstrap interval over pages, of nine in ten; told in a unit."""
     found = bootstrap(
         (of_pages,),
         median,
@@ -58,7 +58,7 @@ def _shown(what: str, of_pages: Sequence[float], *, scale: float = 1e3, unit: st
     ).confidence_interval
     middle, low, high = (f"{scale * value:.3g}" for value in (median(of_pages), found.low, found.high))
     told = f"{middle}{unit}, {low} to {high}; {len(of_pages)} pages"
-    return property_of(f"{what} ({told})", bool(found.low > 0), by=By.TESTBED)
+    return gained(f"{what} ({told})", float(found.low), float(found.high))
 
 
 def _net_transfer(_fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
@@ -78,10 +78,11 @@ def _idle(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
 
 
 def _concurrency(fact: Fact, _facts: Facts, rows: Rows) -> Iterator[Comparison]:
-    usual, bound = median(rows[page][f"{CUBIC}_concurrency"] for page in _ALL), fact.values["most_pages_below"]
+    several = [ground for ground in GROUNDS if Protocol.HTTP_2 not in ground]  # which has one connection
+    usual = median(rows[page][f"{CUBIC}_concurrency"] for page in _pages(*several))
+    bound = fact.values["most_pages_below"]
     what = f"most of our pages have fewer than {bound} by CUBIC (median {usual:.2f})"
     yield property_of(what, usual < bound, by=By.TESTBED)
-    several = [ground for ground in GROUNDS if Protocol.HTTP_2 not in ground]  # which has one connection
     yield _shown("it is less by FLD_TCP", _less_each(rows, "concurrency", several), scale=1, unit="")
 
 

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from benchmarks.facts.catalogue import Fact
 from benchmarks.facts.finding import Comparison, Finding, Verdict
-from benchmarks.facts.summary import machines_of
+from benchmarks.facts.summary import machines_of, what_is_missing
 from benchmarks.report import ROOT
 
 PAGE = ROOT / "docs" / "papers.md"
@@ -24,6 +24,7 @@ _MEANINGS = {
     Verdict.REPRODUCED: "every number compared is ours too, within what is allowed",
     Verdict.CONTRADICTED: "the paper's own other numbers, or what it prints taken literally, give something else",
     Verdict.DIFFERS: "our code gives something else, and arithmetic does not say who is right",
+    Verdict.NOT_SHOWN: "measured on our testbed it may be so or not: too few were measured, as the interval tells",
     Verdict.NOT_HERE: "it takes what is not here, named in the last column; what could be compared agrees",
     Verdict.IN_OUR_FORM: "measured on our testbed it agrees; what the paper had is not here, named in the last column",
     Verdict.NOT_MEASURED: "the testbed can run it and has not",
@@ -45,9 +46,13 @@ def _head(told: Sequence[tuple[Fact, Finding]], at: datetime) -> Iterator[str]:
     yield "The papers' numbers are read from a file of claims when the command runs, ours come from our own code."
     yield "What is printed stands for all that could have been rounded to it or cut off there: arithmetic contradicts a"
     yield "number only where nothing rounded so could have given it. 1 and 0 stand for yes and no, and for all and none"
-    yield "of our cases; without a number of the paper ours stands beside what its data were made with. Bold fails."
+    yield "of our cases; without a number of the paper ours stands beside what its data were made with. Bold fails,"
+    yield "italics are not shown."
     if machines := machines_of(told):
         yield f"Measured on {', and on '.join(machines)}."
+    if missing := what_is_missing(told):
+        yield ""
+        yield f"**{missing[0].upper()}{missing[1:]}.**"
     yield ""
     yield "| verdict | claims | meaning |"
     yield "|---|---:|---|"
@@ -78,9 +83,10 @@ def _lines(fact: Fact, finding: Finding) -> Iterator[str]:
 
 def _cells(each: Comparison) -> list[str]:
     deviation = "" if each.deviation is None else f"{round(each.deviation, 4) + 0.0:+.1%}"
-    told = each.what if each.agrees else f"**{each.what}**"
+    told = f"**{each.what}**" if each.fails else each.what if each.is_shown else f"*{each.what}*"
+    ours = "" if each.ours is None else f"{each.ours:.5g}"
     paper = "" if each.paper is None else f"{each.paper:.5g}"
-    return [told, paper, f"{each.ours:.5g}", deviation, each.allowed, each.by.value]
+    return [told, paper, ours, deviation, each.allowed, each.by.value]
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -14,18 +14,21 @@ AT_MOST: Mapping[str, float] = MappingProxyType({"without_verdict": 0})
 AT_LEAST: Mapping[str, float] = MappingProxyType({"results_measured": 20})
 
 
-def summary_of(told: Told) -> dict[str, Value]:
+def summary_of(told: Told, machine: str) -> dict[str, Value]:
+    """``machine`` : this one and its kernel, of which it is told how many claims were measured on it."""
     counts = Counter(finding.verdict for _, finding in told)
     return {
         "claims": len(told),
         "reproduced": counts[Verdict.REPRODUCED],
         "errata": counts[Verdict.CONTRADICTED],
         "differs": counts[Verdict.DIFFERS],
+        "not_shown": counts[Verdict.NOT_SHOWN],
         "agrees_in_our_form": counts[Verdict.IN_OUR_FORM],
         "not_reproducible": counts[Verdict.NOT_HERE],
         "without_verdict": counts[Verdict.NOT_MEASURED],
         "comparisons": sum(len(finding.comparisons) for _, finding in told),
         "results_measured": sum(fact.kind == "result" and finding.is_measured for fact, finding in told),
+        "measured_here": sum(finding.machine == machine for _, finding in told),
         "measured_on": "; and ".join(machines_of(told)),
     }
 
@@ -47,8 +50,8 @@ def what_is_missing(told: Told) -> str:
     )
 
 
-def judged(told: Told, *, quick: bool) -> int:
+def judged(told: Told, machine: str, *, quick: bool) -> int:
     """Tell what is missing and which bounds are missed: an exit code, that of a quick run always 0."""
     if missing := what_is_missing(told):
         print(f"\n{missing}")
-    return 0 if quick else judge(summary_of(told), AT_MOST, AT_LEAST)
+    return 0 if quick else judge(summary_of(told, machine), AT_MOST, AT_LEAST)

@@ -14,9 +14,11 @@ from benchmarks.facts.connections import windows
 from benchmarks.facts.finding import (
     Finding,
     Verdict,
+    between,
     compared,
     computed,
     elsewhere,
+    gained,
     holds_for_all,
     measured,
     no_more,
@@ -32,6 +34,7 @@ from benchmarks.facts.printed import closest, printed, readings_of_bytes
 from benchmarks.facts.summary import judged, summary_of, what_is_missing
 from benchmarks.facts.trial import SOURCES
 from benchmarks.report import ROOT
+from benchmarks.sources import Sources
 from benchmarks.testbed.errors import EmulationBroke, NothingMoved
 from benchmarks.testbed.measured_run import MeasuredRun
 from benchmarks.wan.runs import RunLog
@@ -73,6 +76,7 @@ def failing_at_two_files(path, _files, _yard, _cut_s):
     yield made
 
 
+AS_THEY_ARE = Sources.of(dict.fromkeys(("pages", "transfers"), ("benchmarks/facts/trial.py",)))
 RATE = measured("a rate", 10.0, 10.0)
 FINE, WRONG = computed("a model's", 2.0, 2.0), computed("a model's", 2.0, 3.0)
 IMPOSSIBLE = recomputed("a sum", 43.5, printed(47.5))
@@ -121,10 +125,32 @@ def test_sizes_are_read_in_decimal_and_in_binary_units_whichever_suits_the_claim
         (elsewhere("a phone", [FINE, measured("a rate", 10.0, 9.0, relative=0.5)]), Verdict.IN_OUR_FORM),
         (elsewhere("a phone", [measured("a rate", 10.0, 20.0, relative=0.5)]), Verdict.DIFFERS),
         (Finding(), Verdict.NOT_HERE),
+        (elsewhere("pages", [FINE, gained("a gain", 0.1, 0.3)]), Verdict.IN_OUR_FORM),
+        (elsewhere("pages", [FINE, gained("a gain", -0.1, 0.3)]), Verdict.NOT_SHOWN),
+        (elsewhere("pages", [gained("a gain", -0.1, 0.3), gained("another", 0.0, 0.0)]), Verdict.NOT_SHOWN),
+        (elsewhere("pages", [gained("a gain", -0.3, -0.1), gained("another", -0.1, 0.3)]), Verdict.DIFFERS),
+        (elsewhere("pages", [IMPOSSIBLE, gained("a gain", -0.1, 0.3)]), Verdict.CONTRADICTED),
     ],
 )
 def test_a_verdict_follows_from_the_comparisons(finding, verdict):
     assert finding.verdict is verdict
+
+
+def test_what_is_not_shown_speaks_for_its_verdict_and_has_no_number():
+    finding = elsewhere("pages", [FINE, gained("a gain (1 ms, -2 to 3; 6 pages)", -0.1, 0.3)])
+    assert (finding.told.ours, finding.told.deviation) == (None, None)
+    told = [(claim({}), finding)]
+    assert (summary_of(told, "here")["not_shown"], summary_of(told, "here")["differs"]) == (1, 0)
+    page = page_of(told, datetime(2026, 11, 22, tzinfo=UTC))
+    assert "| not shown | 1 |" in page
+    assert "| *a gain (1 ms, -2 to 3; 6 pages)* | 1 |  |  | none | testbed |" in page
+
+
+@pytest.mark.parametrize(("ours", "nearest"), [(0.5, 1), (1.0, 1), (2.2, 2.2), (3.5, 3)])
+def test_a_range_of_the_paper_is_told_by_what_of_it_is_nearest(ours, nearest):
+    found = between("an error", 1, 3, ours, more=0.5)
+    assert (found.paper, found.agrees) == (nearest, True)
+    assert (found.deviation == 0) is (1 <= ours <= 3)
 
 
 def test_the_paper_is_asked_when_the_check_runs():
@@ -182,7 +208,7 @@ def test_what_data_were_made_with_is_no_number_of_the_paper():
 
 def test_a_run_that_other_programs_disturbed_does_not_count(tmp_path):
     trial = Steady()
-    bench = Bench(facts={}, log=RunLog(tmp_path / "rows"), folder=tmp_path, cut_s=1.0)
+    bench = Bench(facts={}, log=RunLog(tmp_path / "rows"), folder=tmp_path, cut_s=1.0, sources=AS_THEY_ARE)
     key = bench.key(trial, {"pages": "digest"}, "a kernel, a processor, 2 cores")
     assert key == "a trial; of 1 s; digest; a kernel, a processor, 2 cores"
     bench.log.add(bench.current_key(trial), {"disturbed": "packets left late"})
@@ -199,7 +225,8 @@ def test_what_was_measured_keeps_what_a_fuller_answer_takes_and_what_stood_for_i
 
 def test_a_summary_and_a_page_name_the_machines_that_were_measured_on():
     told = [(claim({}), elsewhere("a phone").with_measured([RATE], machine="a machine"))]
-    assert summary_of(told)["measured_on"] == "a machine (1 claims)"
+    assert summary_of(told, "a machine")["measured_on"] == "a machine (1 claims)"
+    assert [summary_of(told, each)["measured_here"] for each in ("a machine", "another")] == [1, 0]
     assert "Measured on a machine (1 claims)." in page_of(told, datetime(2026, 11, 22, tzinfo=UTC))
 
 
@@ -209,7 +236,7 @@ def test_results_of_the_papers_are_measured_where_the_testbed_can():
 
 
 def test_a_trial_that_lacks_something_here_leaves_the_others_be(tmp_path, capsys):
-    bench = Bench(facts={}, log=RunLog(tmp_path / "rows"), folder=tmp_path, cut_s=1.0)
+    bench = Bench(facts={}, log=RunLog(tmp_path / "rows"), folder=tmp_path, cut_s=1.0, sources=AS_THEY_ARE)
     lacking, steady = Lacking(), Steady()
     bench.measure([lacking, steady])
     assert list(bench.rows([lacking, steady])) == [steady]
@@ -224,7 +251,7 @@ def test_a_run_that_fails_and_a_path_that_breaks_leave_the_others_be(tmp_path, c
         **{id_: claim({}) for id_ in ("002-fig2", "002-fig3")},
     }
     log = RunLog(tmp_path / "rows")
-    bench = Bench(facts=facts, log=log, folder=tmp_path, cut_s=1.0, ground=failing_at_two_files)
+    bench = Bench(facts=facts, log=log, folder=tmp_path, cut_s=1.0, ground=failing_at_two_files, sources=AS_THEY_ARE)
     runs = [run_of(path, "000/html", cc=cc) for path in (FRANKFURT, SYDNEY) for cc in (1, 2, 4)]
     bench.measure([*runs, trial := Steady()])
     assert set(bench.rows([*runs, trial])) == {runs[3], runs[5], trial}
@@ -288,12 +315,14 @@ def test_what_was_measured_counts_no_longer_than_what_it_measured(sort, part):
 )
 def test_all_claims_need_a_verdict_and_twenty_results_a_measurement(results, others, code, capsys):
     told = [(claim({}), each) for each in results] + [(claim({}, kind="claim"), each) for each in others]
-    assert judged(told, quick=False) == code
+    assert judged(told, "here", quick=False) == code
     assert ("MISSED" in capsys.readouterr().out) == bool(code)
-    assert judged(told, quick=True) == 0
+    assert judged(told, "here", quick=True) == 0
 
 
 def test_what_is_not_measured_is_named_with_how_to_measure_it():
     told = [(claim({}, id="000-fig2"), Finding((IMPOSSIBLE,), unmeasured=True)), (claim({}), compared(FINE))]
     assert re.search(r"1 results \(000-fig2\); --measure", what_is_missing(told))
     assert what_is_missing(told[1:]) == ""
+    pages = [page_of(each, datetime(2026, 11, 22, tzinfo=UTC)) for each in (told, told[1:])]
+    assert ["**Not measured yet, or not since" in page for page in pages] == [True, False]

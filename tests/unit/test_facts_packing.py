@@ -65,6 +65,13 @@ def test_one_codec_that_errs_the_other_way_is_told():
     )
 
 
+@pytest.mark.parametrize(("ours_pct", "failing"), [(-0.4, 0), (-2.5, 1 + len(CODECS))])
+def test_an_error_of_ours_too_small_to_tell_does_not_count_by_its_sign(ours_pct, failing):
+    found = judged("003-err-dn", DOWN, AS_PRINTED | {SLOW_LARGE: ours_pct})
+    assert sum(not each.agrees for each in found) == failing
+    assert any("sign" in each.what for each in found if each.what.startswith("0.5 MB/s, large")) is bool(failing)
+
+
 @pytest.mark.parametrize(("error_pct", "agrees"), [(11.9, False), (12.1, True), (19.9, True), (20.1, False)])
 def test_an_error_counts_as_the_papers_within_a_quarter_of_it(error_pct, agrees):
     assert all(each.agrees for each in judged("003-err-dn", DOWN, AS_PRINTED | {SLOW_SMALL: error_pct})) is agrees
