@@ -12,6 +12,7 @@ from benchmarks.testbed.permissions import require_permission
 from benchmarks.transport.installed import USERS
 from tradewind_agent.errors import TransportFailed
 from tradewind_agent.transport import installation
+from tradewind_agent.transport.installation import State
 from tradewind_agent.transport.parameters import Parameters
 from tradewind_agent.transport.requirements import require_kernel, require_tools
 
@@ -44,13 +45,20 @@ def kernel() -> Iterator[None]:
         except BlockingIOError:
             pytest.skip("a benchmark of this machine uses it")
         before = installation.look()
-        if before.registered and not before.ours:
-            pytest.skip("fld_tcp was registered by another program")
+        require_replaceable(before)
         installation.remove()
         yield
         installation.remove()
         if before.parameters is not None:
             installation.install(before.parameters)
+
+
+def require_replaceable(before: State) -> None:
+    """What is loaded now can be put back afterwards, or there is nothing."""
+    if before.registered and not before.ours:
+        pytest.skip("fld_tcp was registered by another program")
+    if before.ours and before.parameters is None:
+        pytest.skip("another version of fld_tcp is loaded, which could not be put back")
 
 
 @pytest.fixture

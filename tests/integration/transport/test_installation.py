@@ -18,6 +18,7 @@ import pytest
 from benchmarks.transport import installed
 from tests.integration.agent.command import environment
 from tests.integration.serving import serving
+from tests.integration.transport.conftest import require_replaceable
 from tradewind_agent.errors import OtherVersionLoaded
 from tradewind_agent.transport import installation
 from tradewind_agent.transport.building import compile_object
@@ -131,6 +132,8 @@ def test_a_version_with_parameters_of_another_size_is_told_and_can_be_removed(in
     make_map(held, value_bytes=4 * LAYOUT_BYTES)
     told = json.loads(tradewind("status", "--json").stdout)
     assert [told[name] for name in ("registered", "ours", "current", "parameters")] == [True, True, False, None]
+    with pytest.raises(pytest.skip.Exception):
+        require_replaceable(installation.look())
     assert told["parameters_unknown"] == "its parameters have 128 bytes where this version's have 32"
     assert tradewind("remove").returncode == 0
     assert not installation.look().registered
