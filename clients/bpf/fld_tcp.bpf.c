@@ -175,7 +175,10 @@ static __always_inline void grow(struct tcp_sock *tp, const struct flow *flow, _
 		tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked);
 }
 
-/* A round is over: segments came through at the rate of the bottleneck, spaced by it whatever burst they left in. */
+/*
+ * A round is over: segments came through at the rate of the bottleneck, spaced by it whatever burst they left in. Where
+ * the application held some back, the path carries more than that, as another round may tell.
+ */
 static __always_inline void learn_pipe(struct flow *flow)
 {
 	__u64 train_us = flow->round_last - flow->round_began, segments;
@@ -186,6 +189,16 @@ static __always_inline void learn_pipe(struct flow *flow)
 		return;
 	segments = (__u64)flow->round_acked * flow->round_rtt / train_us;
 	flow->pipe = larger(flow->pipe, segments < UNKNOWN ? segments : UNKNOWN);
+}
+
+/*
+ * Sent after a pause, before any of it was acknowledged. The kernel marks the first flight of a connection as limited
+ * by the application even if all of it left at once: only the time since its first segment tells. Of what left on
+ * acknowledgements, that time is a round trip, however it was spaced.
+ */
+static __always_inline bool is_of_first_flight(const struct tcp_sock *tp, const struct rate_sample *rs)
+{
+	return rs->prior_mstamp + rs->snd_interval_us == tp->first_tx_mstamp;
 }
 
 /* Slow start by rounds: what fills the path, and whether there is a queue beyond it. */
@@ -205,8 +218,7 @@ static __always_inline void watch_round(struct tcp_sock *tp, struct flow *flow, 
 		flow->round_acked += rs->acked_sacked;
 	}
 	flow->round_last = tp->tcp_mstamp;
-	/* The kernel marks also what begins a flow, all of which may have left at once: only its interval tells. */
-	if (rs->is_app_limited)
+	if (rs->is_app_limited && is_of_first_flight(tp, rs))
 		flow->round_sent = larger(flow->round_sent, rs->snd_interval_us);
 	if (rs->rtt_us <= 0 || rs->is_ack_delayed) /* by a receiver that waited for a second segment, not by a queue */
 		return;

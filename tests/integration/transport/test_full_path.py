@@ -28,6 +28,9 @@ SENT = WINDOW + SECOND + 1
 LATE = 8
 """Samples in a row that are evidence of a queue."""
 
+HEADER, BODY = 4, 10
+RTT_S = 0.1
+
 
 @pytest.fixture
 def told(installed) -> Iterator[Told]:
@@ -98,6 +101,24 @@ def test_what_an_application_sends_at_once_tells_what_the_path_carries(told):
     write(told, SECOND)
     told.take(SECOND)
     assert told.acknowledge(WINDOW + SECOND)["window_segments"] == 2 * SECOND
+
+
+def test_a_body_that_an_application_held_back_once_tells_what_the_path_carries_at_least(told):
+    """A header, too short to tell anything, and a body whose begin finds the socket empty."""
+    write(told, HEADER)
+    told.take(HEADER)
+    time.sleep(RTT_S)
+    told.acknowledge(HEADER - 2)
+    write(told, BODY)
+    told.take(BODY)
+    told.acknowledge(HEADER)
+    time.sleep(RTT_S)
+    for arrived in range(HEADER + 1, HEADER + BODY + 1):
+        window = told.acknowledge(arrived)["window_segments"]
+        time.sleep(SPACING_S)
+    write(told, window)
+    told.take(window)
+    assert told.acknowledge(HEADER + BODY + window)["window_segments"] == 2 * window
 
 
 @pytest.mark.parametrize("late", [1, LATE - 1, LATE])
