@@ -16,7 +16,8 @@
 #define LEAST_TRAIN 4U          /* segments of a round whose spacing tells a rate */
 #define LEAST_DELAY 4000U       /* microseconds that are a queue: an eighth of the round trip, within these (RFC 9406) */
 #define MOST_DELAY 16000U
-#define LATE_SAMPLES 8U         /* in a row that are no chance; N_RTT_SAMPLE of RFC 9406, HYSTART_MIN_SAMPLES of Linux */
+#define LATE_SEGMENTS 8U        /* in a row that are no chance; RFC 9406 wants as many of a round before it judges */
+#define MOST_LATE_AT_ONCE (LATE_SEGMENTS / 2) /* by one acknowledgement of many, so that it takes two */
 #define PACING_PERCENT 120U     /* of the window in a round trip; as net.ipv4.tcp_pacing_ca_ratio */
 #define MICROSECONDS 1000000ULL
 
@@ -40,7 +41,7 @@ struct flow {
 	__u64 round_began, round_last; /* times of its first and latest acknowledgement */
 	__u32 round_sent;        /* time in which the application let out a first flight, if this round is one */
 	__u32 pipe;              /* segments that fill the path, at most by any round; 0 while unknown */
-	__u32 late_samples;      /* in a row that met a queue */
+	__u32 late_segments;     /* in a row that met a queue */
 	__u8 reduction;          /* of the recovery under way */
 	__u8 timed_out;          /* in this flow */
 	__u8 timed_out_before;   /* the timeout under way, which may turn out to be none */
@@ -71,7 +72,7 @@ static __always_inline void forget_path(struct flow *flow)
 {
 	flow->round_began = 0;
 	flow->pipe = 0;
-	flow->late_samples = 0;
+	flow->late_segments = 0;
 }
 
 static __always_inline bool in_slow_start(const struct tcp_sock *tp)

@@ -85,6 +85,8 @@ void BPF_PROG(fld_set_state, struct sock *sk, __u8 next)
 		flow->reduction = RENO;
 		tp->snd_ssthresh = half(tp);
 	}
+	if (next >= TCP_CA_CWR)
+		flow->late_segments = 0; /* a slow start after it is judged by its own */
 	/*
 	 * A timeout. During a reduction the kernel asks for no further one, and the threshold of Relentless is the whole
 	 * window, as fld_ssthresh leaves it too. A path's smaller MTU also leads here, with the window untouched.
@@ -138,7 +140,10 @@ static __always_inline void restart_after_idle(struct sock *sk, struct tcp_sock 
 		return;
 	if (!in_reduction(sk)) /* else the threshold is less than the window, on purpose */
 		tp->snd_ssthresh = larger(tp->snd_ssthresh, window - window / 4);
-	/* A reduction lasts until something newer arrives, and its end sets the window to the threshold. */
+	/*
+	 * A reduction lasts until something newer arrives, and its end sets the window to the threshold. For a loss before
+	 * that, the kernel begins another with the next acknowledgement, which asks fld_ssthresh.
+	 */
 	flow->reduction = RELENTLESS;
 	for (i = 0; i < 16; i++) { /* 2^16 segments are more than any window */
 		idle_jiffies -= timeout_jiffies;
@@ -201,10 +206,19 @@ static __always_inline bool is_of_first_flight(const struct tcp_sock *tp, const 
 	return rs->prior_mstamp + rs->snd_interval_us == tp->first_tx_mstamp;
 }
 
+/*
+ * By a receiver that waited for a second segment, not by a queue. The kernel tells only of a lone segment that is not
+ * full; the last of an odd number, or a full one alone, has nothing behind it either.
+ */
+static __always_inline bool is_maybe_delayed(const struct rate_sample *rs)
+{
+	return rs->is_ack_delayed || rs->prior_in_flight < 2;
+}
+
 /* Slow start by rounds: what fills the path, and whether there is a queue beyond it. */
 static __always_inline void watch_round(struct tcp_sock *tp, struct flow *flow, __u32 ack, const struct rate_sample *rs)
 {
-	__u32 least = tp->rtt_min.s[0].v, bound;
+	__u32 least = tp->rtt_min.s[0].v, bound, late;
 
 	if ((__s32)(ack - flow->round_end) > 0) {
 		learn_pipe(flow);
@@ -220,12 +234,13 @@ static __always_inline void watch_round(struct tcp_sock *tp, struct flow *flow, 
 	flow->round_last = tp->tcp_mstamp;
 	if (rs->is_app_limited && is_of_first_flight(tp, rs))
 		flow->round_sent = larger(flow->round_sent, rs->snd_interval_us);
-	if (rs->rtt_us <= 0 || rs->is_ack_delayed) /* by a receiver that waited for a second segment, not by a queue */
+	if (rs->rtt_us <= 0 || is_maybe_delayed(rs))
 		return;
 	flow->round_rtt = smaller(flow->round_rtt, rs->rtt_us);
 	bound = least + larger(smaller(least / 8, MOST_DELAY), LEAST_DELAY);
-	flow->late_samples = rs->rtt_us > bound ? flow->late_samples + 1 : 0;
-	if (!flow->pipe || flow->late_samples < LATE_SAMPLES) /* one round is no evidence, and neither is one segment */
+	late = flow->late_segments + smaller(rs->acked_sacked, MOST_LATE_AT_ONCE);
+	flow->late_segments = rs->rtt_us > bound ? late : 0;
+	if (!flow->pipe || flow->late_segments < LATE_SEGMENTS) /* one round is no evidence, nor is one acknowledgement */
 		return;
 	if (tp->snd_cwnd > flow->pipe) {
 		tp->snd_ssthresh = tp->snd_cwnd;

@@ -26,7 +26,7 @@ SENT = WINDOW + SECOND + 1
 """Segments of a path that was filled."""
 
 LATE = 8
-"""Samples in a row that are evidence of a queue."""
+"""Segments in a row that are evidence of a queue."""
 
 HEADER, BODY = 4, 10
 RTT_S = 0.1
@@ -121,23 +121,64 @@ def test_a_body_that_an_application_held_back_once_tells_what_the_path_carries_a
     assert told.acknowledge(HEADER + BODY + window)["window_segments"] == 2 * window
 
 
+def be_late(told: Told, segments: int, acknowledgements: int, each: int = 1) -> dict[str, int]:
+    """So many that a full path held up, after one that came in time; the sender's state."""
+    write(told, segments)
+    told.take(1)
+    told.acknowledge(SENT + 1)
+    told.take(segments - 1)
+    time.sleep(DELAY_S)
+    for number in range(1, acknowledgements + 1):
+        state = told.acknowledge(SENT + 1 + number * each)
+    return state
+
+
 @pytest.mark.parametrize("late", [1, LATE - 1, LATE])
 def test_several_late_segments_in_a_row_end_slow_start_and_fewer_do_not(filled, late):
-    write(filled, FULL)
-    filled.take(FULL)
-    filled.acknowledge(SENT + 1)
-    time.sleep(DELAY_S)
-    for each in range(late):
-        state = filled.acknowledge(SENT + 2 + each)
+    state = be_late(filled, FULL, late)
     assert (state["threshold_segments"] == state["window_segments"]) == (late == LATE)
     assert (state["threshold_segments"] == NO_THRESHOLD) == (late < LATE)
 
 
-def test_late_acknowledgements_of_lone_segments_are_no_queue(filled):
-    """A receiver waits for a second segment before it acknowledges one that is not full."""
+@pytest.mark.parametrize("late", [1, 2])
+def test_two_late_acknowledgements_of_many_segments_end_slow_start_and_one_does_not(filled, late):
+    state = be_late(filled, FULL, late, each=2 * LATE)
+    assert (state["threshold_segments"] == state["window_segments"]) == (late == 2)
+    assert (state["threshold_segments"] == NO_THRESHOLD) == (late == 1)
+
+
+def test_a_slow_start_after_a_timeout_is_judged_by_its_own_late_segments(filled):
+    repaired = [1, 2, 4, 8, 16]
+    arrived = SENT + 1 + LATE
+    ended = be_late(filled, 1 + LATE + sum(repaired), LATE)
+    for each in repaired:
+        filled.take(each)
+        arrived += each
+        state = filled.acknowledge(arrived)
+    left = ended["threshold_segments"] // 2
+    assert (state["window_segments"], state["threshold_segments"]) == (2 * repaired[-1], left)
+    write(filled, 2)
+    filled.take(2)
+    time.sleep(DELAY_S)
+    assert filled.acknowledge(arrived + 1)["threshold_segments"] == left
+
+
+def test_a_slow_start_that_a_timeout_did_not_end_is_judged_by_what_came_since(filled):
+    be_late(filled, FULL, LATE - 1)
+    assert filled.take(1) == [SENT + LATE]
+    assert filled.acknowledge(SENT + FULL)["threshold_segments"] == NO_THRESHOLD
+    write(filled, 2)
+    filled.take(2)
+    time.sleep(DELAY_S)
+    assert filled.acknowledge(SENT + FULL + 1)["threshold_segments"] == NO_THRESHOLD
+
+
+@pytest.mark.parametrize("share", [1, 2])
+def test_late_acknowledgements_of_lone_segments_are_no_queue(filled, share):
+    """A receiver waits for a second segment before it acknowledges, be the first full or not."""
     for each in range(2 * LATE):
-        write(filled, 1, SEGMENT_BYTES // 2)
+        write(filled, 1, SEGMENT_BYTES // share)
         filled.take(1)
         time.sleep(DELAY_S)
-        state = filled.acknowledge(SENT + (each + 1) / 2)
+        state = filled.acknowledge(SENT + (each + 1) / share)
     assert state["threshold_segments"] == NO_THRESHOLD
