@@ -14,11 +14,12 @@ LOAD_TIMEOUT_MS = 120_000
 
 
 def load(browser: Browser, url: str, har: str) -> None:
-    """Load a page to its load event, and write what it did."""
+    """Load a page until all of it has come, and write what it did."""
     # The certificate of a proxy on a testbed is its own.
     context = browser.new_context(record_har_path=har, record_har_content="omit", ignore_https_errors=True)
     try:
-        context.new_page().goto(url, wait_until="load", timeout=LOAD_TIMEOUT_MS)
+        # At the load event the recorder may still wait to hear that the last objects are over.
+        context.new_page().goto(url, wait_until="networkidle", timeout=LOAD_TIMEOUT_MS)
     finally:
         context.close()  # which writes the HAR
 

@@ -67,7 +67,8 @@ def recorded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iter
 def _record(browser: Browser, address: str, path: Path, log: Path) -> Recorded:
     before = len(log.read_text().splitlines())
     with browser.new_context(ignore_https_errors=True, record_har_path=path, record_har_content="omit") as context:
-        context.new_page().goto(f"{address}page.html")
+        # At the load event the recorder may still wait to hear that the last objects are over.
+        context.new_page().goto(f"{address}page.html", wait_until="networkidle")
     lines = log.read_text().splitlines()[before:]
     return Recorded(path, frozenset(line.split()[0] for line in lines))
 
