@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-SAMPLE_BLOCKS = 3
-SAMPLE_BLOCK_BYTES = 128 * 1024
-"""Of novel content: at the beginning, and somewhere in each half of the rest."""
+SAMPLE_BLOCKS = 6
+SAMPLE_BLOCK_BYTES = 64 * 1024
+"""Of novel content: at the beginning, and somewhere in each fifth of the rest. Of 12 MB of programs three blocks of
+128 KiB told the ratio of all with a spread of 0.24 to 0.34 in its logarithm, these with 0.09 to 0.18; more and smaller
+ones leave out what repeats within a block."""
 
 INCOMPRESSIBLE_BITS_PER_BYTE = 7.9
 """Entropy of single bytes, of 8 at most: packed and encrypted files exceed it, text stays far below. An assumption."""
@@ -105,24 +107,23 @@ def content_of(blocks: Sequence[bytes]) -> Content:
     return Content(kind_of(blocks[0] if blocks else b""), entropy_bits_per_byte(blocks))
 
 
-MIDDLE_AND_END = (1.0, 1.0)
+AT_THE_ENDS = (1.0,) * (SAMPLE_BLOCKS - 1)
 
 
-def sample_offsets(file_bytes: int, places: tuple[float, float] = MIDDLE_AND_END) -> tuple[int, ...]:
-    """Where the blocks of a sample begin: at the beginning, and in each half of what follows.
+def sample_offsets(file_bytes: int, places: Sequence[float] = AT_THE_ENDS) -> tuple[int, ...]:
+    """Where the blocks of a sample begin: at the beginning, and in each of as many equal parts of what follows.
 
     Of a small file the whole of it is one sample.
 
     Parameters
     ----------
-    places : within each half, 0..1; by lot, content that repeats with the file's own period does not deceive.
+    places : within each part, 0..1; by lot, content that repeats with the file's own period does not deceive.
     """
     if file_bytes <= SAMPLE_BLOCKS * SAMPLE_BLOCK_BYTES:
         return tuple(range(0, file_bytes, SAMPLE_BLOCK_BYTES))
-    half = (file_bytes - SAMPLE_BLOCK_BYTES) // 2
-    spare = half - SAMPLE_BLOCK_BYTES
-    first, second = (round(place * spare) for place in places)
-    return (0, SAMPLE_BLOCK_BYTES + first, file_bytes - half + second)
+    part = (file_bytes - SAMPLE_BLOCK_BYTES) // len(places)
+    spare = part - SAMPLE_BLOCK_BYTES
+    return (0, *(SAMPLE_BLOCK_BYTES + number * part + round(place * spare) for number, place in enumerate(places)))
 
 
 def size_bin(file_bytes: int) -> int:

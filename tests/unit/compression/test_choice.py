@@ -11,7 +11,15 @@ import pytest
 from tests.unit.compression.known import GZIP, HISTORY, XZ, ZSTD, case, question, seen
 from tradewind.compression.advice import Objective, advise
 from tradewind.compression.codecs import Codec, Setting, candidates, parse_setting
-from tradewind.compression.content import SAMPLE_BLOCK_BYTES, Content, Kind, content_of, kind_of, sample_offsets
+from tradewind.compression.content import (
+    SAMPLE_BLOCK_BYTES,
+    SAMPLE_BLOCKS,
+    Content,
+    Kind,
+    content_of,
+    kind_of,
+    sample_offsets,
+)
 from tradewind.compression.history import NO_HISTORY, Case, History
 from tradewind.compression.model import Line, Mode, Speeds
 from tradewind.compression.prior import packaged_history, usual_probe
@@ -172,13 +180,14 @@ def test_kinds_are_told_by_the_first_bytes() -> None:
 
 
 def test_a_sample_is_taken_at_places_that_no_period_of_the_file_decides() -> None:
-    for file_bytes in (3 * SAMPLE_BLOCK_BYTES + 1, 10**7):
-        for places in ((0.0, 0.0), (0.3, 0.7), (1.0, 1.0)):
+    for file_bytes in (SAMPLE_BLOCKS * SAMPLE_BLOCK_BYTES + 1, 10**7):
+        for places in ([0.0] * 5, [0.3, 0.7, 0.0, 1.0, 0.5], [1.0] * 5):
             offsets = sample_offsets(file_bytes, places)
             assert offsets[0] == 0
+            assert len(offsets) == SAMPLE_BLOCKS
             assert all(later - sooner >= SAMPLE_BLOCK_BYTES for sooner, later in pairwise(offsets))
             assert offsets[-1] + SAMPLE_BLOCK_BYTES <= file_bytes
-    assert sample_offsets(10**7, (0.3, 0.7)) != sample_offsets(10**7, (0.4, 0.6))
+    assert sample_offsets(10**7, [0.3] * 5) != sample_offsets(10**7, [0.4] * 5)
 
 
 def test_raw_by_another_way_is_compared_with_what_it_reaches_there() -> None:

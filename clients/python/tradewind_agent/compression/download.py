@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.client import HTTPResponse
 
-from tradewind.compression.content import SAMPLE_BLOCK_BYTES
 from tradewind_agent.compression.codecs import CannotUnpack
 from tradewind_agent.compression.download_fields import fields_of_packed, fields_of_packed_rest, fields_of_rest
 from tradewind_agent.compression.http import LOST, coding_of, lost, packs_by_itself, refusal
@@ -15,7 +14,7 @@ from tradewind_agent.compression.naming import (
     SIZE_HEADER,
 )
 from tradewind_agent.compression.packing import Work
-from tradewind_agent.compression.sampling import Sample
+from tradewind_agent.compression.sampling import BEGINNING_BYTES, Sample
 from tradewind_agent.compression.unpacking import Unpacker
 from tradewind_agent.compression.web_codings import web_codings, web_unpacked
 from tradewind_agent.compression.wishes import PackedOutcome, Packing
@@ -284,7 +283,7 @@ class PackedDownload:
                 if block.setting is not None:
                     times = {"pack_s": block.pack_s, "unpack_s": unpacker.unpack_s - before_s}
                     self._work.tried(block.setting, len(plain), len(block.packed), **times)
-                self._beginning = self._beginning or plain[:SAMPLE_BLOCK_BYTES]
+                self._beginning = self._beginning or plain[:BEGINNING_BYTES]
                 self._work.sent(block.setting, len(plain))
                 yield plain
         unpacker.end()

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from uuid import UUID, uuid5
 
 from tradewind.compression.codecs import PROBE, Setting
-from tradewind.compression.content import SAMPLE_BLOCK_BYTES
 from tradewind.compression.model import Speeds
 from tradewind.units import BITS_PER_BYTE
 from tradewind_agent.compression.codecs import unpack
 from tradewind_agent.compression.packing import OBSERVED_FROM_BYTES, SHORTEST_S, Effort, Work
 from tradewind_agent.compression.planning import case_of
-from tradewind_agent.compression.sampling import Sample, measured
+from tradewind_agent.compression.sampling import BEGINNING_BYTES, Sample, measured
 
 if TYPE_CHECKING:
     from tradewind.wire.compression import WireObservation
@@ -38,7 +37,7 @@ def observations_of(
 
 def _observed(work: Work, sample: Sample, transfer_id: UUID, name: str, fetched: bytes) -> "Iterator[WireObservation]":
     if fetched:
-        unpack_bps = measured((fetched[:SAMPLE_BLOCK_BYTES],), PROBE).decompress_bps
+        unpack_bps = measured((fetched[:BEGINNING_BYTES],), PROBE).decompress_bps
         sample = replace(sample, probe=sample.probe._replace(decompress_bps=unpack_bps))
     for setting, effort in work.efforts.items():
         if effort.plain_bytes < OBSERVED_FROM_BYTES or not effort.pack_s > 0:

@@ -20,12 +20,15 @@ from tradewind.compression.content import (
 )
 from tradewind.compression.history import MOST_CORES, told_cores
 from tradewind.compression.model import Speeds
-from tradewind.units import BITS_PER_BYTE
+from tradewind.units import BITS_PER_BYTE, KIB
 from tradewind_agent.compression.codecs import load, pack, unpack
 from tradewind_agent.compression.cores import usable_cores
 
 SHORTEST_S = 1e-6
 """Resolution below which a duration says nothing of a speed."""
+
+BEGINNING_BYTES = 128 * KIB
+"""Of a file that was fetched, by which this end's speed of unpacking is judged."""
 
 REPEATS = 2
 """The quicker of so many: other work of the machine only ever slows."""
@@ -71,13 +74,13 @@ class Sample:
         return cls(file_bytes=file_bytes, content=content, probe=probe, cpu_class=machine) if sound else None
 
 
-Places = Callable[[], tuple[float, float]]
+Places = Callable[[], Sequence[float]]
 
 
-def by_lot() -> tuple[float, float]:
-    """Where in each half of a file to look, so that a file that deceived a sample once does not every time."""
+def by_lot() -> Sequence[float]:
+    """Where in each part of a file to look, so that a file that deceived a sample once does not every time."""
     lot = SystemRandom()
-    return lot.random(), lot.random()
+    return [lot.random() for _ in range(SAMPLE_BLOCKS - 1)]
 
 
 def sample_file(path: Path, clock_s: Callable[[], float] = time.perf_counter, places: Places = by_lot) -> Sample:
