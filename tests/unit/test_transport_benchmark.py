@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.disturbance import Watched
 from benchmarks.facts.page_trials import LOADS
+from benchmarks.processes import Share, Shared
 from benchmarks.report import ROOT, judge
 from benchmarks.sources import Sources, SourcesChanged
 from benchmarks.testbed.lateness import Lateness
@@ -178,6 +179,12 @@ class SlowlyFilling:
         self.now_s += seconds
         self.queued_bytes += self._grows_bytes
         self.sends(100)
+
+
+@pytest.fixture(autouse=True)
+def calm(monkeypatch):
+    """Nothing else runs: these turns last microseconds, in which one tick of the host's clock would be all of it."""
+    monkeypatch.setattr(Shared, "until_now", lambda _: Share(waited=0.0, others=0.0, stolen=0.0))
 
 
 def turns_on(bed, beside=1):
