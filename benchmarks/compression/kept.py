@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.compression.ends import processors_of_ends, running_on
-from benchmarks.sources import digests
+from benchmarks.sources import Sources
 from benchmarks.wan.runs import Row, RunLog, hashes
 from tradewind_agent.compression.sampling import cpu_class
 
@@ -33,6 +33,7 @@ class Kept:
     """Rows by what they are of, on this machine and of these sources."""
 
     log: RunLog
+    sources: Sources
     packing: str
     transfers: str
 
@@ -42,25 +43,29 @@ class Kept:
         here, _ = processors_of_ends()
         with running_on(here):
             machine = cpu_class()
-        found, told = digests(_PARTS), json.dumps(conditions, sort_keys=True)
+        sources, told = Sources.of(_PARTS), json.dumps(conditions, sort_keys=True)
+        found = sources.digests
         return cls(
             log,
+            sources,
             packing=f"{machine}; {found['packing']}",
             transfers=f"{told}; {machine}; {found['transfers']}; {hashes()['controller']}",
         )
 
     def packed(self, what: str, measure: Callable[[], Row]) -> Row:
         """Of a file alone, whatever it is sent over."""
-        return self._row(f"{what}; {self.packing}", what, measure)
+        return self._row("packing", f"{what}; {self.packing}", what, measure)
 
     def moved(self, what: str, measure: Callable[[], Row]) -> Row:
         """Of something that went over a path."""
-        return self._row(f"{what}; {self.transfers}", what, measure)
+        return self._row("transfers", f"{what}; {self.transfers}", what, measure)
 
-    def _row(self, key: str, what: str, measure: Callable[[], Row]) -> Row:
+    def _row(self, part: str, key: str, what: str, measure: Callable[[], Row]) -> Row:
         if (row := self.log.find(key)) is not None:
             return row
-        row = self.log.add(key, measure())
+        made = measure()
+        self.sources.require_unchanged(part)
+        row = self.log.add(key, made)
         figures = ", ".join(f"{name} {value:.4g}" for name, value in row.items() if isinstance(value, int | float))
         sys.stderr.write(f"  {what}: {figures}\n")
         return row

@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 import pytest
 
 from tests.integration.engine.stream_server import StreamServer, read_head
-from tradewind_agent.compression.http import connect, heard
+from tradewind_agent.compression.http import asked, connect, forgotten
 from tradewind_agent.compression.path import probed_line, probed_line_from
 from tradewind_agent.engine.address import Url
 from tradewind_agent.engine.options import EngineOptions
@@ -77,6 +77,6 @@ def test_what_a_receiver_says_of_itself_is_read_within_bounds() -> None:
             closing(connect(parsed, options)) as connection,
             pytest.raises(ConnectionFault, match="the answer to OPTIONS has more than 65536 bytes"),
         ):
-            heard(connection, "OPTIONS", parsed, {}, options)
+            forgotten(asked(connection, "OPTIONS", parsed, {}, options), "OPTIONS")
 
     assert asked_of_an_endless_server(ask) < MOST_TAKEN

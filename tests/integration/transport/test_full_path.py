@@ -1,7 +1,7 @@
 """When a sender by FLD_TCP takes a path for full, and when a queue behind it ends slow start."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -66,6 +66,19 @@ def write(told: Told, segments: int, segment_bytes: int = SEGMENT_BYTES) -> None
     assert told.sender.send(bytes(size)) == size
 
 
+def acknowledge_spaced(told: Told, segments: Iterable[int]) -> None:
+    for each in segments:
+        told.acknowledge(each + 1)
+        time.sleep(SPACING_S)
+
+
+def second_round(told: Told) -> dict[str, int]:
+    """State after the round that follows the first window, all of it acknowledged at once."""
+    write(told, SECOND)
+    told.take(SECOND)
+    return told.acknowledge(WINDOW + SECOND)
+
+
 def test_beyond_a_full_path_the_window_doubles_and_after_an_idle_time_it_triples_again(filled):
     """Who else is on the path may have changed meanwhile."""
     write(filled, FULL)
@@ -83,24 +96,16 @@ def test_what_an_application_sends_bit_by_bit_tells_nothing_of_the_path(told):
     for _ in range(WINDOW):
         write(told, 1)
         time.sleep(SPACING_S)
-    for each in told.take(WINDOW):
-        told.acknowledge(each + 1)
-        time.sleep(SPACING_S)
-    write(told, SECOND)
-    told.take(SECOND)
-    assert told.acknowledge(WINDOW + SECOND)["window_segments"] == 3 * SECOND
+    acknowledge_spaced(told, told.take(WINDOW))
+    assert second_round(told)["window_segments"] == 3 * SECOND
 
 
 def test_what_an_application_sends_at_once_tells_what_the_path_carries(told):
     write(told, WINDOW)
     taken = told.take(WINDOW)
     time.sleep(DELAY_S)
-    for each in taken:
-        told.acknowledge(each + 1)
-        time.sleep(SPACING_S)
-    write(told, SECOND)
-    told.take(SECOND)
-    assert told.acknowledge(WINDOW + SECOND)["window_segments"] == 2 * SECOND
+    acknowledge_spaced(told, taken)
+    assert second_round(told)["window_segments"] == 2 * SECOND
 
 
 def test_a_body_that_an_application_held_back_once_tells_what_the_path_carries_at_least(told):

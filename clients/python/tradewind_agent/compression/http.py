@@ -78,18 +78,6 @@ def asked(
         raise lost(error) from error
 
 
-def heard(
-    connection: HTTPConnection, method: str, url: Url, headers: dict[str, str], options: EngineOptions
-) -> HTTPResponse:
-    """The same, its body read and forgotten, so that more may be asked.
-
-    Raises
-    ------
-    ConnectionFault : also where there is more of a body than anybody would say.
-    """
-    return forgotten(asked(connection, method, url, headers, options), method)
-
-
 def forgotten(answer: HTTPResponse, method: str) -> HTTPResponse:
     """The answer to ``method`` once its body is read.
 
@@ -114,7 +102,7 @@ def packs_by_itself(url: Url, options: EngineOptions) -> bool:
     ConnectionFault
     """
     with closing(connect(url, options)) as connection:
-        answer = heard(connection, "HEAD", url, {"Accept-Encoding": IDENTITY}, options)
+        answer = forgotten(asked(connection, "HEAD", url, {"Accept-Encoding": IDENTITY}, options), "HEAD")
     return answer.status == HTTPStatus.OK and coding_of(answer) == IDENTITY
 
 
