@@ -37,7 +37,6 @@ struct flow {
 	__u32 round_end;         /* sequence number whose acknowledgement begins the next round */
 	__u32 round_rtt;         /* least of this round */
 	__u32 round_acked;       /* segments after the first acknowledgement of this round */
-	__u32 round_window;      /* the window at its begin */
 	__u64 round_began, round_last; /* times of its first and latest acknowledgement */
 	__u32 round_sent;        /* time in which the application let out a first flight, if this round is one */
 	__u32 pipe;              /* segments that fill the path, at most by any round; 0 while unknown */

@@ -9,10 +9,12 @@
  *   - beyond 2 MB: Reno.
  * What the paper leaves open, and what is done here:
  *   - a flow that crosses the threshold in slow start goes on doubling;
+ *   - so does one whose rest leaves with this round that way, too: a larger burst would only press on the queue;
  *   - so does one whose window has filled the path, as the spacing of acknowledgements tells: three times too much is
  *     lost at the end of a short flow, where only a timeout repairs it;
  *   - a queue behind a filled path ends slow start, as HyStart does for CUBIC; so does one that stands all round long,
- *     filled by others, whom the next, tripled burst would push over its end;
+ *     filled by others, whom the next, tripled burst would push over its end: while it may be one, the window waits;
+ *   - Relentless gives up half at most, as Reno does: of a burst before a full queue more than that is lost;
  *   - after a timeout the window is rebuilt by doubling up to half of what it was, as Reno does (RFC 5681);
  *   - a congestion mark (ECN), a full local queue, and a lost tail that a probe repaired halve, at any length;
  *   - after an idle time the window decays (RFC 2861) and a new flow begins to be counted.
@@ -40,6 +42,8 @@ struct fld_parameters {
 };
 const volatile struct fld_parameters parameters = { 2000000, 3, 10, {} };
 
+#include "fld_reduction.h"
+#include "fld_slow_start.h"
 #include "fld_state.h"
 
 SEC("struct_ops/fld_init")
@@ -52,7 +56,6 @@ void BPF_PROG(fld_init, struct sock *sk)
 	flow->lost_before = tp->lost;
 	flow->delivered_since = 0;
 	flow->round_end = tp->snd_nxt;
-	flow->round_window = tp->snd_cwnd;
 	forget_path(flow);
 	flow->reduction = RELENTLESS;
 	flow->timed_out = 0;
@@ -160,138 +163,6 @@ void BPF_PROG(fld_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 		restart_after_idle(sk, tcp_of(sk), flow_of(sk));
 }
 
-/* Whether the window was what held back the sender: else it stays (RFC 7661), as it says nothing about the path. */
-static __always_inline bool window_was_used(const struct tcp_sock *tp, __u32 growth_factor)
-{
-	if (in_slow_start(tp))
-		return tp->snd_cwnd < growth_factor * tp->max_packets_out;
-	return BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
-}
-
-static __always_inline void grow(struct tcp_sock *tp, const struct flow *flow, __u32 acked)
-{
-	__u32 factor = growth(tp, flow);
-
-	if (!window_was_used(tp, factor))
-		return;
-	if (in_slow_start(tp))
-		acked = tcp_slow_start(tp, (factor - 1) * acked) / (factor - 1);
-	if (acked)
-		tcp_cong_avoid_ai(tp, tp->snd_cwnd, acked);
-}
-
-/*
- * A round is over: segments came through at the rate of the bottleneck, spaced by it whatever burst they left in. Where
- * the application held some back, the path carries more than that, as another round may tell.
- */
-static __always_inline void learn_pipe(struct flow *flow)
-{
-	__u64 train_us = flow->round_last - flow->round_began, segments;
-
-	if (!flow->round_began || !train_us || flow->round_acked < LEAST_TRAIN || flow->round_rtt == UNKNOWN)
-		return;
-	if (flow->round_sent > train_us / 2) /* spaced by the application, not by the path */
-		return;
-	segments = (__u64)flow->round_acked * flow->round_rtt / train_us;
-	flow->pipe = larger(flow->pipe, segments < UNKNOWN ? segments : UNKNOWN);
-}
-
-/*
- * Sent after a pause, before any of it was acknowledged. The kernel marks the first flight of a connection as limited
- * by the application even if all of it left at once: only the time since its first segment tells. Of what left on
- * acknowledgements, that time is a round trip, however it was spaced.
- */
-static __always_inline bool is_of_first_flight(const struct tcp_sock *tp, const struct rate_sample *rs)
-{
-	return rs->prior_mstamp + rs->snd_interval_us == tp->first_tx_mstamp;
-}
-
-/*
- * By a receiver that waited for a second segment, not by a queue. The kernel tells only of a lone segment that is not
- * full; the last of an odd number, or a full one alone, has nothing behind it either.
- */
-static __always_inline bool is_maybe_delayed(const struct rate_sample *rs)
-{
-	return rs->is_ack_delayed || rs->prior_in_flight < 2;
-}
-
-/* Slow start by rounds: what fills the path, and whether there is a queue beyond it. */
-static __always_inline void watch_round(struct tcp_sock *tp, struct flow *flow, __u32 ack, const struct rate_sample *rs)
-{
-	__u32 least = tp->rtt_min.s[0].v, bound, late;
-
-	if ((__s32)(ack - flow->round_end) > 0) {
-		learn_pipe(flow);
-		flow->round_end = tp->snd_nxt;
-		flow->round_began = tp->tcp_mstamp;
-		flow->round_acked = 0;
-		flow->round_window = tp->snd_cwnd;
-		flow->round_rtt = UNKNOWN;
-		flow->round_sent = 0;
-	} else {
-		flow->round_acked += rs->acked_sacked;
-	}
-	flow->round_last = tp->tcp_mstamp;
-	if (rs->is_app_limited && is_of_first_flight(tp, rs))
-		flow->round_sent = larger(flow->round_sent, rs->snd_interval_us);
-	if (rs->rtt_us <= 0 || is_maybe_delayed(rs))
-		return;
-	flow->round_rtt = smaller(flow->round_rtt, rs->rtt_us);
-	bound = least + larger(smaller(least / 8, MOST_DELAY), LEAST_DELAY);
-	late = flow->late_segments + smaller(rs->acked_sacked, MOST_LATE_AT_ONCE);
-	flow->late_segments = rs->rtt_us > bound ? late : 0;
-	if (!flow->pipe || flow->late_segments < LATE_SEGMENTS) /* one round is no evidence, nor is one acknowledgement */
-		return;
-	if (tp->snd_cwnd > flow->pipe) {
-		tp->snd_ssthresh = tp->snd_cwnd;
-	} else if (flow->round_acked >= LEAST_TRAIN && flow->round_rtt > bound) {
-		/* Its own bursts drain before the next round begins: a queue that even the quickest segment met is others'. */
-		tp->snd_cwnd = larger(smaller(tp->snd_cwnd, flow->round_window), LEAST_WINDOW);
-		tp->snd_ssthresh = tp->snd_cwnd;
-	}
-}
-
-/* Each lost segment makes the window one smaller, so that each delivered one lets out one (packet conservation). */
-static __always_inline void shrink_by_what_was_lost(struct tcp_sock *tp, __u32 lost)
-{
-	tp->snd_cwnd = tp->snd_cwnd > lost + LEAST_WINDOW ? tp->snd_cwnd - lost : LEAST_WINDOW;
-	tp->snd_ssthresh = tp->snd_cwnd;
-}
-
-/*
- * A mark, which the kernel does not tell of in a recovery. Until now each delivered segment has let out one, of which
- * the kernel has counted those that were sent.
- */
-static __always_inline void halve_from_here(struct tcp_sock *tp, struct flow *flow)
-{
-	flow->reduction = RENO;
-	flow->delivered_since = tp->prr_out;
-	tp->snd_ssthresh = half(tp);
-}
-
-/* Proportional rate reduction with slow start reduction bound, RFC 6937. */
-static __always_inline void shrink_to_half(struct tcp_sock *tp, struct flow *flow, __u32 delivered, __u32 lost, int flag)
-{
-	__u32 flying = in_flight(tp), target = tp->snd_ssthresh, sent = tp->prr_out, allowed = 0;
-
-	if (!delivered || !tp->prior_cwnd)
-		return;
-	flow->delivered_since += delivered;
-	if (flying > target) {
-		__u64 share = (__u64)target * flow->delivered_since + tp->prior_cwnd - 1;
-
-		share /= tp->prior_cwnd;
-		allowed = share > sent ? share - sent : 0;
-	} else {
-		allowed = flow->delivered_since > sent ? flow->delivered_since - sent : 0;
-		allowed = larger(allowed, delivered);
-		if ((flag & FLAG_DATA_ACKED) && !lost)
-			allowed++;
-		allowed = smaller(allowed, target - flying);
-	}
-	tp->snd_cwnd = flying + larger(allowed, sent ? 0 : 1); /* the first retransmission goes out at once */
-}
-
 /* What the kernel does for those without cong_control (tcp_update_pacing_rate); fq and the size of bursts go by it. */
 static __always_inline void pace(struct sock *sk, const struct tcp_sock *tp, const struct flow *flow)
 {
@@ -320,13 +191,11 @@ void BPF_PROG(fld_cong_control, struct sock *sk, __u32 ack, int flag, const stru
 	__u8 state = state_of(sk);
 
 	flow->lost_before = tp->lost;
-	if (state == TCP_CA_Recovery && flow->reduction == RELENTLESS && flag & FLAG_ECE)
-		halve_from_here(tp, flow);
 	if (state == TCP_CA_Recovery && flow->reduction == RELENTLESS)
-		shrink_by_what_was_lost(tp, lost);
-	else if (in_reduction(sk) && flow->reduction == RENO)
+		shrink_by_what_was_lost(tp, flow, lost, flag);
+	if (in_reduction(sk) && flow->reduction == RENO)
 		shrink_to_half(tp, flow, rs->acked_sacked, lost, flag);
-	else if (flag & FLAG_DATA_ACKED) {
+	else if (state != TCP_CA_Recovery && flag & FLAG_DATA_ACKED) {
 		if (in_slow_start(tp))
 			watch_round(tp, flow, ack, rs);
 		else

@@ -92,6 +92,13 @@ def test_beyond_a_full_path_the_window_doubles_and_after_an_idle_time_it_triples
     assert filled.acknowledge(SENT + FULL + left)["window_segments"] == 3 * left
 
 
+@pytest.mark.parametrize(("left", "grown"), [(1, 1), (2 * (WINDOW - 1), 1), (2 * (WINDOW - 1) + 1, 2), (SECOND, 2)])
+def test_where_doubling_lets_out_all_that_is_left_the_window_does_not_triple(told, left, grown):
+    write(told, WINDOW + left)
+    told.take(WINDOW)
+    assert told.acknowledge(1)["window_segments"] == WINDOW + grown
+
+
 def test_what_an_application_sends_bit_by_bit_tells_nothing_of_the_path(told):
     for _ in range(WINDOW):
         write(told, 1)

@@ -92,6 +92,16 @@ def test_a_timeout_that_was_none_leaves_the_flow_as_it_was(told, timeouts):
     assert told.acknowledge(LOST + SECOND)["window_segments"] == 3 * SECOND
 
 
+@pytest.mark.parametrize("lost", [1, SECOND // 2, SECOND // 2 + 1, SECOND - 3])
+def test_what_was_lost_is_given_up_and_half_of_the_window_at_most(told, lost):
+    told.acknowledge(LOST, range(LOST + lost, LOST + SECOND))
+    assert told.take(1) == [LOST]
+    repaired = told.acknowledge(LOST + SECOND)
+    left = max(SECOND - lost, SECOND // 2)
+    assert repaired["threshold_segments"] == left
+    assert left <= repaired["window_segments"] <= left + 1  # which a whole window that arrived is worth
+
+
 @pytest.mark.parametrize("marked", [True, False])
 def test_a_mark_of_congestion_halves_also_while_a_loss_is_repaired(installed, marked):
     with receiver("fld_tcp", segment_bytes=SEGMENT_BYTES, marks=True) as told:
@@ -163,8 +173,8 @@ def test_rounds_are_seen_after_an_idle_time_when_sequence_numbers_have_come_roun
                 states.append(told.acknowledge(each + 1))
                 time.sleep(SPACING_S)
             sent += count
-    assert states[0]["window_segments"] > 3 * first
-    assert states[-1]["threshold_segments"] == states[-1]["window_segments"] == 3 * first
+    assert {each["window_segments"] for each in states} == {3 * first}
+    assert states[0]["threshold_segments"] > states[-1]["threshold_segments"] == 3 * first
 
 
 def lose_one(told: Told) -> int:

@@ -11,7 +11,7 @@ from tradewind_agent.transport.parameters import DIGEST_BYTES
 from tradewind_agent.transport.requirements import HEADERS_PACKAGE, Tools
 
 SOURCE_NAME = "fld_tcp.bpf.c"
-_INCLUDED = ("fld_state.h",)
+_INCLUDED = ("fld_reduction.h", "fld_slow_start.h", "fld_state.h")
 """By the source, from beside it."""
 
 _FLAGS = ("-O2", "-g", "-target", "bpf", "-mcpu=v3", "-Wall", "-Werror")
