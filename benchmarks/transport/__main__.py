@@ -2,8 +2,8 @@
 
 FLD_TCP is installed for the run where it is not, and removed afterwards. What other programs disturbed, or had no bulk
 flow beside it that should have, is measured again after a pause, and counts for nothing where that does not help. Rows
-are kept in ``var/bench/transport-runs.ndjson``: an interrupted benchmark goes on where it was. It takes about 50
-minutes, and needs what `tradewind transport install` and the testbed need: root, a kernel with BTF, clang and bpftool;
+are kept in ``var/bench/transport-runs.ndjson``: an interrupted benchmark goes on where it was. It takes about an
+hour, and needs what `tradewind transport install` and the testbed need: root, a kernel with BTF, clang and bpftool;
 and Chromium.
 """
 
@@ -45,10 +45,12 @@ from benchmarks.transport.rows import DISTURBED, PARTS, Row, Rows
 from benchmarks.wan.runs import RunLog
 
 REPEATS, QUICK_REPEATS = 10, 4
+BESIDE_REPEATS = 20
 LONG_REPEATS, QUICK_LONG_REPEATS = 4, 2
 PAGE_REPEATS, QUICK_PAGE_REPEATS = 12, 2
 ENGINE_REPEATS, QUICK_ENGINE_REPEATS = 6, 2
-"""All even, so that each congestion control is as often first as second. The paper loaded each page 11 times (section
+"""All even, so that each congestion control is as often first as second. Flows beside others have the most: their times
+depend on how far the others' windows have grown just then, and are of two or three kinds more than of one. The paper loaded each page 11 times (section
 3). Copies are the fewest: of each 0.9 s is the start of its program."""
 
 RUNS = ROOT / "var" / "bench" / "transport-runs.ndjson"
@@ -101,7 +103,8 @@ def _rows(known: Rows, *, quick: bool, wanted: Sequence[str] | None) -> Iterator
     sizes_bytes = QUICK_SIZES_BYTES if quick else SIZES_BYTES
     short = [case for case in SHORT_FLOWS if wanted is None or case.name in wanted]
     for case in short:
-        yield from short_flows(case, sizes_bytes, repeats, known)
+        beside = BESIDE_REPEATS if case.background and not quick else repeats
+        yield from short_flows(case, sizes_bytes, beside, known)
     if wanted is None:
         yield long_flow(LONG_FLOW, QUICK_LONG_FLOW_BYTES if quick else LONG_FLOW_BYTES, long_repeats, known)
         for counted in ROUNDS:

@@ -15,6 +15,7 @@ static __always_inline void halve_from_here(struct tcp_sock *tp, struct flow *fl
 	flow->reduction = RENO;
 	flow->delivered_since = tp->prr_out;
 	tp->snd_ssthresh = target;
+	tp->snd_cwnd = smaller(tp->snd_cwnd, in_flight(tp) + 1); /* where nothing was delivered that lets out more */
 }
 
 /*
@@ -23,7 +24,7 @@ static __always_inline void halve_from_here(struct tcp_sock *tp, struct flow *fl
  */
 static __always_inline void shrink_by_what_was_lost(struct tcp_sock *tp, struct flow *flow, __u32 lost, int flag)
 {
-	__u32 least = larger(smaller(tp->prior_cwnd / 2, tp->snd_cwnd), LEAST_WINDOW);
+	__u32 least = larger(smaller(flow->window_before / 2, tp->snd_cwnd), LEAST_WINDOW);
 
 	if (flag & FLAG_ECE) {
 		halve_from_here(tp, flow, half(tp));

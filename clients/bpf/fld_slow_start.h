@@ -28,19 +28,39 @@ static __always_inline bool met_others(const struct tcp_sock *tp, const struct f
 	return flow->pipe && flow->round_rtt != UNKNOWN && flow->round_rtt > prompt_us(tp);
 }
 
-/* All that is left to send leaves within this round, at two segments for each that is acknowledged. */
-static __always_inline bool ends_by_doubling(const struct tcp_sock *tp, const struct flow *flow)
+/*
+ * All that is left to send leaves within this round, at two segments for each that is acknowledged. The application has
+ * written it all, unless it waits for room to write more.
+ */
+static __always_inline bool ends_by_doubling(const struct sock *sk, const struct tcp_sock *tp, const struct flow *flow)
 {
 	__u32 left = tp->write_seq - tp->snd_nxt;
+	const struct socket *socket = sk->sk_socket;
 
-	return left && left <= 2 * (flow->round_end - tp->snd_una);
+	return left && left <= 2 * (flow->round_end - tp->snd_una) && socket && !(socket->flags & WAITS_TO_WRITE);
 }
 
-static __always_inline void grow(struct tcp_sock *tp, const struct flow *flow, __u32 acked)
+/*
+ * Of what was acknowledged, what the window may grow for. Until others' queue has ended slow start, which takes as many
+ * late segments, it waits; a window of no more than that would wait for ever.
+ */
+static __always_inline __u32 not_held(const struct tcp_sock *tp, struct flow *flow, __u32 acked)
 {
-	__u32 factor = ends_by_doubling(tp, flow) ? RENO_GROWTH : growth(tp, flow);
+	__u32 held;
 
-	if (!window_was_used(tp, factor) || (in_slow_start(tp) && met_others(tp, flow)))
+	if (!in_slow_start(tp) || tp->snd_cwnd <= LATE_SEGMENTS || !met_others(tp, flow))
+		return acked;
+	held = smaller(acked, LATE_SEGMENTS - smaller(flow->round_held, LATE_SEGMENTS));
+	flow->round_held += held;
+	return acked - held;
+}
+
+static __always_inline void grow(const struct sock *sk, struct tcp_sock *tp, struct flow *flow, __u32 acked)
+{
+	__u32 factor = ends_by_doubling(sk, tp, flow) ? RENO_GROWTH : growth(tp, flow);
+
+	acked = not_held(tp, flow, acked);
+	if (!acked || !window_was_used(tp, factor))
 		return;
 	if (in_slow_start(tp))
 		acked = tcp_slow_start(tp, (factor - 1) * acked) / (factor - 1);
@@ -93,6 +113,7 @@ static __always_inline void watch_round(struct tcp_sock *tp, struct flow *flow, 
 		flow->round_end = tp->snd_nxt;
 		flow->round_began = tp->tcp_mstamp;
 		flow->round_acked = 0;
+		flow->round_held = 0;
 		flow->round_rtt = UNKNOWN;
 		flow->round_sent = 0;
 	} else {

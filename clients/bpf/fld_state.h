@@ -8,6 +8,7 @@
 #define NOT_RESTRICTED 1        /* TCP_CONG_NON_RESTRICTED: a process needs no privilege to choose it */
 #define FLAG_DATA_ACKED 0x04    /* of tcp_input.c: the acknowledgement covers new data */
 #define FLAG_ECE 0x40           /* it carries an echo of a congestion mark */
+#define WAITS_TO_WRITE (1 << 2) /* SOCK_NOSPACE of linux/net.h, of a socket */
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 #define UNKNOWN 0xffffffffU
 #define LEAST_WINDOW 2U
@@ -37,10 +38,12 @@ struct flow {
 	__u32 round_end;         /* sequence number whose acknowledgement begins the next round */
 	__u32 round_rtt;         /* least of this round */
 	__u32 round_acked;       /* segments after the first acknowledgement of this round */
+	__u32 round_held;        /* for which the window did not grow, because of a queue */
 	__u64 round_began, round_last; /* times of its first and latest acknowledgement */
 	__u32 round_sent;        /* time in which the application let out a first flight, if this round is one */
 	__u32 pipe;              /* segments that fill the path, at most by any round; 0 while unknown */
 	__u32 late_segments;     /* in a row that met a queue */
+	__u32 window_before;     /* the reduction under way */
 	__u8 reduction;          /* of the recovery under way */
 	__u8 timed_out;          /* in this flow */
 	__u8 timed_out_before;   /* the timeout under way, which may turn out to be none */

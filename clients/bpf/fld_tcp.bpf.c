@@ -9,11 +9,11 @@
  *   - beyond 2 MB: Reno.
  * What the paper leaves open, and what is done here:
  *   - a flow that crosses the threshold in slow start goes on doubling;
- *   - so does one whose rest leaves with this round that way, too: a larger burst would only press on the queue;
+ *   - so does one all whose rest leaves with this round that way, too: a larger burst would only press on the queue;
  *   - so does one whose window has filled the path, as the spacing of acknowledgements tells: three times too much is
  *     lost at the end of a short flow, where only a timeout repairs it;
  *   - a queue behind a filled path ends slow start, as HyStart does for CUBIC; so does one that stands all round long,
- *     filled by others, whom the next, tripled burst would push over its end: while it may be one, the window waits;
+ *     filled by others, whom the next, tripled burst would push over its end: until that is known, the window waits;
  *   - Relentless gives up half at most, as Reno does: of a burst before a full queue more than that is lost;
  *   - after a timeout the window is rebuilt by doubling up to half of what it was, as Reno does (RFC 5681);
  *   - a congestion mark (ECN), a full local queue, and a lost tail that a probe repaired halve, at any length;
@@ -56,8 +56,11 @@ void BPF_PROG(fld_init, struct sock *sk)
 	flow->lost_before = tp->lost;
 	flow->delivered_since = 0;
 	flow->round_end = tp->snd_nxt;
+	flow->round_rtt = UNKNOWN;
+	flow->round_held = 0;
 	forget_path(flow);
 	flow->reduction = RELENTLESS;
+	flow->window_before = tp->snd_cwnd;
 	flow->timed_out = 0;
 	flow->timed_out_before = 0;
 	/* A handshake that had to be repeated leaves a window of one segment (RFC 6298), which stands. */
@@ -73,6 +76,7 @@ __u32 BPF_PROG(fld_ssthresh, struct sock *sk)
 	struct flow *flow = flow_of(sk);
 
 	flow->delivered_since = 0;
+	flow->window_before = tp->snd_cwnd;
 	flow->reduction = is_short(tp, flow) ? RELENTLESS : RENO;
 	return flow->reduction == RELENTLESS ? larger(tp->snd_cwnd, LEAST_WINDOW) : half(tp);
 }
@@ -88,15 +92,17 @@ void BPF_PROG(fld_set_state, struct sock *sk, __u8 next)
 		flow->reduction = RENO;
 		tp->snd_ssthresh = half(tp);
 	}
-	if (next >= TCP_CA_CWR)
-		flow->late_segments = 0; /* a slow start after it is judged by its own */
+	if (next >= TCP_CA_CWR) { /* a slow start after it is judged by its own */
+		flow->late_segments = 0;
+		flow->round_rtt = UNKNOWN;
+	}
 	/*
-	 * A timeout. During a reduction the kernel asks for no further one, and the threshold of Relentless is the whole
-	 * window, as fld_ssthresh leaves it too. A path's smaller MTU also leads here, with the window untouched.
+	 * A timeout. During a reduction the kernel asks for no further one, and the threshold of Relentless is what was not
+	 * lost, or all, as fld_ssthresh leaves it. A path's smaller MTU also leads here, with the window untouched.
 	 */
 	if (next == TCP_CA_Loss && tp->snd_cwnd == in_flight(tp) + 1) {
 		if (flow->reduction == RELENTLESS)
-			tp->snd_ssthresh = larger(tp->snd_ssthresh / 2, LEAST_WINDOW);
+			tp->snd_ssthresh = larger(smaller(tp->snd_ssthresh, flow->window_before / 2), LEAST_WINDOW);
 		flow->reduction = RENO;
 		if (last != TCP_CA_Loss) /* the kernel's marks for an undo are those of the first of several, too */
 			flow->timed_out_before = flow->timed_out;
@@ -153,7 +159,7 @@ static __always_inline void restart_after_idle(struct sock *sk, struct tcp_sock 
 		if (idle_jiffies > 0 && window > least)
 			window /= 2;
 	}
-	tp->snd_cwnd = larger(window, least);
+	tp->snd_cwnd = flow->window_before = larger(window, least);
 }
 
 SEC("struct_ops/fld_cwnd_event")
@@ -200,7 +206,7 @@ void BPF_PROG(fld_cong_control, struct sock *sk, __u32 ack, int flag, const stru
 			watch_round(tp, flow, ack, rs);
 		else
 			flow->round_end = ack; /* numbers come round: left behind by 2 GiB, it would seem to lie ahead */
-		grow(tp, flow, rs->acked_sacked);
+		grow(sk, tp, flow, rs->acked_sacked);
 	}
 	pace(sk, tp, flow);
 }

@@ -203,7 +203,7 @@ def test_each_congestion_control_is_as_often_first_as_second(repeats):
 
 
 def test_an_odd_number_of_repeats_is_refused():
-    assert len(REPEATS) == 8
+    assert len(REPEATS) == 9
     with pytest.raises(InvalidValue, match="even"):
         turns_on(SlowlyFilling(), beside=0).each(("cubic", "fld_tcp"), 11, print)
 

@@ -1,5 +1,7 @@
 """When a sender by FLD_TCP takes a path for full, and when a queue behind it ends slow start."""
 
+import contextlib
+import socket
 import time
 from collections.abc import Iterable, Iterator
 
@@ -90,6 +92,60 @@ def test_beyond_a_full_path_the_window_doubles_and_after_an_idle_time_it_triples
     assert tcp_state(filled.sender)["window_segments"] == left
     filled.take(left)
     assert filled.acknowledge(SENT + FULL + left)["window_segments"] == 3 * left
+
+
+@pytest.fixture
+def carried(told) -> Told:
+    """The first round told that a hundred segments or so fill the path, the second has been sent; all comes late."""
+    write(told, WINDOW + SECOND)
+    told.take(WINDOW)
+    time.sleep(20 * SPACING_S)
+    for arrived in range(WINDOW):
+        told.acknowledge(arrived + 1)
+        time.sleep(SPACING_S / 5)
+    told.take(SECOND)
+    time.sleep(DELAY_S)
+    return told
+
+
+def test_while_a_queue_may_be_that_of_others_the_window_waits(carried):
+    states = [carried.acknowledge(WINDOW + arrived) for arrived in range(1, LATE + 1)]
+    assert {each["window_segments"] for each in states} == {SECOND}
+    thresholds = [each["threshold_segments"] for each in states]
+    assert thresholds[0] == NO_THRESHOLD
+    assert thresholds[-1] == SECOND
+
+
+def test_the_window_waits_for_no_more_than_it_takes_to_tell(carried):
+    """One acknowledgement of all is no evidence, and the next round may bring no other."""
+    state = carried.acknowledge(WINDOW + SECOND)
+    assert (state["window_segments"], state["threshold_segments"]) == (SECOND + 2 * (SECOND - LATE), NO_THRESHOLD)
+
+
+def test_a_timeout_while_the_window_waits_rebuilds_by_doubling(carried):
+    arrived = WINDOW + 3
+    for each in range(WINDOW + 1, arrived + 1):
+        assert carried.acknowledge(each)["window_segments"] == SECOND
+    assert carried.take(1) == [arrived]
+    assert tcp_state(carried.sender)["window_segments"] == 1
+    assert carried.acknowledge(arrived + 1)["window_segments"] == 2
+    carried.take(2)
+    assert carried.acknowledge(arrived + 3)["window_segments"] == 4
+
+
+def test_who_waits_to_write_more_is_not_at_the_end(told):
+    """Otherwise a small buffer would look like the end in each round."""
+    told.sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 5 * SEGMENT_BYTES)
+    write_all_it_takes(told)
+    told.take(WINDOW)
+    assert told.acknowledge(1)["window_segments"] == WINDOW + 2
+
+
+def write_all_it_takes(told: Told) -> None:
+    block = bytes(SEGMENT_BYTES)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            told.sender.send(block)
 
 
 @pytest.mark.parametrize(("left", "grown"), [(1, 1), (2 * (WINDOW - 1), 1), (2 * (WINDOW - 1) + 1, 2), (SECOND, 2)])

@@ -1,7 +1,7 @@
 """What a sender by FLD_TCP makes of losses and idle times, told to it acknowledgement by acknowledgement."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
@@ -59,13 +59,12 @@ def retransmit_in_vain(told: Told) -> dict[str, int]:
 
 
 def test_a_timeout_after_a_lost_retransmission_rebuilds_by_doubling_up_to_half(told):
-    window = retransmit_in_vain(told)["window_segments"]
-    assert window == SECOND - 1
+    assert retransmit_in_vain(told)["window_segments"] == SECOND - 1
     assert told.take(1) == [LOST]
-    timed_out = tcp_state(told.sender)
-    assert (timed_out["window_segments"], timed_out["threshold_segments"]) == (1, window // 2)
+    timed_out, half = tcp_state(told.sender), SECOND // 2
+    assert (timed_out["window_segments"], timed_out["threshold_segments"]) == (1, half)
     write(told, 100)
-    assert windows(told, LOST + SECOND, 5) == [2, 4, 8, window // 2, window // 2 + 1, window // 2 + 2]
+    assert windows(told, LOST + SECOND, 5) == [2, 4, 8, half, half + 1, half + 2]
 
 
 def test_a_timeout_of_a_lost_tail_rebuilds_by_doubling_up_to_half(told):
@@ -94,12 +93,25 @@ def test_a_timeout_that_was_none_leaves_the_flow_as_it_was(told, timeouts):
 
 @pytest.mark.parametrize("lost", [1, SECOND // 2, SECOND // 2 + 1, SECOND - 3])
 def test_what_was_lost_is_given_up_and_half_of_the_window_at_most(told, lost):
-    told.acknowledge(LOST, range(LOST + lost, LOST + SECOND))
+    told_of = told.acknowledge(LOST, range(LOST + lost, LOST + SECOND))
+    assert told_of["window_segments"] == SECOND - lost  # as many as were delivered
     assert told.take(1) == [LOST]
-    repaired = told.acknowledge(LOST + SECOND)
     left = max(SECOND - lost, SECOND // 2)
-    assert repaired["threshold_segments"] == left
-    assert left <= repaired["window_segments"] <= left + 1  # which a whole window that arrived is worth
+    expect(told.acknowledge(LOST + SECOND), left)
+
+
+def test_half_is_kept_also_where_more_than_that_is_told_in_parts(told):
+    first, second = 5, SECOND // 2 + 2
+    told_of = told.acknowledge(LOST, range(LOST + first, LOST + first + 3))
+    assert told_of["window_segments"] == SECOND - first
+    told.acknowledge(LOST, range(LOST + 3 + second, LOST + SECOND))
+    assert told.take(first) == list(range(LOST, LOST + first))
+    expect(told.acknowledge(LOST + SECOND), SECOND // 2)
+
+
+def expect(state: Mapping[str, int], left: int) -> None:
+    assert state["threshold_segments"] == left
+    assert left <= state["window_segments"] <= left + 1  # which a whole window that arrived is worth
 
 
 @pytest.mark.parametrize("marked", [True, False])
