@@ -50,8 +50,8 @@ LONG_REPEATS, QUICK_LONG_REPEATS = 4, 2
 PAGE_REPEATS, QUICK_PAGE_REPEATS = 12, 2
 ENGINE_REPEATS, QUICK_ENGINE_REPEATS = 6, 2
 """All even, so that each congestion control is as often first as second. Flows beside others have the most: their times
-depend on how far the others' windows have grown just then, and are of two or three kinds more than of one. The paper loaded each page 11 times (section
-3). Copies are the fewest: of each 0.9 s is the start of its program."""
+depend on how far the others' windows have grown just then, and are of two or three kinds more than of one. The paper
+loaded each page 11 times (section 3). Copies are the fewest: of each 0.9 s is the start of its program."""
 
 RUNS = ROOT / "var" / "bench" / "transport-runs.ndjson"
 

@@ -22,7 +22,8 @@ def test_a_change_of_any_part_of_the_source_is_another_version(monkeypatch, tmp_
     before = building.source_digest()
     for name in included():
         (tmp_path / name).write_bytes((tmp_path / name).read_bytes() + b"\n")
-        assert (after := building.source_digest()) != before, name
+        after = building.source_digest()
+        assert after != before, name
         before = after
 
 
