@@ -18,6 +18,7 @@ from tradewind.power_model import FineModel
 from tradewind_agent.cli.meter_calibrate import CalibrationWish, calibrate_host
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import CalibrationUnusable
+from tradewind_agent.folders import state_folder
 from tradewind_agent.metering import HostMeter
 from tradewind_agent.meters import (
     BatteryMeter,
@@ -82,9 +83,42 @@ def test_the_ladder_recovers_what_was_put_into_a_synthetic_host(tmp_path):
     assert found.component_w == pytest.approx({"cpu": CPU_W, "disk": DISK_W}, abs=0.1)
     assert found.fine_error < 0.01
     assert found.source == "synthetic, 10 steps"
+    assert (found.covers, found.not_measured) == ("the whole host", ("memory", "network", "radio"))
     profile = found.device_profile("Acme", "One").to_profile("one", {})
     assert profile.component_w["cpu"].origin is Origin.CALIBRATED
     assert "cross-validated error" in profile.idle_w.source
+
+
+def test_beside_rapl_a_profile_is_of_the_sockets_alone_and_tells_no_disk():
+    found = calibrate(Scene().climb(), method=EnergyMethod.RAPL, source="synthetic")
+    profile = found.device_profile("Acme", "One")
+    assert set(profile.component_w) == {"cpu"}
+    assert profile.facts["covers"].startswith("sockets only")
+    assert profile.facts["not_measured"] == "disk, memory, network, radio"
+    assert found.component_w["disk"] == pytest.approx(DISK_W, abs=0.1)  # the sockets' part, for later transfers
+
+
+def test_a_disk_that_nobody_can_see_at_work_is_told_not_to_be_measured():
+    on_tmpfs = [replace(step, usage={"cpu": step.usage["cpu"]}) for step in Scene().climb()]
+    found = calibrate(on_tmpfs, method=EnergyMethod.METER, source="synthetic")
+    assert found.not_measured == ("disk", "memory", "network", "radio")
+    assert found.device_profile("Acme", "One").facts["not_measured"] == "disk, memory, network, radio"
+
+
+def test_what_was_not_measured_is_in_the_closing_line_and_its_document(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    found = calibrate(Scene().climb(), method=EnergyMethod.RAPL, source="synthetic")
+    folder = state_folder(os.environ)
+    keep_calibration(found, folder)
+    wish = CalibrationWish(afresh=False, step_s=None, upload_as=None)
+    host = HostMeter(MeterChoice(CpuModelMeter(assumed_profile(4)), ()), HostReader(lambda: 0.0))
+    calibrate_host(Terminal(), host, wish, None)
+    assert "sockets only" in (line := capsys.readouterr().out)
+    assert "not measured: disk, memory, network, radio" in line
+    assert f"disk {DISK_W:.0f}" not in line
+    calibrate_host(Terminal(json=True), host, wish, None)
+    told = json.loads(capsys.readouterr().out)
+    assert (set(told["component_w"]), told["not_measured"][0]) == ({"cpu"}, "disk")
 
 
 def test_steps_take_their_power_from_a_trace_recorded_meanwhile():

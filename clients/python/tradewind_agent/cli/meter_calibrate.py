@@ -112,20 +112,19 @@ def _kept(folder: Path) -> "Calibration":
 def _tell(
     terminal: Terminal, calibration: "Calibration", path: Path, upload_as: str | None, failure: str | None
 ) -> None:
-    from tradewind_agent.meters.calibration import NOT_MEASURED
-
-    watts = ", ".join(f"{name} {power_w:.2f} W" for name, power_w in calibration.component_w.items())
+    watts = "".join(f", {name} {power_w:.2f} W" for name, power_w in calibration.measured_w.items())
     uploaded_as = None if failure else upload_as
     kept = f"kept in {path}" + (f", uploaded as {uploaded_as}" if uploaded_as else "")
     if failure:
         kept += f"; {failure}"
     terminal.result(
-        f"{calibration.idle_w:.2f} W idle, {watts} (fine-grained, cross-validated error {calibration.fine_error:.1%}); "
+        f"{calibration.idle_w:.2f} W idle{watts} (fine-grained, cross-validated error {calibration.fine_error:.1%}); "
         f"CPU-only: a {calibration.cpu_form}, error {calibration.cpu_error:.1%}; transfers are metered by "
         f"{calibration.meter_by}, the better one, where power cannot be measured; {calibration.source}; "
-        f"not measured: {', '.join(NOT_MEASURED)}; {kept}",
+        f"of {calibration.covers}; not measured: {', '.join(calibration.not_measured)}; {kept}",
         asdict(calibration)
-        | {"not_measured": NOT_MEASURED, "kept": str(path), "uploaded_as": uploaded_as}
+        | {"component_w": calibration.measured_w, "covers": calibration.covers}
+        | {"not_measured": calibration.not_measured, "kept": str(path), "uploaded_as": uploaded_as}
         | {"upload_failure": failure},
     )
 

@@ -1,8 +1,8 @@
 """Power from the utilisation of this host, by a model that was calibrated on it: fine-grained or CPU-only.
 
 It is added up from reading to reading with the utilisation that the calibration has seen: the busiest disk may be
-another each time, and disks and processors come and go. It is the whole host's power, as that of a battery is, whoever
-keeps it busy.
+another each time, and disks and processors come and go. It is the power of what the meter of the calibration counted,
+whoever keeps it busy: of the whole host by a battery or a power meter, of the sockets alone by RAPL.
 """
 
 from dataclasses import dataclass, field

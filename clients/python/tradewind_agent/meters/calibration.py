@@ -13,8 +13,11 @@ from tradewind.wire.devices import NewDeviceProfile, WireSourced
 from tradewind_agent.meters.ladder import LadderStep
 from tradewind_agent.meters.power_trace import PowerTrace
 
-NOT_MEASURED = ("memory", "network", "radio")
-"""What the ladder does not load: of memory only its use is read, and sending needs a peer."""
+LOADED = ("cpu", "disk")
+"""What the ladder loads."""
+NOT_LOADED = ("memory", "network", "radio")
+"""What it does not: of memory only its use is read, and sending needs a peer."""
+WHOLE_HOST, SOCKETS_ONLY = "the whole host", "sockets only, without disks, network cards and losses of the supply"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +25,7 @@ class Calibration:
     """Models of one host. Errors are mean absolute errors of unseen steps over the mean power.
 
     ``idle_w``, ``component_w`` : fine-grained. ``cpu_form``, ``cpu_knots`` : of the CPU-only model. ``meter_by`` : the
-    one of less error, which later transfers are metered by. ``source`` : who measured.
+    one of less error, which later transfers are metered by. ``method``, ``source`` : who measured.
     """
 
     idle_w: float
@@ -36,6 +39,22 @@ class Calibration:
     method: str
     source: str
 
+    @property
+    def covers(self) -> str:
+        """What the models tell the power of: what the meter counted."""
+        return SOCKETS_ONLY if self.method == EnergyMethod.RAPL else WHOLE_HOST
+
+    @property
+    def measured_w(self) -> Mapping[str, float]:
+        """Power of the components themselves: beside RAPL a disk's is only what the sockets draw while it works."""
+        unseen = ("disk",) if self.method == EnergyMethod.RAPL else ()
+        return {name: power_w for name, power_w in self.component_w.items() if name not in unseen}
+
+    @property
+    def not_measured(self) -> tuple[str, ...]:
+        """What the ladder does not load, or without effect: on tmpfs or overlay no disk is busier for it."""
+        return (*(name for name in LOADED if name not in self.measured_w), *NOT_LOADED)
+
     def device_profile(self, producer: str, model: str) -> NewDeviceProfile:
         """For the service."""
         source = f"{self.source}; cross-validated error {self.fine_error:.1%}"
@@ -48,10 +67,11 @@ class Calibration:
             model=model,
             facts={
                 "cpu_only_model": f"{self.cpu_form}, cross-validated error {self.cpu_error:.1%}",
-                "not_measured": ", ".join(NOT_MEASURED),
+                "covers": self.covers,
+                "not_measured": ", ".join(self.not_measured),
             },
             idle_w=sourced(self.idle_w),
-            component_w={name: sourced(watts) for name, watts in self.component_w.items()},
+            component_w={name: sourced(watts) for name, watts in self.measured_w.items()},
         )
 
 
