@@ -4,6 +4,7 @@ TradewindError
 ├── InvalidValue            a value cannot be what it claims to be: field and reason
 │   ├── InvalidUnit         text that is no size, rate, duration or energy
 │   └── InvalidTrace        samples that cannot be integrated
+│       └── TooFewSamples   none or one of them, as where a recording has just begun
 ├── Unauthenticated         no key, or a key that is unknown or revoked
 ├── NotPermitted            the key lacks the scope
 ├── NotFound                no such thing for this tenant
@@ -44,6 +45,10 @@ class InvalidUnit(InvalidValue):
 
 class InvalidTrace(InvalidValue):
     """Power samples that cannot be integrated: fewer than two, or time that does not increase."""
+
+
+class TooFewSamples(InvalidTrace):
+    """None or one, and nothing else is wrong with them: a recording that has just begun gets more."""
 
 
 class Unauthenticated(TradewindError):

@@ -16,6 +16,7 @@ from tradewind.errors import CannotFit, InvalidTrace, InvalidValue
 from tradewind.mobile.profiles import Origin
 from tradewind.power_model import FineModel
 from tradewind_agent.cli.meter_calibrate import CalibrationWish, calibrate_host
+from tradewind_agent.cli.meter_trace import TraceWish
 from tradewind_agent.cli.terminal import Terminal
 from tradewind_agent.errors import CalibrationUnusable
 from tradewind_agent.folders import state_folder
@@ -261,3 +262,43 @@ def test_without_a_measured_power_nothing_is_calibrated():
     host = HostMeter(meter, HostReader(lambda: 0.0))
     with pytest.raises(typer.BadParameter, match=r"needs a measured power.*no rapl: no zones.*--trace"):
         calibrate_host(Terminal(), host, CalibrationWish(afresh=True, step_s=1.0, upload_as=None), None)
+
+
+class LadderBeganError(Exception):
+    """The host was read for its first step."""
+
+
+def calibrate_beside(trace, content):
+    """By a trace that is so when the ladder is to begin; ``{now}`` in seconds, ``{ms}`` in milliseconds."""
+
+    def begin():
+        raise LadderBeganError
+
+    now_s = round(time.time())
+    times = {name: now_s + offset_s for name, offset_s in {"begun": -1, "hours_ago": -7200, "later": 7200}.items()}
+    trace.write_text(content.format(now=now_s, ms=1000 * now_s, **times))
+    host = HostMeter(MeterChoice(CpuModelMeter(assumed_profile(4)), ()), HostReader(begin))
+    wish = CalibrationWish(afresh=True, step_s=1.0, upload_as=None)
+    calibrate_host(Terminal(), host, wish, TraceWish(trace, None, None, None, None))
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("when,what\n", "names no time or no power"),
+        ("t,w\n{ms},1\n", "in milliseconds"),
+        ("t,w\n{now},1\n{begun},1\n", "time goes back"),
+        ("t,w\n{hours_ago},1\n{now},1\n{now}.1,1\n{now}.2,1\n", "has a gap"),
+        ("t,w\n{now},1\n{later},1\n", "is not being recorded now"),
+        ("t,w\n{hours_ago},1\n{hours_ago}.5,1\n", "is not being recorded now"),
+    ],
+)
+def test_what_can_be_no_trace_of_now_is_refused_before_the_ladder(tmp_path, content, told):
+    with pytest.raises((InvalidTrace, typer.BadParameter), match=told):
+        calibrate_beside(tmp_path / "meter.csv", content)
+
+
+@pytest.mark.parametrize("content", ["", "t,", "t,w\n", "t,w\n{now},1\n", "t,w\n{begun},1\n{now},1\n{now}.5"])
+def test_a_trace_that_has_just_begun_or_ends_within_a_row_is_being_recorded(tmp_path, content):
+    with pytest.raises(LadderBeganError):
+        calibrate_beside(tmp_path / "meter.csv", content)

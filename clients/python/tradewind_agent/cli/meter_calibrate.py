@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 OLDEST_TRACE_S = 600.0
-"""A meter's program may write what it has in pieces, but none as late."""
+"""A meter's program may write what it has in pieces, but none as late; nor is a clock of the day as far ahead."""
 
 TRACE_LATE_S = 5.0
 """How long the rows of the last step are waited for."""
@@ -161,15 +161,19 @@ def _calibrated(terminal: Terminal, host: "HostMeter", wish: CalibrationWish, tr
 
 
 def _check_recording(file: Path) -> None:
-    """See that a trace is being recorded before the ladder is climbed, which takes a minute; it may just have begun."""
-    from tradewind.errors import InvalidTrace
+    """See that a trace is being recorded before the ladder is climbed, which takes a minute; it may just have begun.
 
-    file.open("rb").close()
+    Raises
+    ------
+    InvalidTrace : what is there by now is no trace; more of it will not mend it.
+    """
+    from tradewind.errors import TooFewSamples
+
     try:
-        last_s = read_trace(file).time_s[-1]
-    except InvalidTrace:
+        last_s = read_trace(file, still_written=True).time_s[-1]
+    except TooFewSamples:
         return
-    if last_s < time.time() - OLDEST_TRACE_S:
+    if abs(last_s - time.time()) > OLDEST_TRACE_S:
         reason = f"{file} is not being recorded now, with the day's clock: it ends at {told_moment(last_s)}"
         raise typer.BadParameter(reason, param_hint="--trace")
 

@@ -71,20 +71,21 @@ def trace_wish(
     )
 
 
-def read_trace(path: Path) -> "PowerTrace":
-    """The trace of a file.
+def read_trace(path: Path, *, still_written: bool = False) -> "PowerTrace":
+    """The trace of a file; of one that is ``still_written`` the whole lines, as its last may be there by half.
 
     Raises
     ------
-    InvalidTrace : with the file's name.
+    InvalidTrace, TooFewSamples : with the file's name.
     """
     from tradewind.errors import InvalidTrace
     from tradewind_agent.meters.power_trace import read_power_trace
 
     try:
-        return read_power_trace(path.read_text(encoding="utf-8"))
+        written = path.read_bytes()
+        return read_power_trace((written[: written.rfind(b"\n") + 1] if still_written else written).decode())
     except InvalidTrace as wrong:
-        raise InvalidTrace(str(path), wrong.reason) from None
+        raise type(wrong)(str(path), wrong.reason) from None
     except UnicodeDecodeError:
         raise InvalidTrace(str(path), "is not UTF-8 text; export it as CSV") from None
 

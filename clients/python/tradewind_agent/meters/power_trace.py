@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import isfinite
 from statistics import fmean, median
 
-from tradewind.errors import InvalidTrace
+from tradewind.errors import InvalidTrace, TooFewSamples
 from tradewind.units import format_count
 
 LONGEST_GAP_S = 5.0
@@ -64,13 +64,14 @@ def read_power_trace(text: str) -> PowerTrace:
 
     Raises
     ------
-    InvalidTrace : no samples, a row that is no time and power, time that goes back, a gap that is too long.
+    InvalidTrace : a row that is no time and power, time that goes back, a gap that is too long.
+    TooFewSamples : none, or one.
     """
     numbered = [
         (number, line) for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1) if line.strip()
     ]
     if not numbered:
-        raise InvalidTrace("trace", "is empty")
+        raise TooFewSamples("trace", "is empty")
     form = _form_of(*numbered[0])
     body = [(_cells(line, number, form.delimiter), number) for number, line in numbered[form.header :]]
     samples = [(number, *_sample(row, number, form)) for row, number in body]
@@ -79,7 +80,7 @@ def read_power_trace(text: str) -> PowerTrace:
     _look_for_local_times([row[form.time_column] for row, _ in body], notes)
     merged = _without_duplicates(samples, notes)
     if len(merged) < 2:
-        raise InvalidTrace("trace", f"has {format_count(len(merged), 'sample')}; two at least are needed")
+        raise TooFewSamples("trace", f"has {format_count(len(merged), 'sample')}; two at least are needed")
     _look_for_gaps(merged, notes)
     return PowerTrace(tuple(at for at, _ in merged), tuple(power for _, power in merged), tuple(notes))
 
