@@ -91,9 +91,9 @@ def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: 
     from tradewind_agent.queued.sending import send_queue
 
     requests = {each.name: each for each in read_queue(queue.file, datetime.now(UTC))}
-    read_s = time.monotonic()
+    read_s = since_boot_s()
     jobs = sized(list(requests.values()), wanted, around.client)
-    began_s = time.monotonic()
+    began_s = since_boot_s()
     advice = advised([each.seen_from(began_s - read_s) for each in jobs], queue.choice, around.client)
     terminal = around.terminal
     if dry_run:
@@ -105,12 +105,17 @@ def copy_queue(queue: Queue, wanted: "CopyOptions", around: Around, *, dry_run: 
     report = send_queue(
         advice,
         lambda name: _copied(requests[name], wanted, around, metered=name not in beside_others),
-        clock_s=lambda: time.monotonic() - began_s,
+        clock_s=lambda: since_boot_s() - began_s,
         pause=time.sleep,
         say=lambda line: None if terminal.quiet else terminal.note(line),
     )
     terminal.result("\n".join(report.lines()), report.document())
     return 128 + signal.SIGINT if report.stopped else 0 if report.succeeded else 1
+
+
+def since_boot_s() -> float:
+    """A clock that goes on while the host is suspended, as deadlines do; Linux's monotonic one stands still then."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 def _copied(request: "CopyRequest", wanted: "CopyOptions", around: Around, *, metered: bool) -> "CopyReport":

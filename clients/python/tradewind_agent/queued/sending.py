@@ -19,6 +19,8 @@ from tradewind_agent.queued.advice import Advice
 
 PAUSE_S = 0.5
 """Within a burst one copy ends and the next begins; the radio is taken to be active meanwhile."""
+WAIT_SLICE_S = 30.0
+"""The longest sleep: it does not count the time of a suspended host, which looks at the clock again so soon."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +107,7 @@ def send_queue(
     Parameters
     ----------
     copy : copies the job of a name; called from other threads for jobs that go at once.
-    clock_s : seconds since the plan's beginning.
+    clock_s : seconds since the plan's beginning, those of a suspended host too.
     pause : sleeps for so many seconds.
     """
     sending = _Sending(copy, clock_s, pause)
@@ -114,7 +116,7 @@ def send_queue(
         for burst in advice.plan.bursts:
             if (left_s := burst.starts_s - clock_s()) > 0:
                 say(f"waiting {left_s:.0f} s for {_names(burst)}, {_what_for(burst)}")
-                pause(left_s)
+                sending.wait_until(burst.starts_s)
             sending.send(burst)
             if stopped := sending.cancelled:
                 break  # the user wants no more of it
@@ -138,6 +140,11 @@ class _Sending:
     @property
     def cancelled(self) -> bool:
         return any(each.cancelled for each in self._sent.values())
+
+    def wait_until(self, moment_s: float) -> None:
+        """In slices, as a sleep may end later than it was to."""
+        while (left_s := moment_s - self._clock_s()) > 0:
+            self._pause(min(left_s, WAIT_SLICE_S))
 
     def outcome(self, placed: Placed) -> Sent:
         """What came of a job, so far."""
@@ -182,8 +189,7 @@ class _Sending:
 
     def _one(self, placed: Placed) -> None:
         """One failed job does not keep the others from being sent."""
-        if (left_s := placed.job.ready_s - self._clock_s()) > 0:
-            self._pause(left_s)
+        self.wait_until(placed.job.ready_s)
         name = placed.job.name
         self._began_s[name] = starts_s = self._clock_s()
         report, failure = None, None
