@@ -13,7 +13,8 @@ from services.admin.pages import chart, page, page_router
 from services.admin.visitors import Parts, Signed, Visit
 from services.application.devices import KnownDevice, known_devices
 from services.bootstrap import Container
-from tradewind.mobile.batching import MOST_JOBS, BatchTerms, plan_batches
+from tradewind.errors import Unavailable
+from tradewind.mobile.batching import MOST_JOBS, BatchPlan, BatchTerms, plan_batches
 from tradewind.mobile.catalogue import shipped_catalogue
 from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, TransferWork, modelled_split
 from tradewind.mobile.profiles import DeviceProfile, RadioProfile
@@ -74,9 +75,7 @@ async def devices_page(
     radios = list(shown.profile.radios.values())
     chosen = next((each for each in radios if each.name == radio), radios[-1])
     asked = Asked(chosen.name, jobs, job_mb, rate_mbps, apart_s, patience_s, price_w)
-    queue = asked.queue()
-    async with parts.planning_turns.turn():
-        plan = await run_in_threadpool(plan_batches, queue, BatchTerms(radio=chosen, waiting_price_w=asked.price_w))
+    plan = await _planned(parts, asked.queue(), BatchTerms(radio=chosen, waiting_price_w=asked.price_w))
     return await run_in_threadpool(
         page,
         request,
@@ -93,6 +92,15 @@ async def devices_page(
         whole_tail_j=chosen.tail_energy_j(inf),
         plan=plan,
     )
+
+
+async def _planned(parts: Container, queue: Sequence[QueuedJob], terms: BatchTerms) -> BatchPlan | None:
+    """``None`` where other queues are planned all the while: the rest of the page needs no plan."""
+    try:
+        async with parts.planning_turns.turn():
+            return await run_in_threadpool(plan_batches, queue, terms)
+    except Unavailable:
+        return None
 
 
 def _known(parts: Container, visit: Visit) -> Sequence[KnownDevice]:

@@ -1,10 +1,15 @@
 """The page of devices: figures with their origin, one's own beside the service's, and bursts for a queue."""
 
+from dataclasses import replace
+
 import pytest
 
 from services.application.authenticate import Scope
+from services.application.turns import Turns
+from services.bootstrap import container
 from tests.integration.admin.visitors import person, signed_in
 from tests.integration.test_devices_api import PROFILE
+from tests.stack import serving
 
 
 @pytest.fixture
@@ -30,6 +35,19 @@ def test_a_queue_is_planned_by_the_price_of_waiting(visitor):
     dear = visitor.get(f"{queue}&price_w=100").text
     assert "job 1, job 2" not in dear
     assert dear.count("<td>single</td>") == 4
+
+
+def test_devices_are_shown_while_other_queues_are_planned(database_url, redis_url, parts, tenant):
+    busy = Turns("queues of jobs", at_once=0, patience_s=0.05)
+    analyst = person(parts, tenant, Scope.ANALYST)
+    with (
+        container(database_url=database_url, redis_url=redis_url) as process,
+        serving(replace(process, planning_turns=busy)) as address,
+        signed_in(address, analyst) as visitor,
+    ):
+        page = visitor.get("/admin/devices")
+    assert (page.status_code, "Samsung Galaxy S5" in page.text) == (200, True)
+    assert "Other queues are being planned" in page.text
 
 
 def test_jobs_that_would_last_for_years_are_refused_in_words(visitor):
