@@ -13,7 +13,7 @@ from services.admin.pages import chart, page, page_router
 from services.admin.visitors import Parts, Signed, Visit
 from services.application.devices import KnownDevice, known_devices
 from services.bootstrap import Container
-from tradewind.errors import Unavailable
+from tradewind.errors import NotFound, Unavailable
 from tradewind.mobile.batching import MOST_JOBS, BatchPlan, BatchTerms, plan_batches
 from tradewind.mobile.catalogue import shipped_catalogue
 from tradewind.mobile.energy_split import PAPER_UNIT_BYTES, TransferWork, modelled_split
@@ -69,11 +69,16 @@ async def devices_page(
     patience_s: Annotated[float, Query(ge=0, le=864_000)] = 600.0,
     price_w: Annotated[float, Query(ge=0, le=1000)] = 0.05,
 ) -> Response:
-    """All profiles, the energy of one device, and the bursts that are advised for a queue."""
+    """All profiles, the energy of one device, and the bursts that are advised for a queue.
+
+    Raises
+    ------
+    NotFound : no such device, or it has no such radio.
+    """
     known = await run_in_threadpool(_known, parts, visit)
     shown = _shown(known, device)
     radios = list(shown.profile.radios.values())
-    chosen = next((each for each in radios if each.name == radio), radios[-1])
+    chosen = shown.profile.radio(radio) if radio else radios[-1]
     asked = Asked(chosen.name, jobs, job_mb, rate_mbps, apart_s, patience_s, price_w)
     plan = await _planned(parts, asked.queue(), BatchTerms(radio=chosen, waiting_price_w=asked.price_w))
     return await run_in_threadpool(
@@ -109,10 +114,18 @@ def _known(parts: Container, visit: Visit) -> Sequence[KnownDevice]:
 
 
 def _shown(known: Sequence[KnownDevice], name: str) -> KnownDevice:
-    """The device asked for; by default the first of those with the most radios to show."""
-    return next(
-        (each for each in known if each.profile.name == name), max(known, key=lambda each: len(each.profile.radios))
-    )
+    """The device asked for; by default the first of those with the most radios to show.
+
+    Raises
+    ------
+    NotFound
+    """
+    if not name:
+        return max(known, key=lambda each: len(each.profile.radios))
+    found = next((each for each in known if each.profile.name == name), None)
+    if found is None:
+        raise NotFound(f"no device {name!r}; the page of devices lists those that there are")
+    return found
 
 
 def _bars(device: DeviceProfile, radios: Sequence[RadioProfile]) -> Sequence[Bar]:

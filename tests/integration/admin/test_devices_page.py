@@ -1,6 +1,7 @@
 """The page of devices: figures with their origin, one's own beside the service's, and bursts for a queue."""
 
 from dataclasses import replace
+from html import unescape
 
 import pytest
 
@@ -48,6 +49,24 @@ def test_devices_are_shown_while_other_queues_are_planned(database_url, redis_ur
         page = visitor.get("/admin/devices")
     assert (page.status_code, "Samsung Galaxy S5" in page.text) == (200, True)
     assert "Other queues are being planned" in page.text
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("device=removed", "no device 'removed'; the page of devices lists"),
+        ("device=nexus-s&radio=lte", "nexus-s has no radio 'lte'; it has"),
+    ],
+)
+def test_a_device_or_a_radio_that_there_is_not_stands_in_for_no_other(visitor, query, told):
+    refused = visitor.get(f"/admin/devices?{query}")
+    assert refused.status_code == 404
+    assert told in unescape(refused.text)
+
+
+def test_where_none_is_named_some_device_is_shown_with_one_of_its_radios(visitor):
+    page = visitor.get("/admin/devices?device=&radio=")
+    assert (page.status_code, "selected" in page.text) == (200, True)
 
 
 def test_jobs_that_would_last_for_years_are_refused_in_words(visitor):
