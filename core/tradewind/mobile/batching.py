@@ -15,7 +15,7 @@ from itertools import pairwise, permutations
 from math import inf, isclose, isfinite
 
 from tradewind.errors import InvalidValue
-from tradewind.mobile.profiles import RadioProfile
+from tradewind.mobile.profiles import MOST_OF_ANY, RadioProfile
 from tradewind.mobile.queue import Burst, BurstMode, Placed, QueuedJob, in_turn, shared, together
 from tradewind.units import format_count
 
@@ -34,7 +34,7 @@ class BatchTerms:
     """What a plan is judged by.
 
     ``waiting_price_w`` : what a second of delay of one job is worth, J.
-    ``capacity_bps`` : of the radio; None: what the fastest job reaches, so that sending at once carries no more.
+    ``capacity_bps`` : of the radio; at least what the fastest job reaches, and None is no more than that.
     """
 
     radio: RadioProfile
@@ -42,8 +42,8 @@ class BatchTerms:
     capacity_bps: float | None = None
 
     def __post_init__(self) -> None:
-        if not isfinite(self.waiting_price_w) or self.waiting_price_w < 0:
-            raise InvalidValue("waiting_price_j_per_s", "must be finite and not negative")
+        if not 0 <= self.waiting_price_w <= MOST_OF_ANY:
+            raise InvalidValue("waiting_price_j_per_s", f"must be from 0 to {MOST_OF_ANY:g}")
         if self.capacity_bps is not None and not (isfinite(self.capacity_bps) and self.capacity_bps > 0):
             raise InvalidValue("bandwidth_bps", "must be above 0")
 
@@ -57,7 +57,7 @@ class BatchPlan:
     active_j, tail_j : of the plan.
     apart_active_j, apart_tail_j : of each job on its own, with a whole tail each.
     delay_s : of all jobs together.
-    missed : names of jobs whose deadline cannot be kept.
+    missed : names of jobs whose deadline is not kept.
     tails_saved : jobs that do not end with a whole tail of their own.
     """
 
@@ -94,13 +94,15 @@ def plan_batches(jobs: Sequence[QueuedJob], terms: BatchTerms) -> BatchPlan:
     InvalidValue : no job, too many, or two of one name.
     """
     _check(jobs)
-    capacity_bps = terms.capacity_bps or max(job.throughput_bps for job in jobs)
+    capacity_bps = max(terms.capacity_bps or 0.0, *(job.throughput_bps for job in jobs))
     soonest = _soonest(jobs, capacity_bps)
     kept = frozenset(each.job.name for each in soonest[0] if each.meets_deadline)
-    orders = (
+    orders = [
         sorted(jobs, key=lambda job: (job.ready_s, job.due_s)),
         sorted(jobs, key=lambda job: (job.due_s, job.ready_s)),
-    )
+    ]
+    if len(kept) < len(jobs):
+        orders.append(sorted(jobs, key=lambda job: (job.name not in kept, job.due_s, job.ready_s)))
     candidates = [bursts_of(way) for way in soonest]
     candidates += [found for order in orders if (found := _cheapest(order, terms, capacity_bps, kept)) is not None]
     return evaluated(min(candidates, key=lambda bursts: _cost_j(bursts, terms)), terms)
@@ -154,12 +156,15 @@ def _check(jobs: Sequence[QueuedJob]) -> None:
 def _soonest(jobs: Sequence[QueuedJob], capacity_bps: float) -> list[list[Placed]]:
     """Everything as soon as it is ready, in the ways that miss the fewest deadlines.
 
-    In turn by deadline, or at once; and where both miss one, of few jobs, in turn in every order. Which deadlines can
-    be kept at all is a hard problem: of more jobs, those are kept that one of the first two ways keeps.
+    In turn by deadline, or at once; and where both miss one, in turn with some put off, or of few jobs in every order.
+    Which deadlines can be kept at all is a hard problem: of more jobs, those are kept that one of the first three ways
+    keeps.
     """
     ways = [_by_deadline(jobs), shared([(job, job.ready_s) for job in jobs], capacity_bps)]
-    if min(map(_misses, ways)) and len(jobs) <= _MOST_PERMUTED:
-        ways += [_one_by_one(order) for order in permutations(jobs)]
+    if min(map(_misses, ways)):
+        ways.append(_with_some_put_off(jobs))
+        if len(jobs) <= _MOST_PERMUTED:
+            ways += [_one_by_one(order) for order in permutations(jobs)]
     fewest = min(map(_misses, ways))
     return [way for way in ways if _misses(way) == fewest]
 
@@ -180,8 +185,24 @@ def _by_deadline(jobs: Sequence[QueuedJob]) -> list[Placed]:
     return placed
 
 
-def _one_by_one(jobs: Sequence[QueuedJob]) -> list[Placed]:
-    placed, now_s = list[Placed](), 0.0
+def _with_some_put_off(jobs: Sequence[QueuedJob]) -> list[Placed]:
+    """By deadline, but who cannot be in time goes last, and for another who would not be, the longest one before it.
+
+    Moore (1968): the fewest misses where all are ready; where they become so one by one, a good way.
+    """
+    kept, put_off = list(jobs), [job for job in jobs if job.alone_ends_s > job.due_s]
+    for job in put_off:
+        kept.remove(job)
+    while _misses(placed := _by_deadline(kept)):
+        late = next(number for number, each in enumerate(placed) if not each.meets_deadline)
+        longest = max(placed[: late + 1], key=lambda each: each.job.duration_s).job
+        kept.remove(longest)
+        put_off.append(longest)
+    return placed + _one_by_one(put_off, max((each.ends_s for each in placed), default=0.0))
+
+
+def _one_by_one(jobs: Sequence[QueuedJob], now_s: float = 0.0) -> list[Placed]:
+    placed = list[Placed]()
     for job in jobs:
         now_s = max(now_s, job.ready_s)
         placed.append(Placed(job, now_s, now_s + job.duration_s))

@@ -107,7 +107,7 @@ class RadioEnergy(Open):
 
 
 class BatchingAdvice(Open):
-    """``saved_j`` : against each job on its own with a whole tail. ``missed`` : deadlines that cannot be kept."""
+    """``saved_j`` : against each job on its own with a whole tail. ``missed`` : deadlines that are not kept."""
 
     radio: str
     bursts: tuple[WireBurst, ...]

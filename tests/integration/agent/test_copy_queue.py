@@ -162,9 +162,11 @@ def test_empty_files_take_no_time_and_hold_up_nothing(origin, tmp_path, env):
     assert (tmp_path / "notes" / "file").exists()
 
 
-def test_two_jobs_that_would_write_one_file_are_refused_before_anything_is_sent(origin, tmp_path, env):
-    place = {"destination": str(tmp_path / "out")}
-    queue = queue_file(tmp_path, origin, ("photos", place), ("notes", place))
+@pytest.mark.parametrize("again", ["out", "elsewhere/../out", "link"])
+def test_two_jobs_that_would_write_one_file_are_refused_before_anything_is_sent(origin, tmp_path, env, again):
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    places = [{"destination": str(tmp_path / place)} for place in ("out", again)]
+    queue = queue_file(tmp_path, origin, *zip(("photos", "notes"), places, strict=True))
     refused = run("copy", "--batch", queue, "--radio", "lte", env=env)
     assert refused.code == 2
     assert f"notes: would write {tmp_path}/out/file, as photos does" in refused.error

@@ -69,6 +69,28 @@ def test_a_deadline_that_nobody_could_keep_is_named_and_the_others_are_kept():
     assert plan.missed == ("never",)
 
 
+@pytest.mark.parametrize("others", [5, 6, 39])
+def test_a_job_that_is_late_already_makes_no_other_late(others):
+    """Six jobs are tried in every order, more are not."""
+    jobs = [job(str(number), seconds=10, deadline_s=10 * number + 15) for number in range(others)]
+    plan = plan_batches([job("old", seconds=3600, deadline_s=0), *jobs], FREE)
+    assert plan.missed == ("old",)
+    assert len(plan.bursts) == 1
+
+
+def test_of_jobs_that_cannot_all_be_in_time_the_longest_is_late():
+    short = [job(str(number), seconds=10, deadline_s=100) for number in range(8)]
+    plan = plan_batches([job("long", seconds=60, deadline_s=90), *short], FREE)
+    assert plan.missed == ("long",)
+
+
+@pytest.mark.parametrize("capacity_bps", [None, 10e6])
+def test_a_radio_carries_what_the_fastest_job_reaches_also_while_others_are_sent(capacity_bps):
+    jobs = [job("fast", throughput_bps=100e6), job("a", seconds=40), job("b", seconds=40)]
+    plan = plan_batches(jobs, BatchTerms(radio=LTE, capacity_bps=capacity_bps))
+    assert plan.active_j == pytest.approx(LTE.active_above_idle_w * 40, rel=0.1)
+
+
 @pytest.mark.parametrize("jobs", [[], [job("a"), job("a")], [job(str(number)) for number in range(MOST_JOBS + 1)]])
 def test_a_queue_that_cannot_be_planned_is_refused(jobs):
     with pytest.raises(InvalidValue, match="jobs"):

@@ -141,6 +141,6 @@ def _tell(around: Around, advice: "Advice") -> None:
     for burst in advice.plan.bursts:
         names = ", ".join(each.job.name for each in burst.placed)
         lines.append(f"after {burst.starts_s:.0f} s, until {burst.ends_s:.0f} s, {burst.mode}: {names}")
-    lines += [f"{name} cannot be in time" for name in advice.plan.missed]
+    lines += [f"{name} will not be in time" for name in advice.plan.missed]
     document = {"dry_run": True, "rationale": advice.rationale, "planned": plan_figures(advice.plan)}
     around.terminal.result("\n".join(lines), document)

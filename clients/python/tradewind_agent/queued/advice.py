@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tradewind.errors import InvalidValue
@@ -12,6 +13,7 @@ from tradewind.wire.batching import BatchingAdvice, BatchingRequest, WireQueuedJ
 from tradewind_agent.copy_listing import Listing, list_files
 from tradewind_agent.copy_options import CopyOptions
 from tradewind_agent.copying import prepare_listed
+from tradewind_agent.engine.address import Url
 from tradewind_agent.errors import ServiceAway
 from tradewind_agent.queued.queue_file import CopyRequest
 from tradewind_agent.radio_profile import radio_profile
@@ -69,9 +71,14 @@ def _check_apart(requests: Sequence[CopyRequest], listings: Sequence[Listing]) -
     writers: dict[str, str] = {}
     for request, listing in zip(requests, listings, strict=True):
         for job in listing.jobs:
-            file = str(job.destination)
+            file = _written(job.destination)
             if (other := writers.setdefault(file, request.name)) != request.name:
                 raise InvalidValue(request.name, f"would write {file}, as {other} does; give each a place of its own")
+
+
+def _written(destination: Url | Path) -> str:
+    """The one name of a file, however it is spelt."""
+    return str(destination.resolve() if isinstance(destination, Path) else destination)
 
 
 def _sized(request: CopyRequest, listing: Listing, options: CopyOptions, client: "Client | None") -> QueuedJob:

@@ -232,12 +232,14 @@ def _as_sent(sent: Sequence[Sent], advice: Advice) -> BatchPlan | None:
 
 
 def _as_it_was(placed: Placed, moved_bytes: int, among: Sequence[Placed]) -> Placed:
-    """With what it moved, at the rate that it had; beside others that says nothing of it alone."""
+    """With what it moved, at the rate that it had; beside others it may have been slower than alone, and no faster."""
     job = placed.job
     beside = any(
         other.starts_s < placed.ends_s and placed.starts_s < other.ends_s for other in among if other is not placed
     )
-    rate_bps = job.throughput_bps if beside else throughput_bps(moved_bytes, placed.ends_s - placed.starts_s)
+    rate_bps = throughput_bps(moved_bytes, placed.ends_s - placed.starts_s)
+    if beside:
+        rate_bps = max(rate_bps, job.throughput_bps)
     return replace(placed, job=replace(job, total_bytes=moved_bytes, throughput_bps=rate_bps))
 
 
