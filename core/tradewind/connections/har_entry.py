@@ -2,7 +2,7 @@
 
 HAR 1.2 leaves much open, and tools differ: times that are not known are -1 or absent, ``ssl`` is part of ``connect``,
 ``connection`` may be the port of the server, and sizes are told in four places. What Firefox writes means something
-else in three of them.
+else in three of them, what mitmproxy writes in one.
 """
 
 from collections.abc import Mapping
@@ -37,6 +37,9 @@ CHROME = "WebInspector"
 FIREFOX = "Firefox"
 """As its developer tools call themselves; other tools that drive it write what the format says, and a small f."""
 
+MITMPROXY = "mitmproxy"
+"""As it and its older scripts begin what they call themselves."""
+
 
 def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject | LeftOut:
     """The object that an entry of ``tool`` tells of, in seconds since the begin of its page's load."""
@@ -44,6 +47,8 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
         return LeftOut.MALFORMED
     if tool == FIREFOX:
         entry = _of_firefox(entry)
+    if _has_tls_beside_connect(entry, tool):
+        entry = _with_tls_in_connect(entry)
     request, response = _object(entry, "request"), _object(entry, "response")
     address = _address(request)
     if address is None:
@@ -74,20 +79,33 @@ def read_entry(entry: Any, *, page_started_at: datetime, tool: str) -> WebObject
 
 
 def _of_firefox(entry: Json) -> Json:
-    """The entry as the format has it, which has TLS within ``connect``, bodies without headers and no times of a cache.
+    """The entry as the format has it, which has bodies without headers and no times of a cache.
 
-    Firefox has TLS after it, the whole answer, and times that are all 0 (its NetworkTimings.sys.mjs, har-builder.js). A
-    connection has the port that it leads to for a name: behind a proxy, all have one.
+    Firefox has the whole answer, and times that are all 0 (its NetworkTimings.sys.mjs, har-builder.js). A connection
+    has the port that it leads to for a name: behind a proxy, all have one.
     """
-    timings, response = dict(_object(entry, "timings")), dict(_object(entry, "response"))
+    timings, response = _object(entry, "timings"), dict(_object(entry, "response"))
     from_cache = bool(timings) and all(value == 0 for value in timings.values())
-    connect_s, tls_s = _seconds(timings, "connect"), _seconds(timings, "ssl")
-    if connect_s is not None and tls_s is not None:
-        timings["connect"] = (connect_s + tls_s) / MS
     if (whole := _count(response, "bodySize")) is not None:
         response["bodySize"] = max(whole - (_count(response, "headersSize") or 0), 0)
     named = {name: value for name, value in entry.items() if name != "connection"}
-    return {**named, "timings": timings, "response": response} | ({"_fromCache": True} if from_cache else {})
+    return {**named, "response": response} | ({"_fromCache": True} if from_cache else {})
+
+
+def _has_tls_beside_connect(entry: Json, tool: str) -> bool:
+    """Whether ``ssl`` comes after ``connect``, as two tools write it, and as what takes longer than all must."""
+    timings = _object(entry, "timings")
+    connect_s, tls_s = _seconds(timings, "connect"), _seconds(timings, "ssl")
+    if connect_s is None or tls_s is None:
+        return False
+    return tool == FIREFOX or tool.startswith(MITMPROXY) or tls_s > connect_s + LEAST_RTT_S
+
+
+def _with_tls_in_connect(entry: Json) -> Json:
+    """The entry as the format has it, which has TLS within ``connect``."""
+    timings = _object(entry, "timings")
+    whole_s = (_seconds(timings, "connect") or 0.0) + (_seconds(timings, "ssl") or 0.0)
+    return {**entry, "timings": {**timings, "connect": whole_s / MS}}
 
 
 def slim_entry(entry: Any) -> dict[str, Any]:

@@ -138,6 +138,22 @@ def test_a_round_trip_is_what_tcp_or_quic_takes_to_connect(version, url, times, 
     assert only_object(told).handshake_s == pytest.approx(handshake_s)
 
 
+@pytest.mark.parametrize(
+    ("tool", "connect", "ssl", "handshake_s", "sent_s"),
+    [
+        ("mitmproxy", 60, 50, 0.06, 0.21),
+        ("mitmproxy har_dump", 60, 50, 0.06, 0.21),
+        ("a tool", 60, 50, 0.01, 0.16),
+        ("a tool", 30, 50, 0.03, 0.18),  # no part is longer than the whole
+        ("a tool", 50, 50.0001, None, 0.15),  # but by what is rounded
+    ],
+)
+def test_tls_is_beside_the_handshake_where_the_tool_or_its_times_say_so(tool, connect, ssl, handshake_s, sent_s):
+    (read,) = load(entry(100, connect=connect, ssl=ssl, size=1_000), creator={"name": tool}).objects
+    assert read.handshake_s == pytest.approx(handshake_s)
+    assert read.sent_s == pytest.approx(sent_s)
+
+
 def test_chromes_connections_have_numbers_and_firefoxs_have_the_port_of_a_proxy():
     numbered = [entry(0, connection="443", connect=30, ssl=20), entry(5, connection="443")]
     chrome = load(*numbered, creator={"name": "WebInspector", "version": "1"})
