@@ -23,8 +23,8 @@ def cache_class(x_cache: str, proxy: str | None = None) -> CacheClass:
     Parameters
     ----------
     x_cache : values of the header by commas, those of nearer caches behind; empty without it.
-    proxy : name of one's own cache, as in ``HIT from NAME``: what names another was served elsewhere (Fig. 4). Without
-        it every cache counts.
+    proxy : name of one's own cache, as in ``HIT from NAME``: what names another was served elsewhere (Fig. 4). A value
+        without such a name is of the cache that it mentions. Without ``proxy`` every cache counts.
 
     Returns
     -------
@@ -32,10 +32,21 @@ def cache_class(x_cache: str, proxy: str | None = None) -> CacheClass:
     """
     values = [value.strip() for value in x_cache.split(",") if value.strip()]
     if proxy is not None and values:
-        values = [value for value in values if proxy.lower() in value.lower()] or [""]
+        values = [value for value in values if _is_of(value.lower(), proxy.lower())] or [""]
     if not values:
         return CacheClass.NONE
     status = values[-1].partition(" from ")[0]
     if _HIT.search(status):
         return CacheClass.HIT
     return CacheClass.MISS if _MISS.search(status) else CacheClass.ELSEWHERE
+
+
+def _is_of(value: str, proxy: str) -> bool:
+    """Whether a cache of this name has added the value; the port that some tell with theirs is no part of it."""
+    words = value.partition(" from ")[2].split()
+    if not words:
+        return proxy in value
+    return proxy in {words[0], _PORT.sub("", words[0])}
+
+
+_PORT = re.compile(r":[0-9]+$")
