@@ -214,10 +214,10 @@ def _version(response: Json, request: Json) -> HttpVersion:
     told = str(response.get("httpVersion") or request.get("httpVersion") or "").lower()
     if told.startswith(("http/1.1", "h1")):
         return HttpVersion.HTTP_1
+    if told.startswith(("http/3", "h3")) or "quic" in told:  # Chrome wrote http/2+quic/43 before it had a name
+        return HttpVersion.HTTP_3
     if told.startswith(("http/2", "h2")):
         return HttpVersion.HTTP_2
-    if told.startswith(("http/3", "h3", "quic")):
-        return HttpVersion.HTTP_3
     return HttpVersion.OTHER
 
 

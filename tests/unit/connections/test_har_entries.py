@@ -187,6 +187,7 @@ def test_what_firefox_had_in_its_cache_has_times_that_are_all_zero():
 @pytest.mark.parametrize(
     ("told", "version"),
     [("h2", HttpVersion.HTTP_2), ("HTTP/2.0", HttpVersion.HTTP_2), ("h3-29", HttpVersion.HTTP_3),
+     ("http/2+quic/43", HttpVersion.HTTP_3),
      ("http/1.1", HttpVersion.HTTP_1), ("HTTP/1.0", HttpVersion.OTHER), ("", HttpVersion.OTHER)],
 )  # fmt: skip
 def test_versions_are_known_by_all_their_names(told, version):
