@@ -139,10 +139,14 @@ def why_no_json(message: str) -> str:
     """A parser's complaint as one phrase."""
     if "EOF" in message or "incomplete" in message.lower() or "premature" in message.lower():
         return "is cut off: it ends before its JSON does; save it again"
-    if "invalid bytes in UTF8" in message or "codec can't decode" in message:
+    if any(words in message for words in _NOT_UTF_8):
         return "is not JSON in UTF-8; save it as UTF-8"
     first_line = message.strip().removeprefix("b'").replace(r"\n", "\n").splitlines()[0]
     return f"is not JSON: {first_line[:120]}"
+
+
+_NOT_UTF_8 = ("invalid bytes in UTF8", "codec can't decode", "invalid unicode code point")
+"""Parsers' words for it, ijson's and pydantic's."""
 
 
 @dataclass(slots=True)

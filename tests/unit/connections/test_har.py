@@ -165,7 +165,7 @@ def test_a_half_of_a_character_in_a_body_refuses_no_log(half, piece_bytes):
 @pytest.mark.parametrize("bytes_of_no_text", [b"\xed\xb0\x80", b"\xff", b"\xc3"])
 def test_bytes_that_are_no_text_are_refused_by_both_readers(bytes_of_no_text, read):
     content = json.dumps(har(entry(), comment="HERE")).encode().replace(b"HERE", bytes_of_no_text)
-    with pytest.raises(InvalidValue, match="is not JSON"):
+    with pytest.raises(InvalidValue, match="is not JSON in UTF-8; save it as UTF-8"):
         read(content)
 
 
