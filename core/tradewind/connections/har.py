@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from tradewind.connections.har_entry import Json, entry_origin, instant, read_entry, seconds, slim_entry
+from tradewind.connections.har_entry import Json, entry_origin, finite, instant, read_entry, seconds, slim_entry
 from tradewind.connections.page_load import LeftOut, PageLoad, WebObject
 from tradewind.errors import InvalidValue, TooLarge
 
@@ -116,8 +116,8 @@ def _slim_page(page: Json, name: str) -> dict[str, Any]:
     load_ms = timings.get("onLoad") if isinstance(timings, Mapping) else None
     return {
         "id": name,
-        "startedDateTime": page.get("startedDateTime"),
-        "pageTimings": {"onLoad": load_ms},
+        "startedDateTime": finite(page.get("startedDateTime")),
+        "pageTimings": {"onLoad": finite(load_ms)},
     }
 
 

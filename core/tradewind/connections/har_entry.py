@@ -7,6 +7,7 @@ else in three of them, what mitmproxy writes in one.
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -111,7 +112,7 @@ def _with_tls_in_connect(entry: Json) -> Json:
 def slim_entry(entry: Any) -> dict[str, Any]:
     """The same entry with nothing but what `read_entry` reads: no paths, no cookies, no bodies, and few headers.
 
-    Empty for what is no entry.
+    Empty for what is no entry. It can be written as JSON, see `finite`.
     """
     if not isinstance(entry, Mapping) or not isinstance(entry.get("request"), Mapping):
         return {}
@@ -128,12 +129,21 @@ def slim_entry(entry: Any) -> dict[str, Any]:
     content = _object(response, "content")
     kept["response"]["content"] = {"size": content.get("size")}
     kept["timings"] = {name: value for name, value in _object(entry, "timings").items() if name in _KEPT_TIMINGS}
-    return kept
+    return {name: finite(value) for name, value in kept.items()}
 
 
 _KEPT_OF_ENTRY = ("pageref", "startedDateTime", "connection", "serverIPAddress", "_serverPort", "_fromCache")
 _KEPT_OF_RESPONSE = ("status", "httpVersion", "headersSize", "bodySize", "_transferSize", "_error")
 _KEPT_TIMINGS = frozenset({"blocked", "dns", "connect", "ssl", "send", "wait", "receive"})
+
+
+def finite(value: Any) -> Any:
+    """The same with None for numbers that are too large for a float, which are read as inf and could not be written."""
+    if isinstance(value, Mapping):
+        return {name: finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def instant(text: Any) -> datetime | None:

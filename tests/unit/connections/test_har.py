@@ -149,6 +149,14 @@ def test_what_no_column_holds_is_taken_for_unknown(read):
     assert (made.objects[0].receive, made.objects[0].wire_bytes) == (None, None)
 
 
+def test_what_is_kept_of_a_log_with_numbers_beyond_all_can_be_sent():
+    document = har(entry(connect="HERE", connection={"of": ["HERE"]}, headers={"X-Cache": "HERE"}), load_ms="HERE")
+    document["log"]["pages"][0]["startedDateTime"] = "HERE"
+    document["log"]["entries"][0]["response"]["_transferSize"] = "HERE"
+    read = decode_har(json.dumps(document).replace('"HERE"', "1e400").encode())
+    assert decode_har(json.dumps(read.slim(), allow_nan=False).encode()) == read
+
+
 @pytest.mark.parametrize("half", [r"\udc00", r"\uD83d", r"\ude00\ud83d", r"\\\ud800", r"\\ud800", "\\ud83d\\ude00"])
 @pytest.mark.parametrize("piece_bytes", [1, 7, 1000])
 def test_a_half_of_a_character_in_a_body_refuses_no_log(half, piece_bytes):
